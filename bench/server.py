@@ -1,0 +1,105 @@
+"""What a decision costs the server: the time of the script by its own count, and memory."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from random import random
+
+import limits
+import redis
+from measure import ROUNDS, SECONDS, emit
+from paddlegate import Paddlegate
+
+URL = os.environ["PADDLEGATE_URL"]
+HUGE = 10**9
+GCRA = Path(__file__).with_name("gcra.lua").read_text()
+BATCH = 200
+EVENTS = 10_000
+
+Command = list[object]
+
+client = redis.Redis.from_url(URL, single_connection_client=True)
+pg = Paddlegate(URL, timeout=20)
+
+
+def script_times() -> None:
+    digest = client.script_load(GCRA)
+    granted: Command = ["EVALSHA", digest, 1, "granted", 1, 10**12]
+    refused: Command = ["EVALSHA", digest, 1, "refused", 10**12, 10**12]
+
+    # A window is measured in its steady state: as much expires as comes.
+    window = (10_000, 0.02)
+    points = pg.points("points", HUGE, 1)
+    policy = pg.limiter("policy", window=window, leaky=(HUGE, 1), bucket=(HUGE, "day"))
+    cases: dict[str, tuple[Command, Callable[[], object]]] = {
+        "leaky granted": (granted, pg.leaky("leaky", HUGE, 1).try_acquire),
+        "bucket granted": (granted, pg.bucket("bucket", HUGE, "day").try_acquire),
+        "window granted": (granted, pg.window("window", *window).try_acquire),
+        "points granted": (granted, lambda: points.try_acquire(estimate=1)),
+        "policy granted": (granted, policy.try_acquire),
+        "leaky refused": (refused, pg.leaky("empty-leaky", 1, "day").try_acquire),
+        "bucket refused": (refused, pg.bucket("empty-bucket", 1, "day").try_acquire),
+        "window refused": (refused, pg.window("empty-window", 1, "day").try_acquire),
+    }
+    run(refused, 1)
+    for case, (reference, call) in cases.items():
+        ours = sent_by(call)
+        for _ in range(ROUNDS):
+            emit("script", case, "us", script_time(reference), script_time(ours))
+        assert run(ours, 1)[0][0] == case.endswith("granted")
+
+
+def sent_by(call: Callable[[], object]) -> Command:
+    """Listen to the server for what our client sends, to send it again in batches."""
+    call()  # Loads the script.
+    with client.monitor() as monitor:
+        call()
+        return monitor.next_command()["command"].split(" ")
+
+
+def script_time(command: Command) -> float:
+    client.config_resetstat()
+    run(command, max(BATCH, int(SECONDS * 20_000)))
+    return client.info("commandstats")["cmdstat_evalsha"]["usec_per_call"]
+
+
+def run(command: Command, calls: int) -> list[list[int]]:
+    """Send a command so many times, in batches, so that little but the script is at work."""
+    connection = client.connection
+    size = min(BATCH, calls)
+    batch = [b"".join(connection.pack_command(*command)) * size]
+    for _ in range(calls // size):
+        connection.send_packed_command(batch)
+        replies = [connection.read_response() for _ in range(size)]
+    return replies
+
+
+def memory() -> None:
+    meter = memory_after(lambda: client.eval(GCRA, 1, "shopify-42", 1, 10**12))
+    ours = memory_after(pg.leaky("shopify-42", HUGE, 1).try_acquire)
+    emit("bytes", "leaky", "bytes", meter, ours)
+
+    window = pg.window("shopify-42", EVENTS, "day")
+    ours = memory_after(lambda: [window.try_acquire() for _ in range(EVENTS)]) / EVENTS
+    assert not window.try_acquire()
+
+    moving = limits.strategies.MovingWindowRateLimiter(limits.storage.RedisStorage(URL))
+    item = limits.RateLimitItemPerDay(EVENTS)
+    in_list = memory_after(lambda: [moving.hit(item, "shopify-42") for _ in range(EVENTS)])
+    emit("bytes", "event in list", "bytes", in_list / EVENTS, ours)
+
+    # As the usual script does it: a random part tells two events of one time apart.
+    times = {f"{time}-{random()}": time for time in range(EVENTS)}
+    in_set = memory_after(lambda: client.zadd("shopify-42", times))
+    emit("bytes", "event in set", "bytes", in_set / EVENTS, ours)
+
+
+def memory_after(action: Callable[[], object]) -> int:
+    client.flushall()
+    action()
+    return sum(client.memory_usage(key, samples=0) for key in client.scan_iter())
+
+
+if __name__ == "__main__":
+    script_times()
+    memory()

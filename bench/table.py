@@ -1,0 +1,124 @@
+"""Prints what the bench measured beside its aims, from the lines of JSON on standard input.
+
+Fails if a row was not measured, and only then.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from statistics import median
+
+from aim import Aim, at_least, at_most, at_most_bytes, faster
+
+MIN_ROUNDS = 7
+BOTH = ("one core", "apart")  # Where client and server run.
+HERE = ("in process",)
+SERVER = ("server",)
+LIBRARY, SCRIPT = "redis-py, hiredis", "minimal script"
+
+# Title, name of the reference, case and variant of the lines, places, aim.
+ROWS: list[tuple[str, str, tuple[str, str], tuple[str, ...], Aim | None]] = [
+    ("Python, one caller", LIBRARY, ("python", "one"), BOTH, at_most(0.70)),
+    ("Python asyncio, one", LIBRARY, ("python asyncio", "one"), BOTH, at_most(0.80)),
+    ("Python asyncio, 64 at once", LIBRARY, ("python asyncio", "many"), BOTH, at_least(3)),
+    ("Ruby, one caller", "redis-rb", ("ruby", "one"), BOTH, at_most(0.85)),
+    ("Node, one", "ioredis", ("node", "one"), BOTH, at_most(1.10)),
+    ("Node, 64 at once", "ioredis", ("node", "many"), BOTH, at_least(1.2)),
+    ("Rust, one", "redis-rs", ("rust", "one"), BOTH, at_most(1.10)),
+    ("Rust, 64 at once", "redis-rs", ("rust", "many"), BOTH, at_least(0.95)),
+    ("client CPU, Python", LIBRARY, ("python", "cpu"), BOTH, at_most(0.60)),
+    ("client CPU, Ruby", "redis-rb", ("ruby", "cpu"), BOTH, at_most(0.60)),
+    ("three limits in one call", "three calls", ("composite", "three"), BOTH, at_most(0.45)),
+    ("memory, Rust, one key", "governor", ("rust memory", "one"), HERE, at_most(1.50)),
+    ("memory, Rust, 100,000 keys", "governor", ("rust memory", "many"), HERE, at_most(1.50)),
+    ("memory, Rust, looked up", "governor", ("rust memory", "many by name"), HERE, at_most(1.50)),
+    ("memory, Python", "limits", ("python memory", "limits"), HERE, faster(10)),
+    ("memory, Python", "a dict by hand", ("python memory", "by hand"), HERE, at_most(1.20)),
+    ("memory, Node", "rate-limiter-flexible", ("node memory", "allow"), HERE, faster(2)),
+    ("script, leaky granted", SCRIPT, ("script", "leaky granted"), SERVER, at_most(1.70)),
+    ("script, leaky refused", SCRIPT, ("script", "leaky refused"), SERVER, at_most(1.70)),
+    ("script, bucket granted", SCRIPT, ("script", "bucket granted"), SERVER, at_most(1.70)),
+    ("script, bucket refused", SCRIPT, ("script", "bucket refused"), SERVER, at_most(1.70)),
+    ("script, window granted", SCRIPT, ("script", "window granted"), SERVER, at_most(1.70)),
+    ("script, window refused", SCRIPT, ("script", "window refused"), SERVER, at_most(1.70)),
+    # These do more than any minimal script.
+    ("script, points with permit", SCRIPT, ("script", "points granted"), SERVER, None),
+    ("script, three limits", SCRIPT, ("script", "policy granted"), SERVER, None),
+    ("bytes, leaky key", SCRIPT, ("bytes", "leaky"), SERVER, at_most_bytes(200)),
+    ("bytes, window event", "limits", ("bytes", "event in list"), SERVER, at_most_bytes(12)),
+    ("bytes, window event", "sorted set", ("bytes", "event in set"), SERVER, at_most_bytes(12)),
+]
+
+HEAD = ("case", "where", "reference", "", "ours", "ratio", "aim", "met?")
+WORDS = {0, 1, 3, 6, 7}  # Columns that are not numbers.
+
+
+def table(lines: Iterable[str]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The rows to print, and the names of those that were not measured."""
+    measured = defaultdict(list)
+    for line in map(json.loads, lines):
+        measured[line["case"], line["variant"], line["placement"]].append(line)
+
+    rows, missing = [], []
+    for title, reference, (case, variant), places, aim in ROWS:
+        for place in places:
+            found = measured[case, variant, place]
+            if is_enough(found):
+                rows.append((title, place, *figures(reference, found, aim)))
+            else:
+                text = aim.text if aim else ""
+                rows.append((title, place, "", reference, "", "", text, "not measured"))
+                missing.append(f"{title}, {place}")
+    return rows, missing
+
+
+def is_enough(found: list[dict]) -> bool:
+    # Bytes are counted, not timed: once will do.
+    return len(found) >= MIN_ROUNDS or (bool(found) and found[0]["unit"] == "bytes")
+
+
+def figures(name: str, found: list[dict], aim: Aim | None) -> tuple[str, ...]:
+    reference, ours = (median(line[side] for line in found) for side in ("reference", "ours"))
+    unit = found[0]["unit"]
+    ratio = f"{ours / reference:.3g} x"
+    if aim and aim.inverse:
+        ratio = f"{reference / ours:.3g} x faster"
+    verdict = (aim.text, "yes" if aim.is_met(reference, ours) else "NO") if aim else ("", "")
+    return (shown(reference, unit), name, shown(ours, unit), ratio, *verdict)
+
+
+def shown(figure: float, unit: str) -> str:
+    return f"{figure:.3g} {unit}" if figure < 100 else f"{figure:.0f} {unit}"
+
+
+def text(rows: list[tuple[str, ...]]) -> str:
+    widths = [max(len(row[i]) for row in [HEAD, *rows]) for i in range(len(HEAD))]
+
+    def line(row: tuple[str, ...]) -> str:
+        cells = (
+            cell.ljust(width) if i in WORDS else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([line(HEAD), line(tuple("-" * width for width in widths)), *map(line, rows)])
+
+
+def markdown(rows: list[tuple[str, ...]]) -> str:
+    ruler = tuple("---" if i in WORDS else "--:" for i in range(len(HEAD)))
+    return "\n".join(f"| {' | '.join(row)} |" for row in [HEAD, ruler, *rows])
+
+
+def main() -> int:
+    rows, missing = table(sys.stdin)
+    print(markdown(rows) if "--markdown" in sys.argv else text(rows))
+    verdicts = [row[-1] for row in rows]
+    print(f"\nAims met: {verdicts.count('yes')}, not met: {verdicts.count('NO')}.")
+    if missing:
+        print(f"not measured: {'; '.join(missing)}", file=sys.stderr)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+//! `pg_document`: the limiters that a document defines.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::str;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use paddlegate_core::{Error as CoreError, Loaded as CoreLoaded, MAX_LIMITS, Result};
+
+use crate::decision::number;
+use crate::error::{Code, Error};
+use crate::guard::{guard, guard_into};
+use crate::handle::Table;
+use crate::limit::Limit;
+use crate::limiter::{LIMITERS, LimiterHandle};
+use crate::store::{STORES, StoreHandle};
+use crate::text;
+
+/// The limiters of a document, in its order.
+pub struct DocumentHandle {
+    _opaque: [u8; 0],
+}
+
+struct Document {
+    limiters: Vec<CoreLoaded>,
+    next: AtomicUsize,
+}
+
+static DOCUMENTS: Table<Document, DocumentHandle> = Table::new("document", 0b1001);
+
+/// One limiter of a document.
+#[repr(C)]
+pub struct Loaded {
+    /// Its name; empty after the last one.
+    pub name: [c_char; 520],
+    /// The limiter, to be closed by pg_limiter_close; NULL after the last one.
+    pub limiter: *mut LimiterHandle,
+    /// Its limits.
+    pub limits: [Limit; 8],
+    /// How many those are; 0 of one that is unlimited.
+    pub count: usize,
+    /// For how long after its last use it is listed and its statistics are kept.
+    pub ttl_us: i64,
+    /// How long a call waits at most; -1 when the document does not say.
+    pub wait_timeout_us: i64,
+    /// What becomes of work that is refused: "raise", "ignore", "wait", "reschedule" or "drop".
+    pub on_limit: [c_char; 16],
+}
+
+impl Loaded {
+    pub(crate) const NONE: Self = Self {
+        name: [0; 520],
+        limiter: ptr::null_mut(),
+        limits: [Limit::NONE; MAX_LIMITS],
+        count: 0,
+        ttl_us: 0,
+        wait_timeout_us: -1,
+        on_limit: [0; 16],
+    };
+
+    pub(crate) fn open(core: &CoreLoaded) -> Result<Self> {
+        let limits = core.limiter.policy().limits();
+        let mut loaded = Self {
+            name: text::write(core.limiter.name()),
+            limiter: LIMITERS.open(core.limiter.clone())?,
+            count: limits.len().min(MAX_LIMITS),
+            ttl_us: number(Some(core.limiter.ttl().0)),
+            wait_timeout_us: number(core.wait_timeout.map(|timeout| timeout.0)),
+            on_limit: text::write(core.on_limit.name()),
+            ..Self::NONE
+        };
+        for (place, limit) in loaded.limits.iter_mut().zip(limits) {
+            *place = limit.into();
+        }
+        Ok(loaded)
+    }
+}
+
+/// Makes the limiters that a document defines on a store: length bytes of JSON, in our own format or
+/// one of those that it reads beside.
+///
+/// The message of PG_INVALID names the place of a fault. The handle is to be closed by
+/// pg_document_close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_load(
+    store: *const StoreHandle,
+    text: *const c_char,
+    length: usize,
+    document: Option<&mut MaybeUninit<*mut DocumentHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("document", document, ptr::null_mut, error, || {
+        let text = unsafe { read(text, length) }?;
+        let limiters = STORES.with(store, |store| store.load(text))?;
+        DOCUMENTS.open(Document { limiters, next: AtomicUsize::new(0) })
+    })
+}
+
+/// The next limiter of a document. One without a name comes after the last.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_document_next(
+    document: *const DocumentHandle,
+    loaded: Option<&mut MaybeUninit<Loaded>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into(
+        "loaded",
+        loaded,
+        || Loaded::NONE,
+        error,
+        || {
+            DOCUMENTS.with(document, |document| {
+                let next = document.limiters.get(document.next.fetch_add(1, Ordering::Relaxed));
+                next.map_or(Ok(Loaded::NONE), Loaded::open)
+            })
+        },
+    )
+}
+
+/// Closes a document. The limiters that were taken from it go on.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_document_close(document: *mut DocumentHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
+    guard(error, || DOCUMENTS.close(document))
+}
+
+/// The text of a document, which has a length and need not end with a zero byte.
+pub(crate) unsafe fn read<'a>(text: *const c_char, length: usize) -> Result<&'a str> {
+    str::from_utf8(unsafe { text::bytes("document", text, length) }?)
+        .map_err(|_| CoreError::invalid("document", "is not UTF-8"))
+}

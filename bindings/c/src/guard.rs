@@ -1,0 +1,59 @@
+//! The one way in: no panic leaves the library, every error and every result has a place.
+
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use paddlegate_core::{Error as CoreError, Result};
+
+use crate::error::{Code, Error};
+
+/// Runs the body of a function and reports how it ended.
+pub(crate) fn guard(error: Option<&mut MaybeUninit<Error>>, body: impl FnOnce() -> Result<()>) -> Code {
+    let result = catch_unwind(AssertUnwindSafe(body))
+        .unwrap_or_else(|_| Err(CoreError::internal("the library panicked, please report it")));
+    let code = result.as_ref().map_or_else(|error| Code::from(error.kind()), |()| Code::PgOk);
+    if let Some(place) = error {
+        match &result {
+            Ok(()) => *place = MaybeUninit::zeroed(),
+            Err(error) => {
+                place.write(error.into());
+            }
+        }
+    }
+    code
+}
+
+/// As [`guard`], for a function with a result. After an error its place holds `nothing`.
+pub(crate) fn guard_into<T>(
+    argument: &'static str,
+    mut place: Option<&mut MaybeUninit<T>>,
+    nothing: impl FnOnce() -> T,
+    error: Option<&mut MaybeUninit<Error>>,
+    body: impl FnOnce() -> Result<T>,
+) -> Code {
+    let code = guard(error, || {
+        let place = place.as_mut().ok_or_else(|| CoreError::invalid(argument, "is NULL"))?;
+        place.write(body()?);
+        Ok(())
+    });
+    if let Some(place) = place.filter(|_| code != Code::PgOk) {
+        place.write(nothing());
+    }
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let mut error = MaybeUninit::uninit();
+        let mut place = MaybeUninit::new(7);
+        let code = guard_into("place", Some(&mut place), || 0, Some(&mut error), || panic!("inside"));
+        assert_eq!(code, Code::PgInternal);
+        let (error, place) = unsafe { (error.assume_init(), place.assume_init()) };
+        assert_eq!((error.code, error.may_have_counted, place), (Code::PgInternal, 0, 0));
+        assert_ne!(error.message[0], 0);
+    }
+}

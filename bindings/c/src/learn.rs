@@ -1,0 +1,161 @@
+//! What upstream says of its budget.
+
+use std::ffi::{CStr, c_char};
+use std::mem::MaybeUninit;
+use std::slice;
+
+use paddlegate_core::provider::Response;
+use paddlegate_core::{
+    CostRules, Error as CoreError, Feedback, Limiter, MAX_PAUSE, Micros, Operation, Provider, Report, Result,
+};
+
+use crate::call::{GRACE, settled};
+use crate::control::{amounts, given, moment, place};
+use crate::decision::{Settlement, number};
+use crate::error::{Code, Error};
+use crate::guard::guard_into;
+use crate::limiter::{LIMITERS, LimiterHandle};
+use crate::request::time;
+use crate::text;
+
+/// More names and values than any answer has.
+const MAX_WORDS: usize = 1 << 16;
+
+/// Takes over what upstream says of the budget behind one limit, counted from 0, for all processes:
+/// PG_SETTLEMENT_SETTLED, or PG_SETTLEMENT_LATE when a later report was learned before.
+///
+/// The permit is that of the call which upstream answered, or NULL; its time tells older reports
+/// from newer ones. Every number may be PG_NOT_GIVEN. remaining units are left there, without those
+/// that are still to be corrected here. amount and interval_us are the numbers that the limit has
+/// there, as in pg_limit; instead of the interval restore_rate says how many units come back in a
+/// second, 0 for not given. The interval of a bucket ends after reset_in_us, or at reset_at_us
+/// since 1970. at_us as in pg_request; settlement may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_sync(
+    limiter: *const LimiterHandle,
+    permit: *const c_char,
+    index: i64,
+    remaining: i64,
+    amount: i64,
+    interval_us: i64,
+    restore_rate: f64,
+    reset_in_us: i64,
+    reset_at_us: i64,
+    at_us: i64,
+    settlement: Option<&mut MaybeUninit<Settlement>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    settled(settlement, error, || {
+        let permit = unsafe { text::read_some("permit", permit) }?;
+        let (index, at) = (place(index)?, time(at_us)?);
+        let remaining = given("remaining", remaining)?;
+        let reset = moment(("reset_in", reset_in_us), ("reset_at", reset_at_us))?;
+        LIMITERS.with(limiter, |limiter| {
+            let (amount, mut interval) = amounts(amount, interval_us)?;
+            if restore_rate != 0.0 {
+                interval = refill(limiter, index, amount, interval, restore_rate)?;
+            }
+            let budgets = limiter.heard(index, remaining, amount, interval, reset)?;
+            let report = Report { permit, budgets: &budgets, ..Report::default() };
+            limiter.run(Operation::Learn { report, at }, GRACE)
+        })
+    })
+}
+
+/// The interval in which an amount comes back at a rate. A limit that is not there is left to the core.
+fn refill(
+    limiter: &Limiter,
+    index: usize,
+    amount: Option<u64>,
+    interval: Option<Micros>,
+    rate: f64,
+) -> Result<Option<Micros>> {
+    if interval.is_some() {
+        return Err(CoreError::invalid("restore_rate", "give an interval or a rate, not both"));
+    }
+    let Some(known) = limiter.policy().limits().get(index) else { return Ok(None) };
+    Micros::of_rate("restore_rate", amount.unwrap_or(known.amount()), rate).map(Some)
+}
+
+/// Takes over what the answer of an upstream API says of its budgets, for all processes: settles the
+/// permit of the call by its cost, corrects what is left, learns new numbers, and pauses after a
+/// refusal.
+///
+/// The permit is NULL when the call had none. provider is NULL for "auto", or the name of one such as
+/// "shopify". headers holds header_words texts: a name, its value, the next name and so on; a value
+/// that is NULL is not there. body has body_length bytes and may be NULL. What is not understood says
+/// nothing. A pause lasts at most max_pause_us, PG_NOT_GIVEN for one hour. settlement is what became
+/// of the permit, else as in pg_sync; it may be NULL. at_us as in pg_request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_learn(
+    limiter: *const LimiterHandle,
+    permit: *const c_char,
+    provider: *const c_char,
+    status: i32,
+    headers: *const *const c_char,
+    header_words: usize,
+    body: *const c_char,
+    body_length: usize,
+    max_pause_us: i64,
+    at_us: i64,
+    settlement: Option<&mut MaybeUninit<Settlement>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    settled(settlement, error, || {
+        let permit = unsafe { text::read_some("permit", permit) }?;
+        let provider = Provider::from_name(unsafe { text::read_or("provider", provider, Provider::Auto.name()) }?)?;
+        let status = u16::try_from(status)
+            .map_err(|_| CoreError::invalid("status", format!("is no status of HTTP: status={status}")))?;
+        let headers = unsafe { pairs(headers, header_words) }?;
+        let body = String::from_utf8_lossy(unsafe { text::bytes("body", body, body_length) }?);
+        let max_pause = given("max_pause", max_pause_us)?.map_or(MAX_PAUSE, Micros);
+        let at = time(at_us)?;
+        LIMITERS.with(limiter, |limiter| {
+            let response = Response { status, headers: &headers, body: &body };
+            let lesson = Feedback::read(provider, &response, max_pause).lesson(limiter.policy(), max_pause);
+            limiter.run(Operation::Learn { report: lesson.report(permit), at }, GRACE)
+        })
+    })
+}
+
+/// The headers that are texts; what upstream sends beside is no mistake of the caller.
+unsafe fn pairs<'a>(headers: *const *const c_char, words: usize) -> Result<Vec<(&'a str, &'a str)>> {
+    let invalid = |message: String| Err(CoreError::invalid("headers", message));
+    let words = match words {
+        0 => return Ok(Vec::new()),
+        _ if headers.is_null() => return invalid("is NULL".to_owned()),
+        _ if words % 2 == 1 => return invalid(format!("must be names and values: header_words={words}")),
+        _ if words > MAX_WORDS => return invalid(format!("are more than {MAX_WORDS}: header_words={words}")),
+        _ => unsafe { slice::from_raw_parts(headers, words) },
+    };
+    let text = |word: *const c_char| (!word.is_null()).then(|| unsafe { CStr::from_ptr(word) }.to_str().ok()).flatten();
+    Ok(words.chunks_exact(2).filter_map(|pair| Some((text(pair[0])?, text(pair[1])?))).collect())
+}
+
+/// What a GraphQL query will cost in points, said before it is sent.
+///
+/// variables is a JSON object as text, NULL for none. operation names one of several operations, NULL
+/// when there is one. rules are "shopify" or "github", NULL for shopify.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_graphql_cost(
+    query: *const c_char,
+    variables: *const c_char,
+    operation: *const c_char,
+    rules: *const c_char,
+    units: Option<&mut MaybeUninit<i64>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into(
+        "units",
+        units,
+        || -1,
+        error,
+        || {
+            let query = unsafe { text::read("query", query) }?;
+            let variables = unsafe { text::read_or("variables", variables, "") }?;
+            let operation = unsafe { text::read_or("operation", operation, "") }?;
+            let rules = CostRules::from_name(unsafe { text::read_or("rules", rules, CostRules::Shopify.name()) }?)?;
+            Ok(number(Some(paddlegate_core::graphql_cost(query, variables, Some(operation), rules)?)))
+        },
+    )
+}

@@ -1,0 +1,57 @@
+//! The leases of a limit of concurrency.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+
+use paddlegate_core::{Answer, Operation};
+
+use crate::call::{run, settle, unexpected};
+use crate::decision::{Settlement, number};
+use crate::error::{Code, Error};
+use crate::guard::guard_into;
+use crate::limiter::LimiterHandle;
+use crate::request::time;
+use crate::text;
+
+/// Ends the lease of a permit, once, from any process: PG_SETTLEMENT_RELEASED.
+///
+/// PG_SETTLEMENT_LATE when it had ended before, so that another may have worked at the same time;
+/// PG_SETTLEMENT_UNKNOWN when it is not here, and without a limit of concurrency. Frees nobody
+/// else's lease. at_us as in pg_request; settlement may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_release(
+    limiter: *const LimiterHandle,
+    permit: *const c_char,
+    at_us: i64,
+    settlement: Option<&mut MaybeUninit<Settlement>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    settle(limiter, settlement, error, || {
+        Ok(Operation::Release { permit: unsafe { text::read("permit", permit) }?, at: time(at_us)? })
+    })
+}
+
+/// Gives the lease of a permit its whole time again. lease_us is how long that is from now, or -1
+/// when the lease has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_renew(
+    limiter: *const LimiterHandle,
+    permit: *const c_char,
+    at_us: i64,
+    lease_us: Option<&mut MaybeUninit<i64>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into(
+        "lease_us",
+        lease_us,
+        || -1,
+        error,
+        || {
+            let permit = unsafe { text::read("permit", permit) }?;
+            match run(limiter, Operation::Renew { permit, at: time(at_us)? })? {
+                Answer::Renewal(lease) => Ok(number(lease.map(|lease| lease.0))),
+                other => Err(unexpected(&other)),
+            }
+        },
+    )
+}

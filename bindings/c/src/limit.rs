@@ -1,0 +1,122 @@
+//! `pg_limit`: one rule of a policy.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+
+use paddlegate_core::{Error as CoreError, Kind as CoreKind, Limit as CoreLimit, Micros, Result};
+
+use crate::decision::number;
+use crate::error::{Code, Error};
+use crate::guard::guard_into;
+use crate::names;
+use crate::request::not_negative;
+use crate::text;
+
+/// What a limit is called. The numbers never change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Kind {
+    /// None, as the reason of a grant.
+    None = 0,
+    /// So many in each aligned interval.
+    Bucket = 1,
+    /// So many in any interval.
+    Window = 2,
+    /// A burst of the capacity, then as fast as it drains.
+    Leaky = 3,
+    /// A leaky meter whose cost is estimated first and corrected later.
+    Points = 4,
+    /// Starts at least an interval apart, whatever they cost.
+    Throttle = 5,
+    /// No limit.
+    Unlimited = 6,
+    /// Nothing may pass.
+    Paused = 7,
+    /// So many at once.
+    Concurrency = 8,
+    /// No limit, but the reason of a refusal while the store cannot decide.
+    Unavailable = 9,
+}
+
+/// One rule: how many units in which time. What a kind has no use for is ignored.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Limit {
+    /// A pg_kind.
+    pub kind: i32,
+    /// The limit or capacity in units.
+    pub amount: i64,
+    /// The interval, the time to drain or refill fully, or how long a lease lasts.
+    pub interval_us: i64,
+    /// By how much earlier the intervals of a bucket start; for UTC+2 two hours.
+    pub offset_us: i64,
+}
+
+impl Limit {
+    pub(crate) const NONE: Self = Self { kind: Kind::None as i32, amount: 0, interval_us: 0, offset_us: 0 };
+
+    pub(crate) fn of(kind: CoreKind, amount: u64, interval: Micros, offset: Micros) -> Self {
+        Self {
+            kind: Kind::from(kind) as i32,
+            amount: number(Some(amount)),
+            interval_us: number(Some(interval.0)),
+            offset_us: number(Some(offset.0)),
+        }
+    }
+
+    pub(crate) fn core(&self) -> Result<CoreLimit> {
+        let kind = CoreKind::ALL
+            .into_iter()
+            .find(|kind| Kind::from(*kind) as i32 == self.kind)
+            .ok_or_else(|| CoreError::invalid("kind", format!("is none: kind={}", self.kind)))?;
+        let make = |amount, interval, offset| CoreLimit::of_kind(kind, amount, Micros(interval), Micros(offset));
+        make(
+            amount(self.amount, || make(u64::MAX, 1, 0))?,
+            amount(self.interval_us, || make(1, 0, 0))?,
+            amount(self.offset_us, || make(1, 1, 1))?,
+        )
+    }
+}
+
+impl From<&CoreLimit> for Limit {
+    fn from(core: &CoreLimit) -> Self {
+        Self::of(core.kind(), core.amount(), core.interval(), core.offset())
+    }
+}
+
+/// A negative number is refused under the name that the core gives the argument when it refuses it.
+fn amount<T>(value: i64, refusal: impl FnOnce() -> Result<T>) -> Result<u64> {
+    if let Ok(value) = value.try_into() {
+        return Ok(value);
+    }
+    match refusal().map_err(|error| error.argument()) {
+        Err(Some(argument)) => not_negative(argument, value),
+        // This kind has no use for it.
+        Ok(_) | Err(None) => Ok(0),
+    }
+}
+
+/// The word for a kind, such as "bucket"; "?" for a number that is none. Never to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_kind_name(kind: i32) -> *const c_char {
+    names::of(kind, &names::KINDS)
+}
+
+/// Reads second, minute, hour, day or an ISO 8601 duration such as PT0.1S into microseconds.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_parse_interval(
+    text: *const c_char,
+    interval_us: Option<&mut MaybeUninit<i64>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into(
+        "interval_us",
+        interval_us,
+        || 0,
+        error,
+        || {
+            let interval = Micros::parse("interval", unsafe { text::read("interval", text) }?)?;
+            Ok(interval.0.try_into().unwrap_or(i64::MAX))
+        },
+    )
+}

@@ -1,0 +1,108 @@
+//! `pg_list`: the limiters of a store.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use paddlegate_core::{Listed as CoreListed, MAX_LIMITS};
+
+use crate::decision::number;
+use crate::error::{Code, Error};
+use crate::guard::{guard, guard_into};
+use crate::handle::Table;
+use crate::limit::Limit;
+use crate::store::{STORES, StoreHandle};
+use crate::text;
+
+/// The limiters of a store as they were when it was opened, by name.
+pub struct ListHandle {
+    _opaque: [u8; 0],
+}
+
+struct List {
+    limiters: Vec<CoreListed>,
+    next: AtomicUsize,
+}
+
+static LISTS: Table<List, ListHandle> = Table::new("list", 0b1100);
+
+/// One limiter of a list.
+#[repr(C)]
+pub struct Listed {
+    /// Its name; empty after the last one.
+    pub name: [c_char; 520],
+    /// Its limits as they were last used.
+    pub limits: [Limit; 8],
+    /// How many those are.
+    pub count: usize,
+    /// The store's time of its last use since 1970, to the minute; -1 in memory, which does not keep
+    /// it.
+    pub last_used_us: i64,
+    /// For how long after it the limiter is listed and its statistics are kept.
+    pub ttl_us: i64,
+}
+
+impl Listed {
+    const NONE: Self =
+        Self { name: [0; 520], limits: [Limit::NONE; MAX_LIMITS], count: 0, last_used_us: -1, ttl_us: 0 };
+}
+
+impl From<&CoreListed> for Listed {
+    fn from(core: &CoreListed) -> Self {
+        let mut listed = Self {
+            name: text::write(&core.name),
+            count: core.limits.len().min(MAX_LIMITS),
+            last_used_us: number(Some(core.last_used.0).filter(|at| *at > 0)),
+            ttl_us: number(Some(core.ttl.0)),
+            ..Self::NONE
+        };
+        for (place, (kind, amount, interval, offset)) in listed.limits.iter_mut().zip(&core.limits) {
+            *place = Limit::of(*kind, *amount, *interval, *offset);
+        }
+        listed
+    }
+}
+
+/// Lists the limiters that any process used lately, whatever its language made them: in Redis within
+/// the time to live of each, in memory those that are not yet forgotten.
+///
+/// The handle is to be closed by pg_list_close.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_list_open(
+    store: *const StoreHandle,
+    list: Option<&mut MaybeUninit<*mut ListHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("list", list, ptr::null_mut, error, || {
+        let limiters = STORES.with(store, |store| Ok(store.clone()))?.limiters()?;
+        LISTS.open(List { limiters, next: AtomicUsize::new(0) })
+    })
+}
+
+/// The next limiter of a list. One without a name comes after the last.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_list_next(
+    list: *const ListHandle,
+    listed: Option<&mut MaybeUninit<Listed>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into(
+        "listed",
+        listed,
+        || Listed::NONE,
+        error,
+        || {
+            LISTS.with(list, |list| {
+                let next = list.limiters.get(list.next.fetch_add(1, Ordering::Relaxed));
+                Ok(next.map_or(Listed::NONE, Listed::from))
+            })
+        },
+    )
+}
+
+/// Closes a list.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_list_close(list: *mut ListHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
+    guard(error, || LISTS.close(list))
+}

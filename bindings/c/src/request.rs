@@ -1,0 +1,47 @@
+//! `pg_request`: what one call asks for.
+
+use paddlegate_core::{Error, Micros, Request as CoreRequest, Result};
+
+/// In a request: a cost of 0, which looks without taking.
+pub const PG_COST_ZERO: i64 = -1;
+
+/// What one call asks for: a final cost, or an estimate that is corrected later.
+///
+/// All zero, and NULL in its place, is a cost of 1. A limiter with points needs one of the two.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Request {
+    /// Units to take, up to 10^12; 0 when not given, PG_COST_ZERO for a cost of 0.
+    pub cost: i64,
+    /// Units to take until the actual cost is known; 0 when not given. The grant has a permit.
+    pub estimate: i64,
+    /// The store's time of this call since 1970, for tests and simulations; 0 for now.
+    pub at_us: i64,
+}
+
+impl Request {
+    pub(crate) fn core(&self) -> Result<CoreRequest> {
+        Ok(CoreRequest {
+            cost: units("cost", self.cost)?,
+            estimate: units("estimate", self.estimate)?,
+            at: time(self.at_us)?,
+        })
+    }
+}
+
+/// 0 stands for now.
+pub(crate) fn time(at_us: i64) -> Result<Option<Micros>> {
+    Ok(if at_us == 0 { None } else { Some(Micros(not_negative("at", at_us)?)) })
+}
+
+pub(crate) fn not_negative(argument: &'static str, value: i64) -> Result<u64> {
+    u64::try_from(value).map_err(|_| Error::invalid(argument, format!("must not be negative: {argument}={value}")))
+}
+
+fn units(argument: &'static str, value: i64) -> Result<Option<u64>> {
+    match value {
+        0 => Ok(None),
+        PG_COST_ZERO => Ok(Some(0)),
+        units => not_negative(argument, units).map(Some),
+    }
+}

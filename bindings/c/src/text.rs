@@ -1,0 +1,77 @@
+//! Texts across the border: what C hands over is checked, what it gets ends with a zero byte.
+
+use std::ffi::{CStr, c_char};
+use std::slice;
+
+use paddlegate_core::{Error, Result};
+
+/// A text of the caller, which must end with a zero byte.
+pub(crate) unsafe fn read<'a>(argument: &'static str, text: *const c_char) -> Result<&'a str> {
+    if text.is_null() {
+        return Err(Error::invalid(argument, "is NULL"));
+    }
+    unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| Error::invalid(argument, "is not UTF-8"))
+}
+
+/// As much of a text as there is room for, cut between two characters.
+pub(crate) fn write<const N: usize>(text: &str) -> [c_char; N] {
+    let mut length = text.len().min(N - 1);
+    while !text.is_char_boundary(length) {
+        length -= 1;
+    }
+    let mut buffer = [0; N];
+    for (place, byte) in buffer.iter_mut().zip(&text.as_bytes()[..length]) {
+        *place = c_char::from_ne_bytes([*byte]);
+    }
+    buffer
+}
+
+/// A text of the caller or nothing.
+pub(crate) unsafe fn read_or<'a>(argument: &'static str, text: *const c_char, nothing: &'a str) -> Result<&'a str> {
+    Ok(unsafe { read_some(argument, text) }?.unwrap_or(nothing))
+}
+
+pub(crate) unsafe fn read_some<'a>(argument: &'static str, text: *const c_char) -> Result<Option<&'a str>> {
+    if text.is_null() { Ok(None) } else { unsafe { read(argument, text) }.map(Some) }
+}
+
+/// Bytes of the caller, which may be NULL when there are none.
+pub(crate) unsafe fn bytes<'a>(argument: &'static str, start: *const c_char, length: usize) -> Result<&'a [u8]> {
+    match length {
+        0 => Ok(&[]),
+        _ if start.is_null() => Err(Error::invalid(argument, "is NULL")),
+        _ if isize::try_from(length).is_err() => Err(Error::invalid(argument, format!("is too long: length={length}"))),
+        _ => Ok(unsafe { slice::from_raw_parts(start.cast(), length) }),
+    }
+}
+
+/// Writes all of a text, for which there must be room.
+pub(crate) unsafe fn fill(argument: &'static str, place: *mut c_char, room: usize, text: &str) -> Result<()> {
+    if place.is_null() {
+        return Err(Error::invalid(argument, "is NULL"));
+    }
+    if room <= text.len() {
+        return Err(Error::invalid("room", format!("is too small: needed={} room={room}", text.len() + 1)));
+    }
+    unsafe {
+        place.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
+        place.add(text.len()).write(0);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let cut = |text| unsafe { read("text", write::<4>(text).as_ptr()).unwrap().to_owned() };
+        assert_eq!(cut(""), "");
+        assert_eq!(cut("abc"), "abc");
+        assert_eq!(cut("abcd"), "abc");
+        assert_eq!(cut("aéé"), "aé");
+        assert_eq!(cut("aaéé"), "aa");
+        assert_eq!(cut("😀"), "");
+    }
+}

@@ -1,0 +1,44 @@
+//! `pg_workflow`: the limiter of a run of a workflow.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+
+use paddlegate_core::Micros;
+
+use crate::control::given;
+use crate::document::Loaded;
+use crate::error::{Code, Error};
+use crate::guard::guard_into;
+use crate::store::{STORES, StoreHandle};
+use crate::text;
+
+/// Makes the limiter for a run of a workflow of Conductor, as pg_document_next gives one. Asks no
+/// server.
+///
+/// definition is that of the workflow and run what is known of the run, {"input": {}, "correlationId":
+/// "", "version": 1}, both JSON. Runs with one key share a limiter, whose name is the key; a run
+/// without a key has one that is unlimited and has the name of the workflow. A lease lasts at most
+/// lock_timeout_us unless it is renewed, PG_NOT_GIVEN for pg_lock_timeout_us. on_limit of it belongs
+/// into pg_admit. The limiter is to be closed by pg_limiter_close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_workflow(
+    store: *const StoreHandle,
+    definition: *const c_char,
+    run: *const c_char,
+    lock_timeout_us: i64,
+    loaded: Option<&mut MaybeUninit<Loaded>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into(
+        "loaded",
+        loaded,
+        || Loaded::NONE,
+        error,
+        || {
+            let (definition, run) = unsafe { (text::read("definition", definition)?, text::read("run", run)?) };
+            let lock_timeout = given("lock_timeout", lock_timeout_us)?.map(Micros);
+            let limiter = STORES.with(store, |store| store.workflow(definition, run, lock_timeout))?;
+            Loaded::open(&limiter)
+        },
+    )
+}

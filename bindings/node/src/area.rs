@@ -1,0 +1,226 @@
+//! `Area`: numbers that both sides see. `packages/node/lib/area.js` has the same layout.
+
+use napi::bindgen_prelude::Buffer;
+use paddlegate::{
+    Answer, CLAIM_TIMEOUT, Decision, Error, MAX_SPAN, Micros, Operation, Place, Request, Statistics, Wait,
+};
+
+use crate::convert::{millis, number, whole};
+
+/// What JavaScript writes before a call.
+pub(crate) mod input {
+    /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire of which only the first field may be read, 6 enter, 7 release,
+    /// 8 renew, 9 cancel, 10 statistics; 11 and 12 are no operations: see [`Calls::begin`](crate::calls::Calls::begin);
+    /// from 13 to 19 and 21 to 23 they come with an [`Order`](crate::order::Order); 20 admits a job.
+    pub(crate) const OPERATION: usize = 0;
+    /// Which of the next three are given: 1 cost, 2 estimate, 4 at; and 8: it waits, 16: its time was up.
+    pub(crate) const GIVEN: usize = 1;
+    pub(crate) const COST: usize = 2;
+    pub(crate) const ESTIMATE: usize = 3;
+    pub(crate) const AT: usize = 4;
+    /// The actual cost of a correction.
+    pub(crate) const ACTUAL: usize = 5;
+    /// Milliseconds that it would wait, and that its ticket outlasts a missed look; NaN for the longest and the default.
+    pub(crate) const PATIENCE: usize = 6;
+    pub(crate) const GRACE: usize = 7;
+    /// The number of its ticket; NaN for the end of the queue, -1 for the place that it has.
+    pub(crate) const PLACE: usize = 8;
+    /// How many bytes have arrived in the input of the connection.
+    pub(crate) const RECEIVED: usize = 9;
+}
+
+/// What JavaScript reads after a call, before the rows.
+pub(crate) mod output {
+    /// The connection that the last call was given to.
+    pub(crate) const LINK: usize = 10;
+    /// How many bytes to write to the socket.
+    pub(crate) const TO_SEND: usize = 11;
+    /// 1: the connection cannot be used any more.
+    pub(crate) const BROKEN: usize = 12;
+}
+
+/// Where the rows begin, how long one is, and how many there are.
+const ROWS: usize = 13;
+const ROW: usize = 15;
+pub(crate) const MAX_ROWS: usize = 64;
+
+const ALLOW: usize = 5;
+
+/// Added to the status of a decision that has a permit, which is the text of the ticket, and of one that the store did
+/// not make.
+const WITH_PERMIT: u8 = 4;
+const DEGRADED: u8 = 8;
+
+/// What a row tells; a decision's fields follow in the order of [`Area::decision`].
+#[derive(Clone, Copy)]
+pub(crate) enum Event {
+    Decision = 0,
+    /// The settlement's name is the text of the ticket.
+    Settlement = 1,
+    Reset = 2,
+    /// The error is raised by the ticket.
+    Failed = 3,
+    /// The call was given to the connection in the next field.
+    Moved = 4,
+    /// The call is held, to be sent again after the milliseconds in the next field.
+    Later = 5,
+    /// How long the lease lasts is in the next field.
+    Renewal = 6,
+    /// The numbers follow in the order of [`Statistics::FIELDS`].
+    Statistics = 7,
+    /// The limiters are kept for `listed`.
+    List = 8,
+    /// They are kept for `controls`.
+    Controls = 9,
+}
+
+/// Memory of JavaScript's, as 64-bit floats.
+pub(crate) struct Area(Buffer);
+
+impl Area {
+    pub(crate) fn new(memory: Buffer) -> Self {
+        Self(memory)
+    }
+
+    fn get(&self, slot: usize) -> f64 {
+        self.0.as_chunks().0.get(slot).map_or(f64::NAN, |bytes| f64::from_ne_bytes(*bytes))
+    }
+
+    pub(crate) fn set(&mut self, slot: usize, value: f64) {
+        if let Some(bytes) = self.0.as_chunks_mut().0.get_mut(slot) {
+            *bytes = value.to_ne_bytes();
+        }
+    }
+
+    /// Reads the operation. `id` is that of a permit or of a call, `channel` that of a call that waits.
+    pub(crate) fn operation<'a>(&self, id: &'a str, channel: &'a str) -> paddlegate::Result<Operation<'a>> {
+        Ok(match self.small(input::OPERATION) {
+            1 | ALLOW => Operation::Acquire(self.request()?),
+            2 => Operation::Peek(self.request()?),
+            3 => Operation::Correct { permit: id, actual: whole("actual", self.get(input::ACTUAL))?, at: self.at()? },
+            4 => Operation::Reset,
+            6 => Operation::Enter { request: self.request()?, id, wait: self.wait(channel)? },
+            7 => Operation::Release { permit: id, at: self.at()? },
+            8 => Operation::Renew { permit: id, at: self.at()? },
+            9 => Operation::Cancel { id, gave_up: self.small(input::GIVEN) & 16 != 0, at: self.at()? },
+            10 => Operation::Statistics { at: self.at()? },
+            other => {
+                let message = format!("the package and its addon are of different versions: operation={other}");
+                return Err(Error::internal(message));
+            }
+        })
+    }
+
+    pub(crate) fn request(&self) -> paddlegate::Result<Request> {
+        let given = self.small(input::GIVEN);
+        if given == 0 {
+            return Ok(Request::default());
+        }
+        Ok(Request {
+            cost: if given & 1 != 0 { Some(whole("cost", self.get(input::COST))?) } else { None },
+            estimate: if given & 2 != 0 { Some(whole("estimate", self.get(input::ESTIMATE))?) } else { None },
+            at: self.at()?,
+        })
+    }
+
+    fn wait<'a>(&self, channel: &'a str) -> paddlegate::Result<Option<Wait<'a>>> {
+        if self.small(input::GIVEN) & 8 == 0 {
+            return Ok(None);
+        }
+        let span = |argument, slot, default| match self.get(slot) {
+            given if given.is_nan() => Ok(default),
+            given => millis(argument, given),
+        };
+        Ok(Some(Wait {
+            patience: span("wait_timeout", input::PATIENCE, MAX_SPAN)?,
+            grace: span("claim_timeout", input::GRACE, CLAIM_TIMEOUT)?,
+            channel,
+            place: match self.get(input::PLACE) {
+                end if end.is_nan() => Place::End,
+                kept if kept < 0.0 => Place::Kept,
+                place => Place::Number(whole("ticket", place)?),
+            },
+        }))
+    }
+
+    pub(crate) fn at(&self) -> paddlegate::Result<Option<Micros>> {
+        if self.small(input::GIVEN) & 4 == 0 {
+            return Ok(None);
+        }
+        whole("at", self.get(input::AT)).map(|at| Some(Micros(at)))
+    }
+
+    /// A code, a set of flags or a size, which only this package writes.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub(crate) fn small(&self, slot: usize) -> usize {
+        self.get(slot) as usize
+    }
+
+    /// Writes what `allow` reads of a decision; false when this is another operation, which needs all.
+    pub(crate) fn allowed(&mut self, decision: &Decision) -> bool {
+        if self.small(input::OPERATION) != ALLOW {
+            return false;
+        }
+        self.set(ROWS + 2, f64::from(u8::from(decision.allowed())));
+        true
+    }
+
+    /// Writes a row without fields, or with one.
+    pub(crate) fn event(&mut self, row: usize, ticket: u64, event: Event, field: f64) {
+        self.row(row, ticket, event, [field]);
+    }
+
+    /// Writes an answer without its texts, which do not fit into numbers.
+    pub(crate) fn answer(&mut self, row: usize, ticket: u64, answer: &Answer) {
+        match answer {
+            Answer::Decision(decision) => self.decision(row, ticket, decision),
+            Answer::Settlement(_) => self.event(row, ticket, Event::Settlement, 0.0),
+            Answer::Renewal(lease) => self.event(row, ticket, Event::Renewal, or_nan(lease.map(|lease| lease.0))),
+            Answer::Statistics(counts) => self.statistics(row, ticket, counts),
+            Answer::List(_) => self.event(row, ticket, Event::List, 0.0),
+            Answer::Controls(_) => self.event(row, ticket, Event::Controls, 0.0),
+            Answer::Reset => self.event(row, ticket, Event::Reset, 0.0),
+        }
+    }
+
+    /// The first field is the status.
+    fn decision(&mut self, row: usize, ticket: u64, decision: &Decision) {
+        let micros = |span: Option<Micros>| or_nan(span.map(|span| span.0));
+        let place = decision.ticket;
+        let with_permit = if decision.permit.is_some() { WITH_PERMIT } else { 0 };
+        let degraded = if decision.degraded { DEGRADED } else { 0 };
+        let fields: [f64; ROW - 2] = [
+            f64::from(decision.status as u8 + with_permit + degraded),
+            or_nan(decision.limit),
+            or_nan(decision.remaining),
+            micros(decision.retry_after),
+            micros(decision.reset_after),
+            decision.reason.map_or(0.0, |kind| f64::from(kind as u8)),
+            number(decision.index as u64),
+            number(decision.at.0),
+            micros(decision.lease),
+            or_nan(decision.fence),
+            or_nan(place.map(|ticket| ticket.number)),
+            or_nan(place.map(|ticket| ticket.position)),
+            micros(place.and_then(|ticket| ticket.ready_after)),
+        ];
+        self.row(row, ticket, Event::Decision, fields);
+    }
+
+    fn statistics(&mut self, row: usize, ticket: u64, counts: &Statistics) {
+        self.row(row, ticket, Event::Statistics, counts.values().map(number));
+    }
+
+    fn row<const FIELDS: usize>(&mut self, row: usize, ticket: u64, event: Event, fields: [f64; FIELDS]) {
+        let at = ROWS + row * ROW;
+        let slots = self.0.as_chunks_mut().0.get_mut(at..at + 2 + FIELDS).unwrap_or_default();
+        let values = [number(ticket), f64::from(event as u8)].into_iter().chain(fields);
+        for (slot, value) in slots.iter_mut().zip(values) {
+            *slot = value.to_ne_bytes();
+        }
+    }
+}
+
+fn or_nan(value: Option<u64>) -> f64 {
+    value.map_or(f64::NAN, number)
+}

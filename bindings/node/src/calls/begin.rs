@@ -1,0 +1,174 @@
+//! How a call starts: answered at once, else given to a connection under a ticket.
+
+use paddlegate::store::redis::Call;
+use paddlegate::{Admission, Answer, Begun, Error, Limiter, OnLimit, Operation, Paddlegate, Steps};
+
+use super::{AT_ONCE, Calls, Settling};
+use crate::area::input;
+use crate::course::Way;
+use crate::order::Order;
+
+/// Tickets begin again after this: small integers cost JavaScript least, and the first calls are long over.
+const MAX_TICKET: u64 = i32::MAX as u64;
+
+/// What stands for a ticket when the call failed at once.
+const FAILED: i32 = -1;
+
+/// What is asked of a limiter beside its operations.
+const PLACE: usize = 11;
+const LISTEN: usize = 12;
+
+/// An operation of which more is told than the decision.
+const ADMIT: usize = 20;
+
+impl Calls {
+    /// Starts the operation in the area: 0 when it is answered, -1 when it failed, else its ticket.
+    ///
+    /// Two that are no operations have a text for an answer: where the waiters of a limiter hear of their turn, and the
+    /// channel of those in memory, made when there is none.
+    pub(crate) fn begin(&mut self, limiter: &Limiter, id: Option<&str>, channel: Option<&str>) -> i32 {
+        self.forget_notes();
+        match self.area.small(input::OPERATION) {
+            PLACE => self.noted(Ok(limiter.place().unwrap_or_default())),
+            LISTEN => {
+                let channel = self.listen(limiter);
+                self.noted(channel)
+            }
+            ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default()),
+            _ => {
+                let operation = self.area.operation(id.unwrap_or_default(), channel.unwrap_or_default());
+                self.ask(limiter, operation, None)
+            }
+        }
+    }
+
+    /// Decides about a job; the channel's place has the name of what becomes of one that is refused.
+    fn admit(&mut self, limiter: &Limiter, job: &str, on_limit: &str) -> i32 {
+        let asked = self.area.request().and_then(|request| Ok((request, OnLimit::from_name(on_limit)?)));
+        match asked {
+            Ok((request, on_limit)) => {
+                let operation = Operation::Enter { request, id: job, wait: Admission::wait(on_limit) };
+                self.ask(limiter, Ok(operation), Some(on_limit))
+            }
+            Err(error) => self.failed(error),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        limiter: &Limiter,
+        operation: paddlegate::Result<Operation<'_>>,
+        on_limit: Option<OnLimit>,
+    ) -> i32 {
+        let operation = match operation {
+            Ok(operation) => operation,
+            Err(error) => return self.failed(error),
+        };
+        match limiter.begin(operation) {
+            Ok(Begun::Call(call)) => {
+                let fallback = limiter.fallback(&operation);
+                if fallback.is_some() || on_limit.is_some() {
+                    let settling = Settling { fallback, on_limit, course: None };
+                    self.settling.insert(self.next_ticket(), settling);
+                }
+                self.carry(call)
+            }
+            begun => self.begun(begun, on_limit),
+        }
+    }
+
+    /// Starts the operation in the area that comes with an order, as [`begin`](Self::begin) does.
+    pub(crate) fn begin_order(&mut self, limiter: &Limiter, order: &Order) -> i32 {
+        self.forget_notes();
+        let operation = self.area.small(input::OPERATION);
+        let at = match self.area.at() {
+            Ok(at) => at,
+            Err(error) => return self.failed(error),
+        };
+        match order.course(limiter, operation, at) {
+            Ok(None) => self.begun(order.begin(limiter, operation, at), None),
+            Ok(steps) => {
+                self.started = steps;
+                0
+            }
+            Err(error) => self.failed(error),
+        }
+    }
+
+    /// Starts the next call of several: 0 when there is none, else its ticket.
+    pub(crate) fn advance(&mut self, course: &Way) -> i32 {
+        self.forget_notes();
+        let mut steps = course.borrow_mut();
+        while let Some(under_way) = steps.as_mut()
+            && let Some((limiter, operation)) = under_way.step()
+        {
+            match limiter.begin(operation) {
+                Ok(Begun::Call(call)) => {
+                    let fallback = limiter.fallback(&operation);
+                    let settling = Settling { fallback, on_limit: None, course: Some(Way::clone(course)) };
+                    self.settling.insert(self.next_ticket(), settling);
+                    return self.carry(call);
+                }
+                Ok(Begun::Answered(answer)) => under_way.tell(Ok(answer)),
+                Err(error) => under_way.tell(Err(error)),
+            }
+        }
+        0
+    }
+
+    /// Starts to read a part of the list of limiters.
+    pub(crate) fn begin_list(&mut self, paddlegate: &Paddlegate, part: u16) -> i32 {
+        self.forget_notes();
+        self.begun(Ok(paddlegate.begin_list(part)), None)
+    }
+
+    fn begun(&mut self, begun: paddlegate::Result<Begun>, on_limit: Option<OnLimit>) -> i32 {
+        match begun {
+            Ok(Begun::Answered(Answer::Decision(decision))) if self.area.allowed(&decision) => 0,
+            Ok(Begun::Answered(answer)) => {
+                let answer = match on_limit {
+                    Some(on_limit) => self.admitted(AT_ONCE, answer, on_limit),
+                    None => answer,
+                };
+                self.answered(0, AT_ONCE, answer);
+                0
+            }
+            Ok(Begun::Call(call)) => self.carry(call),
+            Err(error) => self.failed(error),
+        }
+    }
+
+    /// The ticket of the call that is carried next.
+    fn next_ticket(&self) -> u64 {
+        self.last_ticket % MAX_TICKET + 1
+    }
+
+    fn carry(&mut self, call: Call) -> i32 {
+        self.last_ticket = self.next_ticket();
+        self.send(self.last_ticket, call);
+        i32::try_from(self.last_ticket).unwrap_or(FAILED)
+    }
+
+    fn noted(&mut self, text: paddlegate::Result<String>) -> i32 {
+        match text {
+            Ok(text) => {
+                self.texts.insert(AT_ONCE, text);
+                0
+            }
+            Err(error) => self.failed(error),
+        }
+    }
+
+    fn failed(&mut self, error: Error) -> i32 {
+        self.failures.insert(AT_ONCE, Err(error));
+        FAILED
+    }
+
+    fn listen(&mut self, limiter: &Limiter) -> paddlegate::Result<String> {
+        let hints = match self.hints.take() {
+            Some(hints) => hints,
+            None => limiter.listen()?,
+        };
+        Ok(self.hints.insert(hints).channel().to_owned())
+    }
+}

@@ -1,0 +1,170 @@
+//! Numbers, spans and errors on their way between JavaScript and the core.
+
+use napi::Either;
+use napi_derive::napi;
+use paddlegate::{Error, Kind, LOCK_TIMEOUT, Limit, Listed, Loaded, Micros, OnUnavailable, Policy};
+
+/// The first whole number that a float cannot tell from its neighbour.
+const TOO_LARGE: f64 = 9_007_199_254_740_992.0;
+
+/// The `code` of a thrown error: kind, argument and whether the call may have counted, for `lib/errors.js`.
+pub struct Code(String);
+
+impl AsRef<str> for Code {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<napi::Status> for Code {
+    fn from(_: napi::Status) -> Self {
+        Self(format!("{} - false", paddlegate::ErrorKind::Internal.name()))
+    }
+}
+
+/// An error of the core as one that JavaScript catches.
+pub(crate) fn thrown(error: &Error) -> napi::Error<Code> {
+    let code = format!("{} {} {}", error.kind().name(), error.argument().unwrap_or("-"), error.may_have_counted());
+    napi::Error::new(Code(code), error.message())
+}
+
+/// One limit of a policy. What a kind does not have is left out.
+#[napi(object, object_to_js = false)]
+pub struct LimitSpec {
+    pub kind: String,
+    pub amount: Option<f64>,
+    /// Seconds, or text for [`Micros::parse`].
+    pub interval: Option<Either<f64, String>>,
+    pub offset: Option<Either<f64, String>>,
+}
+
+/// Builds a policy in the order given.
+pub(crate) fn policy(limits: Vec<LimitSpec>) -> paddlegate::Result<Policy> {
+    Policy::new(limits.into_iter().map(limit).collect::<paddlegate::Result<Vec<_>>>()?)
+}
+
+fn limit(spec: LimitSpec) -> paddlegate::Result<Limit> {
+    let kind = Kind::from_name(&spec.kind)?;
+    let (amount_name, interval_name) = match kind {
+        Kind::Bucket | Kind::Window => (Some("limit"), Some("interval")),
+        Kind::Leaky => (Some("capacity"), Some("drain")),
+        Kind::Points => (Some("capacity"), Some("refill")),
+        Kind::Throttle => (None, Some("interval")),
+        Kind::Concurrency => (Some("limit"), Some("lock_timeout")),
+        Kind::Unlimited | Kind::Paused => (None, None),
+    };
+    let amount = match amount_name {
+        Some(name) => whole(name, spec.amount.unwrap_or(f64::NAN))?,
+        None => 0,
+    };
+    let interval = match (interval_name, spec.interval) {
+        (Some(name), Some(interval)) => span(name, interval)?,
+        (Some(_), None) if kind == Kind::Concurrency => LOCK_TIMEOUT,
+        (Some(name), None) => span(name, Either::A(f64::NAN))?,
+        (None, _) => Micros(0),
+    };
+    Limit::of_kind(kind, amount, interval, span("offset", spec.offset.unwrap_or(Either::A(0.0)))?)
+}
+
+/// What a limiter answers while its store cannot decide.
+pub(crate) fn on_unavailable(mode: Option<&str>, share: Option<f64>) -> paddlegate::Result<OnUnavailable> {
+    let share = share.map(|share| whole("share", share)).transpose()?;
+    OnUnavailable::from_name(mode.unwrap_or(OnUnavailable::Raise.name()), share)
+}
+
+/// A limiter of a document, without what it runs.
+#[napi(object, object_from_js = false)]
+pub struct LoadedLimiter {
+    pub name: String,
+    pub wait_timeout_ms: Option<f64>,
+    pub on_limit: &'static str,
+}
+
+impl From<&Loaded> for LoadedLimiter {
+    fn from(loaded: &Loaded) -> Self {
+        Self {
+            name: loaded.limiter.name().to_owned(),
+            wait_timeout_ms: loaded.wait_timeout.map(to_millis),
+            on_limit: loaded.on_limit.name(),
+        }
+    }
+}
+
+/// One limiter of the list; spans and times in seconds.
+#[napi(object, object_from_js = false)]
+pub struct ListedLimiter {
+    pub name: String,
+    pub limits: Vec<ListedLimit>,
+    /// `null` in memory, which does not keep it.
+    pub last_used: Option<f64>,
+    pub ttl: f64,
+}
+
+/// A limit of it.
+#[napi(object, object_from_js = false)]
+pub struct ListedLimit {
+    pub kind: &'static str,
+    pub amount: f64,
+    pub interval: f64,
+    pub offset: f64,
+}
+
+impl From<Listed> for ListedLimiter {
+    fn from(listed: Listed) -> Self {
+        let limits = listed.limits.iter().map(|&(kind, amount, interval, offset)| ListedLimit {
+            kind: kind.name(),
+            amount: number(amount),
+            interval: to_seconds(interval),
+            offset: to_seconds(offset),
+        });
+        Self {
+            limits: limits.collect(),
+            last_used: (listed.last_used > Micros(0)).then(|| to_seconds(listed.last_used)),
+            ttl: to_seconds(listed.ttl),
+            name: listed.name,
+        }
+    }
+}
+
+pub(crate) fn span(argument: &'static str, span: Either<f64, String>) -> paddlegate::Result<Micros> {
+    match span {
+        Either::A(seconds) => Micros::from_seconds(argument, seconds),
+        Either::B(text) => Micros::parse(argument, &text),
+    }
+}
+
+/// A span in milliseconds.
+pub(crate) fn millis(argument: &'static str, millis: f64) -> paddlegate::Result<Micros> {
+    Micros::from_seconds(argument, millis / 1e3)
+}
+
+/// A time in milliseconds since 1970, to the nearest microsecond.
+pub(crate) fn time(argument: &'static str, millis: f64) -> paddlegate::Result<Micros> {
+    whole(argument, (millis * 1e3).round()).map(Micros).map_err(|_| {
+        let message = format!("must be a time since 1970 in milliseconds: {argument}={millis}");
+        Error::invalid(argument, message)
+    })
+}
+
+pub(crate) fn to_millis(micros: Micros) -> f64 {
+    number(micros.0) / 1e3
+}
+
+fn to_seconds(micros: Micros) -> f64 {
+    number(micros.0) / 1e6
+}
+
+/// A number that is whole and not negative; JavaScript passes NaN for what is no number.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub(crate) fn whole(argument: &'static str, value: f64) -> paddlegate::Result<u64> {
+    if (0.0..TOO_LARGE).contains(&value) && value.fract() == 0.0 {
+        return Ok(value as u64);
+    }
+    Err(Error::invalid(argument, format!("must be a whole number from 0 to 2^53 - 1: {argument}={value}")))
+}
+
+/// Counters and the core's numbers, all below 2^53.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn number(value: u64) -> f64 {
+    value as f64
+}

@@ -1,0 +1,163 @@
+//! `Course`: what takes several operations; JavaScript carries one after the other.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use napi_derive::napi;
+use paddlegate::dialect::invantive::{self, Passage};
+use paddlegate::dialect::ojs::{Amendment, Signalling};
+use paddlegate::{Admission, Answer, Batch, Controls, Error, Limiter, Operation, Steps};
+
+use crate::calls::Calls;
+use crate::convert::{Code, thrown, to_millis};
+use crate::order::InForce;
+
+type Result<T> = napi::Result<T, Code>;
+
+/// What is under way, shared with the calls on their way; nothing when its outcome is taken.
+pub(crate) type Way = Rc<RefCell<Option<Stepping>>>;
+
+pub(crate) enum Stepping {
+    Gate(Passage),
+    Jobs(Batch),
+    Override(Amendment),
+    Signal(Signalling),
+}
+
+/// What comes of it.
+pub(crate) enum Outcome {
+    Verdict(invantive::Verdict),
+    Jobs(Vec<Admission>),
+    Override(Box<Controls>),
+    Signal(bool),
+}
+
+/// What takes several operations. Call `next` until it gives 0, then for its outcome.
+#[napi]
+pub struct Course {
+    calls: Rc<RefCell<Calls>>,
+    way: Way,
+    admitted: Vec<Admission>,
+}
+
+/// What becomes of a request at a gate.
+#[napi(object, object_from_js = false)]
+pub struct Verdict {
+    pub allowed: bool,
+    pub delay_ms: f64,
+    pub slot: Option<String>,
+    pub level: Option<&'static str>,
+    pub retry_after_ms: Option<f64>,
+    pub reason: Option<&'static str>,
+}
+
+#[napi]
+impl Course {
+    /// Starts the next call and gives its ticket; 0 when there is none.
+    #[napi]
+    pub fn next(&self) -> i32 {
+        self.calls.borrow_mut().advance(&self.way)
+    }
+
+    /// What becomes of the request.
+    #[napi]
+    pub fn verdict(&self) -> Result<Verdict> {
+        match self.outcome()? {
+            Outcome::Verdict(verdict) => Ok(verdict.into()),
+            _ => Err(thrown(&other())),
+        }
+    }
+
+    /// How many jobs were asked about; `admission` tells of each.
+    #[napi]
+    pub fn admissions(&mut self) -> Result<u32> {
+        let Outcome::Jobs(admitted) = self.outcome()? else { return Err(thrown(&other())) };
+        self.admitted = admitted;
+        u32::try_from(self.admitted.len()).map_err(|_| thrown(&other()))
+    }
+
+    /// Puts the decision about a job into the first row, as if it were the answer to a call at once.
+    #[napi]
+    pub fn admission(&self, index: u32) {
+        if let Some(admission) = self.admitted.get(index as usize) {
+            self.calls.borrow_mut().show(admission.clone());
+        }
+    }
+
+    /// What is in force after an override.
+    #[napi]
+    pub fn controls(&self) -> Result<InForce> {
+        match self.outcome()? {
+            Outcome::Override(controls) => Ok(InForce::from(&*controls)),
+            _ => Err(thrown(&other())),
+        }
+    }
+
+    /// Whether there was a signal.
+    #[napi]
+    pub fn signal(&self) -> Result<bool> {
+        match self.outcome()? {
+            Outcome::Signal(is_signal) => Ok(is_signal),
+            _ => Err(thrown(&other())),
+        }
+    }
+}
+
+impl Course {
+    pub(crate) fn new(calls: &Rc<RefCell<Calls>>, steps: Stepping) -> Self {
+        Self { calls: Rc::clone(calls), way: Rc::new(RefCell::new(Some(steps))), admitted: Vec::new() }
+    }
+
+    fn outcome(&self) -> Result<Outcome> {
+        let steps = self.way.borrow_mut().take().ok_or_else(other);
+        steps.and_then(Steps::outcome).map_err(|error| thrown(&error))
+    }
+}
+
+impl Steps for Stepping {
+    type Outcome = Outcome;
+
+    fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
+        match self {
+            Self::Gate(steps) => steps.step(),
+            Self::Jobs(steps) => steps.step(),
+            Self::Override(steps) => steps.step(),
+            Self::Signal(steps) => steps.step(),
+        }
+    }
+
+    fn tell(&mut self, outcome: paddlegate::Result<Answer>) {
+        match self {
+            Self::Gate(steps) => steps.tell(outcome),
+            Self::Jobs(steps) => steps.tell(outcome),
+            Self::Override(steps) => steps.tell(outcome),
+            Self::Signal(steps) => steps.tell(outcome),
+        }
+    }
+
+    fn outcome(self) -> paddlegate::Result<Outcome> {
+        Ok(match self {
+            Self::Gate(steps) => Outcome::Verdict(steps.outcome()?),
+            Self::Jobs(steps) => Outcome::Jobs(steps.outcome()?),
+            Self::Override(steps) => Outcome::Override(Box::new(steps.outcome()?)),
+            Self::Signal(steps) => Outcome::Signal(steps.outcome()?),
+        })
+    }
+}
+
+impl From<invantive::Verdict> for Verdict {
+    fn from(it: invantive::Verdict) -> Self {
+        Self {
+            allowed: it.allowed,
+            delay_ms: to_millis(it.delay),
+            slot: it.slot,
+            level: it.level.map(invantive::Level::name),
+            retry_after_ms: it.retry_after.map(to_millis),
+            reason: it.reason.map(paddlegate::Kind::name),
+        }
+    }
+}
+
+fn other() -> Error {
+    Error::internal("a course has another outcome, or gave it before")
+}

@@ -1,0 +1,57 @@
+//! `Gate`: a control of Invantive with its limiters on a store.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use napi_derive::napi;
+use paddlegate::Micros;
+use paddlegate::dialect::invantive;
+
+use crate::calls::Calls;
+use crate::convert::{Code, thrown, whole};
+use crate::course::{Course, Stepping};
+
+/// Chooses which slot of a document limits a request.
+#[napi]
+pub struct Gate {
+    calls: Rc<RefCell<Calls>>,
+    inner: invantive::Gate,
+}
+
+/// What is known of a request.
+#[napi(object, object_to_js = false)]
+pub struct Facts {
+    pub context: Option<String>,
+    pub url: Option<String>,
+    pub log_on_code: Option<String>,
+    pub data_container_id: Option<String>,
+    pub ip: Option<String>,
+    /// Microseconds since 1970, for tests.
+    pub at_us: Option<f64>,
+}
+
+#[napi]
+impl Gate {
+    /// Begins to ask about a request.
+    // Objects are handed over by value.
+    #[allow(clippy::needless_pass_by_value)]
+    #[napi]
+    pub fn start(&self, facts: Facts) -> napi::Result<Course, Code> {
+        let at = facts.at_us.map(|at| whole("at", at).map(Micros)).transpose();
+        let known = invantive::Facts {
+            context: facts.context.as_deref(),
+            url: facts.url.as_deref(),
+            log_on_code: facts.log_on_code.as_deref(),
+            data_container_id: facts.data_container_id.as_deref(),
+            ip: facts.ip.as_deref(),
+        };
+        let passage = at.and_then(|at| self.inner.start(&known, at)).map_err(|error| thrown(&error))?;
+        Ok(Course::new(&self.calls, Stepping::Gate(passage)))
+    }
+}
+
+impl Gate {
+    pub(crate) fn new(calls: &Rc<RefCell<Calls>>, inner: invantive::Gate) -> Self {
+        Self { calls: Rc::clone(calls), inner }
+    }
+}

@@ -1,0 +1,73 @@
+//! The native half of the npm package `paddlegate`: convert, call the core, map the error; nothing else.
+//!
+//! JavaScript owns the sockets, the timers and the promises. What is called once per decision are functions without
+//! arguments: an argument costs 70 ns to take over, a number in the shared [`Area`](area::Area) 3.
+
+mod area;
+mod calls;
+mod convert;
+mod course;
+mod gate;
+mod link;
+mod order;
+mod store;
+mod subscription;
+
+use napi_derive::napi;
+use paddlegate::{CostRules, JOB_CLAIM_TIMEOUT, Kind, Statistics, WAIT_TIMEOUT};
+
+use convert::{Code, thrown};
+
+/// The version of this library; the package refuses an addon of another one.
+#[napi]
+pub fn version() -> &'static str {
+    paddlegate::VERSION
+}
+
+/// The names of the kinds; a kind's code is its index plus one.
+#[napi]
+pub fn kinds() -> Vec<&'static str> {
+    Kind::ALL.iter().map(|kind| kind.name()).collect()
+}
+
+/// The names of the numbers in a row of statistics.
+#[napi]
+pub fn statistics() -> Vec<&'static str> {
+    Statistics::FIELDS.to_vec()
+}
+
+/// A new id for a call.
+#[napi]
+pub fn new_id() -> napi::Result<String, Code> {
+    paddlegate::new_id().map_err(|error| thrown(&error))
+}
+
+/// How long to wait for a limit, in milliseconds: what the user said, else the default.
+#[napi]
+pub fn wait_timeout_ms(given: Option<f64>) -> napi::Result<f64, Code> {
+    match given {
+        Some(given) => convert::millis("wait_timeout", given).map(convert::to_millis).map_err(|error| thrown(&error)),
+        None => Ok(convert::to_millis(WAIT_TIMEOUT)),
+    }
+}
+
+/// How long the ticket of a job keeps its place after its time, in milliseconds.
+#[napi]
+pub fn job_claim_timeout_ms() -> f64 {
+    convert::to_millis(JOB_CLAIM_TIMEOUT)
+}
+
+/// What a GraphQL query is likely to cost. `variables` is JSON, or empty.
+// Strings are handed over by value.
+#[allow(clippy::needless_pass_by_value)]
+#[napi]
+pub fn graphql_cost(
+    query: String,
+    variables: String,
+    rules: Option<String>,
+    operation: Option<String>,
+) -> napi::Result<f64, Code> {
+    let rules = rules.as_deref().map_or(Ok(CostRules::Shopify), CostRules::from_name);
+    let cost = rules.and_then(|rules| paddlegate::graphql_cost(&query, &variables, operation.as_deref(), rules));
+    cost.map(convert::number).map_err(|error| thrown(&error))
+}

@@ -1,0 +1,195 @@
+//! `Order`: what changes a limiter while it runs. It is rare and has texts, so it comes as an object beside the area.
+
+use napi_derive::napi;
+use paddlegate::provider::Response;
+use paddlegate::{
+    Begun, Control, Controls, Error, Feedback, Limit, Limiter, MAX_PAUSE, Micros, Moment, OnLimit, Operation, Provider,
+    Report,
+};
+
+use crate::convert::{millis, number, time, to_millis, whole};
+use crate::course::Stepping;
+
+/// The operations of `lib/area.js` that come with an order.
+const PAUSE: usize = 13;
+const RESUME: usize = 14;
+const OVERRIDE: usize = 15;
+const RESTORE: usize = 16;
+const CONTROLS: usize = 17;
+const SYNC: usize = 18;
+const LEARN: usize = 19;
+
+/// Those that take several operations.
+const OVERRIDE_FROM: usize = 21;
+const SIGNAL: usize = 22;
+const ADMIT_ALL: usize = 23;
+
+/// What is not given is left out; JavaScript passes NaN for what is no number.
+#[napi(object, object_to_js = false)]
+pub(crate) struct Order {
+    /// Which limit of the policy.
+    pub index: Option<f64>,
+    pub limit: Option<f64>,
+    pub interval_ms: Option<f64>,
+    /// Until when, or when: from now, or since 1970.
+    pub after_ms: Option<f64>,
+    pub at_ms: Option<f64>,
+    pub remaining: Option<f64>,
+    pub restore_rate: Option<f64>,
+    pub permit: Option<String>,
+    pub provider: Option<String>,
+    pub max_pause_ms: Option<f64>,
+    pub status: Option<f64>,
+    /// Names and values in turn.
+    pub headers: Option<Vec<String>>,
+    pub body: Option<String>,
+    /// JSON.
+    pub document: Option<String>,
+    pub jobs: Option<Vec<String>>,
+    pub on_limit: Option<String>,
+    pub partly: Option<bool>,
+}
+
+impl Order {
+    pub(crate) fn begin(&self, limiter: &Limiter, operation: usize, at: Option<Micros>) -> paddlegate::Result<Begun> {
+        let control = |control| limiter.begin(Operation::Control { control, at });
+        let index = || self.index.map(|index| whole("index", index).map(place)).transpose();
+        match operation {
+            PAUSE => control(Control::Pause(self.moment("for", "until")?.ok_or_else(endless)?)),
+            RESUME => control(Control::Resume),
+            OVERRIDE => {
+                let index = index()?.unwrap_or_default();
+                let changes = limiter.changed(index, self.amount()?, self.interval()?)?;
+                control(Control::Override { changes: &changes, expires: self.moment("expires_in", "expires_at")? })
+            }
+            RESTORE => control(Control::Override { changes: &limiter.restored(index()?)?, expires: None }),
+            CONTROLS => control(Control::Look),
+            SYNC => {
+                let index = index()?.unwrap_or_default();
+                let remaining = self.remaining.map(|units| whole("remaining", units)).transpose()?;
+                let (amount, interval) = (self.amount()?, self.refill(limiter, index)?);
+                let budgets =
+                    limiter.heard(index, remaining, amount, interval, self.moment("reset_in", "reset_at")?)?;
+                let report = Report { permit: self.permit.as_deref(), budgets: &budgets, ..Report::default() };
+                limiter.begin(Operation::Learn { report, at })
+            }
+            LEARN => self.learn(limiter, at),
+            other => {
+                Err(Error::internal(format!("the package and its addon are of different versions: order={other}")))
+            }
+        }
+    }
+
+    /// What takes several operations; nothing when the order is one.
+    pub(crate) fn course(
+        &self,
+        limiter: &Limiter,
+        operation: usize,
+        at: Option<Micros>,
+    ) -> paddlegate::Result<Option<Stepping>> {
+        let document = self.document.as_deref().unwrap_or_default();
+        Ok(Some(match operation {
+            OVERRIDE_FROM => Stepping::Override(limiter.amendment(document, at)?),
+            SIGNAL => Stepping::Signal(limiter.signalling(document, at)?),
+            ADMIT_ALL => {
+                let on_limit = self.on_limit.as_deref().map_or(Ok(OnLimit::Wait), OnLimit::from_name)?;
+                let jobs: Vec<&str> = self.jobs.iter().flatten().map(String::as_str).collect();
+                Stepping::Jobs(limiter.batch(&jobs, on_limit, self.partly.unwrap_or_default()))
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn learn(&self, limiter: &Limiter, at: Option<Micros>) -> paddlegate::Result<Begun> {
+        let provider = self.provider.as_deref().map_or(Ok(Provider::Auto), Provider::from_name)?;
+        let max_pause = self.max_pause_ms.map_or(Ok(MAX_PAUSE), |given| millis("max_pause", given))?;
+        let status = self.status.map_or(Ok(200), |status| whole("status", status))?;
+        let Ok(status) = u16::try_from(status) else {
+            return Err(Error::invalid("status", format!("must be the code of an http answer: status={status}")));
+        };
+        let headers: Vec<(&str, &str)> = self.headers.iter().flat_map(|flat| flat.as_chunks().0).map(pair).collect();
+        let response = Response { status, headers: &headers, body: self.body.as_deref().unwrap_or_default() };
+        let lesson = Feedback::read(provider, &response, max_pause).lesson(limiter.policy(), max_pause);
+        limiter.begin(Operation::Learn { report: lesson.report(self.permit.as_deref()), at })
+    }
+
+    fn amount(&self) -> paddlegate::Result<Option<u64>> {
+        self.limit.map(|limit| whole("limit", limit)).transpose()
+    }
+
+    fn interval(&self) -> paddlegate::Result<Option<Micros>> {
+        self.interval_ms.map(|interval| millis("interval", interval)).transpose()
+    }
+
+    /// The interval, which may be told as a rate.
+    fn refill(&self, limiter: &Limiter, index: usize) -> paddlegate::Result<Option<Micros>> {
+        match (self.restore_rate, self.interval()?) {
+            (None, interval) => Ok(interval),
+            (Some(_), Some(_)) => Err(Error::invalid("restore_rate", "says the same as the interval, give one")),
+            (Some(rate), None) => {
+                let amount = self.amount()?.or_else(|| limiter.policy().limits().get(index).map(Limit::amount));
+                Micros::of_rate("restore_rate", amount.unwrap_or_default(), rate).map(Some)
+            }
+        }
+    }
+
+    /// A moment, by the names of the arguments for a span and for a time.
+    fn moment(&self, span_name: &'static str, time_name: &'static str) -> paddlegate::Result<Option<Moment>> {
+        let after = self.after_ms.map(|span| millis(span_name, span)).transpose()?;
+        let at = self.at_ms.map(|at| time(time_name, at)).transpose()?;
+        match (after, at) {
+            (Some(_), Some(_)) => Err(Error::invalid(time_name, "give either how long from now on or a time")),
+            (after, at) => Ok(after.map(Moment::After).or(at.map(Moment::At))),
+        }
+    }
+}
+
+fn endless() -> Error {
+    Error::invalid("for", "give how long, or until when")
+}
+
+fn pair(pair: &[String; 2]) -> (&str, &str) {
+    (&pair[0], &pair[1])
+}
+
+/// An index; none is as large as the address space.
+fn place(index: u64) -> usize {
+    usize::try_from(index).unwrap_or(usize::MAX)
+}
+
+/// What is in force beside the policies.
+#[napi(object, object_from_js = false)]
+pub struct InForce {
+    pub version: f64,
+    pub paused_for_ms: Option<f64>,
+    pub overrides: Vec<Option<Numbers>>,
+    pub expires_in_ms: Option<f64>,
+    pub learned: Vec<Option<Numbers>>,
+}
+
+/// The numbers of one limit.
+#[napi(object, object_from_js = false)]
+pub struct Numbers {
+    pub kind: &'static str,
+    pub limit: f64,
+    pub interval_ms: f64,
+}
+
+impl From<&Controls> for InForce {
+    fn from(controls: &Controls) -> Self {
+        let numbers = |limits: &[Option<Limit>]| limits.iter().map(|limit| limit.as_ref().map(Numbers::from)).collect();
+        Self {
+            version: number(controls.version),
+            paused_for_ms: controls.paused_for.map(to_millis),
+            overrides: numbers(&controls.overrides),
+            expires_in_ms: controls.expires_after.map(to_millis),
+            learned: numbers(&controls.learned),
+        }
+    }
+}
+
+impl From<&Limit> for Numbers {
+    fn from(limit: &Limit) -> Self {
+        Self { kind: limit.kind().name(), limit: number(limit.amount()), interval_ms: to_millis(limit.interval()) }
+    }
+}

@@ -1,0 +1,44 @@
+//! Answers of the core as Python sees them.
+
+use paddlegate::{Answer, Error};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+
+use crate::decision::{Decision, seconds};
+use crate::error::{Result, exception};
+use crate::{live, paddlegate as listed};
+
+/// In the order of their fields.
+type Statistics = (u64, u64, u64, f64, u64, u64, f64, u64, u64, u64, u64, u64);
+
+fn statistics(it: &paddlegate::Statistics) -> Statistics {
+    let (wait_time, held_time) = (seconds(it.wait_time), seconds(it.held_time));
+    let (granted, refused, waited, units, corrections) = (it.granted, it.refused, it.waited, it.units, it.corrections);
+    let (overages, reclaimed, lapsed, leases, tickets) = (it.overages, it.reclaimed, it.lapsed, it.leases, it.tickets);
+    (granted, refused, waited, wait_time, units, corrections, held_time, overages, reclaimed, lapsed, leases, tickets)
+}
+
+/// An answer as Python sees it.
+pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>> {
+    match answer {
+        Answer::Decision(decision) => Decision(decision).into_bound_py_any(py),
+        Answer::Settlement(settlement) => settlement.name().into_bound_py_any(py),
+        Answer::Renewal(renewal) => renewal.map(seconds).into_bound_py_any(py),
+        Answer::Statistics(it) => statistics(&it).into_bound_py_any(py),
+        Answer::Controls(it) => live::controls(&it).into_bound_py_any(py),
+        Answer::List(list) => listed::shown(list).into_bound_py_any(py),
+        Answer::Reset => Ok(py.None().into_bound(py)),
+    }
+}
+
+/// An answer, or the exception to hand to whoever waits for it.
+pub(crate) fn outcome(py: Python<'_>, result: std::result::Result<Answer, Error>) -> PyResult<Bound<'_, PyAny>> {
+    result.map_or_else(|error| exception(py, &error), |answer| shown(py, answer))
+}
+
+pub(crate) fn decision(answer: Answer) -> Result<Decision> {
+    match answer {
+        Answer::Decision(decision) => Ok(Decision(decision)),
+        other => Err(Error::internal(format!("an answer to another question: {other:?}")).into()),
+    }
+}

@@ -1,0 +1,167 @@
+//! What callers hand in, as the core wants it. What cannot be converted is `Invalid` by the argument's name.
+
+use std::time::Duration;
+
+use paddlegate::{Error, Kind, Limit, MAX_TIME, Micros, OnLimit, OnUnavailable, Place, Policy, Request};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDateTime, PyString, PyTzInfo};
+
+use crate::error::Result;
+
+/// An argument that may be left out.
+pub(crate) type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+pub(crate) fn text<'a>(argument: &'static str, value: &'a Bound<'_, PyAny>) -> Result<&'a str> {
+    match value.cast::<PyString>() {
+        Ok(text) => text.to_str().map_err(|_| Error::invalid(argument, "must be valid unicode").into()),
+        Err(_) => Err(refused(argument, "must be text", value)),
+    }
+}
+
+/// Several texts; one text is not meant as its letters.
+pub(crate) fn texts(argument: &'static str, values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
+    let values = match values.try_iter() {
+        Ok(each) if !values.is_instance_of::<PyString>() => each,
+        _ => return Err(refused(argument, "must be a list of texts", values)),
+    };
+    values.map(|value| Ok(text(argument, &value?)?.to_owned())).collect()
+}
+
+/// An `int` or what counts as one; a `bool` and a `float` do not.
+pub(crate) fn whole(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<u64> {
+    match value.extract() {
+        Ok(number) if !value.is_instance_of::<PyBool>() => Ok(number),
+        _ => Err(refused(argument, "must be a whole number that is not negative or huge", value)),
+    }
+}
+
+/// Seconds as a number, a `timedelta`, a word or an ISO 8601 duration.
+pub(crate) fn span(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<Micros> {
+    if value.is_instance_of::<PyString>() {
+        return Ok(Micros::parse(argument, text(argument, value)?)?);
+    }
+    if !value.is_instance_of::<PyBool>() {
+        if let Ok(seconds) = value.extract() {
+            return Ok(Micros::from_seconds(argument, seconds)?);
+        }
+        if let Ok(duration) = value.extract() {
+            return Ok(Micros::from_duration(argument, duration)?);
+        }
+    }
+    Err(refused(argument, "must be seconds, a timedelta or a duration in words that is not negative or huge", value))
+}
+
+/// Seconds since 1970 as a number, or a `datetime` with a time zone: without one nobody knows what it means.
+pub(crate) fn instant(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<Micros> {
+    let since_1970: Option<Duration> = if value.is_instance_of::<PyDateTime>() {
+        since_1970(value).ok()
+    } else if value.is_instance_of::<PyBool>() {
+        None
+    } else {
+        value.extract().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    };
+    let micros = since_1970.and_then(|since| u64::try_from((since.as_nanos() + 500) / 1_000).ok());
+    micros
+        .filter(|micros| *micros < MAX_TIME.0)
+        .map(Micros)
+        .ok_or_else(|| refused(argument, "must be a datetime with a time zone or seconds, from 1970 until 2112", value))
+}
+
+/// The subtraction refuses a `datetime` without a time zone, the extraction one before 1970.
+fn since_1970(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    let py = value.py();
+    let epoch = PyDateTime::new(py, 1970, 1, 1, 0, 0, 0, 0, Some(&*PyTzInfo::utc(py)?))?;
+    value.sub(epoch)?.extract()
+}
+
+/// Units per second, whole or not.
+pub(crate) fn rate(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<f64> {
+    match value.extract() {
+        Ok(rate) if !value.is_instance_of::<PyBool>() => Ok(rate),
+        _ => Err(refused(argument, "must be a number of units per second", value)),
+    }
+}
+
+pub(crate) fn request(cost: Given, estimate: Given, at_us: Given) -> Result<Request> {
+    Ok(Request {
+        cost: cost.map(|cost| whole("cost", cost)).transpose()?,
+        estimate: estimate.map(|estimate| whole("estimate", estimate)).transpose()?,
+        at: time(at_us)?,
+    })
+}
+
+pub(crate) fn time(at_us: Given) -> Result<Option<Micros>> {
+    at_us.map(|at| whole("at", at).map(Micros)).transpose()
+}
+
+/// What a refusal does: "raise" or "ignore", which some call "skip".
+pub(crate) fn on_limit(policy: &Bound<'_, PyAny>) -> Result<OnLimit> {
+    match text("policy", policy)? {
+        "raise" => Ok(OnLimit::Raise),
+        "ignore" | "skip" => Ok(OnLimit::Ignore),
+        _ => Err(refused("policy", "must be raise or ignore", policy)),
+    }
+}
+
+pub(crate) fn on_unavailable(mode: Given, share: Given) -> Result<OnUnavailable> {
+    let share = share.map(|share| whole("share", share)).transpose()?;
+    let mode = mode.map_or(Ok(OnUnavailable::Raise.name()), |mode| text("on_unavailable", mode))?;
+    Ok(OnUnavailable::from_name(mode, share)?)
+}
+
+/// 0 is the end of the queue, -1 the place that is kept, another number that of a ticket.
+pub(crate) fn place(number: i64) -> Place {
+    match u64::try_from(number) {
+        Ok(0) => Place::End,
+        Ok(number) => Place::Number(number),
+        Err(_) => Place::Kept,
+    }
+}
+
+/// A list of `(kind, amount, interval, offset)`, each without what its kind does not have.
+pub(crate) fn policy(limits: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Policy> {
+    let entries = limits.try_iter().map_err(|_| refused("limits", "must be a list of tuples", limits))?;
+    let limits: Result<Vec<Limit>> = entries.map(|entry| limit(&entry?, lock_timeout)).collect();
+    Ok(Policy::new(limits?)?)
+}
+
+fn limit(entry: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Limit> {
+    let parts: Vec<Bound<'_, PyAny>> = entry.extract().map_err(|_| refused("limits", "must hold tuples", entry))?;
+    let missing = |what| Error::invalid("limits", format!("a limit lacks its {what}"));
+    let mut parts = parts.iter();
+    let kind = Kind::from_name(text("kind", parts.next().ok_or_else(|| missing("kind"))?)?)?;
+    let (amount, interval) = match kind {
+        Kind::Bucket | Kind::Window => (Some("limit"), Some("interval")),
+        Kind::Leaky => (Some("capacity"), Some("drain")),
+        Kind::Points => (Some("capacity"), Some("refill")),
+        Kind::Throttle => (None, Some("interval")),
+        Kind::Concurrency => (Some("limit"), Some("lock_timeout")),
+        Kind::Unlimited | Kind::Paused => (None, None),
+    };
+    let amount = match amount {
+        Some(name) => whole(name, parts.next().ok_or_else(|| missing(name))?)?,
+        None => 0,
+    };
+    let interval = match (interval, parts.next()) {
+        (Some(name), Some(interval)) => span(name, interval)?,
+        (Some(_), None) if kind == Kind::Concurrency => lock_timeout,
+        (Some(name), None) => return Err(missing(name).into()),
+        (None, Some(extra)) => return Err(refused("limits", "a limit has too many parts", extra)),
+        (None, None) => Micros(0),
+    };
+    let offset = match parts.next() {
+        Some(offset) if kind == Kind::Bucket => span("offset", offset)?,
+        Some(extra) => return Err(refused("limits", "a limit has too many parts", extra)),
+        None => Micros(0),
+    };
+    match parts.next() {
+        Some(extra) => Err(refused("limits", "a limit has too many parts", extra)),
+        None => Ok(Limit::of_kind(kind, amount, interval, offset)?),
+    }
+}
+
+fn refused(argument: &'static str, why: &str, value: &Bound<'_, PyAny>) -> crate::error::Failure {
+    let shown: String =
+        value.repr().map_or_else(|_| String::from("?"), |repr| repr.to_string_lossy().chars().take(40).collect());
+    Error::invalid(argument, format!("{why}: {argument}={shown}")).into()
+}

@@ -1,0 +1,157 @@
+//! `Call`: one operation on its way to one server, for an event loop to carry.
+
+use std::sync::{Arc, Mutex};
+
+use paddlegate::store::redis::{Address, Asking, Call as Bytes, Redis};
+use paddlegate::{Answer, Error, Fallback, Micros};
+use pyo3::prelude::*;
+
+use crate::answer::outcome;
+use crate::course::Way;
+use crate::decision::seconds;
+use crate::error::{Failure, Result, exception};
+use crate::line::locked;
+use crate::link::Link;
+
+/// One operation on its way to one server. A link takes it once.
+#[pyclass(frozen, module = "paddlegate._native")]
+pub(crate) struct Call {
+    redis: Arc<Redis>,
+    bytes: Mutex<Option<Bytes>>,
+    node: Address,
+    pub(crate) asking: Asking,
+    pause: Micros,
+    unsent: Option<Error>,
+    pub(crate) then: Then,
+    is_next: bool,
+}
+
+/// What becomes of the outcome of a call.
+#[derive(Clone, Default)]
+pub(crate) struct Then {
+    /// Of a limiter that has an answer of its own when the store has none.
+    pub(crate) fallback: Option<Fallback>,
+    /// Of one call of several.
+    pub(crate) course: Option<Arc<Way>>,
+}
+
+impl Call {
+    /// To the server that has its keys, as far as that is known.
+    pub(crate) fn new(redis: &Arc<Redis>, bytes: Bytes) -> Self {
+        Self {
+            redis: redis.clone(),
+            node: redis.route(&bytes),
+            bytes: Mutex::new(Some(bytes)),
+            asking: Asking::No,
+            pause: Micros(0),
+            unsent: None,
+            then: Then::default(),
+            is_next: false,
+        }
+    }
+
+    pub(crate) fn then(self, then: Then) -> Self {
+        Self { then, ..self }
+    }
+
+    /// One of several, which follows another one.
+    pub(crate) fn next(redis: &Arc<Redis>, bytes: Bytes, then: Then) -> Self {
+        Self { then, is_next: true, ..Self::new(redis, bytes) }
+    }
+
+    /// Again, since a link could not send it; `why` unless that link was only out of date.
+    pub(crate) fn again(redis: &Arc<Redis>, bytes: Bytes, why: Option<Error>) -> Self {
+        Self { unsent: why, ..Self::new(redis, bytes) }
+    }
+
+    /// To the server that a redirection names.
+    pub(crate) fn elsewhere(redis: &Arc<Redis>, bytes: Bytes, node: Address, asking: Asking) -> Self {
+        if asking == Asking::No {
+            redis.learn(&bytes, &node);
+        }
+        Self { node, asking, ..Self::new(redis, bytes) }
+    }
+
+    /// To the same server after a while.
+    pub(crate) fn later(redis: &Arc<Redis>, bytes: Bytes, node: Address, pause: Micros) -> Self {
+        Self { node, pause, ..Self::new(redis, bytes) }
+    }
+
+    pub(crate) fn take(&self) -> Result<Bytes> {
+        let bytes = locked(&self.bytes).take();
+        bytes.ok_or_else(|| Error::internal("a call was sent twice").into())
+    }
+}
+
+#[pymethods]
+impl Call {
+    /// The server it goes to.
+    #[getter]
+    fn node(&self) -> String {
+        self.node.to_string()
+    }
+
+    /// Seconds to wait before it is sent.
+    #[getter]
+    fn pause(&self) -> f64 {
+        seconds(self.pause)
+    }
+
+    /// Whether a link could not send it, and was not only out of date.
+    #[getter]
+    fn unsent(&self) -> bool {
+        self.unsent.is_some()
+    }
+
+    /// Send it no more: give its exception, or what the limiter answers in place of it.
+    fn give_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let error = self.unsent.clone().unwrap_or_else(|| Error::internal("a call was given up that can be sent"));
+        self.then.ended(py, Err(error))
+    }
+
+    /// Whether it is another operation, with a time of its own.
+    #[getter]
+    fn is_next(&self) -> bool {
+        self.is_next
+    }
+
+    /// How many servers the URL names.
+    #[getter]
+    fn nodes(&self) -> usize {
+        self.redis.location().nodes.len()
+    }
+
+    /// Seconds within which it must be answered.
+    #[getter]
+    fn timeout(&self) -> f64 {
+        seconds(self.redis.timeout())
+    }
+
+    /// Make a link to its server, not connected yet.
+    fn link(&self) -> Link {
+        Link::new(&self.redis, &self.node)
+    }
+}
+
+impl Then {
+    pub(crate) const fn is_nothing(&self) -> bool {
+        self.fallback.is_none() && self.course.is_none()
+    }
+
+    /// What a call that is done with comes to: every outcome passes here, once. It may be another call.
+    pub(crate) fn ended<'py>(
+        &self,
+        py: Python<'py>,
+        result: std::result::Result<Answer, Error>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let result = match &self.fallback {
+            Some(fallback) => fallback.settle(result),
+            None => result,
+        };
+        let Some(course) = &self.course else { return outcome(py, result) };
+        course.told(py, result).or_else(|failure| match failure {
+            Failure::Core(error) => exception(py, &error),
+            Failure::Python(error) => Err(error),
+        })
+    }
+}

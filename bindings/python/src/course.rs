@@ -1,0 +1,202 @@
+//! `Course`: what takes several operations, run to its end, or for an event loop as one call after the other.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
+
+use paddlegate::dialect::invantive::{Level, Passage, Verdict};
+use paddlegate::dialect::ojs::{Amendment, Signalling};
+use paddlegate::store::redis::Redis;
+use paddlegate::{Answer, Batch, Begun, Error, Interrupt, Kind, Steps};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+
+use crate::argument::{Given, text, texts, time};
+use crate::call::{Call, Then};
+use crate::decision::{Decision, seconds};
+use crate::error::Result;
+use crate::gate::{Facts, Gate};
+use crate::limiter::Limiter;
+use crate::line::locked;
+use crate::live;
+
+/// What takes several operations, of which each depends on the answers before it.
+///
+/// It is run once.
+#[pyclass(frozen, module = "paddlegate._native")]
+pub(crate) struct Course(Arc<Way>);
+
+/// The way of a course, which its calls know.
+pub(crate) struct Way {
+    redis: Option<Arc<Redis>>,
+    /// Never held while Python code can run; nothing when it is over.
+    steps: Mutex<Option<Stepping>>,
+}
+
+enum Stepping {
+    Gate(Passage),
+    Jobs(Batch),
+    Override(Amendment),
+    Signal(Signalling),
+}
+
+/// What comes of it.
+enum Outcome {
+    Verdict(Verdict),
+    Decisions(Vec<Decision>),
+    Controls(live::Controls),
+    Signal(bool),
+}
+
+/// Whether it may pass, seconds of delay, slot, level, seconds until it may pass, kind of the limit that refused.
+type Shown = (bool, f64, Option<String>, Option<&'static str>, Option<f64>, Option<&'static str>);
+
+#[pymethods]
+impl Course {
+    /// Ask whether a request may pass a gate.
+    #[staticmethod]
+    #[allow(clippy::needless_pass_by_value)]
+    fn pass_gate(gate: &Gate, facts: Facts<'_>, at_us: Given) -> Result<Self> {
+        let passage = gate.start(&facts, time(at_us)?)?;
+        Ok(Self::new(gate.redis.as_ref(), Stepping::Gate(passage)))
+    }
+
+    /// Ask about jobs of which all run or none.
+    #[staticmethod]
+    fn jobs(limiter: &Limiter, ids: &Bound<'_, PyAny>, on_limit: Given) -> Result<Self> {
+        let (ids, on_limit) = (texts("ids", ids)?, limiter.on_jobs(on_limit)?);
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        Ok(Self::new(limiter.redis.as_ref(), Stepping::Jobs(limiter.inner.batch(&ids, on_limit, false))))
+    }
+
+    /// Override limits as a document of Open Job Spec says.
+    #[staticmethod]
+    fn override_from(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: Given) -> Result<Self> {
+        let amendment = limiter.inner.amendment(text("document", document)?, time(at_us)?)?;
+        Ok(Self::new(limiter.redis.as_ref(), Stepping::Override(amendment)))
+    }
+
+    /// Pause as the failure of a job of Open Job Spec says.
+    #[staticmethod]
+    fn signal(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: Given) -> Result<Self> {
+        let signalling = limiter.inner.signalling(text("document", document)?, time(at_us)?)?;
+        Ok(Self::new(limiter.redis.as_ref(), Stepping::Signal(signalling)))
+    }
+
+    /// Run it to its end.
+    fn run<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let steps = locked(&self.0.steps).take().ok_or_else(twice)?;
+        if self.0.redis.is_none() {
+            return Ok(steps.run(Interrupt::Ignore)?.shown(py)?);
+        }
+        let (raised, outcome) = py.detach(|| {
+            let raised = RefCell::new(None);
+            let stop = || Python::attach(|py| py.check_signals().map_err(|error| raised.replace(Some(error))).is_err());
+            let outcome = steps.run(Interrupt::Ask(&stop));
+            (raised.into_inner(), outcome)
+        });
+        match raised {
+            Some(error) => Err(error.into()),
+            None => Ok(outcome?.shown(py)?),
+        }
+    }
+
+    /// Start it: what comes of it, or the first call to carry to the server.
+    fn begin<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        self.0.next(py)
+    }
+}
+
+impl Course {
+    fn new(redis: Option<&Arc<Redis>>, steps: Stepping) -> Self {
+        Self(Arc::new(Way { redis: redis.cloned(), steps: Mutex::new(Some(steps)) }))
+    }
+}
+
+impl Way {
+    /// Takes the outcome of a call of this course; what comes of all, or the next call.
+    pub(crate) fn told<'py>(
+        self: &Arc<Self>,
+        py: Python<'py>,
+        outcome: std::result::Result<Answer, Error>,
+    ) -> Result<Bound<'py, PyAny>> {
+        if let Some(steps) = locked(&self.steps).as_mut() {
+            steps.tell(outcome);
+        }
+        self.next(py)
+    }
+
+    fn next<'py>(self: &Arc<Self>, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let outcome = {
+            let mut steps = locked(&self.steps);
+            loop {
+                let under_way = steps.as_mut().ok_or_else(twice)?;
+                let Some((limiter, operation)) = under_way.step() else { break };
+                match (limiter.begin(operation), &self.redis) {
+                    (Ok(Begun::Call(call)), Some(redis)) => {
+                        let then = Then { fallback: limiter.fallback(&operation), course: Some(self.clone()) };
+                        drop(steps);
+                        return Ok(Call::next(redis, call, then).into_bound_py_any(py)?);
+                    }
+                    (Ok(Begun::Call(_)), None) => return Err(Error::internal("a call without a server").into()),
+                    (Ok(Begun::Answered(answer)), _) => under_way.tell(Ok(answer)),
+                    (Err(error), _) => under_way.tell(Err(error)),
+                }
+            }
+            steps.take().ok_or_else(twice)?.outcome()?
+        };
+        Ok(outcome.shown(py)?)
+    }
+}
+
+impl Steps for Stepping {
+    type Outcome = Outcome;
+
+    fn step(&self) -> Option<(&paddlegate::Limiter, paddlegate::Operation<'_>)> {
+        match self {
+            Self::Gate(steps) => steps.step(),
+            Self::Jobs(steps) => steps.step(),
+            Self::Override(steps) => steps.step(),
+            Self::Signal(steps) => steps.step(),
+        }
+    }
+
+    fn tell(&mut self, outcome: paddlegate::Result<Answer>) {
+        match self {
+            Self::Gate(steps) => steps.tell(outcome),
+            Self::Jobs(steps) => steps.tell(outcome),
+            Self::Override(steps) => steps.tell(outcome),
+            Self::Signal(steps) => steps.tell(outcome),
+        }
+    }
+
+    fn outcome(self) -> paddlegate::Result<Outcome> {
+        Ok(match self {
+            Self::Gate(steps) => Outcome::Verdict(steps.outcome()?),
+            Self::Jobs(steps) => {
+                Outcome::Decisions(steps.outcome()?.into_iter().map(|admission| Decision(admission.decision)).collect())
+            }
+            Self::Override(steps) => Outcome::Controls(live::controls(&steps.outcome()?)),
+            Self::Signal(steps) => Outcome::Signal(steps.outcome()?),
+        })
+    }
+}
+
+impl Outcome {
+    fn shown(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        match self {
+            Self::Verdict(verdict) => verdict_shown(verdict).into_bound_py_any(py),
+            Self::Decisions(decisions) => decisions.into_bound_py_any(py),
+            Self::Controls(controls) => controls.into_bound_py_any(py),
+            Self::Signal(is_signal) => is_signal.into_bound_py_any(py),
+        }
+    }
+}
+
+fn verdict_shown(it: Verdict) -> Shown {
+    let (level, reason) = (it.level.map(Level::name), it.reason.map(Kind::name));
+    (it.allowed, seconds(it.delay), it.slot, level, it.retry_after.map(seconds), reason)
+}
+
+fn twice() -> Error {
+    Error::internal("a course was run twice")
+}

@@ -1,0 +1,215 @@
+//! `Decision`: the answer to one call, frozen.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use paddlegate::{Error, Kind, Micros, Status, Ticket};
+use pyo3::prelude::*;
+
+use crate::error::Result;
+
+/// The answer to one call. True when the call may go ahead, false when it was refused.
+#[derive(PartialEq)]
+#[pyclass(frozen, eq, module = "paddlegate")]
+pub(crate) struct Decision(pub(crate) paddlegate::Decision);
+
+/// The fields in order, times in microseconds; what a pickle holds.
+type Fields = (
+    String,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    Option<String>,
+    usize,
+    u64,
+    Option<String>,
+    (Option<u64>, Option<u64>),
+    Option<(u64, u64, Option<u64>)>,
+    bool,
+);
+
+#[pymethods]
+impl Decision {
+    /// What became of the call: "granted", "refused", "queued", or "gone" without a ticket.
+    #[getter]
+    fn status(&self) -> &'static str {
+        word(self.0.status)
+    }
+
+    /// Whether the call may go ahead.
+    #[getter]
+    fn allowed(&self) -> bool {
+        self.0.allowed()
+    }
+
+    /// The units of the limit described here; None when nothing limits.
+    #[getter]
+    fn limit(&self) -> Option<u64> {
+        self.0.limit
+    }
+
+    /// The units that could be taken right after this decision; None when nothing limits.
+    #[getter]
+    fn remaining(&self) -> Option<u64> {
+        self.0.remaining
+    }
+
+    /// Seconds until it would pass or should look again, 0 when granted; None when not known.
+    #[getter]
+    fn retry_after(&self) -> Option<f64> {
+        self.0.retry_after.map(seconds)
+    }
+
+    /// Seconds until all of the limit is there again; None when no time is known.
+    #[getter]
+    fn reset_after(&self) -> Option<f64> {
+        self.0.reset_after.map(seconds)
+    }
+
+    /// The kind of the limit that refused, "paused" or "unavailable"; None when granted.
+    #[getter]
+    fn reason(&self) -> Option<&'static str> {
+        let unavailable = self.0.degraded && !self.0.allowed();
+        self.0.reason.map(Kind::name).or(unavailable.then_some("unavailable"))
+    }
+
+    /// Which limit of the policy the numbers describe, from 0; behind the last it is a pause.
+    #[getter]
+    fn index(&self) -> usize {
+        self.0.index
+    }
+
+    /// The store's time of the decision in microseconds; 0 when no store was asked.
+    #[getter]
+    fn at_us(&self) -> u64 {
+        self.0.at.0
+    }
+
+    /// The id under which a grant may be corrected or released, from any process.
+    #[getter]
+    fn permit(&self) -> Option<&str> {
+        self.0.permit.as_deref()
+    }
+
+    /// Seconds that the lease lasts from `at_us`; None without a concurrency limit.
+    #[getter]
+    fn lease(&self) -> Option<f64> {
+        self.0.lease.map(seconds)
+    }
+
+    /// A number that rises with every lease of the limiter; None without a concurrency limit.
+    #[getter]
+    fn fence(&self) -> Option<u64> {
+        self.0.fence
+    }
+
+    /// The number of its ticket in the queue; None when it had none.
+    #[getter]
+    fn ticket(&self) -> Option<u64> {
+        self.0.ticket.map(|ticket| ticket.number)
+    }
+
+    /// How many tickets stand before its own; None when it had none.
+    #[getter]
+    fn position(&self) -> Option<u64> {
+        self.0.ticket.map(|ticket| ticket.position)
+    }
+
+    /// Seconds until it may pass if all before it do; None where it waits for a release.
+    #[getter]
+    fn ready_after(&self) -> Option<f64> {
+        self.0.ticket?.ready_after.map(seconds)
+    }
+
+    /// Whether the store could not decide, so that `on_unavailable` of the limiter has.
+    #[getter]
+    fn degraded(&self) -> bool {
+        self.0.degraded
+    }
+
+    fn __bool__(&self) -> bool {
+        self.0.allowed()
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.0.at, self.0.index, self.0.remaining, self.0.retry_after, &self.0.permit).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Fields,))> {
+        let Self(it) = self;
+        let micros = |time: Option<Micros>| time.map(|time| time.0);
+        let fields = (
+            word(it.status).to_owned(),
+            it.limit,
+            it.remaining,
+            micros(it.retry_after),
+            micros(it.reset_after),
+            it.reason.map(|reason| reason.name().to_owned()),
+            it.index,
+            it.at.0,
+            it.permit.clone(),
+            (micros(it.lease), it.fence),
+            it.ticket.map(|ticket| (ticket.number, ticket.position, micros(ticket.ready_after))),
+            it.degraded,
+        );
+        Ok((py.import("paddlegate._native")?.getattr("restore")?, (fields,)))
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        const ALWAYS: [&str; 9] =
+            ["status", "limit", "remaining", "retry_after", "reset_after", "reason", "index", "at_us", "permit"];
+        const LEASED: [&str; 2] = ["lease", "fence"];
+        const QUEUED: [&str; 3] = ["ticket", "position", "ready_after"];
+        let Self(it) = slf.get();
+        let degraded = it.degraded.then_some("degraded");
+        let leased = it.lease.iter().flat_map(|_| LEASED);
+        let queued = it.ticket.iter().flat_map(|_| QUEUED);
+        let show = |name: &str| Ok(format!("{name}={}", slf.getattr(name)?.repr()?));
+        let shown: PyResult<Vec<_>> =
+            ALWAYS.into_iter().chain(leased).chain(queued).chain(degraded).map(show).collect();
+        Ok(format!("Decision({})", shown?.join(", ")))
+    }
+}
+
+/// Make a decision again from what its pickle holds.
+#[pyfunction]
+#[pyo3(signature = (fields, /))]
+pub(crate) fn restore(fields: Fields) -> Result<Decision> {
+    const ALL: [Status; 4] = [Status::Refused, Status::Granted, Status::Queued, Status::Gone];
+    let (status, limit, remaining, retry_after, reset_after, reason, index, at, permit, lease, ticket, degraded) =
+        fields;
+    let (lease, fence) = lease;
+    let known = ALL.into_iter().find(|known| word(*known) == status);
+    Ok(Decision(paddlegate::Decision {
+        status: known.ok_or_else(|| Error::data(format!("no decision has this status: status={status:?}")))?,
+        limit,
+        remaining,
+        retry_after: retry_after.map(Micros),
+        reset_after: reset_after.map(Micros),
+        reason: reason.map(|reason| Kind::from_name(&reason)).transpose()?,
+        index,
+        at: Micros(at),
+        permit,
+        lease: lease.map(Micros),
+        fence,
+        ticket: ticket.map(|(number, position, ready)| Ticket { number, position, ready_after: ready.map(Micros) }),
+        degraded,
+    }))
+}
+
+const fn word(status: Status) -> &'static str {
+    match status {
+        Status::Refused => "refused",
+        Status::Granted => "granted",
+        Status::Queued => "queued",
+        Status::Gone => "gone",
+    }
+}
+
+/// Exact to the microsecond for all times that the core knows.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn seconds(time: Micros) -> f64 {
+    time.0 as f64 / 1e6
+}

@@ -1,0 +1,51 @@
+//! `Gate`: a control of Invantive with its limiters on a store.
+
+use std::sync::Arc;
+
+use paddlegate::Micros;
+use paddlegate::dialect::invantive::{self, Passage};
+use paddlegate::store::redis::Redis;
+use pyo3::prelude::*;
+
+use crate::argument::text;
+use crate::error::Result;
+use crate::paddlegate::Paddlegate;
+
+/// Chooses which slot of a document limits a request.
+#[pyclass(frozen, subclass, module = "paddlegate._native")]
+pub(crate) struct Gate {
+    inner: invantive::Gate,
+    pub(crate) redis: Option<Arc<Redis>>,
+}
+
+type Fact<'py> = Option<Bound<'py, PyAny>>;
+
+/// Context, URL, log-on code, data container id and address, each where it is known.
+pub(crate) type Facts<'py> = (Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>);
+
+#[pymethods]
+impl Gate {
+    #[new]
+    #[pyo3(signature = (paddlegate, document))]
+    fn new(paddlegate: &Paddlegate, document: &Bound<'_, PyAny>) -> Result<Self> {
+        let Paddlegate(store) = paddlegate;
+        Ok(Self { inner: store.gate(text("document", document)?)?, redis: store.redis().cloned() })
+    }
+}
+
+impl Gate {
+    pub(crate) fn start(&self, facts: &Facts<'_>, at: Option<Micros>) -> Result<Passage> {
+        let facts = invantive::Facts {
+            context: fact("context", &facts.0)?,
+            url: fact("url", &facts.1)?,
+            log_on_code: fact("log_on_code", &facts.2)?,
+            data_container_id: fact("data_container_id", &facts.3)?,
+            ip: fact("ip", &facts.4)?,
+        };
+        Ok(self.inner.start(&facts, at)?)
+    }
+}
+
+fn fact<'a>(name: &'static str, fact: &'a Fact<'_>) -> Result<Option<&'a str>> {
+    fact.as_ref().map(|fact| text(name, fact)).transpose()
+}

@@ -1,0 +1,29 @@
+//! `Hints`: where one process or loop hears that the turn of its waiters has come.
+
+use pyo3::prelude::*;
+
+use crate::decision::seconds;
+use crate::error::Result;
+
+/// Messages to those who wait. When the descriptor can be read, `receive` gives them.
+#[pyclass(frozen, module = "paddlegate._native")]
+pub(crate) struct Hints(pub(crate) paddlegate::Hints);
+
+#[pymethods]
+impl Hints {
+    /// What tickets name so that their messages come here.
+    #[getter]
+    fn channel(&self) -> &str {
+        self.0.channel()
+    }
+
+    /// Give the descriptor to watch.
+    fn fileno(&self) -> i32 {
+        self.0.fd()
+    }
+
+    /// Give the ids that were called, each with the seconds until it should look.
+    fn receive(&self) -> Result<Vec<(String, f64)>> {
+        Ok(self.0.receive()?.into_iter().map(|hint| (hint.id, seconds(hint.delay))).collect())
+    }
+}

@@ -1,0 +1,49 @@
+//! The native half of the Python package: convert, call, map the error. Idiom and waiting are in `packages/python`.
+
+mod answer;
+mod argument;
+mod call;
+mod course;
+mod decision;
+mod error;
+mod gate;
+mod hints;
+mod limiter;
+mod line;
+mod link;
+mod live;
+mod operation;
+mod paddlegate;
+mod within;
+
+/// `paddlegate._native`.
+#[pyo3::pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::call::Call;
+    #[pymodule_export]
+    use crate::course::Course;
+    #[pymodule_export]
+    use crate::decision::{Decision, restore};
+    #[pymodule_export]
+    use crate::gate::Gate;
+    #[pymodule_export]
+    use crate::hints::Hints;
+    #[pymodule_export]
+    use crate::limiter::{Limiter, new_id};
+    #[pymodule_export]
+    use crate::link::Link;
+    #[pymodule_export]
+    use crate::live::Order;
+    #[pymodule_export]
+    use crate::paddlegate::{Loaded, Paddlegate, graphql_cost, sort_listed};
+    #[pymodule_export]
+    use crate::within::{WithinLimit, surely};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", ::paddlegate::VERSION)
+    }
+}

@@ -1,0 +1,419 @@
+//! `Limiter`: a name and a policy. Without a server it answers at once; else the interpreter is free meanwhile.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use paddlegate::store::redis::Redis;
+use paddlegate::{Admission, Answer, Begun, Error, Interrupt, LOCK_TIMEOUT, Micros, OnLimit, OnUnavailable, Operation};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+
+use crate::answer::{decision, shown};
+use crate::argument::{Given, on_limit, request, span, text, texts, time};
+use crate::call::{Call, Then};
+use crate::decision::{Decision, seconds};
+use crate::error::Result;
+use crate::hints::Hints;
+use crate::live::Order;
+use crate::operation::{acquire, admit, cancel, correct, enter, given, release, renew};
+use crate::paddlegate::{Loaded, Paddlegate};
+
+/// A name and a policy.
+#[pyclass(frozen, subclass, module = "paddlegate._native")]
+pub(crate) struct Limiter {
+    pub(crate) inner: paddlegate::Limiter,
+    pub(crate) redis: Option<Arc<Redis>>,
+    wait_timeout: Micros,
+    on_limit: OnLimit,
+    /// What happens to jobs, unless a call says otherwise.
+    on_jobs: OnLimit,
+}
+
+#[pymethods]
+impl Limiter {
+    #[new]
+    #[pyo3(signature = (
+        paddlegate, name, limits, wait_timeout=None,
+        *, lock_timeout=None, policy=None, ttl=None, on_unavailable=None, share=None,
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        paddlegate: &Paddlegate,
+        name: &Bound<'_, PyAny>,
+        limits: &Bound<'_, PyAny>,
+        wait_timeout: Given,
+        lock_timeout: Given,
+        policy: Given,
+        ttl: Given,
+        on_unavailable: Given,
+        share: Given,
+    ) -> Result<Self> {
+        let Paddlegate(store) = paddlegate;
+        let on_unavailable = crate::argument::on_unavailable(on_unavailable, share)?;
+        if let Ok(loaded) = limits.cast::<Loaded>() {
+            let Loaded(loaded) = loaded.get();
+            return Ok(Self {
+                inner: loaded.limiter.with_on_unavailable(on_unavailable),
+                redis: store.redis().cloned(),
+                wait_timeout: loaded.wait_timeout.unwrap_or(paddlegate::WAIT_TIMEOUT),
+                on_limit: loaded.on_limit,
+                on_jobs: loaded.on_limit,
+            });
+        }
+        let name = text("name", name)?;
+        let lease = given("lock_timeout", lock_timeout, LOCK_TIMEOUT)?;
+        let limits = crate::argument::policy(limits, lease)?;
+        if lock_timeout.is_some() && limits.concurrency().is_none() {
+            return Err(Error::invalid("lock_timeout", "there is no concurrency limit").into());
+        }
+        let inner = match ttl {
+            Some(ttl) => store.limiter_with_ttl(name, limits, span("ttl", ttl)?.duration())?,
+            None => store.limiter(name, limits)?,
+        };
+        Ok(Self {
+            inner: inner.with_on_unavailable(on_unavailable),
+            redis: store.redis().cloned(),
+            wait_timeout: given("wait_timeout", wait_timeout, paddlegate::WAIT_TIMEOUT)?,
+            on_limit: policy.map_or(Ok(OnLimit::Raise), on_limit)?,
+            on_jobs: OnLimit::Wait,
+        })
+    }
+
+    /// The name it was made with.
+    #[getter]
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    /// Seconds to wait unless a call says otherwise.
+    #[getter]
+    fn wait_timeout(&self) -> f64 {
+        seconds(self.wait_timeout)
+    }
+
+    /// What a refusal does to `within_limit`: "raise" or "ignore".
+    #[getter]
+    fn policy(&self) -> &'static str {
+        if self.on_limit == OnLimit::Ignore { "ignore" } else { "raise" }
+    }
+
+    /// What happens to refused work: "raise", "ignore"; or "wait", "reschedule", "drop".
+    #[getter]
+    fn on_limit(&self) -> &'static str {
+        self.on_limit.name()
+    }
+
+    /// What it answers while the store cannot decide: "raise", "closed", "open" or "local".
+    #[getter]
+    fn on_unavailable(&self) -> &'static str {
+        self.inner.on_unavailable().name()
+    }
+
+    /// Percent of each limit that this process takes alone; None except for "local".
+    #[getter]
+    fn share(&self) -> Option<u8> {
+        match self.inner.on_unavailable() {
+            OnUnavailable::Local { share } => Some(share),
+            _ => None,
+        }
+    }
+
+    /// Seconds that its statistics are kept after its last use.
+    #[getter]
+    fn ttl(&self) -> f64 {
+        seconds(self.inner.ttl())
+    }
+
+    /// Tell whether the call may go ahead; if so it is charged.
+    #[pyo3(signature = (cost=None, estimate=None, at_us=None))]
+    fn allow(&self, py: Python<'_>, cost: Given, estimate: Given, at_us: Given) -> Result<bool> {
+        decision(self.run(py, Operation::Acquire(request(cost, estimate, at_us)?))?)
+            .map(|decision| decision.0.allowed())
+    }
+
+    /// Charge the call if every limit allows it; never wait and never raise on refusal.
+    ///
+    /// Asking again with the `id` of a lease is a success that takes nothing.
+    #[pyo3(signature = (cost=None, estimate=None, at_us=None, id=None))]
+    fn try_acquire(&self, py: Python<'_>, cost: Given, estimate: Given, at_us: Given, id: Given) -> Result<Decision> {
+        decision(self.run(py, acquire(cost, estimate, at_us, id)?)?)
+    }
+
+    /// Tell what `try_acquire` would answer now; change nothing.
+    #[pyo3(signature = (cost=None, estimate=None, at_us=None))]
+    fn peek(&self, py: Python<'_>, cost: Given, estimate: Given, at_us: Given) -> Result<Decision> {
+        decision(self.run(py, Operation::Peek(request(cost, estimate, at_us)?))?)
+    }
+
+    /// Replace the estimate of a permit by what the call did cost, once.
+    #[pyo3(signature = (permit_id, actual, at_us=None))]
+    fn correct<'py>(
+        &self,
+        py: Python<'py>,
+        permit_id: &Bound<'py, PyAny>,
+        actual: &Bound<'py, PyAny>,
+        at_us: Given,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, correct(permit_id, actual, at_us)?)
+    }
+
+    /// End the lease of a permit, from any process.
+    ///
+    /// Answers "released"; or else "late" when it had ended before, or "unknown".
+    #[pyo3(signature = (permit_id, at_us=None))]
+    fn release<'py>(&self, py: Python<'py>, permit_id: &Bound<'py, PyAny>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, release(permit_id, at_us)?)
+    }
+
+    /// Give a lease its whole time again: seconds that it lasts, or None when it has ended.
+    #[pyo3(signature = (permit_id, at_us=None))]
+    fn renew<'py>(&self, py: Python<'py>, permit_id: &Bound<'py, PyAny>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, renew(permit_id, at_us)?)
+    }
+
+    /// Leave the queue: "cancelled", or "unknown" without a ticket. A lease ends too.
+    #[pyo3(signature = (id, at_us=None))]
+    fn cancel<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, cancel(id, false, at_us)?)
+    }
+
+    /// Forget what was taken, permits, leases, tickets, statistics, and what was ordered.
+    fn reset(&self, py: Python<'_>) -> Result<()> {
+        self.run(py, Operation::Reset).map(|_| ())
+    }
+
+    // An operation with all that it may say. `place` is that of a ticket, None not to wait; `channel` is where a waiter
+    // listens, None for a job.
+    #[pyo3(signature = (cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel))]
+    #[allow(clippy::too_many_arguments)]
+    fn _enter<'py>(
+        &self,
+        py: Python<'py>,
+        cost: Given,
+        estimate: Given,
+        at_us: Given,
+        id: &Bound<'py, PyAny>,
+        place: Option<i64>,
+        wait_timeout: Given,
+        claim_timeout: Given,
+        channel: Option<&str>,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel)?)
+    }
+
+    #[pyo3(signature = (cost, estimate, at_us, id, on_limit))]
+    fn _admit<'py>(
+        &self,
+        py: Python<'py>,
+        cost: Given,
+        estimate: Given,
+        at_us: Given,
+        id: &Bound<'py, PyAny>,
+        on_limit: Given,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
+    }
+
+    // Before the first of several jobs is asked about.
+    #[staticmethod]
+    fn _job_ids(ids: &Bound<'_, PyAny>) -> Result<Vec<String>> {
+        texts("ids", ids)
+    }
+
+    // What a decision means to a job, and after how many seconds to ask again.
+    fn _action(&self, decision: &Decision, on_limit: Given) -> Result<(&'static str, Option<f64>)> {
+        let admission = Admission::of(decision.0.clone(), self.on_jobs(on_limit)?);
+        Ok((admission.action.name(), admission.after.map(seconds)))
+    }
+
+    #[pyo3(signature = (id, gave_up, at_us))]
+    fn _cancel<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+        gave_up: bool,
+        at_us: Given,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, cancel(id, gave_up, at_us)?)
+    }
+
+    #[pyo3(signature = (at_us))]
+    fn _statistics<'py>(&self, py: Python<'py>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, Operation::Statistics { at: time(at_us)? })
+    }
+
+    fn _tell<'py>(&self, py: Python<'py>, order: &Order) -> Result<Bound<'py, PyAny>> {
+        order.tell(&self.inner, |operation| self.answer(py, operation))
+    }
+
+    // As the asynchronous forms do it: the answer, or the call to carry to the server.
+
+    #[pyo3(signature = (cost, estimate, at_us, id=None))]
+    fn _begin_acquire<'py>(
+        &self,
+        py: Python<'py>,
+        cost: Given,
+        estimate: Given,
+        at_us: Given,
+        id: Given,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, acquire(cost, estimate, at_us, id)?)
+    }
+
+    #[pyo3(signature = (cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel))]
+    #[allow(clippy::too_many_arguments)]
+    fn _begin_enter<'py>(
+        &self,
+        py: Python<'py>,
+        cost: Given,
+        estimate: Given,
+        at_us: Given,
+        id: &Bound<'py, PyAny>,
+        place: Option<i64>,
+        wait_timeout: Given,
+        claim_timeout: Given,
+        channel: Option<&str>,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel)?)
+    }
+
+    #[pyo3(signature = (cost, estimate, at_us, id, on_limit))]
+    fn _begin_admit<'py>(
+        &self,
+        py: Python<'py>,
+        cost: Given,
+        estimate: Given,
+        at_us: Given,
+        id: &Bound<'py, PyAny>,
+        on_limit: Given,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
+    }
+
+    #[pyo3(signature = (cost, estimate, at_us))]
+    fn _begin_peek<'py>(
+        &self,
+        py: Python<'py>,
+        cost: Given,
+        estimate: Given,
+        at_us: Given,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, Operation::Peek(request(cost, estimate, at_us)?))
+    }
+
+    #[pyo3(signature = (permit_id, actual, at_us))]
+    fn _begin_correct<'py>(
+        &self,
+        py: Python<'py>,
+        permit_id: &Bound<'py, PyAny>,
+        actual: &Bound<'py, PyAny>,
+        at_us: Given,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, correct(permit_id, actual, at_us)?)
+    }
+
+    #[pyo3(signature = (permit_id, at_us))]
+    fn _begin_release<'py>(
+        &self,
+        py: Python<'py>,
+        permit_id: &Bound<'py, PyAny>,
+        at_us: Given,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, release(permit_id, at_us)?)
+    }
+
+    #[pyo3(signature = (permit_id, at_us))]
+    fn _begin_renew<'py>(
+        &self,
+        py: Python<'py>,
+        permit_id: &Bound<'py, PyAny>,
+        at_us: Given,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, renew(permit_id, at_us)?)
+    }
+
+    #[pyo3(signature = (id, gave_up, at_us))]
+    fn _begin_cancel<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+        gave_up: bool,
+        at_us: Given,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, cancel(id, gave_up, at_us)?)
+    }
+
+    #[pyo3(signature = (at_us))]
+    fn _begin_statistics<'py>(&self, py: Python<'py>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, Operation::Statistics { at: time(at_us)? })
+    }
+
+    fn _begin_tell<'py>(&self, py: Python<'py>, order: &Order) -> Result<Bound<'py, PyAny>> {
+        order.tell(&self.inner, |operation| self.begin(py, operation))
+    }
+
+    fn _begin_reset<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, Operation::Reset)
+    }
+
+    // Seconds to wait: what the call says, else what the limiter says.
+    fn _patience(&self, wait_timeout: Given) -> Result<f64> {
+        Ok(seconds(given("wait_timeout", wait_timeout, self.wait_timeout)?))
+    }
+
+    // Where its waiters hear that their turn has come; None when nobody waits for it.
+    fn _place(&self) -> Option<String> {
+        self.inner.place()
+    }
+
+    // Connects, on a thread that may wait.
+    fn _listen(&self, py: Python<'_>) -> Result<Hints> {
+        Ok(Hints(py.detach(|| self.inner.listen())?))
+    }
+}
+
+impl Limiter {
+    pub(crate) fn on_jobs(&self, on_limit: Given) -> Result<OnLimit> {
+        match on_limit {
+            Some(name) => Ok(OnLimit::from_name(text("on_limit", name)?)?),
+            None => Ok(self.on_jobs),
+        }
+    }
+
+    fn run(&self, py: Python<'_>, operation: Operation<'_>) -> Result<Answer> {
+        if self.redis.is_none() {
+            return Ok(self.inner.run(operation, Interrupt::Ignore)?);
+        }
+        let (raised, answer) = py.detach(|| {
+            let raised = RefCell::new(None);
+            let stop = || Python::attach(|py| py.check_signals().map_err(|error| raised.replace(Some(error))).is_err());
+            let answer = self.inner.run(operation, Interrupt::Ask(&stop));
+            (raised.into_inner(), answer)
+        });
+        match raised {
+            Some(error) => Err(error.into()),
+            None => Ok(answer?),
+        }
+    }
+
+    fn answer<'py>(&self, py: Python<'py>, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
+        Ok(shown(py, self.run(py, operation)?)?)
+    }
+
+    fn begin<'py>(&self, py: Python<'py>, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
+        match (self.inner.begin(operation)?, &self.redis) {
+            (Begun::Answered(answer), _) => Ok(shown(py, answer)?),
+            (Begun::Call(call), Some(redis)) => {
+                let fallback = self.inner.fallback(&operation);
+                Ok(Call::new(redis, call).then(Then { fallback, course: None }).into_bound_py_any(py)?)
+            }
+            (Begun::Call(_), None) => Err(Error::internal("a call without a server").into()),
+        }
+    }
+}
+
+/// Make a new id for a call.
+#[pyfunction]
+pub(crate) fn new_id() -> Result<String> {
+    Ok(paddlegate::new_id()?)
+}

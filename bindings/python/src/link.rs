@@ -1,0 +1,147 @@
+//! `Link`: one connection to one server, without a thread. The event loop says when its socket is ready.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use std::{io, mem};
+
+use paddlegate::store::redis::{Address, Outcome, Redis, Socket};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+
+use crate::call::{Call, Then};
+use crate::error::Result;
+use crate::line::{Line, State, locked};
+
+/// One connection to one server.
+///
+/// `flush`, `receive` and `expire` give the tickets that are done with, each with its answer,
+/// its exception or the call that goes on elsewhere.
+#[pyclass(frozen, module = "paddlegate._native")]
+pub(crate) struct Link {
+    redis: Arc<Redis>,
+    node: Address,
+    /// What `connect` brought, until `flush` takes it.
+    connected: Mutex<Option<io::Result<Socket>>>,
+    /// Never held while Python code can run.
+    line: Mutex<Line>,
+    /// What becomes of the outcomes of the calls on their way, by their tickets, where something does.
+    endings: Mutex<HashMap<u64, Then>>,
+}
+
+/// Tickets that are done with, each with its answer, its exception or the call that goes on elsewhere.
+type Settled<'py> = Vec<(u64, Bound<'py, PyAny>)>;
+
+#[pymethods]
+impl Link {
+    /// Connect, on a thread that may wait. How it went shows in the next `flush`.
+    fn connect(&self, py: Python<'_>) {
+        py.detach(|| {
+            // The deadline of a socket, not of a decision.
+            #[allow(clippy::disallowed_methods)]
+            let deadline = Instant::now() + self.redis.timeout().duration();
+            let socket = Socket::connect(self.redis.location(), &self.node, deadline)
+                .and_then(|mut socket| socket.set_nonblocking().map(|()| socket));
+            *locked(&self.connected) = Some(socket);
+        });
+    }
+
+    /// Give the socket's descriptor; -1 without a socket.
+    fn fileno(&self) -> i32 {
+        locked(&self.line).socket().map_or(-1, |socket| socket.as_fd().as_raw_fd())
+    }
+
+    /// Whether calls need another link.
+    #[getter]
+    fn over(&self) -> bool {
+        locked(&self.line).is_over()
+    }
+
+    /// Whether `flush` has to be called again when the socket can be written.
+    #[getter]
+    fn full(&self) -> bool {
+        locked(&self.line).state == State::Full
+    }
+
+    /// Queue a call until the next `flush` and give its ticket.
+    fn submit(&self, call: &Call) -> Result<u64> {
+        let bytes = call.take()?;
+        let ticket = locked(&self.line).submit(bytes, call.asking);
+        if !call.then.is_nothing() {
+            locked(&self.endings).insert(ticket, call.then.clone());
+        }
+        Ok(ticket)
+    }
+
+    /// Write what is queued.
+    fn flush<'py>(&self, py: Python<'py>) -> PyResult<Settled<'py>> {
+        let connected = locked(&self.connected).take();
+        self.settled(py, |line| {
+            if let Some(socket) = connected {
+                line.connected(socket, &self.node);
+            }
+            line.flush();
+        })
+    }
+
+    /// Read what has arrived.
+    fn receive<'py>(&self, py: Python<'py>) -> PyResult<Settled<'py>> {
+        self.settled(py, Line::receive)
+    }
+
+    /// End it, because an answer did not come in time.
+    fn expire<'py>(&self, py: Python<'py>) -> PyResult<Settled<'py>> {
+        self.settled(py, Line::expire)
+    }
+
+    /// Close the socket.
+    fn close(&self) {
+        locked(&self.line).close();
+    }
+}
+
+impl Link {
+    pub(crate) fn new(redis: &Arc<Redis>, node: &Address) -> Self {
+        Self {
+            redis: redis.clone(),
+            node: node.clone(),
+            connected: Mutex::default(),
+            line: Mutex::new(Line::new(redis, node)),
+            endings: Mutex::default(),
+        }
+    }
+
+    fn settled<'py>(&self, py: Python<'py>, work: impl FnOnce(&mut Line)) -> PyResult<Settled<'py>> {
+        let (done, lost) = {
+            let mut line = locked(&self.line);
+            let before = line.state;
+            work(&mut line);
+            (mem::take(&mut line.done), line.state == State::Lost && before != State::Lost)
+        };
+        if lost {
+            self.redis.forget(&self.node);
+        }
+        let finished =
+            done.finished.into_iter().map(|done| Ok((done.ticket, self.shown(py, done.ticket, done.outcome)?)));
+        let unsent = done.unsent.into_iter().map(|(ticket, bytes, why)| {
+            let call = Call::again(&self.redis, bytes, why).then(self.ending(ticket));
+            Ok((ticket, call.into_bound_py_any(py)?))
+        });
+        finished.chain(unsent).collect()
+    }
+
+    fn ending(&self, ticket: u64) -> Then {
+        locked(&self.endings).remove(&ticket).unwrap_or_default()
+    }
+
+    fn shown<'py>(&self, py: Python<'py>, ticket: u64, came: Outcome) -> PyResult<Bound<'py, PyAny>> {
+        let then = self.ending(ticket);
+        let call = match came {
+            Outcome::Answered(result) => return then.ended(py, result),
+            Outcome::Elsewhere(bytes, node, asking) => Call::elsewhere(&self.redis, bytes, node, asking),
+            Outcome::Later(bytes, pause) => Call::later(&self.redis, bytes, self.node.clone(), pause),
+        };
+        call.then(then).into_bound_py_any(py)
+    }
+}

@@ -1,0 +1,210 @@
+//! `Order`: what is told to a limiter that runs. Made once, so that both forms of a verb convert alike.
+
+use paddlegate::provider::Response;
+use paddlegate::{Control, Error, Feedback, Limiter, MAX_PAUSE, Micros, Moment, Operation, Provider, Report};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::argument::{Given, instant, rate, span, text, time, whole};
+use crate::decision::seconds;
+use crate::error::Result;
+
+/// What is told to a limiter that runs: an order, or what upstream says of its budget.
+#[pyclass(frozen, module = "paddlegate._native")]
+pub(crate) struct Order {
+    word: Word,
+    at: Option<Micros>,
+}
+
+enum Word {
+    Look,
+    Pause(Moment),
+    Resume,
+    Override { index: usize, numbers: Numbers, expires: Option<Moment> },
+    Restore(Option<usize>),
+    Sync { index: usize, remaining: Option<u64>, numbers: Numbers, reset: Option<Moment>, permit: Option<String> },
+    Learn { feedback: Feedback, max_pause: Micros, permit: Option<String> },
+}
+
+/// What is given of the numbers of a limit.
+#[derive(Clone, Copy)]
+struct Numbers {
+    amount: Option<u64>,
+    interval: Option<Micros>,
+    /// Units per second, from which the interval follows.
+    rate: Option<f64>,
+}
+
+#[pymethods]
+impl Order {
+    #[staticmethod]
+    fn look(at_us: Given) -> Result<Self> {
+        Self::new(Word::Look, at_us)
+    }
+
+    #[staticmethod]
+    fn pause(seconds: Given, until: Given, at_us: Given) -> Result<Self> {
+        let moment = moment(("for", seconds), ("until", until))?;
+        Self::new(Word::Pause(moment.ok_or_else(|| Error::invalid("for", "say for how long or until when"))?), at_us)
+    }
+
+    #[staticmethod]
+    fn resume(at_us: Given) -> Result<Self> {
+        Self::new(Word::Resume, at_us)
+    }
+
+    #[staticmethod]
+    fn r#override(
+        limit: Given,
+        interval: Given,
+        index: &Bound<'_, PyAny>,
+        expires_in: Given,
+        expires_at: Given,
+        at_us: Given,
+    ) -> Result<Self> {
+        let (numbers, index) = (numbers(limit, interval, None)?, place(index)?);
+        let expires = moment(("expires_in", expires_in), ("expires_at", expires_at))?;
+        Self::new(Word::Override { index, numbers, expires }, at_us)
+    }
+
+    #[staticmethod]
+    fn restore(index: Given, at_us: Given) -> Result<Self> {
+        Self::new(Word::Restore(index.map(place).transpose()?), at_us)
+    }
+
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments)]
+    fn sync(
+        remaining: Given,
+        limit: Given,
+        interval: Given,
+        restore_rate: Given,
+        reset_in: Given,
+        reset_at: Given,
+        index: &Bound<'_, PyAny>,
+        permit: Given,
+        at_us: Given,
+    ) -> Result<Self> {
+        let sync = Word::Sync {
+            index: place(index)?,
+            remaining: remaining.map(|remaining| whole("remaining", remaining)).transpose()?,
+            numbers: numbers(limit, interval, restore_rate)?,
+            reset: moment(("reset_in", reset_in), ("reset_at", reset_at))?,
+            permit: id(permit)?,
+        };
+        Self::new(sync, at_us)
+    }
+
+    // What is no text in the headers or the body of an upstream is not the fault of the caller.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
+    fn learn(
+        py: Python<'_>,
+        headers: Vec<(Bound<'_, PyString>, Bound<'_, PyString>)>,
+        body: &Bound<'_, PyString>,
+        status: &Bound<'_, PyAny>,
+        provider: &Bound<'_, PyAny>,
+        max_pause: Given,
+        permit: Given,
+        at_us: Given,
+    ) -> Result<Self> {
+        let status = u16::try_from(whole("status", status)?);
+        let status = status.map_err(|_| Error::invalid("status", "must be a status code of http"))?;
+        let provider = Provider::from_name(text("provider", provider)?)?;
+        let max_pause = max_pause.map_or(Ok(MAX_PAUSE), |longest| span("max_pause", longest))?;
+        let headers: Vec<_> = headers.iter().map(|(k, v)| (k.to_string_lossy(), v.to_string_lossy())).collect();
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(k, v)| (&**k, &**v)).collect();
+        let body = body.to_string_lossy();
+        let response = Response { status, headers: &headers, body: &body };
+        let feedback = py.detach(|| Feedback::read(provider, &response, max_pause));
+        Self::new(Word::Learn { feedback, max_pause, permit: id(permit)? }, at_us)
+    }
+}
+
+impl Order {
+    fn new(word: Word, at_us: Given) -> Result<Self> {
+        Ok(Self { word, at: time(at_us)? })
+    }
+
+    /// Makes the operation for one limiter and hands it on.
+    pub(crate) fn tell<T>(&self, limiter: &Limiter, run: impl FnOnce(Operation<'_>) -> Result<T>) -> Result<T> {
+        let at = self.at;
+        match &self.word {
+            Word::Look => run(Operation::Control { control: Control::Look, at }),
+            Word::Pause(moment) => run(Operation::Control { control: Control::Pause(*moment), at }),
+            Word::Resume => run(Operation::Control { control: Control::Resume, at }),
+            Word::Override { index, numbers, expires } => {
+                let changes = limiter.changed(*index, numbers.amount, numbers.interval)?;
+                run(Operation::Control { control: Control::Override { changes: &changes, expires: *expires }, at })
+            }
+            Word::Restore(index) => {
+                let changes = limiter.restored(*index)?;
+                run(Operation::Control { control: Control::Override { changes: &changes, expires: None }, at })
+            }
+            Word::Sync { index, remaining, numbers, reset, permit } => {
+                let interval = numbers.interval_of(limiter, *index)?;
+                let budgets = limiter.heard(*index, *remaining, numbers.amount, interval, *reset)?;
+                let report = Report { permit: permit.as_deref(), budgets: &budgets, ..Report::default() };
+                run(Operation::Learn { report, at })
+            }
+            Word::Learn { feedback, max_pause, permit } => {
+                let lesson = feedback.lesson(limiter.policy(), *max_pause);
+                run(Operation::Learn { report: lesson.report(permit.as_deref()), at })
+            }
+        }
+    }
+}
+
+impl Numbers {
+    fn interval_of(self, limiter: &Limiter, index: usize) -> Result<Option<Micros>> {
+        let Some(rate) = self.rate else { return Ok(self.interval) };
+        let known = limiter.policy().limits().get(index).map_or(0, paddlegate::Limit::amount);
+        Ok(Some(Micros::of_rate("restore_rate", self.amount.unwrap_or(known), rate)?))
+    }
+}
+
+fn numbers(limit: Given, interval: Given, restore_rate: Given) -> Result<Numbers> {
+    if interval.is_some() && restore_rate.is_some() {
+        return Err(Error::invalid("restore_rate", "give the interval or the rate, not both").into());
+    }
+    Ok(Numbers {
+        amount: limit.map(|limit| whole("limit", limit)).transpose()?,
+        interval: interval.map(|interval| span("interval", interval)).transpose()?,
+        rate: restore_rate.map(|per_second| rate("restore_rate", per_second)).transpose()?,
+    })
+}
+
+fn place(index: &Bound<'_, PyAny>) -> Result<usize> {
+    Ok(usize::try_from(whole("index", index)?).unwrap_or(usize::MAX))
+}
+
+fn id(permit: Given) -> Result<Option<String>> {
+    permit.map(|permit| text("permit", permit).map(str::to_owned)).transpose()
+}
+
+/// From now on or at a time, whichever is given.
+fn moment(after: (&'static str, Given), at: (&'static str, Given)) -> Result<Option<Moment>> {
+    match (after, at) {
+        ((_, None), (_, None)) => Ok(None),
+        ((argument, Some(after)), (_, None)) => Ok(Some(Moment::After(span(argument, after)?))),
+        ((_, None), (argument, Some(at))) => Ok(Some(Moment::At(instant(argument, at)?))),
+        ((other, Some(_)), (argument, Some(_))) => {
+            Err(Error::invalid(argument, format!("give this or {other}, not both")).into())
+        }
+    }
+}
+
+/// A limit as its kind, its amount and the seconds of its interval.
+type Shown = Option<(&'static str, u64, f64)>;
+
+/// In the order of their fields.
+pub(crate) type Controls = (u64, Option<f64>, Vec<Shown>, Option<f64>, Vec<Shown>);
+
+pub(crate) fn controls(it: &paddlegate::Controls) -> Controls {
+    let limits = |limits: &[Option<paddlegate::Limit>]| {
+        let shown = |limit: &paddlegate::Limit| (limit.kind().name(), limit.amount(), seconds(limit.interval()));
+        limits.iter().map(|limit| limit.as_ref().map(shown)).collect()
+    };
+    let (paused_for, expires_in) = (it.paused_for.map(seconds), it.expires_after.map(seconds));
+    (it.version, paused_for, limits(&it.overrides), expires_in, limits(&it.learned))
+}

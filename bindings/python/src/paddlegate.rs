@@ -1,0 +1,106 @@
+//! `Paddlegate`: a store to make limiters on.
+
+use paddlegate::{Answer, Begun, CostRules, Error, Kind, Listed, Micros};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+
+use crate::argument::{Given, span, text};
+use crate::call::Call;
+use crate::error::Result;
+
+/// Makes limiters that share one store.
+#[pyclass(frozen, subclass, module = "paddlegate._native")]
+pub(crate) struct Paddlegate(pub(crate) paddlegate::Paddlegate);
+
+/// A limiter of a document, to make a `Limiter` of.
+#[pyclass(frozen, module = "paddlegate._native")]
+pub(crate) struct Loaded(pub(crate) paddlegate::Loaded);
+
+#[pymethods]
+impl Loaded {
+    /// The name that the document gives it.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.limiter.name()
+    }
+}
+
+/// Tell what a GraphQL query is likely to cost in points; `variables` is JSON text or empty.
+#[pyfunction]
+pub(crate) fn graphql_cost(
+    query: &Bound<'_, PyAny>,
+    variables: &Bound<'_, PyAny>,
+    rules: &Bound<'_, PyAny>,
+    operation: Given,
+) -> Result<u64> {
+    let rules = CostRules::from_name(text("rules", rules)?)?;
+    let operation = operation.map(|operation| text("operation", operation)).transpose()?;
+    Ok(paddlegate::graphql_cost(text("query", query)?, text("variables", variables)?, operation, rules)?)
+}
+
+/// A limiter of the list: name, limits as kind, amount, interval and offset, last use, time to live; in microseconds.
+type Entry = (String, Vec<(String, u64, u64, u64)>, u64, u64);
+
+#[pymethods]
+impl Paddlegate {
+    #[new]
+    #[pyo3(signature = (url=None, *, timeout=None))]
+    fn new(url: Given, timeout: Given) -> Result<Self> {
+        let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?.map(Micros::duration);
+        Ok(Self(match url {
+            Some(url) => paddlegate::Paddlegate::open(text("url", url)?, timeout)?,
+            None => paddlegate::Paddlegate::from_env(timeout)?,
+        }))
+    }
+
+    fn _load(&self, document: &Bound<'_, PyAny>) -> Result<Vec<Loaded>> {
+        Ok(self.0.load(text("document", document)?)?.into_iter().map(Loaded).collect())
+    }
+
+    // The limiter of a run.
+    fn _workflow(&self, definition: &Bound<'_, PyAny>, run: &Bound<'_, PyAny>, lock_timeout: Given) -> Result<Loaded> {
+        let lock_timeout = lock_timeout.map(|timeout| span("lock_timeout", timeout)).transpose()?;
+        Ok(Loaded(self.0.workflow(text("definition", definition)?, text("run", run)?, lock_timeout)?))
+    }
+
+    fn _limiters(&self, py: Python<'_>) -> Result<Vec<Entry>> {
+        Ok(shown(py.detach(|| self.0.limiters())?))
+    }
+
+    // The list comes in parts, which `sort_listed` brings together.
+    #[getter]
+    fn _parts(&self) -> u16 {
+        self.0.parts()
+    }
+
+    fn _begin_list<'py>(&self, py: Python<'py>, part: u16) -> Result<Bound<'py, PyAny>> {
+        match (self.0.begin_list(part), self.0.redis()) {
+            (Begun::Answered(Answer::List(listed)), _) => Ok(shown(listed).into_bound_py_any(py)?),
+            (Begun::Call(call), Some(redis)) => Ok(Call::new(redis, call).into_bound_py_any(py)?),
+            _ => Err(Error::internal("a list without a store").into()),
+        }
+    }
+}
+
+/// Bring the parts of a list of limiters together.
+#[pyfunction]
+#[pyo3(signature = (entries, /))]
+pub(crate) fn sort_listed(entries: Vec<Entry>) -> Result<Vec<Entry>> {
+    let listed: Result<Vec<Listed>> = entries.into_iter().map(listed).collect();
+    Ok(shown(Listed::sorted(listed?)))
+}
+
+fn listed((name, limits, last_used, ttl): Entry) -> Result<Listed> {
+    let limits = limits.into_iter().map(|(kind, amount, interval, offset)| {
+        Ok((Kind::from_name(&kind)?, amount, Micros(interval), Micros(offset)))
+    });
+    Ok(Listed { name, limits: limits.collect::<Result<_>>()?, last_used: Micros(last_used), ttl: Micros(ttl) })
+}
+
+pub(crate) fn shown(listed: Vec<Listed>) -> Vec<Entry> {
+    let limit = |(kind, amount, interval, offset): (Kind, u64, Micros, Micros)| {
+        (kind.name().to_owned(), amount, interval.0, offset.0)
+    };
+    let entry = |it: Listed| (it.name, it.limits.into_iter().map(limit).collect(), it.last_used.0, it.ttl.0);
+    listed.into_iter().map(entry).collect()
+}

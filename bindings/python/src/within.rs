@@ -1,0 +1,38 @@
+//! What must be done at the end of a body. A signal handler may raise wherever Python enters a function, even one
+//! that is called to clean up; it does not here.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+/// Calls `_leave` at the end of `with`, with an empty list to note there what is to be left; `_leave_again` if that
+/// raises.
+#[pyclass(frozen, subclass, module = "paddlegate._native")]
+pub(crate) struct WithinLimit;
+
+#[pymethods]
+impl WithinLimit {
+    #[new]
+    #[pyo3(signature = (*_arguments))]
+    fn new(_arguments: &Bound<'_, PyTuple>) -> Self {
+        Self
+    }
+
+    fn __exit__(
+        slf: &Bound<'_, Self>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        surely(&slf.getattr("_leave")?, &slf.getattr("_leave_again")?, &PyList::empty(slf.py()))
+    }
+}
+
+/// Call a function; if it raises, another with the same argument too.
+#[pyfunction]
+pub(crate) fn surely(
+    function: &Bound<'_, PyAny>,
+    another: &Bound<'_, PyAny>,
+    argument: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    function.call1((argument,)).map(drop).inspect_err(|_| drop(another.call1((argument,))))
+}

@@ -1,0 +1,156 @@
+//! What is done with jobs, and with the requests at a gate.
+
+use paddlegate::dialect::invantive::{self, Facts, Level};
+use paddlegate::{Admission, Answer, Error, Kind, Limiter as Inner, Micros, OnLimit, Operation, Result, Steps};
+use wasm_bindgen::prelude::*;
+
+use crate::argument::{optional, text, time};
+use crate::host::{Host, Thrown, number};
+use crate::limiter::{Limiter, request};
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(method)]
+    fn admission(this: &Host, action: &str, after_us: Option<f64>, decision: JsValue) -> JsValue;
+
+    #[wasm_bindgen(method)]
+    fn verdict(
+        this: &Host,
+        allowed: bool,
+        delay_us: f64,
+        slot: Option<String>,
+        level: Option<&str>,
+        retry_after_us: Option<f64>,
+        reason: Option<&str>,
+    ) -> JsValue;
+}
+
+#[wasm_bindgen]
+impl Limiter {
+    /// Decides about a job under its id.
+    pub fn admit(
+        &self,
+        job: &JsValue,
+        cost: &JsValue,
+        estimate: &JsValue,
+        on_limit: &JsValue,
+        at: &JsValue,
+    ) -> Thrown<JsValue> {
+        let admitted = || {
+            let (job, on_limit) = (text("id", job)?, action(on_limit)?);
+            let request = request(cost, estimate, at)?;
+            let answer = self.run(Operation::Enter { request, id: &job, wait: Admission::wait(on_limit) })?;
+            let Answer::Decision(decision) = answer else { return Err(crate::limiter::unexpected()) };
+            Ok(Admission::of(decision, on_limit))
+        };
+        self.thrown(admitted()).map(|admission| self.admitted(&admission))
+    }
+
+    /// Decides about several jobs of one unit each.
+    #[wasm_bindgen(js_name = admitAll)]
+    #[allow(clippy::needless_pass_by_value)] // a list crosses by value
+    pub fn admit_all(
+        &self,
+        jobs: Vec<JsValue>,
+        on_limit: &JsValue,
+        partly: bool,
+        at: &JsValue,
+    ) -> Thrown<Vec<JsValue>> {
+        let admitted = || {
+            let jobs = jobs.iter().map(|job| text("jobs", job)).collect::<Result<Vec<_>>>()?;
+            let jobs: Vec<&str> = jobs.iter().map(String::as_str).collect();
+            run_at(self.limiter.batch(&jobs, action(on_limit)?, partly), time(at)?)
+        };
+        self.thrown(admitted()).map(|all| all.iter().map(|admission| self.admitted(admission)).collect())
+    }
+
+    /// What a document of Open Job Spec overrides; what is in force then.
+    #[wasm_bindgen(js_name = overrideFrom)]
+    pub fn override_from(&self, document: &str, at: &JsValue) -> Thrown<JsValue> {
+        let controls = time(at).and_then(|at| run_at(self.limiter.amendment(document, at)?, at));
+        self.thrown(controls).map(|controls| self.host.in_force(&controls))
+    }
+
+    /// Pauses as the failure of a job of Open Job Spec says; whether it is one.
+    pub fn signal(&self, document: &str, at: &JsValue) -> Thrown<bool> {
+        self.thrown(time(at).and_then(|at| run_at(self.limiter.signalling(document, at)?, at)))
+    }
+}
+
+impl Limiter {
+    fn admitted(&self, admission: &Admission) -> JsValue {
+        let after = admission.after.map(|after| number(after.0));
+        self.host.admission(admission.action.name(), after, self.host.decided(&admission.decision))
+    }
+}
+
+/// Chooses which slot of a document limits a request.
+#[wasm_bindgen]
+pub struct Gate {
+    pub(crate) gate: invantive::Gate,
+    pub(crate) host: Host,
+}
+
+#[wasm_bindgen]
+impl Gate {
+    /// Counts a request of which this is known.
+    pub fn admit(
+        &self,
+        context: &JsValue,
+        url: &JsValue,
+        log_on_code: &JsValue,
+        data_container_id: &JsValue,
+        ip: &JsValue,
+        at: &JsValue,
+    ) -> Thrown<JsValue> {
+        let fact = |name, value| optional(value, |value| text(name, value));
+        let admitted = || {
+            let (context, url, ip) = (fact("context", context)?, fact("url", url)?, fact("ip", ip)?);
+            let log_on_code = fact("log_on_code", log_on_code)?;
+            let data_container_id = fact("data_container_id", data_container_id)?;
+            let facts = Facts {
+                context: context.as_deref(),
+                url: url.as_deref(),
+                log_on_code: log_on_code.as_deref(),
+                data_container_id: data_container_id.as_deref(),
+                ip: ip.as_deref(),
+            };
+            self.gate.admit(&facts, time(at)?)
+        };
+        let verdict = admitted().map_err(|error| self.host.error(error))?;
+        Ok(self.host.verdict(
+            verdict.allowed,
+            number(verdict.delay.0),
+            verdict.slot,
+            verdict.level.map(Level::name),
+            verdict.retry_after.map(|after| number(after.0)),
+            verdict.reason.map(Kind::name),
+        ))
+    }
+}
+
+fn action(on_limit: &JsValue) -> Result<OnLimit> {
+    OnLimit::from_name(&text("on_limit", on_limit)?)
+}
+
+/// Runs all steps at one time: there is no clock here to ask for that of each.
+fn run_at<S: Steps>(mut steps: S, at: Option<Micros>) -> Result<S::Outcome> {
+    while let Some((limiter, operation)) = steps.step() {
+        let answer = step_at(limiter, operation, at);
+        steps.tell(answer);
+    }
+    steps.outcome()
+}
+
+fn step_at(limiter: &Inner, mut operation: Operation<'_>, now: Option<Micros>) -> Result<Answer> {
+    match &mut operation {
+        Operation::Acquire(request) | Operation::Peek(request) | Operation::Enter { request, .. } => {
+            request.at = request.at.or(now);
+        }
+        Operation::Correct { at, .. } | Operation::Release { at, .. } | Operation::Control { at, .. } => {
+            *at = at.or(now);
+        }
+        _ => return Err(Error::internal("a step without a time")),
+    }
+    limiter.run(operation, paddlegate::Interrupt::Ignore)
+}

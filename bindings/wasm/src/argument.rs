@@ -1,0 +1,107 @@
+//! What a JavaScript caller may write for a number, a time, an interval and a name.
+
+use paddlegate::{Error, Kind, LOCK_TIMEOUT, Limit, Micros, Moment, Result};
+use wasm_bindgen::JsValue;
+
+/// The first number that JavaScript cannot tell from its neighbour.
+const INEXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A whole number that is exact in JavaScript.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked first
+pub(crate) fn whole(argument: &'static str, value: &JsValue) -> Result<u64> {
+    match value.as_f64() {
+        Some(number) if (0.0..INEXACT).contains(&number) && number.fract() == 0.0 => Ok(number as u64),
+        Some(number) => Err(Error::invalid(argument, format!("must be a whole number: {argument}={number}"))),
+        None => Err(wrong_type(argument, "a whole number", value)),
+    }
+}
+
+/// `undefined` and `null` stand for what was not given.
+pub(crate) fn optional<T>(value: &JsValue, read: impl FnOnce(&JsValue) -> Result<T>) -> Result<Option<T>> {
+    if value.is_undefined() || value.is_null() { Ok(None) } else { read(value).map(Some) }
+}
+
+pub(crate) fn time(value: &JsValue) -> Result<Option<Micros>> {
+    optional(value, |value| whole("at", value).map(Micros))
+}
+
+/// Seconds, or a word, or an ISO 8601 duration.
+pub(crate) fn interval(argument: &'static str, value: &JsValue) -> Result<Micros> {
+    if let Some(seconds) = value.as_f64() {
+        return Micros::from_seconds(argument, seconds);
+    }
+    match value.as_string() {
+        Some(text) => Micros::parse(argument, &text),
+        None => Err(wrong_type(argument, "a number of seconds or a text", value)),
+    }
+}
+
+/// A number of milliseconds.
+pub(crate) fn millis(argument: &'static str, value: &JsValue) -> Result<Micros> {
+    match value.as_f64() {
+        Some(millis) => Micros::from_seconds(argument, millis / 1e3),
+        None => Err(wrong_type(argument, "a number of milliseconds", value)),
+    }
+}
+
+pub(crate) fn number(argument: &'static str, value: &JsValue) -> Result<f64> {
+    value.as_f64().ok_or_else(|| wrong_type(argument, "a number", value))
+}
+
+/// A number of milliseconds from now, or since 1970, or none; with the names of both arguments.
+pub(crate) fn moment(after: (&'static str, &JsValue), until: (&'static str, &JsValue)) -> Result<Option<Moment>> {
+    let span = optional(after.1, |span| millis(after.0, span))?;
+    let time = optional(until.1, |time| {
+        // To the nearest microsecond; what is no number stays none.
+        whole(until.0, &JsValue::from((number(until.0, time)? * 1e3).round())).map(Micros)
+    })?;
+    match (span, time) {
+        (Some(_), Some(_)) => Err(Error::invalid(until.0, "give either how long from now on or a time")),
+        (span, time) => Ok(span.map(Moment::After).or(time.map(Moment::At))),
+    }
+}
+
+/// A string that is valid Unicode: a lone surrogate does not survive the way through UTF-8.
+pub(crate) fn text(argument: &'static str, value: &JsValue) -> Result<String> {
+    let text = value.as_string().ok_or_else(|| wrong_type(argument, "a string", value))?;
+    if JsValue::from_str(&text) != *value {
+        return Err(Error::invalid(argument, "must be valid Unicode, without lone surrogates"));
+    }
+    Ok(text)
+}
+
+/// A limit from its kind and the numbers behind it, in the order of the factories.
+pub(crate) fn limit(kind: &JsValue, numbers: &[JsValue]) -> Result<Limit> {
+    let kind = Kind::from_name(&text("kind", kind)?)?;
+    let (amount, span) = match kind {
+        Kind::Bucket | Kind::Window => (Some("limit"), Some("interval")),
+        Kind::Leaky => (Some("capacity"), Some("drain")),
+        Kind::Points => (Some("capacity"), Some("refill")),
+        Kind::Throttle => (None, Some("interval")),
+        Kind::Concurrency => (Some("limit"), Some("lock_timeout")),
+        Kind::Unlimited | Kind::Paused => (None, None),
+    };
+    let (mut numbers, absent) = (numbers.iter(), JsValue::UNDEFINED);
+    let mut next = || numbers.next().unwrap_or(&absent);
+    let amount = amount.map_or(Ok(0), |name| whole(name, next()))?;
+    let span = match span {
+        Some(name) if kind == Kind::Concurrency => {
+            optional(next(), |value| interval(name, value))?.unwrap_or(LOCK_TIMEOUT)
+        }
+        Some(name) => interval(name, next())?,
+        None => Micros(0),
+    };
+    let offset = match kind {
+        Kind::Bucket => optional(next(), |value| interval("offset", value))?.unwrap_or_default(),
+        _ => Micros(0),
+    };
+    if numbers.next().is_some() {
+        return Err(Error::invalid("limits", format!("has too many numbers: kind={}", kind.name())));
+    }
+    Limit::of_kind(kind, amount, span, offset)
+}
+
+fn wrong_type(argument: &'static str, wanted: &str, value: &JsValue) -> Error {
+    let found = value.js_typeof().as_string().unwrap_or_default();
+    Error::invalid(argument, format!("must be {wanted}: {argument} is of type {found}"))
+}

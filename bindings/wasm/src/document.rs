@@ -1,0 +1,82 @@
+//! Documents of every format, as the limits that they define.
+
+use paddlegate::{Definition, Document, Limit, Loaded, Result, period};
+use serde_json::{Value, json};
+use wasm_bindgen::prelude::*;
+
+use crate::admission::Gate;
+use crate::argument::{millis, optional};
+use crate::host::{Host, Thrown, number};
+use crate::limiter::Limiter;
+use crate::store::Store;
+
+#[wasm_bindgen]
+impl Store {
+    /// The limiters of a document, each followed by how many milliseconds a call waits, if it says so, and by what
+    /// happens to work that is refused.
+    pub fn load(&self, document: &str) -> Thrown<Vec<JsValue>> {
+        let loaded = self.paddlegate.load(document).map_err(|error| self.host.error(error))?;
+        Ok(loaded.into_iter().flat_map(|loaded| self.loaded(loaded)).collect())
+    }
+
+    /// The limiter of a run of a workflow, as `load` gives those of a document.
+    pub fn workflow(&self, definition: &str, run: &str, lock_timeout: &JsValue) -> Thrown<Vec<JsValue>> {
+        let loaded = optional(lock_timeout, |span| millis("lock_timeout", span))
+            .and_then(|lock_timeout| self.paddlegate.workflow(definition, run, lock_timeout));
+        let loaded = loaded.map_err(|error| self.host.error(error))?;
+        Ok(self.loaded(loaded).to_vec())
+    }
+
+    /// The gate of a document.
+    pub fn gate(&self, document: &str) -> Thrown<Gate> {
+        let gate = self.paddlegate.gate(document).map_err(|error| self.host.error(error))?;
+        Ok(Gate { gate, host: self.host.clone() })
+    }
+}
+
+impl Store {
+    fn loaded(&self, loaded: Loaded) -> [JsValue; 3] {
+        let wait_timeout = loaded.wait_timeout.map(|timeout| number(timeout.0) / 1e3);
+        let limiter = Limiter::new(loaded.limiter, self.host.clone());
+        [limiter.into(), wait_timeout.into(), loaded.on_limit.name().into()]
+    }
+}
+
+/// The format of a document and its limiters with their limits, as JSON.
+#[wasm_bindgen]
+#[allow(clippy::needless_pass_by_value)] // as it is called from JavaScript
+pub fn policies(host: Host, text: &str) -> Thrown<String> {
+    read(text).map_err(|error| host.error(error))
+}
+
+fn read(text: &str) -> Result<String> {
+    let document = Document::parse(text)?;
+    let policies: Vec<Value> = document.definitions()?.iter().map(policy).collect();
+    Ok(json!({ "format": document.format(), "policies": policies }).to_string())
+}
+
+fn policy(definition: &Definition) -> Value {
+    let limits = definition.policy.limits();
+    let limits: Vec<Value> =
+        if limits.is_empty() { vec![json!({ "kind": "unlimited" })] } else { limits.iter().map(limit).collect() };
+    json!({
+        "name": definition.name,
+        "limits": limits,
+        "waitTimeout": definition.wait_timeout.map(period::show),
+        "onLimit": definition.on_limit.name(),
+    })
+}
+
+fn limit(limit: &Limit) -> Value {
+    let mut shown = json!({ "kind": limit.kind().name() });
+    if !matches!(limit.kind(), paddlegate::Kind::Paused) {
+        shown["interval"] = json!(period::show(limit.interval()));
+        if limit.kind() != paddlegate::Kind::Throttle {
+            shown["limit"] = json!(limit.amount());
+        }
+    }
+    if limit.offset().0 > 0 {
+        shown["offset"] = json!(period::show(limit.offset()));
+    }
+    shown
+}

@@ -1,0 +1,126 @@
+//! `Host`: the JavaScript object that makes what users see, so that one crossing carries a whole answer.
+
+use paddlegate::{Controls, Decision, Error, ErrorKind, Listed, Micros};
+use wasm_bindgen::prelude::*;
+
+/// A value, or the JavaScript error to throw.
+pub(crate) type Thrown<T> = Result<T, JsValue>;
+
+#[wasm_bindgen]
+extern "C" {
+    /// Makes decisions and errors out of flat values.
+    #[derive(Clone)]
+    pub type Host;
+
+    #[wasm_bindgen(method)]
+    #[allow(clippy::too_many_arguments)]
+    fn decision(
+        this: &Host,
+        status: u8,
+        limit: Option<f64>,
+        remaining: Option<f64>,
+        retry_after_us: Option<f64>,
+        reset_after_us: Option<f64>,
+        reason: Option<&str>,
+        index: usize,
+        at_us: f64,
+        permit: Option<&str>,
+        lease_us: Option<f64>,
+        fence: Option<f64>,
+        ticket: Option<f64>,
+        position: Option<f64>,
+        ready_after_us: Option<f64>,
+    ) -> JsValue;
+
+    /// `numbers`: of each limit its kind's place in the list of all, its amount, interval and offset; then the ttl.
+    #[wasm_bindgen(method)]
+    fn listed(this: &Host, name: &str, numbers: &[f64]) -> JsValue;
+
+    /// `numbers`: of each limit of the policy its kind's place in the list of all (-1: none), its amount and interval,
+    /// as overridden; then the same as learned.
+    #[wasm_bindgen(method)]
+    fn controls(
+        this: &Host,
+        version: f64,
+        paused_for_us: Option<f64>,
+        expires_in_us: Option<f64>,
+        numbers: &[f64],
+    ) -> JsValue;
+
+    #[wasm_bindgen(method, js_name = overLimit)]
+    fn over_limit(this: &Host, message: &str) -> JsValue;
+
+    #[wasm_bindgen(method)]
+    fn invalid(this: &Host, message: &str, argument: Option<&str>) -> JsValue;
+
+    #[wasm_bindgen(method)]
+    fn unavailable(this: &Host, message: &str, may_have_counted: bool) -> JsValue;
+
+    #[wasm_bindgen(method)]
+    fn data(this: &Host, message: &str) -> JsValue;
+
+    #[wasm_bindgen(method)]
+    fn internal(this: &Host, message: &str) -> JsValue;
+}
+
+impl Host {
+    pub(crate) fn decided(&self, decision: &Decision) -> JsValue {
+        let micros = |span: Option<Micros>| span.map(|span| number(span.0));
+        self.decision(
+            decision.status as u8,
+            decision.limit.map(number),
+            decision.remaining.map(number),
+            micros(decision.retry_after),
+            micros(decision.reset_after),
+            decision.reason.map(paddlegate::Kind::name),
+            decision.index,
+            number(decision.at.0),
+            decision.permit.as_deref(),
+            micros(decision.lease),
+            decision.fence.map(number),
+            decision.ticket.map(|ticket| number(ticket.number)),
+            decision.ticket.map(|ticket| number(ticket.position)),
+            micros(decision.ticket.and_then(|ticket| ticket.ready_after)),
+        )
+    }
+
+    pub(crate) fn limiter(&self, listed: &Listed) -> JsValue {
+        let limits = listed.limits.iter().flat_map(|&(kind, amount, interval, offset)| {
+            [f64::from(kind as u8 - 1), number(amount), number(interval.0), number(offset.0)]
+        });
+        let numbers: Vec<f64> = limits.chain([number(listed.ttl.0)]).collect();
+        self.listed(&listed.name, &numbers)
+    }
+
+    pub(crate) fn in_force(&self, controls: &Controls) -> JsValue {
+        let micros = |span: Option<Micros>| span.map(|span| number(span.0));
+        let limits = controls.overrides.iter().chain(&controls.learned);
+        let numbers: Vec<f64> = limits
+            .flat_map(|limit| match limit {
+                None => [-1.0, 0.0, 0.0],
+                Some(limit) => [f64::from(limit.kind() as u8 - 1), number(limit.amount()), number(limit.interval().0)],
+            })
+            .collect();
+        let (paused, expires) = (micros(controls.paused_for), micros(controls.expires_after));
+        self.controls(number(controls.version), paused, expires, &numbers)
+    }
+
+    /// The error to throw.
+    #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
+    pub(crate) fn error(&self, error: Error) -> JsValue {
+        let message = error.message();
+        match error.kind() {
+            ErrorKind::OverLimit => self.over_limit(message),
+            ErrorKind::Invalid => self.invalid(message, error.argument()),
+            ErrorKind::Unavailable => self.unavailable(message, error.may_have_counted()),
+            ErrorKind::Data => self.data(message),
+            ErrorKind::Internal => self.internal(message),
+        }
+    }
+}
+
+/// Core keeps every number below 2^53, where a JavaScript number is exact.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn number(value: u64) -> f64 {
+    value as f64
+}

@@ -1,0 +1,60 @@
+//! What answers of upstream APIs say, and what queries are likely to cost there.
+
+use paddlegate::provider::Response;
+use paddlegate::{CostRules, Error, Feedback, MAX_PAUSE, Operation, Provider, Result};
+use wasm_bindgen::prelude::*;
+
+use crate::argument::{millis, optional, text, time, whole};
+use crate::host::{Host, Thrown, number};
+use crate::limiter::Limiter;
+
+#[wasm_bindgen]
+impl Limiter {
+    /// Takes over what an answer says; the name of what became of it. `headers` are names and values in turn.
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // a list crosses by value
+    pub fn learn(
+        &self,
+        provider: &JsValue,
+        max_pause: &JsValue,
+        status: &JsValue,
+        headers: Vec<String>,
+        body: &str,
+        permit: &JsValue,
+        at: &JsValue,
+    ) -> Thrown<String> {
+        let learned = || {
+            let provider = optional(provider, |name| Provider::from_name(&text("provider", name)?))?;
+            let max_pause = optional(max_pause, |span| millis("max_pause", span))?.unwrap_or(MAX_PAUSE);
+            let headers: Vec<(&str, &str)> = headers.as_chunks().0.iter().map(pair).collect();
+            let response = Response { status: code(status)?, headers: &headers, body };
+            let feedback = Feedback::read(provider.unwrap_or(Provider::Auto), &response, max_pause);
+            let lesson = feedback.lesson(self.limiter.policy(), max_pause);
+            let permit = optional(permit, |permit| text("permit", permit))?;
+            self.settled(Operation::Learn { report: lesson.report(permit.as_deref()), at: time(at)? })
+        };
+        self.thrown(learned()).map(str::to_owned)
+    }
+}
+
+/// What a query is likely to cost. `variables` is JSON, or empty.
+#[wasm_bindgen(js_name = graphqlCost)]
+#[allow(clippy::needless_pass_by_value)] // as it is called from JavaScript
+pub fn graphql_cost(host: Host, query: &JsValue, variables: &str, rules: &JsValue, operation: &JsValue) -> Thrown<f64> {
+    let cost = || {
+        let query = text("query", query)?;
+        let rules = optional(rules, |name| CostRules::from_name(&text("rules", name)?))?;
+        let operation = optional(operation, |name| text("operation", name))?;
+        paddlegate::graphql_cost(&query, variables, operation.as_deref(), rules.unwrap_or(CostRules::Shopify))
+    };
+    cost().map(number).map_err(|error| host.error(error))
+}
+
+fn code(status: &JsValue) -> Result<u16> {
+    let status = optional(status, |status| whole("status", status))?.unwrap_or(200);
+    u16::try_from(status)
+        .map_err(|_| Error::invalid("status", format!("must be the code of an http answer: status={status}")))
+}
+
+fn pair([name, value]: &[String; 2]) -> (&str, &str) {
+    (name, value)
+}

@@ -1,0 +1,213 @@
+//! `Limiter`: the verbs, each one call into core. The memory store answers at once.
+
+use paddlegate::{
+    Answer, CLAIM_TIMEOUT, Decision, Error, Hints, Interrupt, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, Place, Request,
+    Result, Statistics, Wait,
+};
+use wasm_bindgen::prelude::*;
+
+use crate::argument::{millis, optional, text, time, whole};
+use crate::host::{Host, Thrown, number};
+
+/// A name and a policy.
+#[wasm_bindgen]
+pub struct Limiter {
+    pub(crate) limiter: paddlegate::Limiter,
+    pub(crate) host: Host,
+}
+
+impl Limiter {
+    pub(crate) fn new(limiter: paddlegate::Limiter, host: Host) -> Self {
+        Self { limiter, host }
+    }
+
+    fn acquired(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Result<Decision> {
+        self.decided(Operation::Acquire(request(cost, estimate, at)?))
+    }
+
+    fn peeked(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Result<Decision> {
+        self.decided(Operation::Peek(request(cost, estimate, at)?))
+    }
+
+    fn entered(&self, id: &JsValue, request: Request, wait: Option<Wait<'_>>) -> Result<Decision> {
+        self.decided(Operation::Enter { request, id: &text("id", id)?, wait })
+    }
+
+    fn corrected(&self, permit: &JsValue, actual: &JsValue, at: &JsValue) -> Result<&'static str> {
+        let permit = text("permit", permit)?;
+        self.settled(Operation::Correct { permit: &permit, actual: whole("actual", actual)?, at: time(at)? })
+    }
+
+    fn renewed(&self, permit: &JsValue, at: &JsValue) -> Result<Option<f64>> {
+        match self.run(Operation::Renew { permit: &text("permit", permit)?, at: time(at)? })? {
+            Answer::Renewal(lease) => Ok(lease.map(|lease| number(lease.0))),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn counted(&self, at: &JsValue) -> Result<Vec<f64>> {
+        match self.run(Operation::Statistics { at: time(at)? })? {
+            Answer::Statistics(counts) => Ok(counts.values().map(number).to_vec()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn decided(&self, operation: Operation<'_>) -> Result<Decision> {
+        match self.run(operation)? {
+            Answer::Decision(decision) => Ok(decision),
+            _ => Err(unexpected()),
+        }
+    }
+
+    pub(crate) fn settled(&self, operation: Operation<'_>) -> Result<&'static str> {
+        match self.run(operation)? {
+            Answer::Settlement(settlement) => Ok(settlement.name()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    pub(crate) fn run(&self, operation: Operation<'_>) -> Result<Answer> {
+        self.limiter.run(operation, Interrupt::Ignore)
+    }
+
+    pub(crate) fn thrown<T>(&self, result: Result<T>) -> Thrown<T> {
+        result.map_err(|error| self.host.error(error))
+    }
+}
+
+#[wasm_bindgen]
+impl Limiter {
+    /// The name it was made with.
+    #[wasm_bindgen(getter)]
+    pub fn name(&self) -> String {
+        self.limiter.name().to_owned()
+    }
+
+    /// Takes the cost if every limit allows it; a decision.
+    pub fn acquire(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<JsValue> {
+        self.thrown(self.acquired(cost, estimate, at)).map(|decision| self.host.decided(&decision))
+    }
+
+    /// The same under an id.
+    pub fn enter(&self, id: &JsValue, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<JsValue> {
+        let decision = request(cost, estimate, at).and_then(|request| self.entered(id, request, None));
+        self.thrown(decision).map(|decision| self.host.decided(&decision))
+    }
+
+    /// The same with a ticket, where it has to wait. `place` is the number of one, or negative for the one that it has.
+    #[allow(clippy::too_many_arguments)]
+    pub fn queue(
+        &self,
+        id: &JsValue,
+        cost: &JsValue,
+        estimate: &JsValue,
+        at: &JsValue,
+        patience: &JsValue,
+        grace: &JsValue,
+        place: &JsValue,
+        channel: &str,
+    ) -> Thrown<JsValue> {
+        // Only who waits has a channel.
+        let grace_of = if channel.is_empty() { JOB_CLAIM_TIMEOUT } else { CLAIM_TIMEOUT };
+        let decision = request(cost, estimate, at).and_then(|request| {
+            let wait = Wait {
+                patience: optional(patience, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN),
+                grace: optional(grace, |value| millis("claim_timeout", value))?.unwrap_or(grace_of),
+                channel,
+                place: match place.as_f64() {
+                    None => Place::End,
+                    Some(kept) if kept < 0.0 => Place::Kept,
+                    Some(_) => Place::Number(whole("ticket", place)?),
+                },
+            };
+            self.entered(id, request, Some(wait))
+        });
+        self.thrown(decision).map(|decision| self.host.decided(&decision))
+    }
+
+    /// The same with a plain boolean for an answer.
+    pub fn allow(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<bool> {
+        self.thrown(self.acquired(cost, estimate, at)).map(|decision| decision.allowed())
+    }
+
+    /// What `acquire` would answer; changes nothing.
+    pub fn peek(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<JsValue> {
+        self.thrown(self.peeked(cost, estimate, at)).map(|decision| self.host.decided(&decision))
+    }
+
+    /// Replaces the estimate of a permit by the actual cost; the name of what became of it.
+    pub fn correct(&self, permit: &JsValue, actual: &JsValue, at: &JsValue) -> Thrown<String> {
+        self.thrown(self.corrected(permit, actual, at)).map(str::to_owned)
+    }
+
+    /// Ends the lease of a permit; the name of what became of it.
+    pub fn release(&self, permit: &JsValue, at: &JsValue) -> Thrown<String> {
+        let settled = text("permit", permit)
+            .and_then(|permit| self.settled(Operation::Release { permit: &permit, at: time(at)? }));
+        self.thrown(settled).map(str::to_owned)
+    }
+
+    /// Gives a lease its whole time again; the microseconds that it lasts, unless it has ended.
+    pub fn renew(&self, permit: &JsValue, at: &JsValue) -> Thrown<Option<f64>> {
+        self.thrown(self.renewed(permit, at))
+    }
+
+    /// Leaves the queue; the name of what became of it.
+    pub fn cancel(&self, id: &JsValue, gave_up: bool, at: &JsValue) -> Thrown<String> {
+        let settled = text("id", id).and_then(|id| self.settled(Operation::Cancel { id: &id, gave_up, at: time(at)? }));
+        self.thrown(settled).map(str::to_owned)
+    }
+
+    /// The numbers in the order of [`statistics_names`].
+    pub fn statistics(&self, at: &JsValue) -> Thrown<Vec<f64>> {
+        self.thrown(self.counted(at))
+    }
+
+    /// Where the waiters of this store hear of their turn.
+    pub fn listen(&self) -> Thrown<Channel> {
+        self.thrown(self.limiter.listen()).map(Channel)
+    }
+
+    /// Forgets all that was taken.
+    pub fn reset(&self) -> Thrown<()> {
+        self.thrown(self.limiter.reset())
+    }
+}
+
+pub(crate) fn request(cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Result<Request> {
+    Ok(Request {
+        cost: optional(cost, |value| whole("cost", value))?,
+        estimate: optional(estimate, |value| whole("estimate", value))?,
+        at: time(at)?,
+    })
+}
+
+/// Without showing the answer: to be able to would be a tenth of the module.
+pub(crate) fn unexpected() -> Error {
+    Error::internal("an answer to another question")
+}
+
+/// Where waiters hear of their turn.
+#[wasm_bindgen]
+pub struct Channel(Hints);
+
+#[wasm_bindgen]
+impl Channel {
+    /// What tickets name so that their messages come here.
+    #[wasm_bindgen(getter)]
+    pub fn name(&self) -> String {
+        self.0.channel().to_owned()
+    }
+
+    /// The messages that have come, each as microseconds and an id; to be asked for after each call.
+    pub fn receive(&self) -> Vec<String> {
+        let hints = self.0.receive().unwrap_or_default();
+        hints.into_iter().map(|hint| format!("{} {}", hint.delay.0, hint.id)).collect()
+    }
+}
+
+/// The names of the statistics.
+#[wasm_bindgen(js_name = statisticsNames)]
+pub fn statistics_names() -> Vec<String> {
+    Statistics::FIELDS.map(str::to_owned).to_vec()
+}

@@ -1,0 +1,123 @@
+//! `Simulation`: a policy of a scenario on a virtual clock.
+
+use paddlegate::simulate::{Scalar, Scenario, Timeline};
+use wasm_bindgen::prelude::*;
+
+use crate::argument;
+use crate::host::{Host, Thrown, number};
+
+/// One policy of a scenario.
+#[wasm_bindgen]
+pub struct Simulation {
+    simulation: paddlegate::simulate::Simulation,
+    host: Host,
+}
+
+/// The columns of the timeline in the order of [`Simulation::column`]; behind them what is left of each limit.
+#[wasm_bindgen(js_name = columnNames)]
+pub fn column_names() -> Vec<String> {
+    COLUMNS.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// Reads a value of a row; nothing when it is not known.
+type Column = fn(&Timeline, usize) -> Option<f64>;
+
+const COLUMNS: [(&str, Column); 14] = [
+    ("at", |timeline, row| millis(timeline.at[row])),
+    ("job", |timeline, row| Some(f64::from(timeline.job[row]))),
+    ("client", |timeline, row| Some(f64::from(timeline.client[row]))),
+    ("attempt", |timeline, row| Some(f64::from(timeline.attempt[row]))),
+    ("outcome", |timeline, row| Some(f64::from(timeline.outcome[row]))),
+    ("cost", |timeline, row| Some(number(timeline.cost[row]))),
+    ("wait", |timeline, row| millis(timeline.wait[row])),
+    ("limit", |timeline, row| Some(f64::from(timeline.limit[row]))),
+    ("retryAfter", |timeline, row| millis(timeline.retry_after[row])),
+    ("resetAfter", |timeline, row| millis(timeline.reset_after[row])),
+    ("before", |timeline, row| Some(number(timeline.before[row]))),
+    ("after", |timeline, row| Some(number(timeline.after[row]))),
+    ("queue", |timeline, row| Some(f64::from(timeline.queue[row]))),
+    ("held", |timeline, row| Some(f64::from(timeline.held[row]))),
+];
+
+#[wasm_bindgen]
+impl Simulation {
+    /// A scenario by its paths and values, and which of its policies.
+    #[allow(clippy::needless_pass_by_value)] // lists cross by value
+    #[wasm_bindgen(constructor)]
+    pub fn new(host: Host, paths: Vec<String>, values: Vec<JsValue>, policy: &JsValue) -> Thrown<Self> {
+        let made = || {
+            let policy = usize::try_from(argument::whole("policy", policy)?).unwrap_or(usize::MAX);
+            let scenario = Scenario::read(paths.into_iter().zip(values.iter().map(scalar)))?;
+            paddlegate::simulate::Simulation::new(&scenario, policy)
+        };
+        let made = made().map_err(|error| host.error(error))?;
+        Ok(Self { simulation: made, host })
+    }
+
+    /// Keeps no timeline from now on.
+    #[must_use]
+    #[wasm_bindgen(js_name = withoutTimeline)]
+    pub fn without_timeline(self) -> Self {
+        Self { simulation: self.simulation.without_timeline(), host: self.host }
+    }
+
+    /// Goes on for so many decisions; whether there is more to do.
+    pub fn run(&mut self, decisions: &JsValue) -> Thrown<bool> {
+        let run = argument::whole("decisions", decisions).and_then(|decisions| self.simulation.run(decisions));
+        run.map_err(|error| self.host.error(error))
+    }
+
+    /// About how much of it is done, from 0 to 1.
+    pub fn progress(&self) -> f64 {
+        self.simulation.progress()
+    }
+
+    /// How many rows the timeline has.
+    pub fn rows(&self) -> usize {
+        self.simulation.timeline().len()
+    }
+
+    /// How many limits the policy has.
+    pub fn limits(&self) -> usize {
+        self.simulation.timeline().levels.len()
+    }
+
+    /// A column from a row on: one of the names, or after them what is left of each limit. Milliseconds and units; not a
+    /// number where a value is not known.
+    pub fn column(&self, index: usize, from: usize) -> Vec<f64> {
+        let timeline = self.simulation.timeline();
+        if let Some((_, value)) = COLUMNS.get(index) {
+            return (from..timeline.len()).map(|row| value(timeline, row).unwrap_or(f64::NAN)).collect();
+        }
+        let level = timeline.levels.get(index - COLUMNS.len());
+        level.map_or_else(Vec::new, |level| level.iter().skip(from).map(|left| number(*left)).collect())
+    }
+
+    /// The totals as JSON: the text that the terminal prints.
+    pub fn totals(&self) -> String {
+        self.simulation.totals().to_string()
+    }
+
+    /// Names and values of the headers of a row, by turns.
+    pub fn headers(&self, row: usize) -> Vec<String> {
+        self.simulation.headers(row).into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
+    }
+}
+
+fn millis(micros: u64) -> Option<f64> {
+    (micros < u64::MAX).then(|| number(micros) / 1e3)
+}
+
+fn scalar(value: &JsValue) -> Scalar {
+    if let Some(flag) = value.as_bool() {
+        return Scalar::Flag(flag);
+    }
+    match (value.as_f64(), value.as_string()) {
+        (Some(other), _) => match argument::whole("value", value) {
+            Ok(whole) => Scalar::Whole(whole),
+            Err(_) => Scalar::Other(other.to_string()),
+        },
+        (_, Some(text)) => Scalar::Text(text),
+        _ => Scalar::Other(format!("{value:?}")),
+    }
+}

@@ -1,0 +1,80 @@
+//! `Store`: makes limiters in the memory of the page or the process.
+
+use paddlegate::{Error, Kind, Paddlegate, Policy, Result, WAIT_TIMEOUT};
+use wasm_bindgen::prelude::*;
+
+use crate::argument;
+use crate::host::{Host, Thrown, number};
+use crate::limiter::Limiter;
+
+/// The limits of one `Paddlegate` object.
+#[wasm_bindgen]
+pub struct Store {
+    pub(crate) paddlegate: Paddlegate,
+    pub(crate) host: Host,
+}
+
+/// One rule of a policy.
+#[wasm_bindgen]
+pub struct Limit(paddlegate::Limit);
+
+#[wasm_bindgen]
+impl Store {
+    /// A store of its own. `url` may be `memory://` or nothing; there are no others here.
+    #[wasm_bindgen(constructor)]
+    pub fn new(host: Host, url: &JsValue) -> Thrown<Self> {
+        if url.is_undefined() || url.is_null() || url.as_string().as_deref() == Some("memory://") {
+            return Ok(Self { paddlegate: Paddlegate::memory(), host });
+        }
+        Err(host
+            .error(Error::invalid("url", "this package keeps limits in memory; for Redis use the package paddlegate")))
+    }
+
+    /// A limit from its kind and the numbers behind it.
+    #[allow(clippy::needless_pass_by_value)] // a list crosses by value
+    pub fn limit(&self, kind: &JsValue, numbers: Vec<JsValue>) -> Thrown<Limit> {
+        argument::limit(kind, &numbers).map(Limit).map_err(|error| self.host.error(error))
+    }
+
+    /// A limiter of these limits.
+    pub fn limiter(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue) -> Thrown<Limiter> {
+        self.made(name, limits, ttl)
+            .map(|limiter| Limiter::new(limiter, self.host.clone()))
+            .map_err(|error| self.host.error(error))
+    }
+
+    /// The limiters that were used.
+    pub fn limiters(&self) -> Thrown<Vec<JsValue>> {
+        let listed = self.paddlegate.limiters().map_err(|error| self.host.error(error))?;
+        Ok(listed.iter().map(|listed| self.host.limiter(listed)).collect())
+    }
+
+    /// How many milliseconds to wait: what the user said, else the default.
+    #[wasm_bindgen(js_name = waitTimeoutMs)]
+    pub fn wait_timeout_ms(&self, given: &JsValue) -> Thrown<f64> {
+        let timeout = argument::optional(given, |value| argument::millis("wait_timeout", value));
+        timeout.map(|timeout| number(timeout.unwrap_or(WAIT_TIMEOUT).0) / 1e3).map_err(|error| self.host.error(error))
+    }
+
+    /// A new id for a call.
+    #[wasm_bindgen(js_name = newId)]
+    pub fn new_id(&self) -> Thrown<String> {
+        paddlegate::new_id().map_err(|error| self.host.error(error))
+    }
+}
+
+impl Store {
+    fn made(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue) -> Result<paddlegate::Limiter> {
+        let (name, policy) = (argument::text("name", name)?, Policy::new(limits.into_iter().map(|limit| limit.0))?);
+        match argument::optional(ttl, |value| argument::interval("ttl", value))? {
+            None => self.paddlegate.limiter(&name, policy),
+            Some(ttl) => self.paddlegate.limiter_with_ttl(&name, policy, ttl.duration()),
+        }
+    }
+}
+
+/// The names of the kinds.
+#[wasm_bindgen]
+pub fn kinds() -> Vec<String> {
+    Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect()
+}

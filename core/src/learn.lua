@@ -1,0 +1,227 @@
+-- What comes back: the actual cost of a permit, what upstream says of its budget, and orders. Twin of learn.rs.
+
+-- How far the end of an upstream's interval must lie from ours to be another one: upstreams say it in whole seconds.
+local SAME_END, MAX_OPEN = 2000000, 1000
+
+local function moment(word)
+  return min(string.sub(word, 1, 1) == '@' and string.sub(word, 2) + 0 or now + word, MAX)
+end
+
+-- The first order finds nothing written.
+local function begin_orders()
+  if not own then
+    own, told, learned = {}, {}, {}
+    for i = 1, n do
+      own[i], told[i], learned[i] = format('%s/%s/%s', ARGV[4 * i - 1], ARGV[4 * i], ARGV[4 * i + 1]), '-', '-'
+    end
+  end
+end
+
+-- Puts the numbers that rule now in the place of the call's own.
+local function obey()
+  version = max(version + 1, now)
+  for i = 1, n do
+    local a, b, c = ruling(i, limits[i].kind)
+    ARGV[4 * i - 1], ARGV[4 * i], ARGV[4 * i + 1] = a, b, c
+    limits[i].a, limits[i].b, limits[i].c = a + 0, b + 0, c + 0
+    if limits[i].kind == 'w' and call('PTTL', limits[i].key) < limits[i].b / 1000 + 10000 then
+      call('PEXPIRE', limits[i].key, expiry(limits[i].b))
+    end
+  end
+end
+
+if verb == 'control' then
+  local halt, term, changes = ARGV[base + 4], ARGV[base + 5], ARGV[base + 6]
+  if damaged then
+    return redis.error_reply(DAMAGED)
+  end
+  begin_orders()
+  if halt ~= '' or changes ~= '' then
+    if halt == '0' then
+      pause = 0
+    elseif halt ~= '' then
+      pause = max(pause, moment(halt))
+    end
+    if changes ~= '' then
+      if find(changes, '%d') then
+        told_until = term == '' and MAX or moment(term)
+      end
+      local i = 0
+      for numbers in string.gmatch(changes, '[^,]+') do
+        i = i + 1
+        if numbers ~= '=' or told_until <= now then
+          told[i] = told_until > now and numbers or '-'
+        end
+      end
+    end
+    obey()
+    orders_life = compose()
+    advance()
+    if damaged then
+      return redis.error_reply(DAMAGED)
+    end
+    -- What was taken may last longer now.
+    decide(0, 0, 0, 0)
+    write_line(ends)
+  end
+  orders_life = compose()
+  local holds = table.concat(told, ',')
+  local lasts = find(holds, '%d') and told_until < MAX and told_until - now or 0
+  return {orders == '' and 0 or version, max(pause - now, 0), lasts, holds, table.concat(learned, ',')}
+end
+
+if verb == 'correct' or verb == 'learn' then
+  local granted_at, charged = ARGV[base + 4] + 0, ARGV[base + 5] + 0
+  local settles = verb == 'correct' or ARGV[base + 6] == '1'
+  local status, entry, edits = 3, text(granted_at), {}
+  if settles then
+    local mark = tonumber(call('ZSCORE', permits, id) or nil)
+    if now >= granted_at + PERMIT_TIMEOUT then
+      status = 5
+    elseif not mark then
+      status = 6
+    elseif mark % 2 == 1 then
+      status = now < (mark - 1) / 2 and 4 or 6
+    end
+  end
+  local corrects = settles and status == 3
+  if corrects then
+    decide(0, 0, nil, units - charged)
+    -- A log is changed beside the entries of the grant; all that must be read for it is read first.
+    for i = 1, n do
+      local limit = limits[i]
+      if limit.kind == 'w' then
+        local found = granted_at + limit.b > now and call('LPOS', limit.key, entry)
+        local add = min(units - charged, max(2 * limit.a - limit.new, 0))
+        if found and add ~= 0 then
+          edits[#edits + 1] = {limit, add, found, add > 0 and call('LRANGE', limit.key, 0, found)}
+        end
+      end
+    end
+  end
+
+  -- A report on the budget counts unless a later call has brought a later one.
+  local since = granted_at > 0 and min(granted_at, now) or now
+  local reports, halt, in_flight, is_known = false, '', 0, granted_at > 0
+  if verb == 'learn' then
+    halt = ARGV[base + 7]
+    for i = base + 8, base + 7 + 3 * n do
+      reports = reports or ARGV[i] ~= ''
+    end
+    if reports and (since < synced or now >= since + PERMIT_TIMEOUT) then
+      reports, status = false, settles and status or 5
+    end
+  end
+  if reports then
+    -- What is open was perhaps not seen by the upstream, nor what was settled since this call: it may have come there after
+    -- it. From here on are those, and what is open for less than four minutes.
+    local seen_from = text((since + SETTLED_MEMORY) * 2)
+    local marks = call('ZRANGEBYSCORE', permits, seen_from, '+inf', 'WITHSCORES', 'LIMIT', 0, MAX_OPEN + 1)
+    for i = 1, n do
+      is_known = is_known or limits[i].kind == 'p'
+    end
+    is_known = is_known and #marks <= 2 * MAX_OPEN
+    for i = 1, #marks, 2 do
+      if not (settles and marks[i] == id) then
+        is_known = false
+        in_flight = in_flight + (marks[i + 1] % 2 == 0 and string.match(marks[i], ':(%d+)$') or 0)
+      end
+    end
+  end
+  if damaged then
+    return redis.error_reply(DAMAGED)
+  end
+
+  if corrects then
+    call('ZADD', permits, text(min(now + SETTLED_MEMORY, granted_at + PERMIT_TIMEOUT) * 2 + 1), id)
+    call('PEXPIRE', permits, PERMIT_EXPIRY)
+    for _, edit in ipairs(edits) do
+      local limit, add, found, newer = edit[1], edit[2], edit[3], edit[4]
+      if add < 0 then
+        call('LREM', limit.key, -add, entry)
+      else
+        call('LTRIM', limit.key, found, -1)
+        push(limit.key, entry, add)
+        for i = found, 1, -1 do
+          call('LPUSH', limit.key, newer[i])
+        end
+      end
+      limit.length = call('LLEN', limit.key)
+    end
+    tally('corrections', 1)
+    tally('units', units - charged)
+    settle()
+  end
+  if halt ~= '' or reports then
+    -- What was taken stays taken when an interval ends elsewhere from now on.
+    decide(0, 0, nil, 0)
+    settle()
+    begin_orders()
+    local before, past, halted = table.concat(learned, ','), {}, pause
+    if halt ~= '' then
+      pause = max(pause, moment(halt))
+    end
+    if reports then
+      synced = since
+      for i = 1, n do
+        local numbers, reset = ARGV[base + 6 + 3 * i], ARGV[base + 7 + 3 * i]
+        local _, _, a, b, c = find(learned[i] ~= '-' and learned[i] or own[i], '^(%d+)/(%d+)/(%d+)$')
+        if numbers ~= '' then
+          local phase = c
+          _, _, a, b, c = find(numbers, '^(%d+)/(%d+)/(%d+)$')
+          c = limits[i].kind == 'b' and phase - b < 0 and phase or c
+        end
+        if reset ~= '' and limits[i].kind == 'b' then
+          local told_end = moment(reset)
+          local phase = (b - told_end % b) % b
+          local shift = math.abs(phase - c)
+          local is_same = min(shift, b - shift) <= SAME_END
+          -- An answer about the interval before says nothing of this one.
+          past[i] = told_end <= now or is_same and told_end + SAME_END < now + b - (now + c) % b
+          c = (is_same or told_end <= now) and c or text(phase)
+          if past[i] and told_end > now then
+            pause = max(pause, told_end)
+          end
+        end
+        local new = format('%s/%s/%s', a, b, c)
+        learned[i] = (learned[i] ~= '-' or new ~= own[i]) and new or '-'
+      end
+    end
+    if halt ~= '' or pause ~= halted or table.concat(learned, ',') ~= before then
+      obey()
+    end
+    -- Levels under the new numbers first, then what the upstream says of them.
+    decide(0, 0, nil, 0)
+    settle()
+    for i = 1, n do
+      local limit, remaining = limits[i], reports and not past[i] and ARGV[base + 5 + 3 * i] or ''
+      local kind = limit.kind
+      if remaining ~= '' and kind ~= 't' and kind ~= 'c' then
+        local taken = limit.a - min(max(remaining - in_flight, 0), limit.a)
+        if kind == 'w' then
+          local live, add = limit.new, taken - limit.new
+          if add > 0 then
+            push(limit.key, text(now), add)
+            call('LTRIM', limit.key, 0, live + add - 1)
+            call('PEXPIRE', limit.key, expiry(limit.b))
+            limit.length = live + add
+          end
+        else
+          local level = kind == 'b' and taken or taken * limit.c
+          if level > limit.level or is_known then
+            limit.level = level
+          end
+        end
+      end
+    end
+    decide(0, 0, nil, 0)
+    settle()
+    orders_life = compose()
+  elseif not corrects then
+    return {status}
+  end
+  local longest = ends
+  advance()
+  write(longest)
+  return {status}
+end

@@ -1,0 +1,13 @@
+-- concurrency: so many leases at once. `lease(k)` is the end of the k-th of `live` leases to end.
+-- A wait is until so many leases have ended by themselves; a release may come sooner. Twin of concurrency.rs.
+
+local function concurrency(live, lease, limit, timeout, now, cost, change)
+  local wait, reset = 0, live > 0 and lease(live) - now or 0
+  if cost and live + cost > limit then
+    local ended = live + cost - limit
+    wait = ended <= live and lease(ended) - now or timeout
+  elseif change > 0 then
+    live, reset = live + change, math.max(reset, timeout)
+  end
+  return live, wait, math.max(limit - live, 0), reset
+end

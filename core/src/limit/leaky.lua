@@ -1,0 +1,20 @@
+-- leaky (also points and throttle): a meter that leaks `capacity` per `drain`. Twin of leaky.rs.
+-- capacity / drain is reduced to leak / scale, and the level counts units * scale, so a leak is exact.
+
+local function leaky(level, held_capacity, held_scale, capacity, leak, scale, last, now, cost, change)
+  local full, elapsed = capacity * scale, now - last
+  if held_scale ~= scale then
+    level = math.ceil(level / held_scale) * scale
+  end
+  if held_capacity ~= capacity and level > full then
+    level = full
+  end
+  level = elapsed < level / leak and level - elapsed * leak or 0
+  local wait = 0
+  if cost and level + cost * scale > full then
+    wait = math.ceil((level + cost * scale - full) / leak)
+  elseif change ~= 0 then
+    level = math.max(math.min(level + change * scale, 2 * full), 0)
+  end
+  return level, wait, level < full and math.floor((full - level) / scale) or 0, math.ceil(level / leak)
+end

@@ -1,0 +1,389 @@
+//! `Limiter`: a name and a policy on a store. Building one asks no server.
+
+mod begin;
+mod live;
+#[cfg(feature = "simulate")]
+mod standing;
+
+use std::fmt;
+#[cfg(feature = "redis")]
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+use crate::decision::Decision;
+use crate::error::{Error, Result};
+use crate::hints::Hints;
+use crate::micros::{MAX_SPAN, Micros};
+use crate::operation::{Answer, Begun, Interrupt, Operation};
+use crate::permit::{self, Settlement};
+use crate::policy::Policy;
+use crate::request::{Request, Wait};
+use crate::statistics::{Statistics, TTL};
+use crate::store::memory::{Cell, Memory};
+#[cfg(feature = "redis")]
+use crate::store::redis::{Keys, Redis};
+use crate::unavailable::{self, Circuit, Known, OnUnavailable};
+#[cfg(feature = "redis")]
+use crate::waiter::Hub;
+
+/// The longest name of a limiter in bytes.
+pub const MAX_NAME: usize = 512;
+
+/// How long `acquire` and `within_limit` of the packages wait by default.
+pub const WAIT_TIMEOUT: Micros = Micros(5_000_000);
+
+/// A name and a policy. Cheap to clone, safe to share between threads; make it once and keep it.
+#[derive(Clone)]
+pub struct Limiter {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: String,
+    policy: Arc<Policy>,
+    store: Place,
+    ttl: Micros,
+    on_unavailable: OnUnavailable,
+    /// The limits of this process alone, while the store cannot decide.
+    local: OnceLock<Option<Limiter>>,
+    known: Known,
+    /// The second at which it was last put on the list of limiters; zero when never.
+    #[cfg(feature = "redis")]
+    listed_at: AtomicU64,
+}
+
+/// Where the state of one limiter is.
+enum Place {
+    /// No limit or a pause: there is nothing to remember.
+    Nowhere,
+    Memory {
+        store: Arc<Memory>,
+        key: String,
+        cell: OnceLock<Cell>,
+    },
+    #[cfg(feature = "redis")]
+    Redis {
+        store: Arc<Redis>,
+        keys: Keys,
+    },
+}
+
+impl Place {
+    /// Where this process decides alone, while the store cannot.
+    fn local(&self) -> Option<Arc<Memory>> {
+        match self {
+            #[cfg(feature = "redis")]
+            Self::Redis { store, .. } => Some(store.local()),
+            _ => None,
+        }
+    }
+}
+
+/// A store to make limiters on.
+#[derive(Clone)]
+pub(crate) enum Store {
+    Memory(Arc<Memory>),
+    #[cfg(feature = "redis")]
+    Redis(Arc<Redis>),
+}
+
+impl Limiter {
+    pub(crate) fn new(store: &Store, name: &str, policy: Policy, ttl: Option<Micros>) -> Result<Self> {
+        if name.is_empty() || name.len() > MAX_NAME {
+            return Err(Error::invalid("name", format!("must have 1 to {MAX_NAME} bytes: bytes={}", name.len())));
+        }
+        let ttl = ttl.unwrap_or(TTL);
+        if ttl < Micros(1_000_000) || ttl > MAX_SPAN {
+            return Err(Error::invalid("ttl", format!("must be from one second to ten years: ttl_us={}", ttl.0)));
+        }
+        let policy = Arc::new(policy);
+        let store = match store {
+            _ if policy.limits().is_empty() || policy.paused().is_some() => Place::Nowhere,
+            Store::Memory(memory) => Place::Memory {
+                store: memory.clone(),
+                key: format!("{}:{name}", policy.shape()),
+                cell: OnceLock::new(),
+            },
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) => Place::Redis { store: redis.clone(), keys: Keys::new(name, &policy) },
+        };
+        let inner = Inner {
+            name: name.to_owned(),
+            policy,
+            store,
+            ttl,
+            on_unavailable: OnUnavailable::Raise,
+            local: OnceLock::new(),
+            known: Known::default(),
+            #[cfg(feature = "redis")]
+            listed_at: AtomicU64::new(0),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The same limiter, which answers so while its store cannot decide. In memory it makes no difference.
+    #[must_use]
+    pub fn with_on_unavailable(&self, on_unavailable: OnUnavailable) -> Self {
+        let Inner { name, policy, ttl, .. } = &*self.inner;
+        let store = match &self.inner.store {
+            Place::Nowhere => Place::Nowhere,
+            Place::Memory { store, key, .. } => {
+                Place::Memory { store: store.clone(), key: key.clone(), cell: OnceLock::new() }
+            }
+            #[cfg(feature = "redis")]
+            Place::Redis { store, .. } => Place::Redis { store: store.clone(), keys: Keys::new(name, policy) },
+        };
+        let inner = Inner {
+            name: name.clone(),
+            policy: policy.clone(),
+            store,
+            ttl: *ttl,
+            on_unavailable,
+            local: OnceLock::new(),
+            known: Known::default(),
+            #[cfg(feature = "redis")]
+            listed_at: AtomicU64::new(0),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What it answers while its store cannot decide.
+    pub fn on_unavailable(&self) -> OnUnavailable {
+        self.inner.on_unavailable
+    }
+
+    /// The limits of this process alone, while the store cannot decide.
+    pub(crate) fn local(&self) -> Option<&Self> {
+        let OnUnavailable::Local { share } = self.inner.on_unavailable else { return None };
+        let made = self.inner.local.get_or_init(|| {
+            let store = Store::Memory(self.inner.store.local()?);
+            let policy = unavailable::shared(&self.inner.policy, share)?;
+            Self::new(&store, &self.inner.name, policy, None).ok()
+        });
+        made.as_ref()
+    }
+
+    /// What the store has decided, from which this process goes on should it decide alone.
+    pub(crate) fn hear_of(&self, decision: &Decision) {
+        if matches!(self.inner.on_unavailable, OnUnavailable::Local { .. }) {
+            self.inner.known.hear(decision);
+        }
+    }
+
+    /// Goes on from there.
+    pub(crate) fn go_on(&self, local: &Self) -> Result<()> {
+        self.inner.known.hand_over(local)
+    }
+
+    /// Where an operation on a permit goes that was granted here alone.
+    pub(crate) fn local_of(&self, operation: &Operation<'_>) -> Option<&Self> {
+        let (Operation::Correct { permit, .. } | Operation::Release { permit, .. } | Operation::Renew { permit, .. }) =
+            *operation
+        else {
+            return None;
+        };
+        self.local().filter(|_| permit.starts_with(permit::LOCAL))
+    }
+
+    /// Whether the store answers; nothing where that makes no difference.
+    pub(crate) fn circuit(&self) -> Option<Arc<Circuit>> {
+        match &self.inner.store {
+            #[cfg(feature = "redis")]
+            Place::Redis { store, .. } if self.inner.on_unavailable != OnUnavailable::Raise => Some(store.circuit()),
+            _ => None,
+        }
+    }
+
+    /// The name it was made with.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Its limits.
+    pub fn policy(&self) -> &Policy {
+        &self.inner.policy
+    }
+
+    /// Takes the cost if every limit allows it and nobody waits before, else nothing. Never waits for a limit.
+    ///
+    /// `Invalid` when the cost can never pass; `Unavailable` when the store cannot decide.
+    pub fn acquire(&self, request: Request) -> Result<Decision> {
+        match self.run(Operation::Acquire(request), Interrupt::Ignore)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// [`acquire`](Self::acquire) under an id of the caller, who may wait.
+    ///
+    /// The id names the lease and the ticket: asking again with it takes no second lease, and keeps the place. A queued
+    /// caller comes again with the same id after `retry_after`, or when its channel tells it; one that wants no more says
+    /// so by [`cancel`](Self::cancel).
+    pub fn enter(&self, request: Request, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
+        match self.run(Operation::Enter { request, id, wait }, Interrupt::Ignore)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// What [`acquire`](Self::acquire) would answer now. Changes nothing; `remaining` is what is there.
+    pub fn peek(&self, request: Request) -> Result<Decision> {
+        match self.run(Operation::Peek(request), Interrupt::Ignore)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Replaces the estimate of a permit by what the call did cost, once; later calls change nothing.
+    ///
+    /// Less gives back, more makes a debt of at most one whole limit. A bucket is corrected only while its interval
+    /// lasts, a window only where it still holds the grant; a throttle counts starts and is not corrected.
+    pub fn correct(&self, permit: &str, actual: u64) -> Result<Settlement> {
+        self.settlement(Operation::Correct { permit, actual, at: None })
+    }
+
+    /// Ends the lease of a permit, once: `Released`; `Late` when it had ended before, `Unknown` when it is not here.
+    ///
+    /// Frees nobody else's lease, whatever the id. Without a concurrency limit there is nothing to release.
+    pub fn release(&self, permit: &str) -> Result<Settlement> {
+        self.settlement(Operation::Release { permit, at: None })
+    }
+
+    /// Gives a lease its whole time again and answers how long that is; nothing when it has ended.
+    pub fn renew(&self, permit: &str) -> Result<Option<Micros>> {
+        match self.run(Operation::Renew { permit, at: None }, Interrupt::Ignore)? {
+            Answer::Renewal(renewal) => Ok(renewal),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Leaves the queue: `Cancelled`, or `Unknown` when there was no ticket. A lease that it became meanwhile ends too.
+    pub fn cancel(&self, id: &str) -> Result<Settlement> {
+        self.settlement(Operation::Cancel { id, gave_up: false, at: None })
+    }
+
+    /// What all processes did with this limiter, and who is there now.
+    pub fn statistics(&self) -> Result<Statistics> {
+        match self.run(Operation::Statistics { at: None }, Interrupt::Ignore)? {
+            Answer::Statistics(statistics) => Ok(*statistics),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Forgets all that was taken, all permits, leases and tickets, the statistics, and what was ordered.
+    pub fn reset(&self) -> Result<()> {
+        self.run(Operation::Reset, Interrupt::Ignore).map(|_| ())
+    }
+
+    /// Where waiters of this limiter hear that their turn has come: equal for limiters that can share [`Hints`].
+    ///
+    /// Nothing when it has no state and so nobody waits. In a cluster it changes when a slot moves.
+    pub fn place(&self) -> Option<String> {
+        match &self.inner.store {
+            Place::Nowhere => None,
+            Place::Memory { .. } => Some("memory".to_owned()),
+            #[cfg(feature = "redis")]
+            Place::Redis { store, keys } => Some(store.node_of(keys.slot()).to_string()),
+        }
+    }
+
+    /// Listens for the waiters of this process at [`place`](Self::place); connects within the time-out of a call.
+    pub fn listen(&self) -> Result<Hints> {
+        let channel = format!("pg1:hints:{}", permit::new_id()?);
+        match &self.inner.store {
+            Place::Nowhere => Err(Error::internal("nobody waits for a limiter without a limit")),
+            Place::Memory { store, .. } => Ok(Hints::of_memory(channel.clone(), store.listen(&channel)?)),
+            #[cfg(feature = "redis")]
+            Place::Redis { store, keys } => {
+                let listener = store.listen(&store.node_of(keys.slot()), &channel)?;
+                Ok(Hints::of_redis(channel, listener))
+            }
+        }
+    }
+
+    /// The waiters of this process at [`place`](Self::place).
+    #[cfg(feature = "redis")]
+    pub(crate) fn hub(&self) -> Option<Arc<Hub>> {
+        match &self.inner.store {
+            Place::Nowhere => None,
+            Place::Memory { store, .. } => Some(store.hub()),
+            Place::Redis { store, keys } => Some(store.hub(&store.node_of(keys.slot()))),
+        }
+    }
+
+    /// Runs an operation to its end on the calling thread. `interrupt` says what a signal does to a call on its way.
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
+    pub fn run(&self, operation: Operation<'_>, interrupt: Interrupt<'_>) -> Result<Answer> {
+        match (self.begin(operation)?, &self.inner.store) {
+            (Begun::Answered(answer), _) => Ok(answer),
+            #[cfg(feature = "redis")]
+            (Begun::Call(call), Place::Redis { store, .. }) => self.settled(&operation, store.run(call, interrupt)),
+            #[cfg(feature = "redis")]
+            (Begun::Call(_), _) => Err(Error::internal("a call without a server")),
+        }
+    }
+
+    /// [`run`](Self::run) on the tokio runtime of the caller; one connection serves all its tasks.
+    ///
+    /// Dropping the future does not take back a call that was sent.
+    #[cfg(feature = "aio")]
+    pub async fn run_async(&self, operation: Operation<'_>) -> Result<Answer> {
+        match (self.begin(operation)?, &self.inner.store) {
+            (Begun::Answered(answer), _) => Ok(answer),
+            (Begun::Call(call), Place::Redis { store, .. }) => self.settled(&operation, store.run_async(call).await),
+            (Begun::Call(_), _) => Err(Error::internal("a call without a server")),
+        }
+    }
+
+    /// [`acquire`](Self::acquire) for tokio.
+    #[cfg(feature = "aio")]
+    pub async fn acquire_async(&self, request: Request) -> Result<Decision> {
+        match self.run_async(Operation::Acquire(request)).await? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// [`correct`](Self::correct) for tokio.
+    #[cfg(feature = "aio")]
+    pub async fn correct_async(&self, permit: &str, actual: u64) -> Result<Settlement> {
+        match self.run_async(Operation::Correct { permit, actual, at: None }).await? {
+            Answer::Settlement(settlement) => Ok(settlement),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The outcome of an operation that was carried here.
+    #[cfg(feature = "redis")]
+    fn settled(&self, operation: &Operation<'_>, result: Result<Answer>) -> Result<Answer> {
+        match self.fallback(operation) {
+            Some(fallback) => fallback.settle(result),
+            None => result,
+        }
+    }
+
+    pub(crate) fn settlement(&self, operation: Operation<'_>) -> Result<Settlement> {
+        match self.run(operation, Interrupt::Ignore)? {
+            Answer::Settlement(settlement) => Ok(settlement),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// How long statistics are kept after the last use.
+    pub fn ttl(&self) -> Micros {
+        self.inner.ttl
+    }
+}
+
+impl fmt::Debug for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter")
+            .field("name", &self.inner.name)
+            .field("policy", &self.inner.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn unexpected(answer: &Answer) -> Error {
+    Error::internal(format!("an answer to another question: {answer:?}"))
+}

@@ -1,0 +1,125 @@
+//! `Operation`: what can be asked of a limiter, and what it answers.
+
+use crate::control::{Control, Controls};
+use crate::decision::Decision;
+use crate::learn::Report;
+use crate::micros::Micros;
+use crate::paddlegate::Listed;
+use crate::permit::Settlement;
+use crate::request::{Request, Wait};
+use crate::statistics::Statistics;
+#[cfg(feature = "redis")]
+use crate::store::redis::Call;
+
+/// One operation for [`Limiter::begin`](crate::Limiter::begin).
+#[derive(Clone, Copy, Debug)]
+pub enum Operation<'a> {
+    /// [`Limiter::acquire`](crate::Limiter::acquire).
+    Acquire(Request),
+    /// [`Limiter::peek`](crate::Limiter::peek).
+    Peek(Request),
+    /// [`Limiter::correct`](crate::Limiter::correct).
+    Correct {
+        /// The id of the permit.
+        permit: &'a str,
+        /// The units that the call did cost.
+        actual: u64,
+        /// As in [`Request::at`].
+        at: Option<Micros>,
+    },
+    /// [`Limiter::enter`](crate::Limiter::enter).
+    Enter {
+        /// What it asks for.
+        request: Request,
+        /// Its id.
+        id: &'a str,
+        /// How it waits.
+        wait: Option<Wait<'a>>,
+    },
+    /// [`Limiter::release`](crate::Limiter::release).
+    Release {
+        /// The id of the permit.
+        permit: &'a str,
+        /// As in [`Request::at`].
+        at: Option<Micros>,
+    },
+    /// [`Limiter::renew`](crate::Limiter::renew).
+    Renew {
+        /// The id of the permit.
+        permit: &'a str,
+        /// As in [`Request::at`].
+        at: Option<Micros>,
+    },
+    /// [`Limiter::cancel`](crate::Limiter::cancel).
+    Cancel {
+        /// The id of the call.
+        id: &'a str,
+        /// Whether its time was up, which counts as a refusal.
+        gave_up: bool,
+        /// As in [`Request::at`].
+        at: Option<Micros>,
+    },
+    /// [`Limiter::statistics`](crate::Limiter::statistics).
+    Statistics {
+        /// As in [`Request::at`].
+        at: Option<Micros>,
+    },
+    /// [`Limiter::learn`](crate::Limiter::learn).
+    Learn {
+        /// What upstream says.
+        report: Report<'a>,
+        /// As in [`Request::at`].
+        at: Option<Micros>,
+    },
+    /// [`Limiter::control`](crate::Limiter::control).
+    Control {
+        /// What is ordered.
+        control: Control<'a>,
+        /// As in [`Request::at`].
+        at: Option<Micros>,
+    },
+    /// [`Limiter::reset`](crate::Limiter::reset).
+    Reset,
+}
+
+/// What an operation answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// To `Acquire`, `Enter` and `Peek`.
+    Decision(Decision),
+    /// To `Correct`, `Learn`, `Release` and `Cancel`.
+    Settlement(Settlement),
+    /// To `Renew`: how long the lease lasts from now, or nothing when it has ended.
+    Renewal(Option<Micros>),
+    /// To `Statistics`.
+    Statistics(Box<Statistics>),
+    /// To `Control`.
+    Controls(Box<Controls>),
+    /// A part of the list of limiters.
+    List(Vec<Listed>),
+    /// To `Reset`.
+    Reset,
+}
+
+/// An operation that is answered already, or one that the host must carry to Redis.
+#[derive(Debug)]
+pub enum Begun {
+    /// No server had to be asked.
+    Answered(Answer),
+    /// Send this with a [`Session`](crate::store::redis::Session).
+    #[cfg(feature = "redis")]
+    Call(Call),
+}
+
+/// What happens when a signal arrives while a call waits for the server.
+#[derive(Clone, Copy)]
+pub enum Interrupt<'a> {
+    /// The call goes on to its deadline.
+    Ignore,
+    /// The call may go on for so long, then it fails as [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
+    ///
+    /// For hosts that can only act when the call has returned (Ruby).
+    Grace(Micros),
+    /// The call goes on unless this answers true (Python asks its signal handlers).
+    Ask(&'a dyn Fn() -> bool),
+}

@@ -1,0 +1,249 @@
+//! `Paddlegate`: a store to make limiters on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::limit::{Kind, Limit};
+use crate::limiter::{Limiter, Store};
+use crate::micros::Micros;
+#[cfg(feature = "redis")]
+use crate::operation::Interrupt;
+use crate::operation::{Answer, Begun};
+use crate::policy::Policy;
+use crate::statistics::TTL;
+use crate::store::memory::Memory;
+#[cfg(feature = "redis")]
+use crate::store::redis::Redis;
+
+/// Makes limiters that share one store. Cheap to clone; opening one starts nothing and connects to nothing.
+#[derive(Clone)]
+pub struct Paddlegate {
+    store: Store,
+}
+
+impl Paddlegate {
+    /// Limits of this process only.
+    pub fn memory() -> Self {
+        Self { store: Store::Memory(Arc::new(Memory::default())) }
+    }
+
+    /// Limits in Redis, shared by all processes; connects at the first call.
+    ///
+    /// `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`, or `memory://`.
+    /// More nodes of a cluster may follow the first after commas (`redis://a:7000,b:7000`). Every call has an answer
+    /// or fails within `timeout` (default one second).
+    #[cfg(feature = "redis")]
+    pub fn open(url: &str, timeout: Option<Duration>) -> Result<Self> {
+        let timeout = timeout.map(|timeout| Micros::from_duration("timeout", timeout)).transpose()?;
+        let timeout = crate::store::redis::check_timeout(timeout)?;
+        if url == "memory://" {
+            return Ok(Self::memory());
+        }
+        Ok(Self { store: Store::Redis(Arc::new(Redis::new(url, timeout)?)) })
+    }
+
+    /// [`open`](Self::open) with the URL in the environment variable `PADDLEGATE_URL`; in memory when it is not set.
+    #[cfg(feature = "redis")]
+    pub fn from_env(timeout: Option<Duration>) -> Result<Self> {
+        match std::env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty()) {
+            Some(url) => Self::open(url.to_str().ok_or_else(|| Error::invalid("url", "is not utf-8"))?, timeout),
+            None => Self::open("memory://", timeout),
+        }
+    }
+
+    /// The Redis store, for hosts that carry the calls themselves; `None` in memory.
+    #[cfg(feature = "redis")]
+    pub fn redis(&self) -> Option<&Arc<Redis>> {
+        match &self.store {
+            Store::Memory(_) => None,
+            Store::Redis(redis) => Some(redis),
+        }
+    }
+
+    /// A limiter with any policy.
+    pub fn limiter(&self, name: &str, policy: Policy) -> Result<Limiter> {
+        Limiter::new(&self.store, name, policy, None)
+    }
+
+    /// The limiters that a document defines, in its order: our own format, or one of the [dialects](crate::dialect).
+    ///
+    /// `Invalid` names the place of a fault as a JSON path. A file that all services share is read by each of them.
+    #[cfg(feature = "documents")]
+    pub fn load(&self, document: &str) -> Result<Vec<Loaded>> {
+        let definitions = crate::document::Document::parse(document)?.definitions()?;
+        let loaded = definitions.into_iter().map(|definition| {
+            Ok(Loaded {
+                limiter: Limiter::new(&self.store, &definition.name, definition.policy, definition.ttl)?,
+                wait_timeout: definition.wait_timeout,
+                on_limit: definition.on_limit,
+            })
+        });
+        loaded.collect()
+    }
+
+    /// A limiter whose statistics are kept for `ttl` after its last use, from one second; 90 days by default.
+    pub fn limiter_with_ttl(&self, name: &str, policy: Policy, ttl: Duration) -> Result<Limiter> {
+        Limiter::new(&self.store, name, policy, Some(Micros::from_duration("ttl", ttl)?))
+    }
+
+    /// At most `limit` leases at once, each at most `lock_timeout` long. See [`Limit::concurrency`].
+    pub fn concurrent(&self, name: &str, limit: u64, lock_timeout: Duration) -> Result<Limiter> {
+        self.single(name, Limit::concurrency(limit, lock_timeout)?)
+    }
+
+    /// The limiters that any process used in the last `ttl` of each, whatever its language, by name.
+    ///
+    /// In Redis the thousand last used of each of 256 parts; in memory those that are not yet forgotten.
+    pub fn limiters(&self) -> Result<Vec<Listed>> {
+        let mut listed = Vec::new();
+        for part in 0..self.parts() {
+            match (self.begin_list(part), &self.store) {
+                (Begun::Answered(Answer::List(more)), _) => listed.extend(more),
+                #[cfg(feature = "redis")]
+                (Begun::Call(call), Store::Redis(redis)) => match redis.run(call, Interrupt::Ignore)? {
+                    Answer::List(more) => listed.extend(more),
+                    other => return Err(Error::internal(format!("an answer to another question: {other:?}"))),
+                },
+                _ => return Err(Error::internal("a list without a store")),
+            }
+        }
+        Ok(Listed::sorted(listed))
+    }
+
+    /// In how many parts the list of limiters is read.
+    pub fn parts(&self) -> u16 {
+        match &self.store {
+            Store::Memory(_) => 1,
+            #[cfg(feature = "redis")]
+            Store::Redis(_) => crate::store::redis::TAGS,
+        }
+    }
+
+    /// Starts to read a part of the list of limiters. See [`Limiter::begin`].
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
+    pub fn begin_list(&self, part: u16) -> Begun {
+        match &self.store {
+            Store::Memory(memory) => {
+                let limiters = memory.list();
+                Begun::Answered(Answer::List(
+                    limiters.iter().map(|(key, policy)| Listed::of_memory(key, policy)).collect(),
+                ))
+            }
+            #[cfg(feature = "redis")]
+            Store::Redis(_) => Begun::Call(crate::store::redis::Call::list(part)),
+        }
+    }
+
+    /// At most `limit` in each aligned interval. See [`Limit::bucket`].
+    pub fn bucket(&self, name: &str, limit: u64, interval: Duration) -> Result<Limiter> {
+        self.single(name, Limit::bucket(limit, interval)?)
+    }
+
+    /// At most `limit` in any interval. See [`Limit::window`].
+    pub fn window(&self, name: &str, limit: u64, interval: Duration) -> Result<Limiter> {
+        self.single(name, Limit::window(limit, interval)?)
+    }
+
+    /// A burst of `capacity`, which drains fully in `drain`. See [`Limit::leaky`].
+    pub fn leaky(&self, name: &str, capacity: u64, drain: Duration) -> Result<Limiter> {
+        self.single(name, Limit::leaky(capacity, drain)?)
+    }
+
+    /// A budget of `capacity` points, full again after `refill`. See [`Limit::points`].
+    pub fn points(&self, name: &str, capacity: u64, refill: Duration) -> Result<Limiter> {
+        self.single(name, Limit::points(capacity, refill)?)
+    }
+
+    /// Starts at least `interval` apart. See [`Limit::throttle`].
+    pub fn throttle(&self, name: &str, interval: Duration) -> Result<Limiter> {
+        self.single(name, Limit::throttle(interval)?)
+    }
+
+    /// Everything passes.
+    pub fn unlimited(&self, name: &str) -> Result<Limiter> {
+        self.single(name, Limit::unlimited())
+    }
+
+    /// Nothing passes.
+    pub fn paused(&self, name: &str) -> Result<Limiter> {
+        self.single(name, Limit::paused())
+    }
+
+    fn single(&self, name: &str, limit: Limit) -> Result<Limiter> {
+        self.limiter(name, Policy::new([limit])?)
+    }
+}
+
+/// A limiter of a document, with what the document says about those who are refused.
+#[cfg(feature = "documents")]
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The limiter.
+    pub limiter: Limiter,
+    /// How long a call waits at most; the caller's default when the document does not say.
+    pub wait_timeout: Option<Micros>,
+    /// What happens to work that is refused.
+    pub on_limit: crate::on_limit::OnLimit,
+}
+
+/// One limiter of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Its limits as they were last used: kind, amount, interval and offset.
+    pub limits: Vec<(Kind, u64, Micros, Micros)>,
+    /// The store's time of its last use, to the minute; zero in memory, which does not keep it.
+    pub last_used: Micros,
+    /// How long after it the statistics are kept.
+    pub ttl: Micros,
+}
+
+impl Listed {
+    /// `ttl|amount/interval/offset,...|shape|name`.
+    #[cfg(feature = "redis")]
+    pub(crate) fn entry(limiter: &Limiter) -> String {
+        let policy = limiter.policy();
+        let numbers = policy
+            .limits()
+            .iter()
+            .map(|limit| format!("{}/{}/{}", limit.amount(), limit.interval().0, limit.offset().0));
+        let numbers: Vec<String> = numbers.collect();
+        format!("{}|{}|{}|{}", limiter.ttl().0, numbers.join(","), policy.shape(), limiter.name())
+    }
+
+    /// An entry and the time at which it is forgotten; nothing when it is not ours.
+    #[cfg(feature = "redis")]
+    pub(crate) fn parse(entry: &str, forgotten_at: u64) -> Option<Self> {
+        let mut parts = entry.splitn(4, '|');
+        let ttl: u64 = parts.next()?.parse().ok()?;
+        let (numbers, shape, name) = (parts.next()?, parts.next()?, parts.next()?);
+        let limits = shape.chars().zip(numbers.split(',')).map(|(letter, numbers)| {
+            let kind = Kind::ALL.into_iter().find(|kind| kind.letter() == letter)?;
+            let mut numbers = numbers.split('/').map(|number| number.parse().ok());
+            Some((kind, numbers.next()??, Micros(numbers.next()??), Micros(numbers.next()??)))
+        });
+        Some(Self {
+            name: name.to_owned(),
+            limits: limits.collect::<Option<_>>()?,
+            last_used: Micros(forgotten_at.checked_sub(ttl)?),
+            ttl: Micros(ttl),
+        })
+    }
+
+    fn of_memory(key: &str, policy: &Policy) -> Self {
+        let name = key.split_once(':').map_or(key, |(_, name)| name).to_owned();
+        let limits =
+            policy.limits().iter().map(|limit| (limit.kind(), limit.amount(), limit.interval(), limit.offset()));
+        Self { name, limits: limits.collect(), last_used: Micros(0), ttl: TTL }
+    }
+
+    /// By name and kinds; of entries with other numbers the last used.
+    pub fn sorted(mut listed: Vec<Self>) -> Vec<Self> {
+        let kinds = |listed: &Self| listed.limits.iter().map(|limit| limit.0 as u8).collect::<Vec<_>>();
+        listed.sort_by(|a, b| (&a.name, kinds(a), b.last_used).cmp(&(&b.name, kinds(b), a.last_used)));
+        listed.dedup_by(|b, a| a.name == b.name && kinds(a) == kinds(b));
+        listed
+    }
+}

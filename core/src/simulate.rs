@@ -1,0 +1,44 @@
+//! `simulate`: what a policy would do, on a virtual clock.
+//!
+//! A [`Scenario`] says who comes when and how callers behave; a [`Simulation`] runs one of its policies through the
+//! same limiter that decides in production, in memory and with the time passed in. The same seed gives the same
+//! decisions on every machine.
+//!
+//! ```
+//! # use paddlegate::simulate::{Scalar, Scenario, Simulation};
+//! let fields = [
+//!     ("policies[0].name", Scalar::from("five a second")),
+//!     ("policies[0].limits[0].kind", Scalar::from("window")),
+//!     ("policies[0].limits[0].limit", Scalar::Whole(5)),
+//!     ("policies[0].limits[0].interval", Scalar::from("1s")),
+//!     ("arrivals.kind", Scalar::from("jobs")),
+//!     ("arrivals.count", Scalar::Whole(8)),
+//! ];
+//! let scenario = Scenario::read(fields)?;
+//! let mut simulation = Simulation::new(&scenario, 0)?;
+//! while simulation.run(1_000)? {}
+//! assert_eq!((simulation.totals().granted, simulation.totals().refused), (5, 3));
+//! # Ok::<(), paddlegate::Error>(())
+//! ```
+
+mod arrivals;
+mod candidate;
+mod clients;
+mod draw;
+mod event;
+mod fields;
+mod headers;
+mod job;
+mod scenario;
+mod simulation;
+mod timeline;
+mod totals;
+mod trace;
+
+pub use arrivals::MAX_ARRIVALS;
+pub use clients::MAX_CLIENTS;
+pub use fields::Scalar;
+pub use scenario::{MAX_POLICIES, Scenario};
+pub use simulation::{MAX_DECISIONS, Simulation};
+pub use timeline::{Outcome, Timeline};
+pub use totals::{Totals, Waits};

@@ -1,0 +1,84 @@
+//! `Event`: what happens to a limiter or to a client at a given time.
+
+use super::clients::MAX_CLIENTS;
+use super::fields::{Field, Fields};
+use crate::error::Result;
+use crate::micros::Micros;
+
+/// The most events of a scenario.
+const MAX_EVENTS: usize = 1_000;
+
+/// What happens, and when, counted from the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) at: Micros,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Nothing is granted for so long.
+    Pause(Micros),
+    Resume,
+    /// Other numbers for one limit, for a time or for ever.
+    Override {
+        index: usize,
+        amount: Option<u64>,
+        interval: Option<Micros>,
+        lasts: Option<Micros>,
+    },
+    /// A client dies, for a time or for ever.
+    Crash {
+        client: usize,
+        lasts: Option<Micros>,
+    },
+}
+
+#[derive(Clone, Copy)]
+enum Word {
+    Pause,
+    Resume,
+    Override,
+    Crash,
+}
+
+const WORDS: [(&str, Word); 4] =
+    [("pause", Word::Pause), ("resume", Word::Resume), ("override", Word::Override), ("crash", Word::Crash)];
+
+impl Event {
+    /// The events of a scenario with so many clients.
+    pub(super) fn read_all(fields: &Fields, clients: usize) -> Result<Vec<Self>> {
+        fields.get("events").items(MAX_EVENTS)?.iter().map(|field| Self::read(field, clients)).collect()
+    }
+
+    fn read(field: &Field<'_>, clients: usize) -> Result<Self> {
+        let at = field.get("at");
+        let at = at.required(at.span()?)?;
+        let lasts = field.get("for");
+        let what = match field.get("do").word(&WORDS, None)? {
+            Word::Pause => What::Pause(lasts.required(lasts.length()?)?),
+            Word::Resume => What::Resume,
+            Word::Override => What::Override {
+                index: size(field.get("index").whole(0, 7)?.unwrap_or(0)),
+                amount: field.get("limit").whole(0, crate::MAX_UNITS)?,
+                interval: field.get("interval").length()?,
+                lasts: lasts.length()?,
+            },
+            Word::Crash => {
+                let client = field.get("client");
+                let index = size(client.required(client.whole(0, MAX_CLIENTS)?)?);
+                if index >= clients {
+                    return Err(
+                        client.fault(&format!("is counted from 0 and must be below the clients: clients={clients}"))
+                    );
+                }
+                What::Crash { client: index, lasts: lasts.length()? }
+            }
+        };
+        Ok(Self { at, what })
+    }
+}
+
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,77 @@
+//! `headers`: what a server that enforces the policy would tell the caller.
+
+use crate::limit::{Kind, Limit};
+use crate::policy::Policy;
+
+/// The state of the tightest limit after a decision, in microseconds.
+pub(super) struct Standing {
+    pub(super) limit: usize,
+    pub(super) remaining: u64,
+    pub(super) reset_after: Option<u64>,
+    /// Of a refusal.
+    pub(super) retry_after: Option<u64>,
+}
+
+/// `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, and `Retry-After` of RFC 9110.
+///
+/// Seconds are rounded up. A pause that was ordered has no policy and so no `RateLimit`.
+pub(super) fn headers(policy: &Policy, standing: &Standing) -> Vec<(&'static str, String)> {
+    let limits = policy.limits();
+    let mut headers = Vec::new();
+    let policies: Vec<String> = limits.iter().enumerate().map(|(i, limit)| described(policy, i, limit)).collect();
+    if !policies.is_empty() {
+        headers.push(("RateLimit-Policy", policies.join(", ")));
+    }
+    if standing.limit < limits.len() {
+        let reset = standing.reset_after.map_or_else(String::new, |reset| format!(";t={}", reset.div_ceil(1_000_000)));
+        let item = format!("\"{}\";r={}{reset}", name(policy, standing.limit), standing.remaining);
+        headers.push(("RateLimit", item));
+    }
+    if let Some(retry) = standing.retry_after {
+        headers.push(("Retry-After", retry.div_ceil(1_000_000).to_string()));
+    }
+    headers
+}
+
+fn described(policy: &Policy, index: usize, limit: &Limit) -> String {
+    let (name, amount) = (name(policy, index), limit.amount());
+    match limit.kind() {
+        Kind::Concurrency => format!("\"{name}\";q={amount};qu=\"concurrent-requests\""),
+        Kind::Paused | Kind::Unlimited => format!("\"{name}\";q=0"),
+        _ => format!("\"{name}\";q={amount};w={}", limit.interval().0.div_ceil(1_000_000)),
+    }
+}
+
+/// The kind; with a number where it is there more than once.
+fn name(policy: &Policy, index: usize) -> String {
+    let limits = policy.limits();
+    let kind = limits[index].kind();
+    let same = |limits: &[Limit]| limits.iter().filter(|limit| limit.kind() == kind).count();
+    if same(limits) == 1 { kind.name().to_owned() } else { format!("{}-{}", kind.name(), same(&limits[..=index])) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn they_are_those_of_the_draft() {
+        let second = Duration::from_secs(1);
+        let limits = [Limit::bucket(5, second), Limit::bucket(100, 60 * second), Limit::concurrency(3, second)];
+        let policy = Policy::new(limits.map(Result::unwrap)).unwrap();
+        let policies = "\"bucket-1\";q=5;w=1, \"bucket-2\";q=100;w=60, \"concurrency\";q=3;qu=\"concurrent-requests\"";
+        let refused = Standing { limit: 1, remaining: 0, reset_after: Some(1_500_000), retry_after: Some(1) };
+        assert_eq!(
+            headers(&policy, &refused),
+            [
+                ("RateLimit-Policy", policies.to_owned()),
+                ("RateLimit", "\"bucket-2\";r=0;t=2".to_owned()),
+                ("Retry-After", "1".to_owned())
+            ]
+        );
+        let paused = Standing { limit: 3, remaining: 0, reset_after: None, retry_after: None };
+        assert_eq!(headers(&policy, &paused), [("RateLimit-Policy", policies.to_owned())]);
+    }
+}

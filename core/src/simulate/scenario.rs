@@ -1,0 +1,143 @@
+//! `Scenario`: policies, who comes when, and what happens meanwhile.
+
+use super::arrivals::Arrivals;
+use super::candidate::{Candidate, policy};
+use super::clients::MAX_CLIENTS;
+use super::draw::Range;
+use super::event::Event;
+use super::fields::{Fields, Scalar};
+use crate::error::Result;
+use crate::limit::MAX_UNITS;
+use crate::micros::{MAX_SPAN, Micros};
+use crate::policy::Policy;
+
+/// The most policies that are compared.
+pub const MAX_POLICIES: usize = 4;
+
+/// What is simulated. The type `Scenario` of `packages/wasm/full/index.d.ts` lists its members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    pub(super) seed: u64,
+    pub(super) until: Option<Micros>,
+    pub(super) policies: Vec<Candidate>,
+    pub(super) arrivals: Arrivals,
+    pub(super) cost: Range,
+    pub(super) actual: Option<Range>,
+    /// Microseconds.
+    pub(super) work: Range,
+    pub(super) clients: usize,
+    /// 0: any number.
+    pub(super) at_once: u64,
+    pub(super) upstream: Option<Upstream>,
+    pub(super) events: Vec<Event>,
+}
+
+/// What the called service enforces by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Upstream {
+    pub(super) policy: Policy,
+    pub(super) latency: Micros,
+    /// Whether its refusal pauses the limiter.
+    pub(super) learns: bool,
+}
+
+impl Scenario {
+    /// Reads a scenario from the paths of its values, such as `policies[0].limits[1].interval`, in any order.
+    ///
+    /// `Invalid` with the argument `scenario` and a message that begins with the path, such as `at $.arrivals.count`.
+    pub fn read<P: Into<String>>(values: impl IntoIterator<Item = (P, Scalar)>) -> Result<Self> {
+        let fields = Fields::new(values);
+        let list = fields.get("policies");
+        let policies = list.items(MAX_POLICIES)?.iter().map(Candidate::read).collect::<Result<Vec<_>>>()?;
+        if policies.is_empty() {
+            return Err(list.fault(&format!("must be a list of 1 to {MAX_POLICIES} policies")));
+        }
+        let clients = fields.get("clients").whole(1, MAX_CLIENTS)?.unwrap_or(1);
+        let clients = usize::try_from(clients).unwrap_or(1);
+        let units = |name: &str, least| Range::read(&fields.get(name), |field| field.whole(least, MAX_UNITS));
+        let scenario = Self {
+            seed: fields.get("seed").whole(0, 1 << 53)?.unwrap_or(1),
+            until: fields.get("until").length()?,
+            arrivals: Arrivals::read(&fields.get("arrivals"))?,
+            cost: units("cost", 1)?.unwrap_or(Range::only(1)),
+            actual: units("actual", 0)?,
+            work: Range::read(&fields.get("work"), |field| Ok(field.span()?.map(|span| span.0)))?
+                .unwrap_or(Range::only(0)),
+            clients,
+            at_once: fields.get("at_once").whole(0, MAX_UNITS)?.unwrap_or(0),
+            upstream: Upstream::read(&fields)?,
+            events: Event::read_all(&fields, clients)?,
+            policies,
+        };
+        fields.check_known()?;
+        Ok(scenario)
+    }
+
+    /// Reads a scenario from JSON; what is null is not there.
+    #[cfg(feature = "documents")]
+    pub fn from_json(value: &serde_json::Value) -> Result<Self> {
+        let mut values = Vec::new();
+        flatten(String::new(), value, &mut values);
+        Self::read(values)
+    }
+
+    /// The JSON of a text of any length, which is not a scenario yet. `Invalid` when a member is there twice.
+    #[cfg(feature = "documents")]
+    pub fn json(text: &str) -> Result<serde_json::Value> {
+        crate::json::unbounded(text)
+    }
+
+    /// How many policies are compared.
+    pub fn policies(&self) -> usize {
+        self.policies.len()
+    }
+
+    /// The stretch for which the largest bursts are compared: the shortest interval of the first policy, else a second.
+    pub(super) fn burst_interval(&self) -> Micros {
+        let limits = self.policies.first().map_or(&[][..], |candidate| candidate.policy.limits());
+        let intervals =
+            limits.iter().filter(|limit| limit.kind() != crate::Kind::Concurrency).map(crate::Limit::interval);
+        intervals.filter(|interval| interval.0 > 0).min().unwrap_or(Micros(1_000_000)).min(MAX_SPAN)
+    }
+}
+
+impl Upstream {
+    fn read(fields: &Fields) -> Result<Option<Self>> {
+        let field = fields.get("upstream");
+        if !field.is_given() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            policy: policy(&field)?,
+            latency: field.get("latency").span()?.unwrap_or_default(),
+            learns: field.get("learn").flag()?.unwrap_or(false),
+        }))
+    }
+}
+
+/// The paths and values of JSON.
+#[cfg(feature = "documents")]
+fn flatten(path: String, value: &serde_json::Value, values: &mut Vec<(String, Scalar)>) {
+    use serde_json::Value;
+
+    let scalar = match value {
+        Value::Null => return,
+        Value::Bool(flag) => Scalar::Flag(*flag),
+        Value::Number(number) => number.as_u64().map_or_else(|| Scalar::Other(number.to_string()), Scalar::Whole),
+        Value::String(text) => Scalar::Text(text.clone()),
+        Value::Array(items) => {
+            for (i, item) in items.iter().enumerate() {
+                flatten(format!("{path}[{i}]"), item, values);
+            }
+            return;
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                let dot = if path.is_empty() { "" } else { "." };
+                flatten(format!("{path}{dot}{name}"), member, values);
+            }
+            return;
+        }
+    };
+    values.push((path, scalar));
+}

@@ -1,0 +1,198 @@
+//! How a job asks the limiter, and what it does with the answer.
+
+use super::{START, Simulation, Step, never};
+use crate::admission::Admission;
+use crate::decision::{Decision, Status};
+use crate::error::{Error, ErrorKind, Result};
+use crate::micros::Micros;
+use crate::on_limit::OnLimit;
+use crate::queue::CLAIM_TIMEOUT;
+use crate::request::{Place, Request, Wait};
+use crate::reschedule::{Reschedule, backoff};
+use crate::simulate::candidate::Retry;
+use crate::simulate::draw::Draw;
+use crate::simulate::job::{Job, Phase};
+use crate::simulate::timeline::Outcome;
+
+impl Simulation {
+    /// A job is given to a client, or waits for one.
+    pub(super) fn start(&mut self, job: usize) -> Result<()> {
+        self.courses[job].phase = Phase::Before;
+        match self.clients.take(job) {
+            Some(client) => self.begin(job, client),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn begin(&mut self, job: usize, client: usize) -> Result<()> {
+        self.courses[job].client = client;
+        self.courses[job].asked_at.get_or_insert(self.now);
+        self.ask(job)
+    }
+
+    /// Asks the limiter, as the packages do.
+    pub(super) fn ask(&mut self, job: usize) -> Result<()> {
+        let at = Micros(START + self.now);
+        self.courses[job].turn += 1;
+        self.totals.decisions += 1;
+        if self.records {
+            self.limiter.standing(at, &mut self.left);
+        }
+        if self.courses[job].phase == Phase::Queued {
+            self.queued -= 1;
+        }
+        let decision = match self.decide(job, at) {
+            Ok(decision) => decision,
+            // It asks for more than there ever is.
+            Err(error) if error.kind() == ErrorKind::Invalid => {
+                self.leave(job, Outcome::Refused, &never());
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        match decision.status {
+            Status::Granted => self.grant(job, &decision),
+            Status::Queued => self.queue(job, &decision)?,
+            Status::Refused | Status::Gone => self.refuse(job, &decision),
+        }
+        self.hear();
+        Ok(())
+    }
+
+    pub(super) fn decide(&mut self, job: usize, at: Micros) -> Result<Decision> {
+        let Job { cost, actual, .. } = self.jobs[job];
+        let corrects = actual.is_some() && self.candidate.corrects;
+        let request = if corrects { Request::estimate(cost) } else { Request::cost(cost) }.at(at);
+        let ends = self.gives_up_at(job);
+        let patience = Micros(ends.map_or(0, |ends| ends - self.now));
+        let course = &self.courses[job];
+        match self.candidate.retry {
+            Retry::Wait { .. } => {}
+            Retry::Ticket { .. } => {
+                let wait = Admission::wait(OnLimit::Reschedule).map(|wait| Wait { patience, ..wait });
+                return self.limiter.enter(request, &self.id(job), wait);
+            }
+            _ if corrects || self.candidate.policy.concurrency().is_some() => {
+                return self.limiter.enter(request, &self.id(job), None);
+            }
+            _ => return self.limiter.acquire(request),
+        }
+        let client = course.client;
+        if self.clients.hints(client).is_none() && self.limiter.place().is_some() {
+            self.clients.listen(client, self.limiter.listen()?);
+        }
+        let wait = Wait {
+            patience,
+            grace: CLAIM_TIMEOUT,
+            channel: self.clients.hints(client).map_or("", |hints| hints.channel()),
+            place: course.ticket.map_or(Place::End, Place::Number),
+        };
+        self.limiter.enter(request, &self.id(job), Some(wait))
+    }
+
+    pub(super) fn grant(&mut self, job: usize, decision: &Decision) {
+        let course = &mut self.courses[job];
+        (course.phase, course.permit) = (Phase::UnderWay, decision.permit.clone());
+        course.granted_at = Some(self.now);
+        let turn = course.turn;
+        self.under_way += 1;
+        self.done += 1;
+        self.record(job, Outcome::Granted, decision);
+        match &self.upstream {
+            Some((_, upstream)) => self.plan_at(self.now + upstream.latency.0, Step::Reach { job, turn }),
+            None => self.plan_end(job),
+        }
+    }
+
+    pub(super) fn queue(&mut self, job: usize, decision: &Decision) -> Result<()> {
+        let Some(ends) = self.gives_up_at(job) else {
+            return Err(Error::internal("a ticket for a job that does not wait"));
+        };
+        if self.courses[job].ticket.is_none() {
+            self.record(job, Outcome::Queued, decision);
+        }
+        let course = &mut self.courses[job];
+        course.ticket = decision.ticket.map(|ticket| ticket.number);
+        let (client, turn) = (course.client, course.turn);
+        let after = if self.stands() {
+            (self.courses[job].phase, self.queued) = (Phase::Queued, self.queued + 1);
+            decision.retry_after
+        } else {
+            self.courses[job].phase = Phase::Away;
+            self.clients.give(client);
+            Admission::of(decision.clone(), OnLimit::Reschedule).after
+        };
+        self.plan_at((self.now + after.unwrap_or_default().0).min(ends), Step::Look { job, turn });
+        Ok(())
+    }
+
+    /// Whether those who have a ticket stand and wait.
+    pub(super) fn stands(&self) -> bool {
+        matches!(self.candidate.retry, Retry::Wait { .. })
+    }
+
+    /// When a job has waited in the queue for as long as it would.
+    pub(super) fn gives_up_at(&self, job: usize) -> Option<u64> {
+        let (Retry::Wait { wait } | Retry::Ticket { wait }) = self.candidate.retry else { return None };
+        // Who has stood in line for a client for longer asks once.
+        Some(self.courses[job].asked_at.unwrap_or(self.now).saturating_add(wait.0).max(self.now))
+    }
+
+    /// It comes again as the candidate says, or not.
+    pub(super) fn refuse(&mut self, job: usize, decision: &Decision) {
+        match (self.candidate.retry, self.delay(job)) {
+            (_, Some(delay)) => self.put_off(job, delay, Outcome::Retries, decision),
+            (Retry::Never, None) => self.leave(job, Outcome::Refused, decision),
+            _ => self.leave(job, Outcome::GaveUp, decision),
+        }
+    }
+
+    /// How long until a job comes again that is over the limit; nothing when it does not.
+    pub(super) fn delay(&self, job: usize) -> Option<u64> {
+        let attempt = self.courses[job].attempt;
+        let mut draw = Draw::of_try(self.seed, job, attempt);
+        match self.candidate.retry {
+            Retry::Never | Retry::Wait { .. } | Retry::Ticket { .. } => None,
+            Retry::Linear { attempts } => {
+                let overrated = Reschedule { cap: attempts }.next(attempt)?;
+                let drawn = u32::try_from(draw.below(300)).unwrap_or(0);
+                Some(backoff(overrated, drawn).0)
+            }
+            Retry::Exponential { attempts, base, cap } => {
+                let most = 1_u64.checked_shl(attempt).map_or(cap.0, |factor| base.0.saturating_mul(factor).min(cap.0));
+                (attempt < attempts).then(|| 1 + draw.below(most))
+            }
+        }
+    }
+
+    /// It leaves its client and comes again later.
+    pub(super) fn put_off(&mut self, job: usize, delay: u64, outcome: Outcome, decision: &Decision) {
+        self.record(job, outcome, decision);
+        let course = &mut self.courses[job];
+        course.attempt += 1;
+        course.turn += 1;
+        (course.phase, course.ticket) = (Phase::Away, None);
+        let (client, turn) = (course.client, course.turn);
+        self.plan_at(self.now + delay, Step::Look { job, turn });
+        self.clients.give(client);
+    }
+
+    /// It is over, without having gone ahead.
+    pub(super) fn leave(&mut self, job: usize, outcome: Outcome, decision: &Decision) {
+        match outcome {
+            Outcome::GaveUp => self.totals.gave_up += 1,
+            _ => self.totals.refused += 1,
+        }
+        self.record(job, outcome, decision);
+        self.done += 1;
+        self.finish(job);
+    }
+
+    /// Nothing more happens to it, and its client is free for another.
+    pub(super) fn finish(&mut self, job: usize) {
+        let course = &mut self.courses[job];
+        course.phase = Phase::Done;
+        course.turn += 1;
+        self.clients.give(course.client);
+    }
+}

@@ -1,0 +1,91 @@
+//! A call that went ahead: upstream, its end, and what it gives back.
+
+use super::{NONE, START, Simulation, Step, UNTOLD, never};
+use crate::control::{Control, Moment};
+use crate::decision::Decision;
+use crate::error::{ErrorKind, Result};
+use crate::micros::Micros;
+use crate::operation::{Interrupt, Operation};
+use crate::request::Request;
+use crate::simulate::candidate::Retry;
+use crate::simulate::timeline::Outcome;
+
+impl Simulation {
+    /// A call that went ahead has ended.
+    pub(super) fn end(&mut self, job: usize) -> Result<()> {
+        self.settle(job, self.jobs[job].actual)?;
+        self.finish(job);
+        self.hear();
+        Ok(())
+    }
+
+    /// Reports what a call did cost and gives back what it held.
+    pub(super) fn settle(&mut self, job: usize, actual: Option<u64>) -> Result<()> {
+        self.under_way -= 1;
+        let at = Some(Micros(START + self.now));
+        let Some(permit) = self.courses[job].permit.take() else { return Ok(()) };
+        if let Some(actual) = actual.filter(|_| self.candidate.corrects && self.jobs[job].actual.is_some()) {
+            self.limiter.run(Operation::Correct { permit: &permit, actual, at }, Interrupt::Ignore)?;
+        }
+        if self.candidate.policy.concurrency().is_some() {
+            self.limiter.run(Operation::Release { permit: &permit, at }, Interrupt::Ignore)?;
+        }
+        Ok(())
+    }
+
+    /// A call reaches upstream, which has a limit of its own.
+    pub(super) fn reach(&mut self, job: usize) -> Result<()> {
+        let Some((limiter, upstream)) = &self.upstream else { return Ok(()) };
+        let learns = upstream.learns;
+        let at = Micros(START + self.now);
+        let decision = match limiter.acquire(Request::cost(self.jobs[job].units()).at(at)) {
+            Ok(decision) if decision.allowed() => {
+                self.plan_end(job);
+                return Ok(());
+            }
+            Ok(decision) => Decision { index: NONE, ..decision },
+            // It costs more than upstream ever allows.
+            Err(error) if error.kind() == ErrorKind::Invalid => {
+                self.undo(job)?;
+                self.leave(job, Outcome::Throttled, &Decision { index: NONE, ..never() });
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        // Where there is no limit there is nothing to pause.
+        let learns = learns && self.limiter.place().is_some();
+        if let (true, Some(retry)) = (learns, decision.retry_after) {
+            let control = Control::Pause(Moment::After(retry));
+            self.limiter.run(Operation::Control { control, at: Some(at) }, Interrupt::Ignore)?;
+        }
+        self.undo(job)?;
+        let told = decision.retry_after.map_or(UNTOLD, |retry| retry.0.max(1));
+        let delay = match self.gives_up_at(job) {
+            Some(ends) => (self.now + told < ends).then_some(told),
+            None => self.delay(job),
+        };
+        match delay {
+            Some(delay) => self.put_off(job, delay, Outcome::Throttled, &decision),
+            None if self.candidate.retry == Retry::Never => self.leave(job, Outcome::Throttled, &decision),
+            None => self.leave(job, Outcome::GaveUp, &decision),
+        }
+        Ok(())
+    }
+
+    /// Upstream has refused a call, and charges nothing for that.
+    fn undo(&mut self, job: usize) -> Result<()> {
+        self.totals.throttled += 1;
+        self.settle(job, Some(0))?;
+        self.courses[job].granted_at = None;
+        self.done -= 1;
+        self.hear();
+        Ok(())
+    }
+
+    pub(super) fn plan_end(&mut self, job: usize) {
+        let (turn, work) = (self.courses[job].turn, self.jobs[job].work);
+        let seen = self.until.map_or(work, |until| work.min(until.saturating_sub(self.now)));
+        self.held += u128::from(seen);
+        self.plan_at(self.now + work, Step::End { job, turn });
+    }
+}

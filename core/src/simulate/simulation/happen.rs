@@ -1,0 +1,86 @@
+//! What the scenario orders, and what waiters hear.
+
+use super::{NONE, START, Simulation, Step};
+use crate::control::{Control, Moment};
+use crate::decision::Decision;
+use crate::error::{Error, Result};
+use crate::micros::Micros;
+use crate::operation::{Interrupt, Operation};
+use crate::simulate::event::What;
+use crate::simulate::job::{Course, Phase};
+use crate::simulate::timeline::Outcome;
+
+impl Simulation {
+    pub(super) fn happen(&mut self, event: usize) -> Result<()> {
+        let changes;
+        let control = match self.events[event] {
+            What::Crash { client, lasts } => {
+                self.crash(client, lasts);
+                return Ok(());
+            }
+            What::Pause(lasts) => Control::Pause(Moment::After(lasts)),
+            What::Resume => Control::Resume,
+            // A policy that does not have that limit stays as it is.
+            What::Override { index, .. } if index >= self.candidate.policy.limits().len() => return Ok(()),
+            What::Override { index, amount, interval, lasts } => {
+                changes = self.limiter.changed(index, amount, interval).map_err(|error| caused(event, &error))?;
+                Control::Override { changes: &changes, expires: lasts.map(Moment::After) }
+            }
+        };
+        let at = Some(Micros(START + self.now));
+        let done = self.limiter.run(Operation::Control { control, at }, Interrupt::Ignore);
+        done.map_err(|error| caused(event, &error))?;
+        self.hear();
+        Ok(())
+    }
+
+    /// What its jobs held stays until their leases end.
+    pub(super) fn crash(&mut self, client: usize, lasts: Option<Micros>) {
+        self.clients.crash(client);
+        // Of jobs that stand in the queue or are under way it is known which client has them; others have none.
+        let is_here =
+            |course: &Course| course.client == client && matches!(course.phase, Phase::Queued | Phase::UnderWay);
+        let jobs: Vec<usize> = (0..self.come).filter(|job| is_here(&self.courses[*job])).collect();
+        for job in jobs {
+            match self.courses[job].phase {
+                Phase::UnderWay => self.under_way -= 1,
+                phase => {
+                    self.queued -= u64::from(phase == Phase::Queued);
+                    self.done += 1;
+                }
+            }
+            self.totals.lost += 1;
+            self.record(job, Outcome::Lost, &Decision { index: NONE, ..Decision::paused(0) });
+            let course = &mut self.courses[job];
+            (course.phase, course.granted_at) = (Phase::Done, None);
+            course.turn += 1;
+        }
+        if let Some(lasts) = lasts {
+            self.plan_at(self.now + lasts.0, Step::Back(client));
+        }
+    }
+
+    /// Those who were told look when they were told to.
+    pub(super) fn hear(&mut self) {
+        if self.queued == 0 {
+            return;
+        }
+        let mut told = Vec::new();
+        for hints in self.clients.all_hints() {
+            told.extend(hints.receive().unwrap_or_default());
+        }
+        for hint in told {
+            let Some(job) = hint.id.split_once('.').and_then(|(job, _)| job.parse::<usize>().ok()) else { continue };
+            if self.courses[job].phase == Phase::Queued && self.id(job) == hint.id {
+                self.courses[job].turn += 1;
+                let turn = self.courses[job].turn;
+                let ends = self.gives_up_at(job).unwrap_or(u64::MAX);
+                self.plan_at((self.now + hint.delay.0).min(ends), Step::Look { job, turn });
+            }
+        }
+    }
+}
+
+fn caused(event: usize, error: &Error) -> Error {
+    Error::invalid("scenario", format!("at $.events[{event}]: {}", error.message()))
+}

@@ -1,0 +1,177 @@
+//! `Totals`: what a policy did in all.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use crate::limit::{Kind, Limit};
+
+/// What a policy did in all. Times are microseconds; jobs are counted once, in the state in which they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// The name of the policy.
+    pub name: String,
+    /// The jobs that came: the sum of `granted`, `refused`, `gave_up`, `lost` and `pending`.
+    pub arrived: u64,
+    /// That went ahead.
+    pub granted: u64,
+    /// That were refused and did not come again, also by upstream.
+    pub refused: u64,
+    /// That came too often or waited too long.
+    pub gave_up: u64,
+    /// Whose client died.
+    pub lost: u64,
+    /// That still wait or are to come again.
+    pub pending: u64,
+    /// How often the limiter was asked.
+    pub decisions: u64,
+    /// Of those granted, how many had to wait or to come again.
+    pub waited: u64,
+    /// How often upstream refused.
+    pub throttled: u64,
+    /// How long those granted had waited since they came.
+    pub wait: Waits,
+    /// The units that those granted took in the end.
+    pub units: u64,
+    /// How much of the busiest limit was used, in thousandths of what it lets through in that time.
+    pub utilisation_permille: u64,
+    /// The stretch of time for which `largest_burst` is counted: the shortest interval of the first policy.
+    pub burst_interval: u64,
+    /// The most units that went ahead within any stretch of that length.
+    pub largest_burst: u64,
+    /// From the first arrival to the last grant, when nothing is pending.
+    pub drained_after: Option<u64>,
+    /// How long was looked at.
+    pub ended_at: u64,
+}
+
+/// Waits of those granted, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// The mean, rounded down.
+    pub mean: u64,
+    /// Half waited at most so long (nearest rank).
+    pub p50: u64,
+    /// 95 of 100 waited at most so long (nearest rank).
+    pub p95: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+impl Waits {
+    pub(super) fn of(mut waits: Vec<u64>) -> Self {
+        if waits.is_empty() {
+            return Self::default();
+        }
+        waits.sort_unstable();
+        let rank = |percent: usize| waits[(waits.len() * percent).div_ceil(100) - 1];
+        let sum: u128 = waits.iter().map(|wait| u128::from(*wait)).sum();
+        let mean = u64::try_from(sum / waits.len() as u128).unwrap_or(u64::MAX);
+        Self { mean, p50: rank(50), p95: rank(95), max: rank(100) }
+    }
+}
+
+/// The most units within any stretch of time of a length, of grants in the order of their times.
+pub(super) fn largest_burst(grants: &[(u64, u64)], interval: u64) -> u64 {
+    let (mut inside, mut sum, mut most) = (VecDeque::new(), 0, 0);
+    for (at, units) in grants {
+        inside.push_back((*at, *units));
+        sum += units;
+        while let Some((_, left)) = inside.front().copied().filter(|(oldest, _)| oldest + interval <= *at) {
+            sum -= left;
+            inside.pop_front();
+        }
+        most = most.max(sum);
+    }
+    most
+}
+
+/// How many thousandths of what a limit lets through in a time, its end not included, were used: units, calls, or the
+/// time of leases.
+pub(super) fn utilisation(limit: &Limit, span: u64, units: u64, calls: u64, held: u128) -> u64 {
+    let (amount, interval) = (u128::from(limit.amount()), u128::from(limit.interval().0.max(1)));
+    let span = u128::from(span);
+    let (used, possible) = match limit.kind() {
+        Kind::Bucket | Kind::Window => (u128::from(units), amount * span.div_ceil(interval).max(1)),
+        Kind::Leaky | Kind::Points => (u128::from(units), amount + amount * span / interval),
+        Kind::Throttle => (u128::from(calls), 1 + span / interval),
+        Kind::Concurrency => (held, amount * span),
+        Kind::Unlimited | Kind::Paused => (0, 1),
+    };
+    (used * 1_000).checked_div(possible).map_or(0, |share| u64::try_from(share).unwrap_or(u64::MAX))
+}
+
+impl fmt::Display for Totals {
+    /// One line of JSON: the same bytes in the terminal and in the browser.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { arrived, granted, refused, gave_up, lost, pending, decisions, waited, throttled, .. } = self;
+        f.write_str("{\"name\":")?;
+        quoted(&self.name, f)?;
+        write!(f, ",\"arrived\":{arrived},\"granted\":{granted},\"refused\":{refused},\"gave_up\":{gave_up}")?;
+        write!(f, ",\"lost\":{lost},\"pending\":{pending},\"decisions\":{decisions},\"waited\":{waited}")?;
+        let Waits { mean, p50, p95, max } = self.wait;
+        write!(
+            f,
+            ",\"throttled\":{throttled},\"wait_us\":{{\"mean\":{mean},\"p50\":{p50},\"p95\":{p95},\"max\":{max}}}"
+        )?;
+        write!(f, ",\"units\":{},\"utilisation_permille\":{}", self.units, self.utilisation_permille)?;
+        let (interval, burst) = (self.burst_interval, self.largest_burst);
+        write!(f, ",\"largest_burst\":{{\"interval_us\":{interval},\"units\":{burst}}},\"drained_after_us\":")?;
+        match self.drained_after {
+            Some(drained) => write!(f, "{drained}")?,
+            None => f.write_str("null")?,
+        }
+        write!(f, ",\"ended_at_us\":{}}}", self.ended_at)
+    }
+}
+
+/// A text of JSON (RFC 8259, section 7).
+fn quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    use fmt::Write;
+
+    f.write_char('"')?;
+    for char in text.chars() {
+        match char {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            control if u32::from(control) < 0x20 => write!(f, "\\u{:04x}", u32::from(control))?,
+            other => f.write_char(other)?,
+        }
+    }
+    f.write_char('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn waits_are_of_the_nearest_rank() {
+        assert_eq!(Waits::of(vec![]), Waits::default());
+        assert_eq!(Waits::of(vec![7]), Waits { mean: 7, p50: 7, p95: 7, max: 7 });
+        assert_eq!(Waits::of((1..=100).rev().collect()), Waits { mean: 50, p50: 50, p95: 95, max: 100 });
+    }
+
+    proptest! {
+        #[test]
+        fn the_largest_burst_is_that_of_the_definition(
+            mut grants in prop::collection::vec((0_u64..50, 0_u64..5), 0..40),
+            interval in 1_u64..20,
+        ) {
+            grants.sort_unstable();
+            let within = |from: u64| {
+                grants.iter().filter(|(at, _)| (from..from + interval).contains(at)).map(|(_, units)| units).sum::<u64>()
+            };
+            prop_assert_eq!(largest_burst(&grants, interval), (0..50).map(within).max().unwrap_or(0));
+        }
+
+        #[test]
+        fn totals_are_json(name in ".*") {
+            let text = Totals { name: name.clone(), ..Totals::default() }.to_string();
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(value["name"].as_str(), Some(&*name));
+            prop_assert_eq!(value["wait_us"]["p95"].as_u64(), Some(0));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `trace`: arrivals that were written down, one a line or as CSV.
+
+use super::arrivals::MAX_ARRIVALS;
+use crate::decimal;
+use crate::limit::MAX_UNITS;
+use crate::micros::{MAX_SPAN, MAX_TIME};
+
+/// One arrival; what is empty comes from the scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Traced {
+    /// Microseconds from the start.
+    pub(super) at: u64,
+    pub(super) cost: Option<u64>,
+    pub(super) actual: Option<u64>,
+    /// Microseconds.
+    pub(super) work: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    At,
+    Cost,
+    Actual,
+    Work,
+    Count,
+}
+
+const COLUMNS: [(&str, Column); 5] = [
+    ("at", Column::At),
+    ("cost", Column::Cost),
+    ("actual", Column::Actual),
+    ("work", Column::Work),
+    ("count", Column::Count),
+];
+
+/// Reads lines of times, or CSV whose first line names its columns: `at`, and any of `cost`, `actual`, `work`, `count`.
+///
+/// Times are seconds from the start, or all of them moments: RFC 3339, or seconds since 1970 above a thousand million.
+/// Of moments the day of the first is the start, so that intervals lie as they did. The message names the line.
+pub(super) fn read(text: &str) -> Result<Vec<Traced>, String> {
+    let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim())).filter(|(_, line)| !line.is_empty());
+    let mut peeked = lines.clone();
+    let columns = match peeked.next() {
+        None => return Err("has no arrival; write one time a line".to_owned()),
+        Some((number, line)) if line.starts_with(|first: char| first.is_ascii_alphabetic()) => {
+            lines.next();
+            header(line).map_err(|message| format!("line {number}: {message}"))?
+        }
+        Some(_) => vec![Column::At],
+    };
+    let (mut arrivals, mut moments) = (Vec::new(), 0);
+    for (number, line) in lines {
+        let (traced, count, is_moment) = row(line, &columns).map_err(|message| format!("line {number}: {message}"))?;
+        if arrivals.len() + count > MAX_ARRIVALS {
+            return Err(format!("line {number}: there are too many arrivals: arrivals_max={MAX_ARRIVALS}"));
+        }
+        moments += if is_moment { count } else { 0 };
+        arrivals.extend(std::iter::repeat_n(traced, count));
+    }
+    if arrivals.is_empty() {
+        return Err("has no arrival; write one time a line".to_owned());
+    }
+    if moments > 0 && moments < arrivals.len() {
+        return Err("has seconds from the start and moments; write all in one way".to_owned());
+    }
+    arrivals.sort_by_key(|arrival| arrival.at);
+    if moments > 0 {
+        let day = arrivals.first().map_or(0, |first| first.at / 86_400_000_000 * 86_400_000_000);
+        for arrival in &mut arrivals {
+            arrival.at -= day;
+        }
+    }
+    if arrivals.last().is_some_and(|last| last.at > MAX_SPAN.0) {
+        return Err("has times that lie more than ten years apart".to_owned());
+    }
+    Ok(arrivals)
+}
+
+fn header(line: &str) -> Result<Vec<Column>, String> {
+    let mut columns = Vec::new();
+    for name in line.split(',').map(str::trim) {
+        let Some((_, column)) = COLUMNS.iter().find(|(known, _)| *known == name) else {
+            let shown: String = name.chars().take(40).collect();
+            return Err(format!("columns are at, cost, actual, work and count: column={shown:?}"));
+        };
+        if columns.contains(column) {
+            return Err(format!("a column is there twice: column={name}"));
+        }
+        columns.push(*column);
+    }
+    if columns.contains(&Column::At) { Ok(columns) } else { Err("needs a column named at".to_owned()) }
+}
+
+/// The arrival of a line, how often, and whether its time is a moment.
+fn row(line: &str, columns: &[Column]) -> Result<(Traced, usize, bool), String> {
+    let values: Vec<&str> = line.split(',').map(str::trim).collect();
+    if values.len() > columns.len() {
+        return Err(format!("has more values than columns: values={} columns={}", values.len(), columns.len()));
+    }
+    let (mut traced, mut count, mut is_moment) = (Traced::default(), 1, false);
+    let mut has_time = false;
+    for (column, value) in columns.iter().zip(values).filter(|(_, value)| !value.is_empty()) {
+        match column {
+            Column::At => {
+                (traced.at, is_moment) = time(value)?;
+                has_time = true;
+            }
+            Column::Cost => traced.cost = Some(whole("cost", value, MAX_UNITS)?),
+            Column::Actual => traced.actual = Some(whole("actual", value, MAX_UNITS)?),
+            Column::Work => {
+                let work = decimal::scaled(value, 6).map(|(micros, _)| micros).filter(|micros| *micros <= MAX_SPAN.0);
+                traced.work = Some(work.ok_or_else(|| wrong("work must be a number of seconds", value))?);
+            }
+            Column::Count => {
+                count = usize::try_from(whole("count", value, MAX_ARRIVALS as u64)?).unwrap_or(MAX_ARRIVALS);
+            }
+        }
+    }
+    if has_time { Ok((traced, count, is_moment)) } else { Err("has no time".to_owned()) }
+}
+
+fn whole(name: &str, value: &str, most: u64) -> Result<u64, String> {
+    let parsed = decimal::scaled(value, 0).filter(|(number, exact)| *exact && *number <= most);
+    parsed
+        .map(|(number, _)| number)
+        .ok_or_else(|| wrong(&format!("{name} must be a whole number from 0 to {most}"), value))
+}
+
+fn time(value: &str) -> Result<(u64, bool), String> {
+    let seconds = decimal::scaled(value, 6).map(|(micros, _)| micros);
+    match seconds.or_else(|| moment(value)).filter(|micros| *micros <= MAX_TIME.0) {
+        Some(micros) => Ok((micros, seconds.is_none() || micros >= 1_000_000_000_000_000)),
+        None => Err(wrong("must be a number of seconds or a time such as 2026-01-31T12:00:00Z", value)),
+    }
+}
+
+/// The microseconds since 1970 of an RFC 3339 time.
+fn moment(text: &str) -> Option<u64> {
+    let digits = |range: std::ops::Range<usize>| {
+        let part = text.get(range)?;
+        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<i64>().ok()).flatten()
+    };
+    let mark = |at: usize, marks: &str| text.get(at..=at).is_some_and(|mark| marks.contains(mark));
+    if !(mark(4, "-") && mark(7, "-") && mark(10, "Tt ") && mark(13, ":") && mark(16, ":")) {
+        return None;
+    }
+    let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
+    let (hour, minute, second) = (digits(11..13)?, digits(14..16)?, digits(17..19)?);
+    let rest = text.get(19..)?;
+    let zone = rest.find(['Z', 'z', '+', '-'])?;
+    let (fraction, zone) = rest.split_at(zone);
+    let fraction = if fraction.is_empty() { 0 } else { decimal::scaled(&format!("0{fraction}"), 6)?.0 };
+    let offset = match zone {
+        "Z" | "z" => 0,
+        _ => {
+            let (sign, at) = (if zone.starts_with('-') { -1 } else { 1 }, text.len() - zone.len());
+            if zone.len() != 6 || !mark(at + 3, ":") {
+                return None;
+            }
+            let (hours, minutes) = (digits(at + 1..at + 3)?, digits(at + 4..at + 6)?);
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            sign * (hours * 60 + minutes)
+        }
+    };
+    let leap = year % 4 == 0 && year % 100 != 0 || year % 400 == 0;
+    let days = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let length = days.get(usize::try_from(month).ok()?.checked_sub(1)?)?;
+    if day < 1 || day > *length || hour > 23 || minute > 59 || second > 60 || fraction >= 1_000_000 {
+        return None;
+    }
+    let seconds = ((days_since_1970(year, month, day) * 24 + hour) * 60 + minute - offset) * 60 + second.min(59);
+    u64::try_from(seconds).ok()?.checked_mul(1_000_000)?.checked_add(fraction)
+}
+
+/// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": `days_from_civil`.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+fn wrong(message: &str, value: &str) -> String {
+    let shown: String = value.chars().take(40).collect();
+    format!("{message}: value={shown:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_csv_are_read() {
+        let times = |text| read(text).unwrap().iter().map(|traced| traced.at).collect::<Vec<_>>();
+        assert_eq!(times("12.25\n\n0\r\n 0.5 \n"), [0, 500_000, 12_250_000]);
+        assert_eq!(times("at,count\n1,3\n0,\n"), [0, 1_000_000, 1_000_000, 1_000_000]);
+        let all = read("at, cost, actual, work\n0, 10, 4, 0.25\n1,,,\n").unwrap();
+        assert_eq!(all[0], Traced { at: 0, cost: Some(10), actual: Some(4), work: Some(250_000) });
+        assert_eq!(all[1], Traced { at: 1_000_000, ..Traced::default() });
+        // Of moments the day begins at zero.
+        let (hour, second) = (3_600_000_000, 1_000_000);
+        assert_eq!(times("2026-02-28T23:59:59.5Z\n2026-03-01T01:00:00+01:00"), [24 * hour - second / 2, 24 * hour]);
+        assert_eq!(times("1767225600\n1767229200.5"), [0, hour + second / 2]);
+    }
+
+    #[test]
+    fn the_calendar_is_that_of_jiff() {
+        for (text, seconds) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("2000-02-29T12:34:56Z", 951_827_696),
+            ("2026-01-01T00:00:00+00:00", 1_767_225_600),
+            ("2100-03-01 00:00:00-02:30", 4_107_551_400),
+        ] {
+            assert_eq!(moment(text), Some(seconds * 1_000_000), "{text}");
+        }
+        for text in ["2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00", "é"]
+        {
+            assert_eq!(moment(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for (text, line) in [
+            ("0\nx\n", "line 2: must be"),
+            ("0\n-1\n", "line 2: must be"),
+            ("0\n1,2\n", "line 2: has more values"),
+            ("at,price\n", "line 1: columns are"),
+            ("at,at\n", "line 1: a column is there twice"),
+            ("cost\n1\n", "line 1: needs a column named at"),
+            ("at,cost\n1,1.5\n", "line 2: cost must be a whole"),
+            ("at,cost\n,1\n", "line 2: has no time"),
+            ("at,count\n1,1000001\n", "line 2: count must be"),
+            ("at,count\n1,1000000\n2,1\n", "line 3: there are too many"),
+            ("0\n2026-01-31T12:00:00Z\n", "has seconds from the start and moments"),
+            ("", "has no arrival"),
+            ("at\n", "has no arrival"),
+        ] {
+            assert!(read(text).unwrap_err().starts_with(line), "{text:?} {:?}", read(text));
+        }
+    }
+}

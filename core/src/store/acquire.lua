@@ -1,0 +1,171 @@
+-- Acquire with an id: grants, queues or refuses. Twin of `enter` in verb.rs.
+
+local patience, grace, channel, place = ARGV[base + 7] or '', nil, nil, nil
+local queues = patience ~= ''
+if queues then
+  patience, grace, channel, place = patience + 0, ARGV[base + 8] + 0, ARGV[base + 9], ARGV[base + 10]
+end
+-- Whoever has a lease already takes nothing.
+local held, since, held_fence, held_units = lease_of()
+local ticket = own_ticket()
+if damaged then
+  return redis.error_reply(DAMAGED)
+end
+if held and held > now then
+  local index, _, remaining, reset = decide(0, 0, 0, 0)
+  return reply(1, index, remaining, 0, reset, held - now, (held_fence or slots.level) + 0, 0, 0, -1,
+    (since or 0) + 0, (held_units or 0) + 0)
+end
+local never = misfit(units)
+if never then
+  if ticket then
+    leave(ticket)
+    advance()
+    write_line()
+  end
+  return {5, never - 1, limits[never].a, 0, 0, now}
+end
+if queues and not ticket and place == '-' then
+  return reply(3, 0, 0, 0, 0)
+end
+local returns = queues and place ~= '' and place ~= '-'
+
+local index, wait, remaining, reset, rate = decide(0, 0, units, units)
+if units == 0 then
+  keep_skew()
+  return reply(wait == 0 and 1 or 0, index, remaining, wait, reset)
+end
+
+-- How many stand before it: who comes back under its old number stands where it stood.
+local function rank()
+  if ticket then
+    return call('ZRANK', queue, id)
+  elseif returns then
+    return call('ZCOUNT', queue, '-inf', place)
+  end
+  return tickets
+end
+
+-- What so many take, as far as it is known without looking at each.
+local function units_of(ahead)
+  if tickets_units == tickets or returns and not ticket then
+    return ahead
+  elseif not ticket then
+    return tickets_units
+  end
+  local head = ticket_of(call('ZRANGE', queue, 0, 0)[1])
+  return max(min(ticket.start - (head and head.start or 0), tickets_units - ticket.units), 0)
+end
+
+if tickets > 0 then
+  -- All that is before it in the queue goes first.
+  local ahead, before, lapse = rank(), 0, MAX
+  if wait == 0 then
+    if ahead > 0 then
+      -- It may be that nobody was called yet: the limit was raised, or a lease has ended by itself.
+      advance()
+      ahead = rank()
+    end
+    ahead, before, lapse = standing(ahead)
+    if ahead > MAX_LOOKS then
+      before = max(before, units_of(ahead))
+    end
+    index, wait, remaining, reset, rate = decide(0, 0, units, units)
+  else
+    before = units_of(ahead)
+  end
+  if ahead > 0 then
+    index, wait, remaining, reset, rate = decide(ahead, before, units, units)
+    wait = wait < MAX and min(wait, max(lapse - now, 0)) or wait
+  end
+end
+if damaged then
+  return redis.error_reply(DAMAGED)
+end
+
+local is_full = tickets >= MAX_TICKETS or tickets_units + units > MAX
+if wait > 0 and not (queues and rate <= patience and patience > 0 and (ticket or not is_full)) then
+  if ticket then
+    leave(ticket)
+    advance()
+  end
+  tally('refused', 1)
+  if touched then
+    write_line()
+  else
+    keep_skew()
+  end
+  register(now)
+  return reply(0, index, remaining, wait, reset)
+end
+
+if wait > 0 then
+  -- Takes a place in the queue, or keeps it. What a release can shorten is looked at again all the same, and who has a
+  -- channel, and so somebody who waits, shows that it is alive.
+  local look = wait > rate and max(rate, min(wait, RECHECK)) or wait
+  if channel ~= '' then
+    look = min(look, RECHECK)
+  end
+  if not ticket then
+    local _, _, counter, total = find(call('HGET', records, '') or '0 0', '^(%d+) (%d+)$')
+    if not total or counter - MAX > 0 or total - MAX > 0 then
+      return redis.error_reply(DAMAGED)
+    end
+    counter, total = counter + 0, tickets > 0 and total + 0 or 0
+    ticket = {id = id, number = counter + 1, start = total, units = units, since = now}
+    if returns and place + 0 <= counter then
+      local head = tickets > 0 and ticket_of(call('ZRANGE', queue, 0, 0)[1])
+      ticket.number, ticket.start = place + 0, head and head.start or total
+    end
+    call('HSET', records, '', format('%.0f %.0f', max(counter, ticket.number), min(total + units, MAX)))
+    call('ZADD', queue, text(ticket.number), id)
+    tickets, tickets_units = tickets + 1, tickets_units + units
+  end
+  ticket.look, ticket.lapse, ticket.grace, ticket.channel = now + look, now + look + grace, grace, channel
+  keep(ticket)
+  call('PEXPIRE', queue, expiry(tickets_until - now))
+  call('PEXPIRE', records, records_expiry())
+  write_line()
+  register(now)
+  return reply(2, index, remaining, look, reset, 0, 0, ticket.number, call('ZRANK', queue, id), slots and -1 or wait)
+end
+
+-- Grants.
+local longest, lease, fence = ends, 0, 0
+if ARGV[base + 4] == '1' then
+  call('ZADD', permits, text((now + PERMIT_TIMEOUT) * 2), format('%s:%.0f:%.0f', id, now, units))
+  call('PEXPIRE', permits, PERMIT_EXPIRY)
+  if math.floor(now / 1000000) ~= math.floor(last / 1000000) then
+    call('ZREMRANGEBYSCORE', permits, '-inf', text(now * 2 + 1))
+    call('ZREMRANGEBYRANK', permits, 0, -MAX_PERMITS - 1)
+  end
+end
+if slots then
+  lease, fence = slots.b, max(slots.level + 1, now)
+  slots.level = fence
+  call('HSET', records, LEASE .. id, format('%.0f %.0f %.0f', now, fence, units))
+  call('ZADD', slots.key, text(now + lease), id)
+  local ended = call('ZRANGEBYSCORE', slots.key, '-inf', text(now), 'LIMIT', 0, MAX_REMOVALS)
+  for _, name in ipairs(ended) do
+    call('ZREM', slots.key, name)
+    call('HDEL', records, LEASE .. name)
+  end
+  tally('reclaimed', #ended)
+  call('PEXPIRE', slots.key, expiry(longest))
+  call('PEXPIRE', records, expiry(max(longest, tickets > 0 and tickets_until - now or 0)))
+end
+tally('granted', 1)
+tally('units', units - 1)
+log()
+if tickets > 0 then
+  settle()
+  if ticket then
+    leave(ticket)
+    tally('waited', 1)
+    tally('wait', now - ticket.since)
+  end
+  advance()
+end
+write(longest)
+register(now)
+return reply(1, index, remaining, 0, reset, lease, fence, ticket and ticket.number)

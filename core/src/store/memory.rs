@@ -1,0 +1,222 @@
+//! The memory store: limits of this process only. Also what the browser and the simulator use.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::heir::{Inherited, pid};
+
+use crate::error::{Error, Result};
+use crate::hints::Hint;
+use crate::micros::Micros;
+use crate::policy::Policy;
+use crate::state::State;
+use crate::verb::Publish;
+
+/// The most limiters the memory store remembers at once.
+pub const MAX_KEYS: usize = 1_000_000;
+
+/// The states of a process by key. Idle ones that no limiter holds are forgotten when new ones come.
+pub(crate) struct Memory {
+    entries: Inherited<Entries>,
+    channels: Inherited<HashMap<String, Weak<Inbox>>>,
+    /// The waiters of a process.
+    #[cfg(feature = "redis")]
+    hub: super::redis::PerProcess<crate::waiter::Hub>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            entries: Inherited::new(Entries::default()),
+            channels: Inherited::new(HashMap::new()),
+            #[cfg(feature = "redis")]
+            hub: super::redis::PerProcess::default(),
+        }
+    }
+}
+
+/// The messages to the waiters of one channel.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    hints: Mutex<Vec<Hint>>,
+    made_by: u32,
+    #[cfg(unix)]
+    wake: (std::os::unix::net::UnixStream, std::os::unix::net::UnixStream),
+}
+
+impl Inbox {
+    /// Without Unix there is nothing to open, and so nothing that can fail.
+    #[cfg_attr(not(unix), allow(clippy::unnecessary_wraps))]
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            hints: Mutex::default(),
+            made_by: pid(),
+            #[cfg(unix)]
+            wake: {
+                let pair = std::os::unix::net::UnixStream::pair()?;
+                pair.0.set_nonblocking(true)?;
+                pair.1.set_nonblocking(true)?;
+                pair
+            },
+        })
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&self.wake.0)
+    }
+
+    pub(crate) fn take(&self) -> Vec<Hint> {
+        #[cfg(unix)]
+        while std::io::Read::read(&mut &self.wake.0, &mut [0; 64]).is_ok_and(|size| size == 64) {}
+        std::mem::take(&mut *self.hints.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn put(&self, hint: Hint) {
+        self.hints.lock().unwrap_or_else(PoisonError::into_inner).push(hint);
+        // A full pipe wakes too.
+        #[cfg(unix)]
+        let _ = std::io::Write::write(&mut &self.wake.1, &[0]);
+    }
+}
+
+impl Publish for Memory {
+    fn publish(&self, channel: &str, delay: u64, id: &str) -> bool {
+        let inbox = self.channels.lock(HashMap::new).get(channel).and_then(Weak::upgrade);
+        // What a fork has inherited is heard by nobody.
+        let Some(inbox) = inbox.filter(|inbox| inbox.made_by == pid()) else { return false };
+        inbox.put(Hint { id: id.to_owned(), delay: Micros(delay) });
+        true
+    }
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_key: HashMap<String, Entry>,
+    /// At how many entries the idle ones are looked for; twice what remained last time, so the cost per entry is constant.
+    sweep_at: usize,
+    /// Not more than one sweep a second, or a full store would sweep at every call.
+    swept_at: u64,
+}
+
+/// A state, shared by all limiters of the same name and shape.
+pub(crate) type Cell = Arc<Inherited<State>>;
+
+#[derive(Debug)]
+struct Entry {
+    cell: Cell,
+    policy: Arc<Policy>,
+}
+
+impl Memory {
+    /// Opens a channel.
+    pub(crate) fn listen(&self, channel: &str) -> Result<Arc<Inbox>> {
+        let inbox = Inbox::new()
+            .map_err(|error| Error::unavailable(format!("cannot make a channel for waiters: error={error}")))?;
+        let inbox = Arc::new(inbox);
+        let mut channels = self.channels.lock(HashMap::new);
+        channels.retain(|_, inbox| inbox.strong_count() > 0);
+        channels.insert(channel.to_owned(), Arc::downgrade(&inbox));
+        Ok(inbox)
+    }
+
+    /// The waiters of this process.
+    #[cfg(feature = "redis")]
+    pub(crate) fn hub(&self) -> Arc<crate::waiter::Hub> {
+        self.hub.get()
+    }
+
+    /// Keys and policies of all limiters that are remembered.
+    pub(crate) fn list(&self) -> Vec<(String, Arc<Policy>)> {
+        let entries = self.entries.lock(Entries::default);
+        entries.by_key.iter().map(|(key, entry)| (key.clone(), entry.policy.clone())).collect()
+    }
+
+    /// The state under `key`, if there is one.
+    pub(crate) fn find(&self, key: &str) -> Option<Cell> {
+        self.entries.lock(Entries::default).by_key.get(key).map(|entry| entry.cell.clone())
+    }
+
+    /// The state under `key`, made when there is none. The time of the call decides what is idle.
+    pub(crate) fn cell(&self, key: &str, policy: &Arc<Policy>, now: u64) -> Result<Cell> {
+        let mut entries = self.entries.lock(Entries::default);
+        if let Some(entry) = entries.by_key.get(key) {
+            return Ok(entry.cell.clone());
+        }
+        if entries.by_key.len() >= entries.sweep_at {
+            entries.forget_idle(now);
+        }
+        if entries.by_key.len() >= MAX_KEYS {
+            return Err(Error::unavailable(format!(
+                "the memory store is full; drop limiters that are not used or use redis: keys={MAX_KEYS}"
+            )));
+        }
+        let cell = Arc::new(Inherited::new(State::new(policy)));
+        entries.by_key.insert(key.to_owned(), Entry { cell: cell.clone(), policy: policy.clone() });
+        Ok(cell)
+    }
+}
+
+impl Entries {
+    fn forget_idle(&mut self, now: u64) {
+        if now.abs_diff(self.swept_at) < 1_000_000 {
+            return;
+        }
+        self.swept_at = now;
+        self.by_key.retain(|_, entry| {
+            Arc::strong_count(&entry.cell) > 1
+                || !entry.cell.lock(|| State::new(&entry.policy)).is_idle(&entry.policy, now)
+        });
+        self.sweep_at = (2 * self.by_key.len()).clamp(1_024, MAX_KEYS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::limit::Limit;
+
+    fn policy() -> Arc<Policy> {
+        Arc::new(Policy::new([Limit::leaky(1, Duration::from_secs(3_600)).unwrap()]).unwrap())
+    }
+
+    #[test]
+    fn idle_states_are_forgotten_and_busy_or_held_ones_stay() {
+        let (memory, policy) = (Memory::default(), policy());
+        let now = 1_000_000;
+        let busy = memory.cell("busy", &policy, now).unwrap();
+        busy.lock(|| State::new(&policy)).acquire(&policy, now, 1).unwrap();
+        drop(busy);
+        let held = memory.cell("held", &policy, now).unwrap();
+        for i in 0..10_000 {
+            memory.cell(&format!("idle {i}"), &policy, now).unwrap();
+        }
+        memory.entries.lock(Entries::default).swept_at = 0;
+        memory.entries.lock(Entries::default).forget_idle(now);
+        let entries = memory.entries.lock(Entries::default);
+        let mut kept: Vec<&str> = entries.by_key.keys().map(String::as_str).collect();
+        kept.sort_unstable();
+        assert_eq!(kept, ["busy", "held"]);
+        assert_eq!(entries.sweep_at, 1_024);
+        drop(held);
+    }
+
+    #[test]
+    fn a_full_store_refuses_new_names_and_knows_the_old_ones() {
+        let (memory, policy) = (Memory::default(), policy());
+        let cell = Cell::new(Inherited::new(State::new(&policy)));
+        {
+            let mut entries = memory.entries.lock(Entries::default);
+            for i in 0..MAX_KEYS {
+                // All share one state, which `cell` holds, so that none is idle and the test is small.
+                entries.by_key.insert(i.to_string(), Entry { cell: cell.clone(), policy: policy.clone() });
+            }
+        }
+        let error = memory.cell("one more", &policy, 1).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Unavailable);
+        assert!(!error.may_have_counted());
+        assert!(memory.cell("7", &policy, 1).is_ok());
+    }
+}

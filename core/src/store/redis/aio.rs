@@ -1,0 +1,250 @@
+//! Calls for tokio: one connection per node and runtime, shared by all tasks, which batches by itself.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::runtime::{Handle, Id};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::yield_now;
+use tokio::time::{sleep, timeout_at};
+use tokio_rustls::TlsConnector;
+
+use super::address::{Address, Location};
+use super::blocking::TRUSTED;
+use super::call::{Asking, Call};
+use super::session::{Finished, Outcome, Session};
+use super::{Redis, tls};
+use crate::clock::monotonic;
+use crate::error::{Error, Result};
+use crate::operation::Answer;
+use crate::store::redis::locked;
+
+/// How many waiting calls are sent in one write.
+const BATCH: usize = 64;
+
+/// The connections of one process, by node and by the runtime that drives them.
+#[derive(Default)]
+pub(crate) struct Links {
+    by_node: Mutex<HashMap<(Address, Id), mpsc::UnboundedSender<Submission>>>,
+}
+
+struct Submission {
+    call: Call,
+    asking: Asking,
+    reply: oneshot::Sender<Carried>,
+}
+
+/// What a connection made of a call; a call that was certainly not sent comes back.
+enum Carried {
+    Finished(Outcome),
+    Unsent(Box<Call>, Error),
+}
+
+/// Carries a call to its end, or fails by the deadline. A dropped future leaves a sent call to its fate.
+pub(crate) async fn run(redis: &Redis, links: &Links, mut call: Call) -> Result<Answer> {
+    let deadline = monotonic() + redis.timeout().duration();
+    let mut node = redis.route(&call);
+    let mut asking = Asking::No;
+    let mut failures = 0;
+    loop {
+        let (link, fresh) = links.get(redis, &node, deadline);
+        let (reply, answer) = oneshot::channel();
+        if let Err(closed) = link.send(Submission { call, asking, reply }) {
+            links.forget(&node);
+            call = closed.0.call;
+            continue;
+        }
+        let carried = match timeout_at(deadline.into(), answer).await {
+            Ok(Ok(carried)) => carried,
+            Ok(Err(_)) => {
+                return Err(Error::unknown_outcome("the runtime of the connection has ended"));
+            }
+            Err(_) => {
+                links.forget(&node);
+                redis.forget(&node);
+                return Err(Error::unknown_outcome("redis gave no answer in time"));
+            }
+        };
+        match carried {
+            Carried::Finished(Outcome::Answered(result)) => return result,
+            Carried::Finished(Outcome::Elsewhere(next, address, ask)) => {
+                if ask == Asking::No {
+                    redis.learn(&next, &address);
+                }
+                (call, node, asking) = (next, address, ask);
+            }
+            Carried::Finished(Outcome::Later(next, pause)) => {
+                let left = deadline.saturating_duration_since(monotonic());
+                if left <= pause.duration() {
+                    return Err(Error::unavailable("a slot of the cluster is being moved, try again"));
+                }
+                sleep(pause.duration()).await;
+                (call, asking) = (next, Asking::No);
+            }
+            Carried::Unsent(next, error) => {
+                links.forget(&node);
+                if fresh {
+                    failures += 1;
+                    redis.forget(&node);
+                    if failures >= redis.location().nodes.len() {
+                        return Err(error);
+                    }
+                    node = redis.route(&next);
+                }
+                (call, asking) = (*next, Asking::No);
+            }
+        }
+    }
+}
+
+impl Links {
+    /// The connection to a node, and whether it is a new one.
+    fn get(&self, redis: &Redis, node: &Address, deadline: Instant) -> (mpsc::UnboundedSender<Submission>, bool) {
+        let key = (node.clone(), Handle::current().id());
+        let mut by_node = locked(&self.by_node);
+        if let Some(link) = by_node.get(&key).filter(|link| !link.is_closed()) {
+            return (link.clone(), false);
+        }
+        let (link, submissions) = mpsc::unbounded_channel();
+        by_node.insert(key, link.clone());
+        tokio::spawn(drive(redis.location().clone(), node.clone(), deadline, submissions));
+        (link, true)
+    }
+
+    fn forget(&self, node: &Address) {
+        locked(&self.by_node).retain(|(known, _), link| known != node && !link.is_closed());
+    }
+}
+
+/// Connects, then moves bytes until nobody submits any more or the connection breaks.
+async fn drive(
+    location: Location,
+    node: Address,
+    deadline: Instant,
+    mut submissions: mpsc::UnboundedReceiver<Submission>,
+) {
+    let mut session = Session::new(&location, node.clone());
+    let mut waiting = HashMap::new();
+    let connected = match timeout_at(deadline.into(), connect(&location, &node)).await {
+        Ok(connected) => connected,
+        Err(_) => Err(ErrorKind::TimedOut.into()),
+    };
+    let error = match connected {
+        Ok(stream) => carry(&mut session, stream, &mut submissions, &mut waiting).await,
+        Err(error) => Some(Error::unavailable(format!("cannot connect to redis: node={node} error={error}"))),
+    };
+    let Some(error) = error else { return };
+    submissions.close();
+    deliver(session.fail(&error), &mut waiting);
+    give_back(std::iter::from_fn(|| submissions.try_recv().ok()), &error);
+}
+
+/// TCP, a Unix domain socket or TLS.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+async fn connect(location: &Location, node: &Address) -> io::Result<Box<dyn Stream>> {
+    match node {
+        Address::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
+        Address::Tcp(host, port) => {
+            let stream = TcpStream::connect((host.as_str(), *port)).await?;
+            stream.set_nodelay(true)?;
+            if !location.tls {
+                return Ok(Box::new(stream));
+            }
+            Ok(Box::new(TlsConnector::from(tls::config()?).connect(tls::name(host)?, stream).await?))
+        }
+    }
+}
+
+/// Ends without an error when the store is dropped.
+async fn carry(
+    session: &mut Session,
+    mut stream: Box<dyn Stream>,
+    submissions: &mut mpsc::UnboundedReceiver<Submission>,
+    waiting: &mut HashMap<u64, oneshot::Sender<Carried>>,
+) -> Option<Error> {
+    let (mut batch, mut ticket, mut used_at) = (Vec::with_capacity(BATCH), 0_u64, monotonic());
+    let (mut buffer, mut finished) = (vec![0; 16_384], Vec::new());
+    loop {
+        let output = session.output();
+        if !output.is_empty() {
+            // A server that does not read does not answer either, so nothing is lost by waiting for it here.
+            if let Err(error) = stream.write_all(&output).await {
+                return Some(broken(&error));
+            }
+        }
+        tokio::select! {
+            read = stream.read(&mut buffer) => {
+                let ended = received(session, read, &buffer, &mut finished);
+                deliver(finished.drain(..), waiting);
+                if ended.is_some() {
+                    return ended;
+                }
+                used_at = monotonic();
+            }
+            count = submissions.recv_many(&mut batch, BATCH) => {
+                if count == 0 {
+                    return None;
+                }
+                if session.is_idle() && used_at.elapsed() > TRUSTED {
+                    // The server may have closed its end; the runtime notices only when it looks.
+                    tokio::select! {
+                        biased;
+                        read = stream.read(&mut buffer) => {
+                            if let Some(error) = received(session, read, &buffer, &mut finished) {
+                                give_back(batch, &error);
+                                return Some(error);
+                            }
+                        }
+                        () = yield_now() => {}
+                    }
+                }
+                for submission in batch.drain(..) {
+                    ticket += 1;
+                    waiting.insert(ticket, submission.reply);
+                    session.submit(ticket, submission.call, submission.asking);
+                }
+            }
+        }
+    }
+}
+
+/// Hands what was read to the session; an error ends the connection.
+fn received(
+    session: &mut Session,
+    read: io::Result<usize>,
+    buffer: &[u8],
+    finished: &mut Vec<Finished>,
+) -> Option<Error> {
+    match read {
+        Ok(0) => Some(Error::unknown_outcome("redis closed the connection before it answered")),
+        Ok(size) => session.receive(&buffer[..size], finished).err(),
+        Err(error) => Some(broken(&error)),
+    }
+}
+
+fn broken(error: &io::Error) -> Error {
+    Error::unknown_outcome(format!("redis broke the connection: error={error}"))
+}
+
+/// Returns calls that were not sent.
+fn give_back(submissions: impl IntoIterator<Item = Submission>, error: &Error) {
+    for submission in submissions {
+        let unsent = Error::unavailable(error.message());
+        let _ = submission.reply.send(Carried::Unsent(Box::new(submission.call), unsent));
+    }
+}
+
+fn deliver(finished: impl IntoIterator<Item = Finished>, waiting: &mut HashMap<u64, oneshot::Sender<Carried>>) {
+    for Finished { ticket, outcome } in finished {
+        if let Some(reply) = waiting.remove(&ticket) {
+            // A caller that has gone away does not want its answer.
+            let _ = reply.send(Carried::Finished(outcome));
+        }
+    }
+}

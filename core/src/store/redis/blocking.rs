@@ -1,0 +1,253 @@
+//! Calls on the caller's own thread: a socket with time-outs, no runtime, no other thread.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, poll};
+
+use super::address::Address;
+use super::call::{Asking, Call};
+use super::session::{Outcome, Session};
+use super::socket::Socket;
+use super::{Connections, Redis};
+use crate::clock::monotonic;
+use crate::error::{Error, Result};
+use crate::micros::Micros;
+use crate::operation::{Answer, Interrupt};
+use crate::store::redis::locked;
+
+/// Within which time a call is answered or fails, unless the user chooses another.
+pub const DEFAULT_TIMEOUT: Micros = Micros(1_000_000);
+
+/// The longest time-out of a call.
+const MAX_TIMEOUT: Micros = Micros(60_000_000);
+
+/// How many unused connections to one node are kept.
+const MAX_UNUSED: usize = 64;
+
+/// After what time an unused connection is looked at before it is trusted; a server restarts no faster.
+pub(crate) const TRUSTED: Duration = Duration::from_millis(1);
+
+/// The connections of one process that no call uses.
+#[derive(Default)]
+pub(crate) struct Pool {
+    unused: Mutex<HashMap<Address, Vec<Connection>>>,
+}
+
+struct Connection {
+    session: Session,
+    socket: Socket,
+    used_at: Instant,
+}
+
+/// How an exchange failed.
+enum Failure {
+    /// The server cannot have the whole command; send the call elsewhere.
+    Unsent(Box<Call>, Error),
+    Lost(Error),
+}
+
+pub(crate) fn check_timeout(timeout: Option<Micros>) -> Result<Micros> {
+    match timeout.unwrap_or(DEFAULT_TIMEOUT) {
+        timeout if timeout >= Micros(1_000) && timeout <= MAX_TIMEOUT => Ok(timeout),
+        timeout => Err(Error::invalid(
+            "timeout",
+            format!("must be from one millisecond to one minute: timeout_us={}", timeout.0),
+        )),
+    }
+}
+
+/// Carries a call to its end, or fails by the deadline.
+pub(crate) fn run(redis: &Redis, process: &Connections, mut call: Call, interrupt: Interrupt<'_>) -> Result<Answer> {
+    let Connections { pool, slots, .. } = process;
+    let mut waiter = Waiter { deadline: monotonic() + redis.timeout.duration(), interrupt };
+    let mut node = slots.route(&redis.location, call.slot());
+    let mut asking = Asking::No;
+    let mut failures = 0;
+    loop {
+        let (known, exchanged) = match pool.take(&node) {
+            Some(connection) => (true, connection.exchange(call, asking, &mut waiter)),
+            None => match Connection::open(redis, &node, &waiter) {
+                Ok(connection) => (false, connection.exchange(call, asking, &mut waiter)),
+                Err(error) => (false, Err(Failure::Unsent(Box::new(call), error))),
+            },
+        };
+        match exchanged {
+            Ok((connection, outcome)) => {
+                if let Some(connection) = connection {
+                    pool.put(&node, connection);
+                }
+                match outcome {
+                    Outcome::Answered(result) => return result,
+                    Outcome::Elsewhere(next, address, ask) => {
+                        if ask == Asking::No {
+                            slots.learn(next.slot(), &address);
+                        }
+                        (call, node, asking) = (next, address, ask);
+                    }
+                    Outcome::Later(next, pause) => {
+                        waiter.pause(pause)?;
+                        (call, asking) = (next, Asking::No);
+                    }
+                }
+            }
+            // The server has closed its end since the last call; a new connection may do.
+            Err(Failure::Unsent(next, _)) if known => {
+                pool.clear(&node);
+                call = *next;
+            }
+            Err(Failure::Unsent(next, error)) => {
+                failures += 1;
+                slots.forget(&redis.location, &node);
+                if failures >= redis.location.nodes.len() || waiter.left().is_zero() {
+                    return Err(error);
+                }
+                (node, asking) = (slots.route(&redis.location, next.slot()), Asking::No);
+                call = *next;
+            }
+            Err(Failure::Lost(error)) => {
+                slots.forget(&redis.location, &node);
+                return Err(error);
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn open(redis: &Redis, node: &Address, waiter: &Waiter<'_>) -> Result<Self> {
+        let socket = Socket::connect(&redis.location, node, waiter.deadline)
+            .map_err(|error| Error::unavailable(format!("cannot connect to redis: node={node} error={error}")))?;
+        Ok(Self { session: Session::new(&redis.location, node.clone()), socket, used_at: monotonic() })
+    }
+
+    /// Gives itself back with the outcome, unless it failed after the reply had come.
+    fn exchange(
+        mut self,
+        call: Call,
+        asking: Asking,
+        waiter: &mut Waiter<'_>,
+    ) -> std::result::Result<(Option<Self>, Outcome), Failure> {
+        self.session.submit(0, call, asking);
+        let mut finished = Vec::with_capacity(1);
+        let mut buffer = [0; 512];
+        loop {
+            let output = self.session.output();
+            if let Err(error) = waiter.write(&mut self.socket, &output) {
+                return Err(match self.session.recall().pop() {
+                    Some((_, call)) => Failure::Unsent(Box::new(call), error),
+                    None => Failure::Lost(error),
+                });
+            }
+            let received = waiter
+                .read(&mut self.socket, &mut buffer)
+                .and_then(|size| self.session.receive(&buffer[..size], &mut finished));
+            if let Some(done) = finished.pop() {
+                self.used_at = monotonic();
+                return Ok((received.is_ok().then_some(self), done.outcome));
+            }
+            if let Err(error) = received {
+                let lost = self.session.fail(&error).pop().map(|done| done.outcome);
+                return Err(Failure::Lost(match lost {
+                    Some(Outcome::Answered(Err(error))) => error,
+                    _ => error,
+                }));
+            }
+        }
+    }
+}
+
+impl Pool {
+    fn take(&self, node: &Address) -> Option<Connection> {
+        let connection = locked(&self.unused).get_mut(node)?.pop()?;
+        let trusted = connection.used_at.elapsed() < TRUSTED || !connection.socket.is_stale();
+        if !trusted {
+            self.clear(node);
+            return None;
+        }
+        Some(connection)
+    }
+
+    fn put(&self, node: &Address, connection: Connection) {
+        let mut unused = locked(&self.unused);
+        if let Some(kept) = unused.get_mut(node) {
+            if kept.len() < MAX_UNUSED {
+                kept.push(connection);
+            }
+            return;
+        }
+        unused.insert(node.clone(), vec![connection]);
+    }
+
+    fn clear(&self, node: &Address) {
+        locked(&self.unused).remove(node);
+    }
+}
+
+/// Waits for a socket until the deadline, and decides what a signal means.
+struct Waiter<'a> {
+    deadline: Instant,
+    interrupt: Interrupt<'a>,
+}
+
+impl Waiter<'_> {
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(monotonic())
+    }
+
+    fn write(&mut self, socket: &mut Socket, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() || socket.wants_write() {
+            match socket.write(bytes) {
+                Ok(size) => bytes = &bytes[size..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => self.interrupted()?,
+                Err(error) => {
+                    return Err(Error::unavailable(format!("redis closed the connection: error={error}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Result<usize> {
+        loop {
+            let left = self.left();
+            if left.is_zero() {
+                return Err(Error::unknown_outcome("redis gave no answer in time"));
+            }
+            match socket.read(buffer, left) {
+                Ok(0) => {
+                    return Err(Error::unknown_outcome("redis closed the connection before it answered"));
+                }
+                Ok(size) => return Ok(size),
+                Err(error) if error.kind() == ErrorKind::Interrupted => self.interrupted()?,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(error) => {
+                    return Err(Error::unknown_outcome(format!("redis broke the connection: error={error}")));
+                }
+            }
+        }
+    }
+
+    fn pause(&mut self, pause: Micros) -> Result<()> {
+        let wait = pause.duration().min(self.left());
+        if wait.is_zero() {
+            return Err(Error::unavailable("a slot of the cluster is being moved, try again"));
+        }
+        match poll(&mut [], Timespec::try_from(wait).ok().as_ref()) {
+            Err(rustix::io::Errno::INTR) => self.interrupted(),
+            _ => Ok(()),
+        }
+    }
+
+    fn interrupted(&mut self) -> Result<()> {
+        match self.interrupt {
+            Interrupt::Grace(grace) => self.deadline = self.deadline.min(monotonic() + grace.duration()),
+            Interrupt::Ask(stop) if stop() => {
+                return Err(Error::interrupted("a signal ended the call"));
+            }
+            Interrupt::Ignore | Interrupt::Ask(_) => {}
+        }
+        Ok(())
+    }
+}

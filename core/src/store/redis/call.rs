@@ -1,0 +1,353 @@
+//! `Call`: one operation on its way, as bytes to send and replies to understand. No I/O.
+
+use std::fmt;
+
+use super::address::{Address, redirection, slot};
+use super::keys::{Fixed, Keys, list, moment, told};
+use super::reply::{controls, decision, garbled, listed, naturals, refused, settlement};
+use super::script::{SCRIPT, digest};
+use super::wire::{Value, command, header, word};
+use crate::control::{Change, Control};
+use crate::error::{Error, Result};
+use crate::learn::Report;
+use crate::limiter::Limiter;
+use crate::micros::Micros;
+use crate::operation::Answer;
+use crate::permit::Permit;
+use crate::policy::{Policy, never};
+use crate::request::Place;
+use crate::statistics::Statistics;
+use crate::verb::Entry;
+
+/// The status of a call without an id that is to be made again with one.
+const AGAIN: i64 = 4;
+
+/// The status of a call that no wait lets pass.
+const NEVER: i64 = 5;
+
+/// How often one call follows a redirection or waits for a slot that is being moved.
+const MAX_STEPS: u8 = 8;
+
+/// How long a call waits before it asks again about a slot that is being moved.
+const PAUSE: Micros = Micros(20_000);
+
+/// One operation on its way to Redis.
+pub struct Call {
+    slot: u16,
+    /// The command with the script's digest, and what to replace for the script itself.
+    bytes: Vec<u8>,
+    expects: Expects,
+    steps: u8,
+}
+
+enum Expects {
+    Decision {
+        limiter: Limiter,
+        permit: Option<(String, u64)>,
+        /// Units and time of a call without an id, which may have to be made again with one.
+        again: Option<(u64, Option<Micros>)>,
+        /// What was asked for, and whether as an estimate, for the message that it can never pass.
+        units: u64,
+        estimate: bool,
+    },
+    Settlement,
+    Controls(Limiter),
+    Renewal,
+    Statistics,
+    Reset,
+    List,
+}
+
+/// What to do after a reply.
+pub enum Step {
+    /// The call is over.
+    Done(Result<Answer>),
+    /// Send its bytes again to the same node.
+    Again(Call),
+    /// Send its bytes to another node, after `ASKING` if so told.
+    Elsewhere(Call, Address, Asking),
+    /// Send its bytes again after a while.
+    Later(Call, Micros),
+}
+
+/// Whether the command `ASKING` must go before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// The slot lives there for good; remember it.
+    No,
+    /// The slot is on its way there; for this call only.
+    Yes,
+}
+
+impl Call {
+    /// A call without an id. `listed` tells the list of limiters how long to keep which entry, when it is time to.
+    pub(crate) fn acquire(
+        limiter: &Limiter,
+        keys: &Keys,
+        cost: u64,
+        at: Option<Micros>,
+        listed: Option<(Micros, String)>,
+    ) -> Self {
+        let bytes = match listed {
+            None => invocation(&keys.plain, b"acquire", cost, at, &[]),
+            Some((ttl, entry)) => {
+                let words = ["", "", &ttl.0.to_string(), &entry];
+                invocation(&keys.listed, b"acquire", cost, at, &words)
+            }
+        };
+        let (limiter, again) = (limiter.clone(), Some((cost, at)));
+        Self::new(keys, bytes, Expects::Decision { limiter, permit: None, again, units: cost, estimate: false })
+    }
+
+    /// A call with an id.
+    pub(crate) fn enter(
+        limiter: &Limiter,
+        keys: &Keys,
+        entry: &Entry<'_>,
+        at: Option<Micros>,
+        listed: Option<(Micros, String)>,
+    ) -> Self {
+        let number = |number: u64| number.to_string();
+        let (ttl, listed) = listed.map_or_else(Default::default, |(ttl, listed)| (number(ttl.0), listed));
+        let mut words = vec![entry.id.to_owned(), if entry.permit { "1" } else { "" }.to_owned(), ttl, listed];
+        if let Some(waiting) = entry.queue {
+            words.extend([number(waiting.patience), number(waiting.grace), waiting.channel.to_owned()]);
+            words.push(match waiting.place {
+                Place::End => String::new(),
+                Place::Kept => "-".to_owned(),
+                Place::Number(place) => number(place),
+            });
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let bytes = invocation(&keys.full, b"acquire", entry.units, at, &words);
+        let keeps = entry.permit || limiter.policy().concurrency().is_some() && entry.units > 0;
+        let permit = keeps.then(|| (entry.id.to_owned(), entry.units));
+        let (limiter, units, estimate) = (limiter.clone(), entry.units, entry.permit);
+        Self::new(keys, bytes, Expects::Decision { limiter, permit, again: None, units, estimate })
+    }
+
+    pub(crate) fn peek(limiter: &Limiter, keys: &Keys, cost: u64, estimate: bool, at: Option<Micros>) -> Self {
+        let bytes = invocation(&keys.plain, b"peek", cost, at, &[]);
+        let limiter = limiter.clone();
+        Self::new(keys, bytes, Expects::Decision { limiter, permit: None, again: None, units: cost, estimate })
+    }
+
+    pub(crate) fn correct(keys: &Keys, permit: &Permit<'_>, actual: u64, at: Option<Micros>) -> Self {
+        let words = [permit.to_string(), permit.granted_at.to_string(), permit.charged.to_string()];
+        Self::verb(keys, b"correct", actual, at, &words.each_ref().map(String::as_str), Expects::Settlement)
+    }
+
+    pub(crate) fn release(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
+        let granted_at = permit.granted_at.to_string();
+        Self::verb(keys, b"release", 0, at, &[permit.id, &granted_at], Expects::Settlement)
+    }
+
+    pub(crate) fn renew(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
+        let granted_at = permit.granted_at.to_string();
+        Self::verb(keys, b"renew", 0, at, &[permit.id, &granted_at], Expects::Renewal)
+    }
+
+    pub(crate) fn cancel(keys: &Keys, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
+        Self::verb(keys, b"cancel", 0, at, &[id, if gave_up { "1" } else { "" }], Expects::Settlement)
+    }
+
+    pub(crate) fn statistics(keys: &Keys, at: Option<Micros>) -> Self {
+        Self::verb(keys, b"statistics", 0, at, &[""], Expects::Statistics)
+    }
+
+    pub(crate) fn learn(
+        keys: &Keys,
+        policy: &Policy,
+        permit: Option<&Permit<'_>>,
+        report: &Report<'_>,
+        at: Option<Micros>,
+    ) -> Self {
+        let (granted_at, charged) = permit.map_or((0, 0), |permit| (permit.granted_at, permit.charged));
+        let mut words = vec![
+            permit.map(ToString::to_string).unwrap_or_default(),
+            granted_at.to_string(),
+            charged.to_string(),
+            if report.actual.is_some() { "1" } else { "" }.to_owned(),
+            moment(report.pause),
+        ];
+        for i in 0..policy.limits().len() {
+            let budget = report.budgets.get(i).cloned().unwrap_or_default();
+            words.push(budget.remaining.map(|remaining| remaining.to_string()).unwrap_or_default());
+            words.push(budget.limit.as_ref().map(told).unwrap_or_default());
+            words.push(moment(budget.reset));
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        Self::verb(keys, b"learn", report.actual.unwrap_or(0), at, &words, Expects::Settlement)
+    }
+
+    pub(crate) fn control(limiter: &Limiter, keys: &Keys, control: &Control<'_>, at: Option<Micros>) -> Self {
+        let words = match control {
+            Control::Look => Default::default(),
+            Control::Pause(until) => [moment(Some(*until)), String::new(), String::new()],
+            Control::Resume => ["0".to_owned(), String::new(), String::new()],
+            Control::Override { changes, expires } => {
+                let changes = changes.iter().map(|change| match change {
+                    Change::Keep => "=".to_owned(),
+                    Change::Remove => "-".to_owned(),
+                    Change::Set(limit) => told(limit),
+                });
+                [String::new(), moment(*expires), changes.collect::<Vec<_>>().join(",")]
+            }
+        };
+        let words = ["", &words[0], &words[1], &words[2]];
+        Self::verb(keys, b"control", 0, at, &words, Expects::Controls(limiter.clone()))
+    }
+
+    pub(crate) fn reset(keys: &Keys) -> Self {
+        let mut bytes = Vec::with_capacity(64);
+        header(&mut bytes, keys.all.len() + 1);
+        word(&mut bytes, b"DEL");
+        for key in &keys.all {
+            word(&mut bytes, key.as_bytes());
+        }
+        Self::new(keys, bytes, Expects::Reset)
+    }
+
+    /// Reads the list of the limiters of one tag, the last used thousand.
+    pub(crate) fn list(tag: u16) -> Self {
+        let tag = format!("{tag:02x}");
+        let mut bytes = Vec::with_capacity(64);
+        command(&mut bytes, &[b"ZREVRANGE", list(&tag).as_bytes(), b"0", b"999", b"WITHSCORES"]);
+        Self { slot: slot(tag.as_bytes()), bytes, expects: Expects::List, steps: 0 }
+    }
+
+    fn verb(keys: &Keys, verb: &[u8], units: u64, at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
+        Self::new(keys, invocation(&keys.full, verb, units, at, words), expects)
+    }
+
+    fn new(keys: &Keys, bytes: Vec<u8>, expects: Expects) -> Self {
+        Self { slot: keys.slot(), bytes, expects, steps: 0 }
+    }
+
+    /// What to send.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The slot of a cluster that its keys are in.
+    pub const fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    /// Understands the reply of `node`. Only calls that were certainly not executed are sent again.
+    pub(crate) fn answer(mut self, reply: Value, node: &Address) -> Step {
+        let error = match reply {
+            Value::Error(error) => error,
+            reply => match (&self.expects, &reply) {
+                (Expects::Decision { limiter, again: Some((units, at)), .. }, Value::Array(items))
+                    if items.first() == Some(&Value::Integer(AGAIN)) =>
+                {
+                    return limiter.acquire_again(*units, *at).map_or_else(|error| Step::Done(Err(error)), Step::Again);
+                }
+                _ => return Step::Done(self.decode(&reply)),
+            },
+        };
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return Step::Done(Err(Error::unavailable(format!(
+                "the cluster gives no answer, try again: error={error:?}"
+            ))));
+        }
+        match error.split(' ').next().unwrap_or_default() {
+            "NOSCRIPT" => {
+                self.send_script();
+                Step::Again(self)
+            }
+            "MOVED" => match redirection(&error, node) {
+                Some(address) => Step::Elsewhere(self, address, Asking::No),
+                None => Step::Done(Err(refused(&error))),
+            },
+            "ASK" => match redirection(&error, node) {
+                Some(address) => Step::Elsewhere(self, address, Asking::Yes),
+                None => Step::Done(Err(refused(&error))),
+            },
+            "TRYAGAIN" => Step::Later(self, PAUSE),
+            _ => Step::Done(Err(refused(&error))),
+        }
+    }
+
+    /// Turns `EVALSHA digest` into `EVAL script`; the script is then cached by the server.
+    fn send_script(&mut self) {
+        let start = self.bytes.windows(7).position(|window| window == b"EVALSHA");
+        let Some(start) = start.map(|at| at - "$7\r\n".len()) else {
+            return;
+        };
+        let end = start + "$7\r\nEVALSHA\r\n$40\r\n".len() + 40 + "\r\n".len();
+        let mut words = Vec::with_capacity(SCRIPT.len() + 64);
+        word(&mut words, b"EVAL");
+        word(&mut words, SCRIPT.as_bytes());
+        self.bytes.splice(start..end, words);
+    }
+
+    fn decode(&self, reply: &Value) -> Result<Answer> {
+        match (&self.expects, reply) {
+            (Expects::Reset, Value::Integer(_)) => Ok(Answer::Reset),
+            (Expects::Settlement, Value::Array(items)) => settlement(items).map(Answer::Settlement),
+            (Expects::Renewal, Value::Array(items)) => match naturals(items)[..] {
+                [5, 0] => Ok(Answer::Renewal(None)),
+                [9, lease] => Ok(Answer::Renewal(Some(Micros(lease)))),
+                _ => Err(garbled()),
+            },
+            (Expects::Statistics, Value::Array(items)) => {
+                let values = naturals(items).try_into().map_err(|_| garbled())?;
+                Ok(Answer::Statistics(Box::new(Statistics::from_values(values))))
+            }
+            (Expects::List, Value::Array(items)) => Ok(Answer::List(listed(items))),
+            (Expects::Controls(limiter), Value::Array(items)) => {
+                controls(items, limiter.policy()).map(|controls| Answer::Controls(Box::new(controls)))
+            }
+            (Expects::Decision { limiter, units, estimate, .. }, Value::Array(items))
+                if items.first() == Some(&Value::Integer(NEVER)) =>
+            {
+                let numbers = naturals(items);
+                let (Some(index), Some(most)) = (numbers.get(1), numbers.get(2)) else { return Err(garbled()) };
+                let kind = usize::try_from(*index).ok().and_then(|index| limiter.policy().limits().get(index));
+                let kind = kind.ok_or_else(garbled)?.kind();
+                Err(never(if *estimate { "estimate" } else { "cost" }, *units, kind, *most))
+            }
+            (Expects::Decision { limiter, permit, .. }, Value::Array(items)) => {
+                let reply = decision(items, limiter.policy())?;
+                let permit = permit.as_ref().map(|(id, charged)| (id.as_str(), *charged));
+                Ok(Answer::Decision(limiter.decision(&reply, permit)))
+            }
+            _ => Err(garbled()),
+        }
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("slot", &self.slot).finish_non_exhaustive()
+    }
+}
+
+/// The words in the order of the contract in `redis.lua`; `more` begins with the id.
+fn invocation(fixed: &Fixed, verb: &[u8], units: u64, at: Option<Micros>, more: &[&str]) -> Vec<u8> {
+    let timed = usize::from(at.is_some() || !more.is_empty());
+    let mut bytes = Vec::with_capacity(fixed.bytes.len() + 192);
+    // EVALSHA and the digest, the fixed words, verb and units, and what follows them.
+    header(&mut bytes, 2 + fixed.words + 2 + timed + more.len());
+    word(&mut bytes, b"EVALSHA");
+    word(&mut bytes, digest().as_bytes());
+    bytes.extend_from_slice(&fixed.bytes);
+    word(&mut bytes, verb);
+    number(&mut bytes, units);
+    match at {
+        Some(at) => number(&mut bytes, at.0),
+        None if more.is_empty() => {}
+        None => word(&mut bytes, b""),
+    }
+    for text in more {
+        word(&mut bytes, text.as_bytes());
+    }
+    bytes
+}
+
+fn number(bytes: &mut Vec<u8>, number: u64) {
+    word(bytes, number.to_string().as_bytes());
+}

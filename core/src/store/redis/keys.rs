@@ -1,0 +1,121 @@
+//! `Keys`: where a limiter is in Redis, and its numbers as the script knows them.
+
+use super::address::slot;
+use super::wire::word;
+use crate::control::Moment;
+use crate::limit::{Kind, Limit, Rule};
+use crate::micros::Micros;
+use crate::policy::Policy;
+
+/// The layout of what is stored; in every key, so that another layout has other keys.
+const LAYOUT: &str = "pg1";
+
+/// The keys of a limiter, and the part of its commands that never changes.
+pub(crate) struct Keys {
+    slot: u16,
+    /// All keys, for `reset`.
+    pub(super) all: Vec<String>,
+    /// For calls without an id, for those that tell the list of limiters, and for those with an id.
+    pub(super) plain: Fixed,
+    pub(super) listed: Fixed,
+    pub(super) full: Fixed,
+}
+
+/// Words 3 and on of `EVALSHA`: number of keys, keys, limits.
+pub(super) struct Fixed {
+    pub(super) bytes: Vec<u8>,
+    pub(super) words: usize,
+}
+
+impl Fixed {
+    fn new(keys: &[String], numbers: &[String]) -> Self {
+        let mut bytes = Vec::new();
+        word(&mut bytes, keys.len().to_string().as_bytes());
+        for text in keys.iter().chain(numbers) {
+            word(&mut bytes, text.as_bytes());
+        }
+        Self { bytes, words: 1 + keys.len() + numbers.len() }
+    }
+}
+
+/// How many tags there are. Few, so that the list of all limiters can be read, and enough to spread over a cluster.
+pub(crate) const TAGS: u16 = 256;
+
+impl Keys {
+    pub(crate) fn new(name: &str, policy: &Policy) -> Self {
+        // Eight bits of a digest; no name can choose or break the tag.
+        let tag = sha1_smol::Sha1::from(name).hexdigest()[..2].to_owned();
+        let key = |role: &str| format!("{LAYOUT}:{{{tag}}}:{}:{role}:{name}", policy.shape());
+        let mut keys = vec![key("s"), key("m")];
+        for (i, limit) in policy.limits().iter().enumerate() {
+            match limit.rule {
+                Rule::Window(_) => keys.push(key(&format!("w{i}"))),
+                Rule::Concurrency(_) => keys.push(key("h")),
+                _ => {}
+            }
+        }
+        let mut all = keys.clone();
+        all.extend([key("p"), key("q"), key("t")]);
+        let with_list = |keys: &[String]| [keys, &[list(&tag)]].concat();
+        let numbers = numbers(policy);
+        Self {
+            slot: slot(tag.as_bytes()),
+            plain: Fixed::new(&keys, &numbers),
+            listed: Fixed::new(&with_list(&keys), &numbers),
+            full: Fixed::new(&with_list(&all), &numbers),
+            all,
+        }
+    }
+
+    pub(crate) const fn slot(&self) -> u16 {
+        self.slot
+    }
+}
+
+/// The key of the list of the limiters of a tag.
+pub(super) fn list(tag: &str) -> String {
+    format!("{LAYOUT}:{{{tag}}}:limiters")
+}
+
+/// `ARGV` up to the verb: the number of limits, then four words per limit.
+fn numbers(policy: &Policy) -> Vec<String> {
+    let mut words = vec![policy.limits().len().to_string()];
+    for limit in policy.limits() {
+        words.push(limit.kind().letter().to_string());
+        words.extend(words_of(limit).map(|number| number.to_string()));
+    }
+    words
+}
+
+/// The three numbers of a limit as the script knows them.
+fn words_of(limit: &Limit) -> [u64; 3] {
+    match limit.rule {
+        Rule::Bucket(bucket) => [bucket.limit, bucket.interval, bucket.offset],
+        Rule::Window(window) => [window.limit, window.interval, 0],
+        Rule::Leaky(leaky) => [leaky.capacity, leaky.leak, leaky.scale],
+        Rule::Concurrency(concurrency) => [concurrency.limit, concurrency.timeout, 0],
+        Rule::Unlimited | Rule::Paused => [0, 0, 0],
+    }
+}
+
+/// The same as one word.
+pub(super) fn told(limit: &Limit) -> String {
+    words_of(limit).map(|number| number.to_string()).join("/")
+}
+
+/// The limit of a word that `told` made; nothing for `-`.
+pub(super) fn untold(limit: &Limit, word: &str) -> Option<Limit> {
+    let mut numbers = word.split('/').map(|number| number.parse::<u64>().ok());
+    let (a, b, c) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    let interval = if matches!(limit.rule, Rule::Leaky(_)) { a.checked_mul(c)?.checked_div(b)? } else { b };
+    let offset = if limit.kind() == Kind::Bucket { c } else { 0 };
+    Limit::of_kind(limit.kind(), a, Micros(interval), Micros(offset)).ok()
+}
+
+pub(super) fn moment(moment: Option<Moment>) -> String {
+    match moment {
+        None => String::new(),
+        Some(Moment::After(span)) => span.0.to_string(),
+        Some(Moment::At(at)) => format!("@{}", at.0),
+    }
+}

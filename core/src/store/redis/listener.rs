@@ -1,0 +1,169 @@
+//! `Subscription`: a connection that listens to one channel, without its socket; and `Listener`, with one.
+
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use super::address::{Address, Location};
+use super::socket::Socket;
+use super::wire::{Decoder, Value, command};
+use crate::clock::monotonic;
+use crate::error::{Error, Result};
+use crate::hints::Hint;
+use crate::micros::Micros;
+
+/// Logs in, subscribes and reads messages; moves no bytes itself.
+pub struct Subscription {
+    decoder: Decoder,
+    output: Vec<u8>,
+    ready: bool,
+}
+
+impl Subscription {
+    /// A subscription to `channel`. Its first [`output`](Self::output) is to be sent.
+    pub fn new(location: &Location, channel: &str) -> Self {
+        let mut output = Vec::new();
+        if let Some(password) = &location.password {
+            let mut words: Vec<&[u8]> = vec![b"AUTH"];
+            words.extend(location.user.as_ref().map(String::as_bytes));
+            words.push(password.as_bytes());
+            command(&mut output, &words);
+        }
+        command(&mut output, &[b"SUBSCRIBE", channel.as_bytes()]);
+        Self { decoder: Decoder::default(), output, ready: false }
+    }
+
+    /// Takes the bytes that must be written to the socket.
+    pub fn output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
+    }
+
+    /// Whether the server has confirmed: from now on no message is missed.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// Reads what has arrived. After an error the connection must be closed.
+    pub fn receive(&mut self, bytes: &[u8], hints: &mut Vec<Hint>) -> Result<()> {
+        self.decoder.feed(bytes);
+        while let Some(reply) = self.decoder.next()? {
+            match reply {
+                Value::Error(error) => {
+                    let code = error.split(' ').next().unwrap_or_default().to_owned();
+                    return Err(Error::unavailable(format!("redis refused the subscription: code={code}")));
+                }
+                Value::Array(items) => match &items[..] {
+                    [Value::Text(kind), _, Value::Text(message)] if kind == b"message" => hints.extend(hint(message)),
+                    [Value::Text(kind), ..] if kind == b"subscribe" => self.ready = true,
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `<delay_us> <id>`; anything else was sent by somebody else and is nothing to us.
+fn hint(message: &[u8]) -> Option<Hint> {
+    let (delay, id) = std::str::from_utf8(message).ok()?.split_once(' ')?;
+    Some(Hint { id: id.to_owned(), delay: Micros(delay.parse().ok()?) })
+}
+
+/// A subscription and its socket, which never waits once it is connected.
+pub(crate) struct Listener {
+    subscription: Subscription,
+    socket: Socket,
+}
+
+impl Listener {
+    /// Connects and subscribes before the deadline.
+    pub(crate) fn open(location: &Location, node: &Address, channel: &str, deadline: Instant) -> Result<Self> {
+        let lost = |error: &dyn std::fmt::Display| {
+            Error::unavailable(format!("cannot listen to redis: node={node} error={error}"))
+        };
+        let socket = Socket::connect(location, node, deadline).map_err(|error| lost(&error))?;
+        let mut listener = Self { subscription: Subscription::new(location, channel), socket };
+        let output = listener.subscription.output();
+        let mut sent = 0;
+        let (mut buffer, mut hints) = ([0; 512], Vec::new());
+        while !listener.subscription.is_ready() {
+            let left = deadline.saturating_duration_since(monotonic());
+            if left.is_zero() {
+                return Err(lost(&"no answer in time"));
+            }
+            let moved = if sent < output.len() || listener.socket.wants_write() {
+                listener.socket.write(&output[sent..]).map(|size| {
+                    sent += size;
+                    None
+                })
+            } else {
+                listener.socket.read(&mut buffer, left).map(Some)
+            };
+            match moved {
+                Ok(None) => {}
+                Ok(Some(0)) => return Err(lost(&"closed")),
+                Ok(Some(size)) => listener.subscription.receive(&buffer[..size], &mut hints)?,
+                Err(error) if is_passing(error.kind()) => {}
+                Err(error) => return Err(lost(&error)),
+            }
+        }
+        listener.socket.keep_alive();
+        listener.socket.set_nonblocking().map_err(|error| lost(&error))?;
+        Ok(listener)
+    }
+
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    pub(crate) fn receive(&mut self) -> Result<Vec<Hint>> {
+        let (mut buffer, mut hints) = ([0; 4096], Vec::new());
+        loop {
+            match self.socket.read(&mut buffer, Duration::ZERO) {
+                Ok(0) => return Err(Error::unavailable("redis closed the connection that tells of releases")),
+                Ok(size) => self.subscription.receive(&buffer[..size], &mut hints)?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(hints),
+                Err(error) => {
+                    return Err(Error::unavailable(format!(
+                        "redis broke the connection that tells of releases: error={error}"
+                    )));
+                }
+            }
+        }
+    }
+}
+
+fn is_passing(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_in_any_pieces_and_strangers_are_ignored() {
+        let location = Location::parse("redis://:secret@localhost:1").unwrap();
+        let stream = b"+OK\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$6\r\n25 a b\r\n*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$3\r\nx y\r\n";
+        for size in 1..=stream.len() {
+            let mut subscription = Subscription::new(&location, "c");
+            assert!(subscription.output().starts_with(b"*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"));
+            let mut hints = Vec::new();
+            for piece in stream.chunks(size) {
+                subscription.receive(piece, &mut hints).unwrap();
+            }
+            assert!(subscription.is_ready());
+            assert_eq!(hints, [Hint { id: "a b".into(), delay: Micros(25) }], "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_ends_it_without_the_password() {
+        let location = Location::parse("redis://:secret@localhost:1").unwrap();
+        let mut subscription = Subscription::new(&location, "c");
+        let error = subscription.receive(b"-WRONGPASS invalid: secret\r\n", &mut Vec::new()).unwrap_err();
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+}

@@ -1,0 +1,132 @@
+//! What the script replies; the order of the items is its contract, in `redis.lua`.
+
+use super::keys::untold;
+use super::wire::Value;
+use crate::control::Controls;
+use crate::decision::Status;
+use crate::error::{Error, Result};
+use crate::limit::Limit;
+use crate::micros::Micros;
+use crate::paddlegate::Listed;
+use crate::permit::Settlement;
+use crate::policy::Policy;
+use crate::verb::{More, Reply};
+
+pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
+    let numbers: Vec<i64> = items.iter().map_while(integer).collect();
+    let natural = |i: usize| numbers.get(i).and_then(|number| u64::try_from(*number).ok()).ok_or_else(garbled);
+    if numbers.len() != items.len() || !matches!(items.len(), 6 | 7 | 13 | 14) {
+        return Err(garbled());
+    }
+    let status = match numbers[0] {
+        0 => Status::Refused,
+        1 => Status::Granted,
+        2 => Status::Queued,
+        3 => Status::Gone,
+        _ => return Err(garbled()),
+    };
+    let index = usize::try_from(natural(1)?).ok().filter(|index| *index <= policy.limits().len());
+    let more = if items.len() < 13 {
+        More::default()
+    } else {
+        More {
+            lease: natural(6)?,
+            fence: natural(7)?,
+            number: natural(8)?,
+            position: natural(9)?,
+            ready: u64::try_from(numbers[10]).ok(),
+            granted_at: natural(11)?,
+            charged: natural(12)?,
+        }
+    };
+    Ok(Reply {
+        status,
+        index: index.ok_or_else(garbled)?,
+        remaining: natural(2)?,
+        retry_after: natural(3)?,
+        reset_after: natural(4)?,
+        at: natural(5)?,
+        amount: if matches!(items.len(), 7 | 14) { Some(natural(items.len() - 1)?) } else { None },
+        more,
+    })
+}
+
+pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<Controls> {
+    let [version, pause, expires, told, learned] = items else { return Err(garbled()) };
+    let number = |value| integer(value).and_then(|number| u64::try_from(number).ok()).ok_or_else(garbled);
+    let limits = |value: &Value| -> Result<Vec<Option<Limit>>> {
+        let Value::Text(text) = value else { return Err(garbled()) };
+        let text = std::str::from_utf8(text).map_err(|_| garbled())?;
+        let words: Vec<&str> = text.split(',').collect();
+        if words.len() != policy.limits().len() {
+            return Err(garbled());
+        }
+        Ok(policy.limits().iter().zip(words).map(|(limit, word)| untold(limit, word)).collect())
+    };
+    let span = |span: u64| (span > 0).then_some(Micros(span));
+    Ok(Controls {
+        version: number(version)?,
+        paused_for: span(number(pause)?),
+        overrides: limits(told)?,
+        expires_after: span(number(expires)?),
+        learned: limits(learned)?,
+    })
+}
+
+/// Entries and the times at which they are forgotten. What is not ours is left out.
+pub(super) fn listed(items: &[Value]) -> Vec<Listed> {
+    let pairs = items.chunks_exact(2).filter_map(|pair| match pair {
+        [Value::Text(entry), Value::Text(score)] => {
+            Listed::parse(std::str::from_utf8(entry).ok()?, std::str::from_utf8(score).ok()?.parse().ok()?)
+        }
+        _ => None,
+    });
+    pairs.collect()
+}
+
+pub(super) fn settlement(items: &[Value]) -> Result<Settlement> {
+    match items {
+        [Value::Integer(3)] => Ok(Settlement::Settled),
+        [Value::Integer(4)] => Ok(Settlement::Already),
+        [Value::Integer(5)] => Ok(Settlement::Late),
+        [Value::Integer(6)] => Ok(Settlement::Unknown),
+        [Value::Integer(7)] => Ok(Settlement::Released),
+        [Value::Integer(8)] => Ok(Settlement::Cancelled),
+        _ => Err(garbled()),
+    }
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::Integer(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// All of them, or fewer when one is not a natural number.
+pub(super) fn naturals(items: &[Value]) -> Vec<u64> {
+    items.iter().map_while(integer).map_while(|number| u64::try_from(number).ok()).collect()
+}
+
+/// An error reply by what the caller can do. None of these has executed the script to its end.
+pub(super) fn refused(error: &str) -> Error {
+    let shown: String = error.chars().take(200).collect();
+    // Redis 6.2 wraps it in an error of the script.
+    if error.contains("WRONGTYPE ") {
+        return Error::data("a key of this limiter holds a value of another program; use another database or name");
+    }
+    match error.split(' ').next().unwrap_or_default() {
+        "WRONGTYPE" => {
+            Error::data("a key of this limiter holds a value of another program; use another database or name")
+        }
+        "PGDATA" => Error::data(shown["PGDATA ".len()..].to_owned()),
+        "PGINVALID" => Error::internal(format!("the script refused an argument: error={shown:?}")),
+        // It was stopped on its way, and may have written.
+        "ERR" if error.contains("user_script") => Error::unknown_outcome(format!("the script failed: error={shown:?}")),
+        _ => Error::unavailable(format!("redis refused the call: error={shown:?}")),
+    }
+}
+
+pub(super) fn garbled() -> Error {
+    Error::data("the server gave a reply that is not of this library's script")
+}

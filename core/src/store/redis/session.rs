@@ -1,0 +1,160 @@
+//! `Session`: one connection without its socket. Bytes in, bytes out, answers in the order of the calls.
+//!
+//! Hosts with an event loop (Node, asyncio) move the bytes themselves and so need no thread and no runtime of ours.
+
+use std::collections::VecDeque;
+
+use super::address::{Address, Location};
+use super::call::{Asking, Call, Step};
+use super::wire::{Decoder, Value, command};
+use crate::error::{Error, Result};
+use crate::micros::Micros;
+use crate::operation::Answer;
+
+/// A connection's protocol state.
+pub struct Session {
+    node: Address,
+    decoder: Decoder,
+    sent: VecDeque<Sent>,
+    output: Vec<u8>,
+    /// Calls wait here until the server has accepted the log-in and the database.
+    held: Vec<u8>,
+    ready: bool,
+}
+
+enum Sent {
+    /// Log-in or choice of the database, by name.
+    Setup(&'static str),
+    Asking,
+    Call(u64, Call),
+}
+
+/// A call that this connection is done with.
+#[derive(Debug)]
+pub struct Finished {
+    /// The number it was submitted under.
+    pub ticket: u64,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of a call.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is over.
+    Answered(Result<Answer>),
+    /// Submit it to the session of another node.
+    Elsewhere(Call, Address, Asking),
+    /// Submit it again after a while.
+    Later(Call, Micros),
+}
+
+impl Session {
+    /// A session that logs in first.
+    pub fn new(location: &Location, node: Address) -> Self {
+        let mut session = Self {
+            node,
+            decoder: Decoder::default(),
+            sent: VecDeque::new(),
+            output: Vec::new(),
+            held: Vec::new(),
+            ready: false,
+        };
+        if let Some(password) = &location.password {
+            let mut words: Vec<&[u8]> = vec![b"AUTH"];
+            words.extend(location.user.as_ref().map(String::as_bytes));
+            words.push(password.as_bytes());
+            session.setup("the login", &words);
+        }
+        if location.db != 0 {
+            session.setup("the database", &[b"SELECT", location.db.to_string().as_bytes()]);
+        }
+        session.ready = session.sent.is_empty();
+        session
+    }
+
+    fn setup(&mut self, what: &'static str, words: &[&[u8]]) {
+        command(&mut self.output, words);
+        self.sent.push_back(Sent::Setup(what));
+    }
+
+    /// Queues a call to be sent. `ticket` comes back with its answer.
+    pub fn submit(&mut self, ticket: u64, call: Call, asking: Asking) {
+        let output = if self.ready { &mut self.output } else { &mut self.held };
+        if asking == Asking::Yes {
+            command(output, &[b"ASKING"]);
+            self.sent.push_back(Sent::Asking);
+        }
+        output.extend_from_slice(call.bytes());
+        self.sent.push_back(Sent::Call(ticket, call));
+    }
+
+    /// Takes the bytes that must be written to the socket now; ask after each `submit` and `receive`.
+    pub fn output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
+    }
+
+    /// Whether no reply is awaited.
+    pub fn is_idle(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    /// Reads what has arrived. After an error the connection must be closed and [`fail`](Self::fail) called.
+    pub fn receive(&mut self, bytes: &[u8], finished: &mut Vec<Finished>) -> Result<()> {
+        self.decoder.feed(bytes);
+        while let Some(reply) = self.decoder.next()? {
+            let Some(sent) = self.sent.pop_front() else {
+                return Err(Error::unavailable("the server spoke without being asked"));
+            };
+            match (sent, reply) {
+                (Sent::Setup(what), Value::Error(error)) => {
+                    let code = error.split(' ').next().unwrap_or_default().to_owned();
+                    return Err(Error::unavailable(format!("redis refused {what}; check the url: code={code}")));
+                }
+                (Sent::Setup(_), _) => {
+                    self.ready = !self.sent.iter().any(|sent| matches!(sent, Sent::Setup(_)));
+                    if self.ready {
+                        self.output.append(&mut self.held);
+                    }
+                }
+                (Sent::Asking, _) => {}
+                (Sent::Call(ticket, call), reply) => {
+                    // A replica that was the master once: only a new connection finds the new one.
+                    let demoted = matches!(&reply, Value::Error(error) if error.starts_with("READONLY"));
+                    match call.answer(reply, &self.node) {
+                        Step::Again(call) => self.submit(ticket, call, Asking::No),
+                        Step::Done(result) => finished.push(Finished { ticket, outcome: Outcome::Answered(result) }),
+                        Step::Elsewhere(call, node, asking) => {
+                            finished.push(Finished { ticket, outcome: Outcome::Elsewhere(call, node, asking) });
+                        }
+                        Step::Later(call, pause) => {
+                            finished.push(Finished { ticket, outcome: Outcome::Later(call, pause) });
+                        }
+                    }
+                    if demoted {
+                        return Err(Error::unknown_outcome("the server is a replica now, try again"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the session after `error`: every call without a reply fails with it.
+    ///
+    /// Calls that were never sent fail as certainly not charged.
+    pub fn fail(&mut self, error: &Error) -> Vec<Finished> {
+        let error = if self.ready { error.clone() } else { Error::unavailable(error.message()) };
+        let failed = |(ticket, _)| Finished { ticket, outcome: Outcome::Answered(Err(error.clone())) };
+        self.recall().into_iter().map(failed).collect()
+    }
+
+    /// Takes back the calls without a reply. To be sent again only if the server cannot have them in full.
+    pub fn recall(&mut self) -> Vec<(u64, Call)> {
+        let calls = self.sent.drain(..).filter_map(|sent| match sent {
+            Sent::Call(ticket, call) => Some((ticket, call)),
+            Sent::Setup(_) | Sent::Asking => None,
+        });
+        calls.collect()
+    }
+}

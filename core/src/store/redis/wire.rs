@@ -1,0 +1,195 @@
+//! The Redis protocol, version 2: commands out, replies in. No I/O.
+
+use crate::error::{Error, Result};
+
+/// One reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Nil,
+    Integer(i64),
+    /// A simple or bulk string, as text where it is text.
+    Text(Vec<u8>),
+    /// An error of the server: the code is its first word.
+    Error(String),
+    Array(Vec<Value>),
+}
+
+/// The longest reply that is waited for; ours have some 100 bytes.
+const MAX_REPLY: usize = 1 << 20;
+
+/// How deep arrays may be nested.
+const MAX_DEPTH: usize = 4;
+
+/// Appends a command to `out`.
+pub(crate) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
+    header(out, words.len());
+    for text in words {
+        word(out, text);
+    }
+}
+
+/// Appends the start of a command of `words` words.
+pub(crate) fn header(out: &mut Vec<u8>, words: usize) {
+    out.push(b'*');
+    out.extend_from_slice(words.to_string().as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends one word of a command.
+pub(crate) fn word(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'$');
+    out.extend_from_slice(text.len().to_string().as_bytes());
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Cuts a stream of bytes into replies.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    buffer: Vec<u8>,
+    taken: usize,
+}
+
+impl Decoder {
+    /// Adds what has arrived.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        if self.taken == self.buffer.len() {
+            self.buffer.clear();
+            self.taken = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole reply, or `None` until more has arrived. An error means that this is not Redis.
+    pub(crate) fn next(&mut self) -> Result<Option<Value>> {
+        let mut cursor = Cursor { bytes: &self.buffer[self.taken..], at: 0 };
+        match cursor.value(0) {
+            Ok(value) => {
+                self.taken += cursor.at;
+                Ok(Some(value))
+            }
+            Err(Stop::Short) if self.buffer.len() - self.taken > MAX_REPLY => Err(garbled()),
+            Err(Stop::Short) => Ok(None),
+            Err(Stop::Garbled) => Err(garbled()),
+        }
+    }
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+enum Stop {
+    /// More bytes are needed.
+    Short,
+    Garbled,
+}
+
+impl Cursor<'_> {
+    fn value(&mut self, depth: usize) -> std::result::Result<Value, Stop> {
+        let line = self.line()?;
+        let (kind, rest) = line.split_first().ok_or(Stop::Garbled)?;
+        match kind {
+            b':' => Ok(Value::Integer(integer(rest)?)),
+            b'+' => Ok(Value::Text(rest.to_vec())),
+            b'-' => Ok(Value::Error(String::from_utf8_lossy(rest).into_owned())),
+            b'$' => match integer(rest)? {
+                -1 => Ok(Value::Nil),
+                size => self.bulk(usize::try_from(size).map_err(|_| Stop::Garbled)?),
+            },
+            b'*' => match integer(rest)? {
+                -1 => Ok(Value::Nil),
+                _ if depth == MAX_DEPTH => Err(Stop::Garbled),
+                size => {
+                    (0..size).map(|_| self.value(depth + 1)).collect::<std::result::Result<_, _>>().map(Value::Array)
+                }
+            },
+            _ => Err(Stop::Garbled),
+        }
+    }
+
+    fn line(&mut self) -> std::result::Result<&[u8], Stop> {
+        let rest = &self.bytes[self.at..];
+        let end = rest.iter().position(|byte| *byte == b'\r').ok_or(Stop::Short)?;
+        match rest.get(end + 1) {
+            None => Err(Stop::Short),
+            Some(b'\n') => {
+                let start = self.at;
+                self.at += end + 2;
+                Ok(&self.bytes[start..start + end])
+            }
+            Some(_) => Err(Stop::Garbled),
+        }
+    }
+
+    fn bulk(&mut self, size: usize) -> std::result::Result<Value, Stop> {
+        if size > MAX_REPLY {
+            return Err(Stop::Garbled);
+        }
+        let rest = &self.bytes[self.at..];
+        if rest.len() < size + 2 {
+            return Err(Stop::Short);
+        }
+        if &rest[size..size + 2] != b"\r\n" {
+            return Err(Stop::Garbled);
+        }
+        self.at += size + 2;
+        Ok(Value::Text(rest[..size].to_vec()))
+    }
+}
+
+fn integer(text: &[u8]) -> std::result::Result<i64, Stop> {
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Stop::Garbled)
+}
+
+fn garbled() -> Error {
+    Error::unknown_outcome("the server does not speak the redis protocol; check the address")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_read_in_any_pieces() {
+        let stream = b":12\r\n+OK\r\n-ERR no\r\n$-1\r\n$3\r\na\rb\r\n*2\r\n:1\r\n*1\r\n:-2\r\n*-1\r\n";
+        let whole = vec![
+            Value::Integer(12),
+            Value::Text(b"OK".to_vec()),
+            Value::Error("ERR no".into()),
+            Value::Nil,
+            Value::Text(b"a\rb".to_vec()),
+            Value::Array(vec![Value::Integer(1), Value::Array(vec![Value::Integer(-2)])]),
+            Value::Nil,
+        ];
+        for size in 1..=stream.len() {
+            let mut decoder = Decoder::default();
+            let mut read = Vec::new();
+            for piece in stream.chunks(size) {
+                decoder.feed(piece);
+                while let Some(value) = decoder.next().unwrap() {
+                    read.push(value);
+                }
+            }
+            assert_eq!(read, whole, "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn other_protocols_are_refused() {
+        for text in [
+            "HTTP/1.1 400 Bad Request\r\n",
+            ":x\r\n",
+            "$5\r\nabcdefgh",
+            "$99999999999\r\n",
+            "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+            ":1\rx",
+        ] {
+            let mut decoder = Decoder::default();
+            decoder.feed(text.as_bytes());
+            assert!(decoder.next().is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `acquire_within`: waits on the calling thread. For Rust and C; other hosts sleep in their own way.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::clock::monotonic;
+use crate::decision::{Decision, Status};
+use crate::error::{Error, Result};
+use crate::hints::Hints;
+use crate::limiter::Limiter;
+use crate::micros::Micros;
+use crate::permit::new_id;
+use crate::queue::CLAIM_TIMEOUT;
+use crate::request::{Place, Request, Wait};
+use crate::store::redis::locked;
+
+/// How long after a lost connection the next one is tried.
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Limiter {
+    /// [`acquire`](Self::acquire) that waits its turn for up to `wait_timeout`, first come first served.
+    ///
+    /// The decision is a grant or a refusal. The thread sleeps meanwhile; one connection per process hears of releases.
+    pub fn acquire_within(&self, request: Request, wait_timeout: Duration) -> Result<Decision> {
+        let deadline = monotonic()
+            .checked_add(wait_timeout)
+            .ok_or_else(|| Error::invalid("wait_timeout", "must be at most ten years"))?;
+        let id = new_id()?;
+        let mut ticket = Place::End;
+        while let Some(place) = self.place() {
+            if let Some(decision) = self.wait_at(&place, request, &id, deadline, &mut ticket)? {
+                return Ok(decision);
+            }
+        }
+        self.enter(request, &id, None)
+    }
+
+    /// Waits as long as this is the place where the limiter's waiters are told; nothing when it is another one.
+    fn wait_at(
+        &self,
+        place: &str,
+        request: Request,
+        id: &str,
+        deadline: Instant,
+        ticket: &mut Place,
+    ) -> Result<Option<Decision>> {
+        let Some(hub) = self.hub() else { return Ok(None) };
+        let seat = hub.sit(id);
+        loop {
+            let left = deadline.saturating_duration_since(monotonic());
+            let channel = hub.channel();
+            let wait = Wait {
+                patience: Micros::from_duration("wait_timeout", left)?,
+                grace: CLAIM_TIMEOUT,
+                channel: channel.as_deref().unwrap_or_default(),
+                place: *ticket,
+            };
+            let decision = self.enter(request, id, Some(wait))?;
+            let (Status::Queued, Some(taken)) = (decision.status, decision.ticket) else {
+                return Ok(Some(decision));
+            };
+            *ticket = Place::Number(taken.number);
+            let look = monotonic() + decision.retry_after.unwrap_or_default().duration();
+            if self.place().as_deref() != Some(place) {
+                return Ok(None);
+            }
+            if channel.is_none() && hub.open(|| self.listen()) {
+                continue;
+            }
+            seat.sleep(look.min(deadline));
+        }
+    }
+}
+
+/// The waiters of a process at one place, and the messages to them. One of the waiting threads reads for all.
+#[derive(Default)]
+pub(crate) struct Hub {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    hints: Option<Arc<Hints>>,
+    tried_at: Option<Instant>,
+    is_read: bool,
+    seats: HashMap<String, Told>,
+}
+
+/// What one waiter was told.
+#[derive(Default)]
+struct Told {
+    look: Option<Instant>,
+    woken: Arc<Condvar>,
+}
+
+struct Seat<'a> {
+    hub: &'a Hub,
+    id: &'a str,
+}
+
+impl Hub {
+    fn sit<'a>(&'a self, id: &'a str) -> Seat<'a> {
+        locked(&self.inner).seats.insert(id.to_owned(), Told::default());
+        Seat { hub: self, id }
+    }
+
+    fn channel(&self) -> Option<String> {
+        locked(&self.inner).hints.as_ref().map(|hints| hints.channel().to_owned())
+    }
+
+    /// Listens, unless that failed a moment ago; whether somebody listens now.
+    fn open(&self, listen: impl FnOnce() -> Result<Hints>) -> bool {
+        let mut inner = locked(&self.inner);
+        if inner.hints.is_some() {
+            return true;
+        }
+        if inner.tried_at.is_some_and(|tried_at| tried_at.elapsed() < PAUSE) {
+            return false;
+        }
+        inner.tried_at = Some(monotonic());
+        inner.hints = listen().ok().map(Arc::new);
+        inner.hints.is_some()
+    }
+}
+
+impl Seat<'_> {
+    /// Sleeps until then, or until told to look.
+    fn sleep(&self, until: Instant) {
+        let mut inner = locked(&self.hub.inner);
+        loop {
+            let Some(told) = inner.seats.get(self.id) else { return };
+            let until = told.look.map_or(until, |look| look.min(until));
+            let left = until.saturating_duration_since(monotonic());
+            if left.is_zero() {
+                if let Some(told) = inner.seats.get_mut(self.id) {
+                    told.look = None;
+                }
+                inner.hand_over(self.id);
+                return;
+            }
+            let woken = told.woken.clone();
+            inner = if let Some(hints) = inner.hints.clone().filter(|_| !inner.is_read) {
+                self.read(inner, &hints, left)
+            } else {
+                woken.wait_timeout(inner, left).map_or_else(|poisoned| poisoned.into_inner().0, |(inner, _)| inner)
+            };
+        }
+    }
+
+    /// Waits for messages and passes them on.
+    fn read<'a>(&'a self, mut inner: MutexGuard<'a, Inner>, hints: &Hints, left: Duration) -> MutexGuard<'a, Inner> {
+        inner.is_read = true;
+        drop(inner);
+        hints.wait(left);
+        let received = hints.receive();
+        let mut inner = locked(&self.hub.inner);
+        inner.is_read = false;
+        let now = monotonic();
+        if let Ok(messages) = received {
+            for hint in messages {
+                if let Some(told) = inner.seats.get_mut(&hint.id) {
+                    told.look = Some(now + hint.delay.duration());
+                    told.woken.notify_one();
+                }
+            }
+        } else {
+            // Tickets must learn the next channel.
+            inner.hints = None;
+            for told in inner.seats.values_mut() {
+                told.look = Some(now);
+                told.woken.notify_one();
+            }
+        }
+        inner
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let mut inner = locked(&self.hub.inner);
+        inner.seats.remove(self.id);
+        inner.hand_over(self.id);
+    }
+}
+
+impl Inner {
+    /// Lets another waiter read, now that this one does not.
+    fn hand_over(&self, id: &str) {
+        if !self.is_read
+            && let Some((_, told)) = self.seats.iter().find(|(other, _)| *other != id)
+        {
+            told.woken.notify_one();
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Jobs before their limits: run, wait, reschedule, drop, one by one and in batches.
+
+mod support;
+
+use std::time::Duration;
+
+use paddlegate::{Action, Control, Interrupt, Limit, Limiter, Micros, OnLimit, Operation, Paddlegate, Policy, Request};
+use support::{redis, unique};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn on_both(limits: &[Limit], test: impl Fn(&Limiter)) {
+    for store in [Paddlegate::memory(), redis()] {
+        let limiter = store.limiter(&unique("admission"), Policy::new(limits.to_vec()).expect("a policy"));
+        test(&limiter.expect("a limiter"));
+    }
+}
+
+fn one() -> Request {
+    Request::cost(1)
+}
+
+#[test]
+fn ojs_t10_concurrency_rate_and_throttle_are_decided_together() {
+    let limits = [Limit::concurrency(1, MINUTE).unwrap(), Limit::window(10, MINUTE).unwrap()];
+    on_both(&limits, |limiter| {
+        let first = limiter.admit("a", one(), OnLimit::Wait).unwrap();
+        assert_eq!(first.action, Action::Run);
+        for job in ["b", "c", "d", "e", "f"] {
+            assert_eq!(limiter.admit(job, one(), OnLimit::Drop).unwrap().action, Action::Drop);
+        }
+        limiter.release(&first.decision.permit.unwrap()).unwrap();
+        assert_eq!(limiter.peek(Request::cost(0)).unwrap().limit, Some(1));
+        assert_eq!(limiter.statistics().unwrap().units, 1, "what was dropped has taken nothing");
+    });
+}
+
+#[test]
+fn ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it() {
+    on_both(&[Limit::window(1, Duration::from_millis(700)).unwrap()], |limiter| {
+        let at = |us: u64| Request::cost(1).at(Micros(1_700_000_000_000_000 + us));
+        assert_eq!(limiter.admit("a", at(0), OnLimit::Reschedule).unwrap().action, Action::Run);
+        let second = limiter.admit("b", at(0), OnLimit::Reschedule).unwrap();
+        assert_eq!((second.action, second.after), (Action::Reschedule, Some(Micros(700_000))));
+        let third = limiter.admit("c", at(0), OnLimit::Reschedule).unwrap();
+        assert_eq!((third.action, third.after), (Action::Reschedule, Some(Micros(1_400_000))));
+        assert_eq!(limiter.admit("new", at(700_000), OnLimit::Drop).unwrap().action, Action::Drop, "b is before it");
+        assert_eq!(limiter.admit("b", at(700_000), OnLimit::Reschedule).unwrap().action, Action::Run);
+    });
+}
+
+#[test]
+fn ojs_t19_of_five_jobs_three_run_or_none() {
+    on_both(&[Limit::window(3, MINUTE).unwrap()], |limiter| {
+        let jobs = ["a", "b", "c", "d", "e"];
+        let all = limiter.admit_all(&jobs, OnLimit::Wait, false).unwrap();
+        assert!(all.len() == 5 && all.iter().all(|admission| admission.action == Action::Wait));
+        assert_eq!(limiter.peek(Request::cost(0)).unwrap().remaining, Some(3), "nothing is taken");
+        assert_eq!(limiter.statistics().unwrap().tickets, 0, "and nobody waits");
+        let partly = limiter.admit_all(&jobs, OnLimit::Drop, true).unwrap();
+        let ran = partly.iter().filter(|admission| admission.action == Action::Run).count();
+        assert_eq!((ran, partly.len()), (3, 5));
+    });
+    on_both(&[Limit::concurrency(3, MINUTE).unwrap(), Limit::leaky(4, MINUTE).unwrap()], |limiter| {
+        assert!(
+            limiter
+                .admit_all(&["a", "b", "c", "d"], OnLimit::Raise, false)
+                .unwrap()
+                .iter()
+                .all(|admission| admission.action == Action::Refuse)
+        );
+        assert_eq!(limiter.statistics().unwrap().leases, 0);
+        let all = limiter.admit_all(&["a", "b", "c"], OnLimit::Raise, false).unwrap();
+        assert!(all.iter().all(|admission| admission.action == Action::Run), "{all:?}");
+    });
+    on_both(&[Limit::throttle(MINUTE).unwrap()], |limiter| {
+        let both = limiter.admit_all(&["a", "b"], OnLimit::Raise, false).unwrap();
+        assert!(both.iter().all(|admission| admission.action == Action::Refuse));
+        assert_eq!(limiter.admit_all(&["a"], OnLimit::Raise, false).unwrap()[0].action, Action::Run);
+    });
+}
+
+#[test]
+fn ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one() {
+    on_both(&[Limit::window(2, MINUTE).unwrap()], |limiter| {
+        for attempt in ["job/1", "job/2"] {
+            assert_eq!(limiter.admit(attempt, one(), OnLimit::Drop).unwrap().action, Action::Run);
+        }
+        assert_eq!(limiter.admit("job/3", one(), OnLimit::Drop).unwrap().action, Action::Drop);
+    });
+}
+
+#[test]
+fn cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing() {
+    on_both(&[Limit::concurrency(1, MINUTE).unwrap()], |limiter| {
+        for _ in 0..3 {
+            assert_eq!(limiter.admit("task", one(), OnLimit::Wait).unwrap().action, Action::Run);
+        }
+        assert_eq!(limiter.statistics().unwrap().leases, 1);
+        let other = limiter.admit("other", one(), OnLimit::Wait).unwrap();
+        assert_eq!((other.action, other.decision.ticket.unwrap().position), (Action::Wait, 0));
+    });
+}
+
+#[test]
+fn a_batch_that_cannot_run_leaves_those_running_that_ran_before() {
+    on_both(&[Limit::concurrency(1, MINUTE).unwrap()], |limiter| {
+        assert_eq!(limiter.admit("a", one(), OnLimit::Wait).unwrap().action, Action::Run);
+        // A grant of the same microsecond would be taken for one of this batch.
+        (0..1_000).for_each(|_| drop(limiter.peek(Request::cost(0)).unwrap()));
+        let both = limiter.admit_all(&["a", "b"], OnLimit::Raise, false).unwrap();
+        assert!(both.iter().all(|admission| admission.action == Action::Refuse), "{both:?}");
+        assert_eq!(limiter.statistics().unwrap().leases, 1);
+        assert_eq!(limiter.admit("c", one(), OnLimit::Drop).unwrap().action, Action::Drop);
+    });
+}
+
+#[test]
+fn a_job_too_large_for_a_lowered_limit_is_told_and_does_not_stop_the_others() {
+    on_both(&[Limit::bucket(10, MINUTE).unwrap(), Limit::concurrency(9, MINUTE).unwrap()], |limiter| {
+        let at =
+            |units: u64, seconds: u64| Request::cost(units).at(Micros(1_700_000_000_000_000 + seconds * 1_000_000));
+        let run = limiter.admit("runs", at(6, 0), OnLimit::Wait).unwrap();
+        assert_eq!(run.action, Action::Run);
+        assert_eq!(limiter.admit("large", at(5, 1), OnLimit::Wait).unwrap().action, Action::Wait);
+        let control = Control::Override { changes: &limiter.changed(0, Some(2), None).unwrap(), expires: None };
+        let operation = Operation::Control { control, at: Some(Micros(1_700_000_002_000_000)) };
+        limiter.run(operation, Interrupt::Ignore).unwrap();
+        assert_eq!(limiter.admit("runs", at(6, 3), OnLimit::Wait).unwrap().action, Action::Run, "it holds its lease");
+        assert_eq!(limiter.admit("large", at(5, 4), OnLimit::Wait).unwrap_err().argument(), Some("cost"));
+        assert_eq!(
+            limiter.admit("small", at(1, 61), OnLimit::Wait).unwrap().action,
+            Action::Run,
+            "nobody is before it"
+        );
+    });
+}

@@ -1,0 +1,234 @@
+//! A Redis Cluster of this file's own, whose slots move and whose nodes die.
+
+#[path = "faults/server.rs"]
+#[allow(dead_code)]
+mod server;
+
+use std::thread;
+use std::time::Duration;
+
+use paddlegate::{
+    Begun, ErrorKind, Limit, Limiter, MAX_SPAN, Operation, Paddlegate, Place, Policy, Request, Settlement, Status, Wait,
+};
+use server::{Server, wait_until};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+mod redis_cluster {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_moves_is_followed_and_no_call_is_counted_twice() {
+        let cluster = Cluster::start();
+        let pg = cluster.open();
+        let limiter = pg.leaky("moves", 20, HOUR).expect("a limiter");
+        let (from, to) = cluster.ends_of(&limiter);
+        let mut left = 20;
+        let mut one_more = |when: &str| {
+            left -= 1;
+            assert_eq!(take(&limiter).remaining, Some(left), "{when}");
+        };
+        one_more("before");
+        cluster.start_to_move(&limiter);
+        one_more("the key is still where it was");
+        cluster.move_keys(&limiter);
+        one_more("the key has gone ahead, to a server without the script");
+        one_more("and again");
+        cluster.finish_to_move(&limiter);
+        one_more("the slot has gone too");
+        one_more("the new place is known");
+        assert_eq!(keys(from), 0);
+        assert_eq!(keys(to), 3, "the state, the statistics and the list of limiters");
+        let stranger = cluster.open().leaky("moves", 20, HOUR).expect("a limiter");
+        assert_eq!(take(&stranger).remaining, Some(13), "for whoever comes later");
+    }
+
+    #[test]
+    fn a_slot_whose_keys_are_torn_apart_is_waited_for() {
+        let cluster = Cluster::start();
+        let policy = || Policy::new([Limit::window(20, HOUR)?, Limit::points(20, HOUR)?]);
+        let limiter = cluster.open().limiter("torn", policy().expect("a policy")).expect("a limiter");
+        let permit = limiter.acquire(Request::estimate(2)).expect("a decision").permit.expect("a permit");
+        cluster.start_to_move(&limiter);
+        assert_eq!(limiter.acquire(Request::cost(1)).expect("all keys are there").remaining, Some(17));
+        let state = cluster.keys_of(&limiter).into_iter().find(|key| key.contains(":s:")).expect("the state");
+        cluster.move_key(&limiter, &state);
+        for error in [
+            limiter.acquire(Request::cost(1)).expect_err("half of the keys"),
+            limiter.correct(&permit, 1).expect_err("half of the keys"),
+        ] {
+            assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
+        }
+        thread::scope(|scope| {
+            let call = scope.spawn(|| {
+                // As long as it takes; a call gives up by its own deadline.
+                std::iter::repeat_with(|| limiter.acquire(Request::cost(1))).find_map(Result::ok).expect("a decision")
+            });
+            cluster.move_keys(&limiter);
+            cluster.finish_to_move(&limiter);
+            assert_eq!(call.join().expect("a call").remaining, Some(16), "nothing was charged before");
+        });
+        assert_eq!(limiter.correct(&permit, 1).expect("a settlement"), Settlement::Settled);
+    }
+
+    #[test]
+    fn leases_and_tickets_move_with_their_slot() {
+        let cluster = Cluster::start();
+        let pg = cluster.open();
+        let limiter = pg.concurrent("leases move", 1, HOUR).expect("a limiter");
+        let enter = |id: &str, place: Place| {
+            let wait = Wait { place, ..Wait::up_to(MAX_SPAN) };
+            limiter.enter(Request::cost(1), id, Some(wait)).unwrap_or_else(|error| panic!("{id}: {error}"))
+        };
+        let holder = enter("holder", Place::End);
+        let number = enter("waiter", Place::End).ticket.expect("a ticket").number;
+        cluster.start_to_move(&limiter);
+        // The limiter has no permits to correct, so one of its keys is missing, and the cluster sends nobody anywhere.
+        let error = limiter.enter(Request::cost(1), "third", None).expect_err("a key that is not there");
+        assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
+        cluster.move_keys(&limiter);
+        cluster.finish_to_move(&limiter);
+        assert_eq!(limiter.enter(Request::cost(1), "third", None).expect("a decision").status, Status::Refused);
+        let again = enter("waiter", Place::Number(number));
+        let ticket = again.ticket.expect("a ticket");
+        assert_eq!((again.status, ticket.number, ticket.position), (Status::Queued, number, 0));
+        assert_eq!(limiter.release(&holder.permit.expect("a permit")).expect("a settlement"), Settlement::Released);
+        let granted = enter("waiter", Place::Number(number));
+        assert!(granted.allowed() && granted.fence > holder.fence, "{granted:?}");
+        let statistics = limiter.statistics().expect("statistics");
+        assert_eq!((statistics.granted, statistics.waited, statistics.leases, statistics.tickets), (2, 1, 1, 0));
+    }
+
+    #[test]
+    fn a_dead_node_takes_only_its_own_with_it() {
+        let mut cluster = Cluster::start();
+        let pg = cluster.open();
+        let limiters: Vec<Limiter> =
+            (0..30).map(|i| pg.leaky(&format!("dead-{i}"), 5, HOUR).expect("a limiter")).collect();
+        for limiter in &limiters {
+            assert_eq!(take(limiter).remaining, Some(4));
+        }
+        let on_the_first: Vec<bool> = limiters.iter().map(|limiter| slot_of(limiter) < Cluster::SHARE).collect();
+        assert!(on_the_first.contains(&true) && on_the_first.contains(&false));
+        cluster.nodes.remove(0).stop();
+        for (limiter, dead) in limiters.iter().zip(on_the_first) {
+            match limiter.acquire(Request::cost(1)) {
+                Err(error) if dead => {
+                    assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false));
+                }
+                Ok(decision) if !dead => assert_eq!(decision.remaining, Some(3)),
+                other => panic!("{} {dead}: {other:?}", limiter.name()),
+            }
+        }
+    }
+}
+
+/// Three masters with a third of the slots each.
+struct Cluster {
+    nodes: Vec<Server>,
+}
+
+impl Cluster {
+    const SHARE: u16 = 5_462;
+
+    fn start() -> Self {
+        let nodes: Vec<Server> = (0..3)
+            .map(|_| {
+                let options = ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"];
+                Server::start_with(bus_port(), &options)
+            })
+            .collect();
+        for (node, first) in nodes.iter().zip((0..).step_by(Self::SHARE.into())) {
+            let slots: Vec<String> = (first..(first + Self::SHARE).min(16_384)).map(|slot| slot.to_string()).collect();
+            let mut words = vec!["CLUSTER", "ADDSLOTS"];
+            words.extend(slots.iter().map(String::as_str));
+            assert_eq!(node.ask(&words), "OK");
+            node.ask(&["CLUSTER", "MEET", "127.0.0.1", &nodes[0].port.to_string()]);
+        }
+        let cluster = Self { nodes };
+        cluster.settle();
+        cluster
+    }
+
+    /// Waits until every node knows all the others and where their slots are.
+    fn settle(&self) {
+        for node in &self.nodes {
+            wait_until("the cluster comes together", || {
+                let info = node.ask(&["CLUSTER", "INFO"]);
+                info.contains("cluster_state:ok")
+                    && info.contains("cluster_slots_ok:16384")
+                    && info.contains("cluster_size:3")
+            });
+        }
+    }
+
+    fn open(&self) -> Paddlegate {
+        let nodes: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+        Paddlegate::open(&format!("redis://{}", nodes.join(",")), Some(Duration::from_secs(5))).expect("a store")
+    }
+
+    /// The node that has the limiter's slot at first, and the one it moves to.
+    fn ends_of(&self, limiter: &Limiter) -> (&Server, &Server) {
+        let owner = usize::from(slot_of(limiter) / Self::SHARE);
+        (&self.nodes[owner], &self.nodes[(owner + 1) % 3])
+    }
+
+    fn start_to_move(&self, limiter: &Limiter) {
+        let (from, to) = self.ends_of(limiter);
+        let slot = slot_of(limiter).to_string();
+        assert_eq!(to.ask(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(from)]), "OK");
+        assert_eq!(from.ask(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]), "OK");
+    }
+
+    /// The limiter's keys where its slot is at first.
+    fn keys_of(&self, limiter: &Limiter) -> Vec<String> {
+        let (from, _) = self.ends_of(limiter);
+        from.ask(&["CLUSTER", "GETKEYSINSLOT", &slot_of(limiter).to_string(), "10"])
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn move_keys(&self, limiter: &Limiter) {
+        for key in self.keys_of(limiter) {
+            self.move_key(limiter, &key);
+        }
+    }
+
+    fn move_key(&self, limiter: &Limiter, key: &str) {
+        let (from, to) = self.ends_of(limiter);
+        assert_eq!(from.ask(&["MIGRATE", "127.0.0.1", &to.port.to_string(), key, "0", "5000"]), "OK");
+    }
+
+    fn finish_to_move(&self, limiter: &Limiter) {
+        let (from, to) = self.ends_of(limiter);
+        let slot = slot_of(limiter).to_string();
+        for node in [to, from] {
+            assert_eq!(node.ask(&["CLUSTER", "SETSLOT", &slot, "NODE", &id(to)]), "OK");
+        }
+    }
+}
+
+/// A cluster's nodes talk to each other at their port plus 10,000; these are below what the kernel hands out.
+fn bus_port() -> u16 {
+    20_000 + server::free_port() % 12_000
+}
+
+fn id(node: &Server) -> String {
+    node.ask(&["CLUSTER", "MYID"])
+}
+
+fn keys(node: &Server) -> usize {
+    node.ask(&["DBSIZE"]).parse().expect("a number")
+}
+
+fn slot_of(limiter: &Limiter) -> u16 {
+    match limiter.begin(Operation::Reset) {
+        Ok(Begun::Call(call)) => call.slot(),
+        other => panic!("not on redis: {other:?}"),
+    }
+}
+
+fn take(limiter: &Limiter) -> paddlegate::Decision {
+    limiter.acquire(Request::cost(1)).unwrap_or_else(|error| panic!("{}: {error}", limiter.name()))
+}

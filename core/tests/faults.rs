@@ -1,0 +1,707 @@
+//! What goes wrong around a call ends in a typed error by the deadline, never in a grant, and is over when the cause is.
+
+#[path = "faults/proxy.rs"]
+mod proxy;
+#[path = "faults/server.rs"]
+mod server;
+mod support;
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use paddlegate::{
+    Decision, Error, ErrorKind, Limit, Limiter, MAX_SPAN, Paddlegate, Place, Policy, Request, Settlement, Status, Wait,
+};
+use proxy::{Fault, Proxy};
+use server::{Server, free_port, wait_until};
+use support::unique;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const SHORT: Duration = Duration::from_millis(200);
+const PATIENT: Duration = Duration::from_secs(30);
+
+#[allow(clippy::disallowed_methods)]
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let started = Instant::now();
+    (work(), started.elapsed())
+}
+
+fn one(limiter: &Limiter) -> Result<Decision, Error> {
+    limiter.acquire(Request::cost(1))
+}
+
+fn failed(limiter: &Limiter) -> Error {
+    one(limiter).expect_err("a call that cannot be decided")
+}
+
+/// The deadline of 200 ms holds, with room for a busy machine. One that stalls does not do so each time.
+fn fails_in_time(limiter: &Limiter, may_have_counted: bool) {
+    let in_time = Duration::from_millis(190)..Duration::from_millis(450);
+    let is_in_time = |_| {
+        let (error, took) = timed(|| failed(limiter));
+        assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, may_have_counted));
+        in_time.contains(&took)
+    };
+    assert!((0..3).any(is_in_time));
+}
+
+#[test]
+fn a_script_that_is_flushed_all_the_time_is_sent_again() {
+    let server = Server::start();
+    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().leaky("flushed", 1_000, HOUR).unwrap();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::SeqCst) {
+                server.ask(&["SCRIPT", "FLUSH"]);
+            }
+        });
+        let mut granted = 0;
+        for _ in 0..2_000 {
+            granted += i32::from(one(&limiter).unwrap().allowed());
+        }
+        done.store(true, Ordering::SeqCst);
+        assert_eq!(granted, 1_000);
+    });
+    let flushed = server.ask(&["INFO", "commandstats"]);
+    assert!(flushed.contains("cmdstat_eval:"), "the script was never missing: {flushed}");
+}
+
+#[test]
+fn a_refused_connection_fails_at_once_and_counts_nothing() {
+    let limiter = Paddlegate::open(&format!("redis://127.0.0.1:{}", free_port()), Some(PATIENT)).unwrap();
+    let (error, took) = timed(|| failed(&limiter.leaky("refused", 1, HOUR).unwrap()));
+    assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false));
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn a_silent_server_is_given_up_at_the_deadline() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}", silent.local_addr().unwrap());
+    let limiter = Paddlegate::open(&url, Some(SHORT)).unwrap().leaky("silent", 1, HOUR).unwrap();
+    fails_in_time(&limiter, true);
+}
+
+#[test]
+fn a_silent_tls_handshake_is_given_up_at_the_deadline() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("rediss://{}", silent.local_addr().unwrap());
+    let limiter = Paddlegate::open(&url, Some(SHORT)).unwrap().leaky("silent", 1, HOUR).unwrap();
+    fails_in_time(&limiter, false);
+}
+
+#[test]
+fn a_lost_reply_is_an_unknown_outcome_and_is_counted_once() {
+    let server = Server::start();
+    for fault in [Fault::Reset, Fault::Swallow] {
+        let proxy = Proxy::before(server.port);
+        // Long enough for the calls that are answered.
+        let timeout = Some(Duration::from_secs(2));
+        let limiter = Paddlegate::open(&proxy.url(), timeout).unwrap().leaky(&unique("lost"), 10, HOUR).unwrap();
+        assert_eq!(one(&limiter).unwrap().remaining, Some(9));
+        proxy.set(fault);
+        let error = failed(&limiter);
+        assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, true));
+        proxy.set(Fault::None);
+        assert_eq!(one(&limiter).unwrap().remaining, Some(7), "the call without a reply was executed exactly once");
+    }
+}
+
+#[test]
+fn a_lost_settlement_may_be_repeated() {
+    let server = Server::start();
+    let proxy = Proxy::before(server.port);
+    let shop = Paddlegate::open(&proxy.url(), Some(PATIENT)).unwrap().points("lost", 1_000, HOUR).unwrap();
+    let permit = shop.acquire(Request::estimate(200)).unwrap().permit.unwrap();
+    proxy.set(Fault::Reset);
+    assert!(shop.correct(&permit, 50).unwrap_err().may_have_counted());
+    proxy.set(Fault::None);
+    assert_eq!(shop.correct(&permit, 50).unwrap(), Settlement::Already);
+    assert_eq!(shop.peek(Request::cost(1)).unwrap().remaining, Some(950));
+}
+
+#[test]
+fn a_server_that_dribbles_is_given_up_at_the_deadline() {
+    let server = Server::start();
+    let proxy = Proxy::before(server.port);
+    proxy.set(Fault::Dribble);
+    let limiter = Paddlegate::open(&proxy.url(), Some(SHORT)).unwrap().leaky("dribble", 5, HOUR).unwrap();
+    fails_in_time(&limiter, true);
+}
+
+#[test]
+fn something_else_than_redis_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut client, _) = listener.accept().unwrap();
+        let _ = client.read(&mut [0; 512]);
+        client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    });
+    let error = failed(&Paddlegate::open(&url, Some(PATIENT)).unwrap().leaky("http", 5, HOUR).unwrap());
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("redis protocol"), "{error}");
+}
+
+#[test]
+fn a_restart_between_two_calls_is_not_noticed() {
+    let port = free_port();
+    let server = Server::start_with(port, &[]);
+    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().leaky("restart", 5, HOUR).unwrap();
+    for _ in 0..3 {
+        one(&limiter).unwrap();
+    }
+    server.stop();
+    assert_eq!(failed(&limiter).kind(), ErrorKind::Unavailable);
+    let server = Server::start_with(port, &[]);
+    assert_eq!(one(&limiter).unwrap().remaining, Some(4), "without persistence the server has forgotten all");
+    server.stop();
+    let _server = Server::start_with(port, &[]);
+    assert_eq!(one(&limiter).unwrap().remaining, Some(4));
+}
+
+/// A limiter of every kind that stores something, by name.
+fn every_kind(pg: &Paddlegate, name: &str) -> Vec<Limiter> {
+    vec![
+        pg.bucket(name, 5, HOUR).unwrap(),
+        pg.window(name, 5, HOUR).unwrap(),
+        pg.leaky(name, 5, HOUR).unwrap(),
+        pg.points(name, 5, HOUR).unwrap(),
+        pg.throttle(name, HOUR).unwrap(),
+        pg.concurrent(name, 5, HOUR).unwrap(),
+        pg.limiter(
+            name,
+            Policy::new([
+                Limit::window(5, HOUR).unwrap(),
+                Limit::leaky(5, HOUR).unwrap(),
+                Limit::concurrency(5, HOUR).unwrap(),
+                Limit::bucket(5, HOUR).unwrap(),
+            ])
+            .unwrap(),
+        )
+        .unwrap(),
+    ]
+}
+
+#[test]
+fn a_foreign_type_under_our_key_is_an_error_and_stays_as_it_is() {
+    let server = Server::start();
+    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    for limiter in every_kind(&pg, "foreign") {
+        for role in [":s:", ":w0:", ":h:"] {
+            server.ask(&["FLUSHALL"]);
+            one(&limiter).unwrap();
+            let keys = server.ask(&["KEYS", &format!("*{role}*")]);
+            let Some(key) = keys.lines().next().filter(|key| !key.is_empty()) else { continue };
+            let (statistics, size) = (server.ask(&["HGETALL", &server.key(":m:")]), server.ask(&["DBSIZE"]));
+            server.ask(&["DEL", key]);
+            server.ask(&["SADD", key, "theirs"]);
+            for error in [
+                failed(&limiter),
+                limiter.enter(Request::cost(1), "waiter", Some(patient())).unwrap_err(),
+                limiter.peek(Request::cost(1)).unwrap_err(),
+            ] {
+                assert_eq!(error.kind(), ErrorKind::Data, "{key}: {error}");
+            }
+            assert_eq!(server.ask(&["SMEMBERS", key]), "theirs");
+            assert_eq!(server.ask(&["PTTL", key]), "-1");
+            assert_eq!(server.ask(&["DBSIZE"]), size, "{key}: nothing is written");
+            assert_eq!(server.ask(&["HGETALL", &server.key(":m:")]), statistics, "{key}: nothing is written");
+        }
+    }
+}
+
+/// Waits as long as it takes.
+fn patient() -> Wait<'static> {
+    Wait::up_to(MAX_SPAN)
+}
+
+/// The place it has, or none.
+fn kept() -> Wait<'static> {
+    Wait { place: Place::Kept, ..patient() }
+}
+
+/// A limiter of one unit with a holder and two waiters, `first` and `second`.
+fn queued(pg: &Paddlegate, limit: Limit) -> (Limiter, Decision) {
+    let limiter = pg.limiter("queued", Policy::new([limit]).unwrap()).unwrap();
+    limiter.reset().unwrap();
+    let holder = limiter.enter(Request::cost(1), "holder", None).unwrap();
+    assert!(holder.allowed());
+    for waiter in ["first", "second"] {
+        let decision = limiter.enter(Request::cost(1), waiter, Some(patient())).unwrap();
+        assert_eq!(decision.status, Status::Queued);
+    }
+    (limiter, holder)
+}
+
+fn one_of_each() -> Vec<Limit> {
+    vec![Limit::concurrency(1, HOUR).unwrap(), Limit::window(1, HOUR).unwrap(), Limit::leaky(1, HOUR).unwrap()]
+}
+
+#[test]
+fn a_foreign_type_in_place_of_the_queue_is_an_error_and_stays_as_it_is() {
+    let server = Server::start();
+    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    for limit in one_of_each() {
+        for role in [":q:", ":t:"] {
+            server.ask(&["FLUSHALL"]);
+            let (limiter, _) = queued(&pg, limit.clone());
+            let key = server.key(role);
+            let (state, statistics) = (server.ask(&["GET", &server.key(":s:")]), limiter.statistics().unwrap());
+            server.ask(&["DEL", &key]);
+            server.ask(&["SADD", &key, "theirs"]);
+            for (id, wait) in
+                [("first", Some(patient())), ("third", Some(patient())), ("first", None), ("first", Some(kept()))]
+            {
+                match limiter.enter(Request::cost(1), id, wait) {
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{key}: {id} {wait:?}: {error}"),
+                    Ok(decision) => panic!("{key}: {id} {wait:?}: {decision:?}"),
+                }
+            }
+            let error = limiter.cancel("first").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Data, "{key}: {error}");
+            assert_eq!(server.ask(&["SMEMBERS", &key]), "theirs");
+            assert_eq!(server.ask(&["PTTL", &key]), "-1");
+            assert_eq!(server.ask(&["GET", &server.key(":s:")]), state, "{key}");
+            server.ask(&["DEL", &key]);
+            let after = limiter.statistics().unwrap();
+            assert_eq!((after.granted, after.refused), (statistics.granted, statistics.refused), "{key}");
+        }
+    }
+}
+
+#[test]
+fn a_foreign_type_in_place_of_statistics_or_the_list_stops_nothing() {
+    let server = Server::start();
+    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    for limit in one_of_each() {
+        for role in [":m:", ":limiters"] {
+            server.ask(&["FLUSHALL"]);
+            let (limiter, holder) = queued(&pg, limit.clone());
+            let key = server.key(role);
+            server.ask(&["DEL", &key]);
+            server.ask(&["SET", &key, "theirs"]);
+            // Another process, which tells the list of it.
+            let limiter = pg.limiter(limiter.name(), limiter.policy().clone()).unwrap();
+            assert_eq!(one(&limiter).unwrap().status, Status::Refused);
+            assert_eq!(limiter.enter(Request::cost(1), "third", Some(patient())).unwrap().status, Status::Queued);
+            if let Some(permit) = &holder.permit {
+                assert!(limiter.renew(permit).unwrap().is_some());
+                assert_eq!(limiter.release(permit).unwrap(), Settlement::Released);
+                assert!(limiter.enter(Request::cost(1), "first", Some(patient())).unwrap().allowed());
+            }
+            assert_eq!(limiter.cancel("second").unwrap(), Settlement::Cancelled);
+            assert_eq!(limiter.statistics().unwrap().tickets, if holder.permit.is_some() { 1 } else { 2 });
+            assert_eq!(server.ask(&["GET", &key]), "theirs");
+            assert_eq!(server.ask(&["PTTL", &key]), "-1", "{key}");
+        }
+    }
+}
+
+#[test]
+fn damaged_statistics_stop_nothing() {
+    let server = Server::start();
+    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    for poison in ["", "x", "nan", "inf", "-5", "1.5", "1e300", "9223372036854775807", "99999999999999999999"] {
+        for limit in one_of_each() {
+            server.ask(&["FLUSHALL"]);
+            let (limiter, holder) = queued(&pg, limit);
+            let fields = ["granted", "refused", "waited", "wait", "units", "held", "overages", "reclaimed", "lapsed"];
+            let mut words = vec!["HSET".to_owned(), server.key(":m:")];
+            words.extend(fields.iter().flat_map(|field| [(*field).to_owned(), poison.to_owned()]));
+            server.ask(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(one(&limiter).unwrap().status, Status::Refused, "{poison:?}");
+            if let Some(permit) = &holder.permit {
+                assert_eq!(limiter.release(permit).unwrap(), Settlement::Released, "{poison:?}");
+                assert!(limiter.enter(Request::cost(1), "first", Some(patient())).unwrap().allowed(), "{poison:?}");
+            }
+            assert_eq!(limiter.cancel("second").unwrap(), Settlement::Cancelled, "{poison:?}");
+            match limiter.statistics() {
+                Ok(statistics) => assert!(statistics.tickets <= 1),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poison:?}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_ticket_is_an_error_and_never_a_grant() {
+    let server = Server::start();
+    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    for limit in one_of_each() {
+        for field in 0..7 {
+            for poison in ["", "x", "nan", "-1", "1.5", "0x1", "99999999999999999999"] {
+                // A number and the time it came at may be any.
+                if matches!(field, 0 | 3) && poison.starts_with('9') {
+                    continue;
+                }
+                server.ask(&["FLUSHALL"]);
+                let (limiter, holder) = queued(&pg, limit.clone());
+                let tickets = server.key(":t:");
+                let sound = server.ask(&["HGET", &tickets, "first"]);
+                let mut numbers: Vec<&str> = sound.split(' ').collect();
+                numbers.resize(8, "");
+                numbers[field] = poison;
+                let poisoned = numbers.join(" ");
+                server.ask(&["HSET", &tickets, "first", &poisoned]);
+                for wait in [kept(), patient()] {
+                    match limiter.enter(Request::cost(1), "first", Some(wait)) {
+                        Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poisoned:?}: {error}"),
+                        Ok(decision) => panic!("{poisoned:?} for {sound:?}, {wait:?}: {decision:?}"),
+                    }
+                }
+                if let Some(permit) = holder.permit {
+                    // What nobody can read is out of the way of the others.
+                    assert_eq!(limiter.release(&permit).unwrap(), Settlement::Released, "{poisoned:?}");
+                    assert!(limiter.enter(Request::cost(1), "second", Some(patient())).unwrap().allowed());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_count_of_tickets_is_an_error_and_never_a_grant() {
+    let server = Server::start();
+    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    for limit in one_of_each() {
+        server.ask(&["FLUSHALL"]);
+        let (limiter, _) = queued(&pg, limit);
+        let tickets = server.key(":t:");
+        let huge = "99999999999999999999";
+        for poison in ["", "x", "1", "-1 1", "1 nan", "1.5 2", "1 2 3", &format!("{huge} 1"), &format!("1 {huge}")] {
+            server.ask(&["HSET", &tickets, "", poison]);
+            let error = limiter.enter(Request::cost(1), "third", Some(patient())).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Data, "{poison:?}: {error}");
+            assert_eq!(limiter.enter(Request::cost(1), "first", Some(patient())).unwrap().status, Status::Queued);
+        }
+        let state = server.key(":s:");
+        let sound = server.ask(&["GET", &state]);
+        let (clock, rest) = sound.split_once(':').unwrap();
+        let (line, levels) = rest.split_once(' ').unwrap_or((rest, ""));
+        let numbers: Vec<&str> = line.split(':').collect();
+        let replaced = |i: usize, poison: &str| {
+            let mut poisoned = numbers.clone();
+            poisoned[i] = poison;
+            format!("{clock}:{} {levels}", poisoned.join(":")).trim_end().to_owned()
+        };
+        let mut poisons: Vec<String> = ["", "1", "1:1", "1:1:1", "1:1:1:1:1", "1:1:1:1x"]
+            .iter()
+            .map(|line| format!("{clock}:{line} {levels}"))
+            .collect();
+        for i in 0..numbers.len() {
+            poisons.extend(["", "x", "nan", "-1", "1.5", "1e3", "0x1"].map(|poison| replaced(i, poison)));
+        }
+        for poisoned in poisons {
+            server.ask(&["SET", &state, poisoned.trim_end()]);
+            for wait in [None, Some(patient())] {
+                let error = limiter.enter(Request::cost(1), "first", wait).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Data, "{poisoned:?}: {error}");
+            }
+            assert_eq!(one(&limiter).unwrap_err().kind(), ErrorKind::Data, "{poisoned:?}");
+        }
+        for poisoned in (0..numbers.len()).flat_map(|i| [replaced(i, huge), replaced(i, &"9".repeat(400))]) {
+            server.ask(&["SET", &state, &poisoned]);
+            match one(&limiter) {
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poisoned:?}: {error}"),
+                Ok(decision) => assert!(!decision.allowed(), "{poisoned:?}: {decision:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_lease_is_an_error_and_never_a_grant() {
+    let server = Server::start();
+    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().concurrent("damaged", 2, HOUR).unwrap();
+    for poison in ["inf", "1e300", "9007199254740994", "2000000000000000.5", "1e17"] {
+        for wait in [None, Some(patient())] {
+            limiter.reset().unwrap();
+            limiter.enter(Request::cost(1), "holder", None).unwrap();
+            let leases = server.key(":h:");
+            server.ask(&["ZADD", &leases, poison, "theirs"]);
+            let before = server.ask(&["ZRANGE", &leases, "0", "-1", "WITHSCORES"]);
+            // Its own lease is as damaged as any.
+            for id in ["another", "theirs"] {
+                match limiter.enter(Request::cost(1), id, wait) {
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poison} {id}: {error}"),
+                    Ok(decision) => panic!("{poison} {id}: {decision:?}"),
+                }
+            }
+            assert_eq!(server.ask(&["ZRANGE", &leases, "0", "-1", "WITHSCORES"]), before);
+        }
+    }
+}
+
+#[test]
+fn a_foreign_type_in_place_of_the_permits_charges_nothing() {
+    let server = Server::start();
+    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    for limiter in every_kind(&pg, "foreign") {
+        server.ask(&["FLUSHALL"]);
+        let decision = limiter.enter(Request::estimate(1), "first", None).unwrap();
+        let permits = server.key(":p:foreign");
+        server.ask(&["DEL", &permits]);
+        server.ask(&["SET", &permits, "theirs"]);
+        let contents = || {
+            let keys = server.ask(&["KEYS", "*"]);
+            let mut keys: Vec<String> = keys.lines().filter(|key| !key.contains(":m:")).map(str::to_owned).collect();
+            keys.sort();
+            keys.into_iter().map(|key| (server.ask(&["DUMP", &key]), key)).collect::<Vec<_>>()
+        };
+        let before = contents();
+        let request = Request { cost: None, estimate: Some(1), at: Some(paddlegate::Micros(decision.at.0 + 1)) };
+        match limiter.enter(request, "second", None) {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Data),
+            // A throttle has no room for it.
+            Ok(decision) => {
+                assert_eq!(decision.reason, Some(paddlegate::Kind::Throttle));
+                continue;
+            }
+        }
+        assert_eq!(contents(), before, "{limiter:?}");
+    }
+}
+
+#[test]
+fn a_poisoned_state_is_an_error_and_never_a_grant() {
+    let server = Server::start();
+    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    for limiter in every_kind(&pg, "poisoned") {
+        server.ask(&["FLUSHALL"]);
+        one(&limiter).unwrap();
+        let key = server.key(":s:");
+        let sound = server.ask(&["GET", &key]);
+        let numbers: Vec<&str> = sound.split(' ').collect();
+        let mut poisons: Vec<String> =
+            ["", " ", "nan", "x", "0x10", "1e300", "-5", "1 2 3 4 5 6 7 8 9 10 11 12 13"].map(str::to_owned).into();
+        poisons.push(numbers[..numbers.len() - 1].join(" "));
+        poisons.push(format!("{sound} 1"));
+        poisons.push(format!("{sound} "));
+        for i in 0..numbers.len() {
+            for poison in ["nan", "inf", "-1", "1.5", "1e3", "0x1", "99999999999999999999", ""] {
+                let mut poisoned = numbers.clone();
+                poisoned[i] = poison;
+                poisons.push(poisoned.join(" "));
+            }
+        }
+        for poison in poisons {
+            server.ask(&["SET", &key, &poison]);
+            match one(&limiter) {
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poison:?}: {error}"),
+                // A number that this library could have written may refuse.
+                Ok(decision) => assert!(!decision.allowed(), "{poison:?} in {sound:?} granted"),
+            }
+        }
+        limiter.reset().unwrap();
+        assert!(one(&limiter).unwrap().allowed());
+    }
+}
+
+#[test]
+fn a_poisoned_log_is_an_error_and_never_a_grant() {
+    let server = Server::start();
+    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().window("poisoned", 3, HOUR).unwrap();
+    for poison in ["nan", "x", "", "-5", "1.5", "1e300", "inf", "9007199254740993"] {
+        limiter.reset().unwrap();
+        for _ in 0..3 {
+            one(&limiter).unwrap();
+        }
+        let log = server.key(":w0:");
+        server.ask(&["LSET", &log, "2", poison]);
+        assert_eq!(failed(&limiter).kind(), ErrorKind::Data, "{poison:?}");
+        assert_eq!(server.ask(&["LINDEX", &log, "2"]), poison);
+    }
+}
+
+#[test]
+fn a_lost_log_or_state_goes_on_and_keeps_what_is_left() {
+    let server = Server::start();
+    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().window("lost", 3, HOUR).unwrap();
+    for role in [":w0:", ":s:"] {
+        limiter.reset().unwrap();
+        for _ in 0..3 {
+            one(&limiter).unwrap();
+        }
+        server.ask(&["DEL", &server.key(role)]);
+        let granted = (0..4).filter(|_| one(&limiter).unwrap().allowed()).count();
+        assert_eq!(granted, if role == ":w0:" { 3 } else { 0 }, "{role}");
+    }
+}
+
+#[test]
+fn a_full_server_refuses_the_whole_call() {
+    let server = Server::start();
+    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    for limiter in every_kind(&pg, "full") {
+        let request = if limiter.policy().is_estimated() { Request::estimate(1) } else { Request::cost(1) };
+        server.ask(&["FLUSHALL"]);
+        server.ask(&["CONFIG", "SET", "maxmemory", "1"]);
+        let error = limiter.acquire(request).unwrap_err();
+        assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
+        assert_eq!(server.ask(&["DBSIZE"]), "0");
+        server.ask(&["CONFIG", "SET", "maxmemory", "0"]);
+        assert!(limiter.acquire(request).unwrap().allowed());
+    }
+}
+
+#[test]
+fn a_replica_refuses_and_is_left_when_it_becomes_the_primary() {
+    let server = Server::start();
+    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().leaky("replica", 5, HOUR).unwrap();
+    one(&limiter).unwrap();
+    let state = server.ask(&["GET", &server.key(":s:")]);
+    server.ask(&["REPLICAOF", "127.0.0.1", &free_port().to_string()]);
+    let error = failed(&limiter);
+    assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
+    server.ask(&["REPLICAOF", "NO", "ONE"]);
+    assert_eq!(server.ask(&["GET", &server.key(":s:")]), state);
+    assert_eq!(one(&limiter).unwrap().remaining, Some(3));
+}
+
+#[test]
+fn logins_and_databases() {
+    let port = free_port();
+    let server = Server::start_with(port, &["--requirepass", "open sesame"]);
+    let at = |login: &str| Paddlegate::open(&format!("redis://{login}127.0.0.1:{port}/3"), Some(PATIENT)).unwrap();
+    let limiter = |pg: Paddlegate| pg.leaky("login", 5, HOUR).unwrap();
+    for wrong in ["", ":guess@", "nobody:open%20sesame@"] {
+        let error = failed(&limiter(at(wrong)));
+        assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false));
+        assert!(!format!("{error:?}").contains("guess") && !format!("{error:?}").contains("sesame"), "{error:?}");
+    }
+    for right in [":open%20sesame@", "default:open%20sesame@"] {
+        assert!(one(&limiter(at(right))).unwrap().allowed());
+    }
+    let keys = |db: &str| {
+        let states = server.ask(&["-a", "open sesame", "--no-auth-warning", "-n", db, "KEYS", "*:s:*"]);
+        states.lines().count()
+    };
+    assert_eq!((keys("0"), keys("3")), (0, 1));
+    let missing = Paddlegate::open(&format!("redis://:open%20sesame@127.0.0.1:{port}/99"), Some(PATIENT)).unwrap();
+    assert!(!failed(&limiter(missing)).may_have_counted());
+}
+
+#[test]
+fn a_unix_domain_socket() {
+    let port = free_port();
+    let socket = std::env::temp_dir().join(format!("paddlegate-{}-{port}.sock", std::process::id()));
+    let server = Server::start_with(port, &["--unixsocket", socket.to_str().unwrap()]);
+    // The server listens there after it listens to the port.
+    wait_until("the socket is there", || UnixStream::connect(&socket).is_ok());
+    let pg = Paddlegate::open(&format!("unix://{}?db=2", socket.display()), Some(PATIENT)).unwrap();
+    assert_eq!(one(&pg.leaky("unix", 5, HOUR).unwrap()).unwrap().remaining, Some(4));
+    assert_eq!(server.ask(&["-n", "2", "KEYS", "*:s:*"]).lines().count(), 1);
+    server.stop();
+    assert_eq!(failed(&pg.leaky("unix", 5, HOUR).unwrap()).kind(), ErrorKind::Unavailable);
+    let _ = fs::remove_file(socket);
+}
+
+/// Certificates of an authority and of a server for `localhost`, made by openssl.
+fn certificates(dir: &std::path::Path) {
+    let script = "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=test-ca 2>/dev/null &&
+        openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost 2>/dev/null &&
+        printf 'subjectAltName=DNS:localhost\\nbasicConstraints=CA:FALSE\\n' > ext &&
+        openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt -days 2 -extfile ext 2>/dev/null";
+    assert!(Command::new("sh").args(["-c", script]).current_dir(dir).status().unwrap().success(), "openssl");
+}
+
+#[test]
+fn tls_with_a_certificate_that_is_trusted_and_with_one_that_is_not() {
+    let dir = std::env::temp_dir().join(format!("paddlegate-tls-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    certificates(&dir);
+    let (plain, port) = (free_port(), free_port());
+    let file = |name: &str| dir.join(name).to_str().unwrap().to_owned();
+    let _server = Server::start_with(
+        plain,
+        &[
+            "--tls-port",
+            &port.to_string(),
+            "--tls-cert-file",
+            &file("server.crt"),
+            "--tls-key-file",
+            &file("server.key"),
+            "--tls-ca-cert-file",
+            &file("ca.crt"),
+            "--tls-auth-clients",
+            "no",
+        ],
+    );
+    let code = |host: &str, trust: Option<&str>| {
+        // The trusted certificates are read once per process, so each case is a process of its own.
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "a_call_over_tls", "--nocapture"])
+            .env("TLS_TEST_URL", format!("rediss://{host}:{port}"));
+        if let Some(path) = trust {
+            command.env("SSL_CERT_FILE", path);
+        }
+        let output = command.output().unwrap();
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .find_map(|line| line.split_once("tls: ").map(|(_, result)| result.to_owned()))
+    };
+    assert_eq!(code("localhost", Some(&file("ca.crt"))).as_deref(), Some("granted granted"));
+    for (host, trust) in [("localhost", None), ("127.0.0.1", Some(file("ca.crt")))] {
+        assert_eq!(code(host, trust.as_deref()).as_deref(), Some("unavailable false"), "{host}");
+    }
+    let _ = fs::remove_dir_all(dir);
+}
+
+/// What the test above starts; alone it has nothing to do.
+#[test]
+fn a_call_over_tls() {
+    let Ok(url) = std::env::var("TLS_TEST_URL") else { return };
+    let limiter = Paddlegate::open(&url, Some(PATIENT)).unwrap().leaky("tls", 5, HOUR).unwrap();
+    match one(&limiter) {
+        Ok(_) => println!("tls: granted {}", one(&limiter).map_or("failed", |_| "granted")),
+        Err(error) => println!("tls: {} {}", error.kind().name(), error.may_have_counted()),
+    }
+}
+
+#[test]
+fn every_kind_works_in_a_cluster_and_a_dead_node_takes_only_its_own() {
+    let url = std::env::var("PADDLEGATE_TEST_CLUSTER_URL")
+        .expect("PADDLEGATE_TEST_CLUSTER_URL is not set; run the tests under scripts/with-cluster.sh");
+    let pg = Paddlegate::open(&url, Some(PATIENT)).unwrap();
+    for i in 0..20 {
+        for limiter in every_kind(&pg, &unique(&format!("cluster-{i}"))) {
+            let request = if limiter.policy().is_estimated() { Request::estimate(1) } else { Request::cost(1) };
+            let decision = limiter.acquire(request).unwrap();
+            assert!(decision.allowed());
+            if let Some(permit) = decision.permit {
+                if limiter.policy().is_estimated() {
+                    assert_eq!(limiter.correct(&permit, 3).unwrap(), Settlement::Settled);
+                    assert_eq!(limiter.peek(Request::cost(1)).unwrap().remaining, Some(2));
+                } else {
+                    assert_eq!(limiter.release(&permit).unwrap(), Settlement::Released);
+                }
+            }
+            for number in 0.. {
+                let decision = limiter.enter(request, &format!("caller {number}"), Some(patient())).unwrap();
+                if decision.status == Status::Queued {
+                    assert_eq!(limiter.cancel(&format!("caller {number}")).unwrap(), Settlement::Cancelled);
+                    break;
+                }
+                assert!(number < 5, "{decision:?}");
+            }
+            assert_eq!(limiter.statistics().unwrap().tickets, 0);
+            limiter.reset().unwrap();
+            assert!(limiter.acquire(request).unwrap().allowed());
+        }
+    }
+    // The first node of the URL is dead from the start: the next one is asked.
+    let nodes = url.strip_prefix("redis://").unwrap();
+    let pg = Paddlegate::open(&format!("redis://127.0.0.1:{},{nodes}", free_port()), Some(PATIENT)).unwrap();
+    for i in 0..10 {
+        assert!(one(&pg.leaky(&unique(&format!("seed-{i}")), 5, HOUR).unwrap()).unwrap().allowed());
+    }
+}

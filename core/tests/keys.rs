@@ -1,0 +1,398 @@
+//! What the library keeps in Redis: the form of its keys, when they expire, what is written and what is not.
+
+mod support;
+
+use std::time::Duration;
+
+use paddlegate::{
+    Answer, Kind, Limit, Limiter, MAX_PERMITS, Micros, Operation, Paddlegate, Policy, Request, Settlement, Status, Wait,
+};
+use proptest::prelude::*;
+use support::calls::{enter, forever, kept, run};
+use support::crowd::{Crowd, Stage, ordered_crowd};
+use support::names::names;
+use support::raw::{Raw, Reply};
+use support::script::config;
+use support::{correct, redis, test_url, unique};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(86_400);
+const NOW: u64 = 1_700_000_000_000_000;
+const SEEDS: &str = "proptest-regressions/keys.txt";
+
+mod redis_keys {
+    use super::*;
+
+    #[test]
+    fn are_all_of_one_form_whatever_the_name() {
+        let (store, mut raw) = database(9);
+        for name in names() {
+            let mut roles = Vec::new();
+            for (limiter, request) in every_kind(&store, &name) {
+                let permit = limiter.acquire(request).expect("a decision").permit.expect("a permit");
+                correct(&limiter, &permit, 4, NOW);
+                queue(&limiter, "waits", NOW);
+            }
+            for key in raw.keys("") {
+                let text = String::from_utf8(key).expect("a key of text");
+                let rest = text.strip_prefix("pg1:{").unwrap_or_else(|| panic!("{text:?}"));
+                let (tag, rest) = rest.split_at(2);
+                assert!(tag.bytes().all(|byte| byte.is_ascii_hexdigit()), "{text:?}");
+                let rest = rest.strip_prefix("}:").unwrap_or_else(|| panic!("{text:?}"));
+                if rest == "limiters" {
+                    continue;
+                }
+                let mut parts = rest.splitn(3, ':');
+                let (shape, role) = (parts.next().expect("the kinds"), parts.next().expect("a role"));
+                assert!(shape.bytes().all(|byte| b"bwlptc".contains(&byte)), "{text:?}");
+                assert_eq!(parts.next(), Some(name.as_str()), "{text:?}");
+                roles.push(role.to_owned());
+            }
+            roles.sort();
+            roles.dedup();
+            assert_eq!(roles, ["h", "m", "p", "q", "s", "t", "w0", "w1", "w3"], "{name:?}");
+            raw.command("FLUSHDB");
+        }
+    }
+
+    #[test]
+    fn expire_after_any_operation() {
+        let (store, mut raw) = database(10);
+        for (limiter, request) in every_kind(&store, "SK-T13") {
+            let mut permits = Vec::new();
+            for round in 0..4 {
+                let at = Micros(NOW + round * 1_500_000);
+                let decision = limiter.acquire(Request::estimate(2).at(at)).expect("a decision");
+                expire(&mut raw, &limiter, "a grant or a refusal");
+                permits.extend(decision.permit);
+                limiter.acquire(Request::cost(1).at(Micros(NOW - 86_400_000_000))).expect("a decision");
+                expire(&mut raw, &limiter, "a clock that ran backwards");
+                limiter.peek(request).expect("a look");
+                expire(&mut raw, &limiter, "a look");
+            }
+            for (permit, actual) in permits.iter().zip([1, 2, 3, 0]) {
+                correct(&limiter, permit, actual, NOW + 6_000_000);
+                expire(&mut raw, &limiter, "a correction");
+            }
+            limiter.reset().expect("a reset");
+            raw.keys("").iter().for_each(|key| assert_eq!(role(key), "limiters", "{limiter:?}: left after a reset"));
+        }
+    }
+
+    #[test]
+    fn of_leases_and_tickets_expire_after_any_operation() {
+        let (store, mut raw) = database(8);
+        for (limiter, _) in every_kind(&store, "SK-T13") {
+            let mut after = |what: &str| expire(&mut raw, &limiter, what);
+            let mut holders = Vec::new();
+            for i in 0..20 {
+                match enter(&limiter, &format!("holder {i}"), 10, None, NOW).permit {
+                    Some(permit) => holders.push(permit),
+                    None => break,
+                }
+                after("a grant");
+            }
+            for (waiter, grace) in [("a", 1), ("b", 2_000_000), ("c", 60_000_000), ("d", 315_000_000_000_000)] {
+                let wait = Wait { grace: Micros(grace), ..forever() };
+                let decision = enter(&limiter, waiter, 1, Some(wait), NOW + 1);
+                assert_eq!(decision.status, Status::Queued, "{limiter:?}: {decision:?}");
+                after("a ticket");
+            }
+            enter(&limiter, "b", 1, Some(forever()), NOW + 2);
+            after("a second look");
+            enter(&limiter, "c", 1, Some(kept()), NOW + 3);
+            after("a claim that is too early");
+            enter(&limiter, "e", 1, Some(Wait::up_to(Micros(0))), NOW + 4);
+            after("a refusal behind a queue");
+            run(&limiter, Operation::Statistics { at: Some(Micros(NOW + 5)) });
+            after("statistics");
+            run(&limiter, Operation::Cancel { id: "c", gave_up: true, at: Some(Micros(NOW + 6)) });
+            after("a cancellation");
+            for permit in &holders {
+                run(&limiter, Operation::Renew { permit, at: Some(Micros(NOW + 7)) });
+                after("a renewal");
+            }
+            for permit in &holders {
+                run(&limiter, Operation::Release { permit, at: Some(Micros(NOW + 8)) });
+                after("a release");
+            }
+            // All but one have lapsed.
+            for (waiter, later) in [("d", HOUR), ("a", 2 * HOUR), ("f", 30 * DAY)] {
+                enter(&limiter, waiter, 1, Some(forever()), NOW + u64::try_from(later.as_micros()).expect("a time"));
+                after("a grant to one that waited");
+            }
+            limiter.reset().expect("a reset");
+            raw.keys("").iter().for_each(|key| assert_eq!(role(key), "limiters", "{limiter:?}: left after a reset"));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(config(60, SEEDS))]
+
+        #[test]
+        fn of_a_crowd_expire_and_live_as_long_as_they_count(
+            crowd in ordered_crowd(&[Kind::Concurrency, Kind::Window, Kind::Leaky], 50),
+        ) {
+            every_key_of(&crowd)?;
+        }
+    }
+
+    #[test]
+    fn without_an_expiry_have_one_after_the_next_grant() {
+        let (store, mut raw) = database(11);
+        let persist = |raw: &mut Raw| {
+            for key in raw.keys("") {
+                raw.ask(&[&b"PERSIST"[..], &key]);
+            }
+        };
+        for (limiter, _) in every_kind(&store, "SK-T12") {
+            limiter.acquire(Request::estimate(1).at(Micros(NOW))).expect("a decision");
+            persist(&mut raw);
+            let later = Micros(NOW + 3_600_000_000);
+            let decision = limiter.acquire(Request::estimate(1).at(later)).expect("a decision");
+            assert!(decision.allowed(), "{limiter:?}: {decision:?}");
+            expire(&mut raw, &limiter, "the next grant");
+            queue(&limiter, "first", later.0);
+            persist(&mut raw);
+            // The permits are of no interest to a ticket, and the statistics are looked after once a minute.
+            queue(&limiter, "second", later.0 + 60_000_000);
+            for key in
+                raw.keys("").into_iter().filter(|key| ["s", "m", "q", "t", "limiters"].contains(&role(key).as_str()))
+            {
+                assert!(raw.ttl(&key) > 0, "{}", String::from_utf8_lossy(&key));
+            }
+            limiter.reset().expect("a reset");
+        }
+    }
+
+    #[test]
+    fn are_not_written_by_looks_refusals_and_corrections_that_do_nothing() {
+        let (store, mut raw) = database(12);
+        for (limiter, request) in every_kind(&store, "written") {
+            let permit = limiter.acquire(request).expect("a decision").permit.expect("a permit");
+            let settled = limiter.acquire(Request::estimate(5).at(Micros(NOW + 1_000_000))).expect("a decision").permit;
+            if let Some(settled) = &settled {
+                correct(&limiter, settled, 5, NOW + 1_000_000);
+            }
+            let (before, all) = (decisive(&mut raw), contents(&mut raw));
+            let at = Micros(NOW + 1_000_000);
+            for units in [0, 1, 10] {
+                limiter.peek(Request::cost(units).at(at)).expect("a look");
+            }
+            limiter.acquire(Request::cost(0).at(at)).expect("a decision");
+            run(&limiter, Operation::Statistics { at: Some(at) });
+            assert_eq!(contents(&mut raw), all, "{limiter:?}: a look");
+            let refused = limiter.acquire(Request::estimate(10).at(at)).expect("a decision");
+            assert!(!refused.allowed());
+            let refused = enter(&limiter, "no patience", 10, Some(Wait::up_to(Micros(0))), at.0);
+            assert_eq!(refused.status, Status::Refused);
+            let gone = enter(&limiter, "no ticket", 10, Some(kept()), at.0);
+            assert_eq!(gone.status, Status::Gone);
+            if let Some(settled) = &settled {
+                assert_eq!(correct(&limiter, settled, 0, at.0), Settlement::Already);
+            }
+            assert_eq!(correct(&limiter, "0123456789abcdef0123456789abcdef:1:1", 0, at.0), Settlement::Late);
+            let unknown = format!("0123456789abcdef0123456789abcdef:{NOW}:5");
+            assert_eq!(correct(&limiter, &unknown, 0, at.0), Settlement::Unknown);
+            assert_eq!(correct(&limiter, &permit, 0, NOW + 300_000_000), Settlement::Late);
+            for gave_up in [false, true] {
+                let cancelled = run(&limiter, Operation::Cancel { id: "nobody", gave_up, at: Some(at) });
+                assert_eq!(cancelled, Answer::Settlement(Settlement::Unknown));
+            }
+            let released = run(&limiter, Operation::Release { permit: &unknown, at: Some(at) });
+            assert_eq!(released, Answer::Settlement(Settlement::Unknown));
+            assert_eq!(run(&limiter, Operation::Renew { permit: &unknown, at: Some(at) }), Answer::Renewal(None));
+            assert_eq!(decisive(&mut raw), before, "{limiter:?}");
+            limiter.reset().expect("a reset");
+        }
+        for (limiter, request) in every_kind(&store, "untouched") {
+            limiter.peek(request).expect("a look");
+            limiter.acquire(Request::cost(0).at(Micros(NOW))).expect("a decision");
+            assert_eq!(decisive(&mut raw), Vec::new(), "{limiter:?}");
+        }
+    }
+
+    #[test]
+    fn are_one_per_limiter_without_window_and_permit() {
+        let (store, mut raw) = database(13);
+        for (limiter, _) in every_kind(&store, "one") {
+            // A log; leases and what they are.
+            let more = |limit: &Limit| match limit.kind() {
+                Kind::Window => 1,
+                Kind::Concurrency => 2,
+                _ => 0,
+            };
+            let more: usize = limiter.policy().limits().iter().map(more).sum();
+            limiter.acquire(Request::cost(1).at(Micros(NOW))).expect("a decision");
+            assert_eq!(decisive(&mut raw).len(), 1 + more, "{limiter:?}");
+            assert_eq!(raw.keys("").len(), 1 + more + 2, "{limiter:?}: its statistics, and the list of all limiters");
+            limiter.reset().expect("a reset");
+        }
+        raw.command("FLUSHDB");
+        for limiter in [store.unlimited("nothing"), store.paused("nothing")] {
+            let limiter = limiter.expect("a limiter");
+            limiter.acquire(Request::estimate(1)).expect("a decision");
+            enter(&limiter, "somebody", 1, Some(forever()), NOW);
+            limiter.statistics().expect("statistics");
+            limiter.reset().expect("a reset");
+            assert_eq!(raw.keys("").len(), 0);
+        }
+    }
+
+    #[test]
+    fn hold_no_more_than_the_window_and_ten_thousand_permits() {
+        let (store, mut raw) = database(14);
+        let limiter = store.window("bounded", 100, Duration::from_secs(1)).expect("a limiter");
+        for i in 0..MAX_PERMITS as u64 + 1_500 {
+            limiter.acquire(Request::estimate(1).at(Micros(NOW + i * 10_000))).expect("a decision");
+        }
+        let length = |raw: &mut Raw, command: &str, part: &str| {
+            let key = raw.keys(part).remove(0);
+            match raw.ask(&[command.as_bytes(), &key]) {
+                Reply::Integer(length) => length,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(length(&mut raw, "LLEN", ":w0:"), 100);
+        let permits = length(&mut raw, "ZCARD", ":p:");
+        assert!((10_000..10_100).contains(&permits), "{permits}");
+        limiter.acquire(Request::estimate(1).at(Micros(NOW + 1_000_000_000))).expect("a decision");
+        assert_eq!(length(&mut raw, "ZCARD", ":p:"), 1, "the old ones have ended");
+    }
+
+    #[test]
+    fn of_another_database_are_another_limiter() {
+        let (store, mut raw) = database(15);
+        let other = redis();
+        let name = unique("database");
+        let (here, there) = (store.leaky(&name, 1, DAY), other.leaky(&name, 1, DAY));
+        for limiter in [here, there] {
+            let limiter = limiter.expect("a limiter");
+            assert!(limiter.acquire(Request::default()).expect("a decision").allowed());
+        }
+        raw.command("FLUSHDB");
+    }
+}
+
+/// A database of this server that no other test uses, and a connection to it.
+fn database(number: u32) -> (Paddlegate, Raw) {
+    let url = test_url();
+    let (scheme, rest) = url.split_once("://").expect("a url");
+    let nodes = rest.split('/').next().expect("a host");
+    let mut raw = Raw::open(&url);
+    raw.command(&format!("SELECT {number}"));
+    raw.command("FLUSHDB");
+    (Paddlegate::open(&format!("{scheme}://{nodes}/{number}"), Some(Duration::from_secs(30))).expect("a store"), raw)
+}
+
+/// Limiters of every kind and a policy of all of them, and what to ask of each.
+fn every_kind(store: &Paddlegate, name: &str) -> Vec<(Limiter, Request)> {
+    let single = |kind: Kind| {
+        // A call of any cost takes one lease.
+        let amount = if kind == Kind::Concurrency { 2 } else { 10 };
+        let limit = Limit::of_kind(kind, amount, Micros(3_600_000_000), Micros(0)).expect("a limit");
+        store.limiter(name, Policy::new([limit]).expect("a policy")).expect("a limiter")
+    };
+    let mut limiters: Vec<Limiter> =
+        [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle, Kind::Concurrency].map(single).into();
+    let policy = Policy::new([
+        Limit::bucket(10, HOUR).expect("a limit"),
+        Limit::window(10, HOUR).expect("a limit"),
+        Limit::points(10, HOUR).expect("a limit"),
+        Limit::window(20, DAY).expect("a limit"),
+        Limit::leaky(10, HOUR).expect("a limit"),
+        Limit::throttle(Duration::from_secs(1)).expect("a limit"),
+        Limit::concurrency(2, HOUR).expect("a limit"),
+    ]);
+    limiters.push(store.limiter(name, policy.expect("a policy")).expect("a limiter"));
+    limiters.into_iter().map(|limiter| (limiter, Request::estimate(5).at(Micros(NOW)))).collect()
+}
+
+/// A key lives as long as its longest interval, its permits or its tickets, and 10 s more, statistics and the list for 90
+/// days; never for ever.
+fn expire(raw: &mut Raw, limiter: &Limiter, after: &str) {
+    let keys = raw.keys("");
+    assert!(!keys.is_empty(), "{limiter:?} after {after}");
+    for key in keys {
+        let ttl = raw.ttl(&key);
+        let (least, most) = match role(&key).as_str() {
+            "m" | "limiters" => (90 * 86_400_000 - 60_000, 90 * 86_400_000),
+            // Ten years are the longest patience of a waiter.
+            "s" | "q" | "t" => (9_000, 3_660 * 86_400_000),
+            _ => (9_000, 2 * 86_400_000 + 10_000),
+        };
+        assert!((least..=most).contains(&ttl), "{:?} after {after}: {ttl}", String::from_utf8_lossy(&key));
+    }
+}
+
+/// What a key is for.
+fn role(key: &[u8]) -> String {
+    let text = String::from_utf8_lossy(key);
+    let rest = text.split_once("}:").expect("a tag").1;
+    rest.split(':').nth(1).unwrap_or(rest).to_owned()
+}
+
+fn contents(raw: &mut Raw) -> Vec<(Vec<u8>, Reply)> {
+    let mut keys = raw.keys("");
+    keys.sort();
+    keys.into_iter().map(|key| (key.clone(), raw.dump(&key))).collect()
+}
+
+/// All but the statistics and the list of limiters, which decide nothing.
+fn decisive(raw: &mut Raw) -> Vec<(Vec<u8>, Reply)> {
+    let decides = |key: &[u8]| !["m", "limiters"].contains(&role(key).as_str());
+    contents(raw).into_iter().filter(|(key, _)| decides(key)).collect()
+}
+
+/// Takes all that is there, and then a place in the queue.
+fn queue(limiter: &Limiter, id: &str, at: u64) {
+    for i in 0..20 {
+        if !enter(limiter, &format!("{id} {i}"), 1, None, at).allowed() {
+            assert_eq!(enter(limiter, id, 1, Some(forever()), at).status, Status::Queued);
+            return;
+        }
+    }
+    panic!("{limiter:?} is never full");
+}
+
+/// After every step of a crowd each key has an end, and none ends before what it says of the future.
+fn every_key_of(crowd: &Crowd) -> Result<(), TestCaseError> {
+    let (store, mut raw) = database(7);
+    let url = test_url();
+    let mut stage = Stage::on_redis(&store, &url, "crowd", crowd);
+    for (number, step) in crowd.steps.iter().enumerate() {
+        stage.step(step);
+        let whole = stage.limiter.peek(Request::cost(0).at(Micros(stage.at))).expect("a look").reset_after;
+        let whole = whole.map_or(0, |micros| micros.0);
+        for key in raw.keys("") {
+            let (role, ttl) = (role(&key), raw.ttl(&key));
+            prop_assert!(ttl > 0, "{} never ends after step {}: {:?}", role, number, step);
+            let counts = match role.as_str() {
+                "s" => whole,
+                "h" => last_score(&mut raw, &key).saturating_sub(stage.at),
+                "w1" => crowd.limits[1].interval,
+                _ => 0,
+            };
+            prop_assert!(
+                ttl.cast_unsigned() * 1_000 >= counts,
+                "{} lives {} ms of {} us after step {}: {:?}",
+                role,
+                ttl,
+                counts,
+                number,
+                step
+            );
+        }
+    }
+    Ok(())
+}
+
+fn last_score(raw: &mut Raw, key: &[u8]) -> u64 {
+    match raw.ask(&[&b"ZRANGE"[..], key, b"-1", b"-1", b"WITHSCORES"]) {
+        Reply::Array(items) => match &items[..] {
+            [_, Reply::Text(score)] => String::from_utf8_lossy(score).parse().expect("a number"),
+            other => panic!("not a score: {other:?}"),
+        },
+        other => panic!("not a range: {other:?}"),
+    }
+}

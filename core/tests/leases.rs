@@ -1,0 +1,934 @@
+//! Leases and tickets by the cases of the seeds, at given times on both stores, and what is promised of them to any crowd.
+
+mod support;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use paddlegate::{
+    Answer, Begun, Decision, Hint, Kind, Limit, Limiter, Micros, Operation, Paddlegate, Place, Policy, Request,
+    Settlement, Status, Wait,
+};
+use proptest::prelude::*;
+use support::calls::{cancel, enter, forever, kept, release, renew, run, statistics};
+use support::crowd::{Crowd, Ear, Seen, Stage, Step, crowd, id};
+use support::inbox::Inbox;
+use support::raw::Raw;
+use support::script::config;
+use support::{redis, test_url, unique};
+
+const NOW: u64 = 1_700_000_000_000_000;
+const SECOND: u64 = 1_000_000;
+/// How long a ticket keeps its place after the time at which it was to look.
+const GRACE: u64 = paddlegate::CLAIM_TIMEOUT.0;
+const SEEDS: &str = "proptest-regressions/leases.txt";
+
+macro_rules! on_both_stores {
+    ($($scenario:ident),* $(,)?) => {
+        mod memory {
+            $(#[test] fn $scenario() { super::$scenario(&super::Shop::in_memory()); })*
+        }
+
+        mod redis {
+            $(#[test] fn $scenario() { super::$scenario(&super::Shop::on_redis()); })*
+        }
+    };
+}
+
+on_both_stores![
+    sk_t01_a_third_of_two_is_refused_at_once_and_told_when_to_come,
+    sk_t05_a_new_process_grants_no_more,
+    sk_t06_of_fifty_waiters_one_is_called_and_one_enters,
+    sk_t06_waiters_enter_in_the_order_they_came,
+    sk_t07_nested_limiters_count_their_own,
+    sk_t08_a_holder_past_its_time_loses_the_slot_and_frees_nobody_elses,
+    sk_t09_each_lease_has_its_own_timeout,
+    sk_t11_a_full_limiter_refuses_by_value,
+    sk_t13_nothing_is_left_of_a_limiter_that_is_not_used,
+    sk_t33_a_reset_forgets_leases_tickets_permits_and_statistics,
+    sk_t34_one_name_is_one_count_and_another_kind_another,
+    sk_t38_a_clock_that_jumps_grants_no_more,
+    cn_t10_of_a_batch_of_two_one_passes_and_the_other_after_it,
+    cn_t11_a_holder_that_asks_again_takes_nothing,
+    cn_t12_fifteen_tasks_pass_one_at_a_time,
+    cn_t13_releases_of_what_is_not_held_free_nothing,
+    cn_t14_a_dead_holders_slot_returns_and_a_heartbeat_keeps_it,
+    cn_t16_held_workflows_start_in_order,
+    cn_t17_keys_do_not_share,
+    cn_t18_no_key_is_no_limit,
+    cn_t19_ten_workflows_of_four_seconds_at_five_seconds,
+    cn_t20_who_leaves_the_queue_does_not_change_the_order,
+    cn_t21_a_raised_limit_lets_waiters_in_and_a_lowered_one_evicts_nobody,
+    another_limiters_permit_releases_and_renews_nothing,
+    a_release_after_expiry_frees_nobody,
+    a_claim_after_cancel_is_gone,
+    the_fence_rises_with_every_lease,
+    a_renewed_lease_has_its_whole_time_again,
+    a_lapsed_ticket_returns_under_its_old_number,
+    dead_waiters_lapse_once_and_the_living_pass,
+    a_waiter_whose_channel_is_dead_is_passed_over_at_once,
+    newcomers_stand_behind_the_queue,
+    a_cancelled_call_leaves_neither_ticket_nor_lease,
+    a_rate_beside_the_leases_is_waited_for_too,
+];
+
+/// A store, and how to hear what it says.
+struct Shop {
+    store: Paddlegate,
+    url: Option<String>,
+}
+
+impl Shop {
+    fn in_memory() -> Self {
+        Self { store: Paddlegate::memory(), url: None }
+    }
+
+    fn on_redis() -> Self {
+        Self { store: redis(), url: Some(test_url()) }
+    }
+
+    fn concurrent(&self, name: &str, limit: u64, seconds: u64) -> Limiter {
+        self.store.concurrent(name, limit, Duration::from_secs(seconds)).expect("a limiter")
+    }
+
+    fn inbox(&self, limiter: &Limiter) -> Inbox {
+        match &self.url {
+            None => Inbox::in_memory(limiter),
+            Some(url) => Inbox::on_redis(Raw::open(url), limiter.name()),
+        }
+    }
+
+    /// The same store as another process sees it.
+    fn another_process(&self) -> Self {
+        let store = self.url.as_ref().map_or_else(|| self.store.clone(), |_| redis());
+        Self { store, url: self.url.clone() }
+    }
+}
+
+/// Asks once, and would not wait.
+fn take(limiter: &Limiter, id: &str, at: u64) -> Decision {
+    enter(limiter, id, 1, None, at)
+}
+
+fn granted(limiter: &Limiter, id: &str, at: u64) -> String {
+    let decision = take(limiter, id, at);
+    assert!(decision.allowed(), "{id}: {decision:?}");
+    decision.permit.expect("a permit")
+}
+
+/// Takes a place in the queue and answers its number and position.
+fn queued(limiter: &Limiter, id: &str, wait: Wait<'_>, at: u64) -> (u64, u64) {
+    let decision = enter(limiter, id, 1, Some(wait), at);
+    assert_eq!(decision.status, Status::Queued, "{id}: {decision:?}");
+    let ticket = decision.ticket.expect("a ticket");
+    (ticket.number, ticket.position)
+}
+
+/// Looks for a place that it has, and passes.
+fn claimed(limiter: &Limiter, id: &str, at: u64) -> String {
+    let decision = enter(limiter, id, 1, Some(kept()), at);
+    assert!(decision.allowed(), "{id}: {decision:?}");
+    decision.permit.expect("a permit")
+}
+
+fn status(limiter: &Limiter, id: &str, at: u64) -> Status {
+    enter(limiter, id, 1, Some(kept()), at).status
+}
+
+/// Who is called to look at once. At most one other is told when to look at last, should the called one not come.
+fn called(hints: &[Hint]) -> Vec<&str> {
+    let (now, later): (Vec<&Hint>, Vec<&Hint>) = hints.iter().partition(|hint| hint.delay.0 == 0);
+    assert!(later.len() <= 1 && later.iter().all(|hint| hint.delay.0 == GRACE), "{hints:?}");
+    now.into_iter().map(|hint| hint.id.as_str()).collect()
+}
+
+fn sk_t01_a_third_of_two_is_refused_at_once_and_told_when_to_come(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("SK-T01"), 2, 30);
+    let first = take(&limiter, "first", NOW);
+    assert_eq!((first.remaining, first.lease), (Some(1), Some(Micros(30 * SECOND))));
+    granted(&limiter, "second", NOW + SECOND);
+    let third = take(&limiter, "third", NOW + 2 * SECOND);
+    assert_eq!(third.status, Status::Refused);
+    assert_eq!((third.limit, third.remaining, third.reason), (Some(2), Some(0), Some(Kind::Concurrency)));
+    assert_eq!(third.retry_after, Some(Micros(28 * SECOND)), "when the first lease ends by itself");
+    assert_eq!(third.reset_after, Some(Micros(29 * SECOND)), "when the last one does");
+    assert_eq!((third.permit, third.lease, third.fence, third.ticket), (None, None, None, None));
+    assert_eq!(take(&limiter, "third", NOW + 30 * SECOND - 1).status, Status::Refused, "one microsecond before");
+    assert_eq!(take(&limiter, "third", NOW + 30 * SECOND).status, Status::Granted, "at it");
+}
+
+fn sk_t05_a_new_process_grants_no_more(shop: &Shop) {
+    let name = unique("SK-T05");
+    let limiter = shop.concurrent(&name, 2, 30);
+    let permit = granted(&limiter, "first", NOW);
+    granted(&limiter, "second", NOW);
+    for number in 0..3 {
+        let other = shop.another_process().concurrent(&name, 2, 30);
+        assert_eq!(take(&other, &format!("third {number}"), NOW).status, Status::Refused);
+    }
+    assert_eq!(release(&shop.another_process().concurrent(&name, 2, 30), &permit, NOW), Settlement::Released);
+    granted(&shop.another_process().concurrent(&name, 2, 30), "third", NOW);
+    assert_eq!(take(&limiter, "fourth", NOW).status, Status::Refused);
+}
+
+fn sk_t06_of_fifty_waiters_one_is_called_and_one_enters(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("SK-T06"), 1, 30);
+    let mut inbox = shop.inbox(&limiter);
+    let channel = inbox.channel();
+    let wait = Wait { channel: &channel, ..forever() };
+    let mut holder = granted(&limiter, "holder", NOW);
+    for number in 0..50 {
+        assert_eq!(queued(&limiter, &format!("waiter {number}"), wait, NOW + number).1, number);
+    }
+    assert_eq!(inbox.take(), []);
+    for number in 0..50 {
+        let at = NOW + SECOND + number * 1_000;
+        assert_eq!(release(&limiter, &holder, at), Settlement::Released);
+        let first = format!("waiter {number}");
+        assert_eq!(called(&inbox.take()), [first.as_str()], "exactly one is called, and the first");
+        // All look at once, the one that is called last.
+        let mut entered = Vec::new();
+        for waiter in (number..50).rev().map(|number| format!("waiter {number}")) {
+            let decision = enter(&limiter, &waiter, 1, Some(wait), at);
+            entered.extend(decision.permit.map(|permit| (waiter, permit)));
+        }
+        assert_eq!(entered.len(), 1, "exactly one enters: {entered:?}");
+        assert_eq!(entered[0].0, first);
+        assert_eq!(called(&inbox.take()), Vec::<&str>::new(), "nobody else is called");
+        holder.clone_from(&entered[0].1);
+    }
+    let counted = statistics(&limiter, NOW + 2 * SECOND);
+    assert_eq!((counted.granted, counted.waited, counted.refused, counted.lapsed), (51, 50, 0, 0));
+    assert_eq!((counted.leases, counted.tickets), (1, 0));
+}
+
+fn sk_t06_waiters_enter_in_the_order_they_came(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("SK-T06"), 3, 30);
+    let mut inbox = shop.inbox(&limiter);
+    let channel = inbox.channel();
+    let wait = Wait { channel: &channel, ..forever() };
+    let holders = ["a", "b", "c"].map(|id| granted(&limiter, id, NOW));
+    for number in 0..10 {
+        queued(&limiter, &format!("waiter {number}"), wait, NOW);
+    }
+    // As many are called as slots come free.
+    for (number, holder) in holders.iter().enumerate() {
+        release(&limiter, holder, NOW + SECOND);
+        assert_eq!(called(&inbox.take()), [format!("waiter {number}")]);
+    }
+    assert_eq!(status(&limiter, "waiter 3", NOW + SECOND), Status::Queued, "three slots are for the three before it");
+    for number in [2, 0, 1] {
+        claimed(&limiter, &format!("waiter {number}"), NOW + SECOND);
+    }
+    assert_eq!(status(&limiter, "waiter 3", NOW + SECOND), Status::Queued);
+}
+
+fn sk_t07_nested_limiters_count_their_own(shop: &Shop) {
+    let (a, b) = (shop.concurrent(&unique("SK-T07 a"), 1, 1), shop.concurrent(&unique("SK-T07 b"), 1, 30));
+    let (outer, inner) = (granted(&a, "job", NOW), granted(&b, "job", NOW + SECOND / 2));
+    assert_eq!(release(&b, &inner, NOW + 2 * SECOND), Settlement::Released);
+    assert_eq!(release(&a, &outer, NOW + 3 * SECOND), Settlement::Late);
+    let (outer, inner) = (statistics(&a, NOW + 3 * SECOND), statistics(&b, NOW + 3 * SECOND));
+    assert_eq!((outer.granted, outer.held_time, outer.overages), (1, Micros(3 * SECOND), 1));
+    assert_eq!((inner.granted, inner.held_time, inner.overages), (1, Micros(SECOND * 3 / 2), 0));
+}
+
+fn sk_t08_a_holder_past_its_time_loses_the_slot_and_frees_nobody_elses(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("SK-T08"), 1, 1);
+    let late = take(&limiter, "holder", NOW);
+    assert_eq!(take(&limiter, "other", NOW + SECOND - 1).status, Status::Refused);
+    let other = take(&limiter, "other", NOW + 1_100_000);
+    assert!(other.allowed() && other.fence > late.fence, "{other:?}");
+    let permit = late.permit.expect("a permit");
+    assert_eq!(renew(&limiter, &permit, NOW + 1_200_000), None, "the holder learns that its lease was lost");
+    assert_eq!(release(&limiter, &permit, NOW + 2 * SECOND), Settlement::Late, "and again");
+    assert_eq!(take(&limiter, "third", NOW + 2 * SECOND).status, Status::Refused, "the slot is the other's still");
+    let counted = statistics(&limiter, NOW + 2 * SECOND);
+    assert_eq!((counted.overages, counted.reclaimed, counted.leases), (1, 1, 1));
+    assert_eq!(release(&limiter, &other.permit.expect("a permit"), NOW + 2_050_000), Settlement::Released);
+    assert_eq!(statistics(&limiter, NOW + 2_050_000).held_time, Micros(2 * SECOND + 950_000));
+}
+
+fn sk_t09_each_lease_has_its_own_timeout(shop: &Shop) {
+    let name = unique("SK-T09");
+    let (short, long) = (shop.concurrent(&name, 2, 1), shop.concurrent(&name, 2, 10));
+    let (quick, slow) = (granted(&short, "quick", NOW), granted(&long, "slow", NOW));
+    let full = take(&long, "third", NOW + SECOND - 1);
+    assert_eq!((full.status, full.retry_after), (Status::Refused, Some(Micros(1))), "the short one ends first");
+    granted(&long, "third", NOW + SECOND);
+    assert_eq!(take(&short, "fourth", NOW + 9 * SECOND).status, Status::Refused, "the long ones last");
+    assert_eq!(release(&long, &slow, NOW + 9 * SECOND), Settlement::Released);
+    assert_eq!(release(&short, &quick, NOW + 9 * SECOND), Settlement::Late);
+    assert_eq!(take(&short, "fourth", NOW + 9 * SECOND).lease, Some(Micros(SECOND)));
+}
+
+fn sk_t11_a_full_limiter_refuses_by_value(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("SK-T11"), 1, 30);
+    granted(&limiter, "holder", NOW);
+    for number in 0..5 {
+        let refused = enter(&limiter, &format!("other {number}"), 1, Some(Wait::up_to(Micros(0))), NOW);
+        assert_eq!((refused.status, refused.permit, refused.ticket), (Status::Refused, None, None));
+    }
+    let counted = statistics(&limiter, NOW);
+    assert_eq!((counted.granted, counted.refused, counted.tickets), (1, 5, 0));
+}
+
+/// That every key expires is in keys.rs.
+fn sk_t13_nothing_is_left_of_a_limiter_that_is_not_used(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("SK-T13"), 2, 30);
+    granted(&limiter, "a", NOW);
+    granted(&limiter, "b", NOW);
+    queued(&limiter, "c", forever(), NOW);
+    let later = NOW + 3_600 * SECOND;
+    assert_eq!(limiter.peek(Request::cost(1).at(Micros(later))).expect("a look").remaining, Some(2));
+    assert_eq!(statistics(&limiter, later).leases, 0);
+    for id in ["d", "e"] {
+        granted(&limiter, id, later);
+    }
+    let counted = statistics(&limiter, later);
+    assert_eq!((counted.leases, counted.tickets, counted.reclaimed, counted.lapsed), (2, 0, 2, 1));
+}
+
+fn sk_t33_a_reset_forgets_leases_tickets_permits_and_statistics(shop: &Shop) {
+    let name = unique("SK-T33");
+    let policy = Policy::new([
+        Limit::concurrency(1, Duration::from_secs(30)).expect("a limit"),
+        Limit::window(5, Duration::from_secs(60)).expect("a limit"),
+        Limit::bucket(5, Duration::from_secs(60)).expect("a limit"),
+    ]);
+    let limiter = shop.store.limiter(&name, policy.expect("a policy")).expect("a limiter");
+    let request = Request::estimate(3).at(Micros(NOW));
+    let holder = limiter.enter(request, "holder", None).expect("a decision").permit.expect("a permit");
+    queued(&limiter, "waiter", forever(), NOW);
+    limiter.reset().expect("a reset");
+    assert_eq!(statistics(&limiter, NOW), paddlegate::Statistics::default());
+    assert_eq!(status(&limiter, "waiter", NOW), Status::Gone);
+    assert_eq!(cancel(&limiter, "waiter", NOW), Settlement::Unknown);
+    assert_eq!(release(&limiter, &holder, NOW), Settlement::Unknown);
+    assert_eq!(renew(&limiter, &holder, NOW), None);
+    assert_eq!(support::correct(&limiter, &holder, 1, NOW), Settlement::Unknown);
+    let fresh = enter(&limiter, "holder", 5, None, NOW);
+    assert!(fresh.allowed(), "{fresh:?}");
+    if let Some(url) = &shop.url {
+        limiter.reset().expect("a reset");
+        assert_eq!(Raw::open(url).keys(&name), Vec::<Vec<u8>>::new(), "all of its keys are gone");
+    }
+}
+
+fn sk_t34_one_name_is_one_count_and_another_kind_another(shop: &Shop) {
+    let name = unique("SK-T34");
+    let (here, there) = (shop.concurrent(&name, 2, 30), shop.another_process().concurrent(&name, 2, 30));
+    granted(&here, "a", NOW);
+    granted(&there, "b", NOW);
+    assert_eq!(take(&here, "c", NOW).status, Status::Refused);
+    assert_eq!(take(&there, "c", NOW).status, Status::Refused);
+    let other = shop.store.leaky(&name, 1, Duration::from_secs(30)).expect("a limiter");
+    let decision = take(&other, "c", NOW);
+    assert_eq!((decision.status, decision.permit, decision.lease), (Status::Granted, None, None), "of another kind");
+    assert_eq!(take(&here, "c", NOW).status, Status::Refused);
+}
+
+/// The store's clock is the only clock; and when that jumps, time goes on from where it was.
+fn sk_t38_a_clock_that_jumps_grants_no_more(shop: &Shop) {
+    let hour = 3_600 * SECOND;
+    let limiter = shop.concurrent(&unique("SK-T38"), 1, 30);
+    let first = take(&limiter, "first", NOW);
+    assert_eq!(take(&limiter, "second", NOW - hour).status, Status::Refused, "back: the lease does not end later");
+    let refused = take(&limiter, "second", NOW - hour + 10 * SECOND);
+    assert_eq!(refused.retry_after, Some(Micros(20 * SECOND)), "but time runs on");
+    assert_eq!(queued(&limiter, "waiter", forever(), NOW - hour + 10 * SECOND).1, 0);
+    assert_eq!(status(&limiter, "waiter", NOW - hour + 15 * SECOND), Status::Queued);
+    let second = enter(&limiter, "waiter", 1, Some(kept()), NOW - hour + 30 * SECOND);
+    assert!(second.allowed() && second.fence > first.fence, "{second:?}");
+    assert_eq!(second.at, Micros(NOW + 30 * SECOND), "the limiter's own time");
+    assert_eq!(take(&limiter, "third", NOW - hour + 60 * SECOND - 1).status, Status::Refused);
+    granted(&limiter, "third", NOW - hour + 60 * SECOND);
+    // Without a time given, no word of a call comes from the clock of the caller.
+    let call = |operation| match limiter.begin(operation) {
+        Ok(Begun::Call(call)) => call.bytes().to_vec(),
+        _ => Vec::new(),
+    };
+    let own = Operation::Enter { request: Request::cost(1), id: "own", wait: Some(forever()) };
+    // The first of a minute tells the list.
+    call(own);
+    assert_eq!(call(own), call(own));
+}
+
+fn cn_t10_of_a_batch_of_two_one_passes_and_the_other_after_it(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("CN-T10"), 1, 60);
+    let mut inbox = shop.inbox(&limiter);
+    let channel = inbox.channel();
+    let wait = Wait { channel: &channel, ..forever() };
+    let batch = ["one", "two"].map(|task| enter(&limiter, task, 1, Some(wait), NOW));
+    assert_eq!(batch.each_ref().map(|decision| decision.status), [Status::Granted, Status::Queued]);
+    release(&limiter, batch[0].permit.as_ref().expect("a permit"), NOW + SECOND);
+    assert_eq!(called(&inbox.take()), ["two"], "offered at once");
+    claimed(&limiter, "two", NOW + SECOND);
+}
+
+fn cn_t11_a_holder_that_asks_again_takes_nothing(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("CN-T11"), 1, 30);
+    let first = take(&limiter, "task", NOW);
+    for (wait, at) in [(None, 1), (Some(forever()), 2), (Some(kept()), 3)] {
+        let again = enter(&limiter, "task", 1, wait, NOW + at * SECOND);
+        assert_eq!((again.status, again.fence), (Status::Granted, first.fence));
+        assert_eq!(again.lease, Some(Micros((30 - at) * SECOND)), "the lease is the one it has");
+    }
+    let counted = statistics(&limiter, NOW + 3 * SECOND);
+    assert_eq!((counted.granted, counted.leases, counted.units), (1, 1, 1));
+    let again = take(&limiter, "task", NOW + 4 * SECOND).permit.expect("a permit");
+    assert_eq!(release(&limiter, &again, NOW + 5 * SECOND), Settlement::Released, "under any of its permits");
+    assert_eq!(release(&limiter, &first.permit.expect("a permit"), NOW + 5 * SECOND), Settlement::Unknown);
+    let waiter = shop.concurrent(&unique("CN-T11"), 1, 30);
+    granted(&waiter, "holder", NOW);
+    let places = [queued(&waiter, "waiter", forever(), NOW), queued(&waiter, "waiter", forever(), NOW + 1)];
+    assert_eq!(places[0], places[1], "a waiter that asks again keeps its place");
+    assert_eq!(statistics(&waiter, NOW).tickets, 1);
+}
+
+fn cn_t12_fifteen_tasks_pass_one_at_a_time(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("CN-T12"), 1, 60);
+    let all = |at: u64| -> Vec<String> {
+        let tasks = (0..15).map(|task| take(&limiter, &format!("task {task}"), at));
+        tasks.filter_map(|decision| decision.permit).collect()
+    };
+    let first = all(NOW);
+    assert_eq!(first.len(), 1, "1 in, 14 denied");
+    release(&limiter, &first[0], NOW + SECOND);
+    assert_eq!(all(NOW + SECOND).len(), 1, "exactly one more");
+    assert_eq!(statistics(&limiter, NOW + SECOND).refused, 28);
+}
+
+fn cn_t13_releases_of_what_is_not_held_free_nothing(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("CN-T13"), 2, 30);
+    let permit = granted(&limiter, "a", NOW);
+    granted(&limiter, "b", NOW);
+    assert_eq!(release(&limiter, &permit, NOW + 1), Settlement::Released);
+    for _ in 0..3 {
+        assert_eq!(release(&limiter, &permit, NOW + 2), Settlement::Unknown);
+    }
+    for unknown in ["nobody:1700000000000000:1", "x", "a:b:c", ":1:1", "unlimited", "b"] {
+        assert_eq!(release(&limiter, unknown, NOW + 3), Settlement::Unknown, "{unknown}");
+        assert_eq!(renew(&limiter, unknown, NOW + 3), None, "{unknown}");
+    }
+    assert_eq!(statistics(&limiter, NOW + 4).leases, 1);
+    granted(&limiter, "c", NOW + 5);
+    assert_eq!(take(&limiter, "d", NOW + 5).status, Status::Refused, "one came free, not more");
+    assert_eq!(statistics(&limiter, NOW + 5).overages, 0);
+}
+
+fn cn_t14_a_dead_holders_slot_returns_and_a_heartbeat_keeps_it(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("CN-T14"), 1, 10);
+    let permit = granted(&limiter, "alive", NOW);
+    for beat in 1..=5 {
+        assert_eq!(renew(&limiter, &permit, NOW + beat * 9 * SECOND), Some(Micros(10 * SECOND)));
+        assert_eq!(take(&limiter, "other", NOW + beat * 9 * SECOND + 5 * SECOND).status, Status::Refused);
+    }
+    let end = NOW + 55 * SECOND;
+    queued(&limiter, "waiter", forever(), end - 5 * SECOND);
+    assert_eq!(status(&limiter, "waiter", end - 1), Status::Queued);
+    assert_eq!(renew(&limiter, &permit, end), None);
+    claimed(&limiter, "waiter", end);
+    assert_eq!(statistics(&limiter, end).reclaimed, 1);
+}
+
+fn cn_t16_held_workflows_start_in_order(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("CN-T16"), 3, 600);
+    let mut inbox = shop.inbox(&limiter);
+    let channel = inbox.channel();
+    let wait = Wait { channel: &channel, ..forever() };
+    let starts =
+        [1, 2, 3, 4, 5].map(|number| enter(&limiter, &format!("workflow {number}"), 1, Some(wait), NOW + number));
+    let running: Vec<String> = starts.iter().filter_map(|decision| decision.permit.clone()).collect();
+    assert_eq!(running.len(), 3);
+    let positions: Vec<u64> = starts.iter().filter_map(|decision| Some(decision.ticket?.position)).collect();
+    assert_eq!(positions, [0, 1]);
+    let fifth = || enter(&limiter, "workflow 5", 1, Some(wait), NOW + SECOND).status;
+    release(&limiter, &running[0], NOW + SECOND);
+    assert_eq!(called(&inbox.take()), ["workflow 4"]);
+    assert_eq!(fifth(), Status::Queued, "5 is still held");
+    claimed(&limiter, "workflow 4", NOW + SECOND);
+    assert_eq!(fifth(), Status::Queued, "5 is still held");
+    release(&limiter, &running[2], NOW + 2 * SECOND);
+    assert_eq!(called(&inbox.take()), ["workflow 5"]);
+    claimed(&limiter, "workflow 5", NOW + 2 * SECOND);
+}
+
+fn cn_t17_keys_do_not_share(shop: &Shop) {
+    let limiters = ["a", "b"].map(|key| shop.concurrent(&unique(&format!("CN-T17 {key}")), 3, 60));
+    for limiter in &limiters {
+        let running = (0..6).filter(|number| take(limiter, &format!("workflow {number}"), NOW).allowed()).count();
+        assert_eq!(running, 3);
+    }
+}
+
+fn cn_t18_no_key_is_no_limit(shop: &Shop) {
+    let limiter = shop.store.unlimited(&unique("CN-T18")).expect("a limiter");
+    for number in 0..100 {
+        let decision = enter(&limiter, &format!("workflow {number}"), 1, Some(forever()), NOW);
+        assert_eq!((decision.status, decision.limit, decision.lease), (Status::Granted, None, None));
+        assert_eq!(release(&limiter, &decision.permit.expect("a permit"), NOW), Settlement::Unknown);
+    }
+}
+
+fn cn_t19_ten_workflows_of_four_seconds_at_five_seconds(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("CN-T19"), 3, 60);
+    let mut running: HashMap<u64, (u64, String)> = HashMap::new();
+    let mut done = Vec::new();
+    for tick in 0..=50 {
+        let at = NOW + tick * SECOND / 10;
+        let ended: Vec<u64> = running.iter().filter(|(_, (end, _))| *end <= at).map(|(number, _)| *number).collect();
+        for number in ended {
+            assert_eq!(release(&limiter, &running.remove(&number).expect("one").1, at), Settlement::Released);
+            done.push(number);
+        }
+        for number in (0..10).filter(|number| !done.contains(number)) {
+            if !running.contains_key(&number)
+                && let Some(permit) = enter(&limiter, &format!("workflow {number}"), 1, Some(forever()), at).permit
+            {
+                running.insert(number, (at + 4 * SECOND, permit));
+            }
+            assert!(running.len() <= 3);
+        }
+    }
+    done.sort_unstable();
+    assert_eq!(done, [0, 1, 2]);
+    let mut started: Vec<u64> = running.into_keys().collect();
+    started.sort_unstable();
+    assert_eq!(started, [3, 4, 5]);
+}
+
+fn cn_t20_who_leaves_the_queue_does_not_change_the_order(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("CN-T20"), 1, 600);
+    let mut holder = granted(&limiter, "holder", NOW);
+    let waiters = ["a", "b", "c", "d", "e"];
+    let numbers = waiters.map(|id| queued(&limiter, id, forever(), NOW).0);
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+    assert_eq!(cancel(&limiter, "b", NOW + 1), Settlement::Cancelled);
+    assert_eq!(cancel(&limiter, "e", NOW + 1), Settlement::Cancelled);
+    assert_eq!(cancel(&limiter, "b", NOW + 1), Settlement::Unknown);
+    for (id, number, position) in [("a", numbers[0], 0), ("c", numbers[2], 1), ("d", numbers[3], 2)] {
+        assert_eq!(queued(&limiter, id, kept(), NOW + 2), (number, position), "{id}");
+    }
+    for (next, later) in [("a", "c"), ("c", "d"), ("d", "f")] {
+        release(&limiter, &holder, NOW + 3);
+        queued(&limiter, later, forever(), NOW + 3);
+        holder = claimed(&limiter, next, NOW + 3);
+    }
+}
+
+fn cn_t21_a_raised_limit_lets_waiters_in_and_a_lowered_one_evicts_nobody(shop: &Shop) {
+    let name = unique("CN-T21");
+    let limit = |limit| shop.concurrent(&name, limit, 600);
+    let running = [1, 2, 3].map(|number| granted(&limit(3), &format!("workflow {number}"), NOW));
+    for waiter in ["workflow 4", "workflow 5"] {
+        queued(&limit(3), waiter, forever(), NOW);
+    }
+    assert_eq!(status(&limit(5), "workflow 5", NOW + 1), Status::Granted, "without waiting for a release");
+    assert_eq!(status(&limit(5), "workflow 4", NOW + 1), Status::Granted);
+    assert_eq!(take(&limit(5), "workflow 6", NOW + 1).status, Status::Refused);
+    let lowered = limit(2).peek(Request::cost(1).at(Micros(NOW + 2))).expect("a look");
+    assert_eq!((lowered.status, lowered.remaining), (Status::Refused, Some(0)), "never negative");
+    assert_eq!(statistics(&limit(2), NOW + 2).leases, 5, "none is evicted");
+    for permit in &running {
+        assert_eq!(take(&limit(2), "workflow 6", NOW + 3).status, Status::Refused);
+        assert!(renew(&limit(2), permit, NOW + 3).is_some());
+        assert_eq!(release(&limit(2), permit, NOW + 3), Settlement::Released);
+    }
+    assert_eq!(take(&limit(2), "workflow 6", NOW + 3).status, Status::Refused, "two run");
+    assert_eq!(cancel(&limit(2), "workflow 4", NOW + 4), Settlement::Cancelled);
+    granted(&limit(2), "workflow 6", NOW + 4);
+}
+
+fn another_limiters_permit_releases_and_renews_nothing(shop: &Shop) {
+    let (here, there) = (shop.concurrent(&unique("here"), 1, 30), shop.concurrent(&unique("there"), 1, 30));
+    let (own, foreign) = (granted(&here, "own", NOW), granted(&there, "foreign", NOW));
+    assert_eq!(release(&here, &foreign, NOW + SECOND), Settlement::Unknown);
+    assert_eq!(renew(&here, &foreign, NOW + SECOND), None);
+    assert_eq!(support::correct(&here, &foreign, 1, NOW + SECOND), Settlement::Unknown);
+    assert_eq!(take(&here, "next", NOW + SECOND).status, Status::Refused);
+    assert_eq!(release(&there, &foreign, NOW + SECOND), Settlement::Released);
+    assert_eq!(release(&here, &own, NOW + SECOND), Settlement::Released);
+    let rate = shop.store.leaky(&unique("rate"), 1, Duration::from_secs(30)).expect("a limiter");
+    assert_eq!((release(&rate, &own, NOW), renew(&rate, &own, NOW)), (Settlement::Unknown, None));
+}
+
+fn a_release_after_expiry_frees_nobody(shop: &Shop) {
+    for reclaimed in [false, true] {
+        let limiter = shop.concurrent(&unique("expired"), 1, 10);
+        let late = granted(&limiter, "late", NOW);
+        let at = NOW + 10 * SECOND;
+        if reclaimed {
+            granted(&limiter, "next", at);
+            assert_eq!(release(&limiter, &late, at), Settlement::Late);
+            assert_eq!(take(&limiter, "third", at).status, Status::Refused);
+        } else {
+            assert_eq!(release(&limiter, &late, at), Settlement::Late, "at the very end");
+        }
+        let counted = statistics(&limiter, at);
+        assert_eq!((counted.overages, counted.held_time), (1, Micros(10 * SECOND)));
+        assert_eq!((counted.leases, counted.reclaimed), (u64::from(reclaimed), u64::from(reclaimed)));
+    }
+}
+
+fn a_claim_after_cancel_is_gone(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("gone"), 1, 30);
+    let holder = granted(&limiter, "holder", NOW);
+    assert_eq!(status(&limiter, "stranger", NOW), Status::Gone, "never queued");
+    let (number, _) = queued(&limiter, "waiter", forever(), NOW);
+    assert_eq!(cancel(&limiter, "waiter", NOW + 1), Settlement::Cancelled);
+    release(&limiter, &holder, NOW + 2);
+    let gone = enter(&limiter, "waiter", 1, Some(kept()), NOW + 3);
+    assert_eq!((gone.status, gone.permit, gone.ticket, gone.lease), (Status::Gone, None, None, None));
+    assert_eq!(statistics(&limiter, NOW + 3).leases, 0, "nothing was taken");
+    let claimed = {
+        granted(&limiter, "holder", NOW + 4);
+        queued(&limiter, "waiter", Wait { place: Place::Number(number), ..forever() }, NOW + 4);
+        assert_eq!(cancel(&limiter, "holder", NOW + 5), Settlement::Cancelled);
+        claimed(&limiter, "waiter", NOW + 5)
+    };
+    release(&limiter, &claimed, NOW + 6);
+    assert_eq!(status(&limiter, "waiter", NOW + 7), Status::Gone, "claimed before");
+}
+
+fn the_fence_rises_with_every_lease(shop: &Shop) {
+    let name = unique("fence");
+    let mut last = None;
+    let mut rises = |decision: &Decision| {
+        assert!(decision.fence > last, "{decision:?} after {last:?}");
+        last = decision.fence;
+    };
+    for number in 0..10 {
+        // Also within one microsecond, under another limit, and when the clock stands still or runs backwards.
+        let limiter = shop.concurrent(&name, 3 + number, 1);
+        let decision = take(&limiter, &format!("holder {number}"), NOW - number * 7);
+        rises(&decision);
+        if number % 2 == 1 {
+            release(&limiter, &decision.permit.expect("a permit"), NOW);
+        }
+    }
+    let limiter = shop.concurrent(&name, 5, 1);
+    rises(&take(&limiter, "much later", NOW + 3_600 * SECOND));
+    limiter.reset().expect("a reset");
+    rises(&take(&limiter, "after a reset", NOW + 3_601 * SECOND));
+}
+
+fn a_renewed_lease_has_its_whole_time_again(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("renewed"), 2, 10);
+    let (first, second) = (granted(&limiter, "first", NOW), granted(&limiter, "second", NOW));
+    assert_eq!(renew(&limiter, &first, NOW + 10 * SECOND - 1), Some(Micros(10 * SECOND)), "at the last moment");
+    assert_eq!(renew(&limiter, &second, NOW + 10 * SECOND), None, "too late");
+    granted(&limiter, "third", NOW + 10 * SECOND);
+    assert_eq!(take(&limiter, "fourth", NOW + 10 * SECOND).status, Status::Refused);
+    let look = limiter.peek(Request::cost(1).at(Micros(NOW + 10 * SECOND))).expect("a look");
+    assert_eq!(look.retry_after, Some(Micros(10 * SECOND - 1)));
+    assert_eq!(look.reset_after, Some(Micros(10 * SECOND)));
+    assert_eq!(statistics(&limiter, NOW + 20 * SECOND - 2).leases, 2);
+    assert_eq!(statistics(&limiter, NOW + 20 * SECOND - 1).leases, 1);
+    assert_eq!(renew(&limiter, &first, NOW + 20 * SECOND - 1), None);
+    // Renewed under a limiter of another timeout.
+    let longer = shop.concurrent(limiter.name(), 2, 60);
+    let permit = granted(&longer, "fourth", NOW + 20 * SECOND);
+    assert_eq!(renew(&limiter, &permit, NOW + 21 * SECOND), Some(Micros(10 * SECOND)));
+    assert_eq!(statistics(&limiter, NOW + 31 * SECOND).leases, 0);
+}
+
+fn a_lapsed_ticket_returns_under_its_old_number(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("lapsed"), 1, 4);
+    granted(&limiter, "holder", NOW);
+    let (number, _) = queued(&limiter, "stopped", forever(), NOW);
+    let (second, _) = queued(&limiter, "second", forever(), NOW);
+    queued(&limiter, "third", forever(), NOW + 3 * SECOND);
+    // It was to look when the lease ended, and has its grace after that.
+    let lapse = NOW + 4 * SECOND + GRACE;
+    let at = |at: u64| enter(&limiter, "second", 1, Some(kept()), at);
+    assert_eq!(at(NOW + 4 * SECOND).retry_after, Some(Micros(GRACE)), "until the first may have lapsed");
+    assert_eq!(at(lapse - 1).status, Status::Queued);
+    let permit = at(lapse).permit.expect("a permit");
+    assert_eq!(statistics(&limiter, lapse).lapsed, 1);
+    assert_eq!(status(&limiter, "stopped", lapse), Status::Gone);
+    // It comes back before those who came later, but takes nothing from those who were served.
+    let back = queued(&limiter, "stopped", Wait { place: Place::Number(number), ..forever() }, lapse);
+    assert_eq!(back, (number, 0));
+    assert_eq!(queued(&limiter, "third", kept(), lapse).1, 1);
+    release(&limiter, &permit, lapse + 1);
+    assert_eq!(status(&limiter, "third", lapse + 1), Status::Queued);
+    let permit = claimed(&limiter, "stopped", lapse + 1);
+    release(&limiter, &permit, lapse + 2);
+    claimed(&limiter, "third", lapse + 2);
+    // A number that was never given is no way to the front, and an end is the end.
+    let (last, _) = queued(&limiter, "fourth", forever(), lapse + 3);
+    assert!(last > second);
+    let (invented, position) =
+        queued(&limiter, "fifth", Wait { place: Place::Number(last + 100), ..forever() }, lapse + 3);
+    assert_eq!((invented, position), (last + 1, 1));
+}
+
+fn dead_waiters_lapse_once_and_the_living_pass(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("dead"), 1, 600);
+    let holder = granted(&limiter, "holder", NOW);
+    for number in 0..20 {
+        queued(&limiter, &format!("dead {number}"), forever(), NOW);
+    }
+    // Each looks at least every five seconds, so by then all the dead have lapsed.
+    let mut look = NOW;
+    let mut at = NOW;
+    while look < NOW + paddlegate::RECHECK.0 + GRACE {
+        let decision = enter(&limiter, "alive", 1, Some(forever()), look);
+        assert_eq!(decision.status, Status::Queued);
+        at = look;
+        look += decision.retry_after.expect("a time").0;
+    }
+    assert_eq!(release(&limiter, &holder, at), Settlement::Released);
+    let decision = enter(&limiter, "alive", 1, Some(forever()), look);
+    assert!(decision.allowed(), "{decision:?}");
+    let counted = statistics(&limiter, look);
+    assert_eq!((counted.lapsed, counted.tickets, counted.leases), (20, 0, 1));
+    // Nobody but the dead: the next caller passes.
+    release(&limiter, &decision.permit.expect("a permit"), look);
+    granted(&limiter, "holder", look);
+    for number in 0..20 {
+        queued(&limiter, &format!("dead {number}"), forever(), look);
+    }
+    cancel(&limiter, "holder", look);
+    assert_eq!(take(&limiter, "newcomer", look + paddlegate::RECHECK.0 + GRACE - 1).status, Status::Refused);
+    granted(&limiter, "newcomer", look + paddlegate::RECHECK.0 + GRACE);
+    assert_eq!(statistics(&limiter, look).lapsed, 40);
+}
+
+fn a_waiter_whose_channel_is_dead_is_passed_over_at_once(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("deaf"), 1, 600);
+    let mut inbox = shop.inbox(&limiter);
+    let channel = inbox.channel();
+    let holder = granted(&limiter, "holder", NOW);
+    let (number, _) = queued(&limiter, "deaf", Wait { channel: "nobody listens", ..forever() }, NOW);
+    queued(&limiter, "hears", Wait { channel: &channel, ..forever() }, NOW);
+    release(&limiter, &holder, NOW + 1);
+    assert_eq!(called(&inbox.take()), ["hears"]);
+    // It was alive all the time: back under its number it goes first, with a channel or without.
+    let deaf = enter(&limiter, "deaf", 1, Some(Wait { place: Place::Number(number), ..forever() }), NOW + 2);
+    let hears = enter(&limiter, "hears", 1, Some(kept()), NOW + 2);
+    assert!(deaf.allowed() != hears.allowed(), "all have looked, so one is in: {deaf:?} {hears:?}");
+    let permit = deaf.permit.or(hears.permit).expect("a permit");
+    release(&limiter, &permit, NOW + 3);
+    let left = if deaf.status == Status::Granted { "hears" } else { "deaf" };
+    claimed(&limiter, left, NOW + 3);
+}
+
+fn newcomers_stand_behind_the_queue(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("newcomers"), 2, 600);
+    let holders = ["a", "b"].map(|id| granted(&limiter, id, NOW));
+    queued(&limiter, "waiter", forever(), NOW);
+    release(&limiter, &holders[0], NOW + 1);
+    let peeked = limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a look");
+    assert_eq!((peeked.status, peeked.remaining), (Status::Refused, Some(1)), "a slot is free, but not for it");
+    assert_eq!(limiter.acquire(Request::cost(1).at(Micros(NOW + 1))).expect("a decision").status, Status::Refused);
+    assert_eq!(take(&limiter, "newcomer", NOW + 1).status, Status::Refused);
+    release(&limiter, &holders[1], NOW + 2);
+    granted(&limiter, "newcomer", NOW + 2);
+    claimed(&limiter, "waiter", NOW + 2);
+}
+
+fn a_cancelled_call_leaves_neither_ticket_nor_lease(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("cancelled"), 1, 600);
+    let mut inbox = shop.inbox(&limiter);
+    let channel = inbox.channel();
+    let wait = Wait { channel: &channel, ..forever() };
+    granted(&limiter, "holder", NOW);
+    for waiter in ["first", "second", "third"] {
+        queued(&limiter, waiter, wait, NOW);
+    }
+    assert_eq!(cancel(&limiter, "first", NOW + 1), Settlement::Cancelled, "a ticket");
+    assert_eq!(inbox.take(), []);
+    assert_eq!(cancel(&limiter, "holder", NOW + 2), Settlement::Cancelled, "a lease");
+    assert_eq!(called(&inbox.take()), ["second"], "is free for the next at once");
+    assert_eq!(cancel(&limiter, "second", NOW + 3), Settlement::Cancelled, "called, and gone before it looks");
+    assert_eq!(called(&inbox.take()), ["third"], "the turn goes on");
+    assert_eq!(cancel(&limiter, "holder", NOW + 4), Settlement::Unknown);
+    assert_eq!(statistics(&limiter, NOW + 4).refused, 0, "to cancel is no refusal");
+    run(&limiter, Operation::Cancel { id: "third", gave_up: true, at: Some(Micros(NOW + 5)) });
+    let counted = statistics(&limiter, NOW + 5);
+    assert_eq!((counted.refused, counted.tickets, counted.leases), (1, 0, 0), "to give up is one");
+}
+
+fn a_rate_beside_the_leases_is_waited_for_too(shop: &Shop) {
+    let policy = Policy::new([
+        Limit::concurrency(2, Duration::from_secs(60)).expect("a limit"),
+        Limit::throttle(Duration::from_secs(10)).expect("a limit"),
+    ]);
+    let limiter = shop.store.limiter(&unique("both"), policy.expect("a policy")).expect("a limiter");
+    let permit = granted(&limiter, "first", NOW);
+    let decision = enter(&limiter, "second", 1, Some(forever()), NOW);
+    assert_eq!((decision.status, decision.reason), (Status::Queued, Some(Kind::Throttle)));
+    assert_eq!(decision.retry_after, Some(Micros(10 * SECOND)));
+    release(&limiter, &permit, NOW + SECOND);
+    assert_eq!(status(&limiter, "second", NOW + 10 * SECOND - 1), Status::Queued, "a release does not shorten a rate");
+    claimed(&limiter, "second", NOW + 10 * SECOND);
+    let hopeless = enter(&limiter, "third", 1, Some(Wait::up_to(Micros(9 * SECOND))), NOW + 10 * SECOND);
+    assert_eq!((hopeless.status, hopeless.reason), (Status::Refused, Some(Kind::Throttle)), "it cannot come in time");
+    let refused = take(&limiter, "fourth", NOW + 11 * SECOND);
+    assert_eq!((refused.status, statistics(&limiter, NOW + 11 * SECOND).leases), (Status::Refused, 1));
+}
+
+/// Leases and tickets as an observer counts them from what the callers are told.
+#[derive(Default)]
+struct Reckoning {
+    /// When each lease ends; of calls without an id under a number.
+    leases: HashMap<String, u64>,
+    tickets: HashMap<String, Held>,
+    /// The last number that each was told.
+    numbers: HashMap<String, u64>,
+    fence: u64,
+    nameless: usize,
+}
+
+/// A ticket of which it is certain that it stands in the queue until it lapses.
+#[derive(Clone, Copy)]
+struct Held {
+    number: u64,
+    lapse: u64,
+    grace: u64,
+}
+
+impl Reckoning {
+    fn live(&self, at: u64) -> u64 {
+        self.leases.values().filter(|end| **end > at).count() as u64
+    }
+
+    fn see(&mut self, stage: &Stage, step: &Step, seen: &Seen) -> Result<(), TestCaseError> {
+        let at = stage.at;
+        match (step, &seen.answer) {
+            (Step::Enter { who, wait, .. }, Some(Answer::Decision(decision))) => {
+                let caller = id(*who);
+                let back = wait.filter(|wait| wait.place == 1).and_then(|_| self.numbers.get(&caller).copied());
+                self.decided(stage, &caller, decision, back)?;
+                self.numbers.extend(decision.ticket.map(|ticket| (caller.clone(), ticket.number)));
+                self.tickets.remove(&caller);
+                if let (Status::Queued, Some(ticket), Some(wait)) = (decision.status, decision.ticket, wait)
+                    // Nobody is told when a ticket with a dead channel loses its place.
+                    && wait.ear != Ear::Lost
+                {
+                    let lapse = at + decision.retry_after.expect("a time").0 + wait.grace;
+                    self.tickets.insert(caller, Held { number: ticket.number, lapse, grace: wait.grace });
+                }
+            }
+            (Step::Acquire { .. }, Some(Answer::Decision(decision))) => {
+                self.nameless += 1;
+                self.decided(stage, &format!("nameless {}", self.nameless), decision, None)?;
+            }
+            (Step::Release { who }, Some(Answer::Settlement(settlement))) => {
+                let end = self.leases.remove(&id(*who));
+                prop_assert_eq!(*settlement == Settlement::Released, end.is_some_and(|end| end > at));
+            }
+            (Step::Renew { who }, Some(Answer::Renewal(renewal))) => {
+                let end = self.leases.get(&id(*who)).copied();
+                prop_assert_eq!(renewal.is_some(), end.is_some_and(|end| end > at));
+                if let Some(lease) = renewal {
+                    self.leases.insert(id(*who), at + lease.0);
+                }
+            }
+            (Step::ReleaseOld { .. }, Some(Answer::Settlement(settlement))) => {
+                prop_assert_ne!(*settlement, Settlement::Released);
+            }
+            (Step::RenewOld { .. }, Some(Answer::Renewal(renewal))) => prop_assert_eq!(*renewal, None),
+            (Step::Cancel { who, .. }, _) => {
+                self.leases.remove(&id(*who));
+                self.tickets.remove(&id(*who));
+            }
+            (Step::Reset, _) => *self = Self::default(),
+            _ => {}
+        }
+        for hint in &seen.hints {
+            if let Some(ticket) = self.tickets.get_mut(&hint.id) {
+                ticket.lapse = at + hint.delay.0 + ticket.grace;
+            }
+        }
+        Ok(())
+    }
+
+    fn decided(
+        &mut self,
+        stage: &Stage,
+        caller: &str,
+        decision: &Decision,
+        back: Option<u64>,
+    ) -> Result<(), TestCaseError> {
+        let (at, limit) = (stage.at, stage.limits()[0].amount);
+        let (Status::Granted, Some(lease)) = (decision.status, decision.lease) else { return Ok(()) };
+        let end = at + lease.0;
+        if self.leases.get(caller).is_some_and(|end| *end > at) {
+            prop_assert_eq!(self.leases[caller], end, "the lease it has");
+            return Ok(());
+        }
+        let number = decision.ticket.map(|ticket| ticket.number).or(back).unwrap_or(u64::MAX);
+        let ahead = self.tickets.iter().filter(|(other, ticket)| {
+            other.as_str() != caller && ticket.lapse > at && (ticket.number, other.as_str()) < (number, caller)
+        });
+        let before = self.live(at) + ahead.count() as u64;
+        prop_assert!(before < limit, "{} of {} are held or owed to others, and {} enters", before, limit, caller);
+        let fence = decision.fence.expect("a fence");
+        prop_assert!(fence > self.fence, "the fence rises");
+        self.fence = fence;
+        self.leases.insert(caller.to_owned(), end);
+        Ok(())
+    }
+}
+
+/// Never more live leases than the limit, nobody before a waiter that looks in time, and the store counts the same.
+fn keeps_its_promises(mut stage: Stage, crowd: &Crowd) -> Result<(), TestCaseError> {
+    let mut reckoning = Reckoning::default();
+    for step in &crowd.steps {
+        let seen = stage.step(step);
+        reckoning.see(&stage, step, &seen)?;
+        let counted = statistics(&stage.limiter, stage.at);
+        prop_assert_eq!(counted.leases, reckoning.live(stage.at), "after {:?}", step);
+        let certain = reckoning.tickets.values().filter(|ticket| ticket.lapse > stage.at).count();
+        prop_assert!(counted.tickets >= certain as u64, "a ticket was lost before its time: {:?}", step);
+    }
+    stage.limiter.reset().expect("a reset");
+    Ok(())
+}
+
+thread_local! {
+    static SERVER: Paddlegate = redis();
+}
+
+fn on_redis(crowd: &Crowd) -> Stage {
+    Stage::on_redis(&SERVER.with(Clone::clone), &test_url(), &unique("promise"), crowd)
+}
+
+mod to_any_crowd {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(config(2_000, SEEDS))]
+
+        #[test]
+        fn memory_promises_of_leases(crowd in crowd(&[Kind::Concurrency], 80)) {
+            keeps_its_promises(Stage::in_memory(&crowd), &crowd)?;
+        }
+
+        #[test]
+        fn memory_promises_of_leases_with_rates(
+            crowd in crowd(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80),
+        ) {
+            keeps_its_promises(Stage::in_memory(&crowd), &crowd)?;
+        }
+    }
+
+    proptest! {
+        #![proptest_config(config(200, SEEDS))]
+
+        #[test]
+        fn redis_promises_of_leases(crowd in crowd(&[Kind::Concurrency], 80)) {
+            keeps_its_promises(on_redis(&crowd), &crowd)?;
+        }
+
+        #[test]
+        fn redis_promises_of_leases_with_rates(
+            crowd in crowd(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80),
+        ) {
+            keeps_its_promises(on_redis(&crowd), &crowd)?;
+        }
+    }
+}

@@ -1,0 +1,830 @@
+//! Leases, tickets and hints under a model checker: every order of three clients, their faults and the loss of messages.
+//!
+//! What the store does is not written again here: the model runs `state.rs` and `verb.rs` themselves, which are compiled
+//! into it, so that model and product cannot drift. `queue.rs` and `vectors.rs` hold the script to the same answers.
+#![allow(dead_code, unreachable_pub, missing_docs)]
+
+#[path = "../src"]
+mod product {
+    pub(crate) mod control;
+    pub(crate) mod decision;
+    pub(crate) mod error;
+    pub(crate) mod learn;
+    pub(crate) mod limit;
+    pub(crate) mod micros;
+    pub(crate) mod permit;
+    pub(crate) mod policy;
+    pub(crate) mod queue;
+    pub(crate) mod request;
+    pub(crate) mod state;
+    pub(crate) mod statistics;
+    pub(crate) mod verb;
+}
+
+mod support;
+
+use std::cell::RefCell;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use decision::Status;
+use limit::Limit;
+use micros::MAX_SPAN;
+use permit::{Permit, Settlement};
+use policy::Policy;
+use product::{control, decision, error, limit, micros, permit, policy, queue, request, state, statistics, verb};
+use queue::Ticket;
+use request::Place;
+use state::State;
+use stateright::{Checker, HasDiscoveries, Model, Property};
+use verb::{Entry, Publish, Turn, Waiting};
+
+const CLIENTS: usize = 3;
+const IDS: [&str; CLIENTS] = ["a", "b", "c"];
+const START: u64 = 1_700_000_000_000_000;
+
+/// Time goes in steps of so much. A waiter looks at least every two of them, see `RECHECK`.
+const TICK: u64 = 2_500_000;
+/// How long a lease lasts, how long a ticket keeps its place, and how long a client may be stopped, in ticks.
+const LEASE: u64 = 3;
+const GRACE: u64 = 1;
+const STOP: u64 = 5;
+
+/// What goes wrong in one run: so much of each, and so much in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Budget {
+    crashes: u8,
+    stops: u8,
+    lost: u8,
+    doubled: u8,
+    renewals: u8,
+    cancels: u8,
+    deaf: u8,
+    /// Clients that have released and come again.
+    again: u8,
+    all: u8,
+}
+
+/// The protocol of `acquire` with a limiter of so many leases at once.
+struct Protocol {
+    limit: u64,
+    policy: Policy,
+    budget: Budget,
+    /// For how many ticks a waiter that lives and is not stopped has waited at most.
+    patience: u64,
+    /// For how many ticks a place is free at most while somebody waits who could take it.
+    idle: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Action {
+    /// Asks, for the first time or because it is time to look.
+    Enter(usize),
+    /// The same, and the reply is lost; it looks again a little later.
+    EnterUnheard(usize),
+    Release(usize),
+    /// The same, and the reply is lost; it will release again.
+    ReleaseUnheard(usize),
+    /// It goes away without releasing, as does one whose release never arrives.
+    Leave(usize),
+    Renew(usize),
+    Cancel(usize),
+    Again(usize),
+    /// A hint arrives, is lost, or arrives and will arrive again.
+    Hear(usize),
+    Lose(usize),
+    HearTwice(usize),
+    /// The connection of its channel is lost. It notices, and looks.
+    GoDeaf(usize),
+    Crash(usize),
+    Stop(usize),
+    Resume(usize),
+    Tick,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Phase {
+    Idle,
+    /// Looks at that time at the latest.
+    Waiting {
+        look: u64,
+    },
+    /// By its own clock until then, from before the call that granted it.
+    Holding {
+        until: u64,
+        granted_at: u64,
+    },
+    /// It has released and did not hear what came of it; tries again until then.
+    Releasing {
+        until: u64,
+        granted_at: u64,
+    },
+    Done,
+    Dead,
+}
+
+#[derive(Clone, Debug)]
+struct Client {
+    phase: Phase,
+    /// The number of the last ticket it was told.
+    number: u64,
+    hears: bool,
+    /// Ticks since it was stopped.
+    stopped: Option<u64>,
+    /// Hints on their way, by when they say to look.
+    hints: Vec<u64>,
+    /// Ticks that it waited while it could look.
+    waited: u64,
+}
+
+impl Client {
+    fn lives(&self) -> bool {
+        self.phase != Phase::Dead
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Done | Phase::Dead)
+    }
+
+    fn runs(&self) -> bool {
+        self.lives() && self.stopped.is_none()
+    }
+}
+
+/// What everybody does at one moment.
+#[derive(Clone)]
+struct World {
+    now: u64,
+    store: State,
+    clients: Vec<Client>,
+    budget: Budget,
+    /// The ends of all leases that were granted and not given back, as the replies told, heard or not.
+    leases: Vec<(usize, u64)>,
+    fence: u64,
+    /// For how many ticks a place has been free while somebody waits who could take it.
+    idle: u64,
+    /// All calls and what came of them, where somebody wants to know.
+    log: Option<Vec<Said>>,
+    /// What was broken on the way here.
+    broken: Option<&'static str>,
+    outlook: Vec<Outlook>,
+}
+
+/// One call, its answer and the hints that it brought about, by client and delay.
+#[derive(Clone, Debug)]
+struct Said {
+    at: u64,
+    client: usize,
+    call: Call,
+    answer: String,
+    hints: Vec<(usize, u64)>,
+}
+
+#[derive(Clone, Debug)]
+enum Call {
+    /// With the number of the ticket that it had, and whether it names its channel.
+    Enter(u64, bool),
+    Release(String),
+    Renew(String),
+    Cancel,
+    /// It does not listen any more.
+    Deaf,
+}
+
+/// The channel of every client, while one call runs.
+struct Air {
+    hears: Vec<bool>,
+    sent: RefCell<Vec<(usize, u64)>>,
+}
+
+impl Publish for Air {
+    fn publish(&self, _: &str, delay: u64, id: &str) -> bool {
+        let client = index(id);
+        if self.hears[client] {
+            self.sent.borrow_mut().push((client, delay));
+        }
+        self.hears[client]
+    }
+}
+
+fn index(id: &str) -> usize {
+    IDS.iter().position(|other| *other == id).expect("a client")
+}
+
+impl World {
+    /// One call of a client, and the hints that it brings about.
+    fn call<T: fmt::Debug>(
+        &mut self,
+        policy: &Policy,
+        client: usize,
+        call: Call,
+        take: impl FnOnce(Turn<'_>) -> T,
+    ) -> T {
+        let air = Air { hears: self.clients.iter().map(|client| client.hears).collect(), sent: RefCell::default() };
+        let answer = take(Turn::new(&mut self.store, policy, &air, self.now, IDS[client]));
+        let hints = air.sent.into_inner();
+        for (client, delay) in &hints {
+            self.clients[*client].hints.push(self.now + delay);
+        }
+        if let Some(log) = &mut self.log {
+            log.push(Said { at: self.now, client, call, answer: format!("{answer:?}"), hints });
+        }
+        answer
+    }
+
+    fn stops_listening(&mut self, client: usize) {
+        self.clients[client].hears = false;
+        self.clients[client].hints.clear();
+        if let Some(log) = &mut self.log {
+            log.push(Said { at: self.now, client, call: Call::Deaf, answer: String::new(), hints: Vec::new() });
+        }
+    }
+
+    fn live(&self) -> u64 {
+        self.leases.iter().filter(|(_, end)| *end > self.now).count() as u64
+    }
+
+    /// Tickets that stand before this client's, have not lapsed, and can be called if they want to be.
+    fn before(&self, client: usize) -> u64 {
+        let Some(queue) = &self.store.queue else { return 0 };
+        let number = queue.get(IDS[client]).map_or(self.clients[client].number, |ticket| ticket.number);
+        let own = if number > 0 { (number, IDS[client]) } else { (u64::MAX, "") };
+        let tickets = (0..queue.len()).filter_map(|place| queue.at(place));
+        let counts = |ticket: &&Ticket| {
+            let is_deaf = !ticket.channel.is_empty() && !self.clients[index(&ticket.id)].hears;
+            ticket.lapse > self.now && !is_deaf && (ticket.number, ticket.id.as_str()) < own
+        };
+        tickets.filter(counts).count() as u64
+    }
+
+    fn enter(&mut self, protocol: &Protocol, client: usize, heard: bool) {
+        let (live, before) = (self.live(), self.before(client));
+        let held = self.leases.iter().any(|(holder, end)| *holder == client && *end > self.now);
+        let number = self.clients[client].number;
+        let waiting = Waiting {
+            patience: MAX_SPAN.0,
+            grace: GRACE * TICK,
+            channel: if self.clients[client].hears { "open" } else { "" },
+            place: if number == 0 { Place::End } else { Place::Number(number) },
+        };
+        let entry = Entry { id: IDS[client], units: 1, permit: false, queue: Some(waiting) };
+        let call = Call::Enter(number, self.clients[client].hears);
+        let reply = self.call(&protocol.policy, client, call, |turn| turn.enter(entry)).expect("it fits");
+        if let Some(said) = self.log.as_mut().and_then(|log| log.last_mut()) {
+            said.answer = told(IDS[client], &reply);
+        }
+        let now = self.now;
+        let granted_at = if reply.more.granted_at > 0 { reply.more.granted_at } else { reply.at };
+        let phase = match reply.status {
+            Status::Granted => {
+                if !held {
+                    if live + before >= protocol.limit {
+                        self.broken = Some("granted what others hold or were before");
+                    }
+                    if reply.more.fence <= self.fence {
+                        self.broken = Some("the fence did not rise");
+                    }
+                    self.fence = reply.more.fence;
+                    self.idle = 0;
+                    self.leases.retain(|(holder, _)| *holder != client);
+                    self.leases.push((client, now + reply.more.lease));
+                }
+                Phase::Holding { until: now + reply.more.lease, granted_at }
+            }
+            Status::Queued => {
+                if reply.retry_after == 0 {
+                    self.broken = Some("queued, and to look at once");
+                }
+                Phase::Waiting { look: now + reply.retry_after }
+            }
+            Status::Refused | Status::Gone => {
+                self.broken = Some("refused for all its patience");
+                Phase::Done
+            }
+        };
+        let own = &mut self.clients[client];
+        if heard {
+            own.phase = phase;
+            own.number = reply.more.number.max(own.number);
+        } else {
+            own.phase = Phase::Waiting { look: now + TICK };
+        }
+    }
+
+    fn release(&mut self, protocol: &Protocol, client: usize, heard: bool) {
+        let (Phase::Holding { granted_at, .. } | Phase::Releasing { granted_at, .. }) = self.clients[client].phase
+        else {
+            return;
+        };
+        let permit = Permit { id: IDS[client], granted_at, charged: 1 };
+        let call = Call::Release(permit.to_string());
+        let settlement = self.call(&protocol.policy, client, call, |turn| turn.release(&permit));
+        let held = self.leases.iter().any(|(holder, end)| *holder == client && *end > self.now);
+        self.leases.retain(|(holder, _)| *holder != client);
+        if (settlement == Settlement::Released) != held {
+            self.broken = Some("released what it did not hold, or did not release what it held");
+        }
+        let until = self.now + 2 * TICK;
+        self.clients[client].phase = if heard { Phase::Done } else { Phase::Releasing { until, granted_at } };
+    }
+
+    fn tick(&mut self, limit: u64) {
+        self.now += TICK;
+        for client in &mut self.clients {
+            match &mut client.stopped {
+                Some(ticks) => *ticks += 1,
+                None if matches!(client.phase, Phase::Waiting { .. }) => client.waited += 1,
+                None => {}
+            }
+        }
+        let could = |client: &Client| matches!(client.phase, Phase::Waiting { .. }) && client.stopped.is_none();
+        let is_idle = self.live() < limit && self.clients.iter().any(could);
+        self.idle = if is_idle { self.idle + 1 } else { 0 };
+    }
+
+    /// Whether a client that runs would do something before time goes on.
+    fn is_urgent(&self) -> bool {
+        self.clients.iter().any(|client| match (client.phase, client.stopped) {
+            (_, Some(ticks)) => ticks >= STOP,
+            (Phase::Waiting { look }, None) => look <= self.now || !client.hints.is_empty(),
+            // Nobody works on for long when its time is over.
+            (Phase::Holding { until, .. }, None) => until + TICK <= self.now,
+            (Phase::Releasing { until, .. }, None) => until <= self.now,
+            _ => false,
+        })
+    }
+
+    fn spend(&mut self, of: impl FnOnce(&mut Budget) -> &mut u8) -> bool {
+        let mut budget = self.budget;
+        let one = of(&mut budget);
+        if *one == 0 || self.budget.all == 0 {
+            return false;
+        }
+        *one -= 1;
+        budget.all -= 1;
+        self.budget = budget;
+        true
+    }
+}
+
+/// What of a client and of what the store knows of it decides the future, with times from now on.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Outlook {
+    phase: (u8, u64, u64),
+    hears: bool,
+    stopped: Option<u64>,
+    hints: Vec<u64>,
+    waited: u64,
+    /// Where its number is among those of all.
+    number: usize,
+    lease: u64,
+    own_lease: u64,
+    ticket: Option<(usize, u64, u64, bool)>,
+}
+
+impl World {
+    /// Clients are alike, and so are all times that lie equally far ahead.
+    fn look_ahead(&mut self) {
+        let now = self.now;
+        let ahead = |time: u64| time.saturating_sub(now);
+        let ends = {
+            let leases = self.store.leases().expect("leases");
+            IDS.map(|id| leases.get(id, None).map_or(0, |lease| ahead(lease.end)))
+        };
+        let queue = self.store.queue.as_deref();
+        let ticket = |client: usize| queue.and_then(|queue| queue.get(IDS[client]));
+        let mut numbers: Vec<u64> = self.clients.iter().map(|client| client.number).collect();
+        numbers.extend((0..CLIENTS).filter_map(|client| Some(ticket(client)?.number)));
+        numbers.sort_unstable();
+        numbers.dedup();
+        let rank = |number: u64| numbers.iter().position(|other| *other == number).expect("a number");
+        let mut clients: Vec<Outlook> = self
+            .clients
+            .iter()
+            .enumerate()
+            .map(|(number, client)| Outlook {
+                phase: match client.phase {
+                    Phase::Idle => (0, 0, 0),
+                    Phase::Waiting { look } => (1, ahead(look), 0),
+                    Phase::Holding { until, granted_at } => {
+                        (2, ahead(until + TICK), ahead(granted_at + (LEASE + STOP) * TICK))
+                    }
+                    Phase::Releasing { until, granted_at } => {
+                        (3, ahead(until), ahead(granted_at + (LEASE + STOP) * TICK))
+                    }
+                    Phase::Done => (4, 0, 0),
+                    Phase::Dead => (5, 0, 0),
+                },
+                hears: client.hears,
+                stopped: client.stopped,
+                hints: client.hints.iter().map(|look| ahead(*look)).collect(),
+                waited: client.waited,
+                number: rank(client.number),
+                lease: ends[number],
+                own_lease: self.leases.iter().find(|(holder, _)| *holder == number).map_or(0, |(_, end)| ahead(*end)),
+                ticket: ticket(number).map(|ticket| {
+                    (rank(ticket.number), ahead(ticket.look), ahead(ticket.lapse), ticket.channel.is_empty())
+                }),
+            })
+            .collect();
+        clients.sort();
+        self.outlook = clients;
+    }
+}
+
+impl PartialEq for World {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.outlook, self.budget, self.idle, self.broken) == (&other.outlook, other.budget, other.idle, other.broken)
+    }
+}
+
+impl Hash for World {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (&self.outlook, self.budget, self.idle, self.broken).hash(hasher);
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let queue = self.store.queue.as_deref();
+        let tickets: Vec<_> = queue.map_or_else(Vec::new, |queue| {
+            (0..queue.len())
+                .filter_map(|place| queue.at(place))
+                .map(|ticket| (&ticket.id, ticket.number, ticket.look - START, ticket.lapse - START, &ticket.channel))
+                .collect()
+        });
+        write!(f, "at {} leases {:?} tickets {tickets:?} ", self.now - START, self.leases)?;
+        f.debug_list().entries(&self.clients).finish()?;
+        write!(f, " {:?}", self.broken)
+    }
+}
+
+impl Model for Protocol {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        let client = Client { phase: Phase::Idle, number: 0, hears: true, stopped: None, hints: Vec::new(), waited: 0 };
+        vec![World {
+            now: START,
+            store: State::new(&self.policy),
+            clients: vec![client; CLIENTS],
+            budget: self.budget,
+            leases: Vec::new(),
+            fence: 0,
+            idle: 0,
+            log: None,
+            broken: None,
+            outlook: Vec::new(),
+        }]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        let budget = &world.budget;
+        let fails = |left: u8| left > 0 && budget.all > 0;
+        for (number, client) in world.clients.iter().enumerate() {
+            if client.stopped.is_some() {
+                actions.push(Action::Resume(number));
+                continue;
+            }
+            if let Some(look) = client.hints.first()
+                && client.lives()
+            {
+                actions.push(Action::Hear(number));
+                actions.extend(fails(budget.lost).then_some(Action::Lose(number)));
+                actions.extend((*look <= world.now && fails(budget.doubled)).then_some(Action::HearTwice(number)));
+            }
+            let enters = match client.phase {
+                Phase::Idle => true,
+                Phase::Waiting { look } => look <= world.now,
+                _ => false,
+            };
+            if enters {
+                actions.push(Action::Enter(number));
+                actions.extend(fails(budget.lost).then_some(Action::EnterUnheard(number)));
+            }
+            match client.phase {
+                Phase::Waiting { .. } => {
+                    actions.extend(fails(budget.cancels).then_some(Action::Cancel(number)));
+                    actions.extend((client.hears && fails(budget.deaf)).then_some(Action::GoDeaf(number)));
+                }
+                Phase::Holding { until, .. } => {
+                    actions.push(Action::Release(number));
+                    actions.extend(fails(budget.lost).then_some(Action::ReleaseUnheard(number)));
+                    actions.extend(fails(budget.crashes).then_some(Action::Leave(number)));
+                    actions.extend((until > world.now && fails(budget.renewals)).then_some(Action::Renew(number)));
+                }
+                Phase::Releasing { .. } => {
+                    actions.push(Action::Release(number));
+                    actions.extend(fails(budget.lost).then_some(Action::ReleaseUnheard(number)));
+                }
+                Phase::Done => actions.extend(fails(budget.again).then_some(Action::Again(number))),
+                _ => {}
+            }
+            if !matches!(client.phase, Phase::Idle | Phase::Done | Phase::Dead) {
+                actions.extend(fails(budget.crashes).then_some(Action::Crash(number)));
+                actions.extend(fails(budget.stops).then_some(Action::Stop(number)));
+            }
+        }
+        let goes_on = |client: &Client| !client.is_over() && client.phase != Phase::Idle;
+        if !world.is_urgent() && world.clients.iter().any(goes_on) {
+            actions.push(Action::Tick);
+        }
+    }
+
+    fn next_state(&self, last: &World, action: Action) -> Option<World> {
+        let mut world = last.clone();
+        let now = world.now;
+        match action {
+            Action::Enter(client) => world.enter(self, client, true),
+            Action::EnterUnheard(client) => {
+                world.spend(|budget| &mut budget.lost);
+                world.enter(self, client, false);
+            }
+            Action::Release(client) => world.release(self, client, true),
+            Action::ReleaseUnheard(client) => {
+                world.spend(|budget| &mut budget.lost);
+                world.release(self, client, false);
+            }
+            Action::Leave(client) => {
+                world.spend(|budget| &mut budget.crashes);
+                world.clients[client].phase = Phase::Done;
+            }
+            Action::Renew(client) => {
+                world.spend(|budget| &mut budget.renewals);
+                let Phase::Holding { granted_at, .. } = world.clients[client].phase else { return None };
+                let permit = Permit { id: IDS[client], granted_at, charged: 1 };
+                let call = Call::Renew(permit.to_string());
+                let renewed = world.call(&self.policy, client, call, |turn| turn.renew(&permit));
+                let lease = world.leases.iter_mut().find(|(holder, end)| *holder == client && *end > now);
+                match (renewed, lease, &mut world.clients[client].phase) {
+                    (Some(lease), Some((_, end)), Phase::Holding { until, .. }) => {
+                        (*end, *until) = (now + lease.0, now + lease.0);
+                    }
+                    _ => world.broken = Some("a holder lost its lease before its time"),
+                }
+            }
+            Action::Cancel(client) => {
+                world.spend(|budget| &mut budget.cancels);
+                world.call(&self.policy, client, Call::Cancel, |turn| turn.cancel(IDS[client], false));
+                world.leases.retain(|(holder, _)| *holder != client);
+                world.clients[client].phase = Phase::Done;
+            }
+            Action::Again(client) => {
+                world.spend(|budget| &mut budget.again);
+                world.clients[client].phase = Phase::Idle;
+            }
+            Action::Hear(client) | Action::HearTwice(client) => {
+                let look = if action == Action::Hear(client) {
+                    world.clients[client].hints.remove(0)
+                } else {
+                    world.spend(|budget| &mut budget.doubled);
+                    world.clients[client].hints[0]
+                };
+                if let Phase::Waiting { look: other } = &mut world.clients[client].phase {
+                    *other = look.min(*other);
+                }
+            }
+            Action::Lose(client) => {
+                world.spend(|budget| &mut budget.lost);
+                world.clients[client].hints.remove(0);
+            }
+            Action::GoDeaf(client) => {
+                world.spend(|budget| &mut budget.deaf);
+                world.stops_listening(client);
+                world.clients[client].phase = Phase::Waiting { look: now };
+            }
+            Action::Crash(client) => {
+                world.spend(|budget| &mut budget.crashes);
+                world.stops_listening(client);
+                world.clients[client].phase = Phase::Dead;
+            }
+            Action::Stop(client) => {
+                world.spend(|budget| &mut budget.stops);
+                world.clients[client].stopped = Some(0);
+            }
+            Action::Resume(client) => world.clients[client].stopped = None,
+            Action::Tick => world.tick(self.limit),
+        }
+        // Of those who are gone nothing counts any more but what the store knows.
+        for client in &mut world.clients {
+            if client.is_over() {
+                (client.number, client.waited) = (0, 0);
+                client.hints.clear();
+                client.stopped = None;
+            }
+        }
+        world.look_ahead();
+        Some(world)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("never more live leases than the limit", |model: &Self, world: &World| {
+                let counted = world.outlook.iter().filter(|client| client.lease > 0).count() as u64;
+                world.live() <= model.limit && counted == world.live()
+            }),
+            Property::always("who holds by its own clock holds in the store", |_, world: &World| {
+                let mut holders = world.clients.iter().enumerate();
+                holders.all(|(number, client)| match client.phase {
+                    Phase::Holding { until, .. } if until > world.now => {
+                        // Unless it has released, and did not hear that it did.
+                        world.leases.iter().all(|(holder, end)| *holder != number || *end >= until)
+                    }
+                    _ => true,
+                })
+            }),
+            Property::always("no answer is wrong", |_, world: &World| world.broken.is_none()),
+            Property::always("nobody that lives waits longer than it must", |model: &Self, world: &World| {
+                world.clients.iter().all(|client| client.waited <= model.patience)
+            }),
+            Property::always("no place is free for long while somebody waits", |model: &Self, world: &World| {
+                world.idle <= model.idle
+            }),
+            Property::eventually("everybody that lives is served", |_, world: &World| {
+                world.clients.iter().all(Client::is_over)
+            }),
+            Property::sometimes("a ticket lapses and its holder comes back", |_, world: &World| {
+                world.store.statistics.lapsed > 0
+                    && world
+                        .clients
+                        .iter()
+                        .any(|client| matches!(client.phase, Phase::Waiting { .. }) && client.waited > 0)
+            }),
+            Property::sometimes("a lease ends before its holder", |_, world: &World| {
+                world.store.statistics.overages > 0
+            }),
+        ]
+    }
+}
+
+/// What a caller is told.
+fn told(id: &str, reply: &verb::Reply) -> String {
+    let more = &reply.more;
+    let (granted_at, charged) = if more.granted_at > 0 { (more.granted_at, more.charged) } else { (reply.at, 1) };
+    let permit = (reply.status == Status::Granted).then(|| Permit { id, granted_at, charged }.to_string());
+    format!(
+        "{:?} {:?} remaining {} retry {} reset {} at {} lease {} fence {} ticket {} {}",
+        reply.status,
+        permit,
+        reply.remaining,
+        reply.retry_after,
+        reply.reset_after,
+        reply.at,
+        more.lease,
+        more.fence,
+        more.number,
+        more.position,
+    )
+}
+
+fn protocol(limit: u64, budget: Budget, patience: u64, idle: u64) -> Protocol {
+    let limits = Limit::concurrency(limit, Duration::from_micros(LEASE * TICK));
+    let policy = Policy::new([limits.expect("a limit")]).expect("a policy");
+    Protocol { limit, policy, budget, patience, idle }
+}
+
+fn check(model: Protocol) {
+    let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    println!("{} states, {} of them different", checker.state_count(), checker.unique_state_count());
+    checker.assert_properties();
+}
+
+/// A few of all that can go wrong.
+const FAULTS: Budget =
+    Budget { crashes: 1, stops: 1, lost: 2, doubled: 1, renewals: 1, cancels: 1, deaf: 1, again: 1, all: 3 };
+
+/// The leases of the others before it, one of them renewed and one of them twice.
+const PATIENCE: u64 = 4 * LEASE;
+
+/// One that looks by itself was told to do so a re-check ago, was stopped, and lapses.
+const IDLE: u64 = paddlegate::RECHECK.0 / TICK + GRACE;
+
+#[test]
+fn the_protocol_holds_for_one_lease() {
+    check(protocol(1, FAULTS, PATIENCE, IDLE));
+}
+
+#[test]
+fn the_protocol_holds_for_two_leases() {
+    check(protocol(2, FAULTS, PATIENCE, IDLE));
+}
+
+/// That the product does what the model does: walks through the model, again through the public API on both stores.
+mod walks {
+    use paddlegate::{Answer, Micros, Operation, Paddlegate, Request, Wait};
+    use proptest::prelude::*;
+
+    use super::support::calls::run;
+    use super::support::inbox::Inbox;
+    use super::support::raw::Raw;
+    use super::support::script::config;
+    use super::support::{redis, test_url, unique};
+    use super::*;
+
+    /// Much goes wrong.
+    const TROUBLE: Budget =
+        Budget { crashes: 1, stops: 3, lost: 5, doubled: 3, renewals: 4, cancels: 2, deaf: 2, again: 20, all: 40 };
+
+    proptest! {
+        #![proptest_config(config(200, "proptest-regressions/model.txt"))]
+
+        #[test]
+        fn end_alike_in_memory_and_on_redis(limit in 1..=2_u64, choices in prop::collection::vec(any::<u16>(), 1..120)) {
+            let said = walk(limit, &choices);
+            for on_redis in [false, true] {
+                again(limit, &said, on_redis)?;
+            }
+        }
+    }
+
+    fn walk(limit: u64, choices: &[u16]) -> Vec<Said> {
+        let model = protocol(limit, TROUBLE, 0, 0);
+        let mut world = model.init_states().remove(0);
+        world.log = Some(Vec::new());
+        for choice in choices {
+            let mut actions = Vec::new();
+            model.actions(&world, &mut actions);
+            let Some(number) = usize::from(*choice).checked_rem(actions.len()) else { break };
+            world = model.next_state(&world, actions[number]).expect("a state");
+            assert_eq!(world.broken, None);
+        }
+        world.log.expect("a log")
+    }
+
+    fn again(limit: u64, said: &[Said], on_redis: bool) -> Result<(), TestCaseError> {
+        let (store, name) = (if on_redis { redis() } else { Paddlegate::memory() }, unique("walk"));
+        let limiter = store.concurrent(&name, limit, Duration::from_micros(LEASE * TICK)).expect("a limiter");
+        let mut inboxes = IDS.map(|id| {
+            Some(if on_redis {
+                Inbox::on_redis(Raw::open(&test_url()), &format!("{name} {id}"))
+            } else {
+                Inbox::in_memory(&limiter)
+            })
+        });
+        for Said { at, client, call, answer, hints } in said {
+            let (at, id) = (Some(Micros(*at)), IDS[*client]);
+            let channel = inboxes[*client].as_ref().map_or_else(String::new, Inbox::channel);
+            let got = match call {
+                Call::Deaf => {
+                    if let Some(Inbox::Redis(mut raw, _)) = inboxes[*client].take() {
+                        raw.ask(&["UNSUBSCRIBE"]);
+                    }
+                    continue;
+                }
+                Call::Enter(number, hears) => {
+                    assert_eq!(*hears, !channel.is_empty());
+                    let place = match number {
+                        0 => paddlegate::Place::End,
+                        number => paddlegate::Place::Number(*number),
+                    };
+                    let wait =
+                        Wait { patience: paddlegate::MAX_SPAN, grace: Micros(GRACE * TICK), channel: &channel, place };
+                    run(
+                        &limiter,
+                        Operation::Enter { request: Request { at, ..Request::cost(1) }, id, wait: Some(wait) },
+                    )
+                }
+                Call::Release(permit) => run(&limiter, Operation::Release { permit, at }),
+                Call::Renew(permit) => run(&limiter, Operation::Renew { permit, at }),
+                Call::Cancel => run(&limiter, Operation::Cancel { id, gave_up: false, at }),
+            };
+            prop_assert_eq!(&as_reply(&got), answer, "{:?} of {} at {:?}, redis: {}", call, id, at, on_redis);
+            for (other, inbox) in inboxes.iter_mut().enumerate() {
+                let expected: Vec<u64> = hints.iter().filter(|hint| hint.0 == other).map(|hint| hint.1).collect();
+                let heard = inbox.as_mut().map_or_else(Vec::new, Inbox::take);
+                prop_assert!(heard.iter().all(|hint| hint.id == IDS[other]));
+                let heard: Vec<u64> = heard.iter().map(|hint| hint.delay.0).collect();
+                prop_assert_eq!(heard, expected, "hints of {:?}, redis: {}", call, on_redis);
+            }
+        }
+        limiter.reset().expect("a reset");
+        Ok(())
+    }
+
+    /// An answer of the public API as `told` would write it.
+    fn as_reply(answer: &Answer) -> String {
+        match answer {
+            Answer::Decision(decision) => {
+                let micros = |micros: Option<Micros>| micros.map_or(0, |micros| micros.0);
+                format!(
+                    "{:?} {:?} remaining {} retry {} reset {} at {} lease {} fence {} ticket {} {}",
+                    decision.status,
+                    decision.permit,
+                    decision.remaining.expect("a number"),
+                    micros(decision.retry_after),
+                    micros(decision.reset_after),
+                    decision.at.0,
+                    micros(decision.lease),
+                    decision.fence.unwrap_or(0),
+                    decision.ticket.map_or(0, |ticket| ticket.number),
+                    decision.ticket.map_or(0, |ticket| ticket.position),
+                )
+            }
+            Answer::Settlement(settlement) => format!("{settlement:?}"),
+            Answer::Renewal(renewal) => format!("{renewal:?}"),
+            other => panic!("not asked for: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Are the checks good enough? The script is broken on purpose in many small ways, and every broken one must be noticed.
+//!
+//! A run tries all mutants. `PADDLEGATE_MUTANTS=4` tries a fourth of them, which `PADDLEGATE_SEED` picks.
+#![allow(unreachable_pub)]
+
+mod check;
+mod crowds;
+mod list;
+mod orders;
+mod scenario;
+mod sequences;
+#[path = "../faults/server.rs"]
+#[allow(dead_code)]
+mod server;
+mod side;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::env;
+
+use check::Checks;
+use list::{FILES, Mutant};
+use paddlegate::store::redis::SCRIPT;
+use server::Server;
+
+#[test]
+fn redis_notices_every_mutant_of_the_script() {
+    let server = Server::start();
+    let mut checks = Checks::new();
+    assert!(is_of_today(), "the files are not those that the library was compiled from");
+    checks.accept(&server);
+    let (shares, picked) = share();
+    let mutants: Vec<_> = all().skip(picked).step_by(shares).collect();
+    println!("{} of {} mutants: share {picked} of {shares}", mutants.len(), all().count());
+    let mut survivors = Vec::new();
+    for (file, mutant) in mutants {
+        if !checks.notice(&server, &broken(file, mutant)) {
+            let (what, from, to) = mutant;
+            survivors.push(format!("{}: {what}: {from:?} -> {to:?}", FILES[file].file));
+        }
+    }
+    // The server was sound to the end, and every mutant was noticed for its own sake.
+    checks.accept(&server);
+    assert!(survivors.is_empty(), "{} were not noticed:\n{}", survivors.len(), survivors.join("\n"));
+}
+
+#[test]
+fn every_mutant_fits_the_script() {
+    assert!(is_of_today(), "the script is joined from other files");
+    for (file, (what, from, to)) in all() {
+        let times = FILES[file].text.matches(from).count();
+        assert_eq!(times, 1, "{}: {what}: {from:?} is there {times} times", FILES[file].file);
+        assert_ne!(from, to, "{what}");
+    }
+    assert!(all().count() >= 400);
+}
+
+fn is_of_today() -> bool {
+    FILES.map(|lua| lua.text).concat() == SCRIPT
+}
+
+/// With the number of the file that each is of.
+fn all() -> impl Iterator<Item = (usize, &'static Mutant)> {
+    FILES.iter().enumerate().flat_map(|(file, lua)| lua.mutants.iter().map(move |mutant| (file, mutant)))
+}
+
+/// Into how many shares the mutants are dealt, and which of these is tried, from 0.
+fn share() -> (usize, usize) {
+    let number = |name| match env::var(name) {
+        Ok(text) if text != "all" => Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number"))),
+        _ => None,
+    };
+    let shares = number("PADDLEGATE_MUTANTS").unwrap_or(1).max(1);
+    (shares, number("PADDLEGATE_SEED").unwrap_or(0) % shares)
+}
+
+/// The script with one mistake.
+fn broken(file: usize, (_, from, to): &Mutant) -> String {
+    let texts = FILES.iter().enumerate();
+    texts.map(|(i, lua)| if i == file { lua.text.replacen(from, to, 1) } else { lua.text.to_owned() }).collect()
+}

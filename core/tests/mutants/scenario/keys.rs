@@ -1,0 +1,238 @@
+//! What is written, and what is not.
+
+use paddlegate::{Answer, Kind, MAX_PERMITS, Micros, Operation, Place, Request, Settlement, Status, Wait};
+
+use super::{HOUR, NOW, enter, estimate, every_kind, key, limit, waited_for};
+use crate::side::Script;
+use crate::support::raw::Reply;
+use crate::support::script::Side;
+
+pub(super) fn nothing_written(port: u16, text: &str) -> Result<(), String> {
+    for mut script in every_kind(port, text) {
+        script.raw.command("FLUSHALL");
+        script.acquire(NOW, 1, true);
+        script.acquire(NOW + 1, 4, true);
+        // The first of a statistic sets its end.
+        script.acquire(NOW + 1, 5, true);
+        script.raw.command("CONFIG RESETSTAT");
+        let refused = [Request::estimate(5), Request::cost(5), Request::cost(0)];
+        for request in refused {
+            script.run(Operation::Acquire(request.at(Micros(NOW + 1))));
+            script.run(Operation::Peek(request.at(Micros(NOW + 1))));
+            script.run(Operation::Peek(request.at(Micros(NOW - HOUR))));
+        }
+        for permit in [format!("{}:{NOW}:1", "0".repeat(32)), format!("{}:1:1", "0".repeat(32))] {
+            script.run(Operation::Correct { permit: &permit, actual: 0, at: Some(Micros(NOW)) });
+        }
+        let Reply::Text(stats) = script.raw.command("INFO commandstats") else { return Err("no statistics".into()) };
+        let stats = String::from_utf8_lossy(&stats);
+        let writes = "set lpush ltrim lrem zadd zrem zremrangebyscore zremrangebyrank hset hdel publish pexpire";
+        for command in writes.split(' ') {
+            if stats.contains(&format!("cmdstat_{command}:")) {
+                return Err(format!("{command} was called"));
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn full_server(port: u16, text: &str) -> Result<(), String> {
+    for mut script in every_kind(port, text) {
+        script.raw.command("FLUSHALL");
+        script.acquire(NOW - 1, 1, true);
+        let before = contents(&mut script);
+        script.raw.command("CONFIG SET maxmemory 1");
+        let granted = script.run(Operation::Acquire(Request::estimate(1).at(Micros(NOW + HOUR))));
+        let corrected = script.correct(0, 2, NOW);
+        script.raw.command("CONFIG SET maxmemory 0");
+        if !matches!(granted, Reply::Error(_)) || corrected == "settled" {
+            return Err(format!("{granted:?}, {corrected}"));
+        }
+        if contents(&mut script) != before {
+            return Err("a part was written".into());
+        }
+    }
+    Ok(())
+}
+
+fn contents(script: &mut Script) -> Vec<(Vec<u8>, Reply, i64)> {
+    let mut keys = script.raw.keys("mutant");
+    keys.sort();
+    // To the minute: a moment has passed.
+    keys.into_iter().map(|key| (key.clone(), script.raw.dump(&key), (script.raw.ttl(&key) + 30_000) / 60_000)).collect()
+}
+
+pub(super) fn permits(port: u16, text: &str) -> Result<(), String> {
+    let mut script = Script::new(port, text, &[limit(Kind::Points, 1_000_000)]);
+    let count = |script: &mut Script| {
+        let key = key(script, ":p:");
+        script.raw.ask(&[&b"ZCARD"[..], &key])
+    };
+    for i in 0..3 {
+        script.acquire(NOW + i, 1, true);
+    }
+    script.acquire(NOW + 301_000_000, 1, true);
+    if count(&mut script) != Reply::Integer(1) {
+        return Err("ended permits are kept".into());
+    }
+    // More than there may be, put there in a few commands.
+    let key = key(&mut script, ":p:");
+    for start in (0..MAX_PERMITS as u64 + 10).step_by(1_000) {
+        let mut words = vec![b"ZADD".to_vec(), key.clone()];
+        for i in start..start + 1_000 {
+            words.push(((NOW + 500_000_000) * 2 + 2 * i).to_string().into_bytes());
+            words.push(format!("{i:032}:{NOW}:1").into_bytes());
+        }
+        script.raw.ask(&words);
+    }
+    script.acquire(NOW + 303_000_000, 1, true);
+    match count(&mut script) {
+        Reply::Integer(10_000) => Ok(()),
+        other => Err(format!("{other:?} permits")),
+    }
+}
+
+pub(super) fn log_length(port: u16, text: &str) -> Result<(), String> {
+    for estimate in [false, true] {
+        let mut script = Script::new(port, text, &[limit(Kind::Window, 5)]);
+        for i in 0..12 {
+            script.acquire(NOW + i * HOUR / 5, 1, estimate);
+        }
+        let log = key(&mut script, ":w0:");
+        match script.raw.ask(&[&b"LLEN"[..], &log]) {
+            Reply::Integer(5) => {}
+            other => return Err(format!("{other:?} entries")),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn records(port: u16, text: &str) -> Result<(), String> {
+    let mut script = waited_for(port, text);
+    let tickets = key(&mut script, ":t:");
+    let count = |script: &mut Script, expected: i64, after: &str| match script.raw.ask(&[&b"HLEN"[..], &tickets]) {
+        Reply::Integer(count) if count == expected => Ok(()),
+        other => Err(format!("{other:?} records after {after}")),
+    };
+    count(&mut script, 3, "a lease and a ticket")?;
+    script.run(Operation::Cancel { id: "waiter", gave_up: false, at: Some(Micros(NOW)) });
+    count(&mut script, 2, "a cancellation")?;
+    let permit = format!("holder:{NOW}:1");
+    script.run(Operation::Release { permit: &permit, at: Some(Micros(NOW)) });
+    count(&mut script, 1, "a release")?;
+    enter(&mut script, "dies", 1, NOW);
+    enter(&mut script, "next", 1, NOW + 2 * HOUR);
+    count(&mut script, 2, "a lease that has ended")?;
+    // A lease whose record is lost is its holder's still.
+    script.raw.ask(&[&b"DEL"[..], &tickets]);
+    let permit = format!("next:{}:1", NOW + 2 * HOUR);
+    let release = Operation::Release { permit: &permit, at: Some(Micros(NOW + 2 * HOUR)) };
+    match script.answer(release)? {
+        Answer::Settlement(Settlement::Released) => Ok(()),
+        other => Err(format!("{other:?} of a lease without a record")),
+    }
+}
+
+pub(super) fn places(port: u16, text: &str) -> Result<(), String> {
+    let mut script = waited_for(port, text);
+    let look = |script: &mut Script, id: &str, place: Place, at: u64| {
+        let wait = Wait { place, ..Wait::up_to(paddlegate::MAX_SPAN) };
+        script.decision(Operation::Enter { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
+    };
+    let invented = look(&mut script, "invents", Place::Number(100), NOW + 10)?;
+    if invented.ticket.map(|ticket| ticket.number) != Some(2) {
+        return Err(format!("a number that was never given: {invented:?}"));
+    }
+    let earlier = look(&mut script, "waiter", Place::Kept, NOW)?;
+    if earlier.at != Micros(NOW + 10) {
+        return Err(format!("time ran backwards behind a queue: {earlier:?}"));
+    }
+    let queue = key(&mut script, ":q:");
+    script.raw.ask(&[&b"ZREM"[..], &queue, b"waiter"]);
+    match look(&mut script, "waiter", Place::Kept, NOW + 10)? {
+        gone if gone.status == Status::Gone => Ok(()),
+        other => Err(format!("a record without a place: {other:?}")),
+    }
+}
+
+pub(super) fn unpublished(port: u16, text: &str) -> Result<(), String> {
+    let mut script = waited_for(port, text);
+    let wait = Wait { channel: "somewhere", ..Wait::up_to(paddlegate::MAX_SPAN) };
+    script.run(Operation::Enter { request: Request::cost(1).at(Micros(NOW)), id: "waiter", wait: Some(wait) });
+    let tickets = key(&mut script, ":t:");
+    let before = script.raw.ask(&[&b"HGET"[..], &tickets, b"waiter"]);
+    script.raw.command("ACL SETUSER default -publish");
+    let permit = format!("holder:{NOW}:1");
+    let reply = script.run(Operation::Release { permit: &permit, at: Some(Micros(NOW)) });
+    script.raw.command("ACL SETUSER default +publish");
+    match (reply, script.raw.ask(&[&b"HGET"[..], &tickets, b"waiter"])) {
+        (Reply::Array(status), after) if status == [Reply::Integer(7)] && after == before => Ok(()),
+        other => Err(format!("{other:?} after {before:?}")),
+    }
+}
+
+pub(super) fn many_dead(port: u16, text: &str) -> Result<(), String> {
+    let mut script = waited_for(port, text);
+    let (queue, tickets) = (key(&mut script, ":q:"), key(&mut script, ":t:"));
+    let (mut places, mut records) = (vec![b"ZADD".to_vec(), queue.clone()], vec![b"HSET".to_vec(), tickets]);
+    for number in 2..=1_500 {
+        let id = format!("dead {number}").into_bytes();
+        places.extend([number.to_string().into_bytes(), id.clone()]);
+        records.extend([id, format!("{number} 1 1 {NOW} {NOW} {NOW} 1 ").into_bytes()]);
+    }
+    script.raw.ask(&places);
+    script.raw.ask(&records);
+    let permit = format!("holder:{NOW}:1");
+    script.run(Operation::Release { permit: &permit, at: Some(Micros(NOW + HOUR / 2)) });
+    for left in [500, 0] {
+        match script.raw.ask(&[&b"ZCARD"[..], &queue]) {
+            Reply::Integer(count) if count == left => {}
+            other => return Err(format!("{other:?} tickets instead of {left}")),
+        }
+        script.run(Operation::Cancel { id: "nobody", gave_up: false, at: Some(Micros(NOW + HOUR / 2)) });
+    }
+    Ok(())
+}
+
+pub(super) fn foreign_permits(port: u16, text: &str) -> Result<(), String> {
+    let mut script = Script::new(port, text, &[limit(Kind::Window, 5), limit(Kind::Concurrency, 2)]);
+    estimate(&mut script);
+    let permits = key(&mut script, ":p:");
+    script.raw.ask(&[&b"SET"[..], &permits, b"theirs"]);
+    let counts = |script: &mut Script| {
+        [("LLEN", ":w0:"), ("ZCARD", ":h:")].map(|(command, role)| {
+            let key = key(script, role);
+            script.raw.ask(&[command.as_bytes(), &key])
+        })
+    };
+    let before = counts(&mut script);
+    match (estimate(&mut script), counts(&mut script)) {
+        (Reply::Error(_), after) if after == before => Ok(()),
+        other => Err(format!("{other:?} after {before:?}")),
+    }
+}
+
+pub(super) fn own_clock(port: u16, text: &str) -> Result<(), String> {
+    let mut script = Script::new(port, text, &[limit(Kind::Leaky, 5)]);
+    let time = |script: &mut Script| match script.raw.command("TIME") {
+        Reply::Array(parts) => {
+            let number = |part: &Reply| match part {
+                Reply::Text(text) => String::from_utf8_lossy(text).parse::<u64>().expect("a number"),
+                other => panic!("{other:?}"),
+            };
+            number(&parts[0]) * 1_000_000 + number(&parts[1])
+        }
+        other => panic!("{other:?}"),
+    };
+    // Early in a second the microseconds have fewer digits.
+    while time(&mut script) % 1_000_000 > 90_000 {}
+    for _ in 0..20 {
+        let before = time(&mut script);
+        let told = script.decision(Operation::Acquire(Request::cost(0)))?;
+        let after = time(&mut script);
+        if !(before..=after).contains(&told.at.0) {
+            return Err(format!("{told:?} is not from {before} to {after}"));
+        }
+    }
+    Ok(())
+}

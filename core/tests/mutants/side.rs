@@ -1,0 +1,100 @@
+//! A limiter whose script is given as text.
+
+use paddlegate::{Answer, Decision, Limiter, Micros, Operation, Paddlegate, Request};
+
+use crate::support::carrier::Carrier;
+use crate::support::raw::{Raw, Reply};
+use crate::support::script::{Side, Spec, Told};
+use crate::support::side::{policy, told};
+
+pub struct Script {
+    /// To look behind the script's back.
+    pub raw: Raw,
+    carrier: Carrier,
+    store: Paddlegate,
+    limiter: Limiter,
+    permits: Vec<String>,
+}
+
+impl Script {
+    pub fn new(port: u16, text: &str, limits: &[Spec]) -> Self {
+        let store = Paddlegate::open(&format!("redis://127.0.0.1:{port}"), None).expect("a store");
+        let limiter = store.limiter("mutant", policy(limits)).expect("a limiter");
+        let raw = Raw::connect("127.0.0.1", port);
+        let mut script = Self { raw, carrier: Carrier::new(port, text), store, limiter, permits: Vec::new() };
+        script.reset();
+        script
+    }
+
+    pub fn limiter(&self) -> &Limiter {
+        &self.limiter
+    }
+
+    /// The words of the command for an operation.
+    pub fn words(&self, operation: Operation<'_>) -> Vec<Vec<u8>> {
+        self.carrier.words(&self.limiter, operation)
+    }
+
+    /// The reply as it comes.
+    pub fn run(&mut self, operation: Operation<'_>) -> Reply {
+        let words = self.words(operation);
+        self.raw.ask(&words)
+    }
+
+    /// What the library makes of the reply.
+    pub fn answer(&mut self, operation: Operation<'_>) -> Result<Answer, String> {
+        self.carrier.run(&self.limiter, operation)
+    }
+
+    pub fn decision(&mut self, operation: Operation<'_>) -> Result<Decision, String> {
+        match self.answer(operation)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(format!("not a decision: {other:?}")),
+        }
+    }
+
+    fn told(&mut self, operation: Operation<'_>) -> Told {
+        match self.decision(operation) {
+            Ok(decision) => told(&decision),
+            // What no limiter answers.
+            Err(text) => Told { allowed: false, remaining: 0, retry_after: 0, reset_after: 0, at: 0, text },
+        }
+    }
+}
+
+impl Side for Script {
+    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Told {
+        let request = if estimate { Request::estimate(units) } else { Request::cost(units) };
+        match self.decision(Operation::Acquire(request.at(Micros(at)))) {
+            Ok(decision) => {
+                self.permits.extend(decision.permit.clone().filter(|_| estimate));
+                told(&decision)
+            }
+            Err(text) => Told { allowed: false, remaining: 0, retry_after: 0, reset_after: 0, at: 0, text },
+        }
+    }
+
+    fn peek(&mut self, at: u64, units: u64) -> Told {
+        self.told(Operation::Peek(Request::cost(units).at(Micros(at))))
+    }
+
+    fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
+        let Some(permit) = self.permits.get(permit).cloned() else { return "no permit".to_owned() };
+        match self.answer(Operation::Correct { permit: &permit, actual, at: Some(Micros(at)) }) {
+            Ok(Answer::Settlement(settlement)) => settlement.name().to_owned(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn resize(&mut self, limits: &[Spec]) {
+        self.limiter = self.store.limiter("mutant", policy(limits)).expect("a limiter");
+    }
+
+    fn reset(&mut self) {
+        self.run(Operation::Reset);
+    }
+
+    fn lose(&mut self) {
+        self.reset();
+    }
+}

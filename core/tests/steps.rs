@@ -1,0 +1,174 @@
+//! What takes several operations, carried step by step by a host.
+#![cfg(feature = "documents")]
+
+mod support;
+
+use std::time::Duration;
+
+use paddlegate::dialect::invantive::Facts;
+use paddlegate::{
+    Action, Answer, Begun, Error, ErrorKind, Interrupt, Limit, Limiter, Micros, OnLimit, Operation, Paddlegate, Policy,
+    Steps,
+};
+use support::{redis, unique};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const START: Micros = Micros(3_600_000_000);
+
+/// Carries steps as a host does, and counts them; the answer to the step with the number `fails` is lost.
+fn carried<S: Steps>(mut steps: S, fails: Option<usize>) -> (usize, Result<S::Outcome, Error>) {
+    let mut count = 0;
+    while let Some((limiter, operation)) = steps.step() {
+        let outcome = limiter.run(operation, Interrupt::Ignore);
+        let outcome = if fails == Some(count) { Err(Error::unknown_outcome("lost")) } else { outcome };
+        steps.tell(outcome);
+        count += 1;
+    }
+    (count, steps.outcome())
+}
+
+fn limiter(store: &Paddlegate, limits: &[Limit]) -> Limiter {
+    store.limiter(&unique("steps"), Policy::new(limits.to_vec()).unwrap()).unwrap()
+}
+
+fn stores() -> [Paddlegate; 2] {
+    [Paddlegate::memory(), redis()]
+}
+
+#[test]
+fn a_passage_asks_the_clock_only_where_the_time_decides() {
+    for store in stores() {
+        let document = |validity: &str| {
+            format!(
+                r#"{{"RateLimitControlList": [{{"Context": "a", {validity} "SlotName": "{name}"}}],
+                    "RateLimitControlSlotList": [{{"Name": "{name}", "ActionsPerHour": 9, "ActionsPerMinute": 5,
+                        "ActionsPerSecond": 5, "FailOnOverflowSecond": false, "FailOnOverflowHour": false}}]}}"#,
+                name = unique("slot"),
+            )
+        };
+        let (always, until) = (document(""), document(r#""ValidToUtc": "2100-01-01T00:00:00Z","#));
+        let facts = Facts { context: Some("a"), ..Facts::default() };
+        for (document, facts, at, asked) in [
+            (&always, facts, None, 3),
+            (&until, facts, None, 4),
+            (&until, facts, Some(START), 3),
+            (&until, Facts::default(), None, 0),
+        ] {
+            let (count, verdict) = carried(store.gate(document).unwrap().start(&facts, at).unwrap(), None);
+            assert!(verdict.unwrap().allowed);
+            assert_eq!(count, asked);
+        }
+        let lost = carried(store.gate(&until).unwrap().start(&facts, None).unwrap(), Some(1));
+        assert_eq!(lost.0, 2, "it ends with its error");
+        assert_eq!(lost.1.unwrap_err().kind(), ErrorKind::Unavailable);
+        let early = store.gate(&always).unwrap().start(&facts, None).unwrap();
+        assert_eq!(early.outcome().unwrap_err().kind(), ErrorKind::Internal);
+        let bad = store.gate(&always).unwrap().start(&Facts { ip: Some("x"), ..facts }, None).unwrap_err();
+        assert_eq!(bad.argument(), Some("ip"));
+    }
+}
+
+#[test]
+fn ojs_t19_a_batch_gives_back_what_it_took_also_after_an_error() {
+    for store in stores() {
+        let limiter = limiter(&store, &[Limit::concurrency(3, MINUTE).unwrap(), Limit::window(9, MINUTE).unwrap()]);
+        let none = |limiter: &Limiter| {
+            assert_eq!(limiter.statistics().unwrap().leases, 0);
+            assert_eq!(limiter.acquire(paddlegate::Request::cost(0)).unwrap().remaining, Some(3));
+        };
+        let (count, refused) = carried(limiter.batch(&["a", "b", "c", "d"], OnLimit::Drop, false), None);
+        assert_eq!(count, 4 + 2 * 3);
+        assert!(refused.unwrap().iter().all(|admission| admission.action == Action::Drop));
+        none(&limiter);
+        // The third answer is lost: the third job is not known to run, but the others are not left running.
+        let (_, lost) = carried(limiter.batch(&["a", "b", "c"], OnLimit::Drop, false), Some(2));
+        assert!(lost.unwrap_err().may_have_counted());
+        assert_eq!(limiter.statistics().unwrap().leases, 1);
+        limiter.reset().unwrap();
+        // The answer to one that is given back is lost: the others are given back all the same.
+        let (_, lost) = carried(limiter.batch(&["a", "b", "c", "d"], OnLimit::Drop, false), Some(4));
+        assert!(lost.is_err());
+        none(&limiter);
+        let (count, all) = carried(limiter.batch(&["a", "b", "c"], OnLimit::Drop, false), None);
+        assert_eq!((count, all.unwrap().len()), (3, 3));
+        let (_, partly) = carried(limiter.batch(&["a", "d"], OnLimit::Drop, true), None);
+        let actions: Vec<Action> = partly.unwrap().iter().map(|one| one.action).collect();
+        assert_eq!(actions, [Action::Run, Action::Drop]);
+        assert!(limiter.batch(&["a"], OnLimit::Drop, false).outcome().is_err());
+        assert_eq!(carried(limiter.batch(&[], OnLimit::Drop, false), None).1.unwrap(), []);
+    }
+}
+
+#[test]
+fn ojs_t03_an_override_looks_first_and_asks_the_clock_for_its_end() {
+    for store in stores() {
+        let limiter = limiter(&store, &[Limit::bucket(5, MINUTE).unwrap()]);
+        let told = |document: &str, at| carried(limiter.amendment(document, at).unwrap(), None);
+        let (count, controls) = told(r#"{"limit": 7, "period": "minute"}"#, None);
+        assert_eq!((count, controls.unwrap().expires_after), (2, None));
+        let (count, controls) = told(r#"{"expires_at": "2100-01-01T00:00:00Z"}"#, None);
+        assert_eq!(count, 3);
+        let controls = controls.unwrap();
+        assert_eq!(controls.overrides[0].as_ref().map(Limit::amount), Some(7));
+        assert!(controls.expires_after > Some(Micros(1_000_000_000_000)));
+        let (count, past) = told(r#"{"limit": 1, "period": "minute", "expires_at": "2001-01-01T00:00:00Z"}"#, None);
+        assert_eq!((count, past.unwrap_err().argument()), (1, Some("document")));
+        let given = limiter.amendment(r#"{"rate": null, "expires_at": "1970-01-01T00:00:01Z"}"#, Some(START));
+        assert_eq!(given.unwrap_err().argument(), Some("document"), "no call is needed to see that it is past");
+        assert!(limiter.override_from(r#"{"throttle": null}"#, None).is_ok(), "there is none to remove");
+        let (_, lost) = carried(limiter.amendment(r#"{"rate": null}"#, None).unwrap(), Some(0));
+        assert_eq!(lost.unwrap_err().kind(), ErrorKind::Unavailable);
+        assert!(limiter.override_from(r#"{"rate": null}"#, None).unwrap().overrides[0].is_none());
+    }
+    let two = limiter(&Paddlegate::memory(), &[Limit::bucket(5, MINUTE).unwrap(), Limit::window(5, MINUTE).unwrap()]);
+    let error = two.override_from(r#"{"rate": {"limit": 1, "period": "PT1M"}}"#, None).unwrap_err();
+    assert!(error.message().starts_with("at $.rate: "), "{error}");
+}
+
+#[test]
+fn ojs_t13_a_signal_takes_a_pause_for_each_of_its_times() {
+    for store in stores() {
+        let limiter = limiter(&store, &[Limit::window(5, MINUTE).unwrap()]);
+        for (failure, pauses, is_signal) in [
+            (r#"{"type": "rate_limited"}"#, 1, true),
+            (r#"{"type": "rate_limited", "retry_after": 0}"#, 0, true),
+            (r#"{"type": "rate_limited", "retry_after": 1, "rate_limit_until": "1970-01-01T02:00:00Z"}"#, 2, true),
+            (r#"{"type": "timeout", "retry_after": 1}"#, 0, false),
+        ] {
+            let (count, outcome) = carried(limiter.signalling(failure, Some(START)).unwrap(), None);
+            assert_eq!((count, outcome), (pauses, Ok(is_signal)), "{failure}");
+        }
+        let look = Operation::Control { control: paddlegate::Control::Look, at: Some(START) };
+        let Ok(Answer::Controls(controls)) = limiter.run(look, Interrupt::Ignore) else { panic!("no controls") };
+        assert_eq!(controls.paused_for, Some(START), "until the later of all");
+        assert_eq!(limiter.signal("{", None).unwrap_err().argument(), Some("document"));
+    }
+    let unlimited = Paddlegate::memory().unlimited("any").unwrap();
+    assert_eq!(unlimited.signal(r#"{"type": "rate_limited"}"#, None).unwrap_err().argument(), Some("limiter"));
+}
+
+#[test]
+fn cn_t16_to_t18_the_limiter_of_a_run() {
+    let store = Paddlegate::memory();
+    let definition = r#"{"name": "order", "rateLimitConfig":
+        {"rateLimitKey": "${workflow.input.shop}", "concurrentExecLimit": 3, "policy": "REJECT"}}"#;
+    let loaded = store.workflow(definition, r#"{"input": {"shop": 7}}"#, Some(Micros(90_000_000))).unwrap();
+    assert_eq!((loaded.limiter.name(), loaded.on_limit), ("7", OnLimit::Raise));
+    let limit = loaded.limiter.policy().concurrency().map(|limit| (limit.amount(), limit.interval()));
+    assert_eq!(limit, Some((3, Micros(90_000_000))));
+    let free = store.workflow(definition, "{}", None).unwrap();
+    assert_eq!((free.limiter.name(), free.limiter.policy().limits()), ("order", [].as_slice()));
+    assert!(matches!(free.limiter.begin(Operation::Acquire(paddlegate::Request::cost(1))), Ok(Begun::Answered(_))));
+    let long = format!(r#"{{"input": {{"shop": "{}"}}}}"#, "x".repeat(513));
+    let run = r#"{"input": {"shop": 7}}"#;
+    for (definition, run, lock_timeout, argument) in [
+        ("{}", run, None, "definition"),
+        (definition, "5", None, "run"),
+        (definition, r#"{"input": {"shop": {}}}"#, None, "run"),
+        (definition, &long, None, "run"),
+        (definition, run, Some(Micros(0)), "lock_timeout"),
+    ] {
+        let error = store.workflow(definition, run, lock_timeout).unwrap_err();
+        assert_eq!(error.argument(), Some(argument), "{error}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Operations at given times, and what they are answered.
+
+use paddlegate::{
+    Answer, Decision, Interrupt, Limiter, MAX_SPAN, Micros, Operation, Place, Request, Settlement, Statistics, Wait,
+};
+
+pub fn run(limiter: &Limiter, operation: Operation<'_>) -> Answer {
+    limiter.run(operation, Interrupt::Ignore).unwrap_or_else(|error| panic!("{operation:?}: {error}"))
+}
+
+pub fn enter(limiter: &Limiter, id: &str, cost: u64, wait: Option<Wait<'_>>, at: u64) -> Decision {
+    match run(limiter, Operation::Enter { request: Request::cost(cost).at(Micros(at)), id, wait }) {
+        Answer::Decision(decision) => decision,
+        other => panic!("not a decision: {other:?}"),
+    }
+}
+
+pub fn release(limiter: &Limiter, permit: &str, at: u64) -> Settlement {
+    settlement(limiter, Operation::Release { permit, at: Some(Micros(at)) })
+}
+
+pub fn cancel(limiter: &Limiter, id: &str, at: u64) -> Settlement {
+    settlement(limiter, Operation::Cancel { id, gave_up: false, at: Some(Micros(at)) })
+}
+
+pub fn renew(limiter: &Limiter, permit: &str, at: u64) -> Option<Micros> {
+    match run(limiter, Operation::Renew { permit, at: Some(Micros(at)) }) {
+        Answer::Renewal(renewal) => renewal,
+        other => panic!("not a renewal: {other:?}"),
+    }
+}
+
+pub fn statistics(limiter: &Limiter, at: u64) -> Statistics {
+    match run(limiter, Operation::Statistics { at: Some(Micros(at)) }) {
+        Answer::Statistics(statistics) => *statistics,
+        other => panic!("not statistics: {other:?}"),
+    }
+}
+
+fn settlement(limiter: &Limiter, operation: Operation<'_>) -> Settlement {
+    match run(limiter, operation) {
+        Answer::Settlement(settlement) => settlement,
+        other => panic!("not a settlement: {other:?}"),
+    }
+}
+
+/// Waits as long as it takes, and looks by itself.
+pub fn forever() -> Wait<'static> {
+    Wait::up_to(MAX_SPAN)
+}
+
+/// Comes back to the place that it has, or to none.
+pub fn kept() -> Wait<'static> {
+    Wait { place: Place::Kept, ..forever() }
+}

@@ -1,0 +1,80 @@
+//! Carries calls to a server where the library's script is replaced by another text.
+
+use paddlegate::store::redis::{Address, Asking, Location, Outcome, Session};
+use paddlegate::{Answer, Begun, ErrorKind, Limiter, Operation};
+
+use super::raw::{Raw, Reply, words};
+
+pub struct Carrier {
+    pub raw: Raw,
+    digest: Vec<u8>,
+    location: Location,
+}
+
+impl Carrier {
+    /// Refuses a text that is not a script.
+    pub fn new(port: u16, text: &str) -> Self {
+        let location = Location::parse(&format!("redis://127.0.0.1:{port}")).expect("a url");
+        let mut raw = Raw::connect("127.0.0.1", port);
+        let Reply::Text(digest) = raw.ask(&["SCRIPT", "LOAD", text]) else { panic!("not a script: {text}") };
+        Self { raw, digest, location }
+    }
+
+    /// The words of the command for an operation.
+    pub fn words(&self, limiter: &Limiter, operation: Operation<'_>) -> Vec<Vec<u8>> {
+        let Ok(Begun::Call(call)) = limiter.begin(operation) else { panic!("not on redis: {operation:?}") };
+        self.exchanged(call.bytes())
+    }
+
+    /// What the library makes of the answer.
+    pub fn run(&mut self, limiter: &Limiter, operation: Operation<'_>) -> Result<Answer, String> {
+        let call = match limiter.begin(operation) {
+            Ok(Begun::Call(call)) => call,
+            Ok(Begun::Answered(answer)) => return Ok(answer),
+            Err(error) => return Err(error.to_string()),
+        };
+        let mut session = Session::new(&self.location, Address::Tcp(String::new(), 0));
+        session.submit(0, call, Asking::No);
+        let mut finished = Vec::new();
+        // A call may go on with another command.
+        loop {
+            let words = self.exchanged(&session.output());
+            let reply = self.raw.ask(&words);
+            session.receive(&encoded(&reply), &mut finished).map_err(|error| error.to_string())?;
+            match finished.pop().map(|finished| finished.outcome) {
+                None => {}
+                // Memory says the same of what can never pass.
+                Some(Outcome::Answered(Err(error))) if error.kind() == ErrorKind::Invalid => {
+                    return Err(error.to_string());
+                }
+                Some(Outcome::Answered(answer)) => return answer.map_err(|error| format!("{error}: {reply:?}")),
+                Some(other) => return Err(format!("{reply:?} is no answer: {other:?}")),
+            }
+        }
+    }
+
+    fn exchanged(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut words = words(bytes);
+        if words[0] == b"EVALSHA" {
+            words[1].clone_from(&self.digest);
+        }
+        words
+    }
+}
+
+/// A reply as the server sent it.
+fn encoded(reply: &Reply) -> Vec<u8> {
+    match reply {
+        Reply::Nil => b"$-1\r\n".to_vec(),
+        Reply::Integer(number) => format!(":{number}\r\n").into_bytes(),
+        Reply::Error(error) => format!("-{error}\r\n").into_bytes(),
+        Reply::Text(text) => [format!("${}\r\n", text.len()).as_bytes(), text, b"\r\n"].concat(),
+        Reply::Array(items) => {
+            let mut bytes = format!("*{}\r\n", items.len()).into_bytes();
+            for item in items {
+                bytes.extend(encoded(item));
+            }
+            bytes
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Where the hints of a limiter arrive, on any store, without waiting for them.
+
+use paddlegate::{Hint, Hints, Limiter, Micros};
+
+use super::raw::{Raw, Reply};
+
+pub enum Inbox {
+    Memory(Hints),
+    Redis(Box<Raw>, String),
+}
+
+impl Inbox {
+    pub fn in_memory(limiter: &Limiter) -> Self {
+        Self::Memory(limiter.listen().expect("to listen"))
+    }
+
+    pub fn on_redis(mut raw: Raw, name: &str) -> Self {
+        let channel = format!("hints of {name}");
+        raw.ask(&["SUBSCRIBE", &channel]);
+        Self::Redis(Box::new(raw), channel)
+    }
+
+    pub fn channel(&self) -> String {
+        match self {
+            Self::Memory(hints) => hints.channel().to_owned(),
+            Self::Redis(_, channel) => channel.clone(),
+        }
+    }
+
+    /// All that was published by calls that have been answered.
+    pub fn take(&mut self) -> Vec<Hint> {
+        let raw = match self {
+            Self::Memory(hints) => return hints.receive().expect("hints"),
+            Self::Redis(raw, _) => raw,
+        };
+        let mut hints = Vec::new();
+        let mut reply = raw.ask(&["PING"]);
+        loop {
+            let Reply::Array(items) = &reply else { panic!("not a message: {reply:?}") };
+            match &items[..] {
+                [Reply::Text(kind), _, Reply::Text(text)] if kind == b"message" => {
+                    let text = String::from_utf8_lossy(text);
+                    let (delay, id) = text.split_once(' ').unwrap_or_else(|| panic!("not two words: {text}"));
+                    // What a broken script sends is different from all that is sound.
+                    hints.push(Hint { id: id.to_owned(), delay: Micros(delay.parse().unwrap_or(u64::MAX)) });
+                }
+                _ => return hints,
+            }
+            reply = raw.more();
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A limiter of the library as the subject of vectors.
+
+use paddlegate::provider::{Lesson, Response};
+use paddlegate::{
+    Answer as Answered, CLAIM_TIMEOUT, Change, Control, Controls, Decision, Feedback, Interrupt, Kind, Limit, Limiter,
+    MAX_PAUSE, Micros, Moment, Operation, Paddlegate, Policy, Provider, Request, Statistics, Wait,
+};
+use serde_json::Value;
+
+use super::vectors::{Answer, Entry, Step, Subject};
+
+pub struct Named {
+    store: Paddlegate,
+    name: String,
+    limiter: Limiter,
+}
+
+impl Named {
+    pub fn new(store: &Paddlegate, name: String, limits: &[Value]) -> Self {
+        let limiter = store.limiter(&name, policy(limits).expect("a policy")).expect("a limiter");
+        Self { store: store.clone(), name, limiter }
+    }
+}
+
+impl Subject for Named {
+    fn limits(&mut self, limits: &[Value]) {
+        *self = Self::new(&self.store, self.name.clone(), limits);
+    }
+
+    fn acquire(&mut self, step: &Step) -> Answer {
+        answer(self.limiter.acquire(request(step)))
+    }
+
+    fn peek(&mut self, step: &Step) -> Answer {
+        answer(self.limiter.peek(request(step)))
+    }
+
+    fn correct(&mut self, permit: &str, actual: u64, at: u64) -> String {
+        let operation = Operation::Correct { permit, actual, at: Some(Micros(at)) };
+        match self.limiter.run(operation, Interrupt::Ignore).expect("a settlement") {
+            Answered::Settlement(settlement) => settlement.name().to_owned(),
+            other => panic!("not a settlement: {other:?}"),
+        }
+    }
+
+    fn reset(&mut self) {
+        self.limiter.reset().expect("a reset");
+    }
+
+    fn enter(&mut self, entry: &Entry<'_>) -> Answer {
+        let wait = entry.patience.map(|patience| Wait {
+            grace: entry.grace.map_or(CLAIM_TIMEOUT, Micros),
+            place: entry.place,
+            ..Wait::up_to(Micros(patience))
+        });
+        let decision = self.limiter.enter(request(&entry.step), entry.id, wait).expect("a decision");
+        Answer { text: entered(&decision), permit: decision.permit }
+    }
+
+    fn release(&mut self, permit: &str, at: u64) -> String {
+        self.settled(Operation::Release { permit, at: Some(Micros(at)) })
+    }
+
+    fn renew(&mut self, permit: &str, at: u64) -> String {
+        let operation = Operation::Renew { permit, at: Some(Micros(at)) };
+        match self.limiter.run(operation, Interrupt::Ignore).expect("a renewal") {
+            Answered::Renewal(lease) => number(lease.map(|lease| lease.0)),
+            other => panic!("not a renewal: {other:?}"),
+        }
+    }
+
+    fn cancel(&mut self, id: &str, gave_up: bool, at: u64) -> String {
+        self.settled(Operation::Cancel { id, gave_up, at: Some(Micros(at)) })
+    }
+
+    fn statistics(&mut self, at: u64) -> String {
+        match self.limiter.run(Operation::Statistics { at: Some(Micros(at)) }, Interrupt::Ignore) {
+            Ok(Answered::Statistics(statistics)) => {
+                let fields = Statistics::FIELDS.iter().zip(statistics.values());
+                let fields = fields.map(|(name, value)| {
+                    let unit = if name.ends_with("_time") { "_us" } else { "" };
+                    format!("\"{name}{unit}\":{value}")
+                });
+                format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+            }
+            other => panic!("not statistics: {other:?}"),
+        }
+    }
+
+    fn order(&mut self, step: &Value, at: u64) -> Result<String, String> {
+        let given = |key: &str| step[key].as_u64();
+        let moment = |after: &str, at: &str| {
+            given(after).map(|span| Moment::After(Micros(span))).or(given(at).map(|time| Moment::At(Micros(time))))
+        };
+        let index = given("index").map(|index| usize::try_from(index).expect("an index"));
+        let run = || {
+            let changes: Vec<Change>;
+            let control = match step["do"].as_str() {
+                Some("pause") => Control::Pause(moment("for_us", "until_us").expect("a moment")),
+                Some("resume") => Control::Resume,
+                Some("override") => {
+                    let interval = given("interval_us").map(Micros);
+                    changes = self.limiter.changed(index.expect("index"), given("amount"), interval)?;
+                    Control::Override { changes: &changes, expires: moment("expires_in_us", "expires_at_us") }
+                }
+                Some("restore") => {
+                    changes = self.limiter.restored(index)?;
+                    Control::Override { changes: &changes, expires: None }
+                }
+                _ => Control::Look,
+            };
+            self.limiter.run(Operation::Control { control, at: Some(Micros(at)) }, Interrupt::Ignore)
+        };
+        match run() {
+            Ok(Answered::Controls(controls)) => Ok(controls_text(&controls)),
+            Ok(other) => panic!("not controls: {other:?}"),
+            Err(error) => Err(error.argument().expect("an argument").to_owned()),
+        }
+    }
+
+    fn learn(&mut self, step: &Value, permit: Option<&str>, at: u64) -> String {
+        let given = |key: &str| step[key].as_u64();
+        let lesson = if step["do"] == "learn" {
+            let headers: Vec<(&str, &str)> = step["headers"]
+                .as_array()
+                .map(|headers| headers.iter().map(|header| (header[0].as_str().unwrap(), header[1].as_str().unwrap())))
+                .into_iter()
+                .flatten()
+                .collect();
+            let response = Response {
+                status: given("status").map_or(200, |status| u16::try_from(status).expect("a status")),
+                headers: &headers,
+                body: step["body"].as_str().unwrap_or_default(),
+            };
+            let provider = Provider::from_name(step["provider"].as_str().unwrap_or("auto")).expect("a provider");
+            Feedback::read(provider, &response, MAX_PAUSE).lesson(self.limiter.policy(), MAX_PAUSE)
+        } else {
+            let index = usize::try_from(given("index").unwrap_or(0)).expect("an index");
+            let reset = given("reset_in_us").map(|span| Moment::After(Micros(span)));
+            let reset = reset.or(given("reset_at_us").map(|at| Moment::At(Micros(at))));
+            let interval = given("interval_us").map(Micros);
+            let budgets = self.limiter.heard(index, given("remaining"), given("amount"), interval, reset);
+            Lesson { budgets: budgets.expect("budgets"), ..Lesson::default() }
+        };
+        self.settled(Operation::Learn { report: lesson.report(permit), at: Some(Micros(at)) })
+    }
+}
+
+impl Named {
+    fn settled(&self, operation: Operation<'_>) -> String {
+        match self.limiter.run(operation, Interrupt::Ignore).expect("a settlement") {
+            Answered::Settlement(settlement) => settlement.name().to_owned(),
+            other => panic!("not a settlement: {other:?}"),
+        }
+    }
+}
+
+/// What is in force as vectors compare it.
+fn controls_text(controls: &Controls) -> String {
+    let limits = |limits: &[Option<Limit>]| {
+        let limits = limits.iter().map(|limit| match limit {
+            None => "null".to_owned(),
+            Some(limit) => format!(
+                r#"{{"kind":"{}","amount":{},"interval_us":{}}}"#,
+                limit.kind().name(),
+                limit.amount(),
+                limit.interval().0
+            ),
+        });
+        limits.collect::<Vec<_>>().join(",")
+    };
+    format!(
+        r#"{{"version":{},"paused_for_us":{},"overrides":[{}],"expires_in_us":{},"learned":[{}]}}"#,
+        controls.version,
+        number(controls.paused_for.map(|micros| micros.0)),
+        limits(&controls.overrides),
+        number(controls.expires_after.map(|micros| micros.0)),
+        limits(&controls.learned),
+    )
+}
+
+/// A policy as the files write it.
+pub fn policy(limits: &[Value]) -> paddlegate::Result<Policy> {
+    let number = |limit: &Value, key: &str| limit[key].as_u64().unwrap_or(0);
+    let limits = limits.iter().map(|limit| {
+        Limit::of_kind(
+            Kind::from_name(limit["kind"].as_str().expect("kind"))?,
+            match limit["amount"].as_str() {
+                Some("$2^53") => 1 << 53,
+                _ => number(limit, "amount"),
+            },
+            Micros(number(limit, "interval_us")),
+            Micros(number(limit, "offset_us")),
+        )
+    });
+    Policy::new(limits.collect::<paddlegate::Result<Vec<_>>>()?)
+}
+
+pub fn request(step: &Step) -> Request {
+    Request { cost: step.cost, estimate: step.estimate, at: Some(Micros(step.at)) }
+}
+
+fn answer(decision: paddlegate::Result<Decision>) -> Answer {
+    let decision = decision.expect("a decision");
+    Answer { text: text(&decision), permit: decision.permit }
+}
+
+/// A decision as vectors compare it.
+pub fn text(decision: &Decision) -> String {
+    format!(r#"{{"allowed":{},{}}}"#, decision.allowed(), numbers(decision))
+}
+
+/// A decision on a call with an id as vectors compare it.
+fn entered(decision: &Decision) -> String {
+    let ticket = decision.ticket;
+    format!(
+        r#"{{"status":"{}",{},"lease_us":{},"fence":{},"number":{},"position":{},"ready_after_us":{}}}"#,
+        decision.status.name(),
+        numbers(decision),
+        number(decision.lease.map(|micros| micros.0)),
+        number(decision.fence),
+        number(ticket.map(|ticket| ticket.number)),
+        number(ticket.map(|ticket| ticket.position)),
+        number(ticket.and_then(|ticket| ticket.ready_after).map(|micros| micros.0)),
+    )
+}
+
+fn numbers(decision: &Decision) -> String {
+    format!(
+        r#""limit":{},"remaining":{},"retry_after_us":{},"reset_after_us":{},"reason":{},"index":{},"at_us":{}"#,
+        number(decision.limit),
+        number(decision.remaining),
+        number(decision.retry_after.map(|micros| micros.0)),
+        number(decision.reset_after.map(|micros| micros.0)),
+        decision.reason.map_or_else(|| "null".to_owned(), |kind| format!("\"{}\"", kind.name())),
+        decision.index,
+        decision.at.0,
+    )
+}
+
+fn number(number: Option<u64>) -> String {
+    number.map_or_else(|| "null".to_owned(), |number| number.to_string())
+}

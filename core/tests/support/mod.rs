@@ -1,0 +1,54 @@
+//! What several test files share. Each of them uses a part.
+#![allow(dead_code, unreachable_pub)]
+
+pub mod calls;
+pub mod carrier;
+pub mod crowd;
+pub mod inbox;
+pub mod limiter;
+pub mod names;
+pub mod oracle;
+pub mod raw;
+pub mod script;
+pub mod side;
+pub mod vectors;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use paddlegate::{Answer, Interrupt, Limiter, Micros, Operation, Paddlegate, Settlement};
+
+/// The server that tests share; they fail when there is none.
+pub fn test_url() -> String {
+    std::env::var("PADDLEGATE_TEST_URL").unwrap_or_else(|_| {
+        panic!("PADDLEGATE_TEST_URL is not set; run the tests under scripts/with-redis.sh");
+    })
+}
+
+pub fn redis() -> Paddlegate {
+    // A machine may stall for longer than the default.
+    Paddlegate::open(&test_url(), Some(std::time::Duration::from_secs(30))).expect("a url of a redis server")
+}
+
+/// A name that no other test, thread or run uses.
+pub fn unique(what: &str) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{what}-{}-{}-{count}", std::process::id(), started_at())
+}
+
+/// Corrects a permit at a given time.
+pub fn correct(limiter: &Limiter, permit: &str, actual: u64, at: u64) -> Settlement {
+    match limiter.run(Operation::Correct { permit, actual, at: Some(Micros(at)) }, Interrupt::Ignore) {
+        Ok(Answer::Settlement(settlement)) => settlement,
+        other => panic!("not a settlement: {other:?}"),
+    }
+}
+
+/// Process ids come again; the time a run started at does not.
+#[allow(clippy::disallowed_methods)]
+fn started_at() -> u128 {
+    use std::sync::OnceLock;
+    use std::time::{SystemTime, UNIX_EPOCH};
+    static STARTED: OnceLock<u128> = OnceLock::new();
+    *STARTED.get_or_init(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros()))
+}

@@ -1,0 +1,75 @@
+//! Names that ask for trouble.
+
+use paddlegate::MAX_NAME;
+
+/// What a name can do to a store: choose a slot, end a key, look like a part of one, look like another name.
+pub fn names() -> Vec<String> {
+    let mut names: Vec<String> = [
+        "0",
+        "a0b",
+        "00",
+        "0 ",
+        " 0",
+        "\0",
+        "\0\0",
+        "a\0b",
+        "\n",
+        "a\nb",
+        "a\r\nb",
+        "\t",
+        "a b",
+        "a",
+        "A",
+        "ä",
+        "a\u{308}",
+        "\u{430}",
+        "\u{202e}a",
+        "🛶",
+        "{",
+        "}",
+        "{}",
+        "}{",
+        "{a}",
+        "{a}b",
+        "a}",
+        "}a{",
+        "{}a",
+        ":",
+        "::",
+        "a:",
+        ":a",
+        "a:b",
+        "w:s:a",
+        "s:a",
+        "w0:a",
+        "p:a",
+        "pg1",
+        "pg1:{86f7}:w:s:a",
+        "*",
+        "?",
+        "[a]",
+        "\\",
+        "\\0",
+        "\"a\"",
+        "'",
+        "%00",
+        "%61",
+        "/",
+        "../a",
+        "$HOME",
+        "-1",
+        "1e300",
+        "nan",
+        "null",
+        "undefined",
+        "None",
+        "😀\u{200d}",
+        "a\u{200d}",
+        "\u{feff}a",
+    ]
+    .map(str::to_owned)
+    .into();
+    names.extend([300, MAX_NAME - 60].map(|length| "x".repeat(length)));
+    names.push(format!("{}y", "x".repeat(299)));
+    names
+}

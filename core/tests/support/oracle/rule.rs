@@ -1,0 +1,178 @@
+//! One limit: what is taken, how long a cost has to wait, what is left.
+
+use num_rational::Ratio;
+
+pub type Units = Ratio<i128>;
+
+/// One limit as the user writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub kind: &'static str,
+    /// The limit or the capacity.
+    pub amount: i128,
+    pub interval: i128,
+    pub offset: i128,
+}
+
+/// What is taken of a limit.
+#[derive(Clone, Debug)]
+pub enum Amount {
+    /// Of a meter, in units and parts of units.
+    Level(Units),
+    /// Of a bucket, in its present interval.
+    Count(i128),
+    /// Of a window: when each unit was taken.
+    Times(Vec<i128>),
+}
+
+/// The answer to `acquire` and `peek`. `None` is "no limit" or "no time known".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub allowed: bool,
+    pub limit: Option<i128>,
+    pub remaining: Option<i128>,
+    pub retry_after: Option<i128>,
+    pub reset_after: Option<i128>,
+    pub reason: Option<&'static str>,
+    pub index: usize,
+    pub at: i128,
+}
+
+impl Rule {
+    /// Units per microsecond.
+    pub fn rate(&self) -> Units {
+        Ratio::new(self.amount, self.interval)
+    }
+
+    /// What a call of `cost` takes: a throttle counts starts.
+    pub fn charge(&self, cost: i128) -> i128 {
+        if self.kind == "throttle" { cost.min(1) } else { cost }
+    }
+
+    /// The number of the bucket's interval that a time is in.
+    pub fn window_of(&self, time: i128) -> i128 {
+        (time + self.offset).div_euclid(self.interval)
+    }
+
+    /// The times that still count.
+    pub fn live(&self, times: &[i128], now: i128) -> Vec<i128> {
+        times.iter().copied().filter(|time| time + self.interval > now).collect()
+    }
+
+    /// Until the bucket's next interval starts.
+    fn rest(&self, now: i128) -> i128 {
+        (self.window_of(now) + 1) * self.interval - self.offset - now
+    }
+}
+
+impl Amount {
+    pub fn nothing(rule: &Rule) -> Self {
+        match rule.kind {
+            "bucket" => Self::Count(0),
+            "window" => Self::Times(Vec::new()),
+            _ => Self::Level(0.into()),
+        }
+    }
+}
+
+/// Microseconds until `cost` fits; 0 when it fits now.
+pub fn wait(rule: &Rule, taken: &Amount, cost: i128, now: i128) -> i128 {
+    match taken {
+        Amount::Level(level) => {
+            let over = level + cost - rule.amount;
+            (over / rule.rate()).ceil().to_integer().max(0)
+        }
+        Amount::Count(count) if count + cost <= rule.amount => 0,
+        Amount::Count(_) => rule.rest(now),
+        Amount::Times(times) => {
+            // The moments to look at: now, and whenever a unit expires.
+            let mut moments: Vec<i128> = times.iter().map(|time| time + rule.interval).collect();
+            moments.push(now);
+            moments.sort_unstable();
+            let fits = |moment: &&i128| length(&rule.live(times, **moment)) + cost <= rule.amount;
+            moments.iter().find(fits).expect("a cost that fits when all has expired") - now
+        }
+    }
+}
+
+/// What is left, and the microseconds until all of it is.
+pub fn left(rule: &Rule, taken: &Amount, now: i128) -> (i128, i128) {
+    let (left, reset) = match taken {
+        Amount::Level(level) => {
+            ((-level + rule.amount).floor().to_integer(), (level / rule.rate()).ceil().to_integer())
+        }
+        Amount::Count(0) => (rule.amount, 0),
+        Amount::Count(count) => (rule.amount - count, rule.rest(now)),
+        Amount::Times(times) => {
+            (rule.amount - length(times), times.iter().max().map_or(0, |newest| newest + rule.interval - now))
+        }
+    };
+    (left.max(0), reset)
+}
+
+/// A grant, with the numbers of the limit that has the least left; of equals the first.
+pub fn describe(rules: &[Rule], amounts: &[Amount], now: i128) -> Verdict {
+    let mut verdict: Option<Verdict> = None;
+    for (index, (rule, amount)) in rules.iter().zip(amounts).enumerate() {
+        let (remaining, reset) = left(rule, amount, now);
+        if verdict.as_ref().is_none_or(|verdict| verdict.remaining > Some(remaining)) {
+            verdict = Some(Verdict {
+                limit: Some(rule.amount),
+                remaining: Some(remaining),
+                reset_after: Some(reset),
+                index,
+                at: now,
+                ..Verdict::unlimited()
+            });
+        }
+    }
+    verdict.expect("a limit")
+}
+
+impl Verdict {
+    pub fn unlimited() -> Self {
+        Self {
+            allowed: true,
+            limit: None,
+            remaining: None,
+            retry_after: Some(0),
+            reset_after: Some(0),
+            reason: None,
+            index: 0,
+            at: 0,
+        }
+    }
+
+    pub fn paused(index: usize) -> Self {
+        Self {
+            allowed: false,
+            limit: Some(0),
+            remaining: Some(0),
+            retry_after: None,
+            reset_after: None,
+            reason: Some("paused"),
+            index,
+            at: 0,
+        }
+    }
+
+    /// As the vectors compare it.
+    pub fn text(&self) -> String {
+        let number = |number: Option<i128>| number.map_or_else(|| "null".to_owned(), |number| number.to_string());
+        format!(
+            r#"{{"allowed":{},"limit":{},"remaining":{},"retry_after_us":{},"reset_after_us":{},"reason":{},"index":{},"at_us":{}}}"#,
+            self.allowed,
+            number(self.limit),
+            number(self.remaining),
+            number(self.retry_after),
+            number(self.reset_after),
+            self.reason.map_or_else(|| "null".to_owned(), |reason| format!("{reason:?}")),
+            self.index,
+            self.at,
+        )
+    }
+}
+
+fn length(times: &[i128]) -> i128 {
+    i128::try_from(times.len()).expect("a length")
+}

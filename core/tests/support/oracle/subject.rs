@@ -1,0 +1,114 @@
+//! The oracle as the subject of vectors, and as one of two sides.
+
+use serde_json::Value;
+
+use super::super::script::{Side, Spec, Told};
+use super::super::vectors::{Answer, Step, Subject};
+use super::rule::Verdict;
+use super::{Oracle, Rule};
+
+pub fn rules(limits: &[Value]) -> Vec<Rule> {
+    let number = |limit: &Value, key: &str| i128::from(limit[key].as_u64().unwrap_or(0));
+    let rule = |limit: &Value| {
+        let kind = kind(limit["kind"].as_str().expect("kind"));
+        let amount = if kind == "throttle" { 1 } else { number(limit, "amount") };
+        Rule { kind, amount, interval: number(limit, "interval_us"), offset: number(limit, "offset_us") }
+    };
+    limits.iter().map(rule).collect()
+}
+
+fn kind(name: &str) -> &'static str {
+    const KINDS: [&str; 7] = ["bucket", "window", "leaky", "points", "throttle", "unlimited", "paused"];
+    KINDS.into_iter().find(|kind| *kind == name).expect("a kind")
+}
+
+impl Subject for Oracle {
+    fn limits(&mut self, limits: &[Value]) {
+        self.resize(&rules(limits));
+    }
+
+    fn acquire(&mut self, step: &Step) -> Answer {
+        let (verdict, permit) = self.acquire(step.at.into(), units(step), step.estimate.is_some());
+        let permit = permit.map(|number| format!("{PREFIX}{number}"));
+        let unlimited = verdict.limit.is_none() && step.estimate.is_some();
+        Answer { text: verdict.text(), permit: permit.or(unlimited.then(|| UNLIMITED.to_owned())) }
+    }
+
+    fn peek(&mut self, step: &Step) -> Answer {
+        Answer { text: self.peek(step.at.into(), units(step)).text(), permit: None }
+    }
+
+    fn correct(&mut self, permit: &str, actual: u64, at: u64) -> String {
+        let number = permit.strip_prefix(PREFIX).and_then(|number| number.parse().ok());
+        let settlement = match number {
+            Some(number) => self.correct(number, actual.into(), at.into()),
+            None if permit == UNLIMITED && self.is_unlimited() => "settled",
+            None => "unknown",
+        };
+        settlement.to_owned()
+    }
+
+    fn reset(&mut self) {
+        self.reset();
+    }
+}
+
+/// What the oracle's permits are called in place of the library's ids.
+const PREFIX: &str = "oracle-";
+
+/// The id that a limiter without limits hands out.
+const UNLIMITED: &str = "unlimited";
+
+/// The limits of a random sequence.
+pub fn of(limits: &[Spec]) -> Vec<Rule> {
+    let rule = |limit: &Spec| Rule {
+        kind: kind(limit.kind.name()),
+        amount: limit.amount.into(),
+        interval: limit.interval.into(),
+        offset: limit.offset.into(),
+    };
+    limits.iter().map(rule).collect()
+}
+
+impl Side for Oracle {
+    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Told {
+        told(&self.acquire(at.into(), units.into(), estimate).0)
+    }
+
+    fn peek(&mut self, at: u64, units: u64) -> Told {
+        told(&self.peek(at.into(), units.into()))
+    }
+
+    fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
+        self.correct(permit, actual.into(), at.into()).to_owned()
+    }
+
+    fn resize(&mut self, limits: &[Spec]) {
+        self.resize(&of(limits));
+    }
+
+    fn reset(&mut self) {
+        self.reset();
+    }
+
+    fn lose(&mut self) {
+        self.reset();
+    }
+}
+
+fn told(verdict: &Verdict) -> Told {
+    let number =
+        |number: Option<i128>| u64::try_from(number.expect("a number")).expect("a number that is not negative");
+    Told {
+        allowed: verdict.allowed,
+        remaining: number(verdict.remaining),
+        retry_after: number(verdict.retry_after),
+        reset_after: number(verdict.reset_after),
+        at: number(Some(verdict.at)),
+        text: verdict.text(),
+    }
+}
+
+fn units(step: &Step) -> i128 {
+    step.cost.or(step.estimate).unwrap_or(1).into()
+}

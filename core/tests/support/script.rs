@@ -1,0 +1,298 @@
+//! Random operation sequences, and two sides that must answer them alike.
+
+use paddlegate::Kind;
+use proptest::prelude::*;
+use proptest::test_runner::{FileFailurePersistence, TestCaseResult};
+
+/// One limit in numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    pub kind: Kind,
+    pub amount: u64,
+    pub interval: u64,
+    pub offset: u64,
+}
+
+/// A limiter and what happens to it.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub limits: Vec<Spec>,
+    pub start: u64,
+    pub operations: Vec<Operation>,
+}
+
+/// Numbers are picked when the sequence runs, so that what remains of a shrunk one still makes sense.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    Acquire(Ask),
+    Peek(Ask),
+    /// The permit by its age among those granted, and the actual cost in quarters of the estimate.
+    Correct {
+        age: usize,
+        quarters: u64,
+    },
+    Wait(Wait),
+    /// Other amounts, intervals and offsets for the same kinds.
+    Resize(Vec<(u64, u64, u64)>),
+    Reset,
+    /// The store loses the state, keys and all.
+    Lose,
+}
+
+/// How much a call asks for: a point between nothing and all that can ever fit.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    pub share: u64,
+    pub estimate: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Wait {
+    By(i64),
+    /// Quarters of the interval of a limit, and a little more or less.
+    Quarters {
+        limit: usize,
+        quarters: i64,
+        more: i64,
+    },
+    /// What the last refusal told, and a little more or less.
+    RetryAfter(i64),
+    /// What the last answer told, and a little more or less.
+    ResetAfter(i64),
+}
+
+/// What an acquire or a peek told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    pub allowed: bool,
+    pub remaining: u64,
+    pub retry_after: u64,
+    pub reset_after: u64,
+    /// The limiter's time.
+    pub at: u64,
+    /// All of it, as vectors write it.
+    pub text: String,
+}
+
+/// What came of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    Nothing,
+    /// To an acquire or a peek of so many units.
+    Told(u64, Told),
+    /// To the correction of a permit.
+    Settled(usize, String),
+}
+
+/// One of the two that are compared. It counts its permits from 0.
+pub trait Side {
+    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Told;
+    fn peek(&mut self, at: u64, units: u64) -> Told;
+    fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String;
+    fn resize(&mut self, limits: &[Spec]);
+    fn reset(&mut self);
+    fn lose(&mut self);
+}
+
+/// Runs the sequence on both sides and compares every answer, and after each operation what is there.
+pub fn compare(script: &Script, left: &mut impl Side, right: &mut impl Side) -> TestCaseResult {
+    let (mut here, mut there) = (Run::new(script), Run::new(script));
+    for (number, operation) in script.operations.iter().enumerate() {
+        let event = here.step(left, operation);
+        prop_assert_eq!(event, there.step(right, operation), "operation {}: {:?}", number, operation);
+        prop_assert_eq!(left.peek(here.at, 0), right.peek(here.at, 0), "after operation {}: {:?}", number, operation);
+    }
+    Ok(())
+}
+
+/// Where a sequence has come to.
+pub struct Run {
+    pub limits: Vec<Spec>,
+    pub at: u64,
+    /// The charge of each permit.
+    permits: Vec<u64>,
+    retry_after: u64,
+    reset_after: u64,
+}
+
+impl Run {
+    pub fn new(script: &Script) -> Self {
+        let limits = script.limits.clone();
+        Self { limits, at: script.start, permits: Vec::new(), retry_after: 0, reset_after: 0 }
+    }
+
+    /// The most that can ever pass.
+    pub fn fits(&self) -> u64 {
+        let amounts = self.limits.iter().filter(|limit| limit.kind != Kind::Throttle).map(|limit| limit.amount);
+        amounts.min().unwrap_or(3)
+    }
+
+    pub fn step(&mut self, side: &mut impl Side, operation: &Operation) -> Event {
+        match operation {
+            Operation::Acquire(ask) => {
+                let units = self.units(*ask);
+                let estimate = ask.estimate && units > 0;
+                let told = side.acquire(self.at, units, estimate);
+                if told.allowed && estimate {
+                    self.permits.push(units);
+                }
+                self.told(units, told)
+            }
+            Operation::Peek(ask) => {
+                let units = self.units(*ask);
+                let told = side.peek(self.at, units);
+                self.told(units, told)
+            }
+            Operation::Correct { age, quarters } => {
+                let Some(permit) = self.permits.len().checked_sub(age + 1) else { return Event::Nothing };
+                let actual = (self.permits[permit].saturating_mul(*quarters) / 4).min(paddlegate::MAX_UNITS);
+                Event::Settled(permit, side.correct(permit, actual, self.at))
+            }
+            Operation::Wait(wait) => {
+                self.at = self.after(*wait);
+                Event::Nothing
+            }
+            Operation::Resize(numbers) => {
+                for (limit, (amount, interval, offset)) in self.limits.iter_mut().zip(numbers) {
+                    *limit = spec(limit.kind, *amount, *interval, *offset);
+                }
+                side.resize(&self.limits);
+                Event::Nothing
+            }
+            Operation::Reset => {
+                side.reset();
+                Event::Nothing
+            }
+            Operation::Lose => {
+                side.lose();
+                Event::Nothing
+            }
+        }
+    }
+
+    /// The server's time after a wait.
+    pub fn after(&self, wait: Wait) -> u64 {
+        let by = match wait {
+            Wait::By(by) => by,
+            Wait::Quarters { limit, quarters, more } => {
+                let interval = self.limits[limit % self.limits.len()].interval;
+                interval.cast_signed() * quarters / 4 + more
+            }
+            Wait::RetryAfter(more) => self.retry_after.cast_signed() + more,
+            Wait::ResetAfter(more) => self.reset_after.cast_signed() + more,
+        };
+        self.at.saturating_add_signed(by).max(1)
+    }
+
+    fn units(&self, ask: Ask) -> u64 {
+        ask.share % (self.fits() + 1)
+    }
+
+    fn told(&mut self, units: u64, told: Told) -> Event {
+        (self.retry_after, self.reset_after) = (told.retry_after, told.reset_after);
+        Event::Told(units, told)
+    }
+}
+
+/// One limit of numbers that are valid for its kind.
+fn spec(kind: Kind, amount: u64, interval: u64, offset: u64) -> Spec {
+    match kind {
+        Kind::Bucket => Spec { kind, amount, interval, offset: offset % interval },
+        // A window keeps a time for each unit.
+        Kind::Window => Spec { kind, amount: (amount - 1) % 40 + 1, interval, offset: 0 },
+        Kind::Throttle => Spec { kind, amount: 1, interval, offset: 0 },
+        _ => Spec { kind, amount, interval, offset: 0 },
+    }
+}
+
+pub const COUNTED: [Kind; 5] = [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle];
+
+/// Any limiter of these kinds in this order, and up to `length` operations.
+pub fn script(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Script> {
+    let limits = prop::collection::vec(numbers(), kinds.len()).prop_map(move |numbers| {
+        let numbers = numbers.into_iter().zip(&kinds);
+        numbers.map(|((amount, interval, offset), kind)| spec(*kind, amount, interval, offset)).collect()
+    });
+    let start = prop_oneof![Just(1), Just(1_700_000_000_000_000), Just(4_000_000_000_000_000)];
+    (limits, start, prop::collection::vec(operation(), 1..length)).prop_map(|(limits, start, operations)| Script {
+        limits,
+        start,
+        operations,
+    })
+}
+
+/// Any limiter of one to four limits.
+pub fn composite(length: usize) -> impl Strategy<Value = Script> {
+    prop::collection::vec(prop::sample::select(&COUNTED[..]), 1..=4).prop_flat_map(move |kinds| script(kinds, length))
+}
+
+/// The same without the operations that a property cannot have.
+pub fn only(mut script: Script, keep: impl Fn(&Operation) -> bool) -> Script {
+    script.operations.retain(keep);
+    script
+}
+
+/// Whether time runs forward and the limits stay as they are.
+pub fn is_calm(operation: &Operation) -> bool {
+    match operation {
+        Operation::Wait(Wait::By(by)) => *by >= 0,
+        Operation::Wait(Wait::Quarters { quarters, more, .. }) => *quarters >= 0 && *more >= 0,
+        Operation::Wait(Wait::RetryAfter(more) | Wait::ResetAfter(more)) => *more >= 0,
+        Operation::Resize(_) | Operation::Reset | Operation::Lose => false,
+        Operation::Acquire(_) | Operation::Peek(_) | Operation::Correct { .. } => true,
+    }
+}
+
+/// How many cases a property tries, and where it keeps the seeds of those that failed.
+pub fn config(cases: u32, seeds: &'static str) -> ProptestConfig {
+    let factor = std::env::var("PADDLEGATE_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    ProptestConfig {
+        cases: cases * factor,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(seeds))),
+        max_shrink_iters: 20_000,
+        ..ProptestConfig::default()
+    }
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        10 => ask().prop_map(Operation::Acquire),
+        2 => ask().prop_map(Operation::Peek),
+        3 => (0..4_usize, prop_oneof![Just(0), 0..=5_u64, Just(8), Just(40)])
+            .prop_map(|(age, quarters)| Operation::Correct { age, quarters }),
+        8 => wait().prop_map(Operation::Wait),
+        1 => prop::collection::vec(numbers(), 4).prop_map(Operation::Resize),
+        1 => prop_oneof![Just(Operation::Reset), Just(Operation::Lose)],
+    ]
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    let share = prop_oneof![4 => Just(1), 1 => Just(0), 3 => 1..=50_u64, 1 => any::<u64>()];
+    (share, any::<bool>()).prop_map(|(share, estimate)| Ask { share, estimate })
+}
+
+fn wait() -> impl Strategy<Value = Wait> {
+    let a_little = || -2..=2_i64;
+    prop_oneof![
+        2 => a_little().prop_map(Wait::By),
+        1 => prop::sample::select(&[59_999_999, 60_000_000, 299_999_999, 300_000_000, 1_000_000][..]).prop_map(Wait::By),
+        1 => (-100_000_000..0_i64).prop_map(Wait::By),
+        4 => (0..4_usize, 0..=5_i64, a_little())
+            .prop_map(|(limit, quarters, more)| Wait::Quarters { limit, quarters, more }),
+        1 => (0..4_usize, -6..0_i64, a_little())
+            .prop_map(|(limit, quarters, more)| Wait::Quarters { limit, quarters, more }),
+        4 => a_little().prop_map(Wait::RetryAfter),
+        1 => a_little().prop_map(Wait::ResetAfter),
+    ]
+}
+
+/// An amount, an interval and an offset: mostly small, sometimes as large as can be counted exactly.
+fn numbers() -> impl Strategy<Value = (u64, u64, u64)> {
+    const INTERVALS: [u64; 10] = [1, 2, 3, 7, 10, 1_000, 99_991, 1_000_000, 60_000_000, 86_400_000_000];
+    const LARGEST: [(u64, u64); 3] =
+        [(1_000_000_000_000, 86_400_000_000), ((1 << 26) - 1, 1 << 25), (999_999_999_989, 1)];
+    let small = (1..=12_u64, prop::sample::select(&INTERVALS[..]));
+    let middle = (1..=1_000_u64, 1..=1_000_000_000_u64);
+    let pair = prop_oneof![12 => small, 3 => middle, 1 => prop::sample::select(&LARGEST[..])];
+    (pair, any::<u32>()).prop_map(|((amount, interval), offset)| (amount, interval, offset.into()))
+}

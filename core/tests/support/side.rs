@@ -1,0 +1,81 @@
+//! A limiter of the library as one of the two sides that are compared.
+
+use paddlegate::{Answer, Decision, Interrupt, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request};
+
+use super::limiter::text;
+use super::script::{Side, Spec, Told};
+
+pub struct Library {
+    store: Paddlegate,
+    name: String,
+    limiter: Limiter,
+    permits: Vec<String>,
+}
+
+impl Library {
+    pub fn new(store: &Paddlegate, name: &str, limits: &[Spec]) -> Self {
+        let limiter = store.limiter(name, policy(limits)).expect("a limiter");
+        Self { store: store.clone(), name: name.to_owned(), limiter, permits: Vec::new() }
+    }
+
+    pub fn limiter(&self) -> &Limiter {
+        &self.limiter
+    }
+
+    /// The ids of the permits, oldest first.
+    pub fn permits(&self) -> &[String] {
+        &self.permits
+    }
+}
+
+impl Side for Library {
+    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Told {
+        let request = if estimate { Request::estimate(units) } else { Request::cost(units) };
+        let decision = self.limiter.acquire(request.at(Micros(at))).expect("a decision");
+        self.permits.extend(decision.permit.clone());
+        told(&decision)
+    }
+
+    fn peek(&mut self, at: u64, units: u64) -> Told {
+        told(&self.limiter.peek(Request::cost(units).at(Micros(at))).expect("a look"))
+    }
+
+    fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
+        let operation = Operation::Correct { permit: &self.permits[permit], actual, at: Some(Micros(at)) };
+        match self.limiter.run(operation, Interrupt::Ignore) {
+            Ok(Answer::Settlement(settlement)) => settlement.name().to_owned(),
+            other => panic!("not a settlement: {other:?}"),
+        }
+    }
+
+    fn resize(&mut self, limits: &[Spec]) {
+        self.limiter = self.store.limiter(&self.name, policy(limits)).expect("a limiter");
+    }
+
+    fn reset(&mut self) {
+        self.limiter.reset().expect("a reset");
+    }
+
+    fn lose(&mut self) {
+        self.reset();
+    }
+}
+
+pub fn policy(limits: &[Spec]) -> Policy {
+    let limits = limits.iter().map(|limit| {
+        Limit::of_kind(limit.kind, limit.amount, Micros(limit.interval), Micros(limit.offset)).expect("a limit")
+    });
+    Policy::new(limits).expect("a policy")
+}
+
+pub fn told(decision: &Decision) -> Told {
+    let micros = |micros: Option<Micros>| micros.map_or(0, |micros| micros.0);
+    Told {
+        allowed: decision.allowed(),
+        remaining: decision.remaining.unwrap_or(u64::MAX),
+        retry_after: micros(decision.retry_after),
+        reset_after: micros(decision.reset_after),
+        at: decision.at.0,
+        text: text(decision),
+    }
+}

@@ -1,0 +1,170 @@
+//! Reads `tests/vectors` and replays a case on anything that can answer its steps.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use paddlegate::Place;
+use serde_json::Value;
+
+/// What a case is replayed on.
+pub trait Subject {
+    /// Becomes a limiter of the same name with other limits.
+    fn limits(&mut self, limits: &[Value]);
+    fn acquire(&mut self, step: &Step) -> Answer;
+    fn peek(&mut self, step: &Step) -> Answer;
+    fn correct(&mut self, permit: &str, actual: u64, at: u64) -> String;
+    fn reset(&mut self);
+
+    /// The steps of leases and tickets; only what plays those files has them.
+    fn enter(&mut self, _step: &Entry<'_>) -> Answer {
+        panic!("has no tickets");
+    }
+    fn release(&mut self, _permit: &str, _at: u64) -> String {
+        panic!("has no leases");
+    }
+    fn renew(&mut self, _permit: &str, _at: u64) -> String {
+        panic!("has no leases");
+    }
+    fn cancel(&mut self, _id: &str, _gave_up: bool, _at: u64) -> String {
+        panic!("has no tickets");
+    }
+    fn statistics(&mut self, _at: u64) -> String {
+        panic!("has no statistics");
+    }
+    /// What changes a limiter while it runs; an error by the argument that it names.
+    fn order(&mut self, _step: &Value, _at: u64) -> Result<String, String> {
+        panic!("obeys no orders");
+    }
+    fn learn(&mut self, _step: &Value, _permit: Option<&str>, _at: u64) -> String {
+        panic!("learns nothing");
+    }
+}
+
+/// The numbers of an `enter`.
+pub struct Entry<'a> {
+    pub id: &'a str,
+    pub step: Step,
+    pub patience: Option<u64>,
+    pub grace: Option<u64>,
+    pub place: Place,
+}
+
+/// The numbers of an `acquire` or a `peek`.
+pub struct Step {
+    pub at: u64,
+    pub cost: Option<u64>,
+    pub estimate: Option<u64>,
+}
+
+/// A decision as the text that vectors compare, and the permit that came with it.
+pub struct Answer {
+    pub text: String,
+    pub permit: Option<String>,
+}
+
+/// The cases of one file.
+pub fn cases(file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors").join(file);
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    document["cases"].as_array().expect("cases").clone()
+}
+
+pub fn replay(case: &Value, subject: &mut impl Subject) {
+    let mut permits: HashMap<&str, String> = HashMap::new();
+    for (number, step) in case["steps"].as_array().expect("steps").iter().enumerate() {
+        let label = step["permit"].as_str();
+        let got = match step["do"].as_str().expect("do") {
+            "limits" => {
+                subject.limits(step["limits"].as_array().expect("limits"));
+                continue;
+            }
+            "reset" => {
+                subject.reset();
+                continue;
+            }
+            "correct" => {
+                let label = label.expect("permit");
+                let permit = permits.get(label).map_or(label, String::as_str);
+                subject.correct(permit, integer(&step["actual"]), integer(&step["at_us"]))
+            }
+            "release" | "renew" => {
+                let label = label.expect("permit");
+                let (permit, at) = (permits.get(label).map_or(label, String::as_str), integer(&step["at_us"]));
+                if step["do"] == "release" { subject.release(permit, at) } else { subject.renew(permit, at) }
+            }
+            "cancel" => subject.cancel(
+                step["id"].as_str().expect("id"),
+                step["gave_up"].as_bool().unwrap_or(false),
+                integer(&step["at_us"]),
+            ),
+            "pause" | "resume" | "override" | "restore" | "controls" => {
+                match (subject.order(step, integer(&step["at_us"])), step["error"].as_str()) {
+                    (Err(argument), expected) => {
+                        assert_eq!(Some(argument.as_str()), expected, "step {number} of {}", case["title"]);
+                        continue;
+                    }
+                    (Ok(_), Some(error)) => panic!("step {number} of {}: no error of {error}", case["title"]),
+                    (Ok(_), None) if step["expect"].is_null() => continue,
+                    (Ok(controls), None) => controls,
+                }
+            }
+            "sync" | "learn" => {
+                let permit = label.map(|label| permits.get(label).map_or(label, String::as_str));
+                subject.learn(step, permit, integer(&step["at_us"]))
+            }
+            "statistics" => subject.statistics(integer(&step["at_us"])),
+            "enter" => {
+                let answer = subject.enter(&Entry {
+                    id: step["id"].as_str().expect("id"),
+                    step: asked(step),
+                    patience: step["patience_us"].as_u64(),
+                    grace: step["grace_us"].as_u64(),
+                    place: match &step["place"] {
+                        Value::Number(_) => Place::Number(integer(&step["place"])),
+                        Value::String(text) if text == "kept" => Place::Kept,
+                        _ => Place::End,
+                    },
+                });
+                if let (Some(label), Some(permit)) = (label, answer.permit) {
+                    permits.insert(label, permit);
+                }
+                answer.text
+            }
+            verb => {
+                let asked = asked(step);
+                let mut answer = None;
+                for _ in 0..step["times"].as_u64().unwrap_or(1) {
+                    answer = Some(if verb == "peek" { subject.peek(&asked) } else { subject.acquire(&asked) });
+                }
+                let answer = answer.expect("times of at least 1");
+                if let (Some(label), Some(permit)) = (label, answer.permit) {
+                    permits.insert(label, permit);
+                }
+                answer.text
+            }
+        };
+        assert_eq!(got, canonical(&step["expect"]), "step {number} of {}", case["title"]);
+    }
+}
+
+fn asked(step: &Value) -> Step {
+    Step { at: integer(&step["at_us"]), cost: step["cost"].as_u64(), estimate: step["estimate"].as_u64() }
+}
+
+/// What a step expects, as the text that is compared: objects with their keys as they stand in the file.
+fn canonical(expect: &Value) -> String {
+    match expect {
+        Value::String(text) => text.clone(),
+        Value::Object(fields) => {
+            let fields: Vec<String> = fields.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+            format!("{{{}}}", fields.join(","))
+        }
+        other => other.to_string(),
+    }
+}
+
+pub fn integer(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("not a whole number: {value}"))
+}

@@ -1,0 +1,264 @@
+//! What a limiter answers while its store cannot decide.
+
+#![allow(clippy::disallowed_methods)] // A store that comes back does so in real time.
+
+mod support;
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use paddlegate::{
+    Control, ErrorKind, Kind, Limit, Limiter, Micros, Moment, OnUnavailable, Paddlegate, Policy, Report, Request,
+    Settlement, Status,
+};
+use support::{test_url, unique};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Where nobody listens.
+const NOWHERE: &str = "redis://127.0.0.1:1";
+
+fn lost(limit: Limit, mode: OnUnavailable) -> Limiter {
+    let store = Paddlegate::open(NOWHERE, None).expect("a store");
+    store.limiter("lost", Policy::new([limit]).expect("a policy")).expect("a limiter").with_on_unavailable(mode)
+}
+
+#[test]
+fn raise_is_an_error_and_never_a_refusal() {
+    let limiter = lost(Limit::window(1, MINUTE).unwrap(), OnUnavailable::Raise);
+    for _ in 0..10 {
+        assert_eq!(limiter.acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+}
+
+#[test]
+fn closed_refuses_and_says_so() {
+    let limiter = lost(Limit::window(7, MINUTE).unwrap(), OnUnavailable::Closed);
+    for _ in 0..10 {
+        let decision = limiter.acquire(Request::cost(1)).unwrap();
+        assert_eq!((decision.status, decision.degraded, decision.reason), (Status::Refused, true, None));
+        assert_eq!((decision.limit, decision.remaining, decision.permit), (Some(7), Some(0), None));
+        assert!(decision.retry_after.unwrap() <= Micros(1_000_000));
+    }
+    assert!(limiter.peek(Request::cost(1)).unwrap().degraded);
+    assert_eq!(limiter.acquire(Request::estimate(0)).unwrap_err().argument(), Some("estimate"), "as always");
+    assert_eq!(limiter.statistics().unwrap_err().kind(), ErrorKind::Unavailable, "not a decision");
+}
+
+#[test]
+fn open_grants_and_says_so() {
+    let limiter = lost(Limit::concurrency(1, MINUTE).unwrap(), OnUnavailable::Open);
+    for _ in 0..10 {
+        let decision = limiter.acquire(Request::cost(1)).unwrap();
+        assert!(decision.allowed() && decision.degraded && decision.lease.is_none());
+        assert_eq!(limiter.release(&decision.permit.unwrap()).unwrap(), Settlement::Unknown);
+    }
+}
+
+#[test]
+fn local_keeps_its_share_of_the_limit() {
+    let half = OnUnavailable::Local { share: 50 };
+    let limiter = lost(Limit::concurrency(5, MINUTE).unwrap(), half);
+    let permits: Vec<String> = (0..2)
+        .map(|_| {
+            let decision = limiter.acquire(Request::cost(1)).unwrap();
+            assert!(decision.allowed() && decision.degraded);
+            assert_eq!(decision.limit, Some(2));
+            decision.permit.expect("a permit")
+        })
+        .collect();
+    let refused = limiter.acquire(Request::cost(1)).unwrap();
+    assert_eq!((refused.status, refused.degraded), (Status::Refused, true));
+    assert_eq!(limiter.release(&permits[0]).unwrap(), Settlement::Released);
+    assert_eq!(limiter.release(&permits[0]).unwrap(), Settlement::Unknown, "once");
+    assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
+
+    let points = lost(Limit::points(1_000, MINUTE).unwrap(), half);
+    let decision = points.acquire(Request::estimate(400)).unwrap();
+    assert_eq!(decision.remaining, Some(100));
+    assert_eq!(points.correct(&decision.permit.unwrap(), 100).unwrap(), Settlement::Settled);
+    assert!(points.peek(Request::cost(0)).unwrap().remaining >= Some(400));
+
+    let single = lost(Limit::window(1, MINUTE).unwrap(), half);
+    assert!(!single.acquire(Request::cost(1)).unwrap().allowed(), "half a unit is none");
+}
+
+#[test]
+fn local_limits_are_one_for_all_limiters_of_a_name_and_hold_by_their_shares() {
+    let store = Paddlegate::open(NOWHERE, None).expect("a store");
+    let local = |limit: &Limit, share| {
+        let policy = Policy::new([limit.clone()]).expect("a policy");
+        store.limiter("one", policy).expect("a limiter").with_on_unavailable(OnUnavailable::Local { share })
+    };
+    let window = Limit::window(2, MINUTE).unwrap();
+    let granted = (0..5).filter(|_| local(&window, 100).acquire(Request::cost(1)).unwrap().allowed()).count();
+    assert_eq!(granted, 2);
+    let mutex = Limit::concurrency(1, MINUTE).unwrap();
+    assert!(!local(&mutex, 99).acquire(Request::cost(1)).unwrap().allowed());
+    let throttle = Limit::throttle(MINUTE).unwrap();
+    assert!(local(&throttle, 10).acquire(Request::cost(1)).unwrap().allowed());
+    let next = local(&throttle, 10).acquire(Request::cost(1)).unwrap();
+    assert!(next.retry_after.unwrap() > Micros(9 * 60_000_000), "{next:?}");
+    let points = local(&Limit::points(100, MINUTE).unwrap(), 50);
+    let never = points.acquire(Request::cost(60)).unwrap();
+    assert_eq!((never.status, never.degraded), (Status::Refused, true), "what fits the store is no wrong argument");
+}
+
+#[test]
+fn what_upstream_says_of_a_call_granted_here_settles_it_here() {
+    let limiter = lost(Limit::points(1_000, MINUTE).unwrap(), OnUnavailable::Local { share: 100 });
+    let permit = limiter.acquire(Request::estimate(400)).unwrap().permit.unwrap();
+    let report = Report { permit: Some(&permit), actual: Some(100), ..Report::default() };
+    assert_eq!(limiter.learn(report).unwrap_err().kind(), ErrorKind::Unavailable, "the store hears nothing of it");
+    assert!(limiter.peek(Request::cost(0)).unwrap().remaining >= Some(900));
+    assert_eq!(limiter.correct(&permit, 100).unwrap(), Settlement::Already);
+}
+
+#[test]
+fn local_leases_are_known_by_the_callers_id() {
+    let limiter = lost(Limit::concurrency(2, MINUTE).unwrap(), OnUnavailable::Local { share: 100 });
+    for id in ["job".to_owned(), "x".repeat(64)] {
+        let permits: Vec<_> = (0..3).map(|_| limiter.enter(Request::cost(1), &id, None).unwrap().permit).collect();
+        assert!(permits[0].is_some() && permits.iter().all(|permit| *permit == permits[0]), "{permits:?}");
+    }
+    assert_eq!(limiter.enter(Request::cost(1), "~job", None).unwrap_err().argument(), Some("id"));
+}
+
+#[test]
+fn a_store_that_fails_is_asked_once_a_second_and_used_when_it_is_back() {
+    let gate = Gate::open();
+    let store = Paddlegate::open(&gate.url, Some(Duration::from_secs(30))).expect("a store");
+    let limiter = store.window(&unique("gate"), 1_000_000.min(paddlegate::MAX_WINDOW), MINUTE).expect("a limiter");
+    let limiter = limiter.with_on_unavailable(OnUnavailable::Open);
+    let is_degraded = || limiter.acquire(Request::cost(1)).expect("a decision").degraded;
+    assert!(!is_degraded());
+
+    gate.shut.store(true, Ordering::SeqCst);
+    (0..5).for_each(|_| assert!(is_degraded()));
+    let (asked, started) = (gate.asked.load(Ordering::SeqCst), Instant::now());
+    (0..200).for_each(|_| assert!(is_degraded()));
+    let more = gate.asked.load(Ordering::SeqCst) - asked;
+    assert!(more <= 2 + 2 * usize::try_from(started.elapsed().as_secs()).unwrap(), "asked {more} times");
+
+    gate.shut.store(false, Ordering::SeqCst);
+    let until = Instant::now() + Duration::from_secs(20);
+    while is_degraded() {
+        assert!(Instant::now() < until, "the store is back and not asked");
+        thread::sleep(Duration::from_millis(50));
+    }
+    (0..20).for_each(|_| assert!(!is_degraded()));
+}
+
+/// A limiter that decides alone once the way to the server is shut.
+fn left_alone(gate: &Gate, limit: Limit, share: u8) -> Limiter {
+    let store = Paddlegate::open(&gate.url, Some(Duration::from_secs(30))).expect("a store");
+    let limiter = store.limiter(&unique("alone"), Policy::new([limit]).expect("a policy")).expect("a limiter");
+    limiter.with_on_unavailable(OnUnavailable::Local { share })
+}
+
+/// How many of ten calls are granted by this process alone.
+fn granted_alone(limiter: &Limiter) -> usize {
+    let decisions = (0..10).map(|_| limiter.acquire(Request::cost(1)).expect("a decision"));
+    decisions.inspect(|decision| assert!(decision.degraded)).filter(paddlegate::Decision::allowed).count()
+}
+
+#[test]
+fn local_goes_on_from_what_the_store_last_said_was_left() {
+    let hour = Duration::from_secs(3_600);
+    let kinds: [fn(u64, Duration) -> paddlegate::Result<Limit>; 5] =
+        [Limit::window, Limit::bucket, Limit::leaky, Limit::points, Limit::concurrency];
+    for (kind, make) in kinds.into_iter().enumerate() {
+        for (taken, share, left) in [(0, 100, 5), (1, 100, 4), (3, 100, 2), (5, 100, 0), (1, 60, 3), (4, 60, 1)] {
+            let gate = Gate::open();
+            let limiter = left_alone(&gate, make(5, hour).unwrap(), share);
+            assert!(!limiter.peek(Request::cost(0)).unwrap().degraded);
+            for _ in 0..taken {
+                assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
+            }
+            gate.shut.store(true, Ordering::SeqCst);
+            assert_eq!(granted_alone(&limiter), left, "kind {kind}, {taken} taken, share {share}");
+        }
+    }
+    let gate = Gate::open();
+    let throttle = left_alone(&gate, Limit::throttle(hour).unwrap(), 100);
+    assert!(throttle.acquire(Request::cost(1)).unwrap().allowed());
+    gate.shut.store(true, Ordering::SeqCst);
+    assert_eq!(granted_alone(&throttle), 0);
+}
+
+#[test]
+fn a_pause_that_was_heard_of_stays_while_the_store_is_away() {
+    let gate = Gate::open();
+    let limiter = left_alone(&gate, Limit::window(5, MINUTE).unwrap(), 100);
+    limiter.control(Control::Pause(Moment::After(Micros(3_600_000_000)))).unwrap();
+    assert_eq!(limiter.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Paused));
+    gate.shut.store(true, Ordering::SeqCst);
+    let decision = limiter.acquire(Request::cost(1)).unwrap();
+    assert_eq!((decision.degraded, decision.reason), (true, Some(Kind::Paused)));
+    assert!(decision.retry_after > Some(Micros(3_500_000_000)), "{decision:?}");
+}
+
+#[test]
+fn each_outage_goes_on_from_its_own_beginning() {
+    let gate = Gate::open();
+    let limiter = left_alone(&gate, Limit::window(5, MINUTE).unwrap(), 100);
+    assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
+    gate.shut.store(true, Ordering::SeqCst);
+    assert!(limiter.acquire(Request::cost(1)).unwrap().degraded);
+    gate.shut.store(false, Ordering::SeqCst);
+    let until = Instant::now() + Duration::from_secs(20);
+    while limiter.peek(Request::cost(0)).unwrap().degraded {
+        assert!(Instant::now() < until, "the store is back and not asked");
+    }
+    assert!(!limiter.acquire(Request::cost(2)).unwrap().degraded);
+    gate.shut.store(true, Ordering::SeqCst);
+    assert_eq!(granted_alone(&limiter), 2, "three of five are taken there");
+}
+
+/// The way to the server of the tests, which can be shut.
+struct Gate {
+    url: String,
+    shut: Arc<AtomicBool>,
+    /// How often somebody came.
+    asked: Arc<AtomicUsize>,
+}
+
+impl Gate {
+    fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("redis://{}", listener.local_addr().expect("an address"));
+        let server = test_url().trim_start_matches("redis://").trim_end_matches('/').to_owned();
+        let (shut, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (is_shut, count) = (shut.clone(), asked.clone());
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                count.fetch_add(1, Ordering::SeqCst);
+                if is_shut.load(Ordering::SeqCst) {
+                    continue;
+                }
+                let server = TcpStream::connect(&server).expect("the server of the tests");
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    let (from, to) = (from.try_clone().expect("a stream"), to.try_clone().expect("a stream"));
+                    let is_shut = is_shut.clone();
+                    thread::spawn(move || carry(from, to, &is_shut));
+                }
+            }
+        });
+        Self { url, shut, asked }
+    }
+}
+
+/// Carries bytes until the gate is shut.
+fn carry(mut from: TcpStream, mut to: TcpStream, is_shut: &AtomicBool) {
+    let mut buffer = [0; 4_096];
+    while let Ok(size @ 1..) = io::Read::read(&mut from, &mut buffer) {
+        if is_shut.load(Ordering::SeqCst) || io::Write::write_all(&mut to, &buffer[..size]).is_err() {
+            break;
+        }
+    }
+    let _ = (from.shutdown(std::net::Shutdown::Both), to.shutdown(std::net::Shutdown::Both));
+}

@@ -1,0 +1,101 @@
+//! The shared vectors (`tests/vectors`) through the Rust API.
+
+mod support;
+
+use paddlegate::{Interrupt, Limiter, Micros, Operation, Paddlegate, Request};
+use serde_json::Value;
+use support::limiter::{Named, policy};
+use support::vectors::{cases, replay};
+use support::{redis, unique};
+
+macro_rules! files {
+    ($($name:ident),*) => {
+        const FILES: &[&str] = &[$(concat!(stringify!($name), ".json")),*, "errors.json"];
+
+        mod memory {
+            $(#[test] fn $name() { super::play(&paddlegate::Paddlegate::memory(), concat!(stringify!($name), ".json")); })*
+            #[test] fn errors() { super::misuse(&paddlegate::Paddlegate::memory()); }
+        }
+
+        mod redis {
+            $(#[test] fn $name() { super::play(&super::redis(), concat!(stringify!($name), ".json")); })*
+            #[test] fn errors() { super::misuse(&super::redis()); }
+        }
+    };
+}
+
+files!(leaky, points, bucket, window, throttle, policy, clock, resize, names, concurrency, queue, control);
+
+#[test]
+fn no_file_is_forgotten() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors");
+    let mut found: Vec<String> = std::fs::read_dir(folder)
+        .expect("the folder of the vectors")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+        .filter(|name| name != "README.md")
+        .collect();
+    let mut played: Vec<String> = FILES.iter().map(|name| (*name).to_owned()).collect();
+    found.sort();
+    played.sort();
+    assert_eq!(found, played);
+}
+
+fn play(store: &Paddlegate, file: &str) {
+    let prefix = unique(file);
+    for (number, case) in cases(file).iter().enumerate() {
+        let name = match case["name"].as_str() {
+            Some(name) => format!("{prefix}{name}"),
+            None => format!("{prefix}-{number}"),
+        };
+        replay(case, &mut Named::new(store, name, case["limits"].as_array().expect("limits")));
+    }
+}
+
+fn misuse(store: &Paddlegate) {
+    let mut played = 0;
+    for case in cases("errors.json") {
+        if case["not_in"].as_array().is_some_and(|languages| languages.iter().any(|language| language == "rust")) {
+            continue;
+        }
+        played += 1;
+        let (error, limiter) = provoke(store, &case);
+        let got = serde_json::json!({
+            "kind": error.kind().name(), "code": error.kind().code(), "argument": error.argument(),
+        });
+        assert_eq!(got, case["expect"], "{}: {error}", case["title"]);
+        if let Some(limiter) =
+            limiter.filter(|limiter| limiter.policy().limits().iter().all(|limit| limit.amount() > 0))
+        {
+            let seen = limiter.peek(Request::cost(0)).expect("a look");
+            assert_eq!((seen.remaining, seen.reset_after), (seen.limit, Some(Micros(0))), "{}", case["title"]);
+        }
+    }
+    assert!(played > 80, "only {played} cases");
+}
+
+/// Makes the error of a case, and gives the limiter that it was made on.
+fn provoke(store: &Paddlegate, case: &Value) -> (paddlegate::Error, Option<Limiter>) {
+    let title = &case["title"];
+    let name = case["name"].as_str().map_or_else(|| unique("errors"), str::to_owned);
+    let made = policy(case["limits"].as_array().expect("limits")).and_then(|policy| store.limiter(&name, policy));
+    if case["do"] == "limiter" {
+        return (made.err().unwrap_or_else(|| panic!("{title}: a limiter was made")), None);
+    }
+    let limiter = made.unwrap_or_else(|error| panic!("{title}: {error}"));
+    let units = |key: &str| match &case[key] {
+        Value::String(text) if text == "$2^53" => Some(1 << 53),
+        value => value.as_u64(),
+    };
+    let at = case["at_us"].as_u64().map(Micros);
+    let request = Request { cost: units("cost"), estimate: units("estimate"), at };
+    let operation = match case["do"].as_str() {
+        Some("acquire") => Operation::Acquire(request),
+        Some("peek") => Operation::Peek(request),
+        _ => {
+            let permit = case["permit"].as_str().expect("permit");
+            Operation::Correct { permit, actual: units("actual").expect("actual"), at }
+        }
+    };
+    let error = limiter.run(operation, Interrupt::Ignore).err().unwrap_or_else(|| panic!("{title}: no error"));
+    (error, Some(limiter))
+}

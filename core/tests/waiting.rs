@@ -1,0 +1,224 @@
+//! Threads that wait: fairly, without polling, and in every kind of trouble.
+// Real threads wait in real time, and what they wait for is looked for in between.
+#![allow(clippy::disallowed_methods)]
+
+#[path = "faults/server.rs"]
+#[allow(dead_code)]
+mod server;
+mod support;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use paddlegate::{Limiter, Paddlegate, Request};
+use server::Server;
+use support::raw::{Raw, Reply};
+use support::{redis, unique};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK: Duration = Duration::from_secs(30);
+
+fn stores() -> [(&'static str, Paddlegate); 2] {
+    [("memory", Paddlegate::memory()), ("redis", redis())]
+}
+
+/// Polls for what other threads bring about.
+fn until(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..2_000 {
+        if condition() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    panic!("never happened: {what}");
+}
+
+fn join(threads: Vec<thread::JoinHandle<()>>) {
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+fn waiters(limiter: &Limiter) -> u64 {
+    limiter.statistics().expect("statistics").tickets
+}
+
+/// Who was let in, by number and permit, in this order.
+type Entered = Arc<Mutex<Vec<(u64, String)>>>;
+
+/// Starts waiters one after the other; each notes its number when it is let in, and keeps its lease.
+fn queue_up(limiter: &Limiter, count: u64) -> (Entered, Vec<thread::JoinHandle<()>>) {
+    let entered = Arc::new(Mutex::new(Vec::new()));
+    let before = waiters(limiter);
+    let threads = (0..count).map(|number| {
+        let (own, entered) = (limiter.clone(), entered.clone());
+        let thread = thread::spawn(move || {
+            let decision = own.acquire_within(Request::default(), PATIENCE).expect("an answer");
+            entered.lock().unwrap().push((number, decision.permit.expect("a permit")));
+        });
+        until("the waiter stands in the queue", || waiters(limiter) == before + number + 1);
+        thread
+    });
+    let threads = threads.collect();
+    (entered, threads)
+}
+
+#[test]
+fn sk_t06_fifty_waiters_and_one_release_let_exactly_one_in_and_the_first() {
+    for (store, pg) in stores() {
+        let limiter = pg.concurrent(&unique("fifty"), 1, LOCK).unwrap();
+        let mut held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
+        let (entered, threads) = queue_up(&limiter, 50);
+        for round in 0..50 {
+            limiter.release(&held).unwrap();
+            until("one more has entered", || entered.lock().unwrap().len() > round);
+            thread::sleep(Duration::from_millis(if round == 0 { 100 } else { 0 }));
+            let entered = entered.lock().unwrap();
+            assert_eq!(entered.len(), round + 1, "on {store}");
+            assert_eq!(entered[round].0, round as u64, "in the order they came, on {store}");
+            held.clone_from(&entered[round].1);
+        }
+        join(threads);
+        let statistics = limiter.statistics().unwrap();
+        assert_eq!((statistics.granted, statistics.waited, statistics.refused, statistics.lapsed), (51, 50, 0, 0));
+    }
+}
+
+#[test]
+fn sk_t03_a_wait_that_is_too_short_is_refused_when_it_is_over() {
+    for (store, pg) in stores() {
+        let limiter = pg.concurrent(&unique("short"), 1, LOCK).unwrap();
+        limiter.acquire(Request::default()).unwrap();
+        let started = Instant::now();
+        let decision = limiter.acquire_within(Request::default(), Duration::from_millis(50)).unwrap();
+        let waited = started.elapsed();
+        assert!(!decision.allowed() && waited >= Duration::from_millis(50), "{waited:?} on {store}");
+        assert!(waited < Duration::from_secs(4), "{waited:?} on {store}");
+        assert_eq!((waiters(&limiter), limiter.statistics().unwrap().refused), (0, 1), "nothing is left on {store}");
+    }
+}
+
+#[test]
+fn a_rate_that_cannot_come_in_time_is_refused_at_once() {
+    for (store, pg) in stores() {
+        let limiter = pg.window(&unique("rate"), 1, Duration::from_secs(600)).unwrap();
+        assert!(limiter.acquire_within(Request::default(), PATIENCE).unwrap().allowed());
+        let started = Instant::now();
+        let decision = limiter.acquire_within(Request::default(), PATIENCE).unwrap();
+        assert!(!decision.allowed() && started.elapsed() < Duration::from_secs(5), "on {store}");
+        assert_eq!(waiters(&limiter), 0, "on {store}");
+    }
+}
+
+#[test]
+fn waiters_for_a_rate_pass_in_time_and_in_order() {
+    for (store, pg) in stores() {
+        let limiter = pg.leaky(&unique("rate"), 1, Duration::from_millis(50)).unwrap();
+        let started = Instant::now();
+        let order = Arc::new(AtomicU64::new(0));
+        let threads: Vec<_> = (0..20)
+            .map(|_| {
+                let (limiter, order) = (limiter.clone(), order.clone());
+                thread::spawn(move || {
+                    assert!(limiter.acquire_within(Request::default(), PATIENCE).unwrap().allowed());
+                    order.fetch_add(1, Ordering::Relaxed);
+                })
+            })
+            .collect();
+        join(threads);
+        // The first passes at once, the others 50 ms apart.
+        let took = started.elapsed();
+        assert!(took >= Duration::from_millis(19 * 50 - 10), "{took:?} on {store}");
+        assert!(took < Duration::from_secs(10), "{took:?} on {store}");
+    }
+}
+
+#[test]
+fn a_dead_holders_slot_comes_free_when_its_lease_ends() {
+    for (store, pg) in stores() {
+        let name = unique("dead");
+        let limiter = pg.concurrent(&name, 1, Duration::from_millis(400)).unwrap();
+        let started = Instant::now();
+        limiter.acquire(Request::default()).unwrap();
+        assert!(limiter.acquire_within(Request::default(), PATIENCE).unwrap().allowed());
+        let waited = started.elapsed();
+        assert!(waited >= Duration::from_millis(395), "{waited:?} on {store}");
+        assert!(waited < Duration::from_secs(4), "{waited:?} on {store}");
+        assert_eq!(limiter.statistics().unwrap().reclaimed, 1, "on {store}");
+    }
+}
+
+#[test]
+fn waiters_survive_the_loss_of_their_connection() {
+    // A server of its own, or the waiters of other tests lose theirs.
+    let server = Server::start();
+    let limiter = Paddlegate::open(&server.url(), Some(PATIENCE)).unwrap().concurrent("lost", 1, LOCK).unwrap();
+    let held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
+    let (entered, threads) = queue_up(&limiter, 3);
+    let mut raw = Raw::open(&server.url());
+    for _ in 0..5 {
+        assert!(matches!(raw.command("CLIENT KILL TYPE pubsub"), Reply::Integer(_)));
+        thread::sleep(Duration::from_millis(120));
+    }
+    limiter.release(&held).unwrap();
+    for round in 0..3 {
+        until("the next has entered", || entered.lock().unwrap().len() > round);
+        let held = entered.lock().unwrap()[round].1.clone();
+        limiter.release(&held).unwrap();
+    }
+    join(threads);
+    assert_eq!(limiter.statistics().unwrap().granted, 4);
+}
+
+#[test]
+fn an_idle_waiter_asks_once_in_four_seconds_at_most() {
+    let server = Server::start();
+    let limiter = Paddlegate::open(&server.url(), Some(PATIENCE)).unwrap().concurrent("idle", 1, LOCK).unwrap();
+    let held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
+    let (entered, threads) = queue_up(&limiter, 8);
+    let scripts = || {
+        let text = server.ask(&["INFO", "commandstats"]);
+        let calls = |name: &str| {
+            let rest = text.split(&format!("cmdstat_{name}:calls=")).nth(1);
+            rest.map_or(0, |rest| rest.split(',').next().unwrap().parse::<u64>().unwrap())
+        };
+        calls("evalsha") + calls("eval")
+    };
+    let (before, started) = (scripts(), Instant::now());
+    thread::sleep(Duration::from_secs(8));
+    let (asked, seconds) = (scripts() - before, started.elapsed().as_secs() + 1);
+    // The first eight may come just at the start and the last just at the end.
+    assert!(asked <= 2 * seconds + 8, "{asked} calls of 8 waiters in {seconds} s");
+    let before = scripts();
+    for round in 0..8 {
+        let lease = if round == 0 { held.clone() } else { entered.lock().unwrap()[round - 1].1.clone() };
+        limiter.release(&lease).unwrap();
+        until("the next has entered", || entered.lock().unwrap().len() > round);
+    }
+    // The release and the claim of each; enqueued they have before.
+    assert!(scripts() - before <= 4 * 8, "{} calls for 8 grants", scripts() - before);
+    join(threads);
+}
+
+#[test]
+fn in_a_cluster_waiters_are_told_by_the_node_that_decides() {
+    let url = std::env::var("PADDLEGATE_TEST_CLUSTER_URL").expect("PADDLEGATE_TEST_CLUSTER_URL names a cluster");
+    let pg = Paddlegate::open(&url, Some(PATIENCE)).unwrap();
+    // Enough names to have some on every node; all share the process's connections.
+    for number in 0..6 {
+        let limiter = pg.concurrent(&unique(&format!("cluster-{number}")), 1, LOCK).unwrap();
+        let mut held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
+        let (entered, threads) = queue_up(&limiter, 3);
+        let started = Instant::now();
+        for round in 0..3 {
+            limiter.release(&held).unwrap();
+            until("the next has entered", || entered.lock().unwrap().len() > round);
+            held.clone_from(&entered.lock().unwrap()[round].1);
+        }
+        assert!(started.elapsed() < Duration::from_secs(4), "nobody had to look again by itself");
+        assert_eq!(limiter.statistics().unwrap().lapsed, 0);
+        join(threads);
+    }
+}

@@ -1,0 +1,98 @@
+//! `Command`: what can be ordered in the terminal.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Try rate limits out before they are in force.
+#[derive(Debug, Parser)]
+#[command(name = "paddlegate", version, arg_required_else_help = true)]
+pub(crate) struct Paddlegate {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run policies against arrivals on a virtual clock and compare what comes of it
+    Simulate(Box<Simulate>),
+}
+
+const ARRIVALS: &str = "\
+Arrivals are one of
+  steady N/UNIT for SPAN       N in each UNIT, evenly
+  poisson N/UNIT for SPAN      the same at random
+  burst N every SPAN for SPAN  N at once, again and again
+  ramp N..M/UNIT for SPAN      a rate that changes evenly
+  daily N..M/UNIT for SPAN     at random, from N at midnight to M at noon
+  jobs N                       N at once
+  times FILE                   a time a line, or CSV with at and any of cost,
+                               actual, work, count; - for standard input
+where UNIT is s, m, h, d or a SPAN, and SPAN is like 500ms, 10s, 5m, 1h, 1d or
+PT0.1S. All but times may end with: from SPAN.
+
+Examples:
+  paddlegate simulate policy.json --arrivals \"poisson 10/s for 1m\" --retry wait
+  paddlegate simulate --scenario scenario.json --json";
+
+#[derive(Args, Debug)]
+#[command(after_help = ARRIVALS)]
+pub(crate) struct Simulate {
+    /// A document with limits, of any format that Paddlegate reads; - for standard input
+    #[arg(value_name = "POLICY.json", required_unless_present = "scenario")]
+    pub(crate) policy: Option<PathBuf>,
+    /// A whole scenario, as the simulator's page exports it, instead of a policy and options; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "policy", "limiter", "arrivals", "cost", "actual", "work", "clients", "at_once", "retry", "attempts", "base", "cap",
+        "wait",
+    ])]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Which limiter of the document; may be given up to four times [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) limiter: Vec<String>,
+    /// Who comes when; see below
+    #[arg(long, value_name = "ARRIVALS", required_unless_present = "scenario")]
+    pub(crate) arrivals: Option<String>,
+    /// Units that a call asks for: N, or LEAST..MOST at random; with --actual the estimate [default: 1]
+    #[arg(long, value_name = "UNITS")]
+    pub(crate) cost: Option<String>,
+    /// Units that a call does cost in the end: N or LEAST..MOST [default: what it asked for]
+    #[arg(long, value_name = "UNITS")]
+    pub(crate) actual: Option<String>,
+    /// How long a call takes: SPAN or SPAN..SPAN [default: 0s]
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) work: Option<String>,
+    /// How many clients take the arrivals in turn [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) clients: Option<u64>,
+    /// How many calls a client makes at once; 0: any number [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) at_once: Option<u64>,
+    /// What those do who are refused [default: none]
+    #[arg(long, value_parser = ["none", "linear", "exponential", "wait", "ticket"])]
+    pub(crate) retry: Option<String>,
+    /// How often they try again: linear, exponential [default: 20]
+    #[arg(long, value_name = "N", requires = "retry")]
+    pub(crate) attempts: Option<u64>,
+    /// The first delay at most: exponential [default: 1s]
+    #[arg(long, value_name = "SPAN", requires = "retry")]
+    pub(crate) base: Option<String>,
+    /// Any delay at most: exponential [default: 1h]
+    #[arg(long, value_name = "SPAN", requires = "retry")]
+    pub(crate) cap: Option<String>,
+    /// How long they wait at most: wait, ticket [default: ten years]
+    #[arg(long, value_name = "SPAN", requires = "retry")]
+    pub(crate) wait: Option<String>,
+    /// How long to look [default: until nothing is left to happen]
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) until: Option<String>,
+    /// Another number gives other random arrivals, costs and delays [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Print the totals as a JSON array, an object for each policy
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write every decision to a file as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+}

@@ -1,0 +1,61 @@
+//! `paddlegate`: tries limits out in the terminal.
+//!
+//! The one command, `simulate`, runs policies of the core on a virtual clock, as the page of `packages/simulator` does;
+//! the same scenario and seed give the same totals, byte for byte.
+
+mod arrivals;
+mod command;
+mod failure;
+mod human;
+mod origins;
+mod policies;
+mod report;
+mod run;
+mod scenario;
+mod source;
+mod timelines;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use paddlegate::simulate::Totals;
+
+use crate::command::{Command, Paddlegate, Simulate};
+use crate::failure::Failure;
+use crate::run::Bar;
+use crate::timelines::Timelines;
+
+fn main() -> ExitCode {
+    let Command::Simulate(order) = Paddlegate::parse().command;
+    match simulate(&order) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(message) = failure.message() {
+                // Nobody may be there to read it.
+                let _ = writeln!(io::stderr(), "error: {message}");
+            }
+            failure.code()
+        }
+    }
+}
+
+fn simulate(order: &Simulate) -> Result<(), Failure> {
+    let ordered = scenario::of(order)?;
+    // Before the work, so that a file that cannot be written does not cost a long run.
+    let timelines = order.csv.as_deref().map(Timelines::create).transpose()?;
+    let bar = Bar::new(!order.json && io::stderr().is_terminal(), ordered.scenario.policies());
+    let totals = run::run(&ordered, &bar, timelines)?;
+    let text = if order.json { json_array(&totals) } else { report::report(&totals, ordered.seed) };
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::write("the result", &error))
+}
+
+/// Each line is the text that the browser shows for the same policy.
+fn json_array(totals: &[Totals]) -> String {
+    let lines: Vec<String> = totals.iter().map(ToString::to_string).collect();
+    format!("[\n{}\n]\n", lines.join(",\n"))
+}

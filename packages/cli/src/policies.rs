@@ -1,0 +1,139 @@
+//! `choose` and `limits`: the policies of a document.
+
+use paddlegate::{Definition, Document, Kind, Limit, period};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// How many names a message lists.
+const SHOWN: usize = 10;
+
+/// Where a document is: its file, and its path within.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) file: String,
+    /// Such as `$.policies[0].document`, or `$`.
+    pub(crate) path: String,
+    /// What chooses among its limiters: an option or a member.
+    pub(crate) chooser: &'static str,
+    /// How many may be chosen.
+    pub(crate) most: usize,
+}
+
+impl Site {
+    fn fault(&self, message: &str) -> Failure {
+        Failure::Input(format!("{}: at {}: {message}", self.file, self.path))
+    }
+}
+
+/// The limiters of a document that have one of the names, in that order; all when no name is given.
+pub(crate) fn choose(text: &str, names: &[&str], site: &Site) -> Result<Vec<Definition>, Failure> {
+    let found = find(text, names, site)?;
+    if found.len() > site.most {
+        let which = if site.most == 1 { "one".to_owned() } else { format!("up to {}", site.most) };
+        let (chooser, count) = (site.chooser, found.len());
+        return Err(site.fault(&format!("has {count} limiters, choose {which} by {chooser}: {}", listed(&found))));
+    }
+    Ok(found)
+}
+
+fn find(text: &str, names: &[&str], site: &Site) -> Result<Vec<Definition>, Failure> {
+    let document = Document::parse(text).and_then(|document| Ok((document.format(), document.definitions()?)));
+    let (format, definitions) = document.map_err(|error| {
+        // Errors of documents begin with a path of their own.
+        let message = match error.message().strip_prefix("at $") {
+            Some(rest) => format!("{}: at {}{rest}", site.file, site.path),
+            None => format!("{}: {}", site.file, error.message()),
+        };
+        Failure::of_core(error.kind(), message)
+    })?;
+    if definitions.is_empty() {
+        return Err(site.fault(&format!(
+            "this {format} defines no limiter by itself, give a document that does, such as \
+             {{\"limiters\": {{\"a\": {{\"window\": {{\"limit\": 5, \"per\": \"1s\"}}}}}}}}"
+        )));
+    }
+    if names.is_empty() {
+        return Ok(definitions);
+    }
+    let look_up = |name: &&str| {
+        let found = definitions.iter().find(|definition| definition.name == *name).cloned();
+        found.ok_or_else(|| {
+            let shown: String = name.chars().take(40).collect();
+            site.fault(&format!("has no limiter {shown:?}; it has {}", listed(&definitions)))
+        })
+    };
+    names.iter().map(look_up).collect()
+}
+
+fn listed(definitions: &[Definition]) -> String {
+    let names = definitions.iter().take(SHOWN);
+    let names: Vec<String> = names.map(|definition| format!("{:?}", short(&definition.name))).collect();
+    let more = definitions.len().saturating_sub(SHOWN);
+    if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
+}
+
+fn short(name: &str) -> String {
+    name.chars().take(40).collect()
+}
+
+/// The `limits` of a policy of a scenario.
+pub(crate) fn limits(definition: &Definition) -> Value {
+    match definition.policy.limits() {
+        [] => json!([{ "kind": Kind::Unlimited.name() }]),
+        limits => limits.iter().map(limit).collect(),
+    }
+}
+
+fn limit(limit: &Limit) -> Value {
+    let kind = limit.kind();
+    let mut shown = json!({ "kind": kind.name() });
+    if !matches!(kind, Kind::Unlimited | Kind::Paused) {
+        shown["interval"] = json!(period::show(limit.interval()));
+        if kind != Kind::Throttle {
+            shown["limit"] = json!(limit.amount());
+        }
+    }
+    if limit.offset().0 > 0 {
+        shown["offset"] = json!(period::show(limit.offset()));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use paddlegate::Policy;
+    use paddlegate::simulate::Scenario;
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    /// Every kind is written so that the core reads it again.
+    #[test]
+    fn limits_of_every_kind_are_read_again() {
+        let made = [
+            Limit::bucket_with_offset(5, MINUTE, Duration::from_millis(1_500)),
+            Limit::window(5, MINUTE),
+            Limit::leaky(5, Duration::from_micros(1)),
+            Limit::points(5, MINUTE),
+            Limit::throttle(MINUTE),
+            Limit::concurrency(0, MINUTE),
+            Ok(Limit::unlimited()),
+            Ok(Limit::paused()),
+        ];
+        for made in made {
+            let policy = Policy::new([made.unwrap()]).unwrap();
+            let name = "a".to_owned();
+            let on_limit = paddlegate::OnLimit::default();
+            let definition = Definition { name, policy, wait_timeout: None, ttl: None, on_limit };
+            let scenario = json!({
+                "policies": [{ "limits": limits(&definition) }],
+                "arrivals": { "kind": "jobs", "count": 1 },
+            });
+            assert!(Scenario::from_json(&scenario).is_ok(), "{scenario}");
+        }
+    }
+}

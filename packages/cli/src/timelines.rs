@@ -1,0 +1,64 @@
+//! `Timelines`: every decision of every policy, as CSV.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use paddlegate::simulate::Timeline;
+
+use crate::failure::Failure;
+
+/// A file that takes the timelines of the policies, one after the other.
+#[derive(Debug)]
+pub(crate) struct Timelines {
+    name: String,
+    file: BufWriter<File>,
+}
+
+impl Timelines {
+    /// Begins the file with the names of the columns.
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        let file = File::create(path).map_err(|error| Failure::write(&name, &error))?;
+        let mut timelines = Self { name, file: BufWriter::new(file) };
+        timelines.put(&format!("policy,{}", Timeline::HEADER))?;
+        Ok(timelines)
+    }
+
+    pub(crate) fn write(&mut self, policy: &str, timeline: &Timeline) -> Result<(), Failure> {
+        let first = quoted(policy) + ",";
+        let mut line = String::new();
+        for row in 0..timeline.len() {
+            line.clone_from(&first);
+            timeline.write_row(row, &mut line);
+            self.put(&line)?;
+        }
+        Ok(())
+    }
+
+    /// What is left in memory is written too.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.file.flush().map_err(|error| Failure::write(&self.name, &error))
+    }
+
+    fn put(&mut self, text: &str) -> Result<(), Failure> {
+        self.file.write_all(text.as_bytes()).map_err(|error| Failure::write(&self.name, &error))
+    }
+}
+
+/// A field of CSV (RFC 4180).
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_where_they_must() {
+        assert_eq!(quoted("a b"), "a b");
+        assert_eq!(quoted("a,b"), "\"a,b\"");
+        assert_eq!(quoted("a\"b\n"), "\"a\"\"b\n\"");
+    }
+}

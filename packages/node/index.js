@@ -1,0 +1,16 @@
+"use strict";
+
+const errors = require("./lib/errors.js");
+const { graphqlCost } = require("./lib/graphql.js");
+const { Paddlegate } = require("./lib/paddlegate.js");
+const { SKIPPED } = require("./lib/skipped.js");
+
+exports.Paddlegate = Paddlegate;
+exports.SKIPPED = SKIPPED;
+exports.graphqlCost = graphqlCost;
+exports.PaddlegateError = errors.PaddlegateError;
+exports.OverLimitError = errors.OverLimitError;
+exports.InvalidError = errors.InvalidError;
+exports.UnavailableError = errors.UnavailableError;
+exports.DataError = errors.DataError;
+exports.InternalError = errors.InternalError;

@@ -1,0 +1,21 @@
+"use strict";
+
+/** What is in force beside the policy, kept by the store for this ticket. */
+function controls(_row, ticket, store) {
+  return shown(store.controls(ticket));
+}
+
+/** The same as the addon gives it, frozen. */
+function shown({ version, pausedForMs, overrides, expiresInMs, learned }) {
+  return Object.freeze({
+    version,
+    pausedForMs: pausedForMs ?? null,
+    overrides: Object.freeze(overrides.map(frozen)),
+    expiresInMs: expiresInMs ?? null,
+    learned: Object.freeze(learned.map(frozen)),
+  });
+}
+
+const frozen = (numbers) => (numbers ? Object.freeze(numbers) : null);
+
+module.exports = { controls, shown };

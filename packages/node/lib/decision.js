@@ -1,0 +1,36 @@
+"use strict";
+
+const { area, STATUS, WITH_PERMIT, DEGRADED } = require("./area.js");
+const { kinds } = require("./native.js");
+
+const KINDS = [null, ...kinds()];
+const STATUSES = ["refused", "granted", "queued", "gone"];
+
+/** The answer to one call, with the numbers of the limit that is the tightest. */
+class Decision {
+  /** Reads the row of the area that begins at `row`; the permit is a text of the store. */
+  constructor(row, ticket, store) {
+    const code = area[row + 2];
+    this.status = STATUSES[code & STATUS];
+    this.allowed = this.status === "granted";
+    this.limit = orNull(area[row + 3]);
+    this.remaining = orNull(area[row + 4]);
+    this.retryAfterMs = orNull(area[row + 5] / 1000);
+    this.resetAfterMs = orNull(area[row + 6] / 1000);
+    this.degraded = (code & DEGRADED) !== 0;
+    this.reason = KINDS[area[row + 7]] ?? (this.degraded && !this.allowed ? "unavailable" : null);
+    this.index = area[row + 8];
+    this.atUs = area[row + 9];
+    this.permit = code & WITH_PERMIT ? store.text(ticket) : null;
+    this.leaseMs = orNull(area[row + 10] / 1000);
+    this.fence = orNull(area[row + 11]);
+    this.ticket = orNull(area[row + 12]);
+    this.position = orNull(area[row + 13]);
+    this.readyAfterMs = orNull(area[row + 14] / 1000);
+    Object.freeze(this);
+  }
+}
+
+const orNull = (value) => (Number.isNaN(value) ? null : value);
+
+module.exports = { Decision };

@@ -1,0 +1,369 @@
+"use strict";
+
+const {
+  area,
+  OPERATION,
+  GIVEN,
+  ACTUAL,
+  PATIENCE,
+  GRACE,
+  PLACE,
+  ROWS,
+  ACQUIRE,
+  PEEK,
+  CORRECT,
+  RESET,
+  ALLOW,
+  ENTER,
+  RELEASE,
+  RENEW,
+  CANCEL,
+  STATISTICS,
+  PAUSE,
+  RESUME,
+  OVERRIDE,
+  RESTORE,
+  CONTROLS,
+  SYNC,
+  LEARN,
+  ADMIT,
+  ADMIT_ALL,
+  OVERRIDE_FROM,
+  SIGNAL,
+  WAITS,
+  GAVE_UP,
+  AT_END,
+  KEPT,
+  STATUS,
+  GRANTED,
+} = require("./area.js");
+const { admission, admissions } = require("./admission.js");
+const { controls, shown } = require("./controls.js");
+const { finish } = require("./course.js");
+const { Decision } = require("./decision.js");
+const { InvalidError, OverLimitError, calling, failure } = require("./errors.js");
+const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
+const orders = require("./orders.js");
+const { Permit } = require("./permit.js");
+const { request, numeric, text, abortSignal, object } = require("./request.js");
+const { SKIPPED } = require("./skipped.js");
+const { statistics } = require("./statistics.js");
+const { Waiter, LOOK } = require("./waiter.js");
+const { abortable, sleep } = require("./waiting.js");
+
+// Promises that are kept already; to make one for each answer takes as long as half a decision.
+const TRUE = Promise.resolve(true);
+const FALSE = Promise.resolve(false);
+
+/** A name and a policy. */
+class Limiter {
+  #store;
+  #redis;
+  #hub;
+  #run;
+  #waitTimeoutMs;
+  #skips;
+
+  /** `run` is the addon's function; `onLimit` what a document says of refused work, else null. */
+  constructor({ store, redis, hub }, name, run, options, onLimit = null) {
+    this.#store = store;
+    this.#redis = redis;
+    this.#hub = hub;
+    this.#run = run;
+    this.#waitTimeoutMs = waiting(options.waitTimeoutMs) ?? waitTimeoutMs();
+    this.#skips = skips(options.policy);
+    Object.defineProperty(this, "name", { value: name, enumerable: true });
+    Object.defineProperty(this, "onLimit", { value: onLimit, enumerable: true });
+  }
+
+  allow(options) {
+    if (options !== undefined) return this.#start(ALLOW, options, allowed);
+    area[OPERATION] = ALLOW;
+    area[GIVEN] = 0;
+    const ticket = this.#run();
+    if (ticket !== 0) return this.#finish(ticket, allowed);
+    const answer = allowed(ROWS) ? TRUE : FALSE;
+    this.#hub.deliver();
+    return answer;
+  }
+
+  tryAcquire(options) {
+    const id = options?.id ?? undefined;
+    if (id === undefined) return this.#start(ACQUIRE, options, decision);
+    const { id: _, ...asked } = options;
+    return this.#start(ENTER, asked, decision, { id });
+  }
+
+  peek(options) {
+    return this.#start(PEEK, options, decision);
+  }
+
+  correct(permit, actual, options) {
+    return this.#start(CORRECT, options, settlement, { permit, actual });
+  }
+
+  release(permit, options) {
+    return this.#start(RELEASE, options, settlement, { permit });
+  }
+
+  renew(permit, options) {
+    return this.#start(RENEW, options, lease, { permit });
+  }
+
+  enqueue(id, options) {
+    return this.#queue(id, options, AT_END);
+  }
+
+  claim(id, options) {
+    return this.#queue(id, options, KEPT);
+  }
+
+  admit(job, options) {
+    try {
+      const { onLimit: given, ...asked } = object(options);
+      const onLimit = given ?? this.onLimit ?? "wait";
+      const read = admission(this, performance.now(), asked);
+      return this.#start(ADMIT, asked, read, { id: job, onLimit, options: ["onLimit"] });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  admitAll(jobs, options) {
+    const make = () => orders.jobs(jobs, options, this.onLimit);
+    return this.#course(ADMIT_ALL, make, ({ partly }) =>
+      admissions(this, performance.now(), this.#store, partly),
+    );
+  }
+
+  /** `gaveUp`: its time was up, which counts as a refusal. */
+  cancel(id, options, gaveUp = false) {
+    return this.#start(CANCEL, options, settlement, { id, gaveUp });
+  }
+
+  stats(options) {
+    return this.#start(STATISTICS, options, statistics);
+  }
+
+  reset() {
+    return this.#start(RESET, undefined, nothing);
+  }
+
+  pause(options) {
+    return this.#order(PAUSE, () => orders.pause(options), controls);
+  }
+
+  resume(options) {
+    return this.#order(RESUME, () => orders.resume(options), controls);
+  }
+
+  override(options) {
+    return this.#order(OVERRIDE, () => orders.override(options), controls);
+  }
+
+  overrideFrom(document, options) {
+    const make = () => orders.written(document, options);
+    return this.#course(OVERRIDE_FROM, make, () => (course) => shown(course.controls()));
+  }
+
+  signal(document, options) {
+    const make = () => orders.written(document, options);
+    return this.#course(SIGNAL, make, () => (course) => course.signal());
+  }
+
+  restore(options) {
+    return this.#order(RESTORE, () => orders.restore(options), controls);
+  }
+
+  controls(options) {
+    return this.#order(CONTROLS, () => orders.controls(options), controls);
+  }
+
+  sync(options) {
+    return this.#order(SYNC, () => orders.sync(options), settlement);
+  }
+
+  learn(response, options) {
+    return this.#order(LEARN, () => orders.learn(response, options), settlement);
+  }
+
+  async acquire(options) {
+    const { waitTimeoutMs: wait, id, ...asked } = object(options);
+    const patienceMs = waiting(wait) ?? this.#waitTimeoutMs;
+    // A time that was given says nothing of the store's queue.
+    if (patienceMs === 0 || typeof asked.atUs === "number") {
+      return this.#acquireByItself({ ...asked, id }, patienceMs);
+    }
+    abortSignal(asked.signal)?.throwIfAborted();
+    const given = id === undefined || id === null ? null : text("id", id);
+    const waiter = new Waiter(this, this.#hub, this.#run, given, asked, patienceMs);
+    return this.#permit(await waiter.decision(), waiter.began, asked);
+  }
+
+  async withinLimit(options, fn) {
+    const body = typeof options === "function" ? options : fn;
+    if (typeof body !== "function") {
+      throw new InvalidError("fn", "must be the function to call within the limit");
+    }
+    let permit;
+    try {
+      permit = await this.acquire(options === body ? undefined : options);
+    } catch (error) {
+      if (this.#skips && error instanceof OverLimitError) return SKIPPED;
+      throw error;
+    }
+    try {
+      return await body(permit);
+    } finally {
+      await this.#leave(permit);
+    }
+  }
+
+  /** One look of a waiter: for how long it would go on, from which place, and where it is told of its turn. */
+  [LOOK](id, { signal, ...asked }, { patienceMs, graceMs, place, channel = "" }) {
+    return this.#start(ENTER, asked, decision, { id, channel, patienceMs, graceMs, place });
+  }
+
+  #queue(id, options, place) {
+    try {
+      const { waitTimeoutMs: wait, claimTimeoutMs: given, ...asked } = object(options);
+      const patienceMs = waiting(wait) ?? Number.NaN;
+      const graceMs = given === undefined || given === null ? jobClaimTimeoutMs() : given;
+      if (typeof graceMs !== "number" || Number.isNaN(graceMs)) {
+        throw new InvalidError("claim_timeout", "must be a number of milliseconds");
+      }
+      const how = { patienceMs, graceMs, place, channel: "" };
+      return this.#start(ENTER, asked, decision, { id, ...how, options: ["claimTimeoutMs"] });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Looks again when there may be room, without a ticket. */
+  async #acquireByItself(asked, patienceMs) {
+    const deadline = performance.now() + patienceMs;
+    for (;;) {
+      const began = performance.now();
+      const decision = await this.tryAcquire(asked);
+      const wait = decision.retryAfterMs;
+      const isFinal = decision.allowed || decision.degraded || wait === null;
+      if (isFinal || wait > deadline - performance.now()) {
+        return this.#permit(decision, began, asked);
+      }
+      await sleep(wait, asked.signal);
+      // A time that was given goes on while we wait.
+      if (typeof asked.atUs === "number") asked.atUs += Math.round(wait * 1000);
+    }
+  }
+
+  #permit(decision, began, { estimate }) {
+    if (!decision.allowed) throw new OverLimitError(this.name, decision);
+    return new Permit(this, decision, began, estimate !== undefined && estimate !== null);
+  }
+
+  async #leave(permit) {
+    if (permit.fence === null) return;
+    // A lease that cannot be given back ends by itself.
+    await permit.release().catch(nothing);
+    if (permit.lost) {
+      process.emitWarning(
+        `the lease of ${JSON.stringify(this.name)} ended before its function did; others may have run meanwhile`,
+        "LeaseLostWarning",
+      );
+    }
+  }
+
+  /** Starts an operation that comes with an order. */
+  #order(operation, make, read) {
+    try {
+      const { order, call } = make();
+      return this.#start(operation, call, read, { order });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Starts what takes several operations. */
+  async #course(operation, make, reader) {
+    const { order, call } = make();
+    const signal = request(operation, call);
+    const read = reader(order);
+    if (this.#run("", "", order) < 0) throw failure(this.#store, 0);
+    const parts = { redis: this.#redis, hub: this.#hub };
+    return finish(parts, this.#store.course(), signal, read);
+  }
+
+  /** Starts an operation; the promise is settled at once when no server has to be asked. */
+  #start(operation, options, read, more) {
+    try {
+      const signal = request(operation, options, more?.options);
+      const ticket = more === undefined ? this.#run() : this.#runWith(more);
+      const promise = this.#finish(ticket, read);
+      if (signal === undefined || ticket <= 0) return promise;
+      return abortable(promise, signal, () => {
+        // An id of the caller may have had its ticket or lease before.
+        if (operation === ACQUIRE) this.#giveBack(promise);
+      });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** `more` has an order, or an `id` or a `permit` and what else goes with it; its `options` are for an error. */
+  #runWith(more) {
+    if (more.order !== undefined) return this.#run("", "", more.order);
+    const { channel, patienceMs, graceMs, place, onLimit } = more;
+    const name = "id" in more ? text("id", more.id) : text("permit", more.permit);
+    area[ACTUAL] = numeric(more.actual);
+    if (more.gaveUp) area[GIVEN] |= GAVE_UP;
+    if (onLimit !== undefined) return this.#run(name, text("on_limit", onLimit));
+    if (channel === undefined) return this.#run(name);
+    area[GIVEN] |= WAITS;
+    area[PATIENCE] = patienceMs;
+    area[GRACE] = graceMs ?? Number.NaN;
+    area[PLACE] = place;
+    return this.#run(name, channel);
+  }
+
+  #finish(ticket, read) {
+    if (ticket > 0) return this.#redis.carry(ticket, read);
+    if (ticket < 0) return Promise.reject(failure(this.#store, 0));
+    const answer = read(ROWS, 0, this.#store);
+    this.#hub.deliver();
+    return Promise.resolve(answer);
+  }
+
+  /** Nobody waits for the answer any more. */
+  async #giveBack(promise) {
+    try {
+      const { fence, permit } = await promise;
+      if (fence !== null) await this.release(permit);
+    } catch {
+      // A lease that cannot be given back ends by itself.
+    }
+  }
+}
+
+// What is read of an answer: the row, the ticket and the store.
+const allowed = (row) => (area[row + 2] & STATUS) === GRANTED;
+const decision = (row, ticket, store) => new Decision(row, ticket, store);
+const settlement = (_row, ticket, store) => store.text(ticket);
+const lease = (row) => (Number.isNaN(area[row + 2]) ? null : area[row + 2] / 1000);
+const nothing = () => undefined;
+
+/** The time to wait that was given, if one was. */
+function waiting(given) {
+  if (given === undefined || given === null) return undefined;
+  return calling(() => waitTimeoutMs(numeric(given)));
+}
+
+/** Whether a refused function is skipped. */
+function skips(given) {
+  const policy = given ?? "raise";
+  if (!["raise", "ignore", "skip"].includes(policy)) {
+    throw new InvalidError("policy", "must be 'raise' or 'ignore'");
+  }
+  return policy !== "raise";
+}
+
+module.exports = { Limiter };

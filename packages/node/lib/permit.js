@@ -1,0 +1,79 @@
+"use strict";
+
+const { InvalidError } = require("./errors.js");
+const { only } = require("./request.js");
+
+/** What a grant hands over. */
+class Permit {
+  #limiter;
+  #isEstimated;
+  /** When the lease ends by this process's clock, at the latest. */
+  #deadline;
+  #isLost = false;
+  #settlement = null;
+  #releasing = null;
+
+  /** `began` is when the call was sent that was granted. */
+  constructor(limiter, decision, began, isEstimated) {
+    this.#limiter = limiter;
+    this.#isEstimated = isEstimated;
+    this.#deadline = decision.leaseMs === null ? null : began + decision.leaseMs;
+    this.decision = decision;
+    this.id = decision.permit;
+    this.fence = decision.fence;
+    this.degraded = decision.degraded;
+    Object.freeze(this);
+  }
+
+  get expiresInMs() {
+    return this.#deadline === null ? null : Math.max(0, this.#deadline - performance.now());
+  }
+
+  get lost() {
+    return this.#isLost || (this.#settlement === null && this.expiresInMs === 0);
+  }
+
+  async release() {
+    if (this.#deadline === null) return "unknown";
+    this.#releasing ??= this.#release();
+    return this.#releasing;
+  }
+
+  async renew() {
+    if (this.#deadline === null || this.#settlement !== null) return false;
+    const began = performance.now();
+    const leaseMs = await this.#limiter.renew(this.id);
+    if (leaseMs === null) this.#isLost = this.#settlement === null;
+    else this.#deadline = began + leaseMs;
+    return leaseMs !== null;
+  }
+
+  async pointsUsed(actual) {
+    if (!this.#isEstimated) {
+      throw new InvalidError("estimate", "nothing was estimated; acquire with an estimate");
+    }
+    return this.#limiter.correct(this.id, actual);
+  }
+
+  async learn(response, options) {
+    const { provider, maxPauseMs } = only(["provider", "maxPauseMs"], options);
+    // Of what was not estimated there is nothing to settle.
+    const permit = this.#isEstimated ? this.id : null;
+    return this.#limiter.learn(response, { provider, maxPauseMs, permit });
+  }
+
+  async #release() {
+    const isLate = this.lost;
+    try {
+      this.#settlement = await this.#limiter.release(this.id);
+    } catch (error) {
+      this.#releasing = null;
+      throw error;
+    }
+    // What somebody else has released was lost too.
+    this.#isLost = isLate || this.#settlement !== "released";
+    return this.#settlement;
+  }
+}
+
+module.exports = { Permit };

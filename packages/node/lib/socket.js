@@ -1,0 +1,15 @@
+"use strict";
+
+const net = require("node:net");
+const tls = require("node:tls");
+
+/** Connects to a node; keeps no process alive. */
+function connect({ host, port, path }, encrypted, options = {}) {
+  const where = { ...(path === undefined ? { host, port } : { path }), ...options };
+  const socket = encrypted
+    ? tls.connect({ ...where, servername: net.isIP(host) ? "" : host })
+    : net.connect(where);
+  return socket.setNoDelay(true).unref();
+}
+
+module.exports = { connect };

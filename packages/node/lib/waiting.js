@@ -1,0 +1,34 @@
+"use strict";
+
+/** The longest time that a timer of Node can be set to. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Calls `then` after at least `ms`, but not later than a timer can. */
+function after(ms, then) {
+  // Timers count in whole milliseconds that began before now; one more is never early.
+  return setTimeout(then, Math.min(Math.floor(ms) + 1, MAX_TIMER_MS));
+}
+
+/** Waits; rejects with the reason of `signal` when that is aborted. */
+function sleep(ms, signal) {
+  let timer;
+  const slept = new Promise((resolve) => {
+    timer = after(ms, resolve);
+  });
+  return signal ? abortable(slept, signal).finally(() => clearTimeout(timer)) : slept;
+}
+
+/** The promise, or a rejection with the reason of `signal` as soon as that is aborted; then `stopped` is called. */
+function abortable(promise, signal, stopped) {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const stop = () => {
+      reject(signal.reason);
+      stopped?.();
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+module.exports = { after, sleep, abortable };

@@ -1,0 +1,346 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { InvalidError, OverLimitError, Paddlegate, PaddlegateError } from "../index.mjs";
+import { required, unique } from "./support.mjs";
+
+const atUs = 1_700_000_000_000_000;
+const stores = {
+  memory: new Paddlegate("memory://"),
+  redis: new Paddlegate(required("PADDLEGATE_TEST_URL"), { timeoutMs: 10_000 }),
+};
+
+for (const [store, pg] of Object.entries(stores)) {
+  test(`${store}: every verb of every factory`, async () => {
+    const makers = [
+      pg.bucket(unique(), 10, "day", { offset: "PT2H" }),
+      pg.window(unique(), 10, 60),
+      pg.leaky(unique(), 10, "minute"),
+      pg.points(unique(), 10, "PT1M"),
+      pg.throttle(unique(), 0.1),
+      pg.unlimited(),
+      pg.limiter(unique(), { window: [10, 60], throttle: 0.1, unlimited: true }),
+    ];
+    for (const limiter of makers) {
+      const decision = await limiter.tryAcquire({ cost: 1, atUs });
+      assert.equal(decision.allowed, true);
+      assert.ok(Object.isFrozen(decision));
+      assert.equal(decision.permit, null);
+      assert.equal((await limiter.peek({ cost: 0, atUs })).remaining, decision.remaining);
+      assert.equal(await limiter.allow({ cost: 0, atUs }), true);
+      assert.equal(await limiter.reset(), undefined);
+      const { remaining, limit } = await limiter.peek({ cost: 0, atUs });
+      assert.equal(remaining, limit);
+    }
+    const paused = await pg.paused(unique()).tryAcquire();
+    assert.deepEqual(
+      { ...paused },
+      {
+        status: "refused",
+        allowed: false,
+        limit: 0,
+        remaining: 0,
+        retryAfterMs: null,
+        resetAfterMs: null,
+        reason: "paused",
+        index: 0,
+        atUs: 0,
+        permit: null,
+        leaseMs: null,
+        fence: null,
+        ticket: null,
+        position: null,
+        readyAfterMs: null,
+        degraded: false,
+      },
+    );
+  });
+
+  test(`${store}: withinLimit passes the permit in and the value out`, async () => {
+    const shop = pg.points(unique(), 1000, 1000);
+    const value = await shop.withinLimit({ estimate: 200 }, async (permit) => {
+      assert.match(permit.id, /^[0-9a-f]{32}:\d+:200$/);
+      assert.equal(permit.decision.remaining, 800);
+      assert.equal(await permit.pointsUsed(50), "settled");
+      assert.equal(await permit.pointsUsed(50), "already");
+      return 7;
+    });
+    assert.equal(value, 7);
+    assert.ok((await shop.peek({ cost: 0 })).remaining >= 950);
+
+    const plain = pg.window(unique(), 1, 60);
+    assert.equal(await plain.withinLimit((permit) => permit.id), null);
+  });
+
+  test(`${store}: a body that throws leaves the estimate charged`, async () => {
+    const shop = pg.points(unique(), 1000, "day");
+    const failing = shop.withinLimit({ estimate: 200 }, () => {
+      throw new RangeError("mine");
+    });
+    await assert.rejects(failing, RangeError);
+    assert.equal((await shop.peek({ cost: 0 })).remaining, 800);
+  });
+
+  test(`${store}: a permit is settled by its id, by whoever has it`, async () => {
+    const name = unique();
+    const permit = await pg.points(name, 1000, "day").acquire({ estimate: 200 });
+    const other =
+      store === "redis"
+        ? new Paddlegate(required("PADDLEGATE_TEST_URL"), { timeoutMs: 10_000 })
+        : pg;
+    const same = other.points(name, 1000, "day");
+    assert.equal(await same.correct(permit.id, 1100), "settled");
+    assert.equal(await permit.pointsUsed(1), "already");
+    // A debt: 100 more than there is.
+    const { remaining, retryAfterMs } = await same.peek({ cost: 1 });
+    assert.equal(remaining, 0);
+    assert.ok(retryAfterMs > 86_400 * 100 * 0.99, `retryAfterMs=${retryAfterMs}`);
+    assert.equal(await same.correct("a".repeat(32), 1), "unknown");
+  });
+
+  test(`${store}: 64 calls at once take exactly what is there`, async () => {
+    const limiter = pg.window(unique(), 50, "day");
+    const answers = await Promise.all(Array.from({ length: 64 }, () => limiter.allow()));
+    assert.equal(answers.filter(Boolean).length, 50);
+    const mixed = pg.points(unique(), 1000, "day");
+    const decisions = await Promise.all(
+      Array.from({ length: 64 }, (_, i) => mixed.tryAcquire({ estimate: i + 1 })),
+    );
+    const granted = decisions.filter(({ allowed }) => allowed);
+    assert.equal(new Set(granted.map(({ permit }) => permit)).size, granted.length);
+    const settled = await Promise.all(granted.map(({ permit }) => mixed.correct(permit, 1)));
+    assert.ok(settled.every((settlement) => settlement === "settled"));
+    const left = (await mixed.peek({ cost: 0 })).remaining;
+    assert.ok(
+      Math.abs(left - (1000 - granted.length)) <= 1,
+      `left=${left} granted=${granted.length}`,
+    );
+  });
+}
+
+test("without a url the environment names the store, else it is in memory", async (t) => {
+  const before = process.env.PADDLEGATE_URL;
+  t.after(() => {
+    if (before === undefined) delete process.env.PADDLEGATE_URL;
+    else process.env.PADDLEGATE_URL = before;
+  });
+  const name = unique();
+  process.env.PADDLEGATE_URL = required("PADDLEGATE_TEST_URL");
+  assert.equal(await new Paddlegate().window(name, 1, 60).allow(), true);
+  assert.equal(await new Paddlegate(null).window(name, 1, 60).allow(), false);
+  for (const empty of ["", undefined]) {
+    if (empty === undefined) delete process.env.PADDLEGATE_URL;
+    else process.env.PADDLEGATE_URL = empty;
+    assert.equal(await new Paddlegate().window(name, 1, 60).allow(), true);
+  }
+});
+
+test("limiters of one store and name share what was taken, those of two memory stores do not", async () => {
+  const pg = new Paddlegate("memory://");
+  assert.equal(await pg.window("a", 1, 60).allow(), true);
+  assert.equal(await pg.window("a", 1, 60).allow(), false);
+  assert.equal(await new Paddlegate("memory://").window("a", 1, 60).allow(), true);
+});
+
+test("what is wrong is refused by the name of the argument", async () => {
+  const pg = new Paddlegate("memory://");
+  const limiter = pg.points("shop", 1000, 20);
+  const cases = {
+    url: [
+      () => new Paddlegate(5),
+      () => new Paddlegate("http://x"),
+      () => new Paddlegate("redis://u:pw@:x"),
+    ],
+    timeout: [0, -1, Number.NaN, "1", 60_001].map(
+      (timeoutMs) => () => new Paddlegate("redis://h", { timeoutMs }),
+    ),
+    timeOut: [() => new Paddlegate("redis://h", { timeOut: 1 })],
+    name: [undefined, null, 5, "", "\ud800", "a\udc00b", {}].map(
+      (name) => () => pg.window(name, 1, 1),
+    ),
+    limit: [
+      () => pg.window("x"),
+      () => pg.window("x", "1", 1),
+      ...[undefined, "1", -1, 1.5, 100_001].map((limit) => () => pg.concurrent("x", limit)),
+    ],
+    interval: [undefined, null, {}, true, [60], "1s"].map(
+      (interval) => () => pg.window("x", 1, interval),
+    ),
+    drain: [() => pg.leaky("x", 1)],
+    offset: [-1, "soon", null].map((offset) => () => pg.bucket("x", 1, 60, { offset })),
+    ttl: [0, 0.5, -1, Number.NaN, 320_000_000, "week", {}].map(
+      (ttl) => () => pg.window("x", 1, 1, { ttl }),
+    ),
+    on_unavailable: ["Open", "", 1, {}].flatMap((onUnavailable) => [
+      () => pg.window("x", 1, 1, { onUnavailable }),
+      () => pg.policyFrom({ limiters: {} }, { onUnavailable }),
+    ]),
+    share: [0, 101, 1.5, "5", Number.NaN]
+      .map((share) => () => pg.points("x", 1, 1, { onUnavailable: "local", share }))
+      .concat([
+        () => pg.unlimited("x", { share: 5 }),
+        () => pg.paused("x", { share: 5, onUnavailable: "open" }),
+      ]),
+    on_limit: ["skip", "", 5, {}].map(
+      (onLimit) => () => limiter.admit("x", { estimate: 1, onLimit }),
+    ),
+    policy: ["wait", "", 1, {}].map((policy) => () => pg.window("x", 1, 1, { policy })),
+    lock_timeout: [0, -1, Number.NaN, "30", 4e11]
+      .map((lockTimeoutMs) => () => pg.concurrent("x", 1, { lockTimeoutMs }))
+      .concat([
+        () => pg.limiter("x", { concurrency: [1, -1] }),
+        () => pg.limiter("x", { window: [1, 1] }, { lockTimeoutMs: 1 }),
+      ]),
+    lockTimeoutMs: [() => pg.window("x", 1, 1, { lockTimeoutMs: 1 })],
+    claim_timeout: [0, -1, Number.NaN, "1", 4e11].flatMap((claimTimeoutMs) => [
+      () => limiter.enqueue("x", { estimate: 1, claimTimeoutMs }),
+      () => limiter.claim("x", { estimate: 1, claimTimeoutMs }),
+    ]),
+    id: [null, 5, "", "x".repeat(65), "\ud800", {}].flatMap((id) => [
+      () => limiter.enqueue(id, { estimate: 1 }),
+      () => limiter.claim(id, { estimate: 1 }),
+      () => limiter.cancel(id),
+      () => limiter.admit(id, { estimate: 1 }),
+      ...(id === null ? [] : [() => limiter.acquire({ estimate: 1, id })]),
+      ...(id === null ? [] : [() => limiter.tryAcquire({ estimate: 1, id })]),
+      () => limiter.allow({ cost: 1, id: "x" }),
+      () => limiter.enqueue("x", { estimate: 1, id: "y" }),
+    ]),
+    claimTimeoutMs: [() => limiter.acquire({ estimate: 1, claimTimeoutMs: 1 })],
+    kind: [() => pg.limiter("x", { concurency: [1, 1] }), () => pg.limiter("x", [[Symbol("a")]])],
+    limits: [
+      () => pg.limiter("x", {}),
+      () => pg.limiter("x"),
+      () => pg.limiter("x", "window"),
+      () => pg.limiter("x", ["window"]),
+      () => pg.limiter("x", { window: [1, 2, 3] }),
+      () => pg.limiter("x", { paused: false }),
+      () => pg.limiter("x", { concurrency: [1, 2, 3] }),
+      () =>
+        pg.limiter("x", [
+          ["concurrency", 1],
+          ["concurrency", 2],
+        ]),
+    ],
+    wait_timeout: [-1, Number.NaN, "1", Number.POSITIVE_INFINITY].flatMap((waitTimeoutMs) => [
+      () => pg.window("x", 1, 1, { waitTimeoutMs }),
+      () => limiter.acquire({ estimate: 1, waitTimeoutMs }),
+      () => limiter.enqueue("x", { estimate: 1, waitTimeoutMs }),
+    ]),
+    waitTimeout: [() => pg.window("x", 1, 1, { waitTimeout: 1 })],
+    options: [3, "x", null]
+      .map((options) => () => limiter.tryAcquire(options))
+      .concat(() => limiter.acquire(5)),
+    costs: [() => limiter.allow({ costs: 1 })],
+    signal: [() => limiter.allow({ cost: 1, signal: {} })],
+    estimate: [
+      () => limiter.allow(),
+      () => limiter.acquire(),
+      () => limiter.allow({ cost: 1, estimate: 1 }),
+    ],
+    permit: [null, 5, "", "x".repeat(96)].flatMap((permit) => [
+      () => limiter.correct(permit, 1),
+      () => limiter.release(permit),
+      () => limiter.renew(permit),
+    ]),
+    actual: [undefined, null, "1", 1.5, -1].map((actual) => () => limiter.correct("x", actual)),
+    at: [1.5, -1, "1", 2 ** 53].map((at) => () => limiter.peek({ cost: 1, atUs: at })),
+    fn: [
+      () => pg.window("x", 1, 1, () => {}),
+      () => pg.window("x", () => {}, 1),
+      () => pg.limiter("x", () => {}),
+      () => limiter.withinLimit({ estimate: 1 }),
+      () => limiter.withinLimit(),
+    ],
+  };
+  for (const [argument, calls] of Object.entries(cases)) {
+    for (const call of calls) {
+      await assert.rejects(
+        async () => call(),
+        (error) => {
+          assert.ok(
+            error instanceof InvalidError && error instanceof PaddlegateError,
+            `${call}: ${error.stack}`,
+          );
+          assert.equal(error.name, "InvalidError");
+          assert.equal(error.code, "INVALID");
+          assert.equal(error.argument, argument, `${call}: ${error.message}`);
+          assert.ok(!error.message.includes("pw"));
+          return true;
+        },
+      );
+    }
+  }
+  assert.equal((await limiter.peek({ cost: 0 })).remaining, 1000);
+});
+
+test("what is null is the default", async () => {
+  const pg = new Paddlegate("memory://");
+  const options = { waitTimeoutMs: null, lockTimeoutMs: null, policy: null, ttl: null };
+  Object.assign(options, { onUnavailable: null, share: null });
+  const limiter = pg.concurrent("x", 1, options);
+  assert.equal((await limiter.acquire({ waitTimeoutMs: null, id: null })).decision.leaseMs, 30_000);
+  const refused = limiter.withinLimit({ waitTimeoutMs: 1 }, assert.fail);
+  await assert.rejects(refused, { name: "OverLimitError" });
+  const { status } = await limiter.enqueue("a", { waitTimeoutMs: null, claimTimeoutMs: null });
+  assert.equal(status, "queued");
+});
+
+test("an option that is none is told which there are", async () => {
+  const limiter = new Paddlegate("memory://").window("x", 1, 1);
+  const common = "cost, estimate, waitTimeoutMs, signal and atUs";
+  for (const [call, options] of [
+    [() => limiter.allow({ identity: "x" }), common],
+    [() => limiter.tryAcquire({ identity: "x" }), `id, ${common}`],
+    [() => limiter.tryAcquire({ id: "x", identity: "x" }), `id, ${common}`],
+    [() => limiter.acquire({ identity: "x" }), `id, ${common}`],
+    [() => limiter.withinLimit({ identity: "x", waitTimeoutMs: 0 }, assert.fail), `id, ${common}`],
+    [() => limiter.enqueue("x", { identity: "x" }), `claimTimeoutMs, ${common}`],
+    [() => limiter.admit("x", { identity: "x" }), `onLimit, ${common}`],
+    [() => limiter.claim("x", { identity: "x" }), `claimTimeoutMs, ${common}`],
+  ]) {
+    const message = `is no option here; there are ${options}`;
+    await assert.rejects(call, { argument: "identity", message });
+  }
+});
+
+test("options that call another limiter while they are read do no harm", async () => {
+  const pg = new Paddlegate("memory://");
+  const other = pg.window("other", 9, 60);
+  const limiter = pg.points("shop", 10, 60);
+  const options = {
+    estimate: 3,
+    get signal() {
+      other.allow({ cost: 5 });
+      return undefined;
+    },
+  };
+  assert.equal((await limiter.tryAcquire(options)).remaining, 7);
+  assert.equal((await other.peek({ cost: 0 })).remaining, 4);
+});
+
+test("calls answer with a rejection, factories throw", async () => {
+  const pg = new Paddlegate("memory://");
+  assert.throws(() => pg.window("x", 0, 1), InvalidError);
+  await assert.rejects(pg.window("x", 1, 1).allow({ cost: -1 }), InvalidError);
+});
+
+test("points without an estimate cannot be corrected", async () => {
+  const permit = await new Paddlegate("memory://").window("x", 1, 1).acquire();
+  assert.equal(permit.id, null);
+  await assert.rejects(permit.pointsUsed(1), { name: "InvalidError", argument: "estimate" });
+});
+
+test("over the limit says by which limiter, why and until when", async () => {
+  const limiter = new Paddlegate("memory://").limiter("both", { window: [5, 60], throttle: 60 });
+  await limiter.acquire({ atUs });
+  await assert.rejects(limiter.acquire({ atUs: atUs + 1 }), (error) => {
+    assert.ok(error instanceof OverLimitError);
+    assert.equal(error.code, "OVER_LIMIT");
+    assert.equal(error.limiter, "both");
+    assert.equal(error.retryAfterMs, 59_999.999);
+    assert.equal(error.decision.reason, "throttle");
+    assert.equal(error.reason, "throttle");
+    assert.equal(error.decision.index, 1);
+    return true;
+  });
+});

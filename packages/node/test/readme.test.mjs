@@ -1,0 +1,38 @@
+// The README's examples run as they stand, against the Redis of the tests.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { entry, redis, redisServer, run } from "./support.mjs";
+
+const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+const examples = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code);
+const printed = [
+  /^charged\ncome back in \d+(\.\d+)? ms$/,
+  /^1\ntrue\nreleased$/,
+  /^queued 0 true\nrefused\ngranted\ngone$/,
+  /^run\nwait true\nrun$/,
+  /^settled\ntrue$/,
+  /^5\n30000\npaused true\nnull true$/,
+  /^settled\n2000 20000\npaused$/,
+  /^reports shopify-44\nran$/,
+  /^true api 0\nanswered$/,
+  /^shop-7 run$/,
+  /^true\npaused\n20\nrun,run$/,
+  /^52\n1\n948$/,
+  /^false\ntrue 25 true\nunavailable$/,
+];
+
+test("the README has its examples", () => assert.equal(examples.length, printed.length));
+
+for (const [i, example] of examples.entries()) {
+  test(`README, example ${i + 1}`, async (t) => {
+    const own = await redisServer(t);
+    const code = example
+      .replace('"paddlegate"', JSON.stringify(entry))
+      .replace("redis://localhost:6379/0", own.url);
+    const { output, status } = await run(code, { PADDLEGATE_URL: own.url });
+    assert.equal(status, 0);
+    assert.match(output, printed[i]);
+    assert.notEqual(redis(own.url, "dbsize"), "0");
+  });
+}

@@ -1,0 +1,134 @@
+// What several test files need: servers, names, processes.
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const entry = new URL("../index.mjs", import.meta.url).href;
+export const root = fileURLToPath(new URL("../", import.meta.url));
+
+/** The value of an environment variable; the tests fail without it. */
+export function required(name) {
+  const value = process.env[name];
+  if (!value)
+    throw new Error(
+      `${name} is not set; run the tests with scripts/with-redis.sh and scripts/with-cluster.sh`,
+    );
+  return value;
+}
+
+let names = 0;
+/** A name that no limiter had before. */
+export const unique = (prefix = "node") => {
+  names += 1;
+  return `${prefix}-${process.pid}-${Date.now()}-${names}`;
+};
+
+/** Waits until `isTrue` gives true, which it must within ten seconds. */
+export async function until(isTrue) {
+  const began = performance.now();
+  while (!(await isTrue())) {
+    if (performance.now() - began > 10_000) throw new Error(`never came true: ${isTrue}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** A redis-server of this test's own, ended with it. */
+export async function redisServer(t, options = []) {
+  const folder = mkdtempSync(join(tmpdir(), "paddlegate-"));
+  const port = await freePort();
+  const server = { folder, port, url: `redis://127.0.0.1:${port}`, start, stop };
+  let running;
+  async function start() {
+    const args = [
+      "--port",
+      String(port),
+      "--bind",
+      "127.0.0.1",
+      "--dir",
+      folder,
+      "--save",
+      "",
+      ...options,
+    ];
+    running = spawn("redis-server", args, { stdio: "ignore" });
+    server.pid = running.pid;
+    while (!(await accepts(port))) {
+      if (running.exitCode !== null) throw new Error("redis-server did not start");
+    }
+  }
+  async function stop(signal = "SIGKILL") {
+    if (running.exitCode === null && running.signalCode === null) {
+      running.kill(signal);
+      await once(running, "exit");
+    }
+  }
+  t.after(async () => {
+    await stop();
+    rmSync(folder, { recursive: true });
+  });
+  await start();
+  return server;
+}
+
+/** What redis-cli prints. */
+export function redis(url, ...words) {
+  const { hostname, port, password, pathname } = new URL(url);
+  const login = password ? ["--no-auth-warning", "-a", decodeURIComponent(password)] : [];
+  const where = ["-h", hostname, "-p", port, "-n", pathname.slice(1) || "0"];
+  return execFileSync("redis-cli", [...login, ...where, ...words], { encoding: "utf8" }).trim();
+}
+
+/** A server that does with each connection what `behave` does. */
+export async function server(t, behave) {
+  const sockets = new Set();
+  const listening = net.createServer((socket) => {
+    sockets.add(socket.on("error", () => {}));
+    behave(socket);
+  });
+  listening.listen(0, "127.0.0.1");
+  await once(listening, "listening");
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    listening.close();
+  });
+  return `redis://127.0.0.1:${listening.address().port}`;
+}
+
+export async function freePort() {
+  const taken = net.createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const { port } = taken.address();
+  taken.close();
+  await once(taken, "close");
+  return port;
+}
+
+/** Runs code as a module of a process of its own; gives what it printed and how long it took. */
+export async function run(code, environment = {}) {
+  const began = performance.now();
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", code], {
+    env: { ...process.env, ...environment },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => {
+    output += text;
+  });
+  const [status] = await once(child, "close");
+  return { output: output.trim(), status, ms: performance.now() - began };
+}
+
+function accepts(port) {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, "127.0.0.1");
+    const done = (accepted) => {
+      socket.destroy();
+      setTimeout(resolve, accepted ? 0 : 10, accepted);
+    };
+    socket.once("connect", () => done(true)).once("error", () => done(false));
+  });
+}

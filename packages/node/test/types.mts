@@ -1,0 +1,149 @@
+// Checked by the compiler, never run.
+import {
+  type Admission,
+  type Controls,
+  type Decision,
+  graphqlCost,
+  InvalidError,
+  type Limiter,
+  type Numbers,
+  type OnLimit,
+  OverLimitError,
+  Paddlegate,
+  PaddlegateError,
+  type Permit,
+  type Release,
+  type Settlement,
+  SKIPPED,
+  type Skipped,
+  type Statistics,
+  UnavailableError,
+} from "paddlegate";
+
+/** Fails to compile unless A and B are the same type; `any` is the same as nothing else. */
+type Same<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const same = <A, B>(_same: Same<A, B>) => {};
+
+const pg = new Paddlegate("redis://localhost", { timeoutMs: 500 });
+const shop = pg.points("shop", 1000, 20, { waitTimeoutMs: 100 });
+pg.bucket("day", 5, "day", { offset: "PT2H" });
+pg.limiter("both", { window: [100, "minute"], throttle: 0.1 });
+pg.limiter("both", [
+  ["window", 100, 60],
+  ["window", 1000, "PT1H"],
+  ["throttle", 0.1],
+  ["unlimited"],
+]);
+pg.limiter("three", { concurrency: 5, window: [100, 60] }, { lockTimeoutMs: 1000, ttl: "day" });
+pg.limiter("list", [["concurrency", 5, "minute"]]);
+new Paddlegate().unlimited("any", { lockTimeoutMs: 1000, offset: 1 });
+
+const signal = AbortSignal.timeout(1);
+const value = shop.withinLimit({ estimate: 200, signal }, async (permit) => {
+  same<typeof permit, Permit>(true);
+  return permit.pointsUsed(3);
+});
+same<typeof value, Promise<Settlement>>(true);
+const plain = shop.withinLimit(() => 7);
+same<typeof plain, Promise<number>>(true);
+const decision = shop.tryAcquire({ cost: 2, atUs: 1 });
+same<typeof decision, Promise<Decision>>(true);
+const allowed = shop.allow();
+same<typeof allowed, Promise<boolean>>(true);
+same<typeof shop, Limiter>(true);
+const erp = pg.concurrent("erp", 50, { lockTimeoutMs: 1000, waitTimeoutMs: 100 });
+same<typeof erp, Limiter>(true);
+const released = erp.withinLimit({ id: "job" }, (permit) => permit.release());
+same<typeof released, Promise<Release>>(true);
+const ignoring = pg.concurrent("erp", 50, { policy: "ignore" });
+same<typeof ignoring, Limiter<Skipped>>(true);
+const skipped = await ignoring.withinLimit(() => 7);
+same<typeof skipped, number | Skipped>(true);
+if (skipped === SKIPPED) same<typeof skipped, Skipped>(true);
+const queued = erp.enqueue("job", { cost: 1, claimTimeoutMs: 5 });
+same<typeof queued, Promise<Decision>>(true);
+const lease = erp.renew("permit");
+same<typeof lease, Promise<number | null>>(true);
+const counts = erp.stats();
+same<typeof counts, Promise<Statistics>>(true);
+const kinds = (await pg.limiters()).flatMap(({ limits }) => limits.map(({ kind }) => kind));
+kinds.includes("concurrency");
+
+const ordered = shop.pause({ forMs: 30_000 });
+same<typeof ordered, Promise<Controls>>(true);
+await erp.pause({ until: new Date(), signal });
+await erp.resume();
+await erp.override({ limit: 5, intervalMs: 1000, index: 0, expiresAt: Date.now() });
+const [rules] = (await erp.restore({ index: 0 })).overrides;
+if (rules) same<typeof rules, Numbers>(true);
+const late = shop.sync({ remaining: 5, limit: 1000, restoreRate: 50, resetAt: new Date() });
+same<typeof late, Promise<"settled" | "late" | "unknown">>(true);
+declare const fetched: Response;
+const learned = shop.learn(fetched, { provider: "shopify", maxPauseMs: 1, permit: "id" });
+same<typeof learned, Promise<Settlement>>(true);
+declare const heard: IncomingLike;
+await shop.learn(heard);
+await shop.learn({ status: 429, headers: new Map([["retry-after", 5]]), body: { data: {} } });
+await shop.learn({ headers: [["a", ["b", "c"]]], body: new Uint8Array() });
+await shop.withinLimit({ estimate: 5 }, (permit) => permit.learn(fetched, { provider: "auto" }));
+const cost = graphqlCost("{ a }", { n: 1 }, { rules: "github", operation: "A" });
+same<typeof cost, number>(true);
+const loaded = pg.policyFrom({ limiters: {} });
+same<typeof loaded, Map<string, Limiter<Skipped>>>(true);
+const action = pg.load("limits.json").get("shop")?.onLimit;
+same<typeof action, OnLimit | null | undefined>(true);
+
+const careful = pg.window("x", 1, 1, { onUnavailable: "local", share: 25 });
+same<typeof careful, Limiter>(true);
+pg.unlimited("x", { onUnavailable: "open" });
+pg.load("limits.json", { onUnavailable: "closed" });
+const admitted = careful.admit("job", { onLimit: "reschedule", estimate: 5, signal });
+same<typeof admitted, Promise<Admission>>(true);
+const { permit, decision: behind } = await admitted;
+same<typeof permit, Permit | null>(true);
+same<typeof behind.degraded, boolean>(true);
+if (behind.reason === "unavailable") same<typeof permit, Permit | null>(true);
+
+/** As Node declares its `IncomingMessage`. */
+interface IncomingLike {
+  statusCode?: number | undefined;
+  headers: { [name: string]: string | string[] | undefined };
+}
+
+declare const error: unknown;
+if (error instanceof OverLimitError) same<typeof error.retryAfterMs, number | null>(true);
+if (error instanceof InvalidError) same<typeof error.argument, string>(true);
+if (error instanceof UnavailableError) same<typeof error.mayHaveCounted, boolean>(true);
+if (error instanceof PaddlegateError) same<typeof error.stack, string | undefined>(true);
+
+// @ts-expect-error a policy is a list or an object
+pg.limiter("x", "window");
+// @ts-expect-error no such kind
+pg.limiter("x", { concurency: 5 });
+// @ts-expect-error an interval is missing
+pg.window("x", 1);
+// @ts-expect-error no such policy
+pg.concurrent("x", 1, { policy: "wait" });
+// @ts-expect-error a window holds no lease
+pg.window("x", 1, 1, { lockTimeoutMs: 1 });
+// @ts-expect-error nobody could release what it takes
+shop.allow({ id: "x" });
+// @ts-expect-error a misspelt option
+shop.allow({ costs: 1 });
+// @ts-expect-error no such mode
+pg.window("x", 1, 1, { onUnavailable: "skip" });
+// @ts-expect-error a job has an id
+shop.admit({ onLimit: "wait" });
+// @ts-expect-error no such action
+shop.admit("job", { onLimit: "skip" });
+// @ts-expect-error no such provider
+shop.learn({}, { provider: "twitter" });
+// @ts-expect-error a pause needs an end
+shop.pause();
+// @ts-expect-error no such rules
+graphqlCost("{ a }", {}, { rules: "linear" });
+// @ts-expect-error decisions are frozen
+(await shop.peek()).allowed = true;
+// @ts-expect-error limiters come from a store
+new OverLimitError();

@@ -1,0 +1,215 @@
+// What upstream says: answers of APIs, the cost of queries, and documents.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, get } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { pathToFileURL } from "node:url";
+import { graphqlCost, OverLimitError, Paddlegate, SKIPPED } from "../index.mjs";
+import { required, unique } from "./support.mjs";
+
+const stores = {
+  memory: new Paddlegate("memory://"),
+  redis: new Paddlegate(required("PADDLEGATE_TEST_URL"), { timeoutMs: 10_000 }),
+};
+const answer = (actual, left = 1000) => ({
+  data: {},
+  extensions: {
+    cost: {
+      requestedQueryCost: 252,
+      actualQueryCost: actual,
+      throttleStatus: { maximumAvailable: 1000.0, currentlyAvailable: left, restoreRate: 50.0 },
+    },
+  },
+});
+
+for (const [store, pg] of Object.entries(stores)) {
+  test(`${store}: an answer settles its permit, once`, async () => {
+    const shop = pg.points(unique(), 1000, 20);
+    const permit = await shop.acquire({ estimate: 252 });
+    const response = { status: 200, headers: {}, body: JSON.stringify(answer(12, 988)) };
+    assert.equal(await permit.learn(response, { provider: "shopify" }), "settled");
+    assert.equal(await permit.pointsUsed(12), "already");
+    assert.ok((await shop.peek({ cost: 0 })).remaining >= 988);
+
+    const { permit: id } = await shop.tryAcquire({ estimate: 100 });
+    assert.equal(await shop.learn({ body: answer(50) }, { permit: id }), "settled");
+    assert.equal(await shop.learn({ body: answer(50) }, { permit: id }), "already");
+    assert.equal(await shop.correct(id, 50), "already");
+    assert.equal(await shop.learn({ body: answer(50) }, { permit: "strange" }), "unknown");
+  });
+
+  test(`${store}: a permit without an estimate settles nothing, but learns`, async () => {
+    const limiter = pg.limiter(unique(), { concurrency: 1, points: [1000, 20] });
+    const permit = await limiter.acquire({ cost: 1 });
+    assert.equal(await permit.learn({ body: answer(12, 400) }), "settled");
+    assert.ok((await limiter.peek({ cost: 0 })).remaining <= 1000);
+    assert.equal(await permit.release(), "released");
+    await assert.rejects(permit.learn({}, { permit: "x" }), { argument: "permit" });
+  });
+
+  const forms = {
+    object: { "Retry-After": 30, "X-Nothing": undefined, "X-Null": null },
+    lists: { "retry-after": ["30"], "set-cookie": ["a", "b"] },
+    pairs: [
+      ["retry-after", "30"],
+      ["x", null],
+    ],
+    map: new Map([["RETRY-AFTER", 30]]),
+    headers: new Headers({ "Retry-After": "30" }),
+  };
+  for (const [form, headers] of Object.entries(forms)) {
+    test(`${store}: a 429 pauses all, its headers as ${form}`, async () => {
+      const limiter = pg.window(unique(), 10, 60);
+      assert.equal(await limiter.learn({ status: 429, headers }), "settled");
+      const { reason, retryAfterMs } = await limiter.tryAcquire();
+      assert.equal(reason, "paused");
+      assert.ok(retryAfterMs > 20_000 && retryAfterMs <= 30_000);
+      await limiter.resume();
+      await limiter.learn({ status: 429, headers }, { maxPauseMs: 5000 });
+      assert.ok((await limiter.controls()).pausedForMs <= 5000);
+    });
+  }
+
+  const bodies = {
+    text: JSON.stringify(answer(12)),
+    buffer: Buffer.from(JSON.stringify(answer(12))),
+    bytes: new TextEncoder().encode(`\ufeff${JSON.stringify(answer(12))}`),
+    "an array buffer": new TextEncoder().encode(JSON.stringify(answer(12))).buffer,
+    object: answer(12),
+  };
+  for (const [form, body] of Object.entries(bodies)) {
+    test(`${store}: a body as ${form}`, async () => {
+      const shop = pg.points(unique(), 1000, 1000);
+      const permit = await shop.acquire({ estimate: 500 });
+      assert.equal(await permit.learn({ body }), "settled");
+      assert.ok((await shop.peek({ cost: 0 })).remaining >= 988);
+      assert.equal((await shop.stats()).corrections, 1);
+    });
+  }
+}
+
+test("a Response says its status and headers, and its body when that is given as text", async () => {
+  const shop = stores.memory.points(unique(), 1000, 1000);
+  const permit = await shop.acquire({ estimate: 500 });
+  const unread = new Response(JSON.stringify(answer(12)), { status: 200 });
+  assert.equal(await permit.learn(unread), "settled");
+  assert.equal((await shop.stats()).corrections, 0);
+  const { status, headers } = unread;
+  assert.equal(await permit.learn({ status, headers, body: await unread.text() }), "settled");
+  assert.equal((await shop.stats()).corrections, 1);
+  await shop.learn(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
+  assert.ok((await shop.controls()).pausedForMs > 6000);
+});
+
+test("an answer of Node's own client is understood", async (t) => {
+  const server = createServer((_, response) =>
+    response.writeHead(429, { "Retry-After": "7" }).end("no"),
+  ).listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await new Promise((resolve) => server.once("listening", resolve));
+  const response = await new Promise((resolve) => {
+    get({ port: server.address().port, host: "127.0.0.1" }, resolve);
+  });
+  response.resume();
+  const limiter = stores.memory.throttle(unique(), 1);
+  await limiter.learn(response);
+  assert.ok((await limiter.controls()).pausedForMs > 6000);
+});
+
+test("the cost of a query", () => {
+  const query = "query ($n: Int = 10) { products(first: $n) { edges { node { id title } } } }";
+  assert.equal(graphqlCost(query), 12);
+  assert.equal(graphqlCost(query, { n: 50 }), 52);
+  assert.equal(graphqlCost(query, '{"n": 50}', { rules: "shopify" }), 52);
+  assert.equal(graphqlCost(query, null, { rules: "github" }), 1);
+  const two = "query A { a { b } } mutation B { c { d } }";
+  assert.equal(graphqlCost(two, {}, { operation: "A" }), 1);
+  assert.equal(graphqlCost(two, {}, { operation: "B" }), 10);
+  const cases = {
+    query: [["{"], [5], [undefined], [two], ["\ud800"]],
+    variables: [
+      [query, "["],
+      [query, 5],
+      [query, { n: 1n }],
+      [query, []],
+    ],
+    rules: [
+      [query, {}, { rules: "linear" }],
+      [query, {}, { rules: 5 }],
+    ],
+    operation: [[two, {}, { operation: "C" }]],
+    rule: [[query, {}, { rule: "github" }]],
+    options: [[query, {}, "github"]],
+  };
+  for (const [argument, calls] of Object.entries(cases)) {
+    for (const call of calls) {
+      assert.throws(() => graphqlCost(...call), { name: "InvalidError", argument }, argument);
+    }
+  }
+});
+
+for (const [store, pg] of Object.entries(stores)) {
+  test(`${store}: a document makes limiters`, async (t) => {
+    const [shop, stripe, quiet] = [unique("shop"), unique("stripe"), unique("quiet")];
+    const document = {
+      limiters: {
+        [shop]: { points: { limit: 1000, refill: "20s" }, wait_timeout: "20ms" },
+        [stripe]: {
+          concurrency: { limit: 5, lock_timeout: "30s" },
+          throttle: { every: "PT1M" },
+          on_limit: "reschedule",
+        },
+        [quiet]: { concurrency: { limit: 0 }, wait_timeout: 0, on_limit: "ignore" },
+      },
+    };
+    const limiters = pg.policyFrom(document);
+    assert.deepEqual(new Set(limiters.keys()), new Set([shop, stripe, quiet]));
+    assert.deepEqual(
+      [shop, stripe, quiet].map((name) => limiters.get(name).onLimit),
+      ["raise", "reschedule", "ignore"],
+    );
+    assert.equal(await limiters.get(quiet).withinLimit(assert.fail), SKIPPED);
+    const permit = await limiters.get(stripe).acquire({ waitTimeoutMs: 0 });
+    assert.equal(permit.decision.leaseMs, 30_000);
+    await assert.rejects(limiters.get(stripe).acquire({ waitTimeoutMs: 0 }), OverLimitError);
+    assert.equal((await limiters.get(shop).tryAcquire({ cost: 1000 })).allowed, true);
+    const began = performance.now();
+    await assert.rejects(limiters.get(shop).acquire({ estimate: 1000 }), OverLimitError);
+    assert.ok(performance.now() - began < 4000);
+    // The same state as that of a limiter made by hand.
+    assert.ok((await pg.points(shop, 1000, 20).peek({ cost: 0 })).remaining < 900);
+
+    const folder = mkdtempSync(join(tmpdir(), "paddlegate-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, "limits.json");
+    writeFileSync(path, JSON.stringify(document));
+    assert.deepEqual([...pg.load(path).keys()], [...limiters.keys()]);
+    assert.equal(pg.load(pathToFileURL(path)).size, 3);
+    assert.throws(() => pg.load(join(folder, "none.json")), { code: "ENOENT" });
+    writeFileSync(path, Buffer.from([0x7b, 0xff, 0x7d]));
+    assert.throws(() => pg.load(path), { name: "InvalidError", argument: "document" });
+    for (const wrong of [5, undefined, null]) {
+      assert.throws(() => pg.load(wrong), { name: "InvalidError", argument: "path" });
+    }
+  });
+}
+
+test("a document of another system, and mistakes in one", async () => {
+  const key = unique("ojs").replaceAll("_", "-");
+  const limiters = stores.memory.policyFrom(`{"key": "${key}", "concurrency": 1}`);
+  assert.equal(limiters.size, 1);
+  const [limiter] = limiters.values();
+  assert.equal(await limiter.allow(), true);
+  assert.equal(await limiter.allow(), false);
+  const wrong = ["", "{", "[]", {}, [], null, 5, undefined, { limiters: { x: { windw: {} } } }];
+  for (const document of [...wrong, { limiters: 1n }]) {
+    const thrown = { name: "InvalidError", argument: "document" };
+    assert.throws(() => stores.memory.policyFrom(document), thrown);
+  }
+  assert.throws(
+    () => stores.memory.policyFrom({ limiters: { x: { window: { limit: -1, per: "minute" } } } }),
+    /at \$\.limiters\.x\.window\.limit/,
+  );
+});

@@ -1,0 +1,270 @@
+// Replays the files that all languages share through the public API.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import test from "node:test";
+import { InvalidError, Paddlegate } from "../index.mjs";
+import area from "../lib/area.js";
+import waiter from "../lib/waiter.js";
+import { required, unique } from "./support.mjs";
+
+const folder = new URL("../../../tests/vectors/", import.meta.url);
+const files = readdirSync(folder)
+  .filter((name) => name.endsWith(".json"))
+  .map((name) => JSON.parse(readFileSync(new URL(name, folder), "utf8")));
+const stores = { memory: "memory://", redis: required("PADDLEGATE_TEST_URL") };
+
+for (const [store, url] of Object.entries(stores)) {
+  for (const file of files) {
+    const isErrors = file.name === "errors";
+    test(`${file.name} in ${store}`, async (t) => {
+      const pg = new Paddlegate(url, { timeoutMs: 10_000 });
+      const prefix = unique(file.name);
+      for (const [i, example] of file.cases.entries()) {
+        await t.test(example.title, () =>
+          isErrors
+            ? misuse(pg, example, prefix + i)
+            : replay(pg, example, prefix + (example.name ?? i)),
+        );
+      }
+    });
+  }
+}
+
+async function replay(pg, example, name) {
+  let limiter = pg.limiter(name, example.limits.map(limit));
+  const permits = new Map();
+  for (const [i, step] of example.steps.entries()) {
+    const message = `${example.title}, step ${i}: ${JSON.stringify(step)}`;
+    const asked = { cost: step.cost, estimate: step.estimate, atUs: step.at_us };
+    switch (step.do) {
+      case "acquire": {
+        let decision;
+        for (let times = step.times ?? 1; times > 0; times -= 1) {
+          decision = await limiter.tryAcquire(asked);
+        }
+        if (step.permit) permits.set(step.permit, decision.permit);
+        assert.equal(shown(decision), JSON.stringify(step.expect), message);
+        break;
+      }
+      case "peek":
+        assert.equal(shown(await limiter.peek(asked)), JSON.stringify(step.expect), message);
+        break;
+      case "correct": {
+        const permit = permits.get(step.permit) ?? step.permit;
+        const settlement = await limiter.correct(permit, step.actual, { atUs: step.at_us });
+        assert.equal(settlement, step.expect, message);
+        break;
+      }
+      case "enter": {
+        const decision = await enter(limiter, step, asked);
+        if (step.permit) permits.set(step.permit, decision.permit);
+        assert.equal(entered(decision), JSON.stringify(step.expect), message);
+        break;
+      }
+      case "release": {
+        const permit = permits.get(step.permit) ?? step.permit;
+        assert.equal(await limiter.release(permit, { atUs: step.at_us }), step.expect, message);
+        break;
+      }
+      case "renew": {
+        const permit = permits.get(step.permit) ?? step.permit;
+        const leaseMs = await limiter.renew(permit, { atUs: step.at_us });
+        assert.equal(micros(leaseMs), step.expect, message);
+        break;
+      }
+      case "cancel": {
+        const cancelled = await limiter.cancel(step.id, { atUs: step.at_us }, step.gave_up);
+        assert.equal(cancelled, step.expect, message);
+        break;
+      }
+      case "statistics":
+        assert.equal(counted(await limiter.stats(asked)), JSON.stringify(step.expect), message);
+        break;
+      case "reset":
+        await limiter.reset();
+        break;
+      case "pause":
+      case "resume":
+      case "override":
+      case "restore":
+      case "controls":
+        await control(limiter, step, message);
+        break;
+      case "sync":
+      case "learn": {
+        const settlement = await taught(limiter, step, permits.get(step.permit) ?? step.permit);
+        assert.equal(settlement, step.expect, message);
+        break;
+      }
+      case "limits":
+        limiter = pg.limiter(name, step.limits.map(limit));
+        break;
+      default:
+        assert.fail(`an unknown step: ${message}`);
+    }
+  }
+}
+
+async function misuse(pg, example, name) {
+  if (example.not_in?.includes("node")) return;
+  const make = () => pg.limiter("name" in example ? example.name : name, example.limits.map(limit));
+  const asked = {
+    cost: value(example.cost),
+    estimate: value(example.estimate),
+    atUs: value(example.at_us),
+  };
+  const limiter = example.do === "limiter" ? undefined : make();
+  const calls = {
+    limiter: make,
+    acquire: () => limiter.tryAcquire(asked),
+    peek: () => limiter.peek(asked),
+    correct: () => limiter.correct(example.permit, value(example.actual), { atUs: asked.atUs }),
+  };
+  await assert.rejects(
+    async () => calls[example.do](),
+    (error) => {
+      assert.ok(error instanceof InvalidError, `${example.title}: ${error.stack}`);
+      assert.equal(error.code.toLowerCase(), example.expect.kind);
+      assert.equal(error.argument, example.expect.argument, example.title);
+      assert.notEqual(error.message, "");
+      return true;
+    },
+  );
+  if (limiter) {
+    const whole = await limiter.peek({ cost: 0 });
+    assert.equal(whole.remaining, whole.limit, `${example.title}: something was taken`);
+  }
+}
+
+/** What a waiter does, with a place of the vector's choice. */
+function enter(limiter, { id, patience_us, grace_us, place }, asked) {
+  if (patience_us === undefined) return limiter.tryAcquire({ ...asked, id });
+  const graceMs = grace_us === undefined ? undefined : grace_us / 1000;
+  const how = { patienceMs: patience_us / 1000, graceMs, place: place ?? area.AT_END };
+  return limiter[waiter.LOOK](id, asked, place === "kept" ? { ...how, place: area.KEPT } : how);
+}
+
+/** Orders, which answer what is in force. */
+async function control(limiter, step, message) {
+  const { forMs, until, index, expiresInMs, expiresAt, intervalMs, atUs } = orders(step);
+  const options = {
+    pause: { forMs, until, atUs },
+    override: { index, limit: step.amount, intervalMs, expiresInMs, expiresAt, atUs },
+    restore: { index, atUs },
+  };
+  const ordered = limiter[step.do](options[step.do] ?? { atUs });
+  if (step.error) {
+    await assert.rejects(ordered, (error) => {
+      assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
+      assert.equal(error.argument, step.error, message);
+      return true;
+    });
+    return;
+  }
+  const { version, pausedForMs, overrides, expiresInMs: lasts, learned } = await ordered;
+  const limits = (list) =>
+    list.map(
+      (one) => one && { kind: one.kind, amount: one.limit, interval_us: micros(one.intervalMs) },
+    );
+  const answer = {
+    version,
+    paused_for_us: micros(pausedForMs),
+    overrides: limits(overrides),
+    expires_in_us: micros(lasts),
+    learned: limits(learned),
+  };
+  if (step.expect) assert.equal(JSON.stringify(answer), JSON.stringify(step.expect), message);
+}
+
+/** What upstream says. */
+function taught(limiter, step, permit) {
+  const { atUs, index, intervalMs, resetInMs, resetAt } = orders(step);
+  if (step.do === "learn") {
+    const { status, headers, body, provider } = step;
+    return limiter.learn({ status, headers, body }, { provider, permit, atUs });
+  }
+  const { remaining, amount: limit } = step;
+  return limiter.sync({ remaining, limit, intervalMs, resetInMs, resetAt, index, permit, atUs });
+}
+
+function orders(step) {
+  const ms = (us) => (us === undefined ? undefined : us / 1000);
+  return {
+    atUs: step.at_us,
+    index: step.index,
+    forMs: ms(step.for_us),
+    until: ms(step.until_us),
+    intervalMs: ms(step.interval_us),
+    expiresInMs: ms(step.expires_in_us),
+    expiresAt: ms(step.expires_at_us),
+    resetInMs: ms(step.reset_in_us),
+    resetAt: ms(step.reset_at_us),
+  };
+}
+
+const shown = (decision) => JSON.stringify({ allowed: decision.allowed, ...numbers(decision) });
+
+const entered = (decision) =>
+  JSON.stringify({
+    status: decision.status,
+    ...numbers(decision),
+    lease_us: micros(decision.leaseMs),
+    fence: decision.fence,
+    number: decision.ticket,
+    position: decision.position,
+    ready_after_us: micros(decision.readyAfterMs),
+  });
+
+function counted({ immediate, waitTimeMs, heldTimeMs, ...counts }) {
+  assert.equal(immediate, counts.granted - counts.waited);
+  const { granted, refused, waited, units, corrections, ...others } = counts;
+  return JSON.stringify({
+    granted,
+    refused,
+    waited,
+    wait_time_us: micros(waitTimeMs),
+    units,
+    corrections,
+    held_time_us: micros(heldTimeMs),
+    ...others,
+  });
+}
+
+function numbers(decision) {
+  return {
+    limit: decision.limit,
+    remaining: decision.remaining,
+    retry_after_us: micros(decision.retryAfterMs),
+    reset_after_us: micros(decision.resetAfterMs),
+    reason: decision.reason,
+    index: decision.index,
+    at_us: decision.atUs,
+  };
+}
+
+const micros = (ms) => (ms === null ? null : Math.round(ms * 1000));
+
+function limit({ kind, amount, interval_us, interval, offset_us }) {
+  const span = interval === undefined ? seconds(interval_us) : value(interval);
+  switch (kind) {
+    case "throttle":
+      return [kind, span];
+    case "unlimited":
+    case "paused":
+      return [kind];
+    default:
+      return offset_us
+        ? [kind, value(amount), span, seconds(offset_us)]
+        : [kind, value(amount), span];
+  }
+}
+
+const seconds = (us) => us / 1e6;
+
+const WORDS = {
+  $nan: Number.NaN,
+  $inf: Number.POSITIVE_INFINITY,
+  "$-inf": Number.NEGATIVE_INFINITY,
+  "$2^53": 2 ** 53,
+};
+const value = (json) => (typeof json === "string" && json in WORDS ? WORDS[json] : json);

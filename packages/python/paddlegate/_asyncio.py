@@ -1,0 +1,208 @@
+"""Calls on an event loop, without a thread: the loop watches the sockets of native links.
+
+A loop owns its links, by the reader that is registered with it; a store finds them through weak
+references. So a loop that is closed takes its links along, and nothing keeps a loop alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakValueDictionary
+
+from paddlegate._native import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from paddlegate import _native
+
+# By process, loop and server: what a fork has inherited is not its own.
+Links: TypeAlias = WeakValueDictionary[tuple[int, int, str], "Link"]
+
+
+def ask(
+    links: Links, begin: Callable[..., Any], blocking: Callable[..., Any], *arguments: object
+) -> Awaitable[Any]:
+    """Start an operation, which `blocking` does too but waits for the server; await its answer."""
+    call = begin(*arguments)
+    if not isinstance(call, Call):
+        return answered(call)
+    loop = asyncio.get_running_loop()
+    if not watches(loop):
+        return loop.run_in_executor(None, blocking, *arguments)
+    return carry(links, loop, call)
+
+
+def post(
+    links: Links, begin: Callable[..., Any], blocking: Callable[..., Any], *arguments: object
+) -> asyncio.Future[Any]:
+    """Start an operation like `ask`, at once: it goes on though nobody awaits the answer."""
+    loop = asyncio.get_running_loop()
+    call = begin(*arguments)
+    if not isinstance(call, Call):
+        future = loop.create_future()
+        future.set_result(call)
+        return future
+    if not watches(loop):
+        return loop.run_in_executor(None, blocking, *arguments)
+    return Errand(Way(links, loop, call), call).answer
+
+
+def watches(loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether a loop can watch sockets; Windows' Proactor cannot."""
+    return type(loop).add_reader is not asyncio.AbstractEventLoop.add_reader
+
+
+async def answered(answer: Any) -> Any:
+    """Answer without a server."""
+    return answer
+
+
+async def carry(links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> Any:
+    """Bring a call to its end, following redirections."""
+    way = Way(links, loop, call)
+    while True:
+        answer = way.ended(await way.send(call))
+        if not isinstance(answer, Call):
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        call = answer
+        if call.is_next:
+            way = Way(links, loop, call)
+        if call.pause:
+            await asyncio.sleep(call.pause)
+
+
+class Way:
+    """The way of one call from server to server."""
+
+    __slots__ = ("deadline", "failures", "links", "loop")
+
+    def __init__(self, links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> None:
+        self.links = links
+        self.loop = loop
+        self.deadline = loop.time() + call.timeout
+        self.failures = 0
+
+    def send(self, call: Call) -> asyncio.Future[Any]:
+        """Send a call to its server."""
+        key = (os.getpid(), id(self.loop), call.node)
+        link = self.links.get(key)
+        if link is None or link.native.over:
+            link = self.links[key] = Link(self.loop, call)
+        return link.send(call, self.deadline)
+
+    def ended(self, answer: Any) -> Any:
+        """Give the answer, or the call that goes on. One that goes no further is given up."""
+        if isinstance(answer, Call) and answer.unsent:
+            self.failures += 1
+            if self.failures >= answer.nodes or self.loop.time() >= self.deadline:
+                return answer.give_up()
+        return answer
+
+
+class Errand:
+    """A call that goes to its end by itself. Not a task, of which a loop that ends complains."""
+
+    __slots__ = ("answer", "way")
+
+    def __init__(self, way: Way, call: Call) -> None:
+        self.way = way
+        self.answer: asyncio.Future[Any] = way.loop.create_future()
+        self.send(call)
+
+    def send(self, call: Call) -> None:
+        self.way.send(call).add_done_callback(self.receive)
+
+    def receive(self, sent: asyncio.Future[Any]) -> None:
+        if self.answer.done() or sent.cancelled():
+            return
+        answer = self.way.ended(sent.result())
+        if isinstance(answer, Call):
+            if answer.is_next:
+                self.way = Way(self.way.links, self.way.loop, answer)
+            self.way.loop.call_later(answer.pause, self.send, answer)
+        elif isinstance(answer, Exception):
+            self.answer.set_exception(answer)
+            # Nobody has to look at it.
+            self.answer.exception()
+        else:
+            self.answer.set_result(answer)
+
+
+class Link:
+    """One connection of one loop. It connects at once, on a thread of the loop's executor."""
+
+    __slots__ = ("__weakref__", "due", "flushing", "loop", "native", "waiting", "writing")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, call: Call) -> None:
+        self.loop = loop
+        self.native: _native.Link = call.link()
+        self.waiting: dict[int, tuple[float, asyncio.Future[Any]]] = {}
+        self.due = inf
+        self.writing = False
+        self.flushing = True  # Not before it is connected.
+        connecting = loop.run_in_executor(None, self.native.connect)
+        connecting.add_done_callback(self.connected)
+
+    def send(self, call: Call, deadline: float) -> asyncio.Future[Any]:
+        """Queue a call; all of one turn of the loop are written together."""
+        future = self.loop.create_future()
+        self.waiting[self.native.submit(call)] = (deadline, future)
+        if deadline < self.due:
+            self.due = deadline
+            self.loop.call_at(deadline, self.expire)
+        if not self.flushing:
+            self.flushing = True
+            self.loop.call_soon(self.flush)
+        return future
+
+    def connected(self, connecting: asyncio.Future[None]) -> None:
+        connecting.result()
+        self.flush()
+        if not self.native.over:
+            self.loop.add_reader(self.native.fileno(), self.receive)
+
+    def flush(self) -> None:
+        self.flushing = False
+        self.settle(self.native.flush())
+
+    def receive(self) -> None:
+        self.settle(self.native.receive())
+
+    def expire(self) -> None:
+        """End the link if its oldest call had no answer in time, else look again when it is due."""
+        self.due = inf
+        # The answer may be there already and the loop was too busy to read it.
+        self.receive()
+        if self.waiting:
+            oldest = min(deadline for deadline, _ in self.waiting.values())
+            if oldest <= self.loop.time():
+                self.settle(self.native.expire())
+            else:
+                self.due = oldest
+                self.loop.call_at(oldest, self.expire)
+
+    def settle(self, finished: list[tuple[int, Any]]) -> None:
+        for ticket, answer in finished:
+            _, future = self.waiting.pop(ticket)
+            if not future.done():
+                future.set_result(answer)
+        if self.native.over:
+            self.close()
+        elif self.native.full != self.writing:
+            self.writing = not self.writing
+            if self.writing:
+                self.loop.add_writer(self.native.fileno(), self.flush)
+            else:
+                self.loop.remove_writer(self.native.fileno())
+
+    def close(self) -> None:
+        if (descriptor := self.native.fileno()) >= 0:
+            self.loop.remove_reader(descriptor)
+            self.loop.remove_writer(descriptor)
+            self.native.close()

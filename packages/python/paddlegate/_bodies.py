@@ -1,0 +1,183 @@
+"""`Bodies`: functions of every sort, which run when they are let in."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from paddlegate import _native
+from paddlegate._errors import InvalidError, LeaseLostWarning, PaddlegateError
+from paddlegate._native import surely
+from paddlegate._permit import AsyncPermit, Permit
+from paddlegate._skipped import SKIPPED
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Generator
+    from types import TracebackType
+
+    from paddlegate._permit import Grant
+    from paddlegate._verdict import Verdict
+
+Body = TypeVar("Body", bound="Callable[..., Any]")
+
+
+class Bodies(_native.WithinLimit):
+    """What lets a body in, or raises; or answers None to have it skipped."""
+
+    __slots__ = ()
+
+    def _admitted(self) -> Permit | Verdict | None:
+        raise NotImplementedError
+
+    async def _aadmitted(self) -> AsyncPermit | Verdict | None:
+        raise NotImplementedError
+
+    def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function, also a coroutine function whose answer is then to be awaited.
+
+        Answers what it answers, or `SKIPPED` if a limiter with `policy="ignore"` refused.
+        """
+        return self(function)(*args, **kwargs)
+
+    def __call__(self, function: Body) -> Body:
+        """Wrap a function, also a generator or a coroutine function; each call waits.
+
+        With `policy="ignore"` a call that is refused returns `SKIPPED`, a generator ends. A plain
+        function must not give back what is to be awaited, which would run without the permit.
+        """
+        return cast("Body", functools.wraps(function)(self._wrapped(function)))
+
+    def _wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.iscoroutinefunction(function):
+
+            async def coroutine(*args: Any, **kwargs: Any) -> Any:
+                permit = await self._aadmitted()
+                if permit is None:
+                    return SKIPPED
+                async with _AsyncBody(permit):
+                    return await function(*args, **kwargs)
+
+            return coroutine
+        if inspect.isasyncgenfunction(function):
+
+            async def asynchronous_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+                permit = await self._aadmitted()
+                if permit is None:
+                    return
+                async with _AsyncBody(permit), aclosing(function(*args, **kwargs)) as items:
+                    step = anext(items)
+                    while True:
+                        try:
+                            item = await step
+                        except StopAsyncIteration:
+                            return
+                        try:
+                            sent = yield item
+                        except GeneratorExit:
+                            raise
+                        except BaseException as error:
+                            step = items.athrow(error)
+                        else:
+                            step = items.asend(sent)
+
+            return asynchronous_generator
+        if inspect.isgeneratorfunction(function):
+
+            def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+                permit = self._admitted()
+                if permit is None:
+                    return SKIPPED
+                try:
+                    return (yield from function(*args, **kwargs))
+                finally:
+                    surely(leave, leave_again, permit)
+
+            return generator
+
+        def plain(*args: Any, **kwargs: Any) -> Any:
+            permit = self._admitted()
+            if permit is None:
+                return SKIPPED
+            try:
+                return _value(function(*args, **kwargs))
+            finally:
+                surely(leave, leave_again, permit)
+
+        return plain
+
+
+class _AsyncBody:
+    """A coroutine that a permit is for."""
+
+    __slots__ = ("_permit",)
+
+    def __init__(self, permit: AsyncPermit | Verdict) -> None:
+        self._permit = permit
+
+    async def __aenter__(self) -> None:
+        pass
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await aleave(self._permit, error)
+
+
+def _value(value: Any) -> Any:
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise InvalidError(
+            "gave something to be awaited, which would run without its permit; "
+            "pass an async function",
+            "function",
+        )
+    return value
+
+
+def leave(permit: Permit | Verdict) -> None:
+    """Release what a body has held."""
+    if isinstance(permit, Permit) and permit._is_held:
+        # One that cannot be released ends by itself.
+        with suppress(PaddlegateError):
+            permit.release()
+        _warn(permit)
+
+
+def leave_again(permit: Permit | Verdict) -> None:
+    """Release it after an interruption."""
+    if isinstance(permit, Permit) and permit._is_held:
+        with suppress(PaddlegateError):
+            permit._release_again()
+
+
+async def aleave(permit: AsyncPermit | Verdict, error: BaseException | None) -> None:
+    """Settle and release what a body has held."""
+    if not isinstance(permit, AsyncPermit):
+        return
+    releasing = permit.release() if permit._is_held else None
+    try:
+        await permit.settled()
+    except PaddlegateError:
+        # The error of the body says more.
+        if error is None:
+            raise
+    finally:
+        if releasing is not None:
+            # One that cannot be released ends by itself.
+            with suppress(PaddlegateError):
+                await releasing
+            _warn(permit)
+
+
+def _warn(permit: Grant) -> None:
+    if permit.lost:
+        warnings.warn(
+            f"the lease ended before the body did: {permit!r}", LeaseLostWarning, stacklevel=4
+        )

@@ -1,0 +1,47 @@
+"""`Controls`: what is in force beside the policies of the processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from paddlegate._native import _Controlled
+
+
+class Numbers(NamedTuple):
+    """The numbers of one limit."""
+
+    kind: str
+    amount: int
+    """Units; 1 for a throttle."""
+    interval: float
+    """Seconds: the interval, the time to drain or refill fully, or how long a lease lasts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What is in force beside the policies, for all processes."""
+
+    version: int
+    """Rises with every change; 0 when nothing is in force."""
+    paused_for: float | None
+    """Seconds that the pause lasts; None without a pause."""
+    overrides: tuple[Numbers | None, ...]
+    """For each limit of the policy what `override` has set, which rules."""
+    expires_in: float | None
+    """Seconds that the overrides last; None when they last until they are removed."""
+    learned: tuple[Numbers | None, ...]
+    """For each limit what was learned from upstream; it rules where nothing is overridden."""
+
+
+def controls(controlled: _Controlled) -> Controls:
+    """Name the parts."""
+    version, paused_for, overrides, expires_in, learned = controlled
+    return Controls(
+        version,
+        paused_for,
+        tuple(limit and Numbers(*limit) for limit in overrides),
+        expires_in,
+        tuple(limit and Numbers(*limit) for limit in learned),
+    )

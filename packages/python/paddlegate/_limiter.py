@@ -1,0 +1,153 @@
+"""`Limiter`: a name and a policy on a store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paddlegate._asyncio import ask
+from paddlegate._jobs import Jobs
+from paddlegate._statistics import statistics
+from paddlegate._waiting import TaskWaiting, ThreadWaiting
+from paddlegate._within import WithinLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterable
+
+    from paddlegate._native import Decision, Loaded, _OnUnavailable, _Policy
+    from paddlegate._paddlegate import Paddlegate
+    from paddlegate._permit import AsyncPermit, Permit
+    from paddlegate._statistics import Statistics
+    from paddlegate._waiting import Span
+
+# `id` is the word that all languages have.
+# ruff: noqa: A002
+
+
+class Limiter(Jobs):
+    """A name and a policy. Make it once and keep it; threads and event loops may share it.
+
+    Every method has an asynchronous form with an `a` before its name; that of `sync` is
+    `async_sync`.
+    """
+
+    def __init__(
+        self,
+        paddlegate: Paddlegate,
+        name: str,
+        limits: Iterable[tuple[object, ...]] | Loaded,
+        wait_timeout: Span | None = None,
+        *,
+        lock_timeout: Span | None = None,
+        policy: _Policy | None = None,
+        ttl: Span | None = None,
+        on_unavailable: _OnUnavailable | None = None,
+        share: int | None = None,
+    ) -> None:
+        self._links = paddlegate._links
+        self._hubs = paddlegate._hubs
+
+    def acquire(
+        self,
+        cost: int | None = None,
+        *,
+        estimate: int | None = None,
+        wait_timeout: Span | None = None,
+        id: str | None = None,
+    ) -> Permit:
+        """Wait in the queue until the call may go ahead, and charge it.
+
+        `cost` is final, 1 by default; an `estimate` is corrected by the permit. Raises
+        `OverLimit` at once if the time is known not to come within `wait_timeout`, else at its
+        end. Asking again with the `id` of a lease takes no second one; a call with an `id` that
+        is interrupted before it has a ticket leaves the lease of that `id` as it is.
+        """
+        return ThreadWaiting(self, cost, estimate, wait_timeout, id).wait()
+
+    async def aacquire(
+        self,
+        cost: int | None = None,
+        *,
+        estimate: int | None = None,
+        wait_timeout: Span | None = None,
+        id: str | None = None,
+    ) -> AsyncPermit:
+        """Like `acquire`. A task that is cancelled meanwhile leaves neither lease nor ticket.
+
+        As there, with an `id` of yours a lease may stay.
+        """
+        return await TaskWaiting(self, cost, estimate, wait_timeout, id).wait()
+
+    def within_limit(
+        self,
+        cost: int | None = None,
+        *,
+        estimate: int | None = None,
+        wait_timeout: Span | None = None,
+        id: str | None = None,
+    ) -> WithinLimit:
+        """For `with`, `async with` or as a decorator: waits like `acquire`, then runs the body."""
+        return WithinLimit(self, cost, estimate, wait_timeout, id)
+
+    async def atry_acquire(
+        self,
+        cost: int | None = None,
+        estimate: int | None = None,
+        at_us: int | None = None,
+        id: str | None = None,
+    ) -> Decision:
+        """Like `try_acquire`."""
+        decision: Decision = await ask(
+            self._links, self._begin_acquire, self.try_acquire, cost, estimate, at_us, id
+        )
+        return decision
+
+    async def aallow(
+        self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
+    ) -> bool:
+        """Like `allow`."""
+        return (await self.atry_acquire(cost, estimate, at_us)).allowed
+
+    async def apeek(
+        self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
+    ) -> Decision:
+        """Like `peek`."""
+        decision: Decision = await ask(
+            self._links, self._begin_peek, self.peek, cost, estimate, at_us
+        )
+        return decision
+
+    async def acorrect(self, permit_id: str, actual: int, at_us: int | None = None) -> str:
+        """Like `correct`."""
+        return await self._correcting(permit_id, actual, at_us)
+
+    def _correcting(self, permit_id: str, actual: int, at_us: int | None = None) -> Awaitable[str]:
+        return ask(self._links, self._begin_correct, self.correct, permit_id, actual, at_us)
+
+    async def arelease(self, permit_id: str, at_us: int | None = None) -> str:
+        """Like `release`."""
+        settlement: str = await ask(
+            self._links, self._begin_release, self.release, permit_id, at_us
+        )
+        return settlement
+
+    async def arenew(self, permit_id: str, at_us: int | None = None) -> float | None:
+        """Like `renew`."""
+        lease: float | None = await ask(
+            self._links, self._begin_renew, self.renew, permit_id, at_us
+        )
+        return lease
+
+    def stats(self, at_us: int | None = None) -> Statistics:
+        """Tell what all processes did with this limiter, and who is there now."""
+        return statistics(self._statistics(at_us))
+
+    async def astats(self, at_us: int | None = None) -> Statistics:
+        """Like `stats`."""
+        return statistics(await ask(self._links, self._begin_statistics, self._statistics, at_us))
+
+    async def areset(self) -> None:
+        """Like `reset`."""
+        await ask(self._links, self._begin_reset, self.reset)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"

@@ -1,0 +1,274 @@
+"""What changes a limiter while it runs, for all processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from paddlegate import _native
+from paddlegate._asyncio import ask
+from paddlegate._controls import controls
+from paddlegate._native import Course, Order
+from paddlegate._permit import Grant
+from paddlegate._texts import body_text, json_text, pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+    from datetime import datetime
+
+    from paddlegate._asyncio import Links
+    from paddlegate._controls import Controls
+    from paddlegate._native import _Provider
+    from paddlegate._texts import Headers, Json
+    from paddlegate._waiting import Span
+
+
+class Live(_native.Limiter):
+    """A limiter that can be changed while it runs, and that learns from upstream."""
+
+    _links: Links
+
+    def pause(
+        self,
+        seconds: Span | None = None,
+        *,
+        until: datetime | float | None = None,
+        at_us: int | None = None,
+    ) -> Controls:
+        """Let nothing pass in any process, for so long or `until` a time.
+
+        The time is a `datetime` with a time zone or seconds since 1970, by the clock of the
+        store. Refusals have the reason "paused" and say when it ends; a pause that ends later
+        stays as it is. An error names the first argument "for", a keyword here.
+        """
+        return controls(self._tell(Order.pause(seconds, until, at_us)))
+
+    async def apause(
+        self,
+        seconds: Span | None = None,
+        *,
+        until: datetime | float | None = None,
+        at_us: int | None = None,
+    ) -> Controls:
+        """Like `pause`."""
+        return controls(await self._telling(Order.pause(seconds, until, at_us)))
+
+    def resume(self, *, at_us: int | None = None) -> Controls:
+        """End a pause; who waits is called."""
+        return controls(self._tell(Order.resume(at_us)))
+
+    async def aresume(self, *, at_us: int | None = None) -> Controls:
+        """Like `resume`."""
+        return controls(await self._telling(Order.resume(at_us)))
+
+    def override(
+        self,
+        limit: int | None = None,
+        interval: Span | None = None,
+        *,
+        index: int = 0,
+        expires_in: Span | None = None,
+        expires_at: datetime | float | None = None,
+        at_us: int | None = None,
+    ) -> Controls:
+        """Put other numbers before those of the policies of all processes, at once.
+
+        What is not given stays as this policy has it. `limit` is the amount and `interval` the
+        time of the limit with this `index`; a lower limit evicts nobody. It lasts for
+        `expires_in` or until `expires_at`, which then hold for all overrides of this limiter;
+        else until `restore`, or for 90 days in which nobody is granted anything.
+        """
+        order = Order.override(limit, interval, index, expires_in, expires_at, at_us)
+        return controls(self._tell(order))
+
+    async def aoverride(
+        self,
+        limit: int | None = None,
+        interval: Span | None = None,
+        *,
+        index: int = 0,
+        expires_in: Span | None = None,
+        expires_at: datetime | float | None = None,
+        at_us: int | None = None,
+    ) -> Controls:
+        """Like `override`."""
+        order = Order.override(limit, interval, index, expires_in, expires_at, at_us)
+        return controls(await self._telling(order))
+
+    def override_from(self, document: Json, *, at_us: int | None = None) -> Controls:
+        """Override limits as a document of Open Job Spec says; it is JSON or its object.
+
+        It has `concurrency`, `rate` (or `limit` with `period`), `throttle` and `expires_at`.
+        What it does not name stays as it is, an earlier end too; null removes an override.
+        """
+        text = json_text("document", document)
+        return controls(Course.override_from(self, text, at_us).run())
+
+    async def aoverride_from(self, document: Json, *, at_us: int | None = None) -> Controls:
+        """Like `override_from`."""
+        course = Course.override_from(self, json_text("document", document), at_us)
+        return controls(await ask(self._links, course.begin, course.run))
+
+    def signal(self, document: Json, *, at_us: int | None = None) -> bool:
+        """Pause as the failure of a job of Open Job Spec says; it is JSON or its object.
+
+        False when it is no signal of a rate limit: its `type` is neither "rate_limited" nor
+        "RateLimitExceeded". Without `retry_after` and `rate_limit_until` the pause lasts 30
+        seconds; a pause that ends later stays.
+        """
+        is_signal: bool = Course.signal(self, json_text("document", document), at_us).run()
+        return is_signal
+
+    async def asignal(self, document: Json, *, at_us: int | None = None) -> bool:
+        """Like `signal`."""
+        course = Course.signal(self, json_text("document", document), at_us)
+        is_signal: bool = await ask(self._links, course.begin, course.run)
+        return is_signal
+
+    def restore(self, index: int | None = None, *, at_us: int | None = None) -> Controls:
+        """End the override of one limit, by default of all: the policy, or what was learned."""
+        return controls(self._tell(Order.restore(index, at_us)))
+
+    async def arestore(self, index: int | None = None, *, at_us: int | None = None) -> Controls:
+        """Like `restore`."""
+        return controls(await self._telling(Order.restore(index, at_us)))
+
+    def controls(self, *, at_us: int | None = None) -> Controls:
+        """Tell what is in force beside the policies; change nothing."""
+        return controls(self._tell(Order.look(at_us)))
+
+    async def acontrols(self, *, at_us: int | None = None) -> Controls:
+        """Like `controls`."""
+        return controls(await self._telling(Order.look(at_us)))
+
+    def sync(
+        self,
+        remaining: int | None = None,
+        limit: int | None = None,
+        interval: Span | None = None,
+        *,
+        restore_rate: float | None = None,
+        reset_in: Span | None = None,
+        reset_at: datetime | float | None = None,
+        index: int = 0,
+        permit: str | Grant | None = None,
+        at_us: int | None = None,
+    ) -> str:
+        """Take over what upstream says of its budget, for all processes.
+
+        `remaining` is what is left there; `limit` and `interval`, or `restore_rate` in units per
+        second, are its numbers; `reset_in` or `reset_at` is when the interval of a bucket ends.
+        What is not given stays. `permit` is that of the call that was answered, or its id.
+        Answers "settled"; or "late" when a later call has brought a later report.
+        """
+        settlement: str = self._tell(
+            Order.sync(
+                remaining,
+                limit,
+                interval,
+                restore_rate,
+                reset_in,
+                reset_at,
+                index,
+                _id(permit),
+                at_us,
+            )
+        )
+        return settlement
+
+    async def async_sync(
+        self,
+        remaining: int | None = None,
+        limit: int | None = None,
+        interval: Span | None = None,
+        *,
+        restore_rate: float | None = None,
+        reset_in: Span | None = None,
+        reset_at: datetime | float | None = None,
+        index: int = 0,
+        permit: str | Grant | None = None,
+        at_us: int | None = None,
+    ) -> str:
+        """Like `sync`. With an `a` before its name it would be a keyword of Python."""
+        settlement: str = await self._telling(
+            Order.sync(
+                remaining,
+                limit,
+                interval,
+                restore_rate,
+                reset_in,
+                reset_at,
+                index,
+                _id(permit),
+                at_us,
+            )
+        )
+        return settlement
+
+    def learn(
+        self,
+        headers: Headers,
+        body: Json | None = "",
+        *,
+        status: int = 200,
+        provider: _Provider = "auto",
+        max_pause: Span | None = None,
+        permit: str | Grant | None = None,
+        at_us: int | None = None,
+    ) -> str:
+        """Learn from an answer of upstream, for all processes and in one step.
+
+        Its status, headers and body say what the call did cost, what is left of the budget, and
+        how long to pause: at most `max_pause`, by default an hour. `permit` is that of the
+        call, or its id; without it the cost settles nothing. What is not understood says
+        nothing. Answers "settled", or else as `correct` does.
+        """
+        order = _learning(headers, body, status, provider, max_pause, permit, at_us)
+        settlement: str = self._tell(order)
+        return settlement
+
+    async def alearn(
+        self,
+        headers: Headers,
+        body: Json | None = "",
+        *,
+        status: int = 200,
+        provider: _Provider = "auto",
+        max_pause: Span | None = None,
+        permit: str | Grant | None = None,
+        at_us: int | None = None,
+    ) -> str:
+        """Like `learn`."""
+        return await self._learning(headers, body, status, provider, max_pause, permit, at_us)
+
+    def _learning(
+        self,
+        headers: Headers,
+        body: Json | None,
+        status: int,
+        provider: _Provider,
+        max_pause: Span | None,
+        permit: str | Grant | None,
+        at_us: int | None = None,
+    ) -> Awaitable[str]:
+        return self._telling(_learning(headers, body, status, provider, max_pause, permit, at_us))
+
+    def _telling(self, order: Order) -> Awaitable[Any]:
+        return ask(self._links, self._begin_tell, self._tell, order)
+
+
+def _learning(
+    headers: Headers,
+    body: Json | None,
+    status: int,
+    provider: _Provider,
+    max_pause: Span | None,
+    permit: str | Grant | None,
+    at_us: int | None,
+) -> Order:
+    return Order.learn(
+        pairs(headers), body_text(body), status, provider, max_pause, _id(permit), at_us
+    )
+
+
+def _id(permit: str | Grant | None) -> str | None:
+    return permit.id if isinstance(permit, Grant) else permit

@@ -1,0 +1,303 @@
+"""What a grant hands over."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from paddlegate._asyncio import ask, post
+from paddlegate._errors import InvalidError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Generator
+
+    from paddlegate._limiter import Limiter
+    from paddlegate._native import Decision, _Provider
+    from paddlegate._texts import Headers, Json
+    from paddlegate._waiting import Span
+
+
+class Grant:
+    """What permits have in common. The lease is that of a concurrency limit."""
+
+    __slots__ = ("_ends", "_limiter", "_lost", "_pid", "_settlement", "decision")
+
+    def __init__(self, limiter: Limiter, decision: Decision, sent: float) -> None:
+        self._limiter = limiter
+        self._ends = None if decision.lease is None else sent + decision.lease
+        self._lost = False
+        self._pid = os.getpid()
+        # What a release has answered.
+        self._settlement: str | None = None
+        self.decision = decision
+        """The decision that granted it."""
+
+    @property
+    def id(self) -> str | None:
+        """By which any process may correct or release it; None when there is nothing to."""
+        return self.decision.permit
+
+    @property
+    def fence(self) -> int | None:
+        """A number that rises with every lease of the limiter; None without a lease."""
+        return self.decision.fence
+
+    @property
+    def expires_in(self) -> float | None:
+        """Seconds until the lease ends, by the clock of this machine; None without a lease."""
+        return None if self._ends is None else max(self._ends - monotonic(), 0.0)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease has ended before it was released; known without asking the server."""
+        return self._lost or (self._settlement is None and self.expires_in == 0)
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether this process has to release it. A fork has not taken what it inherits."""
+        return self._ends is not None and self._pid == os.getpid()
+
+    def _unheld(self) -> str | None:
+        """Answer to a release without a server, if that is possible."""
+        return "unknown" if self._ends is None else self._settlement
+
+    def _released(self, settlement: str) -> str:
+        if self._settlement is None:
+            self._lost = self.lost or settlement != "released"
+            self._settlement = settlement
+        return settlement
+
+    def _renewed(self, sent: float, lease: float | None) -> bool:
+        if lease is None:
+            self._lost = True
+        else:
+            self._ends = sent + lease
+        return lease is not None
+
+    def _name(self) -> str:
+        if self.decision.permit is None:
+            raise InvalidError("only a call with an estimate can be corrected", "estimate")
+        return self.decision.permit
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._limiter.name!r} id={self.id!r}>"
+
+
+class Permit(Grant):
+    """What a grant hands over. Any process may settle it by its id."""
+
+    __slots__ = ()
+
+    def points_used(self, actual: int) -> str:
+        """Replace the estimate by what the call did cost.
+
+        Answers "settled"; or else "already", "late" (after five minutes) or "unknown", which
+        change nothing.
+        """
+        return self._limiter.correct(self._name(), actual)
+
+    async def apoints_used(self, actual: int) -> str:
+        """Like `points_used`."""
+        return await self._limiter.acorrect(self._name(), actual)
+
+    def learn(
+        self,
+        headers: Headers,
+        body: Json | None = "",
+        *,
+        status: int = 200,
+        provider: _Provider = "auto",
+        max_pause: Span | None = None,
+    ) -> str:
+        """Learn from the answer to this call, as `Limiter.learn` does, and settle its estimate.
+
+        Answers "settled", or else as `points_used` does.
+        """
+        return self._limiter.learn(
+            headers, body, status=status, provider=provider, max_pause=max_pause, permit=self.id
+        )
+
+    async def alearn(
+        self,
+        headers: Headers,
+        body: Json | None = "",
+        *,
+        status: int = 200,
+        provider: _Provider = "auto",
+        max_pause: Span | None = None,
+    ) -> str:
+        """Like `learn`."""
+        return await self._limiter.alearn(
+            headers, body, status=status, provider=provider, max_pause=max_pause, permit=self.id
+        )
+
+    def release(self) -> str:
+        """End the lease, once.
+
+        Answers "released"; or else "late" when it had ended before, or "unknown".
+        """
+        return self._unheld() or self._released(self._limiter.release(self._name()))
+
+    def _release_again(self) -> None:
+        """Release after an interruption. What is unknown then may well have been released."""
+        if not self._unheld():
+            settlement = self._limiter.release(self._name())
+            self._lost, self._settlement = self.lost, settlement
+
+    async def arelease(self) -> str:
+        """Like `release`."""
+        return self._unheld() or self._released(await self._limiter.arelease(self._name()))
+
+    def renew(self) -> bool:
+        """Give the lease its whole time again; False when it has ended."""
+        if self._unheld():
+            return False
+        sent = monotonic()
+        return self._renewed(sent, self._limiter.renew(self._name()))
+
+    async def arenew(self) -> bool:
+        """Like `renew`."""
+        if self._unheld():
+            return False
+        sent = monotonic()
+        return self._renewed(sent, await self._limiter.arenew(self._name()))
+
+
+class AsyncPermit(Grant):
+    """What a grant hands over on an event loop."""
+
+    __slots__ = ("_releasing", "_settlements")
+
+    def __init__(self, limiter: Limiter, decision: Decision, sent: float) -> None:
+        super().__init__(limiter, decision, sent)
+        self._releasing: Settlement | None = None
+        self._settlements: list[Settlement] = []
+
+    def points_used(self, actual: int) -> Settlement:
+        """Replace the estimate by what the call did cost; await it to see what became of it.
+
+        It takes effect in any case. The end of `async with` waits for it and raises its error.
+        """
+        return self._settling(self._limiter._correcting(self._name(), actual))
+
+    async def apoints_used(self, actual: int) -> str:
+        """Like `points_used`, to be awaited."""
+        return await self.points_used(actual)
+
+    def learn(
+        self,
+        headers: Headers,
+        body: Json | None = "",
+        *,
+        status: int = 200,
+        provider: _Provider = "auto",
+        max_pause: Span | None = None,
+    ) -> Settlement:
+        """Learn from the answer to this call, as `Limiter.learn` does, and settle its estimate.
+
+        Await it to see what became of it, as that of `points_used`; it takes effect in any case.
+        """
+        return self._settling(
+            self._limiter._learning(headers, body, status, provider, max_pause, self.id)
+        )
+
+    async def alearn(
+        self,
+        headers: Headers,
+        body: Json | None = "",
+        *,
+        status: int = 200,
+        provider: _Provider = "auto",
+        max_pause: Span | None = None,
+    ) -> str:
+        """Like `learn`, to be awaited."""
+        return await self.learn(
+            headers, body, status=status, provider=provider, max_pause=max_pause
+        )
+
+    def _settling(self, settling: Awaitable[str]) -> Settlement:
+        settlement = Settlement(settling)
+        self._settlements.append(settlement)
+        return settlement
+
+    async def settled(self) -> None:
+        """Wait for settlements that nobody has awaited, and raise the error of one that failed."""
+        for settlement in self._settlements:
+            if not settlement.awaited:
+                await settlement
+
+    def release(self) -> Settlement:
+        """End the lease, once; await it to see what became of it. It takes effect in any case.
+
+        Awaited it answers "released"; or else "late" when it had ended before, or "unknown".
+        """
+        if known := self._unheld():
+            return Settlement(_known(known))
+        if self._releasing is None or self._releasing.failed:
+            limiter = self._limiter
+            releasing = post(
+                limiter._links, limiter._begin_release, limiter.release, self._name(), None
+            )
+            if releasing.done():
+                self._noted(releasing)
+            else:
+                releasing.add_done_callback(self._noted)
+            self._releasing = Settlement(releasing)
+        return self._releasing
+
+    async def arelease(self) -> str:
+        """Like `release`, to be awaited."""
+        return await self.release()
+
+    async def renew(self) -> bool:
+        """Give the lease its whole time again; False when it has ended."""
+        if self._unheld():
+            return False
+        sent = monotonic()
+        limiter = self._limiter
+        return self._renewed(
+            sent,
+            await ask(limiter._links, limiter._begin_renew, limiter.renew, self._name(), None),
+        )
+
+    async def arenew(self) -> bool:
+        """Like `renew`."""
+        return await self.renew()
+
+    def _noted(self, releasing: asyncio.Future[str]) -> None:
+        if not releasing.cancelled() and releasing.exception() is None:
+            self._released(releasing.result())
+
+
+class Settlement:
+    """A correction or a release on its way. It takes effect whether it is awaited or not.
+
+    Awaited a correction answers "settled"; or else "already", "late" (after five minutes) or
+    "unknown", which change nothing.
+    """
+
+    __slots__ = ("_future", "awaited")
+
+    def __init__(self, settling: Awaitable[str]) -> None:
+        self._future = asyncio.ensure_future(settling)
+        self.awaited = False
+        """Whether somebody has awaited it."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended without an answer."""
+        future = self._future
+        return future.done() and (future.cancelled() or future.exception() is not None)
+
+    def __await__(self) -> Generator[object, None, str]:
+        self.awaited = True
+        # Whoever waits may be cancelled; the correction goes on.
+        return asyncio.shield(self._future).__await__()
+
+
+def _known(answer: str) -> asyncio.Future[str]:
+    future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    future.set_result(answer)
+    return future

@@ -1,0 +1,24 @@
+"""`SKIPPED`: what a body that was not run returns."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+
+class Skipped(enum.Enum):
+    """The type of `SKIPPED`."""
+
+    SKIPPED = "skipped"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "paddlegate.SKIPPED"
+
+    __str__ = __repr__
+
+
+SKIPPED: Final = Skipped.SKIPPED
+"""What a body returns that a limiter with `policy="ignore"` has refused."""

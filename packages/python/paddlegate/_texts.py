@@ -1,0 +1,87 @@
+"""What callers have of answers and documents, as the text that the core reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from paddlegate._errors import InvalidError
+
+
+class HasItems(Protocol):
+    """A mapping, or what looks like one, such as the headers of http.client."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """Give names and values."""
+
+
+Headers: TypeAlias = HasItems | Iterable[tuple[Any, Any]]
+"""Headers as an HTTP client gives them, or pairs; values are text, numbers, None or lists."""
+
+Json: TypeAlias = str | bytes | bytearray | memoryview | Mapping[str, Any] | list[Any]
+"""JSON as text, or the object that it stands for."""
+
+
+def pairs(headers: Headers) -> list[tuple[str, str]]:
+    """Give names and values, each as often as it came."""
+    # httpx joins those of one name unless it is asked for all.
+    items = getattr(headers, "multi_items", None) or getattr(headers, "items", None)
+    given: Any = headers if items is None else items()
+    try:
+        if isinstance(given, (str, bytes)):
+            raise TypeError
+        named: list[tuple[Any, Any]] = [(name, value) for name, value in map(_pair, given)]
+    except (TypeError, ValueError):
+        raise _refused(headers) from None
+    return [
+        (_header(name, (str, bytes)), _header(one, (str, bytes, int, float)))
+        for name, value in named
+        for one in (value if isinstance(value, (list, tuple)) else (value,))
+        if one is not None
+    ]
+
+
+def _pair(pair: Any) -> Any:
+    if isinstance(pair, (str, bytes)):
+        raise TypeError
+    return pair
+
+
+def _header(value: object, kinds: tuple[type, ...]) -> str:
+    if not isinstance(value, kinds):
+        raise _refused(value)
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+def _refused(value: object) -> InvalidError:
+    shown = repr(value)[:40]
+    return InvalidError(f"must be a mapping or pairs of text: headers={shown}", "headers")
+
+
+def body_text(body: Json | None) -> str:
+    """Give a body as text. What of an upstream's bytes is no text is replaced."""
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        return bytes(body).decode(errors="replace")
+    return "" if body is None else json_text("body", body)
+
+
+def json_text(argument: str, value: Json) -> str:
+    """Give JSON as text, whether it is text or an object."""
+    if isinstance(value, str):
+        return value
+    try:
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return bytes(value).decode()
+        if isinstance(value, (Mapping, list, tuple)):
+            return json.dumps(value, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidError(f"is no json: {argument} error={error}", argument) from None
+    shown = repr(value)[:40]
+    raise InvalidError(f"must be json, as text or an object: {argument}={shown}", argument)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no form in json")

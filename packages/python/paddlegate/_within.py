@@ -1,0 +1,150 @@
+"""`WithinLimit`: a body that runs within the limit, however Python writes it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from paddlegate._bodies import Bodies, aleave, leave, leave_again
+from paddlegate._errors import InvalidError, OverLimit
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from paddlegate._limiter import Limiter
+    from paddlegate._permit import AsyncPermit, Permit
+    from paddlegate._waiting import Span
+
+Held: TypeAlias = tuple[object, Any]
+
+
+class WithinLimit(Bodies):
+    """Waits for the limiter, then runs the body of `with`, of `async with` or of a function.
+
+    At its end a lease is released. A body that raises leaves the estimate charged. One object
+    may serve many threads and tasks, and bodies within bodies; bodies that interleave in one task
+    need an object each.
+    """
+
+    __slots__ = ("_cost", "_estimate", "_held", "_id", "_limiter", "_wait_timeout")
+
+    def __init__(
+        self,
+        limiter: Limiter,
+        cost: int | None,
+        estimate: int | None,
+        wait_timeout: Span | None,
+        id: str | None = None,  # noqa: A002 - the word that all languages have
+    ) -> None:
+        self._limiter = limiter
+        self._cost = cost
+        self._estimate = estimate
+        self._wait_timeout = wait_timeout
+        self._id = id
+        # The permits of bodies that run, each with who runs it: one object may serve many.
+        self._held: list[Held] = []
+
+    def __enter__(self) -> Permit:
+        self._check_policy()
+        whose = _whose()
+        permit = self._acquire()
+        try:
+            self._held.append((whose, permit))
+        except BaseException:
+            # A signal handler has raised.
+            leave_again(permit)
+            self._forget((whose, permit))
+            raise
+        return permit
+
+    def _leave(self, found: list[Held | None]) -> None:
+        # `__exit__` is native, so that a signal handler cannot raise before this is called.
+        held = self._last()
+        found.append(held)
+        if held is not None:
+            leave(held[1])
+            self._forget(held)
+
+    def _leave_again(self, found: list[Held | None]) -> None:
+        held = found[0] if found else self._last()
+        if held is not None:
+            leave_again(held[1])
+            self._forget(held)
+
+    async def __aenter__(self) -> AsyncPermit:
+        self._check_policy()
+        whose = _whose()
+        permit = await self._aacquire()
+        self._held.append((whose, permit))
+        return permit
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        held = self._last()
+        if held is not None:
+            self._forget(held)
+            await aleave(held[1], error)
+
+    def _acquire(self) -> Permit:
+        return self._limiter.acquire(
+            self._cost, estimate=self._estimate, wait_timeout=self._wait_timeout, id=self._id
+        )
+
+    async def _aacquire(self) -> AsyncPermit:
+        return await self._limiter.aacquire(
+            self._cost, estimate=self._estimate, wait_timeout=self._wait_timeout, id=self._id
+        )
+
+    def _admitted(self) -> Permit | None:
+        try:
+            return self._acquire()
+        except OverLimit:
+            if self._limiter.policy == "raise":
+                raise
+            return None
+
+    async def _aadmitted(self) -> AsyncPermit | None:
+        try:
+            return await self._aacquire()
+        except OverLimit:
+            if self._limiter.policy == "raise":
+                raise
+            return None
+
+    def _check_policy(self) -> None:
+        if self._limiter.policy != "raise":
+            raise InvalidError(
+                "with cannot skip its body; decorate a function or use run() where the policy "
+                f"is to ignore: policy={self._limiter.policy!r}",
+                "policy",
+            )
+
+    def _last(self) -> Held | None:
+        """Find what is to be left: the last that this thread or task has entered."""
+        whose = _whose()
+        all_held = self._held.copy()
+        for held in reversed(all_held):
+            if held[0] == whose:
+                return held
+        # Another task than the one that entered may exit, if it is clear what.
+        if len(all_held) > 1:
+            raise InvalidError(
+                "this thread or task has not entered, and several others have: "
+                "use an object of within_limit() for each"
+            )
+        return all_held[0] if all_held else None
+
+    def _forget(self, held: Held) -> None:
+        with suppress(ValueError):
+            self._held.remove(held)
+
+
+def _whose() -> object:
+    loop = asyncio._get_running_loop()
+    return (loop and asyncio.current_task(loop)) or threading.get_ident()

@@ -1,0 +1,137 @@
+# mypy: allow-untyped-calls
+"""Event loops and servers that are silent, gone, restarted or forgetful."""
+
+import asyncio
+import socket
+import threading
+import time
+from typing import Any
+
+import pytest
+from paddlegate import Paddlegate, UnavailableError
+
+
+def test_timeouts_of_asyncio_work(silent, run):
+    async def main():
+        limiter = Paddlegate(silent, timeout=30).window("x", 1, 60)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(limiter.aallow(), 0.2)
+
+    run(main())
+
+
+def test_a_silent_server_is_given_up(silent, run):
+    async def main():
+        limiter = Paddlegate(silent, timeout=0.4).window("x", 1, 60)
+        start = time.monotonic()
+        early = [asyncio.create_task(limiter.aallow()) for _ in range(5)]
+        await asyncio.sleep(0.2)
+        late = asyncio.create_task(limiter.aallow())
+        errors: list[Any] = await asyncio.gather(*early, late, return_exceptions=True)
+        assert 0.35 < time.monotonic() - start < 3
+        assert [type(error) for error in errors] == [UnavailableError] * 6
+        assert all(error.may_have_counted for error in errors)
+        with pytest.raises(UnavailableError):
+            await limiter.aallow()
+
+    run(main())
+
+
+def test_the_deadline_is_that_of_the_oldest_call(server, name, run):
+    """Answers that come keep the link alive beyond the time-out."""
+
+    async def main():
+        limiter = Paddlegate(server.url, timeout=2.5).window(name, 100_000, 60)
+        start = time.monotonic()
+        while time.monotonic() - start < 3.5:
+            await limiter.aallow()
+        server.stop()
+        with pytest.raises(UnavailableError):
+            await limiter.aallow()
+
+    run(main())
+
+
+def test_a_loop_that_was_busy_still_reads_the_answer(url, name, run):
+    async def main():
+        limiter = Paddlegate(url, timeout=2).window(name, 9, 60)
+        await limiter.aallow()
+        call = asyncio.create_task(limiter.aallow())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        time.sleep(2.5)  # noqa: ASYNC251 - somebody blocks the loop
+        assert await call
+
+    run(main())
+
+
+def test_a_refused_connection(run):
+    async def main():
+        limiter = Paddlegate("redis://127.0.0.1:1").window("x", 1, 60)
+        errors = await asyncio.gather(*(limiter.aallow() for _ in range(3)), return_exceptions=True)
+        for error in errors:
+            assert isinstance(error, UnavailableError)
+            assert not error.may_have_counted
+        with pytest.raises(UnavailableError, match="cannot connect"):
+            await limiter.areset()
+
+    run(main())
+
+
+def test_another_server_of_the_url_is_tried(server, name, run):
+    async def main():
+        urls = f"redis://127.0.0.1:1,127.0.0.1:{server.port}"
+        assert await Paddlegate(urls, timeout=20).window(name, 1, 60).aallow()
+
+    run(main())
+
+
+@pytest.mark.parametrize("idle", [False, True], ids=["watched", "not watched"])
+def test_a_server_that_restarts(server, run, idle):
+    async def main():
+        limiter = Paddlegate(server.url, timeout=20).window("x", 100, 60)
+        assert (await limiter.atry_acquire()).remaining == 99
+        server.stop()
+        if not idle:
+            await asyncio.sleep(0.05)
+            with pytest.raises(UnavailableError) as caught:
+                await limiter.aallow()
+            assert not caught.value.may_have_counted
+        server.start()
+        assert (await limiter.atry_acquire()).remaining == 99
+
+    run(main())
+
+
+def test_a_server_that_dies_during_a_call(run):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(10_000)
+
+        hanging_up = threading.Thread(target=hang_up)
+        hanging_up.start()
+
+        async def main():
+            url = f"redis://127.0.0.1:{server.getsockname()[1]}"
+            with pytest.raises(UnavailableError) as caught:
+                await Paddlegate(url, timeout=5).window("x", 1, 60).aallow()
+            assert caught.value.may_have_counted
+
+        run(main())
+        hanging_up.join()
+
+
+def test_a_new_script_cache_is_filled_again(server, run):
+    import redis as client
+
+    async def main():
+        limiter = Paddlegate(server.url, timeout=20).window("x", 1000, 60)
+        with client.Redis(port=server.port) as flusher:
+            for left in range(999, 900, -1):
+                flusher.script_flush()
+                assert (await limiter.atry_acquire()).remaining == left
+
+    run(main())

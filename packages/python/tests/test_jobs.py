@@ -1,0 +1,175 @@
+# mypy: allow-untyped-calls
+"""Tickets for jobs, which nobody waits for; statistics; the list of limiters."""
+
+import asyncio
+import dataclasses
+import pickle
+
+import pytest
+from paddlegate import Listed, ListedLimit, Paddlegate, Statistics
+
+HOUR = 3_600_000_000
+
+
+def test_jobs_take_their_turn(store, name):
+    limiter = store.concurrent(name, 1)
+    first = limiter.enqueue("a", at_us=HOUR)
+    assert first.allowed
+    second, third = (limiter.enqueue(job, at_us=HOUR) for job in "bc")
+    assert [second.status, third.status] == ["queued"] * 2
+    assert [second.position, third.position] == [0, 1]
+    assert second.ticket < third.ticket
+    assert (second.retry_after, second.ready_after) == (5, None)
+    assert not limiter.try_acquire(at_us=HOUR)
+    assert limiter.claim("b", at_us=HOUR + 1).status == "queued"
+    assert limiter.release(first.permit, at_us=HOUR + 2) == "released"
+    assert not limiter.try_acquire(at_us=HOUR + 3), "the queue goes first"
+    assert limiter.claim("c", at_us=HOUR + 3).status == "queued"
+    claimed = limiter.claim("b", at_us=HOUR + 3)
+    assert claimed.status == "granted"
+    assert claimed.permit
+    assert limiter.cancel("c", at_us=HOUR + 4) == "cancelled"
+    assert limiter.cancel("c", at_us=HOUR + 4) == "unknown"
+    assert limiter.claim("c", at_us=HOUR + 5).status == "gone"
+    assert limiter.stats(at_us=HOUR + 5).tickets == 0
+
+
+def test_a_job_is_told_when_it_is_ready(store, name):
+    limiter = store.points(name, 100, 100)
+    assert limiter.enqueue("a", 100, at_us=HOUR).allowed
+    ready = [limiter.enqueue(job, estimate=10, at_us=HOUR) for job in "bc"]
+    assert [decision.ready_after for decision in ready] == [10, 20]
+    assert [decision.retry_after for decision in ready] == [10, 20]
+    early = limiter.claim("b", estimate=10, at_us=HOUR + 9_999_999)
+    assert (early.status, early.retry_after) == ("queued", 0.000001)
+    claimed = limiter.claim("b", estimate=10, at_us=HOUR + 10_000_000)
+    assert claimed.allowed
+    assert limiter.correct(claimed.permit, 4, at_us=HOUR + 10_000_001) == "settled"
+
+
+def test_a_job_that_is_not_claimed_loses_its_place(store, name):
+    limiter = store.concurrent(name, 1, lock_timeout=3600)
+    first = limiter.enqueue("a", at_us=HOUR)
+    # They should look after 5 seconds, and have 60 more by default.
+    limiter.enqueue("b", claim_timeout=59, at_us=HOUR)
+    limiter.enqueue("c", at_us=HOUR)
+    limiter.release(first.permit, at_us=HOUR + 64_999_999)
+    assert limiter.claim("b", at_us=HOUR + 64_999_999).status == "gone"
+    assert limiter.claim("c", at_us=HOUR + 64_999_999).status == "granted"
+    assert limiter.stats(at_us=HOUR + 65_000_001).lapsed == 1
+
+
+def test_a_job_that_waits_no_longer_than_it_wants(store, name):
+    limiter = store.window(name, 1, 60)
+    limiter.enqueue("a", at_us=HOUR)
+    refused = limiter.enqueue("b", wait_timeout=59, at_us=HOUR)
+    assert (refused.status, refused.retry_after) == ("refused", 60)
+    assert limiter.enqueue("b", wait_timeout=60, at_us=HOUR).status == "queued"
+    assert limiter.claim("b", wait_timeout=0, at_us=HOUR + 1).status == "refused"
+    assert limiter.claim("b", at_us=HOUR + 2).status == "gone"
+
+
+def test_jobs_on_an_event_loop(store, name, run):
+    async def main():
+        limiter = store.concurrent(name, 1)
+        first = await limiter.aenqueue("a")
+        queued = await limiter.aenqueue("b", claim_timeout=60, wait_timeout="hour")
+        assert (first.status, queued.status, queued.position) == ("granted", "queued", 0)
+        assert (await limiter.aclaim("b")).status == "queued"
+        assert await limiter.arelease(first.permit) == "released"
+        assert (await limiter.aclaim("b")).status == "granted"
+        assert await limiter.acancel("b") == "cancelled"
+        assert (await limiter.aclaim("b")).status == "gone"
+        assert await limiter.acancel("c") == "unknown"
+        assert (await limiter.atry_acquire(id="c")).permit.startswith("c:")
+
+    run(main())
+
+
+def test_nobody_queues_without_a_limit(store, name):
+    assert store.unlimited().enqueue("a").allowed
+    assert store.paused(name).enqueue("a").status == "refused"
+    assert store.paused(name).claim("a").status in {"refused", "gone"}
+
+
+# --- Statistics ----------------------------------------------------------------------------------
+
+
+def test_statistics(store, name, run):
+    limiter = store.concurrent(name, 1)
+    assert limiter.stats() == Statistics(0, 0, 0, 0.0, 0, 0, 0.0, 0, 0, 0, 0, 0)
+    first = limiter.try_acquire(at_us=HOUR)
+    assert not limiter.try_acquire(at_us=HOUR)
+    limiter.enqueue("b", at_us=HOUR)
+    limiter.release(first.permit, at_us=HOUR + 1_500_000)
+    limiter.claim("b", at_us=HOUR + 2_000_000)
+    limiter.enqueue("c", at_us=HOUR + 2_000_000)
+    stats = limiter.stats(at_us=HOUR + 2_000_000)
+    assert (stats.granted, stats.immediate, stats.waited, stats.refused) == (2, 1, 1, 1)
+    assert (stats.wait_time, stats.held_time, stats.units) == (2.0, 1.5, 2)
+    assert (stats.leases, stats.tickets) == (1, 1)
+    assert run(limiter.astats(at_us=HOUR + 2_000_000)) == stats
+    assert pickle.loads(pickle.dumps(stats)) == stats
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        stats.granted = 5
+    limiter.reset()
+    assert limiter.stats().granted == 0
+
+
+def test_statistics_of_rates(store, name):
+    limiter = store.points(name, 100, 3600)
+    limiter.acquire(estimate=50).points_used(20)
+    limiter.acquire(30)
+    stats = limiter.stats()
+    assert (stats.granted, stats.units, stats.corrections, stats.leases) == (2, 50, 1, 0)
+    assert store.unlimited().stats().granted == 0
+
+
+# --- The list of limiters ------------------------------------------------------------------------
+
+
+def both(store, run):
+    """List the limiters in both ways, which must agree."""
+    listed = store.limiters()
+    assert run(store.alimiters()) == listed
+    return listed
+
+
+def test_the_list_of_limiters(server, run):
+    store = Paddlegate(server.url, timeout=20)
+    assert both(store, run) == []
+    store.concurrent("b", 5, ttl="hour").allow()
+    store.bucket("a", 7, "day", 3600).allow()
+    store.limiter("c", window=(100, 60), throttle=0.5).allow()
+    store.unlimited("nothing").allow()
+    listed = both(Paddlegate(server.url, timeout=20), run)
+    assert [(it.name, it.limits) for it in listed] == [
+        ("a", (ListedLimit("bucket", 7, 86400.0, 3600.0),)),
+        ("b", (ListedLimit("concurrency", 5, 30.0, 0.0),)),
+        (
+            "c",
+            (ListedLimit("window", 100, 60.0, 0.0), ListedLimit("throttle", 1, 0.5, 0.0)),
+        ),
+    ]
+    assert [it.ttl for it in listed] == [90 * 86400.0, 3600.0, 90 * 86400.0]
+    assert all(it.last_used > 1.7e9 for it in listed)
+
+
+def test_the_list_of_limiters_in_memory(run):
+    store = Paddlegate("memory://")
+    limiter = store.concurrent("a", 5)
+    limiter.allow()
+    (listed,) = both(store, run)
+    assert listed == Listed("a", (ListedLimit("concurrency", 5, 30.0, 0.0),), None, 90 * 86400.0)
+
+
+def test_the_list_of_limiters_of_a_loop_that_cannot_watch_sockets(redis, name):
+    class Blind(asyncio.SelectorEventLoop):
+        add_reader = asyncio.AbstractEventLoop.add_reader
+
+    redis.window(name, 1, 1).allow()
+    loop = Blind()
+    listed = loop.run_until_complete(redis.alimiters())
+    assert name in [it.name for it in listed]
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()

@@ -1,0 +1,289 @@
+# mypy: allow-untyped-calls
+"""What upstream says of its budgets, and what a query will cost."""
+
+import asyncio
+import http.client
+import io
+import json
+import types
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from paddlegate import InvalidError, Numbers, OverLimit, Paddlegate, graphql_cost
+from paddlegate._texts import pairs
+
+PATIENT = 20
+
+
+@pytest.fixture
+def other(url):
+    """A second connection, as another process has it."""
+    return Paddlegate(url, timeout=PATIENT)
+
+
+def shopify(actual, left, most=1000.0, rate=50.0):
+    budget = {"maximumAvailable": most, "currentlyAvailable": left, "restoreRate": rate}
+    cost = {"requestedQueryCost": 252, "actualQueryCost": actual, "throttleStatus": budget}
+    return {"data": {}, "extensions": {"cost": cost}}
+
+
+def test_pt_t03_what_is_left_upstream_is_left_here(redis, other, name):
+    here, there = redis.points(name, 1000, 1_000_000), other.points(name, 1000, 1_000_000)
+    assert here.try_acquire(300).remaining == 700
+    assert there.sync(300) == "settled"
+    assert here.peek(0).remaining == 300
+    assert there.sync(900) == "settled"
+    assert here.peek(0).remaining == 900
+
+
+def test_pt_t05_size_and_rate_are_learned_by_all(redis, other, name):
+    here, there = redis.points(name, 1000, 20), other.points(name, 1000, 20)
+    with pytest.raises(InvalidError):
+        there.try_acquire(1500)
+    assert here.sync(2000, limit=2000, restore_rate=100) == "settled"
+    assert there.controls().learned == (Numbers("points", 2000, 20),)
+    assert there.try_acquire(1500).limit == 2000
+    assert there.sync(restore_rate=50) == "settled"
+    assert here.controls().learned[0] in {None, Numbers("points", 1000, 20)}
+    assert here.sync(limit=2000, interval="PT40S") == "settled"
+    assert there.controls().learned == (Numbers("points", 2000, 40),)
+
+
+def test_pt_t06_a_window_that_is_spent_upstream_is_spent_here(redis, other, name):
+    now = 1_700_000_000_000_000
+    here, there = redis.bucket(name, 5000, 3600), other.bucket(name, 5000, 3600)
+    for reset in {"reset_in": 1800}, {"reset_at": 1_700_001_800}:
+        assert here.sync(0, 5000, at_us=now, **reset) == "settled"
+        refused = there.try_acquire(at_us=now)
+        assert (refused.allowed, refused.retry_after) == (False, 1800)
+    assert there.peek(0, at_us=now + 1_800_000_000).remaining == 5000
+
+
+def test_a_report_of_an_earlier_call_comes_too_late(store, name):
+    limiter = store.points(name, 1000, 1_000_000)
+    earlier = limiter.acquire(estimate=10)
+    later = limiter.acquire(estimate=10)
+    assert limiter.sync(500, permit=later.id) == "settled"
+    assert limiter.sync(900, permit=earlier) == "late"
+
+
+@pytest.mark.parametrize("form", ["object", "text", "bytes"])
+def test_a_permit_learns_what_its_call_did_cost(store, name, form):
+    limiter = store.points(name, 1000, 20)
+    permit = limiter.acquire(estimate=252)
+    body: object = shopify(12, 988)
+    if form != "object":
+        body = json.dumps(body)
+    if form == "bytes":
+        body = str(body).encode()
+    assert permit.learn({}, body, provider="shopify") == "settled"
+    assert permit.points_used(12) == "already"
+    assert limiter.peek(0).remaining >= 988
+    assert limiter.stats().corrections == 1
+
+
+def test_a_permit_learns_on_an_event_loop(store, name, run):
+    async def main():
+        limiter = store.points(name, 1000, 1_000_000)
+        async with limiter.within_limit(estimate=252) as permit:
+            permit.learn({}, shopify(12, 900, rate=0.001))
+        assert (await limiter.apeek(0)).remaining == 900
+        assert await permit.points_used(12) == "already"
+        permit = await limiter.aacquire(estimate=100)
+        assert await permit.learn([], shopify(50, 800, rate=0.001)) == "settled"
+        assert await permit.alearn([], shopify(50, 800, rate=0.001)) == "already"
+        plain = limiter.acquire(estimate=100)
+        assert await plain.alearn([], shopify(50, 700, rate=0.001)) == "settled"
+
+    run(main())
+
+
+def test_a_lesson_takes_effect_though_its_task_is_cancelled(redis, name, run):
+    async def main():
+        limiter = redis.points(name, 1000, 1_000_000)
+        permit = await limiter.aacquire(estimate=252)
+        lesson = permit.learn({}, shopify(12, 900, rate=0.001))
+
+        async def wait():
+            await lesson
+
+        waiting = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert await lesson == "settled"
+        assert (await limiter.apeek(0)).remaining == 900
+
+    run(main())
+
+
+def test_the_end_of_the_body_raises_what_went_wrong_with_a_lesson(server, name, run):
+    async def main():
+        limiter = Paddlegate(server.url, timeout=PATIENT).points(name, 1000, 20)
+        async with limiter.within_limit(estimate=252) as permit:
+            server.stop()
+            permit.learn({}, shopify(12, 988))
+
+    with pytest.raises(ConnectionError):
+        run(main())
+
+
+def test_a_permit_without_an_estimate_learns_too(store, name):
+    limiter = store.window(name, 100, 3600)
+    with limiter.within_limit() as permit:
+        headers = {"RateLimit": '"a";r=20;t=100', "RateLimit-Policy": '"a";q=100;w=3600'}
+        assert permit.learn(headers) == "settled"
+    assert limiter.peek(0).remaining == 20
+
+
+def test_a_refusal_pauses_all_processes(redis, other, name):
+    here, there = redis.points(name, 1000, 20), other.points(name, 1000, 20)
+    assert here.learn({"retry-after": "30"}, status=HTTPStatus.TOO_MANY_REQUESTS) == "settled"
+    refused = there.try_acquire(1)
+    assert refused.reason == "paused"
+    assert 25 < refused.retry_after <= 30
+    with pytest.raises(OverLimit):
+        there.acquire(1)
+    here.resume()
+    assert there.learn({"retry-after": "7200"}, status=503) == "settled"
+    assert 3590 < (here.controls().paused_for or 0) <= 3600
+    here.resume()
+    there.learn({"retry-after": "7200"}, status=503, max_pause="minute")
+    assert 50 < (here.controls().paused_for or 0) <= 60
+
+
+def test_without_its_permit_a_cost_settles_nothing(store, name):
+    limiter = store.points(name, 1000, 1_000_000)
+    permit = limiter.acquire(estimate=252)
+    body = {"extensions": {"cost": {"requestedQueryCost": 252, "actualQueryCost": 12}}}
+    assert limiter.learn({}, body) == "settled"
+    assert limiter.peek(0).remaining == 748
+    assert limiter.learn({}, body, permit=permit.id) == "settled"
+    assert limiter.peek(0).remaining == 988
+    assert limiter.learn({}, body, permit=f"x{permit.id}") == "unknown"
+
+
+# As the clients give them: plain classes with the same methods.
+
+
+class OfHttpx:
+    def __init__(self, *pairs):
+        self.pairs = pairs
+
+    def items(self):
+        joined = {name: ", ".join(v for n, v in self.pairs if n == name) for name, _ in self.pairs}
+        return joined.items()
+
+    def multi_items(self):
+        return list(self.pairs)
+
+
+class OfRequests(dict[str, str]):
+    pass
+
+
+class OfAiohttp:
+    def __init__(self, *pairs):
+        self.pairs = pairs
+
+    def items(self):
+        return iter(self.pairs)
+
+
+TWICE = [("X-A", "1"), ("Set-Cookie", "a"), ("Set-Cookie", "b")]
+MESSAGE = "".join(f"{name}: {value}\r\n" for name, value in TWICE).encode() + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        (OfHttpx(*TWICE), TWICE),
+        (OfAiohttp(*TWICE), TWICE),
+        (http.client.parse_headers(io.BytesIO(MESSAGE)), TWICE),
+        (OfRequests(TWICE), [TWICE[0], TWICE[2]]),
+        (types.MappingProxyType({"a": 1, "b": None, "c": ["x", 2, None]}), "a1 cx c2"),
+        ([(b"a", b"\xe9"), ["b", 1.5]], "a\xe9 b1.5"),
+        (((name, value) for name, value in TWICE), TWICE),
+        ({}, []),
+        ([], []),
+    ],
+)
+def test_headers(headers, expected):
+    if isinstance(expected, str):
+        expected = [(part[0], part[1:]) for part in expected.split()]
+    assert pairs(headers) == expected
+
+
+BAD: list[Any] = [None, 5, "a: b", b"", "", ["ab"], [b"ab"], [("a",)], [("a", "b", "c")], {1: "a"}]
+BAD += [{"a": object()}, {"a": {}}, {None: "a"}, [None]]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=repr)
+def test_headers_are_checked(store, name, bad):
+    refused("headers", store.window(name, 1, 60).learn, bad)
+
+
+def refused(argument, verb, *arguments, **named):
+    with pytest.raises(InvalidError) as caught:
+        verb(*arguments, **named)
+    assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize("bad", [5, True, object(), {"a": object()}, {1, 2}, [b"a"]], ids=repr)
+def test_bodies_are_checked(name, bad):
+    permit = Paddlegate("memory://").points(name, 10, 1).acquire(estimate=5)
+    refused("body", permit.learn, {}, bad)
+    assert permit.points_used(5) == "settled"
+
+
+def test_what_is_not_understood_says_nothing(store, name):
+    limiter = store.window(name, 10, 60)
+    circle: dict[str, object] = {}
+    circle["circle"] = circle
+    refused("body", limiter.learn, {}, circle)
+    bodies: list[Any] = [b"\xff\xfe\x00", "\ud800", "{", "[" * 100_000, None, [], memoryview(b"1")]
+    for body in bodies:
+        assert limiter.learn({"X": "\udcff", "\ud800": "1"}, body) == "settled"
+    assert limiter.controls().version == 0
+
+
+def test_other_arguments_are_checked(name):
+    limiter = Paddlegate("memory://").window(name, 10, 60)
+    for status in 65_536, -1, "200", 200.0, None, True:
+        refused("status", limiter.learn, {}, status=status)
+    for provider in "", "Shopify", None, 5, "\ud800":
+        refused("provider", limiter.learn, {}, provider=provider)
+    for permit in "", "x" * 96, 5, b"x", "\ud800", object():
+        refused("permit", limiter.learn, {}, permit=permit)
+        refused("permit", limiter.sync, 5, permit=permit)
+    assert limiter.controls().version == 0
+
+
+QUERY = "query ($n: Int = 10) { products(first: $n) { edges { node { id title } } } }"
+
+
+def test_the_cost_of_a_query():
+    assert graphql_cost(QUERY) == 12
+    assert graphql_cost(QUERY, {"n": 50}) == graphql_cost(QUERY, b'{"n": 50}') == 52
+    assert graphql_cost(QUERY, types.MappingProxyType({"n": 50}), rules="shopify") == 52
+    assert graphql_cost(QUERY, '{"n": 50}', rules="github") == 1
+    both = "query a { shop { id } } query b { shop { id } orders(first: 5) { nodes { id } } }"
+    assert graphql_cost(both, operation="b") > graphql_cost(both, operation="a")
+
+
+@pytest.mark.parametrize(
+    "bad", ["[]", [], 5, "{", b"\xff", {"a": object()}, "\ud800", "{}{}"], ids=repr
+)
+def test_variables_are_checked(bad):
+    refused("variables", graphql_cost, QUERY, bad)
+
+
+def test_the_other_arguments_of_a_cost():
+    for query in "", "{", "{ a ", None, 5, "\ud800":
+        refused("query", graphql_cost, query)
+    for rules in "", "Shopify", None, 5:
+        refused("rules", graphql_cost, QUERY, rules=rules)
+    for operation in "c", 5, "\ud800":
+        refused("operation", graphql_cost, QUERY, operation=operation)

@@ -1,0 +1,328 @@
+# mypy: allow-untyped-calls
+"""Limits that change while they run, for all processes."""
+
+import asyncio
+import copy
+import os
+import pickle
+import threading
+import time
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from paddlegate import Controls, InvalidError, Numbers, OverLimit, Paddlegate
+
+PATIENT = 20
+
+# Who is not called looks by itself, after five seconds.
+SOON = 3
+
+
+@pytest.fixture
+def other(url):
+    """A second connection, as another process has it."""
+    return Paddlegate(url, timeout=PATIENT)
+
+
+@pytest.fixture(params=["memory", "redis"])
+def two(request, url):
+    """Two connections to one store; in memory there is only one."""
+    if request.param == "redis":
+        return Paddlegate(url, timeout=PATIENT), Paddlegate(url, timeout=PATIENT)
+    return (Paddlegate("memory://"),) * 2
+
+
+async def queued(limiter, tickets):
+    """Wait until so many stand in the queue."""
+    for _ in range(100 * PATIENT):
+        if (await limiter.astats()).tickets == tickets:
+            return
+        await asyncio.sleep(0.01)
+    raise TimeoutError("it did not come")
+
+
+class Waiter(threading.Thread):
+    """A thread that waits for a permit, and tells when it had it."""
+
+    def __init__(self, limiter, *arguments, **named):
+        super().__init__(daemon=True)
+        self.acquire = lambda: limiter.acquire(*arguments, wait_timeout=30, **named)
+        self.entered = None
+        self.start()
+
+    def run(self):
+        self.acquire()
+        self.entered = time.monotonic()
+
+    def entered_after(self, changed):
+        self.join(PATIENT)
+        assert self.entered
+        return self.entered - changed
+
+
+def test_ojs_t13_a_pause_holds_everywhere_and_a_shorter_one_does_not_shorten_it(redis, other, name):
+    here, there = redis.window(name, 10, 60), other.window(name, 10, 60)
+    spared = other.window(f"{name}2", 10, 60)
+    controls = here.pause(30)
+    assert controls.paused_for == 30
+    assert controls.version > 0
+    refused = there.try_acquire()
+    assert (refused.reason, refused.allowed) == ("paused", False)
+    assert 25 < (refused.retry_after or 0) <= 30
+    assert spared.allow()
+    shorter = there.pause(10)
+    assert 25 < (shorter.paused_for or 0) <= 30
+    assert shorter.version > controls.version
+    with pytest.raises(OverLimit) as caught:
+        there.acquire()
+    assert caught.value.decision.reason == "paused"
+    assert (caught.value.retry_after or 0) > 20
+    assert there.resume() == Controls(0, None, (None,), None, (None,))
+    assert here.allow()
+
+
+def test_a_pause_until_a_time(store, name):
+    limiter = store.window(name, 10, 60)
+    zone = timezone(timedelta(hours=5, minutes=45))
+    for until in (
+        datetime.now(zone) + timedelta(minutes=1),
+        time.time() + 60,
+        int(time.time()) + 60,
+    ):
+        assert 50 < (limiter.pause(until=until).paused_for or 0) <= 60
+        limiter.resume()
+    assert limiter.pause(until=datetime(1990, 1, 1, tzinfo=zone)).paused_for is None
+    assert limiter.allow()
+    assert limiter.pause(timedelta(seconds=30)).paused_for == 30
+    assert limiter.pause("minute").paused_for == 60
+
+
+def test_a_time_is_exact(store, name):
+    limiter = store.window(name, 10, 60)
+    now = 1_700_000_000_000_000
+    assert limiter.pause(until=1_700_000_000.000001, at_us=now).paused_for == 1e-6
+    then = datetime.fromtimestamp(1_700_000_000, timezone.utc) + timedelta(microseconds=7)
+    assert limiter.pause(until=then, at_us=now).paused_for == 7e-6
+
+
+def test_who_waits_through_a_pause_is_called_by_its_end(two, name, until):
+    here, there = (pg.concurrent(name, 1) for pg in two)
+    there.pause(25)
+    waiter = Waiter(here)
+    until(lambda: there.stats().tickets == 1)
+    changed = time.monotonic()
+    there.resume()
+    assert waiter.entered_after(changed) < SOON
+
+
+def test_a_task_that_waits_through_a_pause_is_called_by_its_end(two, name, run):
+    async def main():
+        here, there = (pg.window(name, 10, 60) for pg in two)
+        await there.apause(60)
+        waiting = asyncio.create_task(here.aacquire(wait_timeout=90))
+        await queued(there, 1)
+        changed = time.monotonic()
+        assert await there.aresume() == await here.acontrols()
+        await waiting
+        assert time.monotonic() - changed < SOON
+
+    run(main())
+
+
+def test_cn_t21_a_raised_limit_lets_in_who_waits_and_a_lowered_one_evicts_nobody(two, name, until):
+    here, there = (pg.concurrent(name, 3) for pg in two)
+    held = [here.acquire() for _ in range(3)]
+    waiters = [Waiter(here), Waiter(here)]
+    until(lambda: there.stats().tickets == 2)
+    changed = time.monotonic()
+    assert there.override(5).overrides == (Numbers("concurrency", 5, 30),)
+    assert all(waiter.entered_after(changed) < SOON for waiter in waiters)
+    there.override(2)
+    assert here.stats().leases == 5
+    assert all(permit.renew() for permit in held)
+    assert not here.allow()
+    assert here.override(6).overrides == (Numbers("concurrency", 6, 30),)
+    assert there.allow()
+
+
+def test_another_process_lets_in_who_waits(redis, name, url, until, script):
+    limiter = redis.concurrent(name, 1)
+    limiter.acquire()
+    waiter = Waiter(limiter)
+    until(lambda: limiter.stats().tickets == 1)
+    script(
+        "import sys, paddlegate\n"
+        "limiter = paddlegate.Paddlegate(sys.argv[1], timeout=20).concurrent(sys.argv[2], 1)\n"
+        "limiter.override(2)",
+        url,
+        name,
+    )
+    assert waiter.entered_after(time.monotonic()) < SOON
+
+
+def test_on_every_node_of_a_cluster_who_waits_is_called(name, until):
+    store = Paddlegate(os.environ["PADDLEGATE_TEST_CLUSTER_URL"], timeout=PATIENT)
+    limiters = [store.window(f"{name}{i}", 10, 60) for i in range(8)]
+    for limiter in limiters:
+        limiter.pause(25)
+    waiters = [Waiter(limiter) for limiter in limiters]
+    until(lambda: all(limiter.stats().tickets == 1 for limiter in limiters))
+    changed = time.monotonic()
+    for limiter in limiters:
+        limiter.resume()
+    assert all(waiter.entered_after(changed) < SOON for waiter in waiters)
+    assert limiters[0].sync(3) == "settled"
+    assert limiters[0].peek().remaining == 3
+
+
+def test_a_task_that_is_cancelled_in_a_pause_leaves_nothing(store, name, run):
+    async def main():
+        limiter = store.concurrent(name, 1)
+        await limiter.apause(60)
+        waiting = asyncio.create_task(limiter.aacquire(wait_timeout=90))
+        await queued(limiter, 1)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await queued(limiter, 0)
+        await limiter.aresume()
+        assert (await limiter.atry_acquire()).allowed
+
+    run(main())
+
+
+def test_an_override_keeps_what_is_not_given(store, name):
+    limiter = store.limiter(name, [("window", 10, 60), ("throttle", 5)])
+    controls = limiter.override(20)
+    assert controls.overrides == (Numbers("window", 20, 60), None)
+    controls = limiter.override(interval=timedelta(seconds=2), index=1, expires_in=100)
+    assert controls.overrides == (Numbers("window", 20, 60), Numbers("throttle", 1, 2))
+    assert controls.expires_in == 100
+    assert limiter.try_acquire().limit == 20 or limiter.peek().index == 1
+    assert limiter.restore(0).overrides == (None, Numbers("throttle", 1, 2))
+    assert limiter.restore().overrides == (None, None)
+    assert limiter.controls().version == 0
+
+
+def test_an_override_ends(store, name):
+    limiter = store.window(name, 1, 60)
+    until = datetime.now(timezone.utc) + timedelta(minutes=2)
+    assert 110 < (limiter.override(5, expires_at=until).expires_in or 0) <= 120
+    now = limiter.controls().version
+    assert limiter.peek(at_us=now).limit == 5
+    assert limiter.peek(at_us=now + 121_000_000).limit == 1
+
+
+def test_every_verb_is_there_for_tasks(store, name, run):
+    async def main():
+        limiter = store.points(name, 100, 1000)
+        assert (await limiter.apause(60)).paused_for == 60
+        assert (await limiter.aresume()).paused_for is None
+        assert (await limiter.aoverride(50)).overrides == (Numbers("points", 50, 1000),)
+        assert (await limiter.acontrols()).overrides == (Numbers("points", 50, 1000),)
+        assert (await limiter.arestore()).version == 0
+        assert await limiter.async_sync(30) == "settled"
+        assert (await limiter.apeek(1)).remaining <= 31
+        assert await limiter.alearn({"Retry-After": 70}, status=429) == "settled"
+        assert 60 < ((await limiter.acontrols()).paused_for or 0) <= 70
+
+    run(main())
+
+
+def test_controls_are_values(store, name):
+    limiter = store.window(name, 10, 60)
+    limiter.override(20, expires_in=60)
+    controls = limiter.pause(30)
+    assert pickle.loads(pickle.dumps(controls)) == copy.deepcopy(controls) == controls
+    assert hash(controls)
+    kind, amount, interval = controls.overrides[0]
+    assert (kind, amount, interval) == ("window", 20, 60)
+    with pytest.raises(AttributeError):
+        controls.version = 1
+
+
+NOT_SPANS: list[object] = [-1, float("nan"), float("inf"), "", "x", True, [1], object(), b"1"]
+NOT_TIMES: list[object] = [-1, float("nan"), float("inf"), 5e9, 10**400, "", "2026-11-21", True]
+NOT_TIMES += [datetime(2026, 11, 21), datetime(1969, 1, 1, tzinfo=timezone.utc), timedelta(1)]
+NOT_TIMES += [datetime(9999, 1, 1, tzinfo=timezone.utc), datetime(2026, 11, 21).date(), b"1"]
+NOT_WHOLE: list[object] = [-1, 1.5, 2**53, 2**64, "1", True, [1], object()]
+
+
+def refused(argument, verbs, *arguments, **named):
+    def call(verb):
+        answer = verb(*arguments, **named)
+        if asyncio.iscoroutine(answer):
+            asyncio.run(answer)
+
+    for verb in verbs:
+        with pytest.raises(InvalidError) as caught:
+            call(verb)
+        assert caught.value.argument == argument
+
+
+@pytest.fixture
+def limiter(store, name):
+    """A limiter in which nothing is changed by what is refused."""
+    limiter = store.bucket(name, 10, 60)
+    yield limiter
+    assert limiter.controls() == Controls(0, None, (None,), None, (None,))
+    assert limiter.peek(0).remaining == 10
+
+
+@pytest.mark.parametrize("bad", NOT_SPANS, ids=repr)
+def test_spans_are_checked(limiter, bad):
+    refused("for", [limiter.pause, limiter.apause], bad)
+    refused("interval", [limiter.override, limiter.aoverride], interval=bad)
+    refused("interval", [limiter.sync, limiter.async_sync], interval=bad)
+    refused("expires_in", [limiter.override, limiter.aoverride], 5, expires_in=bad)
+    refused("reset_in", [limiter.sync, limiter.async_sync], 5, reset_in=bad)
+    refused("max_pause", [limiter.learn, limiter.alearn], {}, max_pause=bad)
+
+
+@pytest.mark.parametrize("bad", NOT_TIMES, ids=repr)
+def test_times_are_checked(limiter, bad):
+    refused("until", [limiter.pause, limiter.apause], until=bad)
+    refused("expires_at", [limiter.override, limiter.aoverride], 5, expires_at=bad)
+    refused("reset_at", [limiter.sync, limiter.async_sync], 5, reset_at=bad)
+
+
+@pytest.mark.parametrize("bad", NOT_WHOLE, ids=repr)
+def test_numbers_are_checked(limiter, bad):
+    refused("limit", [limiter.override, limiter.aoverride], bad)
+    refused("limit", [limiter.sync, limiter.async_sync], 5, bad)
+    refused("remaining", [limiter.sync, limiter.async_sync], bad)
+    refused("index", [limiter.override, limiter.aoverride], 5, index=bad)
+    refused("index", [limiter.restore, limiter.arestore], bad)
+    refused("index", [limiter.sync, limiter.async_sync], 5, index=bad)
+    refused("status", [limiter.learn, limiter.alearn], {}, status=bad)
+    refused("at", [limiter.pause, limiter.apause], 5, at_us=bad)
+    refused("at", [limiter.resume, limiter.controls, limiter.restore], at_us=bad)
+
+
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "1", True, 1e-300], ids=repr)
+def test_rates_are_checked(limiter, bad):
+    refused("restore_rate", [limiter.sync, limiter.async_sync], 5, 10, restore_rate=bad)
+
+
+def test_what_excludes_each_other(limiter):
+    now = time.time()
+    refused("for", [limiter.pause, limiter.apause])
+    refused("for", [limiter.pause, limiter.apause], 0)
+    refused("until", [limiter.pause, limiter.apause], 5, until=now)
+    refused("expires_at", [limiter.override], 5, expires_in=5, expires_at=now)
+    refused("reset_at", [limiter.sync], 5, reset_in=5, reset_at=now)
+    refused("restore_rate", [limiter.sync], 5, 5, 5, restore_rate=5)
+    refused("index", [limiter.override, limiter.sync], 5, index=1)
+    refused("index", [limiter.override, limiter.sync], 5, index=2**53 - 1)
+    refused("index", [limiter.restore], 1)
+    refused("until", [limiter.pause], until=2**52 / 1e6)
+    refused("expires_in", [limiter.override], 5, expires_in=0)
+    refused("limit", [limiter.override], 0)
+    refused("interval", [limiter.override], 5, 0)
+
+
+def test_a_limiter_without_a_state_has_nothing_to_change(store, name):
+    for limiter in store.unlimited(name), store.paused(name):
+        refused("limiter", [limiter.pause, limiter.apause], 5)
+        refused("limiter", [limiter.resume, limiter.aresume])
+        assert limiter.controls().version == 0

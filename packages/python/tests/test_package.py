@@ -1,0 +1,96 @@
+# mypy: allow-untyped-calls
+"""The README, the stubs and what the package offers."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import paddlegate
+from paddlegate import AsyncPermit, Limiter, Paddlegate, Permit, _native
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_the_readme(url, name, script, tmp_path, monkeypatch):
+    blocks = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
+    assert len(blocks) >= 5
+    code = "\n".join(blocks).replace("redis://localhost:6379/0", url)
+    # Other runs on the same server have their own limiters.
+    code = re.sub(r'pg\.(?!load)(\w+)\("', rf'pg.\1("{name}-', code)
+    # It writes a file.
+    monkeypatch.chdir(tmp_path)
+    lines = script(code).stdout.splitlines()
+    assert lines[:4] == ["call the erp", "synced", "True", "94"]
+    assert "settled" in lines
+    assert "released unknown" in lines
+    assert lines[lines.index("fence True") + 1] == "False"
+    assert lines[lines.index("(None,)") + 1 :][:5] == [
+        "paused",
+        "None",
+        "local 25",
+        "2000",
+        "True raise",
+    ]
+
+
+def test_the_readme_names_everything():
+    text = README.read_text()
+    for verb in {*vars(Paddlegate), *(name for name in paddlegate.__all__ if "Error" in name)}:
+        assert verb.startswith("_") or f"`{verb}" in text, verb
+
+
+def test_the_stubs_agree_with_the_module():
+    check = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "paddlegate"], capture_output=True, text=True
+    )
+    assert check.returncode == 0, check.stdout + check.stderr
+
+
+def test_the_stubs_say_what_help_says():
+    def documented(node, runtime):
+        if text := ast.get_docstring(node):
+            yield text, inspect.getdoc(runtime)
+        for child in node.body:
+            if isinstance(child, (ast.ClassDef, ast.FunctionDef)):
+                yield from documented(child, getattr(runtime, child.name))
+
+    stub = Path(_native.__file__).with_name("_native.pyi")
+    texts = list(documented(ast.parse(stub.read_text()), _native))[1:]
+    assert len(texts) > 20
+    for written, shown in texts:
+        assert written == shown
+
+
+def test_every_verb_has_an_asynchronous_form():
+    verbs = ["acquire", "allow", "cancel", "claim", "correct", "enqueue", "peek", "release"]
+    verbs += ["renew", "reset", "stats", "try_acquire"]
+    verbs += ["controls", "learn", "override", "pause", "restore", "resume"]
+    assert all(hasattr(Limiter, verb) and hasattr(Limiter, f"a{verb}") for verb in verbs)
+    assert hasattr(Limiter, "sync")
+    # What would be `async` is a keyword.
+    assert hasattr(Limiter, "async_sync")
+    for verb in "learn", "points_used", "release", "renew":
+        assert all(
+            hasattr(permit, verb) and hasattr(permit, f"a{verb}")
+            for permit in (Permit, AsyncPermit)
+        )
+
+
+def test_both_forms_take_the_same():
+    def parameters(verb):
+        return list(inspect.signature(verb).parameters.values())
+
+    for kind in Limiter, Permit, AsyncPermit:
+        for verb, form in inspect.getmembers(kind, inspect.isfunction):
+            asynchronous = getattr(kind, f"a{verb}", None)
+            if not verb.startswith("_") and asynchronous is not None:
+                assert parameters(form) == parameters(asynchronous), verb
+    assert parameters(Limiter.sync) == parameters(Limiter.async_sync)
+
+
+def test_what_the_package_offers():
+    assert all(hasattr(paddlegate, name) for name in paddlegate.__all__)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", paddlegate.__version__)

@@ -1,0 +1,148 @@
+# mypy: allow-untyped-calls
+"""Decisions and errors as values: frozen, comparable, picklable."""
+
+import copy
+import multiprocessing
+import pickle
+
+import pytest
+from paddlegate import (
+    DataError,
+    Decision,
+    InternalError,
+    InvalidError,
+    OverLimit,
+    Paddlegate,
+    PaddlegateError,
+    UnavailableError,
+)
+
+FIELDS = ["status", "allowed", "limit", "remaining", "retry_after", "reset_after", "reason"]
+FIELDS += ["index", "at_us", "permit", "lease", "fence", "ticket", "position", "ready_after"]
+
+
+@pytest.fixture
+def decisions(name):
+    pg = Paddlegate("memory://")
+    points = pg.points(name, 10, 20)
+    both = pg.limiter(name, concurrency=1, lock_timeout=9, leaky=(2, 4))
+    return [
+        points.try_acquire(estimate=7, at_us=1_000_000),
+        points.try_acquire(estimate=7, at_us=1_000_001),
+        pg.unlimited().try_acquire(estimate=3),
+        pg.paused(name).try_acquire(),
+        both.try_acquire(id="a", at_us=1_000_000),
+        both.enqueue("b", at_us=1_000_000),
+        both.claim("c", at_us=1_000_000),
+    ]
+
+
+def test_decisions(decisions):
+    granted, refused, unlimited, paused, leased, queued, gone = decisions
+    allowed = [True, False, True, False, True, False, False]
+    assert [bool(decision) for decision in decisions] == allowed
+    assert [decision.allowed for decision in decisions] == allowed
+    status = ["granted", "refused"] * 2 + ["granted", "queued", "gone"]
+    assert [decision.status for decision in decisions] == status
+    assert (granted.limit, granted.remaining, granted.retry_after) == (10, 3, 0.0)
+    assert (granted.reset_after, granted.reason, granted.index) == (14.0, None, 0)
+    assert (granted.at_us, granted.permit.count(":")) == (1_000_000, 2)
+    assert (refused.retry_after, refused.reset_after) == (7.999999, 13.999999)
+    assert (refused.reason, refused.permit) == ("points", None)
+    assert (unlimited.limit, unlimited.remaining, unlimited.permit) == (None, None, "unlimited")
+    assert (paused.reason, paused.retry_after, paused.reset_after) == ("paused", None, None)
+    assert (leased.lease, leased.fence, leased.permit) == (9.0, 1_000_000, "a:1000000:1")
+    assert (granted.lease, granted.fence, granted.ticket, granted.position) == (None,) * 4
+    assert (queued.ticket, queued.position, queued.retry_after) == (1, 0, 5.0)
+    assert (queued.lease, queued.permit, queued.ready_after, gone.ticket) == (None,) * 4
+
+
+def test_decisions_are_frozen(decisions):
+    for field in [*FIELDS, "more"]:
+        with pytest.raises(AttributeError):
+            setattr(decisions[0], field, 1)
+    with pytest.raises(TypeError):
+        Decision()
+
+
+def test_decisions_are_shown(decisions):
+    assert repr(decisions[1]) == (
+        "Decision(status='refused', limit=10, remaining=3, retry_after=7.999999, "
+        "reset_after=13.999999, reason='points', index=0, at_us=1000001, permit=None)"
+    )
+
+
+def test_decisions_show_leases_and_tickets(decisions):
+    assert repr(decisions[4]).endswith("permit='a:1000000:1', lease=9.0, fence=1000000)")
+    assert repr(decisions[5]).endswith("permit=None, ticket=1, position=0, ready_after=None)")
+
+
+def test_decisions_are_copied_and_compared(decisions):
+    for decision in decisions:
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            again = pickle.loads(pickle.dumps(decision, protocol))
+            assert again == decision
+            assert repr(again) == repr(decision)
+        assert copy.deepcopy(decision) == decision
+        assert sum(decision == other for other in decisions) == 1
+        assert decision != repr(decision)
+
+
+def errors(refusal):
+    return [
+        PaddlegateError("message"),
+        OverLimit("shop", refusal),
+        InvalidError("message", "cost"),
+        UnavailableError("message", True),
+        UnavailableError("message"),
+        DataError("message"),
+        InternalError("message"),
+    ]
+
+
+def seen(error):
+    return type(error), str(error), error.args, vars(error)
+
+
+def test_errors_have_bases(decisions):
+    for error in errors(decisions[1]):
+        assert isinstance(error, PaddlegateError)
+    assert issubclass(InvalidError, ValueError)
+    assert issubclass(UnavailableError, ConnectionError)
+    assert [type(error).code for error in errors(decisions[1])] == [0, 1, 2, 3, 3, 4, 5]
+
+
+def test_errors_are_copied(decisions):
+    for error in errors(decisions[1]):
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            assert seen(pickle.loads(pickle.dumps(error, protocol))) == seen(error)
+
+
+def fail(which):
+    pg = Paddlegate("redis://127.0.0.1:1", timeout=0.5)
+    [
+        lambda: Paddlegate("memory://").paused("shop").acquire(),
+        lambda: pg.window("shop", 1, 1).allow(-1),
+        lambda: pg.window("shop", 1, 1).allow(),
+    ][which]()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_errors_cross_processes(method):
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        with pytest.raises(OverLimit) as over:
+            pool.apply(fail, (0,))
+        assert (over.value.limiter, over.value.decision.reason) == ("shop", "paused")
+        with pytest.raises(InvalidError) as invalid:
+            pool.apply(fail, (1,))
+        assert invalid.value.argument == "cost"
+        with pytest.raises(UnavailableError) as unavailable:
+            pool.apply(fail, (2,))
+        assert unavailable.value.may_have_counted is False
+
+
+def test_over_limit_says_when(decisions):
+    assert str(OverLimit("shop", decisions[1])) == (
+        "over the limit: limiter='shop' reason=points retry_after=8"
+    )
+    assert str(OverLimit("shop", decisions[3])) == "over the limit: limiter='shop' reason=paused"

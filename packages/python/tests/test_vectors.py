@@ -1,0 +1,308 @@
+# mypy: allow-untyped-calls
+"""The cases that all languages share; see tests/vectors/README.md."""
+
+import asyncio
+import dataclasses
+import json
+import math
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paddlegate import InvalidError, PaddlegateError
+from paddlegate._asyncio import ask
+
+DIRECTORY = Path(__file__).parents[3] / "tests" / "vectors"
+FILES = {path.stem: json.loads(path.read_text()) for path in sorted(DIRECTORY.glob("*.json"))}
+SPECIAL = {"$nan": math.nan, "$inf": math.inf, "$-inf": -math.inf, "$2^53": 2**53}
+# What answers with what is in force, which a case need not say.
+ORDERS = {"pause", "resume", "override", "restore"}
+PREFIXES = {file: uuid.uuid4().hex for file in FILES}
+
+
+def cases(*, errors):
+    return [
+        pytest.param(file, number, case, id=f"{file}-{number}-{case['title']}")
+        for file, content in FILES.items()
+        if (file == "errors") == errors
+        for number, case in enumerate(content["cases"])
+        if "python" not in case.get("not_in", [])
+    ]
+
+
+def value(raw):
+    return SPECIAL.get(raw, raw) if isinstance(raw, str) else raw
+
+
+def limit(spec):
+    """Write a limit as the list form of `limiter` has it."""
+    parts = [spec["kind"]]
+    if "amount" in spec and spec["kind"] != "throttle":
+        parts.append(value(spec["amount"]))
+    if "interval" in spec:
+        parts.append(value(spec["interval"]))
+    elif "interval_us" in spec:
+        parts.append(spec["interval_us"] / 1e6)
+    if "offset_us" in spec:
+        parts.append(spec["offset_us"] / 1e6)
+    return tuple(parts)
+
+
+def micros(seconds):
+    return None if seconds is None else round(seconds * 1e6)
+
+
+def shown(decision):
+    return {
+        "allowed": decision.allowed,
+        "limit": decision.limit,
+        "remaining": decision.remaining,
+        "retry_after_us": micros(decision.retry_after),
+        "reset_after_us": micros(decision.reset_after),
+        "reason": decision.reason,
+        "index": decision.index,
+        "at_us": decision.at_us,
+    }
+
+
+def entered(decision):
+    answer = {"status": decision.status, **shown(decision)}
+    del answer["allowed"]
+    return {
+        **answer,
+        "lease_us": micros(decision.lease),
+        "fence": decision.fence,
+        "number": decision.ticket,
+        "position": decision.position,
+        "ready_after_us": micros(decision.ready_after),
+    }
+
+
+def enter(how, limiter, step):
+    patience, grace = step.get("patience_us"), step.get("grace_us")
+    place = step.get("place", 0)
+    return how.call(
+        limiter,
+        "_enter",
+        step.get("cost"),
+        step.get("estimate"),
+        step["at_us"],
+        step["id"],
+        None if patience is None else -1 if place == "kept" else place,
+        None if patience is None else patience / 1e6,
+        None if grace is None else grace / 1e6,
+        "",
+    )
+
+
+def seconds(step, field):
+    """A span or a time of a step in seconds; a time is exact enough as a float."""
+    return step[field] / 1e6 if field in step else None
+
+
+def controlled(controls):
+    def numbers(limits):
+        return [
+            limit
+            and {
+                "kind": limit.kind,
+                "amount": limit.amount,
+                "interval_us": micros(limit.interval),
+            }
+            for limit in limits
+        ]
+
+    return {
+        "version": controls.version,
+        "paused_for_us": micros(controls.paused_for),
+        "overrides": numbers(controls.overrides),
+        "expires_in_us": micros(controls.expires_in),
+        "learned": numbers(controls.learned),
+    }
+
+
+def ordered(how, limiter, step):
+    at = {"at_us": step["at_us"]}
+    match step["do"]:
+        case "pause":
+            span, until = seconds(step, "for_us"), seconds(step, "until_us")
+            return how.call(limiter, "pause", span, until=until, **at)
+        case "override":
+            return how.call(
+                limiter,
+                "override",
+                step.get("amount"),
+                seconds(step, "interval_us"),
+                index=step["index"],
+                expires_in=seconds(step, "expires_in_us"),
+                expires_at=seconds(step, "expires_at_us"),
+                **at,
+            )
+        case "restore":
+            return how.call(limiter, "restore", step["index"], **at)
+        case verb:
+            return how.call(limiter, verb, **at)
+
+
+def synced(how, limiter, step, permit):
+    return how.call(
+        limiter,
+        "sync",
+        step.get("remaining"),
+        step.get("amount"),
+        seconds(step, "interval_us"),
+        reset_in=seconds(step, "reset_in_us"),
+        reset_at=seconds(step, "reset_at_us"),
+        index=step.get("index", 0),
+        permit=permit,
+        at_us=step["at_us"],
+    )
+
+
+def counted(statistics):
+    return {
+        f"{field}_us" if field.endswith("_time") else field: micros(value)
+        if field.endswith("_time")
+        else value
+        for field, value in dataclasses.asdict(statistics).items()
+    }
+
+
+async def asked(*arguments):
+    return await ask(*arguments)
+
+
+class Synchronous:
+    @staticmethod
+    def call(limiter, verb, *arguments, **named):
+        return getattr(limiter, verb)(*arguments, **named)
+
+
+class Asynchronous:
+    @staticmethod
+    def call(limiter, verb, *arguments, **named):
+        if verb == "_cancel":
+            begin, blocking = limiter._begin_cancel, limiter._cancel
+            return asyncio.run(asked(limiter._links, begin, blocking, *arguments))
+        verb = {"_enter": "_aenter", "sync": "async_sync"}.get(verb, f"a{verb}")
+        return asyncio.run(getattr(limiter, verb)(*arguments, **named))
+
+
+def step_answer(how, limiter, step, permits):
+    asked = {key: step[key] for key in ("cost", "estimate", "at_us") if key in step}
+    permit = permits.get(step.get("permit"), step.get("permit"))
+    match step["do"]:
+        case "acquire":
+            for _ in range(step.get("times", 1)):
+                decision = how.call(limiter, "try_acquire", **asked)
+            if "permit" in step:
+                permits[step["permit"]] = decision.permit
+            return shown(decision)
+        case "peek":
+            return shown(how.call(limiter, "peek", **asked))
+        case "correct":
+            return how.call(limiter, "correct", permit, step["actual"], at_us=step["at_us"])
+        case "enter":
+            decision = enter(how, limiter, step)
+            if "permit" in step:
+                permits[step["permit"]] = decision.permit
+            return entered(decision)
+        case "release":
+            return how.call(limiter, "release", permit, at_us=step["at_us"])
+        case "renew":
+            return micros(how.call(limiter, "renew", permit, at_us=step["at_us"]))
+        case "cancel":
+            gave_up = step.get("gave_up", False)
+            return how.call(limiter, "_cancel", step["id"], gave_up, step["at_us"])
+        case "statistics":
+            return counted(how.call(limiter, "stats", at_us=step["at_us"]))
+        case "reset":
+            return how.call(limiter, "reset")
+        case "pause" | "resume" | "override" | "restore" | "controls":
+            return controlled(ordered(how, limiter, step))
+        case "sync":
+            return synced(how, limiter, step, permit)
+        case "learn":
+            return how.call(
+                limiter,
+                "learn",
+                step.get("headers", []),
+                step.get("body", ""),
+                status=step.get("status", 200),
+                provider=step.get("provider", "auto"),
+                permit=permit,
+                at_us=step["at_us"],
+            )
+        case unknown:
+            raise AssertionError(f"unknown step: {unknown}")
+
+
+def replay(how, store, file, number, case, suffix):
+    name = f"{PREFIXES[file]}{suffix}{case.get('name', number)}"
+    limiter = store.limiter(name, [limit(spec) for spec in case["limits"]])
+    permits: dict[str, str] = {}
+    for i, step in enumerate(case["steps"]):
+        if step["do"] == "limits":
+            limiter = store.limiter(name, [limit(spec) for spec in step["limits"]])
+            continue
+        if "error" in step:
+            with pytest.raises(InvalidError) as caught:
+                step_answer(how, limiter, step, permits)
+            assert caught.value.argument == step["error"], f"{case['title']}: step {i}"
+            continue
+        answer = json.dumps(step_answer(how, limiter, step, permits), separators=(",", ":"))
+        if step["do"] in ORDERS and "expect" not in step:
+            continue
+        expected = json.dumps(step.get("expect"), separators=(",", ":"))
+        assert answer == expected, f"{case['title']}: step {i}"
+
+
+def test_there_are_vectors():
+    assert len(cases(errors=False)) > 50
+    assert len(cases(errors=True)) > 50
+
+
+@pytest.mark.parametrize(("file", "number", "case"), cases(errors=False))
+def test_answers(store, file, number, case):
+    replay(Synchronous, store, file, number, case, "")
+
+
+@pytest.mark.parametrize(
+    ("file", "number", "case"),
+    [
+        case
+        for case in cases(errors=False)
+        if case.values[0] in {"points", "policy", "concurrency", "queue", "control"}
+    ],
+)
+def test_answers_on_an_event_loop(store, file, number, case):
+    replay(Asynchronous, store, file, number, case, "a")
+
+
+@pytest.mark.parametrize(("file", "number", "case"), cases(errors=True))
+def test_errors(store, name, file, number, case):
+    def misuse(how):
+        limiter = store.limiter(case.get("name", name), map(limit, case["limits"]))
+        asked = {key: value(case[key]) for key in ("cost", "estimate", "at_us") if key in case}
+        match case["do"]:
+            case "acquire":
+                how.call(limiter, "try_acquire", **asked)
+            case "peek":
+                how.call(limiter, "peek", **asked)
+            case "correct":
+                how.call(limiter, "correct", case["permit"], value(case["actual"]), **asked)
+
+    def fail(how):
+        with pytest.raises(PaddlegateError) as caught:
+            misuse(how)
+        error: Any = caught.value
+        kind = type(error).__name__.removesuffix("Error").lower()
+        assert {"kind": kind, "code": error.code, "argument": error.argument} == case["expect"]
+
+    fail(Synchronous)
+    if case["do"] != "limiter":
+        fail(Asynchronous)
+        limiter = store.limiter(case.get("name", name), map(limit, case["limits"]))
+        untouched = limiter.peek(0)
+        assert untouched.remaining == untouched.limit

@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+module Paddlegate
+  # The memory through which one call of the library goes.
+  #
+  # A fiber keeps one for all its calls. It is put away while a call is under way, so that a signal
+  # handler which calls a limiter in the middle of it gets another.
+  class Exchange
+    KEY = :paddlegate_exchange
+
+    ERRORS = {
+      2 => ->(message, argument, _) { InvalidError.new(message, argument) },
+      3 => ->(message, _, counted) { UnavailableError.new(message, may_have_counted: counted) },
+      4 => ->(message, *) { DataError.new(message) },
+      5 => ->(message, *) { InternalError.new(message) }
+    }.freeze
+
+    WAIT_SIZE = 32
+    CHANNEL_SIZE = 64
+    FACTS_SIZE = 48
+
+    # Enough for a place, a channel or an id.
+    TEXT_SIZE = 320
+
+    private_constant :KEY, :ERRORS, :WAIT_SIZE, :CHANNEL_SIZE, :FACTS_SIZE
+
+    def self.take
+      fiber = Thread.current
+      exchange = fiber[KEY]
+      return new unless exchange
+
+      fiber[KEY] = nil
+      exchange
+    end
+
+    # A `pg_decision`, a `pg_error`, a place for what else a call may answer, and one for a text.
+    attr_reader :decision, :error, :place, :text
+
+    def initialize
+      @request = FFI::MemoryPointer.new(:char, 24)
+      @wait = FFI::MemoryPointer.new(:char, WAIT_SIZE + CHANNEL_SIZE)
+      @decision = FFI::MemoryPointer.new(:char, Decision::SIZE)
+      @error = FFI::MemoryPointer.new(:char, 296)
+      @place = FFI::MemoryPointer.new(:int64)
+      @text = FFI::MemoryPointer.new(:char, TEXT_SIZE)
+    end
+
+    # A `pg_request`; `nil` when nothing is asked for but the default.
+    def request(cost, estimate, at_us)
+      return if cost.nil? && estimate.nil? && at_us.nil?
+
+      cost = cost.nil? ? 0 : units("cost", cost)
+      estimate = estimate.nil? ? 0 : units("estimate", estimate)
+      @request.put_array_of_int64(0, [cost, estimate, time(at_us)])
+    end
+
+    # A `pg_wait`.
+    def wait(patience_us, grace_us, channel, place)
+      @wait.put_string(WAIT_SIZE, channel)
+      @wait.put_array_of_int64(0, [patience_us, grace_us, @wait.address + WAIT_SIZE, place])
+    end
+
+    # Microseconds since 1970; 0 stands for now.
+    def time(at_us)
+      return 0 if at_us.nil?
+
+      raise InvalidError.new("must not be 0", "at") if Value.whole("at", at_us).zero?
+
+      at_us
+    end
+
+    # A `pg_controls`, for which only few calls have a use.
+    def controls
+      @controls ||= FFI::MemoryPointer.new(:char, Controls::SIZE)
+    end
+
+    # A `pg_admission`.
+    def admission
+      @admission ||= FFI::MemoryPointer.new(:char, Admission::SIZE)
+    end
+
+    # Of a gate: a `pg_facts`, and a `pg_verdict`. The texts, of which some may be `nil`, are the
+    # caller's to keep.
+    def facts(texts, at_us)
+      @facts ||= FFI::MemoryPointer.new(:char, FACTS_SIZE)
+      @facts.write_array_of_pointer(texts)
+      @facts.put_int64(texts.size * FFI::Pointer.size, time(at_us))
+      @facts
+    end
+
+    # As {#facts}.
+    def verdict
+      @verdict ||= FFI::MemoryPointer.new(:char, Verdict::SIZE)
+    end
+
+    def check(code)
+      return if code.zero?
+
+      _, counted, argument, message = @error.get_bytes(0, 296).unpack("l2Z32Z256")
+      raise ERRORS.fetch(code).call(message.force_encoding("UTF-8"), argument, counted == 1)
+    end
+
+    def give_back
+      Thread.current[KEY] = self
+    end
+
+    private
+
+    # 0 stands for "not given", -1 for 0.
+    def units(argument, value)
+      Value.whole(argument, value).zero? ? -1 : value
+    end
+  end
+end

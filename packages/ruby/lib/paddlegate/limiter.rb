@@ -1,0 +1,242 @@
+# frozen_string_literal: true
+
+module Paddlegate
+  # A name and a policy on a store. Safe to share between threads and to keep over `fork`.
+  #
+  # `cost` is what a call takes, 1 by default; 0 looks without taking. `estimate` is what it takes
+  # until the actual cost is known. A limiter with points needs one of the two. `id` is the name of
+  # a call, 1 to 64 bytes, by default one that nobody else has: asking again with the id of a lease
+  # takes no second one. `at_us` is the time of the call in microseconds since 1970, for tests; by
+  # default the store asks its own clock.
+  #
+  # Every method may raise {InvalidError} (fix the call), {UnavailableError} (the store cannot
+  # decide; see `on_unavailable` of {Factories}), {DataError} or {InternalError}.
+  class Limiter
+    include Jobs
+    include Live
+
+    # What may become of a block that is over the limit, and whether it is skipped.
+    POLICIES = { "raise" => false, "ignore" => true, "skip" => true }.freeze
+    private_constant :POLICIES
+
+    # The name it was made with.
+    attr_reader :name
+
+    # For how many seconds {#within_limit} and {#acquire} wait by default.
+    attr_reader :wait_timeout
+
+    # What is to become of work over the limit: `:raise` or `:ignore`, and of a limiter that was
+    # loaded from a document also `:wait`, `:reschedule` or `:drop`, which here raise.
+    attr_reader :on_limit
+
+    # @api private
+    attr_reader :hubs
+
+    # @api private
+    # Made by {Factories}.
+    def initialize(store, name, limits, wait_timeout: nil, policy: nil, ttl: nil,
+                   on_unavailable: nil, share: nil)
+      @name = Value.word("name", name).freeze
+      @wait_timeout =
+        wait_timeout.nil? ? Library::WAIT_TIMEOUT : Value.wait_timeout(wait_timeout)
+      policy = :raise if policy.nil?
+      @skips = POLICIES.fetch(policy.is_a?(Symbol) ? policy.name : policy) do
+        Value.refuse("must be :raise or :ignore", "policy", policy)
+      end
+      @on_limit = @skips ? :ignore : :raise
+      ttl = Value.interval("ttl", ttl) unless ttl.nil?
+      handle = Library.make_limiter(store.handle, @name, Policy.pack(limits), ttl)
+      hold(store, Library.with_on_unavailable(handle, on_unavailable, share))
+    end
+
+    # @api private
+    # One that the library has made from a document; of a {Loaded}.
+    def self.loaded(store, loaded, on_unavailable, share)
+      loaded.handle = Library.with_on_unavailable(loaded.handle, on_unavailable, share)
+      allocate.tap { |limiter| limiter.send(:take_over, store, loaded) }
+    end
+
+    # Runs the block within the limit and returns its value; the block gets the {Permit}.
+    #
+    # Waits like {#acquire}, or raises {OverLimit}; with `policy: :ignore` it skips the block and
+    # returns {SKIPPED}. `used` is another word for `cost`. A lease ends with the block, however
+    # that ends; what else was taken stays taken. A lease that ended sooner is warned of.
+    def within_limit(cost: nil, estimate: nil, used: nil, wait_timeout: nil, id: nil)
+      raise InvalidError.new("give one; without one, use acquire", "block") unless block_given?
+      unless cost.nil? || used.nil?
+        raise InvalidError.new("is another word for cost, give one of them", "used")
+      end
+
+      waiter = Waiter.new(self, id, cost.nil? ? used : cost, estimate, wait_timeout)
+      begin
+        permit = waiter.permit
+      rescue OverLimit
+        raise unless @skips
+
+        return SKIPPED
+      end
+      yield permit
+    ensure
+      permit ? permit.leave : waiter&.leave
+    end
+
+    # Takes a {Permit}, waiting in turn for it up to `wait_timeout`, an interval; 0 does not wait.
+    #
+    # Whoever came first, in whatever process, is first. Raises {OverLimit} when the time is up, or
+    # at once when it is known not to be enough. A wait that is ended from outside (`Timeout`,
+    # `Thread#kill`, a signal) leaves nothing behind; but what a first call took under an `id` of
+    # yours, without an answer, stays until it is cancelled or ends by itself.
+    def acquire(cost: nil, estimate: nil, wait_timeout: nil, id: nil)
+      waiter = Waiter.new(self, id, cost, estimate, wait_timeout)
+      permit = waiter.permit
+    ensure
+      waiter&.leave unless permit
+    end
+
+    # Takes the cost if every limit allows it and nobody waits before, else nothing. A {Decision};
+    # never waits, never raises because of a refusal.
+    def try_acquire(cost: nil, estimate: nil, id: nil, at_us: nil)
+      return enter(Value.text("id", id), cost, estimate, at_us, nil) unless id.nil?
+
+      exchange = Exchange.take
+      exchange.check(take(exchange, cost, estimate, at_us))
+      decision(exchange)
+    end
+
+    # As {#try_acquire}: whether the call may go ahead. A lease cannot be released by it.
+    def allow?(cost: nil, estimate: nil, at_us: nil)
+      exchange = Exchange.take
+      exchange.check(take(exchange, cost, estimate, at_us))
+      allowed = exchange.decision.get_int32(0) == Decision::GRANTED
+      exchange.give_back
+      allowed
+    end
+
+    # What {#try_acquire} would answer now. Changes nothing.
+    def peek(cost: nil, estimate: nil, at_us: nil)
+      exchange = Exchange.take
+      request = exchange.request(cost, estimate, at_us)
+      exchange.check(@verbs.peek(@handle, request, exchange.decision, exchange.error))
+      decision(exchange)
+    end
+
+    # Forgets all that was taken, all permits, leases and tickets, and the statistics.
+    def reset
+      exchange = Exchange.take
+      exchange.check(@verbs.reset(@handle, exchange.error))
+      exchange.give_back
+      nil
+    end
+
+    # Replaces the estimate of a permit by what the call did cost. Only `:settled` changes anything.
+    #
+    # `:already`: it was settled before. `:late`: the permit is older than five minutes, the
+    # estimate stands. `:unknown`: never given, reset since, or forgotten.
+    def correct(permit_id, actual, at_us: nil)
+      id = Value.text("permit", permit_id)
+      actual = Value.whole("actual", actual)
+      settlement(at_us) { |at, *places| @verbs.correct_at(@handle, id, actual, at, *places) }
+    end
+
+    # Ends the lease of a permit, from any process: `:released`.
+    #
+    # `:late`: it had ended before, and another may have its place. `:unknown`: it is not here, or
+    # there is no limit of concurrency.
+    def release(permit_id, at_us: nil)
+      id = Value.text("permit", permit_id)
+      settlement(at_us) { |at, *places| @verbs.release(@handle, id, at, *places) }
+    end
+
+    # Gives the lease of a permit its whole time again, from any process: the seconds (Float) that
+    # it lasts from now; `nil` when it has ended.
+    def renew(permit_id, at_us: nil)
+      id = Value.text("permit", permit_id)
+      exchange = Exchange.take
+      at = exchange.time(at_us)
+      exchange.check(@verbs.renew(@handle, id, at, exchange.place, exchange.error))
+      lease = exchange.place.get_int64(0)
+      exchange.give_back
+      lease / 1_000_000.0 unless lease == -1
+    end
+
+    # What all processes did with this limiter, and who is there now: {Statistics}.
+    def stats(at_us: nil)
+      exchange = Exchange.take
+      numbers = exchange.decision
+      at = exchange.time(at_us)
+      exchange.check(@verbs.stats(@handle, at, numbers, exchange.error))
+      statistics = Statistics.of(numbers.get_array_of_int64(0, Statistics.members.size))
+      exchange.give_back
+      statistics
+    end
+
+    def inspect
+      "#<#{self.class} name=#{name.inspect}>"
+    end
+
+    # @api private
+    # One call under an id; `wait` as in {Exchange#wait}, or `nil`.
+    def enter(id, cost, estimate, at_us, wait)
+      exchange = Exchange.take
+      request = exchange.request(cost, estimate, at_us)
+      wait &&= exchange.wait(*wait)
+      exchange.check(@verbs.enter(@handle, request, id, wait, exchange.decision, exchange.error))
+      decision(exchange)
+    end
+
+    # @api private
+    def place
+      Library.place(@handle)
+    end
+
+    # @api private
+    # What a refused wait raises.
+    def over_limit(decision)
+      OverLimit.new(@name, decision)
+    end
+
+    # @api private
+    def listen
+      Library.listen(@handle)
+    end
+
+    private
+
+    def take_over(store, loaded)
+      @name = loaded.name
+      @wait_timeout = loaded.wait_timeout || Library::WAIT_TIMEOUT
+      @on_limit = @jobs_on_limit = loaded.on_limit
+      @skips = on_limit == :ignore
+      hold(store, loaded.handle)
+    end
+
+    def hold(store, handle)
+      @verbs = store.memory? ? Native::Memory : Native::Server
+      @hubs = store.hubs
+      @handle = handle
+    end
+
+    def take(exchange, cost, estimate, at_us)
+      request = exchange.request(cost, estimate, at_us)
+      @verbs.acquire(@handle, request, exchange.decision, exchange.error)
+    end
+
+    def decision(exchange)
+      decision = Decision.new(exchange.decision.get_bytes(0, Decision::SIZE))
+      exchange.give_back
+      decision
+    end
+
+    def settlement(at_us)
+      exchange = Exchange.take
+      exchange.check(yield(exchange.time(at_us), exchange.place, exchange.error))
+      settlement = Library::SETTLEMENTS[exchange.place.get_int32(0)]
+      exchange.give_back
+      settlement
+    end
+
+    def leave_queue(id, gave_up, at_us)
+      settlement(at_us) { |at, *places| @verbs.cancel(@handle, id, gave_up, at, *places) }
+    end
+  end
+end

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Paddlegate
+  # @api private
+  # A limiter of {Factories#policy_from}: its handle, and what the document says beside its limits.
+  Loaded = Struct.new(:name, :handle, :wait_timeout, :on_limit) do
+    # From a `pg_loaded`; `nil` from the one after the last.
+    def self.read(memory)
+      name = memory.get_string(0)
+      return if name.empty?
+
+      wait_timeout = memory.get_int64(self::WAIT_TIMEOUT)
+      new(name.force_encoding("UTF-8").freeze,
+          Native::LimiterHandle.new(memory.get_pointer(self::HANDLE)),
+          wait_timeout == -1 ? nil : wait_timeout / 1_000_000.0,
+          memory.get_string(self::ON_LIMIT).to_sym)
+    end
+  end
+
+  # Where a `pg_loaded` has its fields.
+  Loaded::HANDLE = 520
+  Loaded::WAIT_TIMEOUT = 800
+  Loaded::ON_LIMIT = 808
+  Loaded::SIZE = 824
+end

@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "ffi"
+
+module Paddlegate
+  # The library, function by function as in its header `paddlegate.h`.
+  module Native
+    extend FFI::Library
+
+    # `PADDLEGATE_LIBRARY`, else the library inside the gem, else what the work tree has built.
+    def self.candidates
+      file = "libpaddlegate.#{FFI::Platform::LIBSUFFIX}"
+      [
+        ENV.fetch("PADDLEGATE_LIBRARY", nil),
+        File.expand_path(file, __dir__),
+        File.expand_path("../../../../target/release/#{file}", __dir__)
+      ].compact
+    end
+
+    path = candidates.find { |candidate| File.exist?(candidate) }
+    raise LoadError, "no library of paddlegate at #{candidates.join(", ")}" unless path
+
+    ffi_lib path
+
+    # Handles that the garbage collector closes.
+    class StoreHandle < FFI::AutoPointer
+      def self.release(handle)
+        Native.pg_store_close(handle, nil)
+      end
+    end
+
+    # As {StoreHandle}.
+    class LimiterHandle < FFI::AutoPointer
+      def self.release(handle)
+        Native.pg_limiter_close(handle, nil)
+      end
+    end
+
+    # As {StoreHandle}.
+    class HintsHandle < FFI::AutoPointer
+      def self.release(handle)
+        Native.pg_hints_close(handle, nil)
+      end
+    end
+
+    # As {StoreHandle}.
+    class ListHandle < FFI::AutoPointer
+      def self.release(handle)
+        Native.pg_list_close(handle, nil)
+      end
+    end
+
+    # As {StoreHandle}.
+    class GateHandle < FFI::AutoPointer
+      def self.release(handle)
+        Native.pg_gate_close(handle, nil)
+      end
+    end
+
+    # As {StoreHandle}.
+    class DocumentHandle < FFI::AutoPointer
+      def self.release(handle)
+        Native.pg_document_close(handle, nil)
+      end
+    end
+
+    attach_function :pg_version, [], :string
+    attach_function :pg_kind_name, [:int32], :string
+    attach_function :pg_settlement_name, [:int32], :string
+    attach_function :pg_action_name, [:int32], :string
+    attach_function :pg_wait_timeout_us, [], :int64
+    attach_function :pg_job_claim_timeout_us, [], :int64
+    attach_function :pg_lock_timeout_us, [], :int64
+    attach_function :pg_ttl_us, [], :int64
+    attach_function :pg_reschedule_cap, [], :int64
+    attach_function :pg_backoff, %i[int64 int64], :int64
+    attach_function :pg_reschedule_next, %i[int64 int64], :int64
+    attach_function :pg_parse_interval, %i[string pointer pointer], :int32
+    attach_function :pg_new_id, %i[pointer pointer], :int32
+    attach_function :pg_store_open, %i[string int64 pointer pointer], :int32
+    attach_function :pg_store_is_memory, [:pointer], :int32
+    attach_function :pg_store_close, %i[pointer pointer], :int32
+    attach_function :pg_limiter_new, %i[pointer string pointer size_t pointer pointer], :int32
+    attach_function :pg_limiter_new_with_ttl,
+                    %i[pointer string pointer size_t int64 pointer pointer], :int32
+    attach_function :pg_limiter_with_on_unavailable,
+                    %i[pointer string int64 pointer pointer], :int32
+    attach_function :pg_limiter_close, %i[pointer pointer], :int32
+    attach_function :pg_place, %i[pointer pointer size_t pointer], :int32
+    attach_function :pg_listen, %i[pointer pointer pointer], :int32, blocking: true
+    attach_function :pg_hints_fd, [:pointer], :int32
+    attach_function :pg_hints_channel, %i[pointer pointer size_t pointer], :int32
+    attach_function :pg_hints_receive, %i[pointer pointer size_t pointer pointer], :int32
+    attach_function :pg_hints_close, %i[pointer pointer], :int32
+    attach_function :pg_list_open, %i[pointer pointer pointer], :int32, blocking: true
+    attach_function :pg_list_next, %i[pointer pointer pointer], :int32
+    attach_function :pg_list_close, %i[pointer pointer], :int32
+
+    attach_function :pg_load, %i[pointer pointer size_t pointer pointer], :int32
+    attach_function :pg_document_next, %i[pointer pointer pointer], :int32
+    attach_function :pg_document_close, %i[pointer pointer], :int32
+    attach_function :pg_gate_new, %i[pointer pointer size_t pointer pointer], :int32
+    attach_function :pg_gate_close, %i[pointer pointer], :int32
+    attach_function :pg_level_name, [:int32], :string
+    attach_function :pg_workflow, %i[pointer string string int64 pointer pointer], :int32
+    attach_function :pg_graphql_cost, %i[string string string string pointer pointer], :int32
+
+    # What a limiter or a gate is asked, without the `pg_` before it.
+    VERBS = {
+      acquire: %i[pointer pointer pointer pointer],
+      peek: %i[pointer pointer pointer pointer],
+      enter: %i[pointer pointer string pointer pointer pointer],
+      admit: %i[pointer string string pointer pointer pointer],
+      admit_all: %i[pointer pointer size_t string int32 pointer pointer],
+      gate_admit: %i[pointer pointer pointer pointer],
+      correct_at: %i[pointer string int64 int64 pointer pointer],
+      release: %i[pointer string int64 pointer pointer],
+      renew: %i[pointer string int64 pointer pointer],
+      cancel: %i[pointer string int32 int64 pointer pointer],
+      stats: %i[pointer int64 pointer pointer],
+      reset: %i[pointer pointer],
+      pause: %i[pointer int64 int64 int64 pointer pointer],
+      resume: %i[pointer int64 pointer pointer],
+      override: %i[pointer int64 int64 int64 int64 int64 int64 pointer pointer],
+      restore: %i[pointer int64 int64 pointer pointer],
+      controls_get: %i[pointer int64 pointer pointer],
+      signal: %i[pointer string int64 pointer pointer],
+      override_from: %i[pointer string int64 pointer pointer],
+      sync: %i[pointer string int64 int64 int64 int64 double int64 int64 int64 pointer pointer],
+      learn: %i[pointer string string int32 pointer size_t pointer size_t int64 int64 pointer
+                pointer]
+    }.freeze
+
+    # The verbs for a server: other threads run while one waits, and a signal ends the call.
+    module Server
+      extend FFI::Library
+    end
+
+    # The verbs for the memory store, which answers at once.
+    module Memory
+      extend FFI::Library
+    end
+
+    [Server, Memory].each do |verbs|
+      verbs.ffi_lib path
+      VERBS.each do |verb, arguments|
+        verbs.attach_function verb, :"pg_#{verb}", arguments, :int32, blocking: verbs == Server
+      end
+    end
+  end
+end

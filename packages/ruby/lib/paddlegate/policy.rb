@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+module Paddlegate
+  # Limits as Ruby writes them, for the library.
+  module Policy
+    # What each kind calls its arguments, in their order.
+    ARGUMENTS = {
+      bucket: %w[limit interval offset],
+      window: %w[limit interval],
+      leaky: %w[capacity drain],
+      points: %w[capacity refill],
+      throttle: %w[interval],
+      concurrency: %w[limit lock_timeout],
+      unlimited: [],
+      paused: []
+    }.freeze
+
+    AMOUNTS = %w[limit capacity].freeze
+
+    module_function
+
+    # The limits of `[[kind, number, ...], ...]` as an array of `pg_limit`.
+    def pack(limits)
+      refuse("must be a list of lists", limits) unless limits.is_a?(Array) && limits.all?(Array)
+
+      limits.map { |limit| pack_limit(*limit) }.join
+    end
+
+    def pack_limit(kind = nil, *values)
+      kind = kind.to_sym if kind.is_a?(String)
+      arguments = ARGUMENTS.fetch(kind) do
+        refuse("must be one of #{ARGUMENTS.keys.join(", ")}", kind, "kind")
+      end
+      refuse_surplus(kind, arguments, values)
+      amount = interval = offset = 0
+      arguments.zip(values) do |argument, value|
+        case argument
+        when *AMOUNTS then amount = Value.whole(argument, value)
+        when "offset" then offset = Value.interval(argument, value || 0)
+        when "lock_timeout" then interval = lock_timeout(value)
+        else interval = Value.interval(argument, value)
+        end
+      end
+      Library.limit(kind, amount, interval, offset)
+    end
+
+    # The numbers of a `pg_limit`, in seconds; `nil` where there is none.
+    def unpack_limit(bytes)
+      kind, amount, interval, offset = bytes.unpack("lx4q3")
+      return if kind.zero?
+
+      { kind: Library::KINDS[kind], amount: amount, interval: interval / 1_000_000.0,
+        offset: offset / 1_000_000.0 }.freeze
+    end
+
+    # Of an array of `pg_limit` that begins at `at`.
+    def unpack(memory, at, count)
+      Array.new(count) { |i| unpack_limit(memory.get_bytes(at + (32 * i), 32)) }.freeze
+    end
+
+    def lock_timeout(value)
+      value.nil? ? Library::LOCK_TIMEOUT_US : Value.interval("lock_timeout", value)
+    end
+
+    def refuse_surplus(kind, arguments, values)
+      return if values.size <= arguments.size
+
+      shown = arguments.empty? ? "no numbers" : arguments.join(", ")
+      refuse("#{kind} takes #{shown}", values)
+    end
+
+    def refuse(reason, value, argument = "limits")
+      raise InvalidError.new("#{reason}: #{value.inspect[0, 40]}", argument)
+    end
+  end
+end

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Paddlegate
+  # What becomes of a request; see {Gate#admit}. Frozen.
+  #
+  # - `allowed`: whether it may go ahead; if not, its answer is a failure
+  # - `delay`: seconds (Float) by which the answer is to be delayed, also that of a failure
+  # - `slot`: the name of the slot that counted; `nil` when nothing limits the request
+  # - `level`: `:second`, `:minute` or `:hour`: what refused, or delays longest; `nil` when none is
+  #   full
+  # - `retry_after`: seconds (Float) until a refused request may pass; 0 when allowed, `nil` when no
+  #   time is known (0 actions)
+  # - `reason`: the kind of the limit that refused, such as `:bucket`; `nil` when allowed
+  Verdict = Struct.new(:allowed, :delay, :slot, :level, :retry_after, :reason) do
+    alias_method :allowed?, :allowed
+
+    # @api private
+    # From a `pg_verdict`.
+    def self.read(memory)
+      allowed, level, reason, delay, retry_after = memory.get_bytes(0, self::SLOT).unpack("l3x4q2")
+      slot = memory.get_string(self::SLOT).force_encoding("UTF-8").freeze
+      new(allowed == 1, delay / 1_000_000.0, slot.empty? ? nil : slot, Library::LEVELS[level],
+          retry_after == -1 ? nil : retry_after / 1_000_000.0, Library::KINDS[reason]).freeze
+    end
+  end
+
+  # Where a `pg_verdict` has its slot.
+  Verdict::SLOT = 32
+  Verdict::SIZE = 552
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "helper"
+
+# The shared cases of misuse.
+class ErrorsTest < Minitest::Test
+  include Helper
+
+  CASES = JSON.parse(File.read(File.join(REPOSITORY, "tests/vectors/errors.json"))).fetch("cases")
+
+  # Numbers that JSON does not have.
+  NUMBERS = {
+    "$nan" => Float::NAN, "$inf" => Float::INFINITY, "$-inf" => -Float::INFINITY, "$2^53" => 1 << 53
+  }.freeze
+
+  CLASSES = {
+    "over_limit" => Paddlegate::OverLimit, "invalid" => Paddlegate::InvalidError,
+    "unavailable" => Paddlegate::UnavailableError, "data" => Paddlegate::DataError,
+    "internal" => Paddlegate::InternalError
+  }.freeze
+
+  CASES.each do |misuse|
+    next if misuse.fetch("not_in", []).include?("ruby")
+
+    define_method("test_#{misuse["title"]}") do
+      rows = misuse["limits"].map { |limit| row(limit) }
+      name = misuse.key?("name") ? misuse["name"] : unique("errors")
+      if misuse["do"] == "limiter"
+        refused(misuse) { memory.limiter(name, rows) }
+        refused(misuse) { by_factory(name, rows.first) } if factory?(rows)
+      else
+        limiter = memory.limiter(name, rows)
+        refused(misuse) { call(limiter, misuse) }
+        look = limiter.peek(cost: 0)
+        assert_equal [look.limit], [look.remaining], "nothing was changed"
+      end
+    end
+  end
+
+  private
+
+  def refused(misuse, &block)
+    expected = misuse["expect"]
+    error = assert_raises(CLASSES.fetch(expected["kind"]), &block)
+    assert_kind_of Paddlegate::Error, error
+    assert_equal expected["argument"], error.argument
+    assert_includes error.message, expected["argument"]
+  end
+
+  def factory?(rows)
+    rows.size == 1 && Paddlegate::Factories.method_defined?(rows.first.first)
+  end
+
+  def by_factory(name, row)
+    kind, *numbers = row
+    memory.public_send(kind, name, *numbers)
+  end
+
+  def call(limiter, misuse)
+    request = misuse.slice("cost", "estimate", "at_us").to_h do |argument, value|
+      [argument.to_sym, number(value)]
+    end
+    case misuse["do"]
+    when "acquire" then limiter.try_acquire(**request)
+    when "peek" then limiter.peek(**request)
+    when "correct" then limiter.correct(misuse["permit"], number(misuse["actual"]), **request)
+    end
+  end
+
+  def row(limit)
+    numbers = []
+    numbers << number(limit["amount"]) if limit.key?("amount")
+    numbers << number(limit["interval"]) if limit.key?("interval")
+    numbers << (limit["interval_us"] / 1_000_000.0) if limit.key?("interval_us")
+    numbers << (limit["offset_us"] / 1_000_000.0) if limit.key?("offset_us")
+    [limit["kind"], *numbers]
+  end
+
+  def number(value)
+    NUMBERS.fetch(value, value)
+  end
+end

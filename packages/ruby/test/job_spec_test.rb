@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require "helper"
+
+# What Open Job Spec says of a limiter while it runs.
+class JobSpecTest < Minitest::Test
+  include Helper
+
+  def test_ojs_t13_a_signal_pauses_and_a_shorter_one_changes_nothing
+    on_both do |limiter, store|
+      assert limiter.signal({ "type" => "rate_limited", "retry_after" => 30 }, at_us: NOW)
+      shorter = '{"error":{"type":"RateLimitExceeded","retry_after":10}}'
+      assert limiter.signal(shorter, at_us: NOW + 5_000_000)
+      refused = limiter.try_acquire(at_us: NOW + 29_999_999)
+      assert_equal [:paused, 0.000001], [refused.reason, refused.retry_after]
+      assert_predicate limiter.try_acquire(at_us: NOW + 30_000_000), :allowed?
+      assert_predicate store.window(unique, 1, :day), :allow?, "others go on"
+    end
+  end
+
+  def test_the_later_of_two_times_holds
+    on_both do |limiter, _|
+      signal = { "type" => "rate_limited", "retry_after" => 20,
+                 "rate_limit_until" => Time.at((NOW / 1_000_000) + 40).utc.strftime("%FT%TZ") }
+      assert limiter.signal(signal, at_us: NOW)
+      assert_equal 40.0, limiter.controls(at_us: NOW).paused_for
+    end
+  end
+
+  def test_a_signal_without_a_time_pauses_for_half_a_minute
+    on_both do |limiter, _|
+      assert limiter.signal({ "type" => "rate_limited" }, at_us: NOW)
+      assert_equal 30.0, limiter.controls(at_us: NOW).paused_for
+    end
+  end
+
+  def test_another_failure_is_no_signal
+    on_both do |limiter, _|
+      [{}, { "type" => "timeout", "retry_after" => "soon" }, { "type" => 5 }].each do |failure|
+        refute limiter.signal(failure)
+        refute limiter.signal({ "error" => failure })
+      end
+      assert_equal 0, limiter.controls.version
+    end
+  end
+
+  def test_an_override_changes_what_it_names
+    on_both do |limiter, _|
+      limiter.override_from({ "concurrency" => 4 }, at_us: NOW)
+      document = { "rate" => { "limit" => 3, "period" => "PT1H" },
+                   "expires_at" => Time.at((NOW / 1_000_000) + 60).utc.strftime("%FT%TZ") }
+      controls = limiter.override_from(document, at_us: NOW)
+      assert_equal([[:concurrency, 4, 30.0], [:window, 3, 3600.0]],
+                   controls.overrides.map { _1.values_at(:kind, :amount, :interval) })
+      assert_equal 60.0, controls.expires_in
+      controls = limiter.override_from('{"concurrency":null}', at_us: NOW + 10_000_000)
+      assert_equal [nil, 3, 50.0],
+                   [*controls.overrides.map { _1&.fetch(:amount) }, controls.expires_in]
+      assert_empty limiter.controls(at_us: NOW + 60_000_000).overrides.compact
+    end
+  end
+
+  def test_ojs_t03_a_concurrency_of_0_pauses
+    on_both do |limiter, _|
+      limiter.override_from({ "concurrency" => 0 })
+      refute_predicate limiter, :allow?
+      limiter.override_from({ "concurrency" => 1 })
+      assert_equal(%i[run drop], %w[a b].map { limiter.admit(_1, on_limit: :drop).action })
+    end
+  end
+
+  def test_limiters_without_a_state
+    refused("limiter", "document", "for") { memory.unlimited.signal({ "type" => "rate_limited" }) }
+    refute memory.unlimited.signal({})
+    refused("document") { memory.unlimited.override_from({ "concurrency" => 1 }) }
+  end
+
+  def test_without_the_store
+    limiter = Paddlegate::Store.new("redis://127.0.0.1:1").concurrent("c", 5)
+    assert_raises(Paddlegate::UnavailableError) { limiter.signal({ "type" => "rate_limited" }) }
+    assert_raises(Paddlegate::UnavailableError) { limiter.override_from({ "concurrency" => 1 }) }
+    refute limiter.signal({}), "nobody is asked"
+  end
+
+  def test_wrong_documents_change_nothing
+    on_both do |limiter, _|
+      ["{", nil, 5, :word, "\xff", "{}\0", { "type" => "rate_limited", "retry_after" => "soon" },
+       { "type" => "rate_limited", "rate_limit_until" => 5 }].each do |bad|
+        refused("document") { limiter.signal(bad) }
+      end
+      ["{", "[]", nil, 5, [], {}, { "concurency" => 1 }, { "concurrency" => -1 },
+       { "throttle" => { "interval" => "PT1S" } },
+       { "concurrency" => 1, "expires_at" => "2001-01-01T00:00:00Z" }].each do |bad|
+        refused("document") { limiter.override_from(bad) }
+      end
+      [0, -1, "now"].each do |bad|
+        refused("at") { limiter.signal({ "type" => "rate_limited" }, at_us: bad) }
+        refused("at") { limiter.override_from({ "concurrency" => 1 }, at_us: bad) }
+      end
+      assert_equal 0, limiter.controls.version
+    end
+    error = assert_raises(Paddlegate::InvalidError) do
+      memory.concurrent("c", 1).override_from({ "rate" => { "limit" => 1, "period" => "PT1S" } })
+    end
+    assert_includes error.message, "$.rate"
+  end
+
+  private
+
+  def on_both
+    [memory, redis].each do |store|
+      yield store.limiter(unique("ojs"), [[:concurrency, 2, 30], [:window, 9, :day]]), store
+    end
+  end
+
+  def refused(*arguments, &block)
+    assert_includes arguments, assert_raises(Paddlegate::InvalidError, &block).argument
+  end
+end

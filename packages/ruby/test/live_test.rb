@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "helper"
+
+# Limits that are changed while they are in use; what they then decide is in control.json.
+class LiveTest < Minitest::Test
+  include Helper
+
+  # Who is not called looks by itself, after five seconds.
+  SOON = 3
+
+  def test_ojs_t13_a_pause
+    both do |store|
+      limiter = store.window(unique, 100, :minute)
+      controls = limiter.pause(30)
+      assert_in_delta 30, controls.paused_for, 5
+      assert_predicate controls, :frozen?
+      refused = limiter.try_acquire
+      assert_equal %i[refused paused], [refused.status, refused.reason]
+      assert_in_delta 30, refused.retry_after, 5
+      # A wait that cannot be long enough is not begun.
+      spent = elapsed { assert_raises(Paddlegate::OverLimit) { limiter.acquire(wait_timeout: 20) } }
+      assert_operator spent, :<, 5
+      # A pause that ends sooner changes nothing.
+      assert_operator limiter.pause(until: Time.now + 5).paused_for, :>, 20
+      assert_nil limiter.resume.paused_for
+      assert_predicate limiter, :allow?
+    end
+  end
+
+  def test_a_pause_until
+    limiter = memory.bucket(unique, 5, :day)
+    moment = Time.at(0, NOW + 60_000_000, :microsecond)
+    [moment, moment.to_r, (NOW / 1_000_000) + 60, Struct.new(:to_time).new(moment)].each do |until_|
+      limiter.resume(at_us: NOW)
+      assert_in_delta 60, limiter.pause(until: until_, at_us: NOW).paused_for, 1e-9
+    end
+  end
+
+  def test_a_resume_from_another_process_calls_a_waiter
+    name = unique
+    limiter = redis.concurrent(name, 1)
+    limiter.pause(20)
+    waiter = Thread.new { limiter.within_limit(wait_timeout: 60) { monotonic } }
+    eventually { limiter.stats.tickets == 1 }
+    resumed = ruby(<<~RUBY, "PADDLEGATE_URL" => URL).to_f
+      require "paddlegate"
+      Paddlegate.configure { |c| c.timeout = 10 }
+      limiter = Paddlegate.concurrent(#{name.inspect}, 1)
+      limiter.controls
+      print Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      limiter.resume
+    RUBY
+    assert_operator waiter.value - resumed, :<, SOON
+  end
+
+  def test_cn_t21_more_places_call_waiters
+    [memory, redis].each do |store|
+      name = unique
+      limiter = store.concurrent(name, 1)
+      limiter.acquire
+      go = Queue.new
+      waiters = Array.new(2) { Thread.new { limiter.within_limit(wait_timeout: 30) { go.pop } } }
+      eventually { limiter.stats.tickets == 2 }
+      # Of another connection, with other numbers.
+      other = store.memory? ? store : Paddlegate::Store.new(URL, timeout: 10)
+      other.concurrent(name, 7).override(limit: 3)
+      assert_operator elapsed { eventually { limiter.stats.leases == 3 } }, :<, SOON
+      2.times { go << nil }
+      waiters.each(&:join)
+      # A process that still has the old number does not bring it back.
+      assert_equal 3, limiter.peek.limit
+      assert_equal [nil], other.concurrent(name, 7).restore.overrides
+      assert_equal 1, limiter.peek.limit
+    end
+  end
+
+  def test_what_waits_in_a_pause_can_be_ended
+    both do |store|
+      limiter = store.concurrent(unique, 5)
+      limiter.pause(20)
+      thread = Thread.new { limiter.acquire(wait_timeout: 60) }
+      eventually { limiter.stats.tickets == 1 }
+      thread.kill.join
+      assert_raises(Timeout::Error) { Timeout.timeout(0.1) { limiter.acquire(wait_timeout: 60) } }
+      eventually { limiter.stats.tickets.zero? }
+      limiter.resume
+      assert_equal [0, 0], [limiter.stats.leases, limiter.stats.granted]
+    end
+  end
+
+  def test_an_override
+    both do |store|
+      limiter = store.limiter(unique, window: [5, :minute], leaky: [50, :minute])
+      controls = limiter.override(limit: 2, expires_in: :hour)
+      window = { kind: :window, amount: 2, interval: 60.0, offset: 0.0 }
+      assert_equal [window, nil], controls.overrides
+      assert_in_delta 3600, controls.expires_in, 5
+      assert_equal 2, limiter.peek.limit
+      controls = limiter.override(index: 1, interval: 10, expires_at: Time.now + 60)
+      assert_equal [2, 50], (controls.overrides.map { |limit| limit[:amount] })
+      assert_in_delta 10.0, controls.overrides[1][:interval]
+      assert_in_delta 60, controls.expires_in, 5
+      assert_equal [window, nil], limiter.restore(1).overrides
+      assert_operator limiter.controls.version, :>, 0
+      assert_equal [nil, nil], limiter.restore.overrides
+      assert_equal 0, limiter.controls.version
+      assert_equal 5, limiter.peek.limit
+    end
+  end
+
+  def test_wrong_arguments_change_nothing
+    limiter = memory.bucket(unique, 5, :day)
+    [
+      [:pause, {}], [:pause, { until: "now" }], [:pause, { until: -1 }], [:pause, { until: 1e300 }]
+    ].each { |verb, given| refused(given.keys.last || :pause, limiter, verb, **given) }
+    [-1, "5", Float::NAN, 0, 1e300].each { |bad| refused(:pause, limiter, :pause, bad) }
+    refused(:until, limiter, :pause, 5, until: Time.now)
+    { limit: [-1, 0, 1.5, "5", 1 << 52], interval: [0, -1, "never"], index: [-1, 1, nil, 1.0],
+      expires_in: [0, -1, "never"], expires_at: [-1, "never", 1e300],
+      at_us: [0, -1] }.each do |argument, values|
+      values.each { |bad| refused(argument, limiter, :override, limit: 3, **{ argument => bad }) }
+    end
+    refused(:expires_at, limiter, :override, limit: 3, expires_in: 5, expires_at: Time.now)
+    [1, -1, 1.5, "0"].each { |bad| refused(:index, limiter, :restore, bad) }
+    %i[resume controls restore].each { |verb| refused(:at_us, limiter, verb, at_us: -1) }
+    assert_equal [0, nil, [nil]], limiter.controls.to_h.values_at(:version, :paused_for, :overrides)
+    assert_equal 5, limiter.peek(cost: 0).remaining
+  end
+
+  def test_what_has_no_state
+    [memory.unlimited, redis.unlimited, memory.paused("p")].each do |limiter|
+      refused(:limiter, limiter, :pause, 5)
+      refused(:limiter, limiter, :resume)
+      limiter.learn({ "Retry-After" => 5 }, status: 429)
+      assert_equal [0, nil, []], limiter.controls.to_h.values_at(:version, :paused_for, :learned)
+    end
+  end
+
+  private
+
+  def both(&block)
+    [memory, redis].each(&block)
+  end
+
+  def monotonic
+    Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+
+  # What the library calls two of Ruby's arguments.
+  NAMES = { at_us: "at", pause: "for" }.freeze
+
+  def refused(argument, limiter, verb, *list, **given)
+    error = assert_raises(Paddlegate::InvalidError, "#{verb} #{list} #{given}") do
+      limiter.public_send(verb, *list, **given)
+    end
+    named = NAMES.fetch(argument, argument.to_s)
+    assert_equal named, error.argument, "#{verb} #{list} #{given}"
+  end
+end

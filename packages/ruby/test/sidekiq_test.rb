@@ -1,0 +1,290 @@
+# frozen_string_literal: true
+
+require "sidekiq_helper"
+
+# The cases of Sidekiq's limiters by their numbers; those of the decisions alone are vectors.
+class SidekiqTest < Minitest::Test
+  include SidekiqHelper
+
+  FACTORIES = { concurrent: [5], bucket: [5, :day], window: [5, 60], leaky: [5, 60],
+                points: [5, 60] }.freeze
+
+  def test_sk_t01_no_place_and_no_wait
+    on_redis
+    limiter = Sidekiq::Limiter.concurrent(unique, 2, wait_timeout: 0)
+    error = nil
+    limiter.within_limit do
+      limiter.within_limit do
+        took = elapsed { error = over_limit { limiter.within_limit { flunk } } }
+        # Sooner than after the five seconds that are the default.
+        assert_operator took, :<, 3
+      end
+    end
+    assert_same limiter, error.limiter
+    assert_kind_of Paddlegate::OverLimit, error
+    assert_equal :concurrency, error.decision.reason
+    assert_includes error.message, "limiter=#{limiter.name}"
+  end
+
+  def test_sk_t02_a_release_calls_a_waiter
+    on_redis
+    # 20 ms on a machine with nothing else to do. One that stalls does not do so each time.
+    assert((1..3).any? { from_release_to_entry < 0.25 })
+  end
+
+  def test_sk_t03_fractions_of_a_second
+    on_redis
+    limiter = Sidekiq::Limiter.concurrent(unique, 1, wait_timeout: 0.05)
+    # So many that whole seconds would be noticed.
+    took = limiter.within_limit do
+      elapsed { 10.times { over_limit { limiter.within_limit { flunk } } } }
+    end
+    assert_includes 0.5..5, took
+    limiter = Sidekiq::Limiter.concurrent(unique, 1, lock_timeout: 0.06)
+    capture_io { limiter.within_limit { |permit| assert_in_delta 0.06, permit.decision.lease } }
+  end
+
+  def test_sk_t05_another_process_makes_the_same_limiter
+    on_redis
+    name = unique
+    limiter = Sidekiq::Limiter.concurrent(name, 2)
+    output = limiter.within_limit do
+      limiter.within_limit { ruby(<<~RUBY, "REDIS_URL" => URL, "PADDLEGATE_URL" => nil) }
+        require "paddlegate/sidekiq"
+        Sidekiq = Paddlegate::Sidekiq
+        Sidekiq::Limiter.configure { |config| config.redis = { timeout: 10 } }
+        limiter = Sidekiq::Limiter.concurrent(#{name.inspect}, 2, wait_timeout: 0)
+        begin
+          limiter.within_limit { print "inside" }
+        rescue Sidekiq::Limiter::OverLimit => e
+          print "\#{e.limiter} over rate limit"
+        end
+      RUBY
+    end
+    assert_equal "#{name} over rate limit", output
+  end
+
+  def test_sk_t08_a_lock_is_reclaimed
+    on_redis
+    name = unique
+    slow = Sidekiq::Limiter.concurrent(name, 1, lock_timeout: 0.3)
+    _out, warned = capture_io do
+      slow.within_limit do
+        # The same name may have other lock timeouts.
+        other = Sidekiq::Limiter.concurrent(name, 1, wait_timeout: 20, lock_timeout: 30)
+        other.within_limit { sleep(0.1) }
+      end
+    end
+    assert_includes warned, "a lease ended before its block"
+    assert_equal [2, 1, 1], [slow.held, slow.overages, slow.reclaimed]
+  end
+
+  def test_sk_t10_values_pass_through
+    limiter = Sidekiq::Limiter.concurrent("values", 1, wait_timeout: 0)
+    [nil, false, 0, [1, 2]].each { |value| assert_equal [value], [limiter.within_limit { value }] }
+    assert_raises(ZeroDivisionError) { limiter.within_limit { 1 / 0 } }
+    assert_equal(:free, limiter.within_limit { :free })
+  end
+
+  def test_sk_t11_a_block_is_skipped
+    %i[ignore skip].each do |policy|
+      limiter = Sidekiq::Limiter.concurrent("full", 1, wait_timeout: 0, policy: policy)
+      inside = limiter.within_limit { limiter.within_limit { flunk } }
+      assert_same Paddlegate::SKIPPED, inside
+    end
+  end
+
+  def test_sk_t14_a_call_takes_several
+    [%w[bucket day], %w[window day], %w[leaky day]].each do |kind, interval|
+      limiter = Sidekiq::Limiter.public_send(kind, kind, 10, interval.to_sym, wait_timeout: 0)
+      assert_equal(:value, limiter.within_limit(used: 9) { :value })
+      over_limit { limiter.within_limit(used: 2) { flunk } }
+      limiter.within_limit { nil }
+      over_limit { limiter.within_limit { flunk } }
+      assert_equal 10, limiter.stats.units
+    end
+  end
+
+  def test_sk_t16_long_buckets_never_wait
+    { minute: 60, hour: 3600, day: DAY }.each do |interval, seconds|
+      limiter = Sidekiq::Limiter.bucket("bucket", 1, interval, wait_timeout: seconds)
+      error = nil
+      took = elapsed do
+        # Whatever the time is, two of three are in one interval.
+        error = over_limit { 3.times { limiter.within_limit { nil } } }
+      end
+      assert_operator took, :<, 5
+      assert_operator error.retry_after, :<=, seconds
+      assert_equal seconds.to_f, limiter.options[:wait_timeout]
+    end
+  end
+
+  def test_sk_t17_a_window_waits_for_all_of_it_or_not_at_all
+    limiter = Sidekiq::Limiter.window("window", 1, 0.3, wait_timeout: 0.3)
+    assert_includes 0.29..4, (elapsed { 2.times { limiter.within_limit { nil } } })
+    long = Sidekiq::Limiter.window("long", 1, 60, wait_timeout: 50)
+    long.within_limit { nil }
+    assert_operator elapsed { over_limit { long.within_limit { flunk } } }, :<, 5
+  end
+
+  def test_sk_t18_a_leaky_limiter_may_change_its_size
+    limiter = Sidekiq::Limiter.leaky("leaky", 40, 2000, wait_timeout: 0)
+    limiter.within_limit(used: 40) { nil }
+    assert_in_delta 50, over_limit { limiter.within_limit { flunk } }.retry_after, 10
+    smaller = Sidekiq::Limiter.leaky("leaky", 20, 2000, wait_timeout: 0)
+    # The level is clamped: one leaves each 100 seconds.
+    assert_in_delta 100, over_limit { smaller.within_limit { flunk } }.retry_after, 10
+  end
+
+  def test_sk_t20_names
+    ["0", "a0b", "erp", "stripe-1_2", :erp].each do |name|
+      FACTORIES.each do |kind, numbers|
+        assert_equal name.to_s, Sidekiq::Limiter.public_send(kind, name, *numbers).name
+      end
+    end
+    ["", " ", "a b", "a/b", "a{b}", "a\n", "\n", "a.b", "a:b", "é", "x" * 513, nil, 5].each do |bad|
+      FACTORIES.each do |kind, numbers|
+        error = assert_raises(ArgumentError, bad.inspect) do
+          Sidekiq::Limiter.public_send(kind, bad, *numbers)
+        end
+        assert_equal "name", error.argument
+      end
+    end
+  end
+
+  def test_sk_t23_an_estimate_that_can_never_pass
+    limiter = Sidekiq::Limiter.points("points", 100, 20, wait_timeout: 30)
+    took = elapsed do
+      error = assert_raises(ArgumentError) { limiter.within_limit(estimate: 101) { flunk } }
+      assert_equal "estimate", error.argument
+    end
+    assert_operator took, :<, 5
+  end
+
+  def test_sk_t25_a_block_that_raises_leaves_its_estimate
+    limiter = Sidekiq::Limiter.points("points", 100, :day, wait_timeout: 0)
+    assert_raises(ZeroDivisionError) { limiter.within_limit(estimate: 60) { 1 / 0 } }
+    over_limit { limiter.within_limit(estimate: 50) { flunk } }
+    limiter.within_limit(estimate: 40) { |handle| handle.points_used(0) }
+    limiter.within_limit(estimate: 40) { nil }
+    assert_equal 100, limiter.stats.units
+  end
+
+  def test_sk_t26_points_need_an_estimate
+    limiter = Sidekiq::Limiter.points("points", 100, 20)
+    error = assert_raises(ArgumentError) { limiter.within_limit { flunk } }
+    assert_equal "estimate", error.argument
+  end
+
+  def test_sk_t27_fractions_of_points_are_whole_ones
+    limiter = Sidekiq::Limiter.points("points", 100, :day)
+    { 10.2 => 11, 21r / 2 => 11, 7.0 => 7, 0 => 0, 0.0 => 0 }.each do |actual, taken|
+      limiter.reset
+      limiter.within_limit(estimate: 49.5) do |handle|
+        assert_equal 50, limiter.stats.units
+        assert_equal :settled, handle.points_used(actual)
+      end
+      assert_equal taken, limiter.stats.units
+    end
+    limiter.within_limit(estimate: 1) do |handle|
+      [-1, Float::NAN, nil, "5"].each do |bad|
+        assert_raises(ArgumentError) { handle.points_used(bad) }
+      end
+    end
+  end
+
+  def test_points_wait
+    limiter = Sidekiq::Limiter.points("points", 100, 1, wait_timeout: 1)
+    took = elapsed { [100, 30].each { |points| limiter.within_limit(estimate: points) { nil } } }
+    assert_includes 0.29..4, took
+  end
+
+  def test_sk_t28_unlimited_takes_anything
+    Sidekiq::Limiter.configure { |config| config.redis = { url: "redis://127.0.0.1:1" } }
+    [[], ["erp"], ["erp", 5, :second], [{ wait_timeout: 1 }]].each do |arguments|
+      limiter = Sidekiq::Limiter.unlimited(*arguments, policy: :raise)
+      [{}, { used: 3 }, { estimate: 3 }, { anything: nil }].each do |asks|
+        assert_equal(:settled, limiter.within_limit(**asks) { |handle| handle.points_used(5) })
+      end
+      assert_equal(:value, limiter.within_limit(5) { :value })
+      assert_equal ["unlimited", 0, nil], [limiter.to_s, limiter.stats.granted, limiter.delete]
+      assert_equal 20, limiter.reschedule
+      assert_raises(ArgumentError) { limiter.within_limit }
+    end
+  end
+
+  def test_sk_t29_factories_take_no_block
+    FACTORIES.merge(unlimited: []).each do |kind, numbers|
+      error = assert_raises(ArgumentError) do
+        Sidekiq::Limiter.public_send(kind, "name", *numbers) { flunk }
+      end
+      assert_includes error.message, "within_limit"
+    end
+  end
+
+  def test_sk_t33_delete_leaves_nothing
+    on_redis
+    FACTORIES.each do |kind, numbers|
+      limiter = Sidekiq::Limiter.public_send(kind, unique, *numbers, wait_timeout: 0)
+      asks = kind == :points ? { estimate: 5 } : {}
+      (asks.empty? ? 5 : 1).times { limiter.within_limit(**asks) { nil } }
+      assert_nil limiter.delete
+      assert_equal 0, limiter.stats.granted
+      assert_equal(:value, limiter.within_limit(**asks) { :value })
+      assert_nil limiter.reset
+    end
+  end
+
+  def test_wrong_arguments_change_nothing
+    FACTORIES.each do |kind, numbers|
+      make = ->(*list, **options) { Sidekiq::Limiter.public_send(kind, "n", *list, **options) }
+      assert_raises(ArgumentError) { make.call(*numbers, wait_timout: 5) }
+      assert_raises(ArgumentError) { make.call("5", *numbers.drop(1)) }
+      wrong = { wait_timeout: -1, policy: :raises, ttl: 0, reschedule: 1.5, backoff: 300 }
+      wrong.each do |option, bad|
+        error = assert_raises(ArgumentError) { make.call(*numbers, option => bad) }
+        assert_equal option.to_s, error.argument
+      end
+      limiter = make.call(*numbers)
+      assert_raises(ArgumentError) { limiter.within_limit }
+      assert_raises(ArgumentError) { limiter.within_limit(cost: 1) { flunk } }
+      assert_raises(ArgumentError) { limiter.within_limit(at_us: 1) { flunk } }
+      assert_equal 0, limiter.stats.granted
+    end
+    ["fortnight", 60, nil, "PT1S", :Second].each do |interval|
+      error = assert_raises(ArgumentError) { Sidekiq::Limiter.bucket("n", 5, interval) }
+      assert_equal "interval", error.argument
+    end
+    assert_raises(ArgumentError) { Sidekiq::Limiter.concurrent("n", 5, lock_timeout: 0) }
+    assert_raises(ArgumentError) { Sidekiq::Limiter.bucket("n", 5, :day, lock_timeout: 5) }
+    limiter = Sidekiq::Limiter.concurrent("n", 5)
+    assert_raises(ArgumentError) { limiter.within_limit(used: 1) { flunk } }
+  end
+
+  def test_an_error_of_a_limiter_inside_is_its_own
+    outer = Sidekiq::Limiter.concurrent("n", 5, policy: :ignore)
+    inner = Paddlegate::Store.new("memory://").window("n", 1, :day, wait_timeout: 0)
+    error = assert_raises(Paddlegate::OverLimit) do
+      outer.within_limit { 2.times { inner.within_limit { nil } } }
+    end
+    assert_equal "n", error.limiter
+  end
+
+  private
+
+  def from_release_to_entry
+    limiter = Sidekiq::Limiter.concurrent(unique, 1)
+    now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+    released = nil
+    waiter = limiter.within_limit do
+      thread = Thread.new { limiter.within_limit { now.call } }
+      eventually { limiter.stats.tickets == 1 }
+      sleep(0.3)
+      released = now.call
+      thread
+    end
+    (waiter.value - released).tap do
+      assert_equal [2, 1, 1], [limiter.held, limiter.immediate, limiter.waited]
+    end
+  end
+end

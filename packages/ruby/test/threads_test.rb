@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "helper"
+
+# Other threads and signals while a call is under way.
+class ThreadsTest < Minitest::Test
+  include Helper
+
+  def test_other_threads_run_during_a_call
+    # Not the default, which is one second.
+    silent(2) do |store|
+      limiter = store.bucket("b", 5, 60)
+      ticks = 0
+      ticker = Thread.new { loop { sleep(0.001) && ticks += 1 } }
+      error = nil
+      spent = elapsed do
+        error = assert_raises(Paddlegate::UnavailableError) { limiter.try_acquire }
+      end
+      ticker.kill.join
+      assert_predicate error, :may_have_counted?
+      assert_includes 1.9..10, spent
+      assert_operator ticks, :>, 20
+    end
+  end
+
+  def test_timeout_ends_a_call
+    silent(20) do |store|
+      limiter = store.bucket("b", 5, 60)
+      verbs = [-> { limiter.try_acquire }, -> { limiter.peek }, -> { limiter.allow? },
+               -> { limiter.reset }, -> { limiter.within_limit { flunk } },
+               -> { limiter.correct("#{"0" * 32}:1:1", 1) }]
+      verbs.each do |verb|
+        spent = elapsed { assert_raises(Timeout::Error) { Timeout.timeout(0.2) { verb.call } } }
+        assert_operator spent, :<, 5
+      end
+    end
+  end
+
+  def test_kill_ends_a_call
+    silent(20) do |store|
+      limiter = store.bucket("b", 5, 60)
+      thread = Thread.new { limiter.try_acquire }
+      sleep(0.1)
+      assert_operator elapsed { thread.kill.join }, :<, 5
+    end
+  end
+
+  def test_an_interrupt_ends_the_program
+    silent(20) do |_, url|
+      program = <<~RUBY
+        require "paddlegate"
+        limiter = Paddlegate::Store.new(ARGV.first, timeout: 20).bucket("b", 5, 60)
+        begin
+          Thread.new { sleep(0.2) && Process.kill("INT", Process.pid) }
+          limiter.try_acquire
+        rescue Interrupt
+          print "interrupted"
+        end
+      RUBY
+      spent = elapsed { assert_equal "interrupted", ruby(program, {}, url) }
+      assert_operator spent, :<, 10
+    end
+  end
+
+  def test_threads_share_a_limiter
+    { memory => 2000, redis => 100 }.each do |store, tries|
+      limiter = store.bucket(unique, 4 * tries, DAY)
+      threads = Array.new(8) { Thread.new { tries.times.count { limiter.allow?(at_us: NOW) } } }
+      assert_equal 4 * tries, threads.sum(&:value)
+    end
+  end
+
+  def test_permits_are_not_mixed_up_between_threads
+    limiter = redis.points(unique, 1_000_000, DAY)
+    threads = Array.new(8) do
+      Thread.new do
+        permits = Array.new(50) { limiter.acquire(estimate: 2) }
+        permits.map { |permit| permit.points_used(1) }
+      end
+    end
+    assert_equal({ settled: 400 }, threads.flat_map(&:value).tally)
+  end
+
+  # A signal handler runs in the middle of whatever its thread does.
+  def test_a_signal_handler_may_use_a_limiter
+    limiter = redis.bucket(unique, 1_000_000, DAY)
+    other = redis.paused("p")
+    handled = 0
+    before = trap("USR2") { handled += 1 unless other.allow? }
+    sender = Thread.new { loop { sleep(0.001) && Process.kill("USR2", Process.pid) } }
+    assert(1000.times.all? { limiter.try_acquire.allowed? })
+    sender.kill.join
+    assert_operator handled, :>, 0
+  ensure
+    trap("USR2", before || "DEFAULT")
+  end
+
+  def test_fibers_share_a_limiter
+    limiter = memory.bucket(unique, 3, DAY)
+    fibers = Array.new(5) { Fiber.new { Fiber.yield(limiter.allow?) } }
+    assert_equal 3, fibers.count(&:resume)
+  end
+
+  def test_forgotten_limiters_are_closed
+    limiters = 3.times.sum do
+      30_000.times { memory.unlimited }
+      GC.start
+      ObjectSpace.each_object(Paddlegate::Limiter).count
+    end
+    assert_operator limiters, :<, 80_000
+  end
+end

@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+require "helper"
+require "net/http"
+
+# What upstream APIs say of their budgets, in the forms that Ruby's clients have.
+class UpstreamTest < Minitest::Test
+  include Helper
+
+  COST = { "requestedQueryCost" => 252, "actualQueryCost" => 12,
+           "throttleStatus" => { "maximumAvailable" => 1000.0, "currentlyAvailable" => 988,
+                                 "restoreRate" => 50.0 } }.freeze
+  SHOPIFY = { "data" => {}, "extensions" => { "cost" => COST } }.freeze
+
+  def test_pt_t03_a_sync_lowers_what_is_left
+    both do |store|
+      shop = store.points(unique, 1000, 3600)
+      shop.acquire(estimate: 300).points_used(300)
+      assert_equal :settled, shop.sync(remaining: 300)
+      assert_in_delta 300, shop.peek(cost: 0).remaining, 30
+    end
+  end
+
+  def test_pt_t05_new_numbers_rule_in_all_processes
+    name = unique
+    assert_equal :settled, redis.points(name, 1000, 20).sync(limit: 2000, restore_rate: 100)
+    other = Paddlegate::Store.new(URL, timeout: 10).points(name, 1000, 20)
+    assert_equal 2000, other.peek(cost: 0).limit
+    learned = { kind: :points, amount: 2000, interval: 20.0, offset: 0.0 }
+    assert_equal [learned], other.controls.learned
+    assert_equal :settled, other.sync(limit: 4000, interval: :minute)
+    assert_in_delta 60.0, other.controls.learned[0][:interval]
+    assert_equal :settled, other.sync(restore_rate: 1r)
+    assert_in_delta 1000.0, other.controls.learned[0][:interval]
+  end
+
+  def test_pt_t06_a_window_ends_when_upstream_says
+    both do |store|
+      hub = store.bucket(unique, 5000, :hour)
+      assert_equal :settled, hub.sync(remaining: 0, reset_in: 1800)
+      assert_in_delta 1800, hub.try_acquire.retry_after, 5
+      assert_equal :settled, hub.sync(remaining: 0, reset_at: Time.now + 600)
+      assert_in_delta 600, hub.try_acquire.retry_after, 5
+    end
+  end
+
+  def test_a_later_report_goes_before
+    shop = memory.points(unique, 1000, :day)
+    early, late = Array.new(2) { shop.acquire(estimate: 10) }
+    assert_equal :settled, shop.sync(remaining: 700, permit: late)
+    assert_equal :late, shop.sync(remaining: 100, permit: early.id)
+  end
+
+  def test_an_answer_settles_its_permit
+    [JSON.generate(SHOPIFY), JSON.generate(SHOPIFY).b, SHOPIFY].each do |body|
+      both do |store|
+        shop = store.points(unique, 1000, 3600)
+        permit = shop.acquire(estimate: 252)
+        assert_equal :settled, permit.learn({}, body, provider: :shopify)
+        assert_equal :already, permit.points_used(12)
+        assert_equal 12, shop.stats.units
+        # Upstream refills sooner, and goes on meanwhile.
+        assert_includes 988..1000, shop.peek(cost: 0).remaining
+        assert_in_delta 20.0, shop.controls.learned[0][:interval]
+      end
+    end
+  end
+
+  def test_a_permit_is_settled_from_elsewhere
+    shop = redis.points(unique, 1000, 20)
+    permit = shop.acquire(estimate: 252)
+    other = Paddlegate::Store.new(URL, timeout: 10).points(shop.name, 1000, 20)
+    assert_equal :settled, other.learn({}, SHOPIFY, permit: permit.id)
+    assert_equal :already, shop.learn({}, SHOPIFY, permit: permit)
+    # Without a permit the cost settles nothing.
+    assert_equal :settled, shop.learn({}, SHOPIFY)
+    assert_equal 12, shop.stats.units
+  end
+
+  def test_a_lease_without_an_estimate_has_nothing_to_settle
+    api = memory.limiter(unique, concurrency: 5, bucket: [5000, :hour])
+    permit = api.acquire
+    assert_equal :settled, permit.learn({})
+    assert_equal :unknown, permit.learn({ "Retry-After" => 30 }, SHOPIFY, status: 429)
+    assert_in_delta 30, api.controls.paused_for, 5
+    assert_equal :settled, memory.bucket(unique, 5, :hour).acquire.learn({})
+  end
+
+  def test_a_refusal_pauses_all_processes
+    name = unique
+    api = redis.window(name, 100, :minute)
+    assert_equal :settled, api.learn({ "Retry-After" => 30 }, "slow down", status: 429)
+    output = ruby(<<~RUBY, "PADDLEGATE_URL" => URL)
+      require "paddlegate"
+      Paddlegate.configure { |c| c.timeout = 10 }
+      decision = Paddlegate.window(#{name.inspect}, 100, :minute).try_acquire
+      print decision.reason, " ", decision.retry_after.ceil
+    RUBY
+    assert_match(/\Apaused (2\d|30)\z/, output)
+    api.resume
+    api.learn([%w[retry-after 999999]], status: 429)
+    assert_in_delta 3600, api.controls.paused_for, 5
+    api.resume
+    api.learn([%w[retry-after 999999]], status: 429, max_pause: :minute)
+    assert_in_delta 60, api.controls.paused_for, 5
+  end
+
+  def test_forms_of_headers
+    response = Net::HTTPTooManyRequests.new("1.1", "429", "Too Many Requests")
+    response["Retry-After"] = "30"
+    listed = Class.new { def to_h = { "Retry-After" => "30" } }.new
+    [
+      { "Retry-After" => "30" }, { "retry-after": 30 }, { "RETRY-AFTER" => ["30"] },
+      [%w[Retry-After 30]], [[:"retry-after", [30]], ["x", nil], ["y\0", "z"]], response, listed,
+      { "Retry-After" => "30", "x-bytes" => "\xff", nil => 1, "empty" => [], 5 => [nil] }
+    ].each do |headers|
+      api = memory.window(unique, 100, :minute)
+      assert_equal :settled, api.learn(headers, status: 429)
+      assert_in_delta 30, api.controls.paused_for, 5, headers.inspect
+    end
+  end
+
+  def test_what_is_not_understood_says_nothing
+    api = memory.window(unique, 100, :minute)
+    [{}, [], { "X-RateLimit-Remaining" => "many" }].each do |headers|
+      ["", nil, "<html>", "\xff\0", "[1", [], {}].each do |body|
+        assert_equal :settled, api.learn(headers, body)
+      end
+    end
+    assert_equal [0, 100], [api.controls.version, api.peek(cost: 0).remaining]
+  end
+
+  def test_wrong_arguments_change_nothing
+    api = memory.points(unique, 100, :minute)
+    [nil, 5, "Retry-After: 5", [1], [[1]], [[1, 2, 3]], Object.new].each do |bad|
+      refused("headers", bad) { api.learn(bad) }
+    end
+    [5, :body, Object.new, { "a" => Float::NAN }].each do |bad|
+      refused("body", bad) { api.learn({}, bad) }
+    end
+    { status: [nil, -1, "200", 70_000, 1 << 40], provider: [nil, 5, "nobody", "a\0"],
+      max_pause: [-1, "never"], permit: [5, "\0"] }.each do |argument, values|
+      values.each do |bad|
+        refused(argument.to_s, bad) { api.learn({ "Retry-After" => 5 }, **{ argument => bad }) }
+      end
+    end
+    { remaining: [-1, 1.5, "5", 1 << 52], restore_rate: [-1, 0, "5", Float::NAN],
+      interval: [-1, "never"], index: [-1, 1, nil], reset_in: [-1, "never"],
+      reset_at: [-1, "never"], permit: [5] }.each do |argument, values|
+      values.each { |bad| refused(argument.to_s, bad) { api.sync(**{ argument => bad }) } }
+    end
+    refused("restore_rate", "both") { api.sync(interval: 5, restore_rate: 1) }
+    refused("reset_at", "both") { api.sync(reset_in: 5, reset_at: Time.now) }
+    assert_equal [0, 100], [api.controls.version, api.peek(cost: 0).remaining]
+  end
+
+  def test_the_cost_of_a_query
+    query = "query ($n: Int = 10) { products(first: $n) { edges { node { id title } } } }"
+    assert_equal 12, Paddlegate.graphql_cost(query)
+    assert_equal 52, Paddlegate.graphql_cost(query, { "n" => 50 })
+    assert_equal 52, Paddlegate.graphql_cost(query, '{"n": 50}', rules: "shopify")
+    assert_equal 1, Paddlegate.graphql_cost(query, { n: 100 }, rules: :github)
+    two = "query A { a } mutation B { b { id } }"
+    assert_equal 10, Paddlegate.graphql_cost(two, operation: "B")
+    refused("operation", "C") { Paddlegate.graphql_cost(two, operation: "C") }
+    [two, "{", "", nil, 5, "\xff"].each do |bad|
+      refused("query", bad) { Paddlegate.graphql_cost(bad) }
+    end
+    [5, "[", [], { "n" => Float::NAN }].each do |bad|
+      refused("variables", bad) { Paddlegate.graphql_cost(query, bad) }
+    end
+    [5, "nobody", :gitlab].each do |bad|
+      refused("rules", bad) { Paddlegate.graphql_cost(query, rules: bad) }
+    end
+  end
+
+  private
+
+  def both(&block)
+    [memory, redis].each(&block)
+  end
+
+  def refused(argument, given, &block)
+    error = assert_raises(Paddlegate::InvalidError, "#{argument}: #{given.inspect}", &block)
+    assert_equal argument, error.argument, given.inspect
+  end
+end

@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+require "helper"
+
+# The interface as Ruby users write it.
+class UsageTest < Minitest::Test
+  include Helper
+
+  def test_points_are_estimated_and_corrected
+    shop = memory.points(unique, 1000, 3600)
+    result = shop.within_limit(estimate: 200) do |h|
+      assert_equal 800, h.decision.remaining
+      assert_equal :settled, h.points_used(50)
+      assert_equal :already, h.points_used(50)
+      :result
+    end
+    assert_equal :result, result
+    assert_in_delta 950, shop.peek(cost: 0).remaining, 5
+  end
+
+  def test_every_value_of_a_block_passes_through
+    limiter = memory.unlimited
+    [nil, false, [1, 2], "text"].each do |value|
+      assert_equal [value], [limiter.within_limit { value }]
+    end
+  end
+
+  def test_a_block_that_raises_leaves_the_estimate
+    shop = memory.points(unique, 1000, 3600)
+    assert_raises(ZeroDivisionError) { shop.within_limit(estimate: 600) { 1 / 0 } }
+    assert_in_delta 400, shop.peek(cost: 0).remaining, 5
+  end
+
+  def test_a_block_may_leave_early
+    shop = memory.bucket(unique, 5, DAY)
+    assert_equal(:early, shop.within_limit { break :early })
+    assert_equal 4, shop.peek(cost: 0).remaining
+  end
+
+  def test_used_is_another_word_for_cost
+    limiter = memory.window(unique, 10, DAY)
+    limiter.within_limit(used: 4) { nil }
+    limiter.within_limit(cost: 3) { nil }
+    limiter.within_limit { nil }
+    assert_equal 2, limiter.peek(cost: 0).remaining
+    error = assert_raises(Paddlegate::InvalidError) { limiter.within_limit(used: 1, cost: 1) { 0 } }
+    assert_equal "used", error.argument
+  end
+
+  def test_a_decision_is_a_frozen_value
+    granted = memory.bucket("b", 5, :day).try_acquire(cost: 2, at_us: NOW)
+    assert_predicate granted, :allowed?
+    assert_predicate granted, :frozen?
+    assert_equal({ status: :granted, allowed: true, limit: 5, remaining: 3, retry_after: 0.0,
+                   reset_after: 6400.0, reason: nil, index: 0, at_us: NOW, permit: nil, lease: nil,
+                   fence: nil, ticket: nil, position: nil, ready_after: nil,
+                   degraded: false }, granted.to_h)
+    again = memory.bucket("b", 5, :day).peek(cost: 0, at_us: NOW)
+    assert_equal again, memory.bucket("b", 5, :day).peek(cost: 0, at_us: NOW)
+    assert_equal again.hash, memory.bucket("b", 5, :day).peek(cost: 0, at_us: NOW).hash
+    refute_equal granted, memory.bucket("b", 6, :day).peek(cost: 0, at_us: NOW)
+    assert_equal granted, Marshal.load(Marshal.dump(granted))
+    assert_includes granted.inspect, "remaining=3"
+    case granted
+    in { allowed: true, remaining: } then assert_equal 3, remaining
+    end
+  end
+
+  def test_a_refusal_says_when_to_come_back
+    limiter = memory.window(unique, 1, 0.5)
+    assert limiter.allow?(at_us: NOW)
+    refused = limiter.try_acquire(at_us: NOW + 200_000)
+    refute_predicate refused, :allowed?
+    assert_equal :window, refused.reason
+    assert_in_delta 0.3, refused.retry_after, 1e-9
+    refute limiter.allow?(at_us: NOW + 499_999)
+    assert limiter.allow?(at_us: NOW + 500_000)
+  end
+
+  def test_over_limit_tells_all
+    limiter = memory.bucket("erp", 1, :day)
+    limiter.acquire
+    error = assert_raises(Paddlegate::OverLimit) { limiter.acquire }
+    assert_kind_of Paddlegate::Error, error
+    assert_equal "erp", error.limiter
+    assert_equal :bucket, error.decision.reason
+    assert_equal error.decision.retry_after, error.retry_after
+    assert_includes error.message, "limiter=erp"
+  end
+
+  def test_only_an_estimate_can_be_corrected
+    permit = memory.bucket(unique, 5, :day).acquire
+    assert_nil permit.id
+    error = assert_raises(Paddlegate::InvalidError) { permit.points_used(1) }
+    assert_equal "estimate", error.argument
+  end
+
+  def test_unlimited_takes_the_arguments_of_any_other
+    limiter = memory.unlimited("erp", 50, :second, wait_timeout: 3, lock_timeout: 30)
+    assert_equal "erp", limiter.name
+    decision = limiter.try_acquire(estimate: 3)
+    assert_nil decision.limit
+    assert_equal :settled, limiter.correct(decision.permit, 5)
+    assert_equal "unlimited", memory.unlimited.name
+  end
+
+  def test_paused
+    limiter = memory.paused(:erp)
+    assert_equal "erp", limiter.name
+    refute_predicate limiter, :allow?
+    assert_nil limiter.try_acquire.retry_after
+    error = assert_raises(Paddlegate::OverLimit) { limiter.within_limit { flunk } }
+    assert_nil error.retry_after
+  end
+
+  def test_intervals
+    [1, 1.0, 1r, :second, "second", "PT1S", Class.new { def to_f = 1.0 }.new].each do |second|
+      reset = memory.window(unique, 1, second).try_acquire(at_us: NOW).reset_after
+      assert_in_delta 1.0, reset, 1e-9, second.inspect
+    end
+    { minute: 60, hour: 3600, day: DAY }.each do |word, seconds|
+      decision = memory.throttle(unique, word).try_acquire(at_us: NOW)
+      assert_in_delta seconds, decision.reset_after, 1e-9
+    end
+  end
+
+  def test_several_limits_are_one
+    by_keyword = memory.limiter("stripe", window: [100, 60], throttle: 0.1)
+    by_list = memory.limiter("stripe", [["window", 100, :minute], [:throttle, "PT0.1S"]])
+    assert by_keyword.allow?(at_us: NOW)
+    refused = by_list.try_acquire(at_us: NOW)
+    assert_equal [:throttle, 1, 0.1], [refused.reason, refused.index, refused.retry_after]
+    twice = memory.limiter(unique, [[:window, 1, :second], [:window, 2, :minute]])
+    assert twice.allow?(at_us: NOW)
+    assert_equal 0, twice.try_acquire(at_us: NOW).index
+    refute memory.limiter(unique, paused: [], unlimited: nil).allow?
+  end
+
+  def test_a_bucket_may_have_an_offset
+    assert_in_delta 6400, memory.bucket(unique, 1, :day).try_acquire(at_us: NOW).reset_after, 1e-9
+    shifted = memory.bucket(unique, 1, :day, :hour).try_acquire(at_us: NOW)
+    assert_in_delta 2800, shifted.reset_after, 1e-9
+  end
+
+  def test_reset_and_peek
+    limiter = memory.leaky(unique, 3, :day)
+    limiter.acquire(cost: 3)
+    assert_equal 0, limiter.peek(cost: 0).remaining
+    refute_predicate limiter.peek, :allowed?
+    assert_nil limiter.reset
+    assert_equal 3, limiter.peek.remaining
+  end
+
+  def test_stores_in_memory_share_nothing
+    memory.bucket("shared", 1, :day).acquire
+    assert_predicate Paddlegate::Store.new("memory://").bucket("shared", 1, :day), :allow?
+    refute_predicate memory.bucket("shared", 1, :day), :allow?
+  end
+
+  def test_a_correction_from_another_process
+    name = unique
+    shop = redis.points(name, 1000, 3600)
+    permit = shop.acquire(estimate: 500)
+    program = <<~RUBY
+      require "paddlegate"
+      Paddlegate.configure { |c| c.timeout = 10 }
+      print Paddlegate.points(#{name.inspect}, 1000, 3600).correct(#{permit.id.inspect}, 100)
+    RUBY
+    assert_equal "settled", ruby(program, "PADDLEGATE_URL" => URL)
+    assert_equal :already, permit.points_used(100)
+    assert_in_delta 900, shop.peek(cost: 0).remaining, 10
+  end
+
+  def test_what_is_shown_has_no_password
+    store = Paddlegate::Store.new("redis://user:secret@127.0.0.1:1")
+    refute_includes store.inspect, "secret"
+    error = assert_raises(Paddlegate::UnavailableError) { store.bucket("b", 1, 1).try_acquire }
+    refute_includes error.message, "secret"
+    refute_predicate error, :may_have_counted?
+    bad = ["redis://:secret@h:x", "http://secret", "redis://secret\xff", "redis://secret\0"]
+    bad.each do |url|
+      error = assert_raises(Paddlegate::InvalidError) { Paddlegate::Store.new(url) }
+      assert_equal "url", error.argument
+      refute_includes error.message, "secret"
+    end
+  end
+end

@@ -1,0 +1,251 @@
+# frozen_string_literal: true
+
+require "helper"
+
+# Replays the shared vectors through the public interface, on both stores.
+class VectorsTest < Minitest::Test
+  include Helper
+
+  VECTORS = Dir[File.join(REPOSITORY, "tests/vectors/*.json")].to_h do |path|
+    document = JSON.parse(File.read(path))
+    [document.fetch("name"), document.fetch("cases")]
+  end
+
+  PREFIX = "ruby-#{SecureRandom.hex(6)}".freeze
+
+  VECTORS.reject { |file, _| file == "errors" }.each do |file, cases|
+    cases.each_with_index do |vector, index|
+      %i[memory redis].each do |store|
+        define_method("test_#{store}_#{file}: #{vector["title"]}") do
+          name = "#{PREFIX}-#{file}-#{vector.fetch("name", index)}"
+          Replay.new(self, VectorsTest.stores.fetch(store), name, vector).run
+        end
+      end
+    end
+  end
+
+  # Shared by all cases, so that names which collide show.
+  def self.stores
+    @stores ||= { memory: Paddlegate::Store.new("memory://"),
+                  redis: Paddlegate::Store.new(URL, timeout: 10) }
+  end
+
+  def test_there_are_vectors
+    assert_operator VECTORS.size, :>=, 5
+  end
+
+  # One case.
+  class Replay
+    def initialize(test, store, name, vector)
+      @test = test
+      @store = store
+      @name = name
+      @vector = vector
+      @permits = {}
+    end
+
+    def run
+      @limiter = Replay.limiter(@store, @name, @vector["limits"])
+      @vector.fetch("steps").each.with_index(1) do |step, number|
+        answer = send("do_#{step.fetch("do")}", step)
+        next unless step.key?("expect")
+
+        expected = step["expect"]
+        expected = JSON.generate(expected) if expected.is_a?(Hash)
+        @test.assert_equal [expected], [answer], "#{@vector["title"]}, step #{number}"
+      end
+    end
+
+    # A single limit is made by the factory of its kind, several by the list.
+    def self.limiter(store, name, limits)
+      rows = limits.map { |limit| row(limit) }
+      return store.limiter(name, rows) unless rows.size == 1
+
+      kind, *numbers = rows.first
+      return store.concurrent(name, numbers[0], lock_timeout: numbers[1]) if kind == "concurrency"
+
+      store.public_send(kind, name, *numbers)
+    end
+
+    def self.row(limit)
+      numbers = [limit["amount"], limit["interval_us"], limit["offset_us"]]
+      amount, interval, offset = numbers
+      numbers = [amount, seconds(interval), seconds(offset)].compact
+      numbers.shift if limit["kind"] == "throttle" && amount
+      [limit["kind"], *numbers]
+    end
+
+    def self.seconds(micros)
+      micros && (micros / 1_000_000.0)
+    end
+
+    private
+
+    def do_acquire(step)
+      decision = nil
+      step.fetch("times", 1).times { decision = @limiter.try_acquire(**request(step)) }
+      @permits[step["permit"]] = decision.permit if step["permit"]
+      json(decision)
+    end
+
+    # The call behind enqueue, claim and acquire.
+    def do_enter(step)
+      place = { nil => 0, "kept" => -1 }.fetch(step["place"], step["place"])
+      wait = [step["patience_us"], step.fetch("grace_us", 0), "", place] if step["patience_us"]
+      cost, estimate, at = step.values_at("cost", "estimate", "at_us")
+      decision = @limiter.enter(step["id"], cost, estimate, at, wait)
+      @permits[step["permit"]] = decision.permit if step["permit"]
+      json_of_enter(decision)
+    end
+
+    def do_release(step)
+      @limiter.release(permit(step), at_us: step["at_us"]).to_s
+    end
+
+    def do_renew(step)
+      micros(@limiter.renew(permit(step), at_us: step["at_us"]))
+    end
+
+    def do_cancel(step)
+      gave_up = step["gave_up"] ? 1 : 0
+      @limiter.send(:leave_queue, step["id"], gave_up, step["at_us"]).to_s
+    end
+
+    def do_statistics(step)
+      statistics = @limiter.stats(at_us: step["at_us"]).to_h
+      JSON.generate(statistics.to_h do |name, value|
+        name.end_with?("_time") ? ["#{name}_us", micros(value)] : [name, value]
+      end)
+    end
+
+    def do_peek(step)
+      json(@limiter.peek(**request(step)))
+    end
+
+    def do_correct(step)
+      @limiter.correct(permit(step), step["actual"], at_us: step["at_us"]).to_s
+    end
+
+    def do_pause(step)
+      moment = step["until_us"]
+      moment = Time.at(0, moment, :microsecond) if moment
+      controls(step) { |at| @limiter.pause(seconds(step["for_us"]), until: moment, **at) }
+    end
+
+    def do_resume(step)
+      controls(step) { |at| @limiter.resume(**at) }
+    end
+
+    def do_override(step)
+      expires_at = step["expires_at_us"] && (step["expires_at_us"] / 1_000_000r)
+      controls(step) do |at|
+        @limiter.override(limit: step["amount"], interval: seconds(step["interval_us"]),
+                          index: step["index"], expires_in: seconds(step["expires_in_us"]),
+                          expires_at: expires_at, **at)
+      end
+    end
+
+    def do_restore(step)
+      controls(step) { |at| @limiter.restore(step["index"], **at) }
+    end
+
+    def do_controls(step)
+      controls(step) { |at| @limiter.controls(**at) }
+    end
+
+    def do_sync(step)
+      reset_at = step["reset_at_us"] && (step["reset_at_us"] / 1_000_000r)
+      settled(step) do |at|
+        @limiter.sync(remaining: step["remaining"], limit: step["amount"], index: step["index"],
+                      interval: seconds(step["interval_us"]), reset_at: reset_at,
+                      reset_in: seconds(step["reset_in_us"]), permit: permit(step), **at)
+      end
+    end
+
+    def do_learn(step)
+      settled(step) do |at|
+        @limiter.learn(step.fetch("headers", []), step.fetch("body", ""),
+                       permit: permit(step), status: step.fetch("status", 200),
+                       provider: step["provider"], **at)
+      end
+    end
+
+    def do_reset(_step)
+      @limiter.reset
+    end
+
+    def do_limits(step)
+      @limiter = Replay.limiter(@store, @name, step["limits"])
+      nil
+    end
+
+    def settled(step, &call)
+      answer_or_error(step, &call)&.to_s
+    end
+
+    def controls(step, &call)
+      controls = answer_or_error(step, &call)
+      controls && json_of_controls(controls)
+    end
+
+    # What the call answers; `nil` when it has the error that it should have.
+    def answer_or_error(step)
+      answer = yield(at_us: step["at_us"])
+      @test.assert_nil step["error"], @vector["title"]
+      answer
+    rescue Paddlegate::InvalidError => e
+      @test.assert_equal step["error"], e.argument, "#{@vector["title"]}: #{e.message}"
+      nil
+    end
+
+    def permit(step)
+      @permits.fetch(step["permit"], step["permit"])
+    end
+
+    def request(step)
+      step.slice("cost", "estimate", "at_us").transform_keys(&:to_sym)
+    end
+
+    def json(decision)
+      JSON.generate(
+        allowed: decision.allowed?, limit: decision.limit, remaining: decision.remaining,
+        retry_after_us: micros(decision.retry_after), reset_after_us: micros(decision.reset_after),
+        reason: decision.reason, index: decision.index, at_us: decision.at_us
+      )
+    end
+
+    def json_of_enter(decision)
+      JSON.generate(
+        status: decision.status, limit: decision.limit, remaining: decision.remaining,
+        retry_after_us: micros(decision.retry_after), reset_after_us: micros(decision.reset_after),
+        reason: decision.reason, index: decision.index, at_us: decision.at_us,
+        lease_us: micros(decision.lease), fence: decision.fence, number: decision.ticket,
+        position: decision.position, ready_after_us: micros(decision.ready_after)
+      )
+    end
+
+    def json_of_controls(controls)
+      JSON.generate(
+        version: controls.version, paused_for_us: micros(controls.paused_for),
+        overrides: numbers(controls.overrides), expires_in_us: micros(controls.expires_in),
+        learned: numbers(controls.learned)
+      )
+    end
+
+    def numbers(limits)
+      limits.map do |limit|
+        next if limit.nil?
+
+        { kind: limit[:kind], amount: limit[:amount], interval_us: micros(limit[:interval]) }
+      end
+    end
+
+    def seconds(micros)
+      Replay.seconds(micros)
+    end
+
+    def micros(seconds)
+      seconds && (seconds * 1_000_000).round
+    end
+  end
+end

@@ -1,0 +1,84 @@
+// Which decisions to draw: never more than some for each pixel, so that a million stay quick.
+
+/** The first row at or after a time. */
+export function rowAt(at, time) {
+  let low = 0;
+  let high = at.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (at[middle] < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The first row after a time. */
+export function rowAfter(at, time) {
+  let low = 0;
+  let high = at.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (at[middle] <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
+ * The rows between two times that keep the shape of the lines: of each of `bins` slices the first, the
+ * last, and the highest and lowest of each line; with one more on either side. All rows when few.
+ */
+export function rowsOfLines(at, lines, from, to, bins) {
+  const first = Math.max(0, rowAt(at, from) - 1);
+  const last = Math.min(at.length, rowAfter(at, to) + 1);
+  if (last - first <= bins * 2)
+    return Uint32Array.from({ length: last - first }, (_, i) => first + i);
+  const kept = [];
+  const width = (to - from) / bins || 1;
+  const marks = new Set();
+  for (let row = first; row < last; ) {
+    const end = Math.min(
+      last,
+      Math.max(row + 1, rowAt(at, from + (Math.floor((at[row] - from) / width) + 1) * width)),
+    );
+    marks.clear();
+    marks.add(row).add(end - 1);
+    for (const line of lines) {
+      let low = row;
+      let high = row;
+      for (let i = row + 1; i < end; i++) {
+        if (line[i] < line[low]) low = i;
+        if (line[i] > line[high]) high = i;
+      }
+      marks.add(low).add(high);
+    }
+    kept.push(...[...marks].sort((a, b) => a - b));
+    row = end;
+  }
+  return Uint32Array.from(kept);
+}
+
+/**
+ * Marks of the decisions between two times: at most one for each outcome and slice, with the row of
+ * its first decision and how many it stands for. In order of their rows.
+ */
+export function marksOf(at, outcomes, from, to, bins) {
+  const first = rowAt(at, from);
+  const last = rowAfter(at, to);
+  const width = (to - from) / bins || 1;
+  const open = new Map();
+  const rows = [];
+  const counts = [];
+  for (let row = first; row < last; row++) {
+    const slot = Math.floor((at[row] - from) / width);
+    const outcome = outcomes[row];
+    const mine = open.get(outcome);
+    if (mine !== undefined && mine.slot === slot) counts[mine.index] += 1;
+    else {
+      open.set(outcome, { slot, index: rows.length });
+      rows.push(row);
+      counts.push(1);
+    }
+  }
+  return { rows: Uint32Array.from(rows), counts: Uint32Array.from(counts) };
+}

@@ -1,0 +1,42 @@
+// Policies as documents: ours is written, every dialect is read (by the core, in the worker).
+import { draftOfLimit, KINDS } from "./scenario.mjs";
+import { micros, shortest } from "./span.mjs";
+
+const INTERVAL = {
+  bucket: "per",
+  window: "per",
+  leaky: "drain",
+  points: "refill",
+  throttle: "every",
+  concurrency: "lock_timeout",
+};
+
+/** The policy of a scenario as a document of ours. */
+export function documentOf(policy) {
+  const limiter = {};
+  for (const limit of policy.limits) {
+    const rule = ruleOf(limit);
+    if (limiter[limit.kind] === undefined) limiter[limit.kind] = rule;
+    else limiter[limit.kind] = [limiter[limit.kind], rule].flat();
+  }
+  return JSON.stringify({ limiters: { [policy.name || "policy"]: limiter } }, null, 2);
+}
+
+function ruleOf({ kind, limit, interval, offset }) {
+  if (KINDS[kind]?.interval === null) return true;
+  const rule = {};
+  if (kind !== "throttle") rule.limit = limit;
+  if (interval !== undefined) rule[INTERVAL[kind]] = interval;
+  if (offset !== undefined) rule.offset = offset;
+  return rule;
+}
+
+/** The limits of a draft from those that `policyFrom` has read. */
+export function limitsFrom(policy) {
+  const span = (text) => (text === undefined || text === null ? "" : shortest(micros(text)));
+  return policy.limits.map((limit) => ({
+    ...draftOfLimit(limit),
+    interval: span(limit.interval),
+    offset: limit.offset && micros(limit.offset) > 0 ? span(limit.offset) : "",
+  }));
+}

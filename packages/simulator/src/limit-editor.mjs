@@ -1,0 +1,99 @@
+// The limits of one policy, or of upstream.
+import { button, h } from "./dom.mjs";
+import { field } from "./field.mjs";
+import { KINDS, MOST_LIMITS, newLimit } from "./scenario.mjs";
+
+const NAMES = Object.fromEntries(Object.entries(KINDS).map(([kind, { name }]) => [kind, name]));
+const SPAN = "as 500ms, 10s, 5m, 1h, 1d or PT0.1S";
+
+/** `changed(true)` when fields come or go. */
+export function limitEditor(limits, path, changed) {
+  const rows = limits.map((_, i) => limitRow(limits, i, `${path}.limits[${i}]`, changed));
+  const add = () => {
+    limits.push(newLimit(limits.some(({ kind }) => kind === "bucket") ? "window" : "bucket"));
+    changed(true, `${path}.limits[${limits.length - 1}].kind`);
+  };
+  const list = h("div", { class: "limits", role: "group", "aria-label": "Limits" }, rows);
+  const more = button("Add limit", add, { class: "quiet", disabled: limits.length >= MOST_LIMITS });
+  const id = `limits-${path.replace(/\W/g, "-")}`;
+  const error = h("p", { class: "error", id: `${id}-error`, hidden: true });
+  const anchor = set(more, id, `${path}.limits`);
+  return h("div", {}, list, anchor, error);
+}
+
+function set(element, id, path) {
+  element.id = id;
+  element.dataset.path = path;
+  element.setAttribute("aria-describedby", `${id}-error`);
+  return element;
+}
+
+function limitRow(limits, i, path, changed) {
+  const limit = limits[i];
+  const told = () => changed(false);
+  const kind = KINDS[limit.kind] ?? { interval: "Interval" };
+  const options = limit.kind in NAMES ? NAMES : { [limit.kind]: limit.kind, ...NAMES };
+  const parts = [
+    field({
+      path: `${path}.kind`,
+      label: "Kind",
+      source: limit,
+      key: "kind",
+      options,
+      changed: () => changed(true, `${path}.kind`),
+    }),
+  ];
+  if (kind.interval !== null) {
+    if (limit.kind !== "throttle") {
+      parts.push(
+        field({
+          path: `${path}.limit`,
+          label: "Limit",
+          source: limit,
+          key: "limit",
+          changed: told,
+        }),
+      );
+    }
+    const placeholder = limit.kind === "concurrency" ? "30s" : "1m";
+    parts.push(
+      field({
+        path: `${path}.interval`,
+        label: kind.interval,
+        source: limit,
+        key: "interval",
+        placeholder,
+        changed: told,
+      }),
+    );
+    if (limit.kind === "bucket") {
+      parts.push(
+        field({
+          path: `${path}.offset`,
+          label: "Offset",
+          source: limit,
+          key: "offset",
+          placeholder: "none",
+          changed: told,
+        }),
+      );
+    }
+  }
+  if (limits.length > 1) {
+    const remove = () => {
+      limits.splice(i, 1);
+      changed(true);
+    };
+    const label = `Remove limit ${i + 1}`;
+    parts.push(button("×", remove, { class: "icon", "aria-label": label, title: label }));
+  }
+  return h(
+    "div",
+    {
+      class: "limit",
+      role: "group",
+      "aria-label": `Limit ${i + 1}, ${kind.says ?? ""}; times ${SPAN}`,
+    },
+    parts,
+  );
+}

@@ -1,0 +1,116 @@
+// What may become of a call: its code in the timeline, its lane, its colour and its shape.
+
+export const OUTCOMES = [
+  {
+    code: 0,
+    key: "refused",
+    name: "Refused",
+    lane: "Refused",
+    says: "refused, and that was final",
+    shape: "cross",
+  },
+  { code: 1, key: "granted", name: "Granted", lane: "Granted", says: "granted", shape: "circle" },
+  {
+    code: 2,
+    key: "queued",
+    name: "Queued",
+    lane: "Queued",
+    says: "took a ticket and waits its turn",
+    shape: "diamond",
+  },
+  {
+    code: 3,
+    key: "retries",
+    name: "Tries again",
+    lane: "Retries",
+    says: "refused, and tries again later",
+    shape: "triangle",
+  },
+  {
+    code: 4,
+    key: "gave-up",
+    name: "Gave up",
+    lane: "Gave up",
+    says: "gave up: no attempts or no time left",
+    shape: "square",
+  },
+  {
+    code: 5,
+    key: "lost",
+    name: "Lost",
+    lane: "Lost",
+    says: "was lost: its client died",
+    shape: "star",
+  },
+  {
+    code: 6,
+    key: "throttled",
+    name: "Throttled upstream",
+    lane: "Throttled",
+    says: "granted here, but throttled by upstream",
+    shape: "wedge",
+  },
+];
+
+/** The lanes of a plot, from the top. */
+export const LANES = [1, 2, 3, 6, 0, 4, 5];
+
+export const colourOf = (style, { key }) => style.getPropertyValue(`--${key}`).trim();
+
+/** Draws the shape of an outcome around a point. */
+export function mark(context, shape, x, y, r) {
+  context.beginPath();
+  SHAPES[shape](context, x, y, r);
+  if (LINES.has(shape)) context.stroke();
+  else context.fill();
+}
+
+const LINES = new Set(["cross", "star", "diamond", "triangle"]);
+
+const SHAPES = {
+  circle: (c, x, y, r) => c.arc(x, y, r, 0, 7),
+  cross: (c, x, y, r) =>
+    lines(c, [
+      [x - r, y - r, x + r, y + r],
+      [x - r, y + r, x + r, y - r],
+    ]),
+  diamond: (c, x, y, r) =>
+    ring(c, [
+      [x, y - r * 1.3],
+      [x + r * 1.3, y],
+      [x, y + r * 1.3],
+      [x - r * 1.3, y],
+    ]),
+  triangle: (c, x, y, r) =>
+    ring(c, [
+      [x, y - r * 1.2],
+      [x + r * 1.2, y + r],
+      [x - r * 1.2, y + r],
+    ]),
+  wedge: (c, x, y, r) =>
+    ring(c, [
+      [x, y + r * 1.2],
+      [x + r * 1.2, y - r],
+      [x - r * 1.2, y - r],
+    ]),
+  square: (c, x, y, r) => c.rect(x - r, y - r, 2 * r, 2 * r),
+  star: (c, x, y, r) =>
+    lines(c, [
+      [x, y - r * 1.3, x, y + r * 1.3],
+      [x - r * 1.2, y - r * 0.7, x + r * 1.2, y + r * 0.7],
+      [x - r * 1.2, y + r * 0.7, x + r * 1.2, y - r * 0.7],
+    ]),
+};
+
+function lines(context, list) {
+  for (const [x, y, toX, toY] of list) {
+    context.moveTo(x, y);
+    context.lineTo(toX, toY);
+  }
+}
+
+function ring(context, [[x, y], ...others]) {
+  context.moveTo(x, y);
+  for (const [toX, toY] of others) context.lineTo(toX, toY);
+  context.closePath();
+}

@@ -1,0 +1,210 @@
+// One policy: as a form, or as a document of any dialect that the core reads.
+
+import { documentOf, limitsFrom } from "./document.mjs";
+import { button, debounced, h, newId } from "./dom.mjs";
+import { checkbox, field, textField } from "./field.mjs";
+import { limitEditor } from "./limit-editor.mjs";
+import { RETRIES, scenarioOf } from "./scenario.mjs";
+
+export const LETTERS = ["A", "B", "C", "D"];
+
+const RETRY_NAMES = {
+  none: "No: a refusal is final",
+  linear: "Sidekiq's linear backoff",
+  exponential: "Exponential, full jitter",
+  wait: "Waits in the queue",
+  ticket: "By ticket: goes, comes at its turn",
+};
+const RETRY_FIELDS = {
+  attempts: ["Attempts", "20"],
+  base: ["Base", "1s"],
+  cap: ["Cap", "1h"],
+  wait: ["Waits at most", "10 years"],
+};
+
+/**
+ * `session`: `{ draft, engine, changed(path), rebuilt(focus) }`; `rebuilt` shows the editor anew and
+ * leads to the field of that path.
+ */
+export function policyEditor(session, index) {
+  const policy = session.draft.policies[index];
+  const path = `policies[${index}]`;
+  const told = () => session.changed();
+  const title = newId("policy");
+  const remove = () => {
+    session.draft.policies.splice(index, 1);
+    session.rebuilt(`policies[${Math.max(0, index - 1)}].name`);
+  };
+  const several = session.draft.policies.length > 1;
+  return h(
+    "section",
+    { class: "card", "aria-labelledby": title },
+    h(
+      "header",
+      { class: "card-head" },
+      h("h3", { id: title }, h("span", { class: "badge" }, LETTERS[index]), " Policy"),
+      viewSwitch(session, policy, path),
+      several &&
+        button("×", remove, {
+          class: "icon",
+          "aria-label": `Remove policy ${LETTERS[index]}`,
+          title: "Remove this policy",
+        }),
+    ),
+    field({
+      path: `${path}.name`,
+      label: "Name",
+      source: policy,
+      key: "name",
+      changed: told,
+      wide: true,
+    }),
+    policy.view === "json"
+      ? documentEditor(session, policy, path)
+      : limitsOf(session, policy, path),
+    callers(session, policy, path),
+  );
+}
+
+function viewSwitch(session, policy, path) {
+  const choice = (view, label) =>
+    button(
+      label,
+      () => {
+        policy.view = view;
+        session.rebuilt(view === "json" ? `${path}.document` : `${path}.limits[0].kind`);
+      },
+      { "aria-pressed": String(policy.view === view) },
+    );
+  return h(
+    "div",
+    { class: "switch", role: "group", "aria-label": "Edit the limits as" },
+    choice("form", "Form"),
+    choice("json", "JSON"),
+  );
+}
+
+function limitsOf(session, policy, path) {
+  return limitEditor(policy.limits, path, (anew, focus) => {
+    policy.fault = null; // the form rules now; what was typed as JSON is kept beside it
+    policy.formed = true;
+    if (anew) session.rebuilt(focus);
+    else session.changed();
+  });
+}
+
+function documentEditor(session, policy, path) {
+  const index = session.draft.policies.indexOf(policy);
+  const written = documentOf(scenarioOf(session.draft).scenario.policies[index]);
+  if (policy.typed === null || policy.formed) policy.shown = written;
+  else policy.shown = policy.typed;
+  const place = h("div", {});
+  const text = textField({
+    path: `${path}.document`,
+    label: "Document",
+    hint: "Paddlegate, Open Job Spec, Conductor, Invantive or guild-queues",
+    value: policy.shown,
+    rows: 10,
+    changed: (value) => {
+      policy.typed = value;
+      policy.formed = false;
+      read();
+    },
+  });
+  const read = debounced(async () => {
+    const typed = policy.typed;
+    try {
+      const { policies } = await session.engine.document(typed);
+      if (policy.typed !== typed || policy.formed) return;
+      policy.fault = null;
+      take(policies);
+    } catch (error) {
+      if (policy.typed !== typed || policy.formed) return;
+      policy.fault = error.message;
+    }
+    session.changed();
+  }, 150);
+  const take = (policies) => {
+    place.replaceChildren();
+    if (policies.length === 0) {
+      policy.fault = "the document has no limiter";
+      return;
+    }
+    const chosen = policies.find(({ name }) => name === policy.chosen) ?? policies[0];
+    use(policy, path, chosen);
+    if (policies.length === 1) return;
+    policy.chosen = chosen.name;
+    const options = Object.fromEntries(policies.map(({ name }) => [name, name]));
+    place.append(
+      field({
+        path: `${path}.chosen`,
+        label: `Limiter (the document has ${policies.length})`,
+        source: policy,
+        key: "chosen",
+        options,
+        changed: () => {
+          use(
+            policy,
+            path,
+            policies.find(({ name }) => name === policy.chosen),
+          );
+          session.changed();
+        },
+        wide: true,
+      }),
+    );
+  };
+  if (policy.typed !== null && !policy.formed) read();
+  const back =
+    policy.formed && policy.typed !== null && policy.typed !== written
+      ? button("Bring back what I typed", () => {
+          policy.formed = false;
+          session.rebuilt(`${path}.document`);
+        })
+      : null;
+  return h("div", {}, text, place, back);
+}
+
+function use(policy, path, { name, limits }) {
+  policy.limits = limitsFrom({ limits });
+  if (name !== policy.read) policy.name = name;
+  policy.read = name;
+  const input = document.querySelector(`[data-path="${path}.name"]`);
+  if (input) input.value = policy.name;
+}
+
+function callers(session, policy, path) {
+  const told = () => session.changed();
+  const fields = (RETRIES[policy.retry] ?? []).map((key) => {
+    const [label, placeholder] = RETRY_FIELDS[key];
+    return field({
+      path: `${path}.${key}`,
+      label,
+      placeholder,
+      source: policy,
+      key,
+      changed: told,
+    });
+  });
+  return h(
+    "div",
+    { class: "fields" },
+    field({
+      path: `${path}.retry`,
+      label: "Refused callers try again",
+      source: policy,
+      key: "retry",
+      options: RETRY_NAMES,
+      changed: () => session.rebuilt(`${path}.retry`),
+      wide: true,
+    }),
+    fields,
+    checkbox({
+      path: `${path}.correct`,
+      label: "Actual costs are reported",
+      source: policy,
+      key: "correct",
+      changed: told,
+    }),
+  );
+}

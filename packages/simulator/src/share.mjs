@@ -1,0 +1,44 @@
+// A scenario in the fragment of the address: nothing of it goes to a server.
+// "#v1.z." and compressed JSON, or "#v1.j." and plain JSON, both in base64url.
+
+const MOST = 64 * 1024 * 1024; // characters; a short link could unfold to much more
+
+export async function fragmentOf(scenario) {
+  const bytes = new TextEncoder().encode(JSON.stringify(scenario));
+  if (typeof CompressionStream === "undefined") return `#v1.j.${base64(bytes)}`;
+  const packed = new Blob([bytes]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  return `#v1.z.${base64(new Uint8Array(await new Response(packed).arrayBuffer()))}`;
+}
+
+/** The scenario of a fragment; null when it has none. */
+export async function scenarioFrom(fragment) {
+  if (fragment === "" || fragment === "#") return null;
+  const [, version, form, data] = /^#v(\d+)\.(\w)\.([\w-]*)$/.exec(fragment) ?? [];
+  if (version === undefined) throw new Error("it is not whole, or not one of the simulator");
+  if (version !== "1") throw new Error(`it is of a newer simulator (version ${version})`);
+  const bytes = unbase64(data);
+  if (form === "j") return JSON.parse(new TextDecoder().decode(bytes));
+  if (form !== "z") throw new Error(`its form is unknown: ${form}`);
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const reader = unpacked.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return JSON.parse(text);
+    text += value;
+    if (text.length > MOST) throw new Error("it holds too much");
+  }
+}
+
+function base64(bytes) {
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 8192) {
+    text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  }
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+function unbase64(text) {
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+}

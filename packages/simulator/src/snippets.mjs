@@ -1,0 +1,275 @@
+// A policy as code for each language, with the names and units of our packages.
+import * as jobs from "./job-snippets.mjs";
+import { KINDS } from "./scenario.mjs";
+import { micros, seconds } from "./span.mjs";
+
+const URL = "redis://localhost:6379/0";
+const LOCK_TIMEOUT = 30e6;
+
+/** The languages in their order: `[{ key, name, code(policy, calls) }]`. */
+export const LANGUAGES = [
+  { key: "python", name: "Python", code: python },
+  { key: "node", name: "Node", code: node },
+  { key: "ruby", name: "Ruby", code: ruby },
+  { key: "rust", name: "Rust", code: rust },
+  { key: "c", name: "C", code: c },
+];
+
+/** What all of them need to know, from a policy of a scenario and the scenario. */
+function factsOf(policy, scenario) {
+  const all = policy.limits.map(({ kind, limit, interval, offset }) => ({
+    kind,
+    limit: limit ?? 1,
+    interval: interval === undefined ? LOCK_TIMEOUT : micros(interval),
+    offset: offset === undefined ? 0 : micros(offset),
+  }));
+  const limits = all.some(({ kind }) => kind !== "unlimited")
+    ? all.filter(({ kind }) => kind !== "unlimited")
+    : all.slice(0, 1);
+  const most = (range) => (Array.isArray(range) ? range[1] : range);
+  const isEstimated = scenario.actual !== undefined && policy.correct !== false;
+  const waits = policy.retry === "wait";
+  return {
+    name: policy.name || "policy",
+    limits,
+    only: limits.length === 1 && limits[0].offset === 0 ? limits[0] : null,
+    cost: most(scenario.cost) ?? 1,
+    actual: isEstimated ? (most(scenario.actual) ?? 1) : null,
+    wait: waits ? micros(policy.wait ?? "3650d") : 0,
+    isJob: policy.retry === "ticket",
+    isHeld: limits.some(({ kind }) => kind === "concurrency"),
+  };
+}
+
+const text = (value) =>
+  JSON.stringify(value).replaceAll("#", "\\u0023").replaceAll("\u2028", "\\u2028");
+
+/** `kind, limit, interval, offset` as far as the kind has them, in seconds. */
+function numbersOf({ kind, limit, interval, offset }, unit = seconds) {
+  if (KINDS[kind].interval === null) return [];
+  const numbers = kind === "throttle" ? [unit(interval)] : [String(limit), unit(interval)];
+  return offset > 0 ? [...numbers, unit(offset)] : numbers;
+}
+
+/** `window("name", 100, 60)`, as Python, Node and Ruby write it but for leases. */
+function makerOf(facts, lease, list) {
+  const { name, only, limits } = facts;
+  if (only === null) return `limiter(${text(name)}, [${limits.map(list).join(", ")}])`;
+  if (only.kind === "concurrency")
+    return `concurrent(${text(name)}, ${only.limit}, ${lease(only)})`;
+  return `${only.kind}(${[text(name), ...numbersOf(only)].join(", ")})`;
+}
+
+function python(policy, scenario) {
+  const facts = factsOf(policy, scenario);
+  const maker = makerOf(
+    facts,
+    ({ interval }) => `lock_timeout=${seconds(interval)}`,
+    (limit) =>
+      `(${[text(limit.kind), ...numbersOf(limit)].join(", ")}${KINDS[limit.kind].interval === null ? "," : ""})`,
+  );
+  if (facts.isJob) return jobs.python(maker, facts);
+  const asked = [facts.actual === null ? `cost=${facts.cost}` : `estimate=${facts.cost}`];
+  asked.push(`wait_timeout=${seconds(facts.wait)}`);
+  const body =
+    facts.actual === null
+      ? ['    print("the call")']
+      : [`    permit.points_used(${facts.actual})  # what the call did cost`];
+  return `from paddlegate import OverLimit, Paddlegate
+
+pg = Paddlegate("${URL}")
+limiter = pg.${maker}
+
+try:
+    with limiter.within_limit(${asked.join(", ")})${facts.actual === null ? "" : " as permit"}:
+    ${body[0]}
+except OverLimit as over:
+    print("come back in", over.retry_after, "s")
+`;
+}
+
+function node(policy, scenario) {
+  const facts = factsOf(policy, scenario);
+  const maker = makerOf(
+    facts,
+    ({ interval }) => `{ lockTimeoutMs: ${interval / 1000} }`,
+    (limit) => `[${[text(limit.kind), ...numbersOf(limit)].join(", ")}]`,
+  );
+  if (facts.isJob) return jobs.node(maker, facts);
+  const asked = facts.actual === null ? `cost: ${facts.cost}` : `estimate: ${facts.cost}`;
+  const body =
+    facts.actual === null
+      ? '() => console.log("the call")'
+      : `(permit) =>\n    permit.pointsUsed(${facts.actual}), // what the call did cost\n  `;
+  return `import { OverLimitError, Paddlegate } from "paddlegate";
+
+const pg = new Paddlegate("${URL}");
+const limiter = pg.${maker};
+
+try {
+  await limiter.withinLimit({ ${asked}, waitTimeoutMs: ${facts.wait / 1000} }, ${body});
+} catch (error) {
+  if (!(error instanceof OverLimitError)) throw error;
+  console.log(\`come back in \${error.retryAfterMs} ms\`);
+}
+`;
+}
+
+function ruby(policy, scenario) {
+  const facts = factsOf(policy, scenario);
+  const maker = makerOf(
+    facts,
+    ({ interval }) => `lock_timeout: ${seconds(interval)}`,
+    (limit) => `[${[`:${limit.kind}`, ...numbersOf(limit)].join(", ")}]`,
+  );
+  if (facts.isJob) return jobs.ruby(maker, facts);
+  const asked = facts.actual === null ? `cost: ${facts.cost}` : `estimate: ${facts.cost}`;
+  const body =
+    facts.actual === null
+      ? '{ puts "the call" }'
+      : `do |permit|\n    permit.points_used(${facts.actual}) # what the call did cost\n  end`;
+  return `require "paddlegate"
+
+Paddlegate.configure { |config| config.url = "${URL}" }
+limiter = Paddlegate.${maker}
+
+begin
+  limiter.within_limit(${asked}, wait_timeout: ${seconds(facts.wait)}) ${body}
+rescue Paddlegate::OverLimit => e
+  puts "come back in #{e.retry_after} s"
+end
+`;
+}
+
+function rustSpan(length) {
+  return length % 1e6 === 0
+    ? `Duration::from_secs(${grouped(length / 1e6)})`
+    : `Duration::from_micros(${grouped(length)})`;
+}
+
+const grouped = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, "_");
+
+function rust(policy, scenario) {
+  const facts = factsOf(policy, scenario);
+  const { name, only, limits, wait } = facts;
+  const parts = (limit) =>
+    limit.kind === "throttle"
+      ? [rustSpan(limit.interval)]
+      : [grouped(limit.limit), ...numbersOf(limit, rustSpan).slice(1)];
+  const numbers = (limit) => (KINDS[limit.kind].interval === null ? [] : parts(limit));
+  const quoted = rustText(name);
+  const limit = (one) => {
+    if (one.kind === "paused") return "Limit::paused()";
+    if (one.offset > 0) return `Limit::bucket_with_offset(${numbers(one).join(", ")})?`;
+    return `Limit::${one.kind}(${numbers(one).join(", ")})?`;
+  };
+  const maker =
+    only === null
+      ? `limiter(${quoted}, Policy::new([\n        ${limits.map(limit).join(",\n        ")},\n    ])?)?`
+      : `${only.kind === "concurrency" ? "concurrent" : only.kind}(${[quoted, ...numbers(only)].join(", ")})?`;
+  const several = only === null ? ["Limit", "Policy"] : [];
+  const waiting = facts.isJob ? "OnLimit" : "Status";
+  const names = [...several, "Paddlegate", "Request", waiting].sort().join(", ");
+  const asked =
+    facts.actual === null
+      ? `Request::cost(${grouped(facts.cost)})`
+      : `Request::estimate(${grouped(facts.cost)})`;
+  const after = [];
+  if (facts.actual !== null) {
+    after.push(`limiter.correct(permit, ${grouped(facts.actual)})?; // what the call did cost`);
+  }
+  if (facts.isHeld) after.push("limiter.release(permit)?;");
+  const settled = after.map((line) => `            ${line}\n`).join("");
+  const settling = `        if let Some(permit) = &decision.permit {\n${settled}        }\n`;
+  if (facts.isJob) {
+    const settled = (after.length > 0 ? settling : "").replace("decision", "job.decision");
+    return jobs.rust(maker, { names, request: asked, settling: settled });
+  }
+  return `use std::time::Duration;
+
+use paddlegate::{${names}};
+
+fn main() -> paddlegate::Result<()> {
+    let pg = Paddlegate::open("${URL}", None)?;
+    let limiter = pg.${maker};
+    let decision = limiter.acquire_within(${asked}, ${wait === 0 ? "Duration::ZERO" : rustSpan(wait)})?;
+    if decision.status == Status::Granted {
+        println!("the call");
+${after.length > 0 ? settling : ""}    } else {
+        println!("come back after {:?}", decision.retry_after);
+    }
+    Ok(())
+}
+`;
+}
+
+const rustText = (value) =>
+  `"${value.replace(/[\\"]/g, "\\$&").replace(/[^ -~]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`)}"`;
+
+function c(policy, scenario) {
+  const facts = factsOf(policy, scenario);
+  const { name, only, limits, wait } = facts;
+  const us = (length) => String(length);
+  const quoted = cText(name);
+  const maker =
+    only === null
+      ? `pg_limiter_new(store, ${quoted}, limits, ${limits.length}, &limiter, &error)`
+      : `pg_limiter_${only.kind === "concurrency" ? "concurrent" : only.kind}(${["store", quoted, ...numbersOf(only, us), "&limiter", "&error"].join(", ")})`;
+  const row = (limit) => {
+    const members = [`.kind = PG_KIND_${limit.kind.toUpperCase()}`];
+    if (KINDS[limit.kind].interval !== null) {
+      if (limit.kind !== "throttle") members.push(`.amount = ${limit.limit}`);
+      members.push(`.interval_us = ${us(limit.interval)}`);
+      if (limit.offset > 0) members.push(`.offset_us = ${us(limit.offset)}`);
+    }
+    return `      {${members.join(", ")}},\n`;
+  };
+  const list =
+    only === null ? `  const pg_limit limits[] = {\n${limits.map(row).join("")}  };\n` : "";
+  const asked = facts.actual === null ? `.cost = ${facts.cost}` : `.estimate = ${facts.cost}`;
+  const after = [];
+  if (facts.actual !== null) {
+    after.push(
+      `    pg_correct(limiter, decision.permit, ${facts.actual}, &settlement, &error); /* what the call did cost */`,
+    );
+  }
+  if (facts.isHeld) after.push("    pg_release(limiter, decision.permit, 0, &settlement, &error);");
+  if (facts.isJob) return jobs.c(maker, { list, request: asked, after });
+  return `#include <paddlegate.h>
+#include <stdio.h>
+
+int main(void) {
+${list}  pg_store *store;
+  pg_limiter *limiter;
+  pg_decision decision;
+${after.length > 0 ? "  pg_settlement settlement;\n" : ""}  pg_error error = {0};
+
+  if (pg_store_open("${URL}", 0, &store, &error) ||
+      ${maker} ||
+      pg_acquire_within(limiter, &(pg_request){${asked}}, ${wait}, &decision, &error)) {
+    fprintf(stderr, "%s: %s\\n", pg_error_name(error.code), error.message);
+    return 1;
+  }
+  if (decision.status == PG_STATUS_GRANTED) {
+    puts("the call");
+${after.map((line) => `${line}\n`).join("")}  } else {
+    printf("come back in %lld us\\n", (long long)decision.retry_after_us);
+  }
+  pg_limiter_close(limiter, NULL);
+  pg_store_close(store, NULL);
+  return 0;
+}
+`;
+}
+
+const cText = (value) =>
+  `"${value
+    .replace(/[\\"]/g, "\\$&")
+    .replace(/\?/g, "\\?")
+    .replace(/[^ -~]/gu, octal)}"`;
+
+// A C text in UTF-8, whatever the file is in.
+const octal = (character) =>
+  [...new TextEncoder().encode(character)]
+    .map((byte) => `\\${byte.toString(8).padStart(3, "0")}`)
+    .join("");

@@ -1,0 +1,55 @@
+// What the plots show, in words: for those who do not see them, and for everybody in a hurry.
+import { count, duration, number } from "./format.mjs";
+import { LANES, OUTCOMES } from "./outcomes.mjs";
+
+/** How often each outcome comes, by code. */
+export function countsOf({ outcome }) {
+  const counts = new Array(OUTCOMES.length).fill(0);
+  for (let row = 0; row < outcome.length; row++) counts[outcome[row]] += 1;
+  return counts;
+}
+
+export function outcomesInWords({ at, outcome }, counts) {
+  if (at.length === 0) return "Nothing arrived.";
+  const parts = LANES.filter((code) => counts[code] > 0).map(
+    (code) => `${number(counts[code])} ${OUTCOMES[code].lane.toLowerCase()}`,
+  );
+  const first = outcome.findIndex((code) => code !== 1);
+  const ends =
+    first < 0
+      ? "Every one was granted."
+      : `The first that was not granted came at ${duration(at[first])}.`;
+  return `${count(at.length, "decision")} from ${duration(at[0])} to ${duration(at.at(-1))}: ${parts.join(", ")}. ${ends}`;
+}
+
+export function linesInWords(lines) {
+  const parts = lines.flatMap(({ label, values }) => {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    if (low > high) return [];
+    const last = number(values.at(-1));
+    return [`${label}: between ${number(low)} and ${number(high)}, at the end ${last}.`];
+  });
+  return parts.length === 0 ? "Nothing was counted." : parts.join(" ");
+}
+
+export function waitsInWords({ counts, width, longest }, totals) {
+  if (totals.granted === 0) return "Nothing was granted.";
+  if (longest === 0) return "No granted call waited.";
+  const most = counts.indexOf(Math.max(...counts));
+  const { p50, p95, max } = totals.wait_us;
+  const often = `${duration(most * width)} to ${duration((most + 1) * width)}`;
+  return `${number(totals.waited)} of ${count(totals.granted, "granted call")} waited, at most ${duration(max / 1000)}. Of all that were granted, half waited at most ${duration(p50 / 1000)}, 95 % at most ${duration(p95 / 1000)}; most often ${often} (${count(counts[most], "call")}).`;
+}
+
+/** One sentence for the live region. */
+export function runInWords(results) {
+  const parts = results.map(
+    ({ totals }) =>
+      `${totals.name || "policy"}: ${number(totals.granted)} of ${number(totals.arrived)} granted`,
+  );
+  return `Simulated. ${parts.join("; ")}.`;
+}

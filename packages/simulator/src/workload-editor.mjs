@@ -1,0 +1,207 @@
+// What comes: arrivals, costs, work, clients, upstream, events.
+import { button, h } from "./dom.mjs";
+import { checkbox, field, textField } from "./field.mjs";
+import { limitEditor } from "./limit-editor.mjs";
+import { ARRIVALS, EVENTS, newEvent } from "./scenario.mjs";
+
+const KIND_NAMES = {
+  steady: "Steady: evenly spaced",
+  poisson: "Poisson: at random",
+  burst: "Bursts: many at once, again and again",
+  ramp: "Ramp: the rate rises or falls",
+  daily: "Daily: quiet nights, busy noons",
+  jobs: "Jobs: all queued at the start",
+  times: "Times: pasted, or a CSV file",
+};
+const LABELS = {
+  count: { jobs: "Jobs", burst: "At once", daily: "At midnight", ramp: "From", other: "Count" },
+  to: { daily: "At noon", other: "To" },
+  per: { other: "Per" },
+  every: { other: "Every" },
+  for: { other: "For" },
+  from: { other: "First after" },
+};
+const EVENT_NAMES = {
+  pause: "Pause",
+  resume: "Resume",
+  override: "Override a limit",
+  crash: "A client crashes",
+};
+const EVENT_LABELS = {
+  at: ["At", ""],
+  for: ["For", "for good"],
+  index: ["Limit no. (from 0)", "0"],
+  limit: ["New limit", "as it is"],
+  interval: ["New interval", "as it is"],
+  client: ["Client (from 0)", "0"],
+};
+const BIG = 60_000; // characters from which a text is not put into a field, which would be slow
+
+export function arrivalsEditor(session) {
+  const { arrivals } = session.draft;
+  const told = () => session.changed();
+  const fields = (ARRIVALS[arrivals.kind] ?? []).map((key) => {
+    if (key === "text") return timesEditor(session, arrivals);
+    const label = LABELS[key][arrivals.kind] ?? LABELS[key].other;
+    const placeholder = key === "from" ? "0s" : undefined;
+    const path = `arrivals.${key}`;
+    return field({ path, label, placeholder, source: arrivals, key, changed: told });
+  });
+  return h(
+    "div",
+    { class: "fields" },
+    field({
+      path: "arrivals.kind",
+      label: "Arrivals",
+      source: arrivals,
+      key: "kind",
+      options: KIND_NAMES,
+      changed: () => session.rebuilt("arrivals.kind"),
+      wide: true,
+    }),
+    fields,
+  );
+}
+
+function timesEditor(session, arrivals) {
+  const file = h("input", { type: "file", accept: ".csv,.txt,text/csv,text/plain", class: "file" });
+  file.addEventListener("change", async () => {
+    const [chosen] = file.files;
+    if (chosen === undefined) return;
+    arrivals.text = await chosen.text();
+    session.rebuilt("arrivals.text");
+  });
+  const label = h("label", { class: "field wide" }, h("span", {}, "Or read a file"), file);
+  if (arrivals.text.length > BIG && !arrivals.opened) {
+    const lines = arrivals.text.split("\n").length.toLocaleString("en");
+    const open = button(
+      "Edit as text",
+      () => {
+        arrivals.opened = true;
+        session.rebuilt("arrivals.text");
+      },
+      { id: "times-text" },
+    );
+    open.dataset.path = "arrivals.text";
+    open.setAttribute("aria-describedby", "times-text-error");
+    const error = h("p", { class: "error", id: "times-text-error", hidden: true });
+    return h(
+      "div",
+      { class: "field wide" },
+      h("p", {}, `${lines} lines are read.`),
+      open,
+      error,
+      label,
+    );
+  }
+  const text = textField({
+    path: "arrivals.text",
+    label: "Times, one a line",
+    hint: "Seconds or RFC 3339 times; or CSV with a header of at,cost,actual,work,count",
+    value: arrivals.text,
+    changed: (value) => {
+      arrivals.text = value;
+      session.changed();
+    },
+  });
+  return h("div", { class: "wide" }, text, label);
+}
+
+export function callsEditor(session) {
+  const source = session.draft;
+  const changed = () => session.changed();
+  const one = (key, label, placeholder, hint) =>
+    field({ path: key, label, placeholder, hint, source, key, changed });
+  return h(
+    "div",
+    { class: "fields" },
+    one("cost", "Cost or estimate", "1", "40, or 1..5"),
+    one("actual", "Actual cost", "as estimated", "1..5"),
+    one("work", "Takes", "no time", "2s, or 1s..5s"),
+    one("clients", "Clients", "1"),
+    one("at_once", "Calls of each at once", "any number"),
+    one("until", "Observe until", "all is done"),
+  );
+}
+
+export function upstreamEditor(session) {
+  const { upstream } = session.draft;
+  const told = () => session.changed();
+  const on = checkbox({
+    label: "The called service has limits of its own",
+    source: upstream,
+    key: "on",
+    changed: () => session.rebuilt(),
+  });
+  if (!upstream.on) return h("div", {}, on);
+  const anew = (isAnew, focus) => (isAnew ? session.rebuilt(focus) : session.changed());
+  return h(
+    "div",
+    {},
+    on,
+    limitEditor(upstream.limits, "upstream", anew),
+    h(
+      "div",
+      { class: "fields" },
+      field({
+        path: "upstream.latency",
+        label: "Latency",
+        placeholder: "none",
+        source: upstream,
+        key: "latency",
+        changed: told,
+      }),
+      checkbox({
+        path: "upstream.learn",
+        label: "Its 429 pauses the limiter",
+        source: upstream,
+        key: "learn",
+        changed: told,
+      }),
+    ),
+  );
+}
+
+export function eventsEditor(session) {
+  const { events } = session.draft;
+  const add = () => {
+    events.push(newEvent({}));
+    session.rebuilt(`events[${events.length - 1}].do`);
+  };
+  return h(
+    "div",
+    {},
+    events.map((_, i) => eventRow(session, i)),
+    button("Add event", add, { class: "quiet" }),
+  );
+}
+
+function eventRow(session, i) {
+  const { events } = session.draft;
+  const event = events[i];
+  const remove = () => {
+    events.splice(i, 1);
+    session.rebuilt();
+  };
+  const fields = (EVENTS[event.do] ?? ["at"]).map((key) => {
+    const [label, placeholder] = EVENT_LABELS[key];
+    const path = `events[${i}].${key}`;
+    const changed = () => session.changed();
+    return field({ path, label, placeholder, source: event, key, changed });
+  });
+  const label = `Remove event ${i + 1}`;
+  return h(
+    "div",
+    { class: "limit", role: "group", "aria-label": `Event ${i + 1}` },
+    field({
+      path: `events[${i}].do`,
+      label: "Event",
+      source: event,
+      key: "do",
+      options: EVENT_NAMES,
+      changed: () => session.rebuilt(`events[${i}].do`),
+    }),
+    fields,
+    button("×", remove, { class: "icon", "aria-label": label, title: label }),
+  );
+}

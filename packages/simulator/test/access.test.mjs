@@ -1,0 +1,204 @@
+// Usable by all: what axe finds, without a mouse, on narrow screens, without motion.
+import assert from "node:assert/strict";
+import test from "node:test";
+import AxeBuilder from "@axe-core/playwright";
+import { at, NARROW, opened, ready, rerun, runsOf, simulated, totalsOf, WIDE } from "./page.mjs";
+
+const Axe = AxeBuilder.default ?? AxeBuilder;
+
+async function nothingFound(page, view) {
+  const { violations, passes } = await new Axe({ page })
+    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
+    .analyze();
+  const found = violations.map(({ id, help, nodes }) => ({
+    id,
+    help,
+    nodes: nodes.slice(0, 3).map(({ html, failureSummary }) => `${html}\n${failureSummary}`),
+  }));
+  assert.deepEqual(found, [], view);
+  console.log(`${view}: axe finds nothing (${passes.length} rules)`);
+}
+
+/** The page never scrolls sideways. */
+async function fits(page, view) {
+  const [wide, room] = await page.evaluate(() => [
+    document.documentElement.scrollWidth,
+    document.documentElement.clientWidth,
+  ]);
+  assert.ok(wide <= room, `${view}: ${wide} > ${room}`);
+}
+
+const openAll = (page) =>
+  page.evaluate(() => {
+    for (const part of document.querySelectorAll("details")) part.open = true;
+  });
+
+const views = [
+  ["light", { colorScheme: "light" }],
+  ["dark", { colorScheme: "dark" }],
+  ["narrow, light", { colorScheme: "light", viewport: NARROW }],
+  ["narrow, dark", { colorScheme: "dark", viewport: NARROW }],
+];
+
+for (const [view, options] of views) {
+  test(`axe finds nothing: ${view}`, async (t) => {
+    const page = await opened(t, options);
+    await openAll(page);
+    for (const name of ready) {
+      const before = await runsOf(page);
+      if (name !== (await page.locator("#ready").inputValue())) {
+        await page.selectOption("#ready", name);
+        await simulated(page, before);
+      }
+      await openAll(page);
+      await nothingFound(page, `${view}, ${name}`);
+      await fits(page, `${view}, ${name}`);
+    }
+
+    for (const letter of ["C", "D"]) {
+      await page.getByRole("button", { name: "Add policy" }).click();
+      await page.getByLabel("Name").last().fill(`${letter}, with a rather long name, and longer`);
+      await page
+        .getByRole("button", { name: "Add limit" })
+        .nth(letter === "C" ? 2 : 3)
+        .click();
+    }
+    await rerun(page);
+    await openAll(page);
+    await nothingFound(page, `${view}, four policies`);
+    await fits(page, `${view}, four policies`);
+
+    await page.getByRole("button", { name: "JSON", exact: true }).nth(1).click();
+    await at(page, "policies[0].document").fill("{");
+    await page.waitForSelector('textarea[aria-invalid="true"]');
+    await at(page, "arrivals.count").fill("x");
+    await at(page, "arrivals.kind").selectOption("times");
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByText("This cannot run yet").waitFor();
+    await nothingFound(page, `${view}, with errors`);
+    await fits(page, `${view}, with errors`);
+    for (const dialog of ["Share", "Code"]) {
+      await page.getByRole("button", { name: dialog, exact: true }).click();
+      await nothingFound(page, `${view}, ${dialog}`);
+      await fits(page, `${view}, ${dialog}`);
+      await page.keyboard.press("Escape");
+    }
+  });
+}
+
+test("at 200 % zoom nothing scrolls sideways, and targets are 44 pixels", async (t) => {
+  // A browser at 200 % has half as many pixels to lay things out in.
+  const viewport = { width: WIDE.width / 2, height: WIDE.height / 2 };
+  const page = await opened(t, { viewport, deviceScaleFactor: 2 });
+  await openAll(page);
+  await fits(page, "200 %");
+  await page.setViewportSize(NARROW);
+  await page.waitForTimeout(300);
+  await fits(page, "320 px");
+  const small = await page.evaluate(() =>
+    [
+      ...document.querySelectorAll(
+        "button, select, summary, input:not([type=checkbox]), textarea, .check",
+      ),
+    ]
+      .map((element) => [element, element.getBoundingClientRect()])
+      .filter(([, { width, height }]) => width > 0 && (height < 43.5 || width < 43.5))
+      .filter(([element]) => !element.matches("button.link"))
+      .map(
+        ([element, { width, height }]) => `${element.outerHTML.slice(0, 90)} ${width} x ${height}`,
+      ),
+  );
+  assert.deepEqual(small, []);
+});
+
+test("everything is done by the keyboard", async (t) => {
+  const page = await opened(t);
+  const reach = async (matches, most = 200) => {
+    for (let i = 0; i < most; i++) {
+      await page.keyboard.press("Tab");
+      const found = await page.evaluate(
+        (selector) => document.activeElement.matches(selector),
+        matches,
+      );
+      if (found) return;
+    }
+    assert.fail(`Tab never comes to ${matches}`);
+  };
+  // From the top: to the limit, another number, and run it by Ctrl+Enter.
+  await reach('[data-path="policies[0].limits[0].limit"]');
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("30");
+  const before = await runsOf(page);
+  await page.keyboard.press("Control+Enter");
+  await simulated(page, before);
+  assert.equal(JSON.parse((await totalsOf(page))[0]).granted, 60);
+
+  const focused = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  assert.equal(focused, "solid", "the focus is to be seen");
+
+  // The slider explains one decision after the other.
+  await reach('input[type="range"]');
+  const said = () => page.evaluate(() => document.activeElement.getAttribute("aria-valuetext"));
+  assert.match(await said(), /^1 of 200, at 59 s: granted/);
+  await page.keyboard.press("ArrowRight");
+  assert.match(await said(), /^2 of 200/);
+  await page.keyboard.press("End");
+  assert.match(await said(), /^200 of 200.*refused/);
+  const facts = page.locator(".explain").first();
+  await facts.getByText("Limit that refused").waitFor();
+  await facts.getByText("Retry-After").waitFor();
+
+  // The decisions, page by page, and a dialog that gives the focus back.
+  await reach("#decisions-part > summary");
+  await page.keyboard.press("Enter");
+  await reach('button[aria-label="Next page"]');
+  await page.keyboard.press("Enter");
+  await page.getByText("26–50 of 200").waitFor();
+  await page.evaluate(() => document.querySelector("#files button:last-of-type").focus());
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.press("Escape");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Code");
+});
+
+test("hovering explains the decision under the pointer", async (t) => {
+  const page = await opened(t);
+  // The window's plots are the second figure: the burst at the left is granted, the one at the right refused.
+  const figure = page.locator(".figure").nth(1);
+  const over = figure.locator(".u-over").first();
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  const point = async (part, height) => {
+    await page.mouse.move(box.x + box.width * part, box.y + box.height * height);
+    return figure.locator(".explain dd").first().textContent();
+  };
+  assert.match(await point(0.485, 0.3), /^(1|100) of 200$/);
+  await figure.getByText("Tightest limit").waitFor();
+  assert.match(await point(0.505, 0.7), /^(101|200) of 200$/);
+  await figure.getByText("Limit that refused").waitFor();
+  await figure.getByText("Come back after").waitFor();
+});
+
+test("nothing plays by itself when motion is not wanted; else it may be paused", async (t) => {
+  const still = await opened(t);
+  assert.equal(await still.getByRole("button", { name: "Play" }).count(), 1);
+  const clock = await still.locator(".clock").textContent();
+  const before = await runsOf(still);
+  await still.getByRole("button", { name: "Run", exact: true }).click();
+  await simulated(still, before);
+  assert.equal(await still.locator(".clock").textContent(), clock, "the end is shown at once");
+
+  const page = await opened(t, { reducedMotion: "no-preference" });
+  await page.getByLabel("Speed").selectOption("1");
+  const earlier = await runsOf(page);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await simulated(page, earlier);
+  await page.getByRole("button", { name: "Pause" }).click();
+  const paused = await page.locator(".clock").textContent();
+  await page.waitForTimeout(300);
+  assert.equal(await page.locator(".clock").textContent(), paused);
+  await page.getByRole("button", { name: "Step" }).click();
+  assert.match(await page.locator(".clock").textContent(), /^59 s of/, "to the first decision");
+  await page.getByRole("button", { name: "To the end" }).click();
+  assert.match(await page.locator(".clock").textContent(), /^0:02:00 of 0:02:00$/);
+});

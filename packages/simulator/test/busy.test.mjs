@@ -1,0 +1,96 @@
+// A hundred thousand arrivals, and a million: the page stays responsive.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { give, opened, rerun, totalsOf } from "./page.mjs";
+
+const LONGEST = 200;
+
+const scenario = {
+  seed: 5,
+  policies: [
+    { name: "window", limits: [{ kind: "window", limit: 1000, interval: "1m" }], retry: "none" },
+    {
+      name: "leaky and throttle",
+      limits: [
+        { kind: "leaky", limit: 100, interval: "1m" },
+        { kind: "throttle", interval: "100ms" },
+      ],
+      retry: "none",
+    },
+  ],
+  arrivals: { kind: "steady", count: 1000, per: "1m", for: "100m" },
+};
+
+/** Runs, looks around and plays; gives the longest task of the main thread in ms. */
+async function longestTask(page) {
+  await page.evaluate(() => {
+    window.longest = 0;
+    window.observer?.disconnect();
+    window.observer = new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries())
+        window.longest = Math.max(window.longest, duration);
+    });
+    window.observer.observe({ type: "longtask" });
+  });
+  await rerun(page);
+  await page.getByRole("button", { name: "Show less time" }).click();
+  await page.getByRole("button", { name: "Show later" }).click();
+  await page.getByRole("button", { name: "Show all of the time" }).click();
+  const box = await page.locator(".u-over").first().boundingBox();
+  for (let i = 1; i < 20; i++) {
+    await page.mouse.move(box.x + (box.width * i) / 20, box.y + box.height / 2);
+  }
+  await page.getByRole("button", { name: "Next not granted" }).first().click();
+  await page.getByRole("button", { name: "Play" }).waitFor(); // it has played to the end
+  await page.waitForTimeout(500);
+  return page.evaluate(() => window.longest);
+}
+
+test("100,000 arrivals: no task of the main thread is over 200 ms", async (t) => {
+  const page = await opened(t);
+  await give(page, scenario);
+  assert.equal(JSON.parse((await totalsOf(page))[0]).arrived, 100_000);
+  const longest = [];
+  for (let i = 0; i < 3; i++) {
+    longest.push(await longestTask(page));
+    if (longest.at(-1) <= LONGEST) break;
+  }
+  console.log(`longest tasks: ${longest.map(Math.round)} ms (0: none over 50 ms)`);
+  assert.ok(Math.min(...longest) <= LONGEST, `${longest} ms`);
+
+  // A task that is too long would have been seen.
+  await page.evaluate(() => {
+    setTimeout(() => {
+      const began = performance.now();
+      while (performance.now() - began < 300);
+    });
+  });
+  await page.waitForFunction((most) => window.longest > most, LONGEST);
+});
+
+test("playing 100,000 arrivals keeps tasks short", async (t) => {
+  const page = await opened(t, { reducedMotion: "no-preference" });
+  await give(page, scenario);
+  const longest = [];
+  for (let i = 0; i < 5; i++) {
+    longest.push(await longestTask(page));
+    if (longest.at(-1) <= LONGEST) break;
+  }
+  console.log(`longest tasks while playing: ${longest.map(Math.round)} ms`);
+  assert.ok(Math.min(...longest) <= LONGEST, `${longest} ms`);
+});
+
+test("a million arrivals are run and drawn, and a run can be stopped", async (t) => {
+  const page = await opened(t);
+  const { arrivals, ...others } = scenario;
+  await give(page, { ...others, arrivals: { ...arrivals, for: "1000m" } });
+  assert.equal(JSON.parse((await totalsOf(page))[0]).arrived, 1_000_000);
+  const drawn = await page.evaluate(() => window.paddlegate.plotted()[0].outcomes.rows.length);
+  assert.ok(drawn > 0 && drawn < 5000, `${drawn} marks stand for a million`);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  const stop = page.getByRole("button", { name: "Stop" });
+  await stop.click({ timeout: 5000 }).catch(() => {}); // it may have been quicker than we are
+  await page.waitForFunction(() =>
+    /^(Stopped|Simulated)/.test(document.getElementById("status").textContent),
+  );
+});

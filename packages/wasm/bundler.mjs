@@ -1,0 +1,14 @@
+// For bundlers that load WebAssembly as a module.
+import bind from "./bind.mjs";
+import * as module from "./dist/bundler/paddlegate.js";
+
+export const {
+  Paddlegate,
+  SKIPPED,
+  PaddlegateError,
+  OverLimitError,
+  InvalidError,
+  UnavailableError,
+  DataError,
+  InternalError,
+} = bind(module);

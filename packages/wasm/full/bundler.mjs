@@ -1,0 +1,18 @@
+// For bundlers that load WebAssembly as a module.
+import bind from "../bind.mjs";
+import * as module from "../dist/full/bundler/paddlegate.js";
+import more from "./more.mjs";
+
+export const {
+  Paddlegate,
+  SKIPPED,
+  PaddlegateError,
+  OverLimitError,
+  InvalidError,
+  UnavailableError,
+  DataError,
+  InternalError,
+  Simulation,
+  graphqlCost,
+  policyFrom,
+} = bind(module, more);

@@ -1,0 +1,213 @@
+// What the larger module has besides: documents, jobs, answers of upstream APIs, the cost of queries and the simulator.
+// The build makes a file for CommonJS of this one too: imports and the export at the start of their lines.
+import simulation from "./simulation.mjs";
+
+// `inside` reaches what is private to the classes, which get their methods here.
+export default function more(module, host, { Paddlegate, Limiter, Permit, ...shared }) {
+  const { InvalidError, inside, only, now } = shared;
+
+  // By the limiter: what its document says of work that is refused.
+  const words = new WeakMap();
+
+  // What WebAssembly calls, as the host of all.
+  host.admission = (action, afterUs, decision) => ({
+    action,
+    afterMs: milliseconds(afterUs),
+    decision,
+  });
+  host.verdict = (allowed, delayUs, slot, level, retryAfterUs, reason) =>
+    Object.freeze({
+      allowed,
+      delayMs: milliseconds(delayUs),
+      slot: slot ?? null,
+      level: level ?? null,
+      retryAfterMs: milliseconds(retryAfterUs),
+      reason: reason ?? null,
+    });
+
+  extend(Paddlegate, {
+    load(document) {
+      const flat = inside.store(this).load(written("document", document));
+      const limiters = Array.from({ length: flat.length / 3 }, (_, i) =>
+        loaded(this, ...flat.slice(3 * i, 3 * i + 3)),
+      );
+      return new Map(limiters.map((limiter) => [limiter.name, limiter]));
+    },
+
+    workflow(definition, run, options) {
+      const { lockTimeoutMs } = only(["lockTimeoutMs"], options);
+      const texts = [written("definition", definition), written("run", run)];
+      return loaded(this, ...inside.store(this).workflow(...texts, lockTimeoutMs));
+    },
+
+    gate(document) {
+      return new Gate(inside.store(this).gate(written("document", document)));
+    },
+  });
+
+  extend(Limiter, {
+    get onLimit() {
+      return words.get(this) ?? null;
+    },
+
+    learn(response, options) {
+      const { provider, maxPauseMs, permit, atUs } = only(
+        ["provider", "maxPauseMs", "permit", "atUs"],
+        options,
+      );
+      if (typeof response !== "object" || response === null) {
+        throw new InvalidError("must be an object such as { status, headers, body }", "response");
+      }
+      // Node's own answers say `statusCode`.
+      const status = response.status ?? response.statusCode;
+      const answer = [status, pairs(response.headers), textOf(response.body)];
+      return inside.ask(this, (inner) =>
+        inner.learn(provider, maxPauseMs, ...answer, permit, atUs ?? now()),
+      );
+    },
+
+    admit(job, options) {
+      const { onLimit, cost, estimate, atUs } = only(
+        ["onLimit", "cost", "estimate", "atUs"],
+        options,
+      );
+      const began = performance.now();
+      const admission = inside.ask(this, (inner) =>
+        inner.admit(job, cost, estimate, onLimit ?? this.onLimit ?? "wait", atUs ?? now()),
+      );
+      return granted(this, began, (estimate ?? null) !== null)(admission);
+    },
+
+    admitAll(jobs, options) {
+      const { onLimit, partly, atUs } = only(["onLimit", "partly", "atUs"], options);
+      if (!Array.isArray(jobs)) throw new InvalidError("must be a list of ids", "jobs");
+      if (typeof (partly ?? false) !== "boolean") {
+        throw new InvalidError("must be true or false", "partly");
+      }
+      const began = performance.now();
+      const admissions = inside.ask(this, (inner) =>
+        inner.admitAll(jobs, onLimit ?? this.onLimit ?? "wait", partly === true, atUs ?? now()),
+      );
+      // When all or none run, each may be given back.
+      return admissions.map(granted(this, began, partly !== true));
+    },
+
+    overrideFrom(document, options) {
+      const { atUs } = only(["atUs"], options);
+      const text = written("document", document);
+      return inside.ask(this, (inner) => inner.overrideFrom(text, atUs ?? now()));
+    },
+
+    signal(document, options) {
+      const { atUs } = only(["atUs"], options);
+      const text = written("document", document);
+      return inside.ask(this, (inner) => inner.signal(text, atUs ?? now()));
+    },
+  });
+
+  extend(Permit, {
+    learn(response, options) {
+      const { provider, maxPauseMs } = only(["provider", "maxPauseMs"], options);
+      // Of what was not estimated there is nothing to settle.
+      const permit = inside.estimateOf(this);
+      return inside.limiterOf(this).learn(response, { provider, maxPauseMs, permit });
+    },
+  });
+
+  // Chooses which slot of a document limits a request, and counts it.
+  class Gate {
+    #inner;
+
+    constructor(inner) {
+      this.#inner = inner;
+    }
+
+    admit(facts) {
+      const { atUs, ...known } = only([...FACTS, "atUs"], facts);
+      return this.#inner.admit(...FACTS.map((fact) => known[fact]), atUs ?? now());
+    }
+  }
+
+  function loaded(pg, inner, waitTimeoutMs, onLimit) {
+    const limiter = inside.limiter(
+      pg,
+      inner,
+      waitTimeoutMs,
+      onLimit === "ignore" ? onLimit : "raise",
+    );
+    words.set(limiter, onLimit);
+    return limiter;
+  }
+
+  // What is done with a job of `limiter`, with the permit of one that runs.
+  function granted(limiter, began, isEstimated) {
+    return ({ decision, ...admission }) => {
+      const permit = decision.allowed ? new Permit(limiter, decision, began, isEstimated) : null;
+      return Object.freeze({ ...admission, decision, permit });
+    };
+  }
+
+  // Names and values in turn, of `Headers`, a `Map`, a list of pairs or a plain object. A value may be a list.
+  function pairs(headers) {
+    if (headers === undefined || headers === null) return [];
+    const isObject = typeof headers === "object";
+    const isIterable = isObject && typeof headers[Symbol.iterator] === "function";
+    const list = isIterable ? [...headers] : Object.entries(headers);
+    if (!isObject || !list.every((pair) => Array.isArray(pair) && pair.length === 2)) {
+      throw new InvalidError("must be Headers, an object, a Map or a list of pairs", "headers");
+    }
+    const single = list.flatMap(([name, values]) => [values].flat().map((value) => [name, value]));
+    const sent = single.filter(([, value]) => value !== undefined && value !== null);
+    return sent.flat().map(String);
+  }
+
+  // The text of a body. What is still a stream cannot be read here, and says nothing.
+  function textOf(body) {
+    if (body === undefined || body === null) return "";
+    if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) {
+      return new TextDecoder().decode(body);
+    }
+    const isStream = typeof body.getReader === "function" || typeof body.pipe === "function";
+    return isStream ? "" : written("body", body);
+  }
+
+  // A text as it is, an object as its JSON.
+  function written(argument, value) {
+    if (typeof value === "string") return value;
+    if (typeof value === "object" && value !== null) {
+      try {
+        const text = JSON.stringify(value);
+        if (text !== undefined) return text;
+      } catch {
+        // A circle, or a bigint.
+      }
+    }
+    throw new InvalidError("must be a text or an object that JSON can hold", argument);
+  }
+
+  return {
+    Simulation: simulation(module, host),
+    policyFrom: (text) => {
+      if (typeof text !== "string")
+        throw host.invalid("must be the text of a document", "document");
+      return JSON.parse(module.policies(host, text));
+    },
+    graphqlCost: (query, variables, options) => {
+      const { rules, operation } = only(["rules", "operation"], options);
+      const known = (variables ?? null) === null ? "" : written("variables", variables);
+      return module.graphqlCost(host, query, known, rules, operation);
+    },
+  };
+}
+
+// In the order of WebAssembly.
+const FACTS = ["context", "url", "logOnCode", "dataContainerId", "ip"];
+
+// As the methods of a class are, these are not listed.
+function extend(type, methods) {
+  for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(methods))) {
+    Object.defineProperty(type.prototype, name, { ...property, enumerable: false });
+  }
+}
+
+const milliseconds = (micros) => (micros === undefined || micros === null ? null : micros / 1000);

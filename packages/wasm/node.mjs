@@ -1,0 +1,13 @@
+// One instance for both `import` and `require`.
+import paddlegate from "./node.cjs";
+
+export const {
+  Paddlegate,
+  SKIPPED,
+  PaddlegateError,
+  OverLimitError,
+  InvalidError,
+  UnavailableError,
+  DataError,
+  InternalError,
+} = paddlegate;

@@ -1,0 +1,246 @@
+// The larger module as each platform loads it, and what documents define there.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import test from "node:test";
+import * as small from "paddlegate-wasm";
+import * as full from "paddlegate-wasm/full";
+import * as web from "paddlegate-wasm/full/web";
+import { replay } from "./replay.mjs";
+import { allVectors, vectors } from "./vectors.mjs";
+
+const { OverLimitError, Paddlegate, policyFrom, SKIPPED } = full;
+const require = createRequire(import.meta.url);
+const root = new URL("../", import.meta.url);
+const read = (path) => readFileSync(new URL(path, root), "utf8");
+const files = ["index.d.ts", "full/index.d.ts", "full/limiter.d.ts"].map(read).join("\n");
+const exported = /^export (?:abstract class|class|const|function) (\w+)/gm;
+const declared = [...new Set([...files.matchAll(exported)].map(([, name]) => name))].sort();
+const invalid = (argument, message) => ({ name: "InvalidError", argument, message });
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a template of Conductor
+const rateLimitKey = "${workflow.correlationId}";
+const workflow = { name: "order", rateLimitConfig: { rateLimitKey, concurrentExecLimit: 3 } };
+const control = {
+  RateLimitControlList: [{ Url: "https://x/*", SlotName: "api" }],
+  RateLimitControlSlotList: [
+    { Name: "api", ActionsPerSecond: 2, ActionsPerMinute: 5, DelayMsOnOverflowSecond: 250 },
+  ],
+};
+
+test("what is declared is there, and no others", () => {
+  assert.ok(declared.includes("Simulation") && declared.includes("graphqlCost"));
+  assert.deepEqual(Object.keys(full).sort(), declared);
+  assert.deepEqual(Object.keys(require("paddlegate-wasm/full")).sort(), declared);
+  assert.deepEqual(Object.keys(web).sort(), [...declared, "default"].sort());
+});
+
+test("import and require share one instance, the small module has another", () => {
+  assert.equal(require("paddlegate-wasm/full").Paddlegate, Paddlegate);
+  assert.notEqual(small.Paddlegate, Paddlegate);
+  const limiter = new small.Paddlegate().window("small", 1, 1);
+  for (const name of ["learn", "admit", "onLimit"]) assert.equal(name in limiter, false, name);
+  assert.equal("load" in new small.Paddlegate(), false);
+});
+
+test("the larger module answers as the vectors say, in Node and for the web", async () => {
+  await web.default(readFileSync(new URL("dist/full/web/paddlegate_bg.wasm", root)));
+  const count = (files) => files.reduce((sum, file) => sum + file.cases.length, 0);
+  assert.ok(count(allVectors) > count(vectors), "some learn");
+  for (const file of allVectors) {
+    file.cases.forEach((_, index) => {
+      replay(full, file, index);
+      replay(web, file, index);
+    });
+  }
+  assert.equal(web.policyFrom('{"key": "a", "concurrency": 1}').format, "OJS rate limit");
+});
+
+test("the larger module for bundlers loads as WebAssembly modules do", () => {
+  const code = `
+    import * as full from "./full/bundler.mjs";
+    console.log(Object.keys(full).length, full.graphqlCost("{ a { b } }"));`;
+  const flags = ["--experimental-wasm-modules", "--no-warnings", "--input-type=module", "--eval"];
+  const printed = execFileSync(process.execPath, [...flags, code], { cwd: root, encoding: "utf8" });
+  assert.equal(printed.trim(), `${declared.length} 1`);
+});
+
+const native = {
+  limiters: {
+    erp: {
+      concurrency: { limit: 2, lock_timeout: "1m" },
+      bucket: { limit: 100, per: "day", offset: "2h" },
+      throttle: { every: "PT0.1S" },
+      on_limit: "drop",
+    },
+    shop: { points: { limit: 1000, refill: "20s" }, wait_timeout: "20ms" },
+    quiet: { paused: true, wait_timeout: 0, on_limit: "ignore" },
+    open: { unlimited: true },
+  },
+};
+const policy = (name, onLimit, limits, waitTimeout = null) => ({
+  name,
+  onLimit,
+  limits,
+  waitTimeout,
+});
+const dialects = {
+  "Paddlegate limits": [
+    native,
+    policy("erp", "drop", [
+      { kind: "concurrency", limit: 2, interval: "PT60S" },
+      { kind: "bucket", limit: 100, interval: "PT86400S", offset: "PT7200S" },
+      { kind: "throttle", interval: "PT0.1S" },
+    ]),
+    policy("open", "raise", [{ kind: "unlimited" }]),
+    policy("quiet", "ignore", [{ kind: "paused" }], "PT0S"),
+    policy("shop", "raise", [{ kind: "points", limit: 1000, interval: "PT20S" }], "PT0.02S"),
+  ],
+  "OJS rate limit": [
+    { key: "reports", rate: { limit: 10, period: "PT1M" }, on_limit: "reschedule" },
+    policy("reports", "reschedule", [{ kind: "window", limit: 10, interval: "PT60S" }]),
+  ],
+  "Conductor task definition": [
+    { name: "charge", rateLimitPerFrequency: 5, rateLimitFrequencyInSeconds: 60 },
+    policy("charge", "wait", [{ kind: "window", limit: 5, interval: "PT60S" }]),
+  ],
+  "Conductor workflow definition": [workflow],
+  "Invantive rate limit control": [
+    control,
+    policy("api", "raise", [
+      { kind: "bucket", limit: 2, interval: "PT1S" },
+      { kind: "bucket", limit: 5, interval: "PT60S" },
+    ]),
+  ],
+  "guild-queues reservoir": [
+    { name: "mail", reservoir: 5, timeWindow: 5000 },
+    policy("mail:default", "reschedule", [{ kind: "bucket", limit: 5, interval: "PT5S" }]),
+  ],
+};
+for (const [format, [document, ...policies]] of Object.entries(dialects)) {
+  test(`${format}: a document as limits, and as limiters`, () => {
+    const text = JSON.stringify(document);
+    assert.deepEqual(policyFrom(text), { format, policies });
+    const loaded = new Paddlegate().load(text);
+    assert.deepEqual(
+      [...loaded.values()].map(({ name, onLimit }) => ({ name, onLimit })),
+      policies.map(({ name, onLimit }) => ({ name, onLimit })),
+    );
+    assert.deepEqual(
+      [...loaded.keys()],
+      policies.map(({ name }) => name),
+    );
+  });
+}
+
+test("a fault in a document is named by its path", () => {
+  const window = { window: { limit: -1, per: "minute" } };
+  const faults = [
+    ["", /^at \$: not readable as JSON/],
+    ["[]", /^at \$: must be a JSON object/],
+    ["{}", /^at \$: is in no known format/],
+    ['{"limiters": {}, "key": "a"}', /^at \$: has members of several formats/],
+    [JSON.stringify({ limiters: { x: { windw: {} } } }), /^at \$\.limiters\.x\.windw: /],
+    [JSON.stringify({ limiters: { x: window } }), /^at \$\.limiters\.x\.window\.limit: /],
+    ['{"key": "a", "rate": {"limit": 1, "period": "x"}}', /^at \$\.rate\.period: /],
+    ['{"name": "a", "reservoir": 5, "interval": -1}', /^at \$\.interval: /],
+  ];
+  for (const [text, message] of faults) {
+    assert.throws(() => policyFrom(text), invalid("document", message));
+    assert.throws(() => new Paddlegate().load(text), invalid("document", message));
+  }
+  for (const wrong of [undefined, null, 5, {}]) {
+    assert.throws(() => policyFrom(wrong), invalid("document", /must be the text/));
+  }
+  for (const wrong of [undefined, null, 5, {}, [], { limiters: 1n }]) {
+    assert.throws(() => new Paddlegate().load(wrong), { argument: "document" });
+  }
+});
+
+test("loaded limiters wait and skip as their document says", async () => {
+  const pg = new Paddlegate();
+  const limiters = pg.load(native);
+  assert.equal(await limiters.get("quiet").withinLimit(assert.fail), SKIPPED);
+  const shop = limiters.get("shop");
+  assert.equal(shop.allow({ cost: 1000 }), true);
+  const began = performance.now();
+  await assert.rejects(shop.acquire({ estimate: 1000 }), OverLimitError);
+  assert.ok(performance.now() - began < 4000, "not the default of five seconds");
+  // The same state as that of a limiter made by hand.
+  assert.ok(pg.points("shop", 1000, 20).peek({ cost: 0 }).remaining < 900);
+  assert.equal(pg.points("shop", 1000, 20).onLimit, null);
+});
+
+test("a job runs, waits in its place, or is dropped as the document says", () => {
+  const limiter = new Paddlegate().concurrent("erp", 1);
+  const { action, afterMs, permit } = limiter.admit("a");
+  assert.deepEqual([action, afterMs], ["run", null]);
+  const second = limiter.admit("b");
+  assert.deepEqual([second.action, second.decision.position, second.permit], ["wait", 0, null]);
+  assert.ok(second.afterMs > 0 && Object.isFrozen(second));
+  assert.equal(limiter.admit("c", { onLimit: "drop" }).action, "drop");
+  assert.equal(limiter.admit("c", { onLimit: "raise" }).action, "refuse");
+  assert.equal(permit.release(), "released");
+  assert.equal(limiter.admit("b").action, "run");
+  const dropping = new Paddlegate().load(native).get("erp");
+  const at = { atUs: 1_700_000_000_000_000 };
+  assert.equal(dropping.admit("a", at).action, "run");
+  assert.equal(dropping.admit("b", at).action, "drop");
+  assert.throws(() => limiter.admit("a", { onLimit: "retry" }), invalid("on_limit", /must be/));
+  assert.throws(() => limiter.admit(5), invalid("id", /must be a string/));
+});
+
+test("several jobs run, or none of them", () => {
+  const limiter = new Paddlegate().limiter("erp", { concurrency: 3, window: [100, 60] });
+  const actions = (jobs, options) => limiter.admitAll(jobs, options).map(({ action }) => action);
+  const at = { atUs: 1_700_000_000_000_000 };
+  assert.deepEqual(actions(["a", "b"], at), ["run", "run"]);
+  assert.deepEqual(actions(["c", "d"], { ...at, onLimit: "drop" }), ["drop", "drop"]);
+  const { leases, units } = limiter.stats(at);
+  assert.deepEqual([leases, units], [2, 2]);
+  assert.deepEqual(actions(["c", "d"], { ...at, partly: true }), ["run", "wait"]);
+  assert.throws(() => actions("ab"), invalid("jobs", /list/));
+  assert.throws(() => actions(["a"], { partly: 1 }), invalid("partly", /true or false/));
+});
+
+test("a gate sorts requests by its document", () => {
+  const gate = new Paddlegate().gate(control);
+  const at = (second) => ({ url: "https://x/a", atUs: (1_780_272_000 + second) * 1e6 });
+  const levels = [0, 0, 0, 1, 1, 2, 2, 60].map((second) => gate.admit(at(second)).level);
+  assert.deepEqual(levels, [null, null, "second", null, null, null, "minute", null]);
+  const free = { allowed: true, delayMs: 0, slot: null, level: null, retryAfterMs: 0 };
+  assert.deepEqual(gate.admit(), { ...free, reason: null });
+  gate.admit(at(60));
+  assert.deepEqual(gate.admit(at(60.4)), {
+    allowed: false,
+    delayMs: 250,
+    slot: "api",
+    level: "second",
+    retryAfterMs: 600,
+    reason: "bucket",
+  });
+  assert.throws(() => gate.admit({ ip: "x" }), invalid("ip", /./));
+  assert.throws(() => gate.admit({ log_on_code: "ann" }), invalid("log_on_code", /no option/));
+});
+
+test("a run of a workflow has the limit of its key", () => {
+  const pg = new Paddlegate();
+  const runs = pg.workflow(workflow, { correlationId: "shop-7" }, { lockTimeoutMs: 90_000 });
+  assert.deepEqual([runs.name, runs.onLimit], ["shop-7", "wait"]);
+  const actions = ["a", "b", "c", "d"].map((job) => runs.admit(job).action);
+  assert.deepEqual(actions, ["run", "run", "run", "wait"]);
+  assert.equal(runs.peek().resetAfterMs > 80_000, true);
+  assert.equal(pg.workflow(JSON.stringify(workflow), "{}").name, "order");
+  assert.throws(() => pg.workflow("{", {}), invalid("definition", /^at \$/));
+  assert.throws(() => pg.workflow(workflow, 5), invalid("run", /must be/));
+});
+
+test("documents of Open Job Spec override and pause", () => {
+  const limiter = new Paddlegate().concurrent("erp", 5);
+  const at = { atUs: 1_700_000_000_000_000 };
+  assert.equal(limiter.overrideFrom({ concurrency: 20 }, at).overrides[0].limit, 20);
+  assert.deepEqual(limiter.overrideFrom('{"concurrency": null}', at).overrides, [null]);
+  assert.equal(limiter.signal({ type: "timeout" }, at), false);
+  assert.equal(limiter.signal({ type: "rate_limited", retry_after: 30 }, at), true);
+  assert.equal(limiter.tryAcquire(at).retryAfterMs, 30_000);
+});

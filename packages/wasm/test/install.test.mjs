@@ -1,0 +1,49 @@
+// As a user would: the packed tarball, installed into an empty folder.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../", import.meta.url));
+const use = `
+  const shop = new Paddlegate().points("shop", 1000, 20);
+  const { permit } = shop.tryAcquire({ estimate: 200, atUs: 1 });
+  console.log(shop.correct(permit, 50, { atUs: 1 }), shop.peek({ cost: 0, atUs: 1 }).remaining);`;
+
+test("npm pack, npm install, import and require", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "paddlegate-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const run = (command, ...args) =>
+    execFileSync(command, args, { cwd: folder, encoding: "utf8" }).trim();
+
+  const [packed] = JSON.parse(run("npm", "pack", "--json", root));
+  run("npm", "init", "--yes");
+  run("npm", "install", "--offline", "--no-audit", "--no-fund", `./${packed.filename}`);
+
+  const node = (type, code) => run(process.execPath, `--input-type=${type}`, "--eval", code);
+  assert.equal(
+    node("module", `import { Paddlegate } from "paddlegate-wasm";${use}`),
+    "settled 950",
+  );
+  assert.equal(
+    node("commonjs", `const { Paddlegate } = require("paddlegate-wasm");${use}`),
+    "settled 950",
+  );
+  const cost =
+    'console.log(graphqlCost("{ a { b } }"), new Paddlegate().window("a", 1, 1).learn({}));';
+  assert.equal(
+    node("module", `import { graphqlCost, Paddlegate } from "paddlegate-wasm/full";${cost}`),
+    "1 settled",
+  );
+  assert.equal(
+    node("commonjs", `const { graphqlCost, Paddlegate } = require("paddlegate-wasm/full");${cost}`),
+    "1 settled",
+  );
+  assert.equal(
+    packed.files.some(({ path }) => path.startsWith("test")),
+    false,
+  );
+});

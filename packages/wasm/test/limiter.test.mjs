@@ -1,0 +1,131 @@
+// What the vectors cannot say: the clock of the host, frozen answers, JavaScript's own mistakes.
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as paddlegate from "paddlegate-wasm";
+
+const { InvalidError, Paddlegate, PaddlegateError } = paddlegate;
+const invalid = (argument) => ({ name: "InvalidError", code: "INVALID", argument });
+
+test("without atUs the clock of the host counts", () => {
+  const limiter = new Paddlegate().points("clock", 1000, 20);
+  const before = Date.now() * 1000;
+  const granted = limiter.tryAcquire({ estimate: 200 });
+  const after = Date.now() * 1000;
+  for (const { atUs } of [granted, limiter.peek({ cost: 0 })]) {
+    assert.ok(before <= atUs && atUs <= after + 1_000_000, `${before} <= ${atUs}`);
+  }
+  assert.equal(limiter.correct(granted.permit, 50), "settled");
+  assert.equal(limiter.correct(granted.permit, 50), "already");
+});
+
+test("a grant, a refusal and a grant exactly when it was promised", () => {
+  const limiter = new Paddlegate().leaky("promise", 1, 0.001);
+  assert.equal(limiter.allow({ atUs: 1_000_000 }), true);
+  assert.equal(limiter.allow({ atUs: 1_000_999 }), false);
+  assert.equal(limiter.tryAcquire({ atUs: 1_000_400 }).retryAfterMs, 0.6);
+  assert.equal(limiter.allow({ atUs: 1_001_000 }), true);
+});
+
+test("a decision is plain, frozen and complete", () => {
+  const decision = new Paddlegate().window("frozen", 3, "second").tryAcquire({ cost: 2, atUs: 5 });
+  assert.deepEqual(decision, {
+    status: "granted",
+    allowed: true,
+    limit: 3,
+    remaining: 1,
+    retryAfterMs: 0,
+    resetAfterMs: 1000,
+    reason: null,
+    index: 0,
+    atUs: 5,
+    permit: null,
+    leaseMs: null,
+    fence: null,
+    ticket: null,
+    position: null,
+    readyAfterMs: null,
+    degraded: false,
+  });
+  assert.ok(Object.isFrozen(decision));
+});
+
+test("limiters of one name share their state, stores do not", () => {
+  const [one, other] = [new Paddlegate(), new Paddlegate("memory://")];
+  assert.equal(one.throttle("shared", 1).allow({ atUs: 1 }), true);
+  assert.equal(one.throttle("shared", 1).allow({ atUs: 1 }), false);
+  assert.equal(other.throttle("shared", 1).allow({ atUs: 1 }), true);
+});
+
+test("reset forgets, also before the first call and by another limiter of the name", () => {
+  const pg = new Paddlegate();
+  const limiter = pg.bucket("reset", 1, "day", { offset: "PT2H" });
+  limiter.reset();
+  assert.equal(limiter.allow({ atUs: 1 }), true);
+  pg.bucket("reset", 1, "day").reset();
+  assert.equal(limiter.allow({ atUs: 1 }), true);
+});
+
+test("limits by name and as a list are the same policy, in the order written", () => {
+  const pg = new Paddlegate();
+  const limits = { window: [100, "PT1M"], throttle: 0.1, unlimited: true };
+  assert.equal(pg.limiter("both", limits).allow({ atUs: 1 }), true);
+  const list = [["window", 100, 60], ["throttle", 0.1], ["unlimited"]];
+  const { allowed, reason, index } = pg.limiter("both", list).tryAcquire({ atUs: 1 });
+  assert.deepEqual({ allowed, reason, index }, { allowed: false, reason: "throttle", index: 1 });
+  assert.equal(pg.limiter("both", { paused: true }).peek().reason, "paused");
+});
+
+test("a hundred thousand names, of which the idle ones are forgotten", () => {
+  const pg = new Paddlegate();
+  for (let i = 0; i < 100_000; i++) {
+    assert.ok(pg.leaky(`visitor-${i}`, 1, 1).allow({ atUs: 1_000_000 + i * 1000 }));
+  }
+});
+
+test("mistakes of JavaScript are named", () => {
+  const pg = new Paddlegate();
+  const limiter = pg.leaky("mistakes", 10, 1);
+  const cases = {
+    url: [() => new Paddlegate("redis://localhost"), () => new Paddlegate(5)],
+    options: [
+      () => limiter.tryAcquire(5),
+      () => limiter.allow("5"),
+      () => limiter.peek(null),
+      () => limiter.correct("id", 1, 5),
+      () => pg.bucket("mistakes", 1, 1, 2),
+    ],
+    limits: [
+      () => pg.limiter("mistakes"),
+      () => pg.limiter("mistakes", "window"),
+      () => pg.limiter("mistakes", ["window", 100, 60]),
+      () => pg.limiter("mistakes", [["window", 100, 60, 1]]),
+      () => pg.limiter("mistakes", { throttle: [1, 2] }),
+      () => pg.limiter("mistakes", { paused: 1 }),
+    ],
+    name: [
+      () => pg.leaky(undefined, 1, 1),
+      () => pg.leaky(Symbol("name"), 1, 1),
+      () => pg.leaky("lone \ud800 surrogate", 1, 1),
+    ],
+    cost: [() => limiter.allow({ cost: 1n }), () => limiter.allow({ cost: new Number(1) })],
+    at: [() => limiter.allow({ atUs: -1 }), () => limiter.allow({ atUs: "1" })],
+    estimated: [() => limiter.allow({ estimated: 1 })],
+    permit: [() => limiter.correct(limiter.peek().permit, 1)],
+    drain: [() => pg.leaky("mistakes", 1, new Date())],
+  };
+  for (const [argument, calls] of Object.entries(cases)) {
+    for (const call of calls) assert.throws(call, invalid(argument), String(call));
+  }
+  assert.equal(limiter.peek({ cost: 0 }).remaining, 10);
+});
+
+test("every error is a PaddlegateError", () => {
+  const kinds = Object.entries(paddlegate).filter(([name]) => name.endsWith("Error"));
+  assert.equal(kinds.length, 6);
+  for (const [name, Kind] of kinds) {
+    const error = new Kind("message");
+    assert.ok(error instanceof PaddlegateError && error instanceof Error);
+    assert.equal(error.name, name);
+  }
+  assert.equal(new InvalidError("message").message, "message");
+});

@@ -1,0 +1,159 @@
+// What changes a limiter while it runs: pauses, overrides, and what upstream says. The numbers are in the vectors.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { OverLimitError, Paddlegate } from "paddlegate-wasm";
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const start = 1_700_000_000_000;
+const at = (ms) => ({ atUs: (start + ms) * 1000 });
+const nothing = {
+  version: 0,
+  pausedForMs: null,
+  overrides: [null],
+  expiresInMs: null,
+  learned: [null],
+};
+
+test("OJS-T13 a pause refuses everything until it ends, of this name only", () => {
+  const pg = new Paddlegate();
+  const limiter = pg.window("a", 10, 60);
+  const ordered = limiter.pause({ forMs: 30_000, ...at(0) });
+  assert.deepEqual(ordered, { ...nothing, version: start * 1000, pausedForMs: 30_000 });
+  assert.ok(Object.isFrozen(ordered) && Object.isFrozen(ordered.overrides));
+  const { status, reason, retryAfterMs } = limiter.tryAcquire(at(10));
+  assert.deepEqual([status, reason, retryAfterMs], ["refused", "paused", 29_990]);
+  assert.equal(pg.window("b", 10, 60).allow(at(10)), true);
+  assert.equal(limiter.pause({ forMs: 10_000, ...at(5000) }).pausedForMs, 25_000);
+  assert.equal(limiter.allow(at(29_999)), false);
+  assert.equal(limiter.allow(at(30_000)), true);
+  const until = new Date(start + 60_000);
+  assert.equal(limiter.pause({ until, ...at(31_000) }).pausedForMs, 29_000);
+  assert.deepEqual(limiter.resume(at(31_001)), nothing);
+  assert.equal(limiter.allow(at(31_002)), true);
+});
+
+test("OJS-T03 an override rules until it is restored or expires", () => {
+  const limiter = new Paddlegate().concurrent("erp", 0);
+  assert.equal(limiter.tryAcquire(at(0)).retryAfterMs, null);
+  const { overrides, expiresInMs } = limiter.override({ limit: 1, ...at(1) });
+  assert.deepEqual(overrides, [{ kind: "concurrency", limit: 1, intervalMs: 30_000 }]);
+  assert.ok(Object.isFrozen(overrides[0]));
+  assert.equal(expiresInMs, null);
+  const { permit } = limiter.tryAcquire(at(2));
+  assert.equal(limiter.allow(at(3)), false);
+  assert.equal(limiter.release(permit, at(4)), "released");
+  assert.deepEqual(limiter.restore({ index: 0, ...at(5) }), nothing);
+  assert.equal(limiter.allow(at(6)), false);
+  const expiresAt = new Date(start + 1007);
+  assert.equal(limiter.override({ limit: 1, expiresAt, ...at(7) }).expiresInMs, 1000);
+  assert.equal(limiter.allow(at(1006)), true);
+  assert.deepEqual(limiter.controls(at(1007)), nothing);
+});
+
+test("who waits enters at once when a pause is ended or a limit raised", async () => {
+  const limiter = new Paddlegate().concurrent("erp", 1, { waitTimeoutMs: 60_000 });
+  limiter.pause({ forMs: 50_000 });
+  const entered = limiter.acquire();
+  await pause(20);
+  assert.equal(limiter.stats().tickets, 1);
+  // Who is not called looks by itself, after five seconds.
+  let began = performance.now();
+  limiter.resume();
+  const permit = await entered;
+  assert.ok(performance.now() - began < 3000);
+
+  const waiting = limiter.acquire();
+  await pause(20);
+  began = performance.now();
+  limiter.override({ limit: 2 });
+  await waiting;
+  assert.ok(performance.now() - began < 3000);
+  limiter.override({ limit: 1 });
+  assert.equal(permit.renew(), true);
+  assert.equal(limiter.stats().leases, 2);
+});
+
+test("a wait that is aborted, or too short, during a pause leaves nothing", async () => {
+  const limiter = new Paddlegate().concurrent("erp", 1, { waitTimeoutMs: 60_000 });
+  limiter.pause({ forMs: 50_000 });
+  const controller = new AbortController();
+  const waiting = limiter.acquire({ signal: controller.signal });
+  await pause(20);
+  controller.abort("enough");
+  await assert.rejects(waiting, (reason) => reason === "enough");
+  await assert.rejects(limiter.acquire({ waitTimeoutMs: 20 }), (error) => {
+    assert.ok(error instanceof OverLimitError);
+    assert.equal(error.decision.reason, "paused");
+    return true;
+  });
+  const { leases, tickets } = limiter.stats();
+  assert.deepEqual([leases, tickets], [0, 0]);
+});
+
+test("PT-T03, PT-T05 and PT-T06 what upstream has left, its size and its reset", () => {
+  const pg = new Paddlegate();
+  const shop = pg.points("shop", 1000, 20);
+  const { permit } = shop.tryAcquire({ estimate: 300, ...at(0) });
+  shop.correct(permit, 300, at(0));
+  assert.equal(shop.sync({ remaining: 300, ...at(0) }), "settled");
+  assert.equal(shop.peek({ cost: 0, ...at(0) }).remaining, 300);
+  assert.equal(shop.sync({ limit: 2000, restoreRate: 100, permit: null, ...at(0) }), "settled");
+  assert.deepEqual(pg.points("shop", 500, 20).controls(at(0)).learned, [
+    { kind: "points", limit: 2000, intervalMs: 20_000 },
+  ]);
+  const hub = pg.bucket("hub", 5000, "hour");
+  hub.sync({ remaining: 0, resetInMs: 1_800_000, ...at(0) });
+  assert.equal(hub.tryAcquire(at(0)).retryAfterMs, 1_800_000);
+  hub.sync({ remaining: 0, resetAt: start + 600_000, ...at(0) });
+  assert.equal(hub.tryAcquire(at(0)).retryAfterMs, 600_000);
+});
+
+test("mistakes are named and change nothing", () => {
+  const pg = new Paddlegate();
+  const limiter = pg.leaky("x", 10, 10);
+  const cases = {
+    for: [
+      () => limiter.pause(),
+      () => limiter.pause({}),
+      ...[0, -1, Number.NaN, "1", 1e15].map((forMs) => () => limiter.pause({ forMs })),
+    ],
+    until: [
+      ...[Number.NaN, "x", new Date("x"), -1, 2 ** 53].map(
+        (until) => () => limiter.pause({ until }),
+      ),
+      () => limiter.pause({ forMs: 1, until: new Date() }),
+    ],
+    options: [() => limiter.pause(30), () => limiter.controls(null)],
+    forms: [() => limiter.pause({ forms: 5 })],
+    limit: [-1, 0, 1.5, "5"]
+      .flatMap((limit) => [() => limiter.override({ limit }), () => limiter.sync({ limit })])
+      .concat(() => limiter.override({ index: 0 })),
+    interval: [-1, 0, "1", 1e15].map((intervalMs) => () => limiter.override({ intervalMs })),
+    index: [1, -1, 0.5, "0"].flatMap((index) => [
+      () => limiter.override({ index, limit: 1 }),
+      () => limiter.restore({ index }),
+      () => limiter.sync({ index, restoreRate: 1 }),
+    ]),
+    expires_in: [0, -1, "1"].map(
+      (expiresInMs) => () => limiter.override({ limit: 1, expiresInMs }),
+    ),
+    expires_at: [() => limiter.override({ limit: 1, expiresInMs: 1, expiresAt: 1 })],
+    remaining: [-1, 0.5, "5", 1e15].map((remaining) => () => limiter.sync({ remaining })),
+    restore_rate: [
+      ...[0, -1, Number.NaN, "1"].map((restoreRate) => () => limiter.sync({ restoreRate })),
+      () => limiter.sync({ restoreRate: 1, intervalMs: 10_000 }),
+    ],
+    reset_in: [() => limiter.sync({ resetInMs: -1 })],
+    reset_at: [() => limiter.sync({ resetAt: "x" })],
+    permit: ["", 5, "x".repeat(96)].map((permit) => () => limiter.sync({ remaining: 1, permit })),
+    at: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.sync({ atUs: "1" })],
+    limiter: [() => pg.unlimited("y").pause({ forMs: 1 })],
+  };
+  for (const [argument, calls] of Object.entries(cases)) {
+    for (const call of calls) {
+      assert.throws(call, { name: "InvalidError", argument }, `${argument}: ${call}`);
+    }
+  }
+  assert.deepEqual(limiter.controls(), nothing);
+  assert.equal(limiter.peek({ cost: 0 }).remaining, 10);
+});

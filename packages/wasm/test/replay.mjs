@@ -1,0 +1,250 @@
+// Replays tests/vectors through the public API. Runs in Node and in a browser alike.
+
+/** Throws what the case expected and what it got. `prefix` keeps the names of one file apart from all others. */
+export function replay({ Paddlegate, InvalidError }, file, index, prefix = file.name) {
+  const testCase = file.cases[index];
+  if (file.name === "errors") {
+    misuse(new Paddlegate(), InvalidError, testCase, prefix + index);
+  } else {
+    steps(new Paddlegate(), testCase, prefix + (testCase.name ?? index));
+  }
+}
+
+/** Replays the cases of one file in one store, where names could collide. */
+export function replayTogether({ Paddlegate }, file) {
+  const pg = new Paddlegate();
+  file.cases.forEach((testCase, index) => {
+    steps(pg, testCase, file.name + (testCase.name ?? index));
+  });
+}
+
+function steps(pg, testCase, name) {
+  const permits = new Map();
+  let limiter = pg.limiter(name, testCase.limits.map(asList));
+  testCase.steps.forEach((step, number) => {
+    let answer;
+    switch (step.do) {
+      case "acquire":
+        for (let i = 0; i < (step.times ?? 1); i++) answer = limiter.tryAcquire(request(step));
+        if (step.permit) permits.set(step.permit, answer.permit);
+        answer = asText(answer);
+        break;
+      case "peek":
+        answer = asText(limiter.peek(request(step)));
+        break;
+      case "correct": {
+        const permit = permits.get(step.permit) ?? step.permit;
+        answer = JSON.stringify(limiter.correct(permit, step.actual, { atUs: step.at_us }));
+        break;
+      }
+      case "enter":
+        answer = enter(limiter, step);
+        if (step.permit) permits.set(step.permit, answer.permit);
+        answer = asAnswer(answer);
+        break;
+      case "release":
+      case "renew": {
+        const permit = permits.get(step.permit) ?? step.permit;
+        answer = limiter[step.do](permit, { atUs: step.at_us });
+        answer = JSON.stringify(step.do === "renew" ? micros(answer) : answer);
+        break;
+      }
+      case "cancel":
+        answer = JSON.stringify(limiter.cancel(step.id, { atUs: step.at_us }, step.gave_up));
+        break;
+      case "statistics":
+        answer = asCounts(limiter.stats({ atUs: step.at_us }));
+        break;
+      case "pause":
+      case "resume":
+      case "override":
+      case "restore":
+      case "controls":
+        if (step.error) {
+          const error = thrown(() => control(limiter, step));
+          equal(error?.argument, step.error, `${testCase.title}, step ${number}: ${error}`);
+          return;
+        }
+        answer = asControls(control(limiter, step));
+        if (!step.expect) return;
+        break;
+      case "sync":
+        answer = JSON.stringify(sync(limiter, step, permits.get(step.permit) ?? step.permit));
+        break;
+      case "learn":
+        answer = JSON.stringify(learn(limiter, step, permits.get(step.permit) ?? step.permit));
+        break;
+      case "reset":
+        limiter.reset();
+        return;
+      case "limits":
+        limiter = pg.limiter(name, step.limits.map(asList));
+        return;
+      default:
+        throw new Error(`no such step: ${step.do}`);
+    }
+    equal(answer, JSON.stringify(step.expect), `${testCase.title}, step ${number}`);
+  });
+}
+
+function misuse(pg, InvalidError, testCase, name) {
+  if (testCase.not_in?.includes("wasm")) return;
+  const limits = testCase.limits.map(asList);
+  const call = {
+    limiter: () => pg.limiter("name" in testCase ? testCase.name : name, limits),
+    acquire: () => limiter.tryAcquire(request(testCase)),
+    peek: () => limiter.peek(request(testCase)),
+    correct: () =>
+      limiter.correct(testCase.permit, value(testCase.actual), { atUs: testCase.at_us }),
+  }[testCase.do];
+  const limiter = testCase.do === "limiter" ? undefined : pg.limiter(name, limits);
+  const { kind, argument } = testCase.expect;
+  const error = thrown(call);
+  equal(String(error instanceof InvalidError), "true", `${testCase.title}: ${error}`);
+  equal(error.code, kind.toUpperCase(), testCase.title);
+  equal(error.argument, argument, testCase.title);
+  if (limiter) {
+    const { limit, remaining } = limiter.peek({ cost: 0 });
+    equal(remaining, limit, `${testCase.title}: what is left`);
+  }
+}
+
+function thrown(call) {
+  try {
+    call();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+function asList({ kind, amount, interval_us, interval, offset_us }) {
+  const span = interval === undefined ? interval_us / 1e6 : value(interval);
+  if (kind === "unlimited" || kind === "paused") return [kind];
+  if (kind === "throttle") return [kind, span];
+  const offset = offset_us === undefined ? [] : [offset_us / 1e6];
+  return [kind, value(amount), span, ...offset];
+}
+
+function request({ cost, estimate, at_us }) {
+  return { cost: value(cost), estimate: value(estimate), atUs: at_us };
+}
+
+function value(written) {
+  switch (written) {
+    case "$nan":
+      return Number.NaN;
+    case "$inf":
+      return Number.POSITIVE_INFINITY;
+    case "$-inf":
+      return Number.NEGATIVE_INFINITY;
+    case "$2^53":
+      return 2 ** 53;
+    default:
+      return written;
+  }
+}
+
+// A place of the vector's choice, which waiters take by themselves, stands behind the options.
+function enter(limiter, step) {
+  const { id, patience_us, grace_us = 2_000_000, place } = step;
+  if (patience_us === undefined) return limiter.tryAcquire({ ...request(step), id });
+  const asked = {
+    ...request(step),
+    waitTimeoutMs: patience_us / 1000,
+    claimTimeoutMs: grace_us / 1000,
+  };
+  return place === "kept" ? limiter.claim(id, asked) : limiter.enqueue(id, asked, place);
+}
+
+function control(limiter, step) {
+  const { index, amount, at_us: atUs } = step;
+  const options = {
+    pause: { forMs: ms(step.for_us), until: ms(step.until_us), atUs },
+    override: {
+      index,
+      limit: amount,
+      intervalMs: ms(step.interval_us),
+      expiresInMs: ms(step.expires_in_us),
+      expiresAt: ms(step.expires_at_us),
+      atUs,
+    },
+    restore: { index, atUs },
+  };
+  return limiter[step.do](options[step.do] ?? { atUs });
+}
+
+function sync(limiter, step, permit) {
+  const { index, remaining, amount: limit, at_us: atUs } = step;
+  const [intervalMs, resetInMs] = [ms(step.interval_us), ms(step.reset_in_us)];
+  const resetAt = ms(step.reset_at_us);
+  return limiter.sync({ index, remaining, limit, intervalMs, resetInMs, resetAt, permit, atUs });
+}
+
+function learn(limiter, { status, headers, body, provider, at_us: atUs }, permit) {
+  return limiter.learn({ status, headers, body }, { provider, permit, atUs });
+}
+
+const ms = (us) => (us === undefined ? undefined : us / 1000);
+
+function asControls({ version, pausedForMs, overrides, expiresInMs, learned }) {
+  const limits = (list) =>
+    list.map(
+      (one) => one && { kind: one.kind, amount: one.limit, interval_us: micros(one.intervalMs) },
+    );
+  return JSON.stringify({
+    version,
+    paused_for_us: micros(pausedForMs),
+    overrides: limits(overrides),
+    expires_in_us: micros(expiresInMs),
+    learned: limits(learned),
+  });
+}
+
+const asText = (decision) => JSON.stringify({ allowed: decision.allowed, ...numbers(decision) });
+
+const asAnswer = (decision) =>
+  JSON.stringify({
+    status: decision.status,
+    ...numbers(decision),
+    lease_us: micros(decision.leaseMs),
+    fence: decision.fence,
+    number: decision.ticket,
+    position: decision.position,
+    ready_after_us: micros(decision.readyAfterMs),
+  });
+
+function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
+  const { granted, refused, waited, units, corrections, ...others } = counts;
+  return JSON.stringify({
+    granted,
+    refused,
+    waited,
+    wait_time_us: micros(waitTimeMs),
+    units,
+    corrections,
+    held_time_us: micros(heldTimeMs),
+    ...others,
+  });
+}
+
+function numbers(decision) {
+  const { limit, remaining, reason, index } = decision;
+  return {
+    limit,
+    remaining,
+    retry_after_us: micros(decision.retryAfterMs),
+    reset_after_us: micros(decision.resetAfterMs),
+    reason,
+    index,
+    at_us: decision.atUs,
+  };
+}
+
+const micros = (milliseconds) => (milliseconds === null ? null : Math.round(milliseconds * 1000));
+
+function equal(actual, expected, title) {
+  if (actual !== expected) {
+    throw new Error(`${title}\n  expected ${expected}\n  received ${actual}`);
+  }
+}

@@ -1,0 +1,9 @@
+// Compiled only: the types for `require`.
+import paddlegate = require("paddlegate-wasm");
+import full = require("paddlegate-wasm/full");
+
+const decision: paddlegate.Decision = new paddlegate.Paddlegate().window("x", 1, 60).tryAcquire();
+decision.remaining satisfies number | null;
+const learned: full.Settlement = new full.Paddlegate().window("x", 1, 60).learn({ status: 429 });
+learned satisfies string;
+full.policyFrom("{}").format satisfies string;

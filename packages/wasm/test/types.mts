@@ -1,0 +1,70 @@
+// Compiled only: what users may write, and what the compiler must refuse.
+import {
+  type Controls,
+  type Decision,
+  InvalidError,
+  type Limiter,
+  Paddlegate,
+  type Permit,
+  SKIPPED,
+  type Skipped,
+} from "paddlegate-wasm";
+import init, { Paddlegate as WebPaddlegate } from "paddlegate-wasm/web";
+
+await init(new URL("https://example.com/paddlegate.wasm"));
+new WebPaddlegate("memory://").unlimited();
+
+const pg = new Paddlegate();
+const shop: Limiter = pg.points("shop", 1000, 20);
+const decision: Decision = shop.tryAcquire({ estimate: 200, atUs: 1 });
+if (decision.permit !== null) {
+  const settlement: "settled" | "already" | "late" | "unknown" = shop.correct(decision.permit, 50);
+  settlement satisfies string;
+}
+const wait: number = decision.retryAfterMs ?? Number.POSITIVE_INFINITY;
+wait.toFixed();
+pg.bucket("day", 10, "day", { offset: "PT2H" }).allow();
+pg.limiter("both", { window: [100, 60], throttle: 0.1 }).peek({ cost: 0 });
+pg.limiter("list", [["window", 10, "second"], ["window", 100, "PT1M"], ["unlimited"]]);
+const error: unknown = undefined;
+if (error instanceof InvalidError) {
+  error.code satisfies "INVALID";
+  error.argument satisfies string | null;
+}
+
+// @ts-expect-error: not an interval
+pg.leaky("x", 1, "week");
+// @ts-expect-error: no capacity
+pg.points("x");
+// @ts-expect-error: a number is no request
+shop.allow(5);
+// @ts-expect-error: no such limit
+pg.limiter("x", [["throttle", 1, 2, 3]]);
+// @ts-expect-error: decisions are frozen
+decision.allowed = true;
+// @ts-expect-error: a misspelt option
+shop.allow({ estimated: 5 });
+// @ts-expect-error: only memory here
+new Paddlegate("redis://localhost");
+
+const erp: Limiter = pg.concurrent("erp", 5, { lockTimeoutMs: 1000, waitTimeoutMs: 10 });
+const permit: Permit = await erp.acquire({ signal: AbortSignal.timeout(5), id: "job" });
+permit.release() satisfies "released" | "late" | "unknown";
+const skipped: number | Skipped = await pg
+  .paused("never", { policy: "ignore" })
+  .withinLimit(() => 7);
+(skipped === SKIPPED) satisfies boolean;
+erp.enqueue("job", { claimTimeoutMs: 5 }).position satisfies number | null;
+erp.stats().immediate satisfies number;
+erp.peek().degraded satisfies false;
+permit.degraded satisfies false;
+pg.limiters()[0]?.limits[0]?.kind satisfies string | undefined;
+const ordered: Controls = erp.pause({ until: new Date() });
+ordered.overrides[0]?.limit satisfies number | undefined;
+erp.override({ limit: 5, index: 0, expiresInMs: 5, atUs: 1 }).learned satisfies readonly unknown[];
+erp.restore().version satisfies number;
+erp.sync({ remaining: 5, restoreRate: 50, resetAt: 1 }) satisfies "settled" | "late" | "unknown";
+// @ts-expect-error: a pause needs an end
+erp.pause();
+// @ts-expect-error: no such policy
+pg.concurrent("x", 1, { policy: "wait" });

@@ -1,0 +1,182 @@
+// What upstream says, in the larger module: answers of APIs and the cost of queries.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { graphqlCost, Paddlegate } from "paddlegate-wasm/full";
+
+const answer = (actual, left = 1000) => ({
+  data: {},
+  extensions: {
+    cost: {
+      requestedQueryCost: 252,
+      actualQueryCost: actual,
+      throttleStatus: { maximumAvailable: 1000.0, currentlyAvailable: left, restoreRate: 50.0 },
+    },
+  },
+});
+
+test("an answer settles its permit, once", async () => {
+  const shop = new Paddlegate().points("shop", 1000, 20);
+  const permit = await shop.acquire({ estimate: 252 });
+  const response = { status: 200, headers: {}, body: JSON.stringify(answer(12, 988)) };
+  assert.equal(permit.learn(response, { provider: "shopify" }), "settled");
+  assert.equal(permit.pointsUsed(12), "already");
+  assert.ok(shop.peek({ cost: 0 }).remaining >= 988);
+
+  const { permit: id } = shop.tryAcquire({ estimate: 100 });
+  assert.equal(shop.learn({ body: answer(50) }, { permit: id }), "settled");
+  assert.equal(shop.learn({ body: answer(50) }, { permit: id }), "already");
+  assert.equal(shop.correct(id, 50), "already");
+  assert.equal(shop.learn({ body: answer(50) }, { permit: "strange" }), "unknown");
+});
+
+test("upstream's numbers rule from then on", () => {
+  const shop = new Paddlegate().points("shop", 500, 50);
+  const at = { atUs: 1_700_000_000_000_000 };
+  assert.equal(shop.learn({ body: answer(12, 700) }, at), "settled");
+  assert.deepEqual(shop.controls(at).learned, [
+    { kind: "points", limit: 1000, intervalMs: 20_000 },
+  ]);
+  assert.equal(shop.peek({ cost: 0, ...at }).remaining, 700);
+});
+
+test("a permit without an estimate settles nothing, but learns", async () => {
+  const limiter = new Paddlegate().limiter("erp", { concurrency: 1, points: [1000, 20] });
+  const permit = await limiter.acquire({ cost: 1 });
+  assert.equal(permit.learn({ body: answer(12, 400) }), "settled");
+  assert.equal(limiter.stats().corrections, 0);
+  assert.equal(permit.release(), "released");
+  assert.throws(() => permit.learn({}, { permit: "x" }), { argument: "permit" });
+});
+
+const forms = {
+  object: { "Retry-After": 30, "X-Nothing": undefined, "X-Null": null },
+  lists: { "retry-after": ["30"], "set-cookie": ["a", "b"] },
+  pairs: [
+    ["retry-after", "30"],
+    ["x", null],
+  ],
+  map: new Map([["RETRY-AFTER", 30]]),
+  headers: new Headers({ "Retry-After": "30" }),
+};
+for (const [form, headers] of Object.entries(forms)) {
+  test(`a 429 pauses, its headers as ${form}`, () => {
+    const limiter = new Paddlegate().window("api", 10, 60);
+    const at = { atUs: 1_700_000_000_000_000 };
+    assert.equal(limiter.learn({ status: 429, headers }, at), "settled");
+    const { reason, retryAfterMs } = limiter.tryAcquire(at);
+    assert.deepEqual([reason, retryAfterMs], ["paused", 30_000]);
+    limiter.resume(at);
+    limiter.learn({ statusCode: 429, headers }, { maxPauseMs: 5000, ...at });
+    assert.equal(limiter.controls(at).pausedForMs, 5000);
+  });
+}
+
+const bytes = new TextEncoder().encode(`\ufeff${JSON.stringify(answer(12))}`);
+const bodies = {
+  text: JSON.stringify(answer(12)),
+  bytes,
+  "an array buffer": bytes.buffer,
+  object: answer(12),
+};
+for (const [form, body] of Object.entries(bodies)) {
+  test(`a body as ${form}`, async () => {
+    const shop = new Paddlegate().points("shop", 1000, 1000);
+    const permit = await shop.acquire({ estimate: 500 });
+    assert.equal(permit.learn({ body }), "settled");
+    assert.ok(shop.peek({ cost: 0 }).remaining >= 988);
+    assert.equal(shop.stats().corrections, 1);
+  });
+}
+
+test("a Response says its status and headers, and its body when that is given as text", async () => {
+  const shop = new Paddlegate().points("shop", 1000, 1000);
+  const permit = await shop.acquire({ estimate: 500 });
+  const unread = new Response(JSON.stringify(answer(12)), { status: 200 });
+  assert.equal(permit.learn(unread), "settled");
+  assert.equal(shop.stats().corrections, 0);
+  const { status, headers } = unread;
+  assert.equal(permit.learn({ status, headers, body: await unread.text() }), "settled");
+  assert.equal(shop.stats().corrections, 1);
+  shop.learn(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
+  assert.ok(shop.controls().pausedForMs > 6000);
+});
+
+// The headers, the status, and what is left of sixty a minute or how long it pauses.
+const spoken = {
+  github: [{ "x-ratelimit-limit": 60, "x-ratelimit-remaining": 40 }, 200, 40, null],
+  linear: [{ "x-ratelimit-requests-remaining": 40 }, 200, 40, null],
+  openai: [{ "x-ratelimit-remaining-requests": 40 }, 200, 40, null],
+  anthropic: [{ "anthropic-ratelimit-requests-remaining": 40 }, 200, 40, null],
+  ietf: [{ RateLimit: '"default";r=40;t=30' }, 200, 40, null],
+  discord: [{ "x-ratelimit-remaining": 0, "x-ratelimit-reset-after": 1 }, 200, 0, 1000],
+  stripe: [{ "retry-after": 5 }, 429, 0, 5000],
+};
+for (const [provider, [headers, status, remaining, pausedForMs]] of Object.entries(spoken)) {
+  test(`what ${provider} says is heard`, () => {
+    const api = new Paddlegate().bucket("api", 60, "minute");
+    const at = { atUs: 1_700_000_000_000_000 };
+    assert.equal(api.learn({ status, headers }, { provider, ...at }), "settled");
+    assert.equal(api.peek({ cost: 0, ...at }).remaining, remaining);
+    assert.equal(api.controls(at).pausedForMs, pausedForMs);
+  });
+}
+
+test("mistakes in answers are named, and change nothing", () => {
+  const limiter = new Paddlegate().window("api", 10, 60);
+  const cases = {
+    response: [[undefined], [null], ["429"]],
+    status: [[{ status: "429" }], [{ status: 1.5 }], [{ status: 70_000 }]],
+    headers: [[{ headers: "a: b" }], [{ headers: [["a"]] }], [{ headers: 5 }]],
+    body: [[{ body: 5 }], [{ body: { n: 1n } }]],
+    provider: [
+      [{}, { provider: "amazon" }],
+      [{}, { provider: 5 }],
+    ],
+    max_pause: [
+      [{}, { maxPauseMs: "1s" }],
+      [{}, { maxPauseMs: -1 }],
+    ],
+    permit: [[{}, { permit: 5 }]],
+    at: [[{}, { atUs: -1 }]],
+    permitt: [[{}, { permitt: "x" }]],
+  };
+  for (const [argument, calls] of Object.entries(cases)) {
+    for (const call of calls) {
+      const thrown = { name: "InvalidError", argument };
+      assert.throws(() => limiter.learn(...call), thrown, JSON.stringify(argument));
+    }
+  }
+  assert.equal(limiter.controls().version, 0);
+});
+
+test("the cost of a query", () => {
+  const query = "query ($n: Int = 10) { products(first: $n) { edges { node { id title } } } }";
+  assert.equal(graphqlCost(query), 12);
+  assert.equal(graphqlCost(query, { n: 50 }), 52);
+  assert.equal(graphqlCost(query, '{"n": 50}', { rules: "shopify" }), 52);
+  assert.equal(graphqlCost(query, null, { rules: "github" }), 1);
+  const two = "query A { a { b } } mutation B { c { d } }";
+  assert.equal(graphqlCost(two, {}, { operation: "A" }), 1);
+  assert.equal(graphqlCost(two, {}, { operation: "B" }), 10);
+  const cases = {
+    query: [["{"], [5], [undefined], [two], ["\ud800"]],
+    variables: [
+      [query, "["],
+      [query, 5],
+      [query, { n: 1n }],
+      [query, []],
+    ],
+    rules: [
+      [query, {}, { rules: "linear" }],
+      [query, {}, { rules: 5 }],
+    ],
+    operation: [[two, {}, { operation: "C" }]],
+    rule: [[query, {}, { rule: "github" }]],
+    options: [[query, {}, "github"]],
+  };
+  for (const [argument, calls] of Object.entries(cases)) {
+    for (const call of calls) {
+      assert.throws(() => graphqlCost(...call), { name: "InvalidError", argument }, argument);
+    }
+  }
+});

@@ -1,0 +1,19 @@
+// For browsers without a bundler, workers and edge runtimes: await init() first.
+import bind from "./bind.mjs";
+import load, * as module from "./dist/web/paddlegate.js";
+
+// `source`: a URL, a Response, a WebAssembly.Module or bytes; by default the file beside the module.
+export default async function init(source) {
+  await load(source === undefined ? undefined : { module_or_path: source });
+}
+
+export const {
+  Paddlegate,
+  SKIPPED,
+  PaddlegateError,
+  OverLimitError,
+  InvalidError,
+  UnavailableError,
+  DataError,
+  InternalError,
+} = bind(module);

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Builds bindings/wasm into packages/wasm/dist/{bundler,web,node}, the larger module with documents and the simulator
+# into dist/full/, and checks their sizes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/versions.bash
+
+target=wasm32-unknown-unknown
+module=target/$target/wasm/paddlegate_wasm.wasm
+dist=packages/wasm/dist
+
+# compile CARGO_ARGUMENTS...
+compile() {
+    local build=(cargo build --package paddlegate-wasm --profile wasm --target "$target" "$@")
+    if [[ -d $(rustc --print sysroot)/lib/rustlib/$target ]]; then
+        "${build[@]}"
+    else
+        # No target from rustup: Debian's compiler builds the standard library from its source.
+        RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-19 \
+            "${build[@]}" -Z build-std=std,panic_abort
+    fi
+}
+
+# bind FOLDER MOST_BYTES_GZIPPED
+bind() {
+    local kind out type size
+    for kind in bundler web nodejs; do
+        out=$1/${kind%js}
+        "$TOOLS/bin/wasm-bindgen" "$module" --target "$kind" --out-dir "$out" --out-name paddlegate
+        node_modules/.bin/wasm-opt -Oz "$out/paddlegate_bg.wasm" -o "$out/paddlegate_bg.wasm"
+        [[ $kind == nodejs ]] && type=commonjs || type=module
+        echo "{ \"type\": \"$type\" }" >"$out/package.json"
+    done
+    size=$(gzip -9c "$1/web/paddlegate_bg.wasm" | wc -c)
+    echo "$1: $size bytes gzipped, $2 allowed"
+    ((size <= $2))
+}
+
+rm -rf "$dist"
+compile
+bind "$dist" 100000
+compile --features full
+bind "$dist/full" 350000
+
+# The same code for `require`.
+common='s/^export default /module.exports = /; s/^import \(.*\) from "\.\/\(.*\)\.mjs";$/const \1 = require(".\/\2.cjs");/'
+for file in bind full/more full/simulation; do
+    sed "$common" "packages/wasm/$file.mjs" >"$dist/$(basename "$file").cjs"
+done

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Checks format, style and types in all languages; with --fix it formats and mends what it can.
+# Runs every check, even after one has failed.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+fix=${1:-}
+venv=.venv/bin
+biome=node_modules/.bin/biome
+tsc=node_modules/.bin/tsc
+failed=()
+
+# check NAME COMMAND...
+check() {
+    local name=$1
+    shift
+    echo "--- $name"
+    "$@" || failed+=("$name")
+}
+
+shopt -s nullglob
+typescript=(packages/*/tsconfig.json)
+mapfile -t ruby < <(git ls-files --cached --others --exclude-standard '*.rb' '*.gemspec' '*Rakefile')
+wasm=wasm32-unknown-unknown
+[[ -d $(rustc --print sysroot)/lib/rustlib/$wasm ]] || wasm=
+
+if [[ $fix == --fix ]]; then
+    check rustfmt cargo fmt --all
+    check ruff-fix "$venv/ruff" check --quiet --fix .
+    check ruff-format "$venv/ruff" format --quiet .
+    check biome "$biome" check --write .
+    check rubocop rubocop --autocorrect "${ruby[@]}"
+else
+    check rustfmt cargo fmt --all --check
+    check clippy cargo clippy --workspace --all-targets -- -D warnings
+    # Debian's compiler, the other way to WebAssembly, brings no clippy for it.
+    if [[ -n $wasm ]]; then
+        check clippy-wasm cargo clippy --package paddlegate-wasm --target "$wasm" -- -D warnings
+        check clippy-wasm-full \
+            cargo clippy --package paddlegate-wasm --target "$wasm" --features full -- -D warnings
+    fi
+    check ruff "$venv/ruff" check .
+    check ruff-format "$venv/ruff" format --check .
+    check mypy "$venv/mypy"
+    check biome "$biome" check --error-on-warnings .
+    for config in "${typescript[@]}"; do
+        check "tsc-$config" "$tsc" --noEmit --project "$config"
+    done
+    check rubocop rubocop "${ruby[@]}"
+    check generated make --no-print-directory check-generated
+fi
+
+if ((${#failed[@]} > 0)); then
+    echo "lint: failed: ${failed[*]}" >&2
+    exit 1
+fi
+echo "lint: all well"

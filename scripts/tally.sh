@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Runs a test command, shows its output as it comes, and appends what its closing lines say
+# (passed and failed) to target/tally/NAME. The status is the command's own.
+#
+#   scripts/tally.sh NAME COMMAND [ARGUMENT...]
+#
+# tally-summary.sh adds the files up.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+name=$1
+shift
+mkdir -p target/tally
+log=target/tally/$name.log
+
+# In CI a test that hangs ends as a failure, and the languages after it still have their turn.
+${CI:+timeout --kill-after=10 30m} "$@" 2>&1 | tee "$log"
+status=${PIPESTATUS[0]}
+
+read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
+    # The number before a word: before("3 failed, 117 passed in 1.2s", "passed") is 117.
+    function before(text, word) {
+        return match(text, "[0-9]+ " word) ? substr(text, RSTART) + 0 : 0
+    }
+
+    # cargo test: "test result: ok. 12 passed; 0 failed; 1 ignored; ..."
+    /^test result: / {
+        passed += before($0, "passed"); failed += before($0, "failed"); next
+    }
+    # pytest: "=== 1 failed, 117 passed, 2 errors in 1.23s ==="
+    /(passed|failed|errors?)(, | ).*in [0-9.]+s/ {
+        passed += before($0, "passed"); failed += before($0, "failed") + before($0, "error"); next
+    }
+    # node --test: "# pass 12", or with another first character when it writes to a terminal
+    /^[^ A-Za-z0-9]+ pass [0-9]+$/ { passed += $3; next }
+    /^[^ A-Za-z0-9]+ (fail|cancelled) [0-9]+$/ { failed += $3; next }
+    # minitest: "12 runs, 30 assertions, 1 failures, 0 errors, 2 skips"
+    /^[0-9]+ (runs|tests), [0-9]+ assertions, / {
+        bad = before($0, "failures") + before($0, "errors")
+        passed += $1 - bad - before($0, "skips"); failed += bad; next
+    }
+    # "[word: ]12 passed, 0 failed". A line for the total stands for the lines that it adds up.
+    /^([A-Za-z0-9_-]+: )?[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$/ {
+        if (/^total: /) {
+            total = 1; total_passed = before($0, "passed"); total_failed = before($0, "failed")
+        } else {
+            plain_passed += before($0, "passed"); plain_failed += before($0, "failed")
+        }
+    }
+    END {
+        print passed + (total ? total_passed : plain_passed), \
+              failed + (total ? total_failed : plain_failed)
+    }')
+
+# A run that broke without a failed test (it did not compile, it was stopped) counts as one failure.
+if ((status != 0 && failed == 0)); then
+    failed=1
+fi
+echo "$passed $failed" >>"target/tally/$name"
+exit "$status"

@@ -1,0 +1,7 @@
+# Versions and places that several scripts share. Sourced from the root of the work tree.
+
+RUST_MINIMUM=1.88     # as rust-version in Cargo.toml
+WASM_BINDGEN=0.2.130  # exactly the version of the crate wasm-bindgen in Cargo.lock
+
+# Tools that we build once. Set PADDLEGATE_TOOLS to share them between work trees.
+TOOLS=${PADDLEGATE_TOOLS:-$PWD/.tools}

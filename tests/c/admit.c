@@ -1,0 +1,138 @@
+/* Jobs before their limits: run, wait, reschedule, drop or refuse. */
+#include "live.h"
+
+static pg_request at(int64_t after)
+{
+    return (pg_request){.cost = 1, .at_us = NOW + after};
+}
+
+/* Decides about a job and checks what is done with it. */
+static pg_admission admit(pg_limiter *limiter, const char *id, const char *on_limit, int64_t after,
+                          pg_action expected, int64_t after_us)
+{
+    pg_request request = at(after);
+    pg_admission admission;
+
+    memset(&admission, 0x55, sizeof admission);
+    OK(pg_admit(limiter, id, on_limit, &request, &admission, &error));
+    CHECK_TEXT(pg_action_name(expected), pg_action_name(admission.action));
+    CHECK_INT(after_us, admission.after_us);
+    CHECK_INT(admission.action == PG_ACTION_RUN, admission.decision.status == PG_STATUS_GRANTED);
+    CHECK_INT(0, admission.decision.degraded);
+    return admission;
+}
+
+static void cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing(void)
+{
+    pg_limiter *first, *second;
+    pg_admission run, wait;
+    pg_statistics statistics;
+    pg_settlement settlement;
+
+    make((pg_limit){PG_KIND_CONCURRENCY, 1, 60000000, 0}, &first, &second);
+    run = admit(first, "task", "wait", 0, PG_ACTION_RUN, -1);
+    CHECK(run.decision.permit[0] != '\0' && run.decision.fence > 0);
+    run = admit(second, "task", "wait", 1, PG_ACTION_RUN, -1);
+    OK(pg_stats(first, NOW + 1, &statistics, &error));
+    CHECK_INT(1, statistics.leases);
+    /* Another has a place, which it keeps, and looks every five seconds for a release; on_limit is
+     * wait where nothing is said. */
+    wait = admit(second, "other", NULL, 2, PG_ACTION_WAIT, 5000000);
+    CHECK_INT(PG_STATUS_QUEUED, wait.decision.status);
+    CHECK_INT(0, wait.decision.position);
+    CHECK_INT(wait.decision.ticket, admit(first, "other", "wait", 3, PG_ACTION_WAIT, 5000000).decision.ticket);
+    OK(pg_release(second, run.decision.permit, NOW + 4, &settlement, &error));
+    CHECK_INT(PG_SETTLEMENT_RELEASED, settlement);
+    admit(first, "other", "wait", 5, PG_ACTION_RUN, -1);
+    forget(first, second);
+}
+
+static void ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it(void)
+{
+    pg_limiter *first, *second;
+
+    make((pg_limit){PG_KIND_WINDOW, 1, 700000, 0}, &first, &second);
+    admit(first, "a", "reschedule", 0, PG_ACTION_RUN, -1);
+    admit(second, "b", "reschedule", 0, PG_ACTION_RESCHEDULE, 700000);
+    admit(first, "c", "reschedule", 0, PG_ACTION_RESCHEDULE, 1400000);
+    admit(second, "new", "drop", 700000, PG_ACTION_DROP, -1);
+    admit(first, "b", "reschedule", 700000, PG_ACTION_RUN, -1);
+    admit(first, "c", "reschedule", 1400000, PG_ACTION_RUN, -1);
+    forget(first, second);
+}
+
+static void ojs_t10_what_is_dropped_or_refused_takes_nothing(void)
+{
+    const pg_limit limits[] = {{PG_KIND_CONCURRENCY, 1, 60000000, 0}, {PG_KIND_WINDOW, 10, 60000000, 0}};
+    pg_limiter *limiter;
+    pg_admission run, refused;
+    pg_statistics statistics;
+
+    OK(pg_new_id(name, &error));
+    OK(pg_limiter_new(there, name, limits, 2, &limiter, &error));
+    run = admit(limiter, "a", "wait", 0, PG_ACTION_RUN, -1);
+    admit(limiter, "b", "drop", 0, PG_ACTION_DROP, -1);
+    refused = admit(limiter, "c", "raise", 0, PG_ACTION_REFUSE, 60000000);
+    CHECK_INT(PG_KIND_CONCURRENCY, refused.decision.reason);
+    admit(limiter, "d", "ignore", 0, PG_ACTION_REFUSE, 60000000);
+    OK(pg_stats(limiter, NOW, &statistics, &error));
+    CHECK_INT(1, statistics.units);
+    CHECK_INT(0, statistics.tickets);
+    OK(pg_release(limiter, run.decision.permit, NOW, NULL, &error));
+    admit(limiter, "c", "raise", 0, PG_ACTION_RUN, -1);
+    OK(pg_reset(limiter, &error));
+    OK(pg_limiter_close(limiter, &error));
+}
+
+static void ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one(void)
+{
+    pg_limiter *first, *second;
+
+    make((pg_limit){PG_KIND_WINDOW, 2, 60000000, 0}, &first, &second);
+    admit(first, "job/1", "drop", 0, PG_ACTION_RUN, -1);
+    admit(second, "job/2", "drop", 0, PG_ACTION_RUN, -1);
+    admit(first, "job/3", "drop", 0, PG_ACTION_DROP, -1);
+    forget(first, second);
+}
+
+static void an_estimate_is_corrected(void)
+{
+    pg_limiter *first, *second;
+    pg_request request = {.estimate = 80, .at_us = NOW};
+    pg_admission admission;
+    pg_settlement settlement;
+
+    make((pg_limit){PG_KIND_POINTS, 100, 100000000, 0}, &first, &second);
+    OK(pg_admit(first, "a", "drop", &request, &admission, &error));
+    CHECK_INT(PG_ACTION_RUN, admission.action);
+    CHECK_INT(20, admission.decision.remaining);
+    OK(pg_correct_at(second, admission.decision.permit, 30, NOW, &settlement, &error));
+    CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
+    request.estimate = 70;
+    OK(pg_admit(second, "b", "drop", &request, &admission, &error));
+    CHECK_INT(PG_ACTION_RUN, admission.action);
+    forget(first, second);
+}
+
+static void nobody_knows_when_a_pause_of_the_policy_ends(void)
+{
+    pg_limiter *limiter;
+
+    OK(pg_new_id(name, &error));
+    OK(pg_limiter_paused(here, name, &limiter, &error));
+    admit(limiter, "a", "wait", 0, PG_ACTION_WAIT, -1);
+    admit(limiter, "a", "reschedule", 0, PG_ACTION_RESCHEDULE, -1);
+    admit(limiter, "a", "raise", 0, PG_ACTION_REFUSE, -1);
+    OK(pg_limiter_close(limiter, &error));
+}
+
+int main(void)
+{
+    ON_EACH_STORE(cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing);
+    ON_EACH_STORE(ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it);
+    ON_EACH_STORE(ojs_t10_what_is_dropped_or_refused_takes_nothing);
+    ON_EACH_STORE(ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one);
+    ON_EACH_STORE(an_estimate_is_corrected);
+    ON_EACH_STORE(nobody_knows_when_a_pause_of_the_policy_ends);
+    return check_report();
+}

@@ -1,0 +1,201 @@
+/* What upstream says, and what documents do. */
+#include "live.h"
+
+#include <stddef.h>
+
+static void pt_t03_what_is_left_upstream_is_left_here(void)
+{
+    pg_limiter *first, *second;
+    pg_settlement settlement;
+    pg_decision d;
+
+    make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
+    OK(pg_acquire(first, &(pg_request){.cost = 300, .at_us = NOW}, &d, &error));
+    CHECK_INT(700, d.remaining);
+    OK(pg_sync(second, NULL, 0, 300, -1, -1, 0, -1, -1, NOW, &settlement, &error));
+    CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
+    OK(pg_peek(first, &(pg_request){.cost = PG_COST_ZERO, .at_us = NOW}, &d, &error));
+    CHECK_INT(300, d.remaining);
+    forget(first, second);
+}
+
+static void pt_t05_size_and_rate_are_learned_by_all(void)
+{
+    pg_limiter *first, *second;
+    pg_controls c;
+    pg_decision d;
+
+    make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
+    OK(pg_sync(first, NULL, 0, -1, 2000, -1, 100.0, -1, -1, NOW, NULL, &error));
+    OK(pg_acquire(second, &(pg_request){.cost = 2000, .at_us = NOW + 1}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    CHECK_INT(2000, d.limit);
+    CHECK_INT(20000000, d.reset_after_us);
+    /* Without an amount it is the rate of the policy's own. */
+    OK(pg_sync(second, NULL, 0, -1, -1, -1, 50.5, -1, -1, NOW + 2, NULL, &error));
+    OK(pg_controls_get(first, NOW + 3, &c, &error));
+    CHECK_INT(1000, c.learned[0].amount);
+    CHECK_INT(19801980, c.learned[0].interval_us);
+    CHECK_INT(PG_KIND_NONE, c.overrides[0].kind);
+    forget(first, second);
+}
+
+static void pt_t06_a_spent_hour_is_spent_until_it_is_reset(void)
+{
+    pg_limiter *first, *second;
+    pg_decision d;
+
+    make((pg_limit){PG_KIND_BUCKET, 5000, 3600000000, 0}, &first, &second);
+    OK(pg_sync(first, NULL, 0, 0, -1, -1, 0, -1, NOW + 1800000000, NOW, NULL, &error));
+    OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    CHECK_INT(1800000000, d.retry_after_us);
+    OK(pg_acquire(second, &(pg_request){.cost = 5000, .at_us = NOW + 1800000000}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    forget(first, second);
+}
+
+static void an_answer_settles_its_permit(void)
+{
+    static const char body[] = "{\"extensions\":{\"cost\":{\"actualQueryCost\":12,\"throttleStatus\":"
+                               "{\"maximumAvailable\":1000,\"currentlyAvailable\":988,\"restoreRate\":50}}}}";
+    const char *const headers[] = {"Content-Type", "application/json", "X-Nothing", NULL, "X-Latin", "\xe9"};
+    pg_limiter *first, *second;
+    pg_settlement settlement;
+    pg_decision d;
+
+    make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
+    OK(pg_acquire(first, &(pg_request){.estimate = 252, .at_us = NOW}, &d, &error));
+    OK(pg_learn(second, d.permit, NULL, 200, headers, 6, body, sizeof body - 1, PG_NOT_GIVEN, NOW, &settlement,
+                &error));
+    CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
+    OK(pg_correct_at(first, d.permit, 12, NOW, &settlement, &error));
+    CHECK_INT(PG_SETTLEMENT_ALREADY, settlement);
+    OK(pg_learn(first, d.permit, "shopify", 200, NULL, 0, body, sizeof body - 1, PG_NOT_GIVEN, NOW, &settlement,
+                &error));
+    CHECK_INT(PG_SETTLEMENT_ALREADY, settlement);
+    OK(pg_peek(first, &(pg_request){.cost = PG_COST_ZERO, .at_us = NOW}, &d, &error));
+    CHECK_INT(988, d.remaining);
+    forget(first, second);
+}
+
+static void a_refusal_of_upstream_pauses_all(void)
+{
+    const char *const headers[] = {"retry-after", "90"};
+    pg_limiter *first, *second;
+    pg_decision d;
+
+    make((pg_limit){PG_KIND_LEAKY, 10, 10000000, 0}, &first, &second);
+    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, 0, NOW, NULL, &error));
+    OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, 60000000, NOW, NULL, &error));
+    OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
+    CHECK_INT(PG_KIND_PAUSED, d.reason);
+    CHECK_INT(60000000, d.retry_after_us);
+    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, NOW, NULL, &error));
+    OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
+    CHECK_INT(90000000, d.retry_after_us);
+    forget(first, second);
+}
+
+static void a_document_makes_limiters(void)
+{
+    char text[512];
+    pg_document *document;
+    pg_loaded loaded[3];
+    pg_decision d;
+
+    OK(pg_new_id(name, &error));
+    snprintf(text, sizeof text,
+             "{\"limiters\":{\"%s a\":{\"concurrency\":{\"limit\":5,\"lock_timeout\":\"30s\"},\"window\":{\"limit\":2,"
+             "\"per\":\"day\"},\"wait_timeout\":\"7s\",\"ttl\":\"1d\",\"on_limit\":\"reschedule\"},"
+             "\"%s b\":{\"unlimited\":true}}} no more",
+             name, name);
+    OK(pg_load(here, text, strlen(text) - strlen(" no more"), &document, &error));
+    for (int i = 0; i < 3; i++) {
+        OK(pg_document_next(document, &loaded[i], &error));
+    }
+    OK(pg_document_close(document, &error));
+    CHECK_TEXT(" a", loaded[0].name + 32);
+    CHECK_INT(2, loaded[0].count);
+    CHECK_INT(PG_KIND_CONCURRENCY, loaded[0].limits[0].kind);
+    CHECK_INT(30000000, loaded[0].limits[0].interval_us);
+    CHECK_INT(2, loaded[0].limits[1].amount);
+    CHECK_INT(7000000, loaded[0].wait_timeout_us);
+    CHECK_INT(86400000000, loaded[0].ttl_us);
+    CHECK_TEXT("reschedule", loaded[0].on_limit);
+    CHECK_TEXT(" b", loaded[1].name + 32);
+    CHECK_INT(0, loaded[1].count);
+    CHECK_INT(-1, loaded[1].wait_timeout_us);
+    CHECK_INT(pg_ttl_us(), loaded[1].ttl_us);
+    CHECK_TEXT("raise", loaded[1].on_limit);
+    CHECK_TEXT("", loaded[2].name);
+    CHECK(loaded[2].limiter == NULL);
+    for (int i = 0; i < 3; i++) {
+        OK(pg_acquire(loaded[0].limiter, NULL, &d, &error));
+        CHECK_INT(i < 2 ? PG_STATUS_GRANTED : PG_STATUS_REFUSED, d.status);
+    }
+    OK(pg_reset(loaded[0].limiter, &error));
+    OK(pg_limiter_close(loaded[0].limiter, &error));
+    OK(pg_limiter_close(loaded[1].limiter, &error));
+}
+
+static void queries_have_a_cost(void)
+{
+    const char *query = "query A($n: Int!) { products(first: $n) { edges { node { id } } } } query B { shop { id } }";
+    int64_t units;
+
+    OK(pg_graphql_cost(query, "{\"n\":50}", "A", NULL, &units, &error));
+    CHECK_INT(52, units);
+    OK(pg_graphql_cost(query, NULL, "B", "shopify", &units, &error));
+    CHECK_INT(1, units);
+    OK(pg_graphql_cost("{ viewer { login } }", "", NULL, "github", &units, &error));
+    CHECK_INT(1, units);
+}
+
+static void jobs_are_rescheduled(void)
+{
+    CHECK_INT(20, pg_reschedule_cap());
+    CHECK_INT(3600000000, pg_max_pause_us());
+    CHECK_INT(301000000, pg_backoff(1, 0));
+    CHECK_INT(600000000, pg_backoff(1, 299));
+    CHECK_INT(pg_backoff(1, 299), pg_backoff(1, INT64_MAX));
+    CHECK_INT(pg_backoff(0, 0), pg_backoff(INT64_MIN, -1));
+    CHECK_INT(pg_backoff(UINT32_MAX, 7), pg_backoff(INT64_MAX, 7));
+    CHECK_INT(1, pg_reschedule_next(0, 20));
+    CHECK_INT(20, pg_reschedule_next(19, 20));
+    CHECK_INT(-1, pg_reschedule_next(20, 20));
+    CHECK_INT(-1, pg_reschedule_next(0, 0));
+    CHECK_INT(-1, pg_reschedule_next(INT64_MAX, INT64_MAX));
+    CHECK_INT(1, pg_reschedule_next(-5, 1));
+    CHECK_INT(-1, pg_reschedule_next(0, -1));
+}
+
+/* Other languages read these structs by their bytes. */
+static void structs_have_a_fixed_layout(void)
+{
+    CHECK_INT(544, sizeof(pg_controls));
+    CHECK_INT(24, offsetof(pg_controls, count));
+    CHECK_INT(32, offsetof(pg_controls, overrides));
+    CHECK_INT(288, offsetof(pg_controls, learned));
+    CHECK_INT(824, sizeof(pg_loaded));
+    CHECK_INT(520, offsetof(pg_loaded, limiter));
+    CHECK_INT(528, offsetof(pg_loaded, limits));
+    CHECK_INT(784, offsetof(pg_loaded, count));
+    CHECK_INT(808, offsetof(pg_loaded, on_limit));
+}
+
+int main(void)
+{
+    ON_EACH_STORE(pt_t03_what_is_left_upstream_is_left_here);
+    ON_EACH_STORE(pt_t05_size_and_rate_are_learned_by_all);
+    ON_EACH_STORE(pt_t06_a_spent_hour_is_spent_until_it_is_reset);
+    ON_EACH_STORE(an_answer_settles_its_permit);
+    ON_EACH_STORE(a_refusal_of_upstream_pauses_all);
+    ON_EACH_STORE(a_document_makes_limiters);
+    RUN(queries_have_a_cost);
+    RUN(jobs_are_rescheduled);
+    RUN(structs_have_a_fixed_layout);
+    return check_report();
+}

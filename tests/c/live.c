@@ -1,0 +1,169 @@
+/* What changes a limiter while it runs, for all processes. */
+#define _POSIX_C_SOURCE 200809L
+#include "live.h"
+
+#include <pthread.h>
+#include <time.h>
+
+static void ojs_t13_a_pause_refuses_until_it_ends(void)
+{
+    const pg_limit window = {PG_KIND_WINDOW, 10, 60000000, 0};
+    pg_limiter *first, *second, *other;
+    pg_controls controls;
+    pg_decision d;
+
+    make(window, &first, &second);
+    OK(pg_new_id(name, &error));
+    OK(pg_limiter_new(there, name, &window, 1, &other, &error));
+    OK(pg_pause(first, 30000000, PG_NOT_GIVEN, NOW, &controls, &error));
+    CHECK_INT(NOW, controls.version);
+    CHECK_INT(30000000, controls.paused_for_us);
+    CHECK_INT(-1, controls.expires_in_us);
+    CHECK_INT(1, controls.count);
+    /* A shorter one does not shorten it. */
+    OK(pg_pause(second, PG_NOT_GIVEN, NOW + 10000000, NOW + 5000000, NULL, &error));
+    OK(pg_acquire(second, &(pg_request){.at_us = NOW + 29999999}, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    CHECK_INT(PG_KIND_PAUSED, d.reason);
+    CHECK_INT(1, d.index);
+    CHECK_INT(0, d.limit);
+    CHECK_INT(1, d.retry_after_us);
+    OK(pg_acquire(other, &(pg_request){.at_us = NOW + 1}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_acquire(second, &(pg_request){.at_us = NOW + 30000000}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_pause(second, 1000000, PG_NOT_GIVEN, NOW + 30000000, NULL, &error));
+    OK(pg_resume(first, NOW + 30000001, &controls, &error));
+    CHECK_INT(-1, controls.paused_for_us);
+    OK(pg_acquire(second, &(pg_request){.at_us = NOW + 30000002}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_reset(other, &error));
+    OK(pg_limiter_close(other, &error));
+    forget(first, second);
+}
+
+static void numbers_are_overridden_and_restored(void)
+{
+    const pg_limit limits[] = {{PG_KIND_WINDOW, 10, 60000000, 0}, {PG_KIND_LEAKY, 5, 5000000, 0}};
+    pg_limiter *first, *second;
+    pg_controls c;
+    pg_decision d;
+
+    OK(pg_new_id(name, &error));
+    OK(pg_limiter_new(here, name, limits, 2, &first, &error));
+    OK(pg_limiter_new(there, name, limits, 2, &second, &error));
+    OK(pg_override(first, 0, 1, PG_NOT_GIVEN, 20000000, PG_NOT_GIVEN, NOW, &c, &error));
+    CHECK_INT(20000000, c.expires_in_us);
+    CHECK_INT(2, c.count);
+    CHECK_INT(PG_KIND_WINDOW, c.overrides[0].kind);
+    CHECK_INT(1, c.overrides[0].amount);
+    CHECK_INT(60000000, c.overrides[0].interval_us);
+    CHECK_INT(PG_KIND_NONE, c.overrides[1].kind);
+    CHECK_INT(PG_KIND_NONE, c.learned[0].kind);
+    OK(pg_override(first, 1, PG_NOT_GIVEN, 8000000, PG_NOT_GIVEN, NOW + 30000000, NOW, &c, &error));
+    CHECK_INT(30000000, c.expires_in_us);
+    OK(pg_acquire(second, &(pg_request){.cost = 1, .at_us = NOW + 1}, &d, &error));
+    CHECK_INT(0, d.index);
+    CHECK_INT(1, d.limit);
+    OK(pg_acquire(second, &(pg_request){.cost = 1, .at_us = NOW + 2}, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    OK(pg_restore(second, 0, NOW + 3, &c, &error));
+    CHECK_INT(PG_KIND_NONE, c.overrides[0].kind);
+    CHECK_INT(8000000, c.overrides[1].interval_us);
+    CHECK_INT(5, c.overrides[1].amount);
+    OK(pg_acquire(first, &(pg_request){.cost = 4, .at_us = NOW + 4}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_restore(first, PG_EVERY_LIMIT, NOW + 5, NULL, &error));
+    OK(pg_controls_get(second, NOW + 6, &c, &error));
+    CHECK_INT(0, c.version);
+    CHECK_INT(PG_KIND_NONE, c.overrides[1].kind);
+    forget(first, second);
+}
+
+struct waiter {
+    pthread_t thread;
+    pg_limiter *limiter;
+    pg_decision decision;
+    struct timespec entered;
+};
+
+static void *enter(void *argument)
+{
+    struct waiter *waiter = argument;
+
+    OK(pg_acquire_within(waiter->limiter, NULL, 20000000, &waiter->decision, &error));
+    clock_gettime(CLOCK_MONOTONIC, &waiter->entered);
+    return NULL;
+}
+
+static void wait_until_queued(pg_limiter *limiter, int64_t tickets)
+{
+    pg_statistics statistics;
+
+    do {
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        OK(pg_stats(limiter, 0, &statistics, &error));
+    } while (statistics.tickets < tickets);
+}
+
+static void check_entered(struct waiter *waiter, struct timespec since)
+{
+    pthread_join(waiter->thread, NULL);
+    CHECK_INT(PG_STATUS_GRANTED, waiter->decision.status);
+    /* Who is not called looks by itself, after five seconds. */
+    CHECK((waiter->entered.tv_sec - since.tv_sec) * 1000 + (waiter->entered.tv_nsec - since.tv_nsec) / 1000000 < 3000);
+}
+
+static void cn_t21_a_raised_limit_calls_those_who_wait(void)
+{
+    struct waiter waiters[2] = {0};
+    struct timespec since;
+    pg_limiter *first, *second;
+    pg_decision d;
+
+    make((pg_limit){PG_KIND_CONCURRENCY, 3, 60000000, 0}, &first, &second);
+    for (int i = 0; i < 3; i++) {
+        OK(pg_acquire(first, NULL, &d, &error));
+    }
+    for (int i = 0; i < 2; i++) {
+        waiters[i].limiter = first;
+        pthread_create(&waiters[i].thread, NULL, enter, &waiters[i]);
+    }
+    wait_until_queued(second, 2);
+    clock_gettime(CLOCK_MONOTONIC, &since);
+    OK(pg_override(second, 0, 5, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, 0, NULL, &error));
+    check_entered(&waiters[0], since);
+    check_entered(&waiters[1], since);
+    /* Lowered, nobody is evicted. */
+    OK(pg_override(second, 0, 2, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, 0, NULL, &error));
+    OK(pg_release(second, waiters[0].decision.permit, 0, NULL, &error));
+    OK(pg_acquire(first, NULL, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    forget(first, second);
+}
+
+static void a_resume_calls_those_who_wait(void)
+{
+    struct waiter waiter = {0};
+    struct timespec since;
+    pg_limiter *first, *second;
+
+    make((pg_limit){PG_KIND_BUCKET, 5, 86400000000, 0}, &first, &second);
+    OK(pg_pause(second, 15000000, PG_NOT_GIVEN, 0, NULL, &error));
+    waiter.limiter = first;
+    pthread_create(&waiter.thread, NULL, enter, &waiter);
+    wait_until_queued(second, 1);
+    clock_gettime(CLOCK_MONOTONIC, &since);
+    OK(pg_resume(second, 0, NULL, &error));
+    check_entered(&waiter, since);
+    forget(first, second);
+}
+
+int main(void)
+{
+    ON_EACH_STORE(ojs_t13_a_pause_refuses_until_it_ends);
+    ON_EACH_STORE(numbers_are_overridden_and_restored);
+    ON_EACH_STORE(cn_t21_a_raised_limit_calls_those_who_wait);
+    ON_EACH_STORE(a_resume_calls_those_who_wait);
+    return check_report();
+}

@@ -1,0 +1,121 @@
+/* The steps that change a limiter while it runs, and those that tell it of its upstream. */
+#ifndef ORDERS_H
+#define ORDERS_H
+
+#include "vectors.h"
+
+enum { WORDS = 32 };
+
+static void add_limits(char *text, size_t room, const pg_limit *limits, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t used = strlen(text);
+
+        if (limits[i].kind == PG_KIND_NONE) {
+            snprintf(text + used, room - used, "%snull", i > 0 ? "," : "");
+        } else {
+            snprintf(text + used, room - used,
+                     "%s{\"kind\":\"%s\",\"amount\":%" PRId64 ",\"interval_us\":%" PRId64 "}", i > 0 ? "," : "",
+                     pg_kind_name(limits[i].kind), limits[i].amount, limits[i].interval_us);
+        }
+    }
+}
+
+static const char *json_of_controls(const pg_controls *c)
+{
+    static char text[2048];
+    char overrides[800] = "", learned[800] = "", paused_for[24], expires_in[24];
+
+    add_limits(overrides, sizeof overrides, c->overrides, c->count);
+    add_limits(learned, sizeof learned, c->learned, c->count);
+    snprintf(text, sizeof text,
+             "{\"version\":%" PRId64 ",\"paused_for_us\":%s,\"overrides\":[%s],\"expires_in_us\":%s,"
+             "\"learned\":[%s]}",
+             c->version, or_null(c->paused_for_us, paused_for), overrides,
+             or_null(c->expires_in_us, expires_in), learned);
+    return text;
+}
+
+static int is_order(const char *verb)
+{
+    static const char *const orders[] = {"pause", "resume", "override", "restore", "controls"};
+
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        if (strcmp(verb, orders[i]) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* at, expected or nothing, the argument of an error or nothing, then what the verb needs */
+static void order(const char *verb)
+{
+    int64_t at = atoll(field[1]), numbers[5];
+    pg_controls controls;
+    pg_error error;
+    pg_code code;
+
+    for (size_t i = 0; i < 5; i++) {
+        numbers[i] = atoll(field[4 + i]);
+    }
+    if (strcmp(verb, "pause") == 0) {
+        code = pg_pause(limiter, numbers[0], numbers[1], at, &controls, &error);
+    } else if (strcmp(verb, "resume") == 0) {
+        code = pg_resume(limiter, at, &controls, &error);
+    } else if (strcmp(verb, "override") == 0) {
+        code = pg_override(limiter, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], at, &controls,
+                           &error);
+    } else if (strcmp(verb, "restore") == 0) {
+        code = pg_restore(limiter, numbers[0], at, &controls, &error);
+    } else {
+        code = pg_controls_get(limiter, at, &controls, &error);
+    }
+    if (*field[3] != '\0') {
+        expect("invalid", pg_error_name(code));
+        expect(field[3], error.argument);
+        return;
+    }
+    well(code, &error);
+    if (*field[2] != '\0') {
+        expect(field[2], json_of_controls(&controls));
+    }
+}
+
+/* at, expected, permit or nothing, index, remaining, amount, interval, reset in, reset at */
+static void sync_budget(void)
+{
+    const char *permit = *field[3] != '\0' ? permit_of(field[3]) : NULL;
+    pg_settlement settlement;
+    pg_error error;
+
+    well(pg_sync(limiter, permit, atoll(field[4]), atoll(field[5]), atoll(field[6]), atoll(field[7]), 0,
+                 atoll(field[8]), atoll(field[9]), atoll(field[1]), &settlement, &error),
+         &error);
+    expect(field[2], pg_settlement_name(settlement));
+}
+
+/* at, expected, permit or nothing, provider, status, headers between newlines, body */
+static void learn(void)
+{
+    const char *permit = *field[3] != '\0' ? permit_of(field[3]) : NULL, *words[WORDS];
+    size_t count = 0;
+    pg_settlement settlement;
+    pg_error error;
+
+    unquote(field[6]);
+    unquote(field[7]);
+    for (char *word = field[6]; word != NULL && *field[6] != '\0' && count < WORDS;) {
+        words[count++] = word;
+        word = strchr(word, '\n');
+        if (word != NULL) {
+            *word++ = '\0';
+        }
+    }
+    well(pg_learn(limiter, permit, field[4], atoi(field[5]), words, count, field[7], strlen(field[7]),
+                  PG_NOT_GIVEN, atoll(field[1]), &settlement, &error),
+         &error);
+    expect(field[2], pg_settlement_name(settlement));
+}
+
+#endif

@@ -1,0 +1,500 @@
+/* The library used as it is meant to be. */
+#define _POSIX_C_SOURCE 200809L
+#include "check.h"
+
+#include <poll.h>
+#include <stddef.h>
+
+static const int64_t NOW = 1700000000000000;
+
+/* The example of the design, to its end. */
+static void points_are_estimated_and_corrected(void)
+{
+    pg_store *store;
+    pg_limiter *shop;
+    pg_decision d;
+    pg_error e = {0};
+    pg_settlement settlement;
+
+    CHECK_INT(PG_OK, pg_store_open("memory://", 0, &store, &e));
+    CHECK_INT(PG_OK, pg_limiter_points(store, "shopify-42", 1000, 20000000, &shop, &e));
+    CHECK_INT(PG_OK, pg_acquire(shop, &(pg_request){.estimate = 200}, &d, &e));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    CHECK_INT(PG_KIND_NONE, d.reason);
+    CHECK_INT(1000, d.limit);
+    CHECK_INT(800, d.remaining);
+    CHECK(d.permit[0] != '\0');
+
+    CHECK_INT(PG_OK, pg_correct(shop, d.permit, 50, &settlement, &e));
+    CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
+    CHECK_INT(PG_OK, pg_correct(shop, d.permit, 50, &settlement, &e));
+    CHECK_INT(PG_SETTLEMENT_ALREADY, settlement);
+    CHECK_INT(PG_OK, pg_correct(shop, d.permit, 50, NULL, NULL));
+    CHECK_INT(PG_OK, pg_correct(shop, "nobody's", 50, &settlement, &e));
+    CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
+
+    CHECK_INT(PG_OK, pg_peek(shop, &(pg_request){.cost = PG_COST_ZERO}, &d, &e));
+    CHECK(d.remaining >= 950);
+    CHECK_TEXT("", d.permit);
+    CHECK_INT(PG_OK, pg_reset(shop, &e));
+    CHECK_INT(PG_OK, pg_limiter_close(shop, &e));
+    CHECK_INT(PG_OK, pg_store_close(store, &e));
+}
+
+static void a_refusal_says_when_to_come_back(void)
+{
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision d;
+
+    OK(pg_store_memory(&store, &error));
+    OK(pg_limiter_window(store, "w", 2, 1000000, &limiter, &error));
+    OK(pg_acquire(limiter, &(pg_request){.cost = 2, .at_us = NOW}, &d, &error));
+    CHECK_INT(NOW, d.at_us);
+    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW + 400000}, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    CHECK_INT(PG_KIND_WINDOW, d.reason);
+    CHECK_INT(0, d.remaining);
+    CHECK_INT(600000, d.retry_after_us);
+    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW + 999999}, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW + 1000000}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
+static void every_kind_can_be_made(void)
+{
+    pg_store *store;
+    pg_limiter *limiters[8];
+    pg_decision d;
+
+    OK(pg_store_memory(&store, &error));
+    OK(pg_limiter_bucket(store, "bucket", 5, 1000000, &limiters[0], &error));
+    OK(pg_limiter_window(store, "window", 5, 1000000, &limiters[1], &error));
+    OK(pg_limiter_leaky(store, "leaky", 5, 1000000, &limiters[2], &error));
+    OK(pg_limiter_points(store, "points", 5, 1000000, &limiters[3], &error));
+    OK(pg_limiter_throttle(store, "throttle", 1000000, &limiters[4], &error));
+    OK(pg_limiter_unlimited(store, "unlimited", &limiters[5], &error));
+    OK(pg_limiter_paused(store, "paused", &limiters[6], &error));
+    OK(pg_limiter_concurrent(store, "concurrent", 5, 1000000, &limiters[7], &error));
+    for (int i = 0; i < 8; i++) {
+        OK(pg_acquire(limiters[i], &(pg_request){.cost = 1, .at_us = NOW}, &d, &error));
+        CHECK_INT(i == 6 ? PG_STATUS_REFUSED : PG_STATUS_GRANTED, d.status);
+        CHECK_INT(i == 6 ? PG_KIND_PAUSED : PG_KIND_NONE, d.reason);
+        CHECK_INT(i == 5 ? -1 : i == 6 ? 0 : i == 4 ? 1 : 5, d.limit);
+        CHECK_INT(i == 6 ? -1 : 0, d.retry_after_us);
+        OK(pg_limiter_close(limiters[i], &error));
+    }
+    OK(pg_store_close(store, &error));
+}
+
+static void several_limits_are_one_policy(void)
+{
+    const pg_limit limits[] = {
+        {.kind = PG_KIND_WINDOW, .amount = 100, .interval_us = 60000000},
+        {.kind = PG_KIND_THROTTLE, .interval_us = 100000},
+    };
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision d;
+
+    OK(pg_store_memory(&store, &error));
+    OK(pg_limiter_new(store, "stripe", limits, 2, &limiter, &error));
+    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    CHECK_INT(PG_KIND_THROTTLE, d.reason);
+    CHECK_INT(1, d.index);
+    CHECK_INT(100000, d.retry_after_us);
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
+static void a_limiter_outlives_its_store(void)
+{
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision d;
+
+    OK(pg_store_memory(&store, &error));
+    OK(pg_limiter_bucket(store, "b", 5, 1000000, &limiter, &error));
+    CHECK_INT(1, pg_store_is_memory(store));
+    OK(pg_store_close(store, &error));
+    CHECK_INT(0, pg_store_is_memory(store));
+    OK(pg_acquire(limiter, NULL, &d, &error));
+    CHECK_INT(4, d.remaining);
+    OK(pg_limiter_close(limiter, &error));
+}
+
+static void leases_are_released_and_renewed(void)
+{
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision d, other;
+    pg_settlement settlement;
+    int64_t lease;
+
+    OK(pg_store_memory(&store, &error));
+    OK(pg_limiter_concurrent(store, "erp", 1, 2000000, &limiter, &error));
+    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    CHECK_INT(2000000, d.lease_us);
+    CHECK(d.fence > 0 && d.permit[0] != '\0');
+    CHECK_INT(-1, d.ticket);
+    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &other, &error));
+    CHECK_INT(PG_STATUS_REFUSED, other.status);
+    CHECK_INT(PG_KIND_CONCURRENCY, other.reason);
+    CHECK_INT(-1, other.lease_us);
+    CHECK_INT(-1, other.fence);
+    CHECK_TEXT("", other.permit);
+
+    OK(pg_renew(limiter, d.permit, NOW + 1000000, &lease, &error));
+    CHECK_INT(2000000, lease);
+    OK(pg_renew(limiter, d.permit, NOW + 3000000, &lease, &error));
+    CHECK_INT(-1, lease);
+    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW + 3000000}, &other, &error));
+    CHECK_INT(PG_STATUS_GRANTED, other.status);
+    CHECK(other.fence > d.fence);
+    OK(pg_release(limiter, d.permit, NOW + 3000001, &settlement, &error));
+    CHECK_INT(PG_SETTLEMENT_LATE, settlement);
+    OK(pg_release(limiter, other.permit, NOW + 3000001, &settlement, &error));
+    CHECK_INT(PG_SETTLEMENT_RELEASED, settlement);
+    OK(pg_release(limiter, other.permit, NOW + 3000001, &settlement, &error));
+    CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
+    OK(pg_release(limiter, other.permit, NOW + 3000001, NULL, NULL));
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
+static void an_id_takes_one_lease(void)
+{
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision d;
+
+    OK(pg_store_memory(&store, &error));
+    OK(pg_limiter_concurrent(store, "erp", 1, 2000000, &limiter, &error));
+    for (int i = 0; i < 2; i++) {
+        OK(pg_enter(limiter, &(pg_request){.at_us = NOW}, "job 1", NULL, &d, &error));
+        CHECK_INT(PG_STATUS_GRANTED, d.status);
+    }
+    OK(pg_enter(limiter, &(pg_request){.at_us = NOW}, "job 2", NULL, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
+static void tickets_keep_their_order(void)
+{
+    const pg_request request = {.at_us = NOW};
+    const pg_wait last = {.patience_us = PG_FOREVER, .grace_us = 60000000};
+    const pg_wait kept = {.patience_us = PG_FOREVER, .place = PG_PLACE_KEPT};
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision d, held;
+    pg_settlement settlement;
+
+    OK(pg_store_memory(&store, &error));
+    OK(pg_limiter_concurrent(store, "jobs", 1, 30000000, &limiter, &error));
+    OK(pg_acquire(limiter, &request, &held, &error));
+    for (int i = 0; i < 3; i++) {
+        static const char *const jobs[] = {"a", "b", "c"};
+
+        OK(pg_enter(limiter, &request, jobs[i], &last, &d, &error));
+        CHECK_INT(PG_STATUS_QUEUED, d.status);
+        CHECK_INT(i, d.position);
+        CHECK_INT(i + 1, d.ticket);
+        CHECK_INT(-1, d.ready_after_us);
+        CHECK(d.retry_after_us > 0);
+    }
+    OK(pg_cancel(limiter, "b", 0, NOW, &settlement, &error));
+    CHECK_INT(PG_SETTLEMENT_CANCELLED, settlement);
+    OK(pg_cancel(limiter, "b", 0, NOW, &settlement, &error));
+    CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
+    OK(pg_enter(limiter, &request, "b", &kept, &d, &error));
+    CHECK_INT(PG_STATUS_GONE, d.status);
+    OK(pg_enter(limiter, &request, "c", &kept, &d, &error));
+    CHECK_INT(PG_STATUS_QUEUED, d.status);
+    CHECK_INT(1, d.position);
+    OK(pg_release(limiter, held.permit, NOW, NULL, &error));
+    OK(pg_acquire(limiter, &request, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    OK(pg_enter(limiter, &request, "a", &kept, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    /* Without a wait it gives up its place. */
+    OK(pg_enter(limiter, &request, "c", NULL, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    OK(pg_enter(limiter, &request, "c", &kept, &d, &error));
+    CHECK_INT(PG_STATUS_GONE, d.status);
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
+static void it_is_counted_what_was_done(void)
+{
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision d;
+    pg_statistics s;
+
+    OK(pg_store_memory(&store, &error));
+    OK(pg_limiter_concurrent(store, "counted", 1, 30000000, &limiter, &error));
+    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
+    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &(pg_decision){0}, &error));
+    OK(pg_stats(limiter, NOW, &s, &error));
+    CHECK_INT(1, s.granted);
+    CHECK_INT(1, s.refused);
+    CHECK_INT(1, s.units);
+    CHECK_INT(1, s.leases);
+    OK(pg_release(limiter, d.permit, NOW + 7, NULL, &error));
+    OK(pg_stats(limiter, NOW + 7, &s, &error));
+    CHECK_INT(7, s.held_time_us);
+    CHECK_INT(0, s.leases);
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
+static void wait_for(pg_hints *hints)
+{
+    struct pollfd here = {.fd = pg_hints_fd(hints), .events = POLLIN};
+
+    CHECK_INT(1, poll(&here, 1, 10000));
+}
+
+static void a_release_is_heard(const char *url)
+{
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision held[2], d;
+    pg_hints *hints;
+    pg_hint hint;
+    size_t count;
+    char place[300], other_place[300], channel[64], name[33];
+    pg_wait wait = {.patience_us = 60000000, .channel = channel};
+
+    OK(pg_store_open(url, 10000000, &store, &error));
+    OK(pg_new_id(name, &error));
+    OK(pg_limiter_concurrent(store, name, 2, 30000000, &limiter, &error));
+    OK(pg_acquire(limiter, NULL, &held[0], &error));
+    OK(pg_acquire(limiter, NULL, &held[1], &error));
+    OK(pg_place(limiter, place, sizeof place, &error));
+    CHECK(place[0] != '\0');
+    OK(pg_place(limiter, other_place, sizeof other_place, &error));
+    CHECK_TEXT(place, other_place);
+    OK(pg_listen(limiter, &hints, &error));
+    OK(pg_hints_channel(hints, channel, sizeof channel, &error));
+    OK(pg_hints_receive(hints, &hint, 1, &count, &error));
+    CHECK_INT(0, count);
+    OK(pg_enter(limiter, NULL, "first", &wait, &d, &error));
+    CHECK_INT(PG_STATUS_QUEUED, d.status);
+    OK(pg_enter(limiter, NULL, "second", &wait, &d, &error));
+    CHECK_INT(PG_STATUS_QUEUED, d.status);
+    OK(pg_release(limiter, held[0].permit, 0, NULL, &error));
+    OK(pg_release(limiter, held[1].permit, 0, NULL, &error));
+    /* One at a time, whether they came together or not. A delay tells the second of the first. */
+    for (int i = 0; i < 2; i++) {
+        do {
+            OK(pg_hints_receive(hints, &hint, 1, &count, &error));
+            if (count == 0) {
+                wait_for(hints);
+            }
+        } while (count == 0 || hint.delay_us > 0);
+        CHECK_INT(1, count);
+        CHECK_TEXT(i == 0 ? "first" : "second", hint.id);
+        OK(pg_enter(limiter, NULL, hint.id, &wait, &d, &error));
+        CHECK_INT(PG_STATUS_GRANTED, d.status);
+    }
+    OK(pg_hints_close(hints, &error));
+    CHECK_INT(-1, pg_hints_fd(hints));
+    OK(pg_reset(limiter, &error));
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
+static void a_release_is_heard_in_memory(void)
+{
+    a_release_is_heard("memory://");
+}
+
+static void a_release_is_heard_in_redis(void)
+{
+    a_release_is_heard(getenv("PADDLEGATE_TEST_URL"));
+}
+
+static void waiting_ends_with_a_grant_or_with_its_time(void)
+{
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision d;
+    pg_statistics s;
+
+    OK(pg_store_memory(&store, &error));
+    OK(pg_limiter_concurrent(store, "erp", 1, 100000, &limiter, &error));
+    OK(pg_acquire_within(limiter, NULL, 1000000, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_acquire_within(limiter, NULL, 20000, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    /* The lease ends by itself. */
+    OK(pg_acquire_within(limiter, NULL, PG_FOREVER, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_stats(limiter, 0, &s, &error));
+    CHECK_INT(0, s.tickets);
+    CHECK_INT(1, s.waited);
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_limiter_unlimited(store, "u", &limiter, &error));
+    OK(pg_acquire_within(limiter, NULL, 1000000, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
+static void limiters_are_listed(const char *url)
+{
+    const pg_limit limits[] = {{PG_KIND_CONCURRENCY, 5, 30000000, 0}, {PG_KIND_WINDOW, 100, 60000000, 0}};
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision d;
+    pg_list *list;
+    pg_listed listed;
+    char name[33];
+    int found = 0, memory;
+
+    OK(pg_store_open(url, 10000000, &store, &error));
+    memory = pg_store_is_memory(store);
+    OK(pg_new_id(name, &error));
+    OK(pg_limiter_new_with_ttl(store, name, limits, 2, 3600000000, &limiter, &error));
+    OK(pg_acquire(limiter, NULL, &d, &error));
+    OK(pg_list_open(store, &list, &error));
+    for (;;) {
+        OK(pg_list_next(list, &listed, &error));
+        if (listed.name[0] == '\0') {
+            break;
+        }
+        if (strcmp(listed.name, name) != 0) {
+            continue;
+        }
+        found++;
+        CHECK_INT(2, listed.count);
+        CHECK_INT(PG_KIND_CONCURRENCY, listed.limits[0].kind);
+        CHECK_INT(5, listed.limits[0].amount);
+        CHECK_INT(30000000, listed.limits[0].interval_us);
+        CHECK_INT(PG_KIND_WINDOW, listed.limits[1].kind);
+        CHECK_INT(memory ? pg_ttl_us() : 3600000000, listed.ttl_us);
+        CHECK(memory ? listed.last_used_us == -1 : listed.last_used_us > NOW);
+    }
+    CHECK_INT(1, found);
+    OK(pg_list_next(list, &listed, &error));
+    CHECK_TEXT("", listed.name);
+    OK(pg_list_close(list, &error));
+    OK(pg_reset(limiter, &error));
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
+static void limiters_are_listed_in_memory(void)
+{
+    limiters_are_listed("memory://");
+}
+
+static void limiters_are_listed_in_redis(void)
+{
+    limiters_are_listed(getenv("PADDLEGATE_TEST_URL"));
+}
+
+static void intervals_are_read(void)
+{
+    int64_t us;
+
+    OK(pg_parse_interval("minute", &us, &error));
+    CHECK_INT(60000000, us);
+    OK(pg_parse_interval("PT0.1S", &us, &error));
+    CHECK_INT(100000, us);
+}
+
+static void numbers_have_names(void)
+{
+    CHECK_TEXT("ok", pg_error_name(PG_OK));
+    CHECK_TEXT("over_limit", pg_error_name(PG_OVER_LIMIT));
+    CHECK_TEXT("invalid", pg_error_name(PG_INVALID));
+    CHECK_TEXT("unavailable", pg_error_name(PG_UNAVAILABLE));
+    CHECK_TEXT("data", pg_error_name(PG_DATA));
+    CHECK_TEXT("internal", pg_error_name(PG_INTERNAL));
+    CHECK_TEXT("bucket", pg_kind_name(PG_KIND_BUCKET));
+    CHECK_TEXT("unlimited", pg_kind_name(PG_KIND_UNLIMITED));
+    CHECK_TEXT("paused", pg_kind_name(PG_KIND_PAUSED));
+    CHECK_TEXT("concurrency", pg_kind_name(PG_KIND_CONCURRENCY));
+    CHECK_TEXT("unavailable", pg_kind_name(PG_KIND_UNAVAILABLE));
+    CHECK_TEXT("settled", pg_settlement_name(PG_SETTLEMENT_SETTLED));
+    CHECK_TEXT("released", pg_settlement_name(PG_SETTLEMENT_RELEASED));
+    CHECK_TEXT("cancelled", pg_settlement_name(PG_SETTLEMENT_CANCELLED));
+    CHECK_TEXT("unknown", pg_settlement_name(PG_SETTLEMENT_UNKNOWN));
+    CHECK_TEXT("refuse", pg_action_name(PG_ACTION_REFUSE));
+    CHECK_TEXT("run", pg_action_name(PG_ACTION_RUN));
+    CHECK_TEXT("wait", pg_action_name(PG_ACTION_WAIT));
+    CHECK_TEXT("reschedule", pg_action_name(PG_ACTION_RESCHEDULE));
+    CHECK_TEXT("drop", pg_action_name(PG_ACTION_DROP));
+    for (int32_t i = -2; i < 100; i += 101) {
+        CHECK_TEXT("?", pg_error_name(i));
+        CHECK_TEXT("?", pg_kind_name(i));
+        CHECK_TEXT("?", pg_settlement_name(i));
+        CHECK_TEXT("?", pg_action_name(i));
+    }
+    CHECK_TEXT("?", pg_settlement_name(1));
+    CHECK(strlen(pg_version()) >= 5);
+    CHECK_INT(5000000, pg_wait_timeout_us());
+    CHECK_INT(30000000, pg_lock_timeout_us());
+    CHECK_INT(2000000, pg_claim_timeout_us());
+    CHECK_INT(90 * 86400000000, pg_ttl_us());
+}
+
+/* Other languages read these structs by their bytes. */
+static void structs_have_a_fixed_layout(void)
+{
+    CHECK_INT(24, sizeof(pg_request));
+    CHECK_INT(200, sizeof(pg_decision));
+    CHECK_INT(8, offsetof(pg_decision, index));
+    CHECK_INT(56, offsetof(pg_decision, lease_us));
+    CHECK_INT(96, offsetof(pg_decision, permit));
+    CHECK_INT(192, offsetof(pg_decision, degraded));
+    CHECK_INT(216, sizeof(pg_admission));
+    CHECK_INT(8, offsetof(pg_admission, after_us));
+    CHECK_INT(16, offsetof(pg_admission, decision));
+    CHECK_INT(32, sizeof(pg_wait));
+    CHECK_INT(16, offsetof(pg_wait, channel));
+    CHECK_INT(80, sizeof(pg_hint));
+    CHECK_INT(8, offsetof(pg_hint, id));
+    CHECK_INT(96, sizeof(pg_statistics));
+    CHECK_INT(800, sizeof(pg_listed));
+    CHECK_INT(520, offsetof(pg_listed, limits));
+    CHECK_INT(776, offsetof(pg_listed, count));
+    CHECK_INT(296, sizeof(pg_error));
+    CHECK_INT(8, offsetof(pg_error, argument));
+    CHECK_INT(40, offsetof(pg_error, message));
+    CHECK_INT(32, sizeof(pg_limit));
+    CHECK_INT(8, offsetof(pg_limit, amount));
+}
+
+int main(void)
+{
+    RUN(points_are_estimated_and_corrected);
+    RUN(a_refusal_says_when_to_come_back);
+    RUN(every_kind_can_be_made);
+    RUN(several_limits_are_one_policy);
+    RUN(a_limiter_outlives_its_store);
+    RUN(leases_are_released_and_renewed);
+    RUN(an_id_takes_one_lease);
+    RUN(tickets_keep_their_order);
+    RUN(it_is_counted_what_was_done);
+    RUN(a_release_is_heard_in_memory);
+    RUN(a_release_is_heard_in_redis);
+    RUN(waiting_ends_with_a_grant_or_with_its_time);
+    RUN(limiters_are_listed_in_memory);
+    RUN(limiters_are_listed_in_redis);
+    RUN(intervals_are_read);
+    RUN(numbers_have_names);
+    RUN(structs_have_a_fixed_layout);
+    return check_report();
+}

@@ -1,0 +1,305 @@
+/* Replays the shared vectors, which come as lines from vectors.py on the standard input. */
+#define _POSIX_C_SOURCE 200809L
+#include "vectors.h"
+
+#include "orders.h"
+
+#include <time.h>
+#include <unistd.h>
+
+static time_t started;
+
+static void close_limiter(void)
+{
+    if (limiter != NULL) {
+        pg_limiter_close(limiter, NULL);
+        limiter = NULL;
+    }
+}
+
+static pg_code make(pg_error *error)
+{
+    size_t count = limit_count;
+
+    close_limiter();
+    limit_count = 0;
+    return pg_limiter_new(store, name, limits, count, &limiter, error);
+}
+
+static void add_limit(void)
+{
+    pg_limit *limit = &limits[limit_count++];
+
+    /* A word that is no kind becomes a number that is none. */
+    unquote(field[1]);
+    limit->kind = 1;
+    while (limit->kind < 100 && strcmp(pg_kind_name(limit->kind), field[1]) != 0) {
+        limit->kind++;
+    }
+    limit->amount = atoll(field[2]);
+    limit->interval_us = atoll(field[3]);
+    limit->offset_us = atoll(field[4]);
+}
+
+static pg_request request(char **fields)
+{
+    return (pg_request){atoll(fields[0]), atoll(fields[1]), atoll(fields[2])};
+}
+
+static const char *json(const pg_decision *d)
+{
+    static char text[1024];
+    char limit[24], remaining[24], retry_after[24], reset_after[24], reason[32];
+
+    snprintf(reason, sizeof reason, "\"%s\"", pg_kind_name(d->reason));
+    snprintf(text, sizeof text,
+             "{\"allowed\":%s,\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
+             "\"reset_after_us\":%s,\"reason\":%s,\"index\":%" PRId64 ",\"at_us\":%" PRId64 "}",
+             d->status == PG_STATUS_GRANTED ? "true" : "false", or_null(d->limit, limit),
+             or_null(d->remaining, remaining), or_null(d->retry_after_us, retry_after),
+             or_null(d->reset_after_us, reset_after),
+             d->reason == PG_KIND_NONE ? "null" : reason, d->index, d->at_us);
+    return text;
+}
+
+static const char *json_of_enter(const pg_decision *d)
+{
+    static const char *const statuses[] = {"refused", "granted", "queued", "gone"};
+    static char text[1024];
+    char limit[24], remaining[24], retry_after[24], reset_after[24], reason[32];
+    char lease[24], fence[24], number[24], position[24], ready_after[24];
+
+    snprintf(reason, sizeof reason, "\"%s\"", pg_kind_name(d->reason));
+    snprintf(text, sizeof text,
+             "{\"status\":\"%s\",\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
+             "\"reset_after_us\":%s,\"reason\":%s,\"index\":%" PRId64 ",\"at_us\":%" PRId64
+             ",\"lease_us\":%s,\"fence\":%s,\"number\":%s,\"position\":%s,\"ready_after_us\":%s}",
+             statuses[d->status], or_null(d->limit, limit), or_null(d->remaining, remaining),
+             or_null(d->retry_after_us, retry_after), or_null(d->reset_after_us, reset_after),
+             d->reason == PG_KIND_NONE ? "null" : reason, d->index, d->at_us,
+             or_null(d->lease_us, lease), or_null(d->fence, fence), or_null(d->ticket, number),
+             or_null(d->position, position), or_null(d->ready_after_us, ready_after));
+    return text;
+}
+
+/* acquire or peek: cost, estimate, at, times, =label, expected */
+static void decide(pg_code (*verb)(const pg_limiter *, const pg_request *, pg_decision *, pg_error *))
+{
+    pg_request asked = request(&field[1]);
+    pg_decision d;
+    pg_error error;
+
+    for (int i = atoi(field[4]); i > 0; i--) {
+        well(verb(limiter, &asked, &d, &error), &error);
+    }
+    expect(field[6], json(&d));
+    keep_permit(field[5], &d);
+}
+
+/* cost, estimate, at, id, patience or nothing, grace, place, =label, expected */
+static void enter(void)
+{
+    pg_request asked = request(&field[1]);
+    pg_wait wait = {atoll(field[5]), atoll(field[6]), NULL, atoll(field[7])};
+    pg_decision d;
+    pg_error error;
+
+    unquote(field[4]);
+    well(pg_enter(limiter, &asked, field[4], *field[5] != '\0' ? &wait : NULL, &d, &error), &error);
+    expect(field[9], json_of_enter(&d));
+    keep_permit(field[8], &d);
+}
+
+/* permit, at, expected */
+static void release(void)
+{
+    pg_settlement settlement;
+    pg_error error;
+
+    well(pg_release(limiter, permit_of(field[1]), atoll(field[2]), &settlement, &error), &error);
+    expect(field[3], pg_settlement_name(settlement));
+}
+
+/* permit, at, expected or -1 */
+static void renew(void)
+{
+    int64_t lease;
+    char text[24];
+    pg_error error;
+
+    well(pg_renew(limiter, permit_of(field[1]), atoll(field[2]), &lease, &error), &error);
+    snprintf(text, sizeof text, "%" PRId64, lease);
+    expect(field[3], text);
+}
+
+/* id, whether it gave up, at, expected */
+static void cancel(void)
+{
+    pg_settlement settlement;
+    pg_error error;
+
+    unquote(field[1]);
+    well(pg_cancel(limiter, field[1], atoi(field[2]), atoll(field[3]), &settlement, &error), &error);
+    expect(field[4], pg_settlement_name(settlement));
+}
+
+/* at, expected */
+static void statistics(void)
+{
+    static const char *const names[] = {
+        "granted", "refused", "waited", "wait_time_us", "units", "corrections",
+        "held_time_us", "overages", "reclaimed", "lapsed", "leases", "tickets",
+    };
+    pg_statistics s;
+    int64_t values[12];
+    char text[1024] = "{";
+    pg_error error;
+
+    well(pg_stats(limiter, atoll(field[1]), &s, &error), &error);
+    memcpy(values, &s, sizeof values);
+    for (size_t i = 0; i < 12; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s\"%s\":%" PRId64, i > 0 ? "," : "", names[i],
+                 values[i]);
+    }
+    strcat(text, "}");
+    expect(field[2], text);
+}
+
+/* permit, actual, at, expected */
+static void correct(void)
+{
+    pg_settlement settlement;
+    pg_error error;
+
+    well(pg_correct_at(limiter, permit_of(field[1]), atoll(field[2]), atoll(field[3]), &settlement,
+                       &error),
+         &error);
+    expect(field[4], pg_settlement_name(settlement));
+}
+
+/* code, kind, argument, then what the verb needs */
+static void misuse(const char *verb)
+{
+    pg_request asked;
+    pg_decision d;
+    pg_error error = {0};
+    pg_code code;
+
+    if (strcmp(verb, "make") == 0) {
+        code = make(&error);
+    } else if (strcmp(verb, "correct") == 0) {
+        unquote(field[4]);
+        code = pg_correct_at(limiter, field[4], atoll(field[5]), atoll(field[6]), NULL, &error);
+    } else {
+        asked = request(&field[4]);
+        code = (strcmp(verb, "peek") == 0 ? pg_peek : pg_acquire)(limiter, &asked, &d, &error);
+    }
+    if (code != atoi(field[1]) || error.code != code) {
+        fail(field[1], pg_error_name(code));
+    }
+    expect(field[2], pg_error_name(code));
+    expect(field[3], error.argument);
+    if (limiter != NULL) {
+        well(pg_peek(limiter, &(pg_request){.cost = PG_COST_ZERO}, &d, &error), &error);
+        if (d.remaining != d.limit) {
+            fail("nothing taken", json(&d));
+        }
+    }
+}
+
+static void begin_case(void)
+{
+    unquote(field[1]);
+    unquote(field[2]);
+    snprintf(title, sizeof title, "%s", field[1]);
+    snprintf(name, sizeof name, "c-%ld-%ld-%s", (long)started, (long)getpid(), field[2]);
+    case_count++;
+    permit_count = limit_count = 0;
+    step = 0;
+    check_ok = 1;
+}
+
+static void end_case(void)
+{
+    close_limiter();
+    check_count(title, check_ok);
+}
+
+static void obey(void)
+{
+    const char *verb = field[0];
+    pg_error error;
+
+    if (strcmp(verb, "case") == 0) {
+        begin_case();
+    } else if (strcmp(verb, "end") == 0) {
+        end_case();
+    } else if (strcmp(verb, "limit") == 0) {
+        add_limit();
+    } else if (strcmp(verb, "name") == 0) {
+        unquote(field[1]);
+        snprintf(name, sizeof name, "%s", field[1]);
+    } else if (strncmp(verb, "bad-", 4) == 0) {
+        misuse(verb + 4);
+    } else {
+        step++;
+        if (strcmp(verb, "make") == 0) {
+            step -= step == 1; /* the first belongs to the case */
+            well(make(&error), &error);
+        } else if (strcmp(verb, "acquire") == 0) {
+            decide(pg_acquire);
+        } else if (strcmp(verb, "peek") == 0) {
+            decide(pg_peek);
+        } else if (strcmp(verb, "enter") == 0) {
+            enter();
+        } else if (strcmp(verb, "correct") == 0) {
+            correct();
+        } else if (strcmp(verb, "release") == 0) {
+            release();
+        } else if (strcmp(verb, "renew") == 0) {
+            renew();
+        } else if (strcmp(verb, "cancel") == 0) {
+            cancel();
+        } else if (strcmp(verb, "statistics") == 0) {
+            statistics();
+        } else if (strcmp(verb, "sync") == 0) {
+            sync_budget();
+        } else if (strcmp(verb, "learn") == 0) {
+            learn();
+        } else if (is_order(verb)) {
+            order(verb);
+        } else if (strcmp(verb, "reset") == 0) {
+            well(pg_reset(limiter, &error), &error);
+        } else {
+            fail("a verb", verb);
+        }
+    }
+}
+
+int main(int count, char **arguments)
+{
+    static char line[LINE], nothing[] = "";
+
+    started = time(NULL);
+    OK(pg_store_open(count > 1 ? arguments[1] : "memory://", 10000000, &store, &error));
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        size_t fields = 0;
+
+        line[strcspn(line, "\n")] = '\0';
+        for (char *text = line; text != NULL && fields < FIELDS; fields++) {
+            field[fields] = text;
+            text = strchr(text, '\t');
+            if (text != NULL) {
+                *text++ = '\0';
+            }
+        }
+        for (; fields <= FIELDS; fields++) {
+            field[fields] = nothing;
+        }
+        obey();
+    }
+    OK(pg_store_close(store, &error));
+    check_count("there are vectors", case_count > 0);
+    return check_report();
+}

@@ -1,0 +1,86 @@
+/* What a replay of the vectors has at hand: the case, its limiter, its permits, the fields of a line. */
+#ifndef VECTORS_H
+#define VECTORS_H
+
+#include "check.h"
+
+enum { FIELDS = 12, LIMITS = 16, PERMITS = 32, LINE = 8192 };
+
+static pg_store *store;
+static pg_limiter *limiter;
+static pg_limit limits[LIMITS];
+static size_t limit_count;
+static struct {
+    char label[64], id[96];
+} permits[PERMITS];
+static size_t permit_count;
+static char title[LINE], name[LINE], *field[FIELDS + 1];
+static int step, case_count;
+
+static void unquote(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from != '\0'; to++) {
+        unsigned byte;
+
+        if (*from == '%' && sscanf(from + 1, "%2x", &byte) == 1) {
+            *to = (char)byte;
+            from += 3;
+        } else {
+            *to = *from++;
+        }
+    }
+    *to = '\0';
+}
+
+static void fail(const char *expected, const char *actual)
+{
+    fprintf(stderr, "%s, step %d: expected %s, got %s\n", title, step, expected, actual);
+    check_ok = 0;
+}
+
+static void expect(const char *expected, const char *actual)
+{
+    if (strcmp(expected, actual) != 0) {
+        fail(expected, actual);
+    }
+}
+
+static void well(pg_code code, const pg_error *error)
+{
+    if (code != PG_OK) {
+        fail("no error", error->message);
+    }
+}
+
+static const char *or_null(int64_t number, char *buffer)
+{
+    snprintf(buffer, 24, "%" PRId64, number);
+    return number == -1 ? "null" : buffer;
+}
+
+/* A permit that later steps name by its label, which stands behind "=". */
+static void keep_permit(char *label, const pg_decision *d)
+{
+    unquote(label);
+    if (label[1] != '\0' && permit_count < PERMITS) {
+        snprintf(permits[permit_count].label, sizeof permits->label, "%s", label + 1);
+        memcpy(permits[permit_count].id, d->permit, sizeof d->permit);
+        permit_count++;
+    }
+}
+
+/* The last permit of that label, else an id as it is. */
+static const char *permit_of(char *label)
+{
+    unquote(label);
+    for (size_t i = permit_count; i > 0; i--) {
+        if (strcmp(permits[i - 1].label, label) == 0) {
+            return permits[i - 1].id;
+        }
+    }
+    return label;
+}
+
+#endif

@@ -1,0 +1,136 @@
+"""Writes the shared vectors as lines for vectors.c: fields between tabs, texts percent-encoded."""
+
+import json
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+NUMBERS = {"$2^53": 2**53}
+
+
+def text(value):
+    return quote(value, safe="")
+
+
+def compact(value):
+    return json.dumps(value, separators=(",", ":"))
+
+
+def number(value):
+    return NUMBERS.get(value, value)
+
+
+def limit_lines(limits):
+    for limit in limits:
+        numbers = (number(limit.get(field, 0)) for field in ("amount", "interval_us", "offset_us"))
+        yield "limit", text(limit["kind"]), *numbers
+
+
+def request_fields(step):
+    # 0 means "not given" in C, and -1 a cost of 0.
+    for field in ("cost", "estimate"):
+        value = number(step.get(field))
+        yield {None: 0, 0: -1}.get(value, value)
+    yield step.get("at_us", 0)
+
+
+def order_fields(step):
+    # -1 means "not given" in C, and every limit as an index.
+    match step["do"]:
+        case "pause":
+            fields = "for_us", "until_us"
+        case "override":
+            fields = "index", "amount", "interval_us", "expires_in_us", "expires_at_us"
+        case "restore":
+            fields = ("index",)
+        case _:
+            fields = ()
+    for field in fields:
+        value = step.get(field)
+        yield -1 if value is None else value
+
+
+def case_lines(file, index, case):
+    name = case.get("name", str(index))
+    yield "case", text(f"{file}: {case['title']}"), text(f"{file}-{name}")
+    yield from limit_lines(case["limits"])
+    yield ("make",)
+    for step in case["steps"]:
+        match step["do"]:
+            case "acquire" | "peek" as verb:
+                expect = compact(step["expect"])
+                label = text(step.get("permit", ""))
+                yield verb, *request_fields(step), step.get("times", 1), f"={label}", expect
+            case "enter":
+                expect = compact(step["expect"])
+                waits = "patience_us" in step
+                wait = step["patience_us"] if waits else "", step.get("grace_us", 0)
+                place = {"kept": -1}.get(step.get("place", 0), step.get("place", 0))
+                label = text(step.get("permit", ""))
+                who = text(step["id"])
+                yield "enter", *request_fields(step), who, *wait, place, f"={label}", expect
+            case "correct":
+                permit = text(step["permit"])
+                yield "correct", permit, step["actual"], step["at_us"], step["expect"]
+            case "release" | "renew" as verb:
+                expect = -1 if step["expect"] is None else step["expect"]
+                yield verb, text(step["permit"]), step["at_us"], expect
+            case "cancel":
+                gave_up = int(step.get("gave_up", False))
+                yield "cancel", text(step["id"]), gave_up, step["at_us"], step["expect"]
+            case "statistics":
+                yield "statistics", step["at_us"], compact(step["expect"])
+            case "pause" | "resume" | "override" | "restore" | "controls" as verb:
+                expect = compact(step["expect"]) if "expect" in step else ""
+                yield verb, step["at_us"], expect, step.get("error", ""), *order_fields(step)
+            case "sync":
+                numbers = ("remaining", "amount", "interval_us", "reset_in_us", "reset_at_us")
+                given = (step.get(field, -1) for field in numbers)
+                permit = text(step.get("permit", ""))
+                yield "sync", step["at_us"], step["expect"], permit, step.get("index", 0), *given
+            case "learn":
+                headers = text("\n".join(word for pair in step.get("headers", []) for word in pair))
+                answer = step.get("status", 200), headers, text(step.get("body", ""))
+                asked = text(step.get("permit", "")), step.get("provider", "auto")
+                yield "learn", step["at_us"], step["expect"], *asked, *answer
+            case "reset":
+                yield ("reset",)
+            case "limits":
+                yield from limit_lines(step["limits"])
+                yield ("make",)
+    yield ("end",)
+
+
+def error_lines(index, case):
+    yield "case", text(f"errors: {case['title']}"), text(f"errors-{index}")
+    yield from limit_lines(case["limits"])
+    if "name" in case:
+        yield "name", text(case["name"])
+    expect = case["expect"]
+    wanted = expect["code"], expect["kind"], expect["argument"]
+    match case["do"]:
+        case "limiter":
+            yield "bad-make", *wanted
+        case "acquire" | "peek" as verb:
+            yield ("make",)
+            yield f"bad-{verb}", *wanted, *request_fields(case)
+        case "correct":
+            yield ("make",)
+            permit = text(case.get("permit", "p"))
+            yield "bad-correct", *wanted, permit, number(case["actual"]), case.get("at_us", 0)
+    yield ("end",)
+
+
+def main():
+    for path in sorted(Path(sys.argv[1]).glob("*.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        file = document["name"]
+        for index, case in enumerate(document["cases"]):
+            if "c" in case.get("not_in", []):
+                continue
+            errors = file == "errors"
+            for fields in error_lines(index, case) if errors else case_lines(file, index, case):
+                print(*fields, sep="\t")
+
+
+main()

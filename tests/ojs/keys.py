@@ -1,0 +1,241 @@
+"""The rate limits of a job server, by key. All that is decided and counted is Paddlegate's."""
+
+from datetime import datetime, timezone
+
+from paddlegate import Paddlegate
+
+STRATEGIES = ("concurrency", "rate", "throttle")
+STRATEGY_OF = {
+    "concurrency": "concurrency",
+    "window": "rate",
+    "bucket": "rate",
+    "throttle": "throttle",
+}
+# In force for a strategy that only an override has named, when that has ended: as good as no
+# limit. A limiter of other kinds would count anew.
+NO_LIMIT = {
+    "concurrency": (100_000,),
+    "window": (100_000, 1e-6),
+    "bucket": (10**12, 1e-6),
+    "throttle": (1e-6,),
+}
+
+
+def parse(document):
+    """Read a policy: the name of its key, what happens to refused jobs, its limits by strategy.
+
+    A store of its own tells the numbers and leaves no trace.
+    """
+    store = Paddlegate("memory://")
+    [limiter] = store.policy_from(document).values()
+    limiter.try_acquire()
+    limits = [limit for listed in store.limiters() for limit in listed.limits]
+    return limiter.name, limiter.on_limit, {STRATEGY_OF[limit.kind]: limit for limit in limits}
+
+
+def rfc3339(micros):
+    time = datetime.fromtimestamp(micros / 1e6, timezone.utc)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def iso8601(seconds):
+    """Write a duration: `PT1M`, `PT0.1S`, `P1DT12H`."""
+    micros = round(seconds * 1e6)
+    parts = [("D", 86_400_000_000), ("H", 3_600_000_000), ("M", 60_000_000)]
+    written = {}
+    for letter, unit in parts:
+        written[letter], micros = divmod(micros, unit)
+    second = f"{micros / 1e6:.6f}".rstrip("0").rstrip(".")
+    days = f"{written['D']}D" if written["D"] else ""
+    time = "".join(f"{written[letter]}{letter}" for letter in "HM" if written[letter])
+    if micros or not (days or time):
+        time += f"{second}S"
+    return f"P{days}" + (f"T{time}" if time else "")
+
+
+class Key:
+    """One key: the latest definition of its limits, on one limiter."""
+
+    def __init__(self, name, make, clock):
+        self.name = name
+        self.exceeded = None
+        self._make, self._clock = make, clock
+        self._defined = {}
+        # What kind of limit each strategy is; none goes, because its counters would go with it.
+        self._kinds = {}
+        self.limiter = make(name, [])
+
+    @property
+    def _order(self):
+        return [strategy for strategy in STRATEGIES if strategy in self._kinds]
+
+    def define(self, limits):
+        """Take over a definition, and tell whether it changed an earlier one."""
+        known, self._defined = self._defined, limits
+        self._grow({strategy: limit.kind for strategy, limit in limits.items()})
+        self.limiter = self._limiter()
+        return bool(known) and known != limits
+
+    def _rule(self, strategy):
+        kind, limit = self._kinds[strategy], self._defined.get(strategy)
+        if not limit:
+            return (kind, *NO_LIMIT[kind])
+        numbers = {
+            "concurrency": (limit.amount,),
+            "rate": (limit.amount, limit.interval),
+            "throttle": (limit.interval,),
+        }
+        return (kind, *numbers[strategy])
+
+    def _limiter(self, alone=None):
+        """Make the limiter; or one that reads the same counters, but limits in one way alone."""
+        rules = [
+            self._rule(strategy)
+            if alone in (None, strategy)
+            else (self._kinds[strategy], *NO_LIMIT[self._kinds[strategy]])
+            for strategy in self._order
+        ]
+        return self._make(self.name, rules)
+
+    def _grow(self, kinds):
+        """Make room for more strategies. What was ordered for the others holds on."""
+        if kinds.items() <= self._kinds.items():
+            return
+        before, order = self.limiter, self._order
+        self._kinds = self._kinds | kinds
+        self.limiter = self._limiter()
+        if not order:
+            return
+        controls = before.controls(at_us=self._clock.at_us)
+        for strategy, numbers in zip(order, controls.overrides, strict=True):
+            if numbers:
+                self._override(strategy, numbers, {"expires_in": controls.expires_in})
+        if controls.paused_for:
+            self.limiter.pause(controls.paused_for, at_us=self._clock.at_us)
+
+    def admit(self, job, on_limit):
+        return self.limiter.admit(job, on_limit, at_us=self._clock.at_us)
+
+    def strategy(self, decision):
+        """Tell which strategy refused; a pause by a worker's signal is called "dynamic"."""
+        if decision.reason == "paused":
+            return "dynamic"
+        return self._order[decision.index]
+
+    def signal(self, failure):
+        """Pause as a failure says; a pause that ends later stays.
+
+        Answers when it ends, in microseconds; None when the failure is no signal.
+        """
+        self._grow_at_all()
+        if not self.limiter.signal(failure, at_us=self._clock.at_us):
+            return None
+        return self._clock.after(self.limiter.controls(at_us=self._clock.at_us).paused_for or 0)
+
+    def change(self, body):
+        """Override what the body names, remove what it nulls, keep the rest."""
+        values = {name: it for name, it in body.items() if it is not None and name != "expires_at"}
+        named = parse({"key": "override", **values})[2] if values else {}
+        self._grow({it: named[it].kind for it in named.keys() - self._kinds.keys()})
+        self._grow_at_all()
+        self.limiter.override_from(body, at_us=self._clock.at_us)
+
+    def _grow_at_all(self):
+        """Nothing can be ordered for a limiter without any limit."""
+        if not self._kinds:
+            self._grow({"concurrency": "concurrency"})
+
+    def _override(self, strategy, numbers, expires):
+        self.limiter.override(
+            numbers.amount,
+            numbers.interval,
+            index=self._order.index(strategy),
+            at_us=self._clock.at_us,
+            **expires,
+        )
+
+    def _told(self):
+        if not self._kinds:
+            return {}, None
+        controls = self.limiter.controls(at_us=self._clock.at_us)
+        overrides = zip(self._order, controls.overrides, strict=True)
+        return {strategy: numbers for strategy, numbers in overrides if numbers}, controls
+
+    def restore(self):
+        """End every override."""
+        if self._kinds:
+            self.limiter.restore(at_us=self._clock.at_us)
+
+    def clear(self):
+        """Forget what was counted and ordered. Leases go too, so there must be none."""
+        self.limiter.reset()
+
+    def headers(self):
+        """The headers of an answer about this key; none when nothing limits it."""
+        decision = self.limiter.peek(at_us=self._clock.at_us)
+        if decision.limit is None:
+            return {}
+        headers = {
+            "X-RateLimit-Limit": str(decision.limit),
+            "X-RateLimit-Remaining": str(decision.remaining),
+        }
+        if decision.retry_after is not None:
+            # The first full second at which a job would pass.
+            ready = -(-self._clock.after(decision.retry_after) // 1_000_000)
+            headers["X-RateLimit-Reset"] = str(ready)
+        return headers
+
+    def show(self, waiting):
+        """Show the state as the specification has it; a strategy that is not there is left out."""
+        told, controls = self._told()
+        ruling = self._defined | told
+        shown = {"key": self.name}
+        show = {"concurrency": self._concurrency, "rate": self._rate, "throttle": self._throttle}
+        for strategy in STRATEGIES:
+            if strategy in ruling:
+                shown[strategy] = show[strategy](ruling[strategy])
+        shown["waiting_count"] = waiting
+        if told:
+            shown["override"] = {strategy: _numbers(strategy, told[strategy]) for strategy in told}
+            if controls.expires_in is not None:
+                shown["override"]["expires_at"] = rfc3339(self._clock.after(controls.expires_in))
+        if controls and controls.paused_for:
+            shown["paused_until"] = rfc3339(self._clock.after(controls.paused_for))
+        return shown
+
+    def _concurrency(self, limit):
+        active = self.limiter.stats(at_us=self._clock.at_us).leases
+        # Nobody is evicted by a lower limit.
+        return {
+            "limit": limit.amount,
+            "active": active,
+            "available": max(limit.amount - active, 0),
+        }
+
+    def _rate(self, limit):
+        # A look describes the tightest limit only. All of this one is asked for, of which
+        # whatever was counted leaves less; throttle and concurrency do not count what a start
+        # costs. A pause or another override that lasts longer hides it.
+        look = self._limiter(alone="rate").peek(limit.amount, at_us=self._clock.at_us)
+        count, resets = None, None
+        if look.allowed:
+            count, resets = 0, 0.0
+        elif look.reason == self._kinds["rate"]:
+            count, resets = look.limit - look.remaining, look.reset_after
+        return _numbers("rate", limit) | {
+            "current_count": count,
+            "window_resets_at": None if resets is None else rfc3339(self._clock.after(resets)),
+        }
+
+    def _throttle(self, limit):
+        look = self._limiter(alone="throttle").peek(at_us=self._clock.at_us)
+        known = look.allowed or look.reason == "throttle"
+        return _numbers("throttle", limit) | {
+            "next_allowed_at": rfc3339(self._clock.after(look.retry_after)) if known else None
+        }
+
+
+def _numbers(strategy, limit):
+    if strategy == "concurrency":
+        return limit.amount
+    return {"limit": limit.amount, "period": iso8601(limit.interval)}

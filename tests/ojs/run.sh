@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Tests a small Open Job Spec server whose limits are Paddlegate's, over HTTP, against the Redis at
+# PADDLEGATE_TEST_URL. Needs the built Python package. The last line says how many tests passed and
+# failed.
+#
+#   tests/ojs/run.sh -k conformance    # some tests only
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+: "${PADDLEGATE_TEST_URL:?names no Redis to test on}"
+
+exec .venv/bin/python -m pytest --verbose --timeout=60 -p no:cacheprovider \
+    -o tmp_path_retention_policy=none tests/ojs "$@"

@@ -1,0 +1,59 @@
+import random
+from contextlib import nullcontext
+from fractions import Fraction
+
+import pytest
+from checker import Grant, History, shares, violations
+from hammer import hammer
+from servers import repeated
+
+KINDS = ("bucket", "window", "leaky", "points", "throttle", "composite")
+
+pytestmark = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module", params=["redis", "cluster", "forgetful"])
+def hammered(request, urls, fleet, seed, tmp_path_factory):
+    """Hammer a Redis, a cluster, and a Redis that forgets its scripts all the time."""
+    url = urls["cluster" if request.param == "cluster" else "redis"]
+    flushed = repeated("SCRIPT FLUSH", url) if request.param == "forgetful" else nullcontext()
+    with flushed:
+        return hammer(fleet, url, seed, 4, tmp_path_factory.mktemp("records"))
+
+
+@pytest.fixture(scope="module")
+def alone(fleet, seed, tmp_path_factory):
+    return hammer(fleet, "memory://", seed, 1, tmp_path_factory.mktemp("records"))
+
+
+def test_nothing_is_exceeded_and_nothing_refused_in_vain(hammered, kind):
+    assert list(violations(hammered[kind].limits, hammered[kind].history)) == []
+
+
+def test_what_the_limits_allow_is_granted(hammered, kind):
+    used = [Fraction(*share) for share in shares(hammered[kind].limits, hammered[kind].history)]
+    # On a busy machine it happens that nobody asks for a while.
+    least = max(Fraction(95, 100) * hammered[kind].asked, Fraction(1, 10))
+    assert max(used) >= least, list(map(float, (*used, least)))
+
+
+def test_every_language_is_granted_and_refused(hammered, kind):
+    for language, history in hammered[kind].by_language.items():
+        assert history.grants, language
+        assert history.refusals, language
+
+
+def test_every_limit_refuses(hammered, kind):
+    reasons = {refusal.reason for refusal in hammered[kind].history.refusals}
+    assert reasons == ({"window", "points", "throttle"} if kind == "composite" else {kind})
+
+
+def test_a_refusal_that_was_granted_would_be_found(hammered, kind, seed):
+    limits, history = hammered[kind].limits, hammered[kind].history
+    refusal = random.Random(seed).choice(history.refusals)
+    one_more = [*history.grants, Grant(refusal.at, refusal.units)]
+    assert list(violations(limits, History(one_more, [], history.settlements)))
+
+
+def test_workers_that_share_nothing_would_be_found(alone, kind):
+    assert any(violations(alone[kind].limits, alone[kind].history))

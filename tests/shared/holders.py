@@ -1,0 +1,131 @@
+"""Processes that hold leases in all languages, and what they were seen to do."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+LIBRARY = ROOT / "target/release"
+BINARY = ROOT / "target/shared/holder"
+COMMANDS = {
+    "python": [sys.executable, HERE / "workers/holder.py", "threads"],
+    "asyncio": [sys.executable, HERE / "workers/holder.py", "tasks"],
+    "node": ["node", HERE / "workers/holder.mjs"],
+    "ruby": ["ruby", "-I", ROOT / "packages/ruby/lib", HERE / "workers/holder.rb"],
+    "c": [BINARY],
+}
+KILLED = "killed"
+
+
+def build():
+    """Compile the holder in C against the built library."""
+    folder = BINARY.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    # By the name under which it is installed.
+    shared = folder / "libpaddlegate.so.0"
+    shared.unlink(missing_ok=True)
+    shared.symlink_to(LIBRARY / "libpaddlegate.so")
+    subprocess.run(
+        [
+            *(
+                "cc",
+                "-std=gnu99",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                f"-I{ROOT / 'bindings/c/include'}",
+            ),
+            *(HERE / "workers/holder.c", "-o", BINARY, f"-L{LIBRARY}", f"-Wl,-rpath,{folder}"),
+            *("-lpaddlegate", "-lpthread"),
+        ],
+        check=True,
+    )
+
+
+class Lease:
+    """When a holder was inside, by the clock of the machine, in nanoseconds."""
+
+    def __init__(self, fence, ticket, entered):
+        self.fence = fence
+        self.ticket = ticket
+        self.entered = entered
+        self.left = None
+        self.answer = None
+
+
+class Holder:
+    """One process; its lines are read as they come."""
+
+    def __init__(self, language, url, name, *numbers):
+        self.language = language
+        self.leases = []
+        self._process = subprocess.Popen(
+            [*COMMANDS[language], name, *map(str, numbers)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PADDLEGATE_URL": url},
+        )
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+
+    def kill(self):
+        """End it without a chance to tidy up; it was inside at most until now."""
+        self._process.kill()
+        self._process.wait()
+        self._reading.join()
+        self._process.stdout.close()
+        now = time.monotonic_ns()
+        for lease in self.leases:
+            lease.left = lease.left or now
+            lease.answer = lease.answer or KILLED
+
+    def finish(self, timeout):
+        """Wait for its end, which must be a good one."""
+        code = self._process.wait(timeout=timeout)
+        self._reading.join()
+        self._process.stdout.close()
+        assert code == 0, f"{self.language} ended with {code}"
+
+    def send_signal(self, number):
+        self._process.send_signal(number)
+
+    @property
+    def ended(self):
+        return self._process.poll() is not None
+
+    def _read(self):
+        inside = {}
+        for line in self._process.stdout:
+            what, fence, *rest = line.split()
+            if what == "enter":
+                inside[fence] = Lease(int(fence), int(rest[0]), int(rest[1]))
+                self.leases.append(inside[fence])
+            elif what == "leave":
+                inside[fence].left = int(rest[0])
+            else:
+                inside.pop(fence).answer = rest[0]
+
+
+def most_at_once(leases):
+    """How many were inside together at most; who leaves just when another enters is outside."""
+    moves = sorted(
+        [(lease.left, -1) for lease in leases] + [(lease.entered, 1) for lease in leases]
+    )
+    most = inside = 0
+    for _, move in moves:
+        inside += move
+        most = max(most, inside)
+    return most
+
+
+def inversions(leases):
+    """How often one that came later to the queue was let in sooner, by the order of the fences."""
+    numbers = [
+        lease.ticket for lease in sorted(leases, key=lambda lease: lease.fence) if lease.ticket
+    ]
+    return sum(later < sooner for sooner, later in pairwise(numbers))

@@ -1,0 +1,91 @@
+"""Servers on a port that a test chooses: none at all, a silent one, a Redis."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+class Silent:
+    """Takes connections and never answers."""
+
+    def __init__(self, port):
+        self._socket = socket.create_server(("127.0.0.1", port))
+
+    def end(self):
+        self._socket.close()
+
+
+class Redis:
+    """A private Redis without anything in it. `REDIS_SERVER` names another program."""
+
+    def __init__(self, port):
+        program = os.environ.get("REDIS_SERVER") or system_redis()
+        self._folder = tempfile.mkdtemp()
+        options = {"port": port, "bind": "127.0.0.1", "dir": self._folder, "save": ""}
+        flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+        self._process = subprocess.Popen([program, *flags], stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 10
+        while not answers(port):
+            assert self._process.poll() is None, "redis did not start"
+            assert time.monotonic() < deadline, "redis does not answer"
+            time.sleep(0.01)
+
+    def freeze(self):
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self._process.send_signal(signal.SIGCONT)
+
+    def end(self):
+        self._process.kill()
+        self._process.wait()
+        shutil.rmtree(self._folder)
+
+
+@contextmanager
+def repeated(command, url):
+    """Send a command to a Redis every few milliseconds meanwhile."""
+    parts = urlsplit(url)
+    over = threading.Event()
+
+    def repeat():
+        with socket.create_connection((parts.hostname, parts.port)) as connection:
+            while not over.wait(0.01):
+                connection.sendall(f"{command}\r\n".encode())
+                assert connection.recv(100)[:1] in b"+:"
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def answers(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.sendall(b"PING\r\n")
+            return connection.recv(7) == b"+PONG\r\n"
+    except OSError:
+        return False
+
+
+def system_redis():
+    """Find the Redis of the system; that of the virtual environment is another version."""
+    folders = os.environ["PATH"].split(os.pathsep)
+    outside = os.pathsep.join(folder for folder in folders if ".venv" not in folder)
+    return shutil.which("redis-server", path=outside)
