@@ -26,7 +26,7 @@ counts() {
     printf '%b\n' "$4" >output
     scripts/tally.sh case sh -c "cat output; exit $3" >shown
     local status=$?
-    same "$1" "$2, status $3" "$(cat target/tally/case), status $status"
+    same "$1" "$2 1, status $3" "$(cat target/tally/case), status $status"
     same "$1: output" "$(cat output)" "$(cat shown)"
 }
 
@@ -48,15 +48,32 @@ counts chatter '1 0' 0 '# this pass 3\nthese 3 passed before\n1 passed in 0.01s'
 counts silent '0 0' 0 'hello'
 counts not-found '0 1' 127 'command not found'
 
+# attempts NAME "PASSED FAILED ATTEMPTS" ALLOWED NEEDED: a command that passes when it runs for the
+# NEEDED-th time
+attempts() {
+    rm -rf target runs
+    PADDLEGATE_ATTEMPTS=$3 scripts/tally.sh case sh -c "echo >>runs
+        if test \$(wc -l <runs) -ge $4; then echo '1 passed, 0 failed'
+        else echo '0 passed, 1 failed'; exit 1; fi" >shown
+    same "$1" "$2" "$(cat target/tally/case)"
+}
+attempts attempts-first '1 0 1' 2 1
+attempts attempts-second '1 0 2' 2 2
+attempts attempts-third '0 1 2' 2 3
+attempts attempts-one '0 1 1' '' 2
+
 rm -rf target
 mkdir -p target/tally
-echo '3 0' >target/tally/one
-printf '2 0\n4 0\n' >target/tally/twice
-echo '1 1' >target/tally/bad
+echo '3 0 1' >target/tally/one
+printf '2 0 1\n4 0 1\n' >target/tally/twice
+echo '1 1 1' >target/tally/bad
+echo '1 0 2' >target/tally/again
 summary() { scripts/tally-summary.sh "$@"; echo "status $?"; }
 same sum $'one: 3 passed, 0 failed\ntwice: 6 passed, 0 failed\ntotal: 9 passed, 0 failed\nstatus 0' \
     "$(summary one twice)"
 same bad $'bad: 1 passed, 1 failed\ntotal: 1 passed, 1 failed\nstatus 1' "$(summary bad)"
+same again $'again: 1 passed, 0 failed (attempts: 2)\ntotal: 1 passed, 0 failed\nstatus 0' \
+    "$(summary again)"
 same none $'one: 3 passed, 0 failed\nnone: no test was run\ntotal: 3 passed, 0 failed\nstatus 1' \
     "$(summary one none)"
 

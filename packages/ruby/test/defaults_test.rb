@@ -19,6 +19,26 @@ class DefaultsTest < Minitest::Test
     assert_equal %w[false 0 0 true true], output.split
   end
 
+  # An interrupt or a Timeout that ends the `require` of RubyGems breaks it.
+  def test_nothing_is_loaded_in_the_middle_of_a_wait
+    output = ruby(<<~RUBY, "PADDLEGATE_URL" => URL)
+      require "paddlegate"
+      Paddlegate.configure { |c| c.timeout = 10 }
+      limiter = Paddlegate.concurrent(#{unique.inspect}, 1)
+      before = $LOADED_FEATURES.dup
+      held = limiter.acquire
+      begin
+        limiter.within_limit(wait_timeout: 0.1) { nil }
+      rescue Paddlegate::OverLimit
+        held.release
+      end
+      limiter.learn({}, { "errors" => [] })
+      limiter.stats
+      puts $LOADED_FEATURES - before
+    RUBY
+    assert_empty output
+  end
+
   def test_without_a_url_it_is_memory
     [{}, { "PADDLEGATE_URL" => "" }, { "PADDLEGATE_URL" => "memory://" }].each do |environment|
       environment = { "PADDLEGATE_URL" => nil }.merge(environment)

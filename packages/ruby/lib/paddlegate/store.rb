@@ -40,3 +40,7 @@ module Paddlegate
     end
   end
 end
+
+# All that a call needs is loaded with the first store, and nothing in the middle of a wait: the
+# `require` of RubyGems does not survive that an interrupt or a `Timeout` ends it.
+Paddlegate.constants.each { |name| Paddlegate.const_get(name) }

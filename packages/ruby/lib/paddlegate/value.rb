@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "json"
+
 module Paddlegate
   # Ruby's values as the library takes them. What a number may be is decided there.
   module Value
@@ -77,12 +79,9 @@ module Paddlegate
     def json(argument, value)
       return text(argument, value) unless value.is_a?(Hash) || value.is_a?(Array)
 
-      require "json"
-      begin
-        JSON.generate(value)
-      rescue JSON::JSONError, EncodingError
-        refuse("cannot be written as JSON", argument)
-      end
+      JSON.generate(value)
+    rescue JSON::JSONError, EncodingError
+      refuse("cannot be written as JSON", argument)
     end
 
     # A text is not shown: a url may have a password.
