@@ -2,6 +2,7 @@
 # Tests tally.sh and tally-summary.sh: each kind of closing line, passing, failing and missing.
 set -uo pipefail
 cd "$(dirname "$0")" || exit
+unset PADDLEGATE_ATTEMPTS
 
 # The scripts write below the folder above them, so copies of them work on a folder of their own.
 dir=$(mktemp -d)
