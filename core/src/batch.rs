@@ -30,6 +30,8 @@ impl Limiter {
     ///
     /// Partly: each by itself. Else all run or none: what was taken for the first is given back when a later one cannot run,
     /// except of a throttle, which starts one at a time and lets no two run together; and none takes a place in the queue.
+    /// Their permits are those of estimates: they may be corrected, and until then, at most for five minutes,
+    /// [`learn`](Self::learn) takes their calls for ones on their way.
     pub fn admit_all(&self, jobs: &[&str], on_limit: OnLimit, partly: bool) -> Result<Vec<Admission>> {
         self.batch(jobs, on_limit, partly).run(Interrupt::Ignore)
     }

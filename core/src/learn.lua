@@ -37,6 +37,9 @@ if verb == 'control' then
   end
   begin_orders()
   if halt ~= '' or changes ~= '' then
+    -- What drained until now did so by the numbers that ruled.
+    decide(0, 0, nil, 0)
+    settle()
     if halt == '0' then
       pause = 0
     elseif halt ~= '' then
@@ -55,14 +58,15 @@ if verb == 'control' then
       end
     end
     obey()
+    decide(0, 0, nil, 0)
+    settle()
+    local longest = ends
     orders_life = compose()
     advance()
     if damaged then
       return redis.error_reply(DAMAGED)
     end
-    -- What was taken may last longer now.
-    decide(0, 0, 0, 0)
-    write_line(ends)
+    write(longest)
   end
   orders_life = compose()
   local holds = table.concat(told, ',')

@@ -79,14 +79,17 @@ impl Turn<'_> {
         if matches!(control, Control::Look) {
             return self.state.orders.as_deref().unwrap_or(&fresh).controls(self.now);
         }
+        // What drained until now did so by the numbers that ruled.
+        self.settle_now();
         let mut orders = self.state.orders.take().filter(|orders| orders.hold(self.now)).unwrap_or(Box::new(fresh));
         orders.obey(control, self.now);
         let controls = orders.controls(self.now);
         self.policy = orders.policy(self.own, self.now);
         self.state.orders = Some(orders);
         self.orders = true;
+        self.settle_now();
         self.advance();
-        self.write_line();
+        self.state.line = self.line.written(self.now);
         controls
     }
 
@@ -154,8 +157,8 @@ impl Turn<'_> {
         // Levels under the new numbers first, then what the upstream says of them.
         self.settle_now();
         for (i, budget) in report.budgets.iter().enumerate().filter(|(i, _)| reports && !past[*i]) {
-            if let Some(remaining) = budget.remaining {
-                let limit = &self.policy.limits()[i];
+            let limit = &self.policy.limits()[i];
+            if let Some(remaining) = budget.remaining.filter(|_| !limit.counts_starts()) {
                 let taken = limit.amount() - remaining.saturating_sub(in_flight).min(limit.amount());
                 self.state.take_over(limit, i, taken, is_known, now);
             }
@@ -166,7 +169,7 @@ impl Turn<'_> {
         settlement
     }
 
-    fn settle_now(&mut self) {
+    pub(crate) fn settle_now(&mut self) {
         let outcome = self.state.decide(&self.policy, self.now, Ask::default());
         self.state.settle(&self.policy, &outcome.levels, self.now, self.skew);
     }

@@ -10,7 +10,7 @@ use crate::control::Orders;
 use crate::limit::concurrency::Leases;
 use crate::limit::leaky::Meter;
 use crate::limit::window::Log;
-use crate::limit::{Kind, Limit, Rule, Verdict};
+use crate::limit::{Limit, Rule, Verdict};
 use crate::micros::MAX_TIME;
 use crate::permit::{MAX_PERMITS, PERMIT_TIMEOUT, Permit};
 use crate::policy::{MAX_LIMITS, Policy};
@@ -212,7 +212,7 @@ impl State {
         let live = self.verdict(limit, i, now, None, 0).level;
         match (limit.rule, &mut self.levels[i]) {
             (Rule::Bucket(_), Level::Count { count, .. }) if taken > *count || is_known => *count = taken,
-            (Rule::Leaky(leaky), Level::Meter(meter)) if limit.kind() != Kind::Throttle => {
+            (Rule::Leaky(leaky), Level::Meter(meter)) => {
                 let level = taken * leaky.scale;
                 if level > meter.level || is_known {
                     meter.level = level;

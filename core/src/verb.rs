@@ -209,7 +209,10 @@ impl<'a> Turn<'a> {
         let outcome = self.weigh(units, ticket.as_ref(), place);
         let is_full = self.line.tickets >= MAX_TICKETS as u64 || self.line.units + units > MAX_TIME.0;
         let waiting = entry.queue.filter(|waiting| {
-            outcome.rate <= waiting.patience && waiting.patience > 0 && (ticket.is_some() || !is_full)
+            // Where nobody may be for now, who has a place keeps it.
+            let is_closed = ticket.is_some() && outcome.rate == MAX_TIME.0;
+            let in_time = outcome.rate <= waiting.patience && (ticket.is_some() || !is_full);
+            waiting.patience > 0 && (in_time || is_closed)
         });
         Ok(match waiting {
             _ if outcome.wait > 0 && waiting.is_none() => self.refuse(&outcome, ticket),
@@ -246,7 +249,8 @@ impl<'a> Turn<'a> {
         if outcome.wait == MAX_TIME.0 {
             return outcome;
         }
-        Outcome { wait: outcome.wait.min(lapse.saturating_sub(self.now)), ..outcome }
+        // One that has lapsed and could not be removed yet is in its way for this call only.
+        Outcome { wait: outcome.wait.min(lapse.saturating_sub(self.now).max(1)), ..outcome }
     }
 
     /// What so many take, as far as it is known without looking at each.
@@ -293,7 +297,11 @@ impl<'a> Turn<'a> {
     /// channel, and so somebody who waits, shows that it is alive.
     fn wait(mut self, entry: Entry<'_>, waiting: Waiting<'_>, outcome: &Outcome, ticket: Option<Ticket>) -> Reply {
         let wait = outcome.wait;
-        let mut look = if wait > outcome.rate { outcome.rate.max(wait.min(RECHECK.0)) } else { wait };
+        let mut look = match wait {
+            _ if wait > outcome.rate => outcome.rate.max(wait.min(RECHECK.0)),
+            _ if wait == MAX_TIME.0 => RECHECK.0,
+            _ => wait,
+        };
         if !waiting.channel.is_empty() {
             look = look.min(RECHECK.0);
         }
@@ -305,7 +313,7 @@ impl<'a> Turn<'a> {
         let (number, position) = (ticket.number, self.rank(&ticket));
         self.keep(ticket);
         self.write_line();
-        let ready = self.policy.concurrency().is_none().then_some(wait);
+        let ready = (self.policy.concurrency().is_none() && wait < MAX_TIME.0).then_some(wait);
         Reply {
             retry_after: look,
             more: More { number, position, ready, ..More::default() },

@@ -166,6 +166,36 @@ mod redis_keys {
     }
 
     #[test]
+    fn of_statistics_and_of_the_list_live_as_long_as_is_asked() {
+        let (store, mut raw) = database(8);
+        let kept_for = |name: &str, limit: paddlegate::Result<Limit>, ttl: Duration| {
+            let policy = Policy::new([limit.expect("a limit")]).expect("a policy");
+            store.limiter_with_ttl(name, policy, ttl).expect("a limiter")
+        };
+        let limiter = kept_for("short", Limit::concurrency(1, HOUR), Duration::from_secs(60));
+        let permit = limiter.acquire(Request::default()).expect("a decision").permit.expect("a permit");
+        assert!(!limiter.acquire(Request::default()).expect("a decision").allowed());
+        limiter.release(&permit).expect("a release");
+        let key = raw.keys(":m:").remove(0);
+        assert!((1..=60_000).contains(&raw.ttl(&key)), "a new field lengthens nothing: {}", raw.ttl(&key));
+
+        let years = kept_for("years", Limit::bucket(1, HOUR), 366 * DAY);
+        let list = |raw: &mut Raw| raw.keys("limiters").iter().map(|key| raw.ttl(key)).max().expect("a list");
+        years.acquire(Request::default()).expect("a decision");
+        assert!(list(&mut raw) > 365 * 86_400_000);
+        // Neighbours in the same part of the list.
+        for i in 0..2_000 {
+            store
+                .bucket(&format!("days {i}"), 1, HOUR)
+                .expect("a limiter")
+                .acquire(Request::default())
+                .expect("a decision");
+        }
+        assert!(list(&mut raw) > 365 * 86_400_000, "others do not shorten it");
+        raw.command("FLUSHDB");
+    }
+
+    #[test]
     fn are_not_written_by_looks_refusals_and_corrections_that_do_nothing() {
         let (store, mut raw) = database(12);
         for (limiter, request) in every_kind(&store, "written") {

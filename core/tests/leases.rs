@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use paddlegate::{
-    Answer, Begun, Decision, Hint, Kind, Limit, Limiter, Micros, Operation, Paddlegate, Place, Policy, Request,
-    Settlement, Status, Wait,
+    Answer, Begun, Change, Control, Decision, Hint, Kind, Limit, Limiter, Micros, Operation, Paddlegate, Place, Policy,
+    Request, Settlement, Status, Wait,
 };
 use proptest::prelude::*;
 use support::calls::{cancel, enter, forever, kept, release, renew, run, statistics};
@@ -19,6 +19,7 @@ use support::{redis, test_url, unique};
 
 const NOW: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;
+const HOUR: Duration = Duration::from_secs(3_600);
 /// How long a ticket keeps its place after the time at which it was to look.
 const GRACE: u64 = paddlegate::CLAIM_TIMEOUT.0;
 const SEEDS: &str = "proptest-regressions/leases.txt";
@@ -66,6 +67,8 @@ on_both_stores![
     a_renewed_lease_has_its_whole_time_again,
     a_lapsed_ticket_returns_under_its_old_number,
     dead_waiters_lapse_once_and_the_living_pass,
+    many_dead_waiters_are_removed_in_parts_and_lend_nobody_their_turn,
+    who_waits_keeps_its_place_while_nobody_may_be_there,
     a_waiter_whose_channel_is_dead_is_passed_over_at_once,
     newcomers_stand_behind_the_queue,
     a_cancelled_call_leaves_neither_ticket_nor_lease,
@@ -694,6 +697,61 @@ fn dead_waiters_lapse_once_and_the_living_pass(shop: &Shop) {
     assert_eq!(take(&limiter, "newcomer", look + paddlegate::RECHECK.0 + GRACE - 1).status, Status::Refused);
     granted(&limiter, "newcomer", look + paddlegate::RECHECK.0 + GRACE);
     assert_eq!(statistics(&limiter, look).lapsed, 40);
+}
+
+fn many_dead_waiters_are_removed_in_parts_and_lend_nobody_their_turn(shop: &Shop) {
+    for limit in [Limit::throttle(HOUR).unwrap(), Limit::bucket(1, HOUR).unwrap(), Limit::leaky(1, HOUR).unwrap()] {
+        let limiter = shop.store.limiter(&unique("many"), Policy::new([limit]).unwrap()).unwrap();
+        assert!(take(&limiter, "first", NOW).allowed());
+        for number in 0..2_500 {
+            queued(&limiter, &format!("dead {number}"), forever(), NOW);
+        }
+        // All hours of the dead are over, and the limit is free again.
+        let later = NOW + 5_000 * 3_600 * SECOND;
+        let decisions: Vec<_> = (0..5).map(|i| take(&limiter, &format!("newcomer {i}"), later)).collect();
+        let passed: Vec<_> = decisions.iter().map(Decision::allowed).collect();
+        assert_eq!(passed, [false, false, true, false, false], "{limiter:?}");
+        assert_eq!(decisions[0].retry_after, Some(Micros(1)), "it may come again at once");
+        assert_eq!(statistics(&limiter, later).lapsed, 2_500);
+    }
+}
+
+fn who_waits_keeps_its_place_while_nobody_may_be_there(shop: &Shop) {
+    let limiter = shop.concurrent(&unique("closed"), 1, 600);
+    let holder = granted(&limiter, "holder", NOW);
+    let (first, _) = queued(&limiter, "first", forever(), NOW);
+    let (second, _) = queued(&limiter, "second", forever(), NOW);
+    let order = |amount: Option<u64>, at: u64| {
+        let timeout = Duration::from_secs(600);
+        let change = amount.map_or(Change::Remove, |amount| Change::Set(Limit::concurrency(amount, timeout).unwrap()));
+        let control = Control::Override { changes: &[change], expires: None };
+        run(&limiter, Operation::Control { control, at: Some(Micros(at)) });
+    };
+    order(Some(0), NOW + 1);
+    release(&limiter, &holder, NOW + 2);
+    for look in 1..4 {
+        let at = NOW + look * paddlegate::RECHECK.0;
+        for (id, number) in [("second", second), ("first", first)] {
+            let decision = enter(&limiter, id, 1, Some(forever()), at);
+            assert_eq!(
+                (decision.status, decision.retry_after),
+                (Status::Queued, Some(paddlegate::RECHECK)),
+                "{decision:?}"
+            );
+            assert_eq!(decision.ticket.map(|ticket| ticket.number), Some(number));
+        }
+    }
+    let at = NOW + 3 * paddlegate::RECHECK.0;
+    assert_eq!(take(&limiter, "newcomer", at).status, Status::Refused);
+    assert_eq!(enter(&limiter, "newcomer", 1, Some(forever()), at).status, Status::Refused, "no time is known");
+    assert_eq!(
+        enter(&limiter, "second", 1, Some(Wait::up_to(Micros(0))), at).status,
+        Status::Refused,
+        "its time is up"
+    );
+    order(None, at + 1);
+    assert_eq!(enter(&limiter, "second", 1, Some(forever()), at + 2).status, Status::Queued);
+    granted(&limiter, "first", at + 2);
 }
 
 fn a_waiter_whose_channel_is_dead_is_passed_over_at_once(shop: &Shop) {

@@ -6,8 +6,8 @@ mod support;
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -154,9 +154,9 @@ fn a_store_that_fails_is_asked_once_a_second_and_used_when_it_is_back() {
 }
 
 /// A limiter that decides alone once the way to the server is shut.
-fn left_alone(gate: &Gate, limit: Limit, share: u8) -> Limiter {
+fn left_alone(gate: &Gate, limits: impl IntoIterator<Item = Limit>, share: u8) -> Limiter {
     let store = Paddlegate::open(&gate.url, Some(Duration::from_secs(30))).expect("a store");
-    let limiter = store.limiter(&unique("alone"), Policy::new([limit]).expect("a policy")).expect("a limiter");
+    let limiter = store.limiter(&unique("alone"), Policy::new(limits).expect("a policy")).expect("a limiter");
     limiter.with_on_unavailable(OnUnavailable::Local { share })
 }
 
@@ -174,7 +174,7 @@ fn local_goes_on_from_what_the_store_last_said_was_left() {
     for (kind, make) in kinds.into_iter().enumerate() {
         for (taken, share, left) in [(0, 100, 5), (1, 100, 4), (3, 100, 2), (5, 100, 0), (1, 60, 3), (4, 60, 1)] {
             let gate = Gate::open();
-            let limiter = left_alone(&gate, make(5, hour).unwrap(), share);
+            let limiter = left_alone(&gate, [make(5, hour).unwrap()], share);
             assert!(!limiter.peek(Request::cost(0)).unwrap().degraded);
             for _ in 0..taken {
                 assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
@@ -184,16 +184,56 @@ fn local_goes_on_from_what_the_store_last_said_was_left() {
         }
     }
     let gate = Gate::open();
-    let throttle = left_alone(&gate, Limit::throttle(hour).unwrap(), 100);
+    let throttle = left_alone(&gate, [Limit::throttle(hour).unwrap()], 100);
     assert!(throttle.acquire(Request::cost(1)).unwrap().allowed());
     gate.shut.store(true, Ordering::SeqCst);
     assert_eq!(granted_alone(&throttle), 0);
 }
 
 #[test]
+fn local_goes_on_from_one_limit_of_several_and_leaves_the_others_whole() {
+    let hour = Duration::from_secs(3_600);
+    let blink = Limit::throttle(Duration::from_micros(1)).unwrap();
+    let gate = Gate::open();
+    let full = left_alone(&gate, [Limit::concurrency(5, hour).unwrap(), blink], 100);
+    (0..5).for_each(|_| assert!(full.acquire(Request::cost(1)).unwrap().allowed()));
+    assert_eq!(full.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Concurrency));
+    let idle = left_alone(&gate, [Limit::concurrency(1, hour).unwrap(), Limit::throttle(hour).unwrap()], 100);
+    let permit = idle.acquire(Request::cost(1)).unwrap().permit.unwrap();
+    idle.release(&permit).unwrap();
+    assert_eq!(idle.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Throttle));
+
+    gate.shut.store(true, Ordering::SeqCst);
+    assert_eq!(granted_alone(&full), 0, "the throttle stops no lease that is held");
+    let decision = idle.acquire(Request::cost(1)).unwrap();
+    assert_eq!((decision.degraded, decision.reason), (true, Some(Kind::Throttle)), "nobody has the lease");
+}
+
+#[test]
+fn nobody_is_granted_while_another_thread_takes_over_what_the_store_said() {
+    for _ in 0..20 {
+        let gate = Gate::open();
+        let limiter = left_alone(&gate, [Limit::bucket(100, MINUTE * 60).unwrap()], 100);
+        assert!(limiter.acquire(Request::cost(100)).unwrap().allowed());
+        gate.shut.store(true, Ordering::SeqCst);
+        let (barrier, granted) = (Barrier::new(16), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    let decision = limiter.acquire(Request::cost(1)).unwrap();
+                    granted.fetch_add(usize::from(decision.allowed()), Ordering::SeqCst);
+                });
+            }
+        });
+        assert_eq!(granted.into_inner(), 0);
+    }
+}
+
+#[test]
 fn a_pause_that_was_heard_of_stays_while_the_store_is_away() {
     let gate = Gate::open();
-    let limiter = left_alone(&gate, Limit::window(5, MINUTE).unwrap(), 100);
+    let limiter = left_alone(&gate, [Limit::window(5, MINUTE).unwrap()], 100);
     limiter.control(Control::Pause(Moment::After(Micros(3_600_000_000)))).unwrap();
     assert_eq!(limiter.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Paused));
     gate.shut.store(true, Ordering::SeqCst);
@@ -205,7 +245,7 @@ fn a_pause_that_was_heard_of_stays_while_the_store_is_away() {
 #[test]
 fn each_outage_goes_on_from_its_own_beginning() {
     let gate = Gate::open();
-    let limiter = left_alone(&gate, Limit::window(5, MINUTE).unwrap(), 100);
+    let limiter = left_alone(&gate, [Limit::window(5, MINUTE).unwrap()], 100);
     assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
     gate.shut.store(true, Ordering::SeqCst);
     assert!(limiter.acquire(Request::cost(1)).unwrap().degraded);

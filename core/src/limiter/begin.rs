@@ -286,7 +286,7 @@ impl Limiter {
     }
 
     /// One call on a state in memory that looks at the queue.
-    fn turn<T>(&self, at: Option<Micros>, id: &str, take: impl FnOnce(Turn<'_>) -> T) -> Result<T> {
+    pub(crate) fn turn<T>(&self, at: Option<Micros>, id: &str, take: impl FnOnce(Turn<'_>) -> T) -> Result<T> {
         let Place::Memory { store, key, cell } = &self.inner.store else {
             return Err(Error::internal("a turn without a state"));
         };

@@ -76,7 +76,8 @@ if tickets > 0 then
   end
   if ahead > 0 then
     index, wait, remaining, reset, rate = decide(ahead, before, units, units)
-    wait = wait < MAX and min(wait, max(lapse - now, 0)) or wait
+    -- One that has lapsed and could not be removed yet is in its way for this call only.
+    wait = wait < MAX and min(wait, max(lapse - now, 1)) or wait
   end
 end
 if damaged then
@@ -84,7 +85,9 @@ if damaged then
 end
 
 local is_full = tickets >= MAX_TICKETS or tickets_units + units > MAX
-if wait > 0 and not (queues and rate <= patience and patience > 0 and (ticket or not is_full)) then
+-- Where nobody may be for now, who has a place keeps it.
+local stands = queues and patience > 0 and (rate <= patience and (ticket or not is_full) or ticket and rate == MAX)
+if wait > 0 and not stands then
   if ticket then
     leave(ticket)
     advance()
@@ -102,7 +105,7 @@ end
 if wait > 0 then
   -- Takes a place in the queue, or keeps it. What a release can shorten is looked at again all the same, and who has a
   -- channel, and so somebody who waits, shows that it is alive.
-  local look = wait > rate and max(rate, min(wait, RECHECK)) or wait
+  local look = wait > rate and max(rate, min(wait, RECHECK)) or wait < MAX and wait or RECHECK
   if channel ~= '' then
     look = min(look, RECHECK)
   end
@@ -127,7 +130,8 @@ if wait > 0 then
   call('PEXPIRE', records, records_expiry())
   write_line()
   register(now)
-  return reply(2, index, remaining, look, reset, 0, 0, ticket.number, call('ZRANK', queue, id), slots and -1 or wait)
+  return reply(2, index, remaining, look, reset, 0, 0, ticket.number, call('ZRANK', queue, id),
+    (slots or wait == MAX) and -1 or wait)
 end
 
 -- Grants.

@@ -86,7 +86,7 @@ local function decide(ahead, before, cost, change)
     elseif kind == 'c' then
       level, w, left, r = concurrency(limit.live, limit.lease, a, limit.b, now, wanted, delta)
     elseif kind == 'b' then
-      if not cost and now - ARGV[base + 4] > (now + limit.c) % limit.b then
+      if not cost and delta ~= 0 and now - ARGV[base + 4] > (now + limit.c) % limit.b then
         delta = 0
       end
       level, w, left, r = bucket(limit.level, limit.held, a, limit.b, limit.c, last, now, wanted, delta)
@@ -128,11 +128,10 @@ local function misfit(wanted)
   end
 end
 
--- Adds to a statistic; the first of its kind makes the key, which then needs an end. Statistics decide nothing, so a
--- damaged one stops nothing.
+-- Adds to a statistic. Statistics decide nothing, so a damaged one stops nothing.
 local function tally(field, by)
   if by ~= 0 and attempt('HINCRBY', KEYS[2], field, by) == by then
-    attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)
+    begin_statistics()
   end
 end
 

@@ -140,7 +140,9 @@ impl Memory {
     /// The state under `key`, made when there is none. The time of the call decides what is idle.
     pub(crate) fn cell(&self, key: &str, policy: &Arc<Policy>, now: u64) -> Result<Cell> {
         let mut entries = self.entries.lock(Entries::default);
-        if let Some(entry) = entries.by_key.get(key) {
+        if let Some(entry) = entries.by_key.get_mut(key) {
+            // What is idle, and what is listed, is said by the policy that came last.
+            entry.policy = policy.clone();
             return Ok(entry.cell.clone());
         }
         if entries.by_key.len() >= entries.sweep_at {
@@ -201,6 +203,19 @@ mod tests {
         assert_eq!(kept, ["busy", "held"]);
         assert_eq!(entries.sweep_at, 1_024);
         drop(held);
+    }
+
+    #[test]
+    fn the_policy_that_came_last_says_what_is_idle() {
+        let memory = Memory::default();
+        let bucket =
+            |seconds| Arc::new(Policy::new([Limit::bucket(1, Duration::from_secs(seconds)).unwrap()]).unwrap());
+        let (short, long, now) = (bucket(1), bucket(86_400), 1_000_000);
+        memory.cell("name", &short, now).unwrap();
+        memory.cell("name", &long, now).unwrap().lock(|| State::new(&long)).acquire(&long, now, 1).unwrap();
+        memory.entries.lock(Entries::default).forget_idle(now + 10_000_000);
+        assert!(memory.find("name").is_some());
+        assert_eq!(memory.list(), [("name".to_owned(), long)]);
     }
 
     #[test]

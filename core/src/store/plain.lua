@@ -94,10 +94,10 @@ if is_plain then
     end
     if wait == 0 and change > 0 then
       if attempt('HINCRBY', KEYS[2], 'granted', 1) == 1 then
-        attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)
+        begin_statistics()
       end
       if units > 1 and attempt('HINCRBY', KEYS[2], 'units', units - 1) == units - 1 then
-        attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)
+        begin_statistics()
       end
       if tickets > 0 then
         state = format('%.0f %.0f:%.0f:%.0f:%.0f:%.0f', now, skew, tickets, tickets_units, tickets_until, now) .. orders .. state
@@ -117,7 +117,7 @@ if is_plain then
       call('SET', KEYS[1], state, 'PX', format('%.0f', math.ceil(ends / 1000) + 10000))
     elseif verb == 'acquire' then
       if wait > 0 and attempt('HINCRBY', KEYS[2], 'refused', 1) == 1 then
-        attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)
+        begin_statistics()
       end
       if moved then
         -- Without this the clock of a full limiter would stand still until the server's catches up.

@@ -66,6 +66,13 @@ if not (units >= 0 and units <= MAX and units % 1 == 0 and server >= 0 and serve
   return redis.error_reply('PGINVALID cost or time is out of range')
 end
 
+-- The first statistic of its kind may have made their key, which then needs an end.
+local function begin_statistics()
+  if attempt('PTTL', KEYS[2]) == -1 then
+    attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)
+  end
+end
+
 -- Keeps the limiter in the list of all, and its statistics for as long as it asks.
 local function register(now)
   local entry = ARGV[4 * ARGV[1] + 8]
@@ -74,7 +81,10 @@ local function register(now)
     local life = math.ceil(ttl / 1000)
     if type(redis.pcall('ZADD', limiters, string.format('%.0f', now + ttl), entry)) == 'number' then
       redis.call('ZREMRANGEBYSCORE', limiters, '-inf', string.format('%.0f', now))
-      redis.call('PEXPIRE', limiters, math.max(life, 7776000000))
+      -- Others may ask for a longer time.
+      if redis.call('PTTL', limiters) < math.max(life, 7776000000) then
+        redis.call('PEXPIRE', limiters, math.max(life, 7776000000))
+      end
     end
     if type(redis.pcall('HLEN', KEYS[2])) == 'number' then
       redis.call('PEXPIRE', KEYS[2], life)

@@ -27,14 +27,14 @@ local function settle()
 end
 
 -- Writes what the state says of the queue; what was taken stays as it is.
-local function write_line(lasts)
+local function write_line()
   if not raw then
     decide(0, 0, 0, 0)
     return write(ends)
   end
   local state = format('%.0f %.0f', last, skew)
   local rest = string.match(raw, '^%d+ %d+%S*(.*)')
-  local longest = max(orders_life, lasts or 0)
+  local longest = orders_life
   if tickets == 0 and longest == 0 then
     return call('SET', KEYS[1], state .. orders .. rest, 'KEEPTTL')
   end

@@ -6,12 +6,12 @@ use crate::clock;
 use crate::control::{Control, Moment};
 use crate::decision::Decision;
 use crate::error::Result;
-use crate::learn::Report;
-use crate::limit::Kind;
+use crate::limit::concurrency::Lease;
+use crate::limit::{Kind, Rule};
 use crate::limiter::Limiter;
 use crate::micros::Micros;
 use crate::permit::LOCAL;
-use crate::request::Request;
+use crate::verb::Turn;
 
 /// The last decision of the store, until a process begins to decide alone.
 #[derive(Debug, Default)]
@@ -34,28 +34,36 @@ impl Known {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
     }
 
-    /// Takes from the limits of this process what the store said was taken, once.
+    /// Takes from the limits of this process what the store said was taken, once; who comes meanwhile waits for that.
+    pub(crate) fn hand_over(&self, local: &Limiter) -> Result<()> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(said) = *last else { return Ok(()) };
+        if said.index < local.policy().limits().len() {
+            local.turn(None, "", |turn| turn.go_on_from(said.index, said.remaining))?;
+        } else if let Some(until) = said.paused_until.filter(|until| until.0 > clock::now()) {
+            local.control(Control::Pause(Moment::At(until)))?;
+        }
+        *last = None;
+        Ok(())
+    }
+}
+
+impl Turn<'_> {
+    /// Takes over that so much is left of one limit, unless less is.
     ///
     /// Leases that others had count until their time is over, and so do those of this process: their release goes to the
     /// store.
-    pub(crate) fn hand_over(&self, local: &Limiter) -> Result<()> {
-        let Some(said) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
-        let Some(limit) = local.policy().limits().get(said.index) else {
-            let until = said.paused_until.filter(|until| until.0 > clock::now());
-            return until.map_or(Ok(()), |until| local.control(Control::Pause(Moment::At(until))).map(drop));
-        };
-        match limit.kind() {
-            Kind::Concurrency | Kind::Throttle => {
-                for taken in said.remaining..limit.amount() {
-                    local.enter_marked(Request::cost(1), &format!("{LOCAL}known-{taken}"))?;
-                }
+    fn go_on_from(mut self, i: usize, left: u64) {
+        self.settle_now();
+        let (now, limit) = (self.now, &self.policy.limits()[i]);
+        let taken = left.min(limit.amount())..limit.amount();
+        match (limit.rule, self.state.leases()) {
+            (Rule::Concurrency(concurrency), Some(leases)) => {
+                let lease = Lease { end: now + concurrency.timeout, granted_at: now, fence: 0, charged: 1 };
+                taken.for_each(|n| leases.set(&format!("{LOCAL}known-{n}"), lease));
             }
-            _ => {
-                let remaining = said.remaining.min(limit.amount());
-                let budgets = local.heard(said.index, Some(remaining), None, None, None)?;
-                local.learn(Report { budgets: &budgets, ..Report::default() })?;
-            }
+            _ => self.state.take_over(limit, i, taken.end - taken.start, false, now),
         }
-        Ok(())
+        self.settle_now();
     }
 }

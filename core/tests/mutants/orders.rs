@@ -49,6 +49,18 @@ pub fn orders() -> Vec<Crowd> {
                 wait(2, 3, 60_000_000, Ear::None),
             ],
         },
+        // Nobody may be there for now; who waits keeps its place, and looks after a while.
+        Crowd {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![
+                take(0, 1),
+                wait(1, 1, 60_000_000, Ear::None),
+                Step::Resize(0),
+                wait(1, 1, 60_000_000, Ear::None),
+                wait(2, 1, 60_000_000, Ear::None),
+                wait(1, 1, 60_000_000, Ear::None),
+            ],
+        },
         // A bucket ends where its upstream's does, whatever is told of its amount.
         Crowd {
             limits: vec![limit(Kind::Bucket, 2, 30)],

@@ -63,6 +63,9 @@ pub const ACQUIRE: &[Mutant] = &[
     ),
     ("enter: those ahead take all that was ever queued", "ticket.start - (head and head.start or 0)", "ticket.start"),
     ("enter: patience is ignored", "rate <= patience and", ""),
+    ("enter: nobody keeps a place where nobody may be", " or ticket and rate == MAX)", ")"),
+    ("enter: newcomers stand where nobody may be", "or ticket and rate == MAX)", "or rate == MAX)"),
+    ("enter: who has a place looks at the end of time", "wait < MAX and wait or RECHECK", "wait"),
     ("enter: without patience it waits", "and patience > 0 and", "and"),
     (
         "enter: a refused waiter keeps its ticket",
@@ -123,8 +126,8 @@ pub const ACQUIRE: &[Mutant] = &[
         "tally('refused', 1)\n  if touched then\n    write_line()\n  else",
         "tally('refused', 1)\n  if false then\n    write_line()\n  else",
     ),
-    ("enter: its position is the end", "call('ZRANK', queue, id), slots and", "tickets, slots and"),
-    ("enter: leases are ready at a time", "slots and -1 or wait)", "wait)"),
+    ("enter: its position is the end", "ticket.number, call('ZRANK', queue, id)", "ticket.number, tickets"),
+    ("enter: leases are ready at a time", "(slots or wait == MAX) and -1 or wait)", "wait)"),
     (
         "enter: is told of another wait than its own",
         "return reply(2, index, remaining, look, reset",
@@ -183,13 +186,13 @@ pub const ACQUIRE: &[Mutant] = &[
     ),
     (
         "enter: the lapse of those ahead is not looked forward to",
-        "wait = wait < MAX and min(wait, max(lapse - now, 0)) or wait",
+        "wait = wait < MAX and min(wait, max(lapse - now, 1)) or wait",
         "",
     ),
     (
         "enter: who can never pass looks forward to a lapse",
-        "wait = wait < MAX and min(wait, max(lapse - now, 0)) or wait",
-        "wait = min(wait, max(lapse - now, 0))",
+        "wait = wait < MAX and min(wait, max(lapse - now, 1)) or wait",
+        "wait = min(wait, max(lapse - now, 1))",
     ),
     (
         "enter: who has become too large keeps its ticket",

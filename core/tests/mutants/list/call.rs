@@ -48,7 +48,10 @@ pub const REDIS: &[Mutant] = &[
         "redis.call('ZREMRANGEBYSCORE', limiters, '-inf', string.format('%.0f', now))",
         "",
     ),
+    ("list: a short time ends a long one", "if redis.call('PTTL', limiters) <", "if 0 <"),
     ("statistics: they end when all do", "redis.call('PEXPIRE', KEYS[2], life)", ""),
+    ("statistics: those that begin never end", "attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)", ""),
+    ("statistics: a new field lengthens their life", "if attempt('PTTL', KEYS[2]) == -1 then", "if true then"),
 ];
 
 pub const CONTROL: &[Mutant] = &[

@@ -81,8 +81,17 @@ pub const LEARN: &[Mutant] = &[
         "    orders_life = compose()\n    advance()\n    if damaged",
         "    orders_life = compose()\n    if damaged",
     ),
-    ("order: is not written", "    write_line(ends)\n", ""),
-    ("order: shortens the life of the state", "    decide(0, 0, 0, 0)\n    write_line(ends)", "    write_line()"),
+    ("order: is not written", "    write(longest)\n  end\n  orders_life", "  end\n  orders_life"),
+    (
+        "order: shortens the life of the state",
+        "    write(longest)\n  end\n  orders_life",
+        "    write(0)\n  end\n  orders_life",
+    ),
+    (
+        "order: what drained before did so by the new numbers",
+        "    decide(0, 0, nil, 0)\n    settle()\n    if halt",
+        "    if halt",
+    ),
     ("order: tells the version of nothing", "orders == '' and 0 or version", "version"),
     (
         "order: tells an end of what is told for ever",

@@ -152,12 +152,12 @@ pub const PLAIN: &[Mutant] = &[
     ),
     (
         "statistics: those of grants never end",
-        "'granted', 1) == 1 then\n        attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)",
+        "'granted', 1) == 1 then\n        begin_statistics()",
         "'granted', 1) == 1 then",
     ),
     (
         "statistics: those of refusals never end",
-        "'refused', 1) == 1 then\n        attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)",
+        "'refused', 1) == 1 then\n        begin_statistics()",
         "'refused', 1) == 1 then",
     ),
     ("pause: stops nobody", "if pause - now > wait then", "if false then"),

@@ -165,6 +165,20 @@ pub(super) fn statistics_and_list(port: u16, text: &str) -> Result<(), String> {
         }
         lives(&mut script, ":m:", quarter.unsigned_abs(), what)?;
     }
+    // A field that is new changes no end.
+    for with_id in [false, true] {
+        for key in [&statistics, &key(&mut script, ":s:")] {
+            script.raw.ask(&[&b"DEL"[..], key]);
+        }
+        take(&mut script);
+        script.raw.ask(&[&b"PEXPIRE"[..], &statistics, b"15000"]);
+        if with_id {
+            script.run(Operation::Enter { request: one, id: "refused", wait: None });
+        } else {
+            take(&mut script);
+        }
+        lives(&mut script, ":m:", 5_000, "a first refusal")?;
+    }
     // Another process tells it; what was put on it long ago is forgotten.
     take(&mut script);
     script.raw.ask(&[&b"PERSIST"[..], &statistics]);
@@ -175,6 +189,13 @@ pub(super) fn statistics_and_list(port: u16, text: &str) -> Result<(), String> {
     lives(&mut script, ":m:", quarter.unsigned_abs(), "another process")?;
     if script.raw.ask(&[&b"ZCARD"[..], &list]) != Reply::Integer(1) {
         return Err("an old entry is kept".into());
+    }
+    let year = 366 * 86_400_000_u64;
+    script.raw.ask(&[&b"PEXPIRE"[..], &list, (year + 10_000).to_string().as_bytes()]);
+    script.resize(&limits);
+    take(&mut script);
+    if script.raw.ttl(&list) < year.cast_signed() {
+        return Err("one that asks for less ends it sooner".into());
     }
     for field in ["granted", "refused", "units"] {
         script.raw.ask(&[&b"HSET"[..], &statistics, field.as_bytes(), b"x"]);
