@@ -13,7 +13,7 @@ export function csvOf(names, simulations) {
     for (let from = 0; from < c.at.length; from += 10_000) {
       let text = "";
       for (let row = from; row < Math.min(from + 10_000, c.at.length); row++) {
-        text += `${name},${us(c.at[row])},${c.job[row]},${c.client[row]},${c.attempt[row]},${WORDS[c.outcome[row]]},${c.cost[row]},${us(c.wait[row])},${c.limit[row]},${us(c.retryAfter[row])},${c.before[row]},${c.after[row]},${c.queue[row]},${c.held[row]}\n`;
+        text += `${name},${us(c.at[row])},${c.job[row]},${c.client[row]},${c.attempt[row]},${WORDS[c.outcome[row]]},${c.cost[row]},${us(c.wait[row])},${c.limit[row]},${us(c.retryAfter[row])},${units(c.before[row])},${units(c.after[row])},${c.queue[row]},${c.held[row]}\n`;
       }
       parts.push(text);
     }
@@ -22,6 +22,7 @@ export function csvOf(names, simulations) {
 }
 
 // What is not known is empty.
+const units = (value) => (Number.isFinite(value) ? value : "");
 const us = (ms) => (Number.isFinite(ms) ? Math.round(ms * 1000) : "");
 
 // Spreadsheets take some first characters for formulas.

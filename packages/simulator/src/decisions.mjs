@@ -4,6 +4,7 @@ import { duration, moment, number } from "./format.mjs";
 import { OUTCOMES } from "./outcomes.mjs";
 import { LETTERS } from "./policy-editor.mjs";
 import { nameOfLimit } from "./scenario.mjs";
+import { leftOf } from "./summary.mjs";
 
 const PAGE = 25;
 const HEAD = [
@@ -123,7 +124,8 @@ export class DecisionsTable {
   }
 
   #row(c, row) {
-    const limit = this.#policies[this.#policy].limits[c.limit[row]];
+    const policy = this.#policies[this.#policy];
+    const limit = policy.limits[c.limit[row]];
     const granted = c.outcome[row] === 1;
     const cells = [
       moment(c.at[row]),
@@ -132,7 +134,7 @@ export class DecisionsTable {
       number(c.attempt[row] + 1),
       OUTCOMES[c.outcome[row]].name,
       nameOf(c.limit[row], limit),
-      number(c.after[row]),
+      number(leftOf(policy, c, row)?.after),
       duration(c.wait[row]),
       granted ? "–" : duration(c.retryAfter[row]),
     ];

@@ -1,5 +1,5 @@
 // Policies as documents: ours is written, every dialect is read (by the core, in the worker).
-import { draftOfLimit, KINDS } from "./scenario.mjs";
+import { draftOfLimit, KINDS, known } from "./scenario.mjs";
 import { micros, shortest } from "./span.mjs";
 
 const INTERVAL = {
@@ -13,7 +13,7 @@ const INTERVAL = {
 
 /** The policy of a scenario as a document of ours. */
 export function documentOf(policy) {
-  const limiter = {};
+  const limiter = { __proto__: null };
   for (const limit of policy.limits) {
     const rule = ruleOf(limit);
     if (limiter[limit.kind] === undefined) limiter[limit.kind] = rule;
@@ -23,10 +23,10 @@ export function documentOf(policy) {
 }
 
 function ruleOf({ kind, limit, interval, offset }) {
-  if (KINDS[kind]?.interval === null) return true;
+  if (known(KINDS, kind)?.interval === null) return true;
   const rule = {};
   if (kind !== "throttle") rule.limit = limit;
-  if (interval !== undefined) rule[INTERVAL[kind]] = interval;
+  if (interval !== undefined) rule[known(INTERVAL, kind) ?? "interval"] = interval;
   if (offset !== undefined) rule.offset = offset;
   return rule;
 }

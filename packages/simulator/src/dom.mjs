@@ -26,6 +26,12 @@ export function set(element, properties) {
   return element;
 }
 
+/** The focus finds it by this name after the editors are shown anew. */
+export const named = (element, name) => {
+  element.dataset.focus = name;
+  return element;
+};
+
 export const byId = (id) => document.getElementById(id);
 
 export const button = (label, onclick, properties = {}) =>

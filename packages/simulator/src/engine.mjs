@@ -35,11 +35,15 @@ export class Engine {
   document = (text) => this.#ask("document", { text });
   /** The faults of a scenario. */
   check = (scenario) => this.#ask("check", { scenario });
-  /** `[{ columns, totals, totalsText }]` by policy; null when another run was asked for meanwhile. */
+  /**
+   * `{ run, results: [{ columns, totals, totalsText }] }`, by policy; null when it was stopped or another
+   * run was asked for meanwhile. `headers` and `csv` are of a `run`, until `free`.
+   */
   run = (scenario, onProgress) => this.#ask("run", { scenario }, onProgress);
-  stop = () => this.#ask("stop", {});
-  headers = (policy, row) => this.#ask("headers", { policy, row });
-  csv = (names) => this.#ask("csv", { names });
+  stop = () => this.#ask("stop", {}).catch(() => {}); // told by the run
+  free = (run) => this.#ask("free", { run }).catch(() => {});
+  headers = (run, policy, row) => this.#ask("headers", { run, policy, row });
+  csv = (run, names) => this.#ask("csv", { run, names });
 
   #ask(ask, asked, onProgress) {
     return new Promise((resolve, reject) => {

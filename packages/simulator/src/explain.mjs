@@ -4,6 +4,7 @@ import { duration, moment, number } from "./format.mjs";
 import { mark, OUTCOMES } from "./outcomes.mjs";
 import { colour } from "./plot.mjs";
 import { nameOfLimit } from "./scenario.mjs";
+import { leftOf } from "./summary.mjs";
 
 export class Explanation {
   #model;
@@ -95,8 +96,9 @@ export class Explanation {
     if (c.limit[row] !== NO_LIMIT) {
       facts.push([rules(c.outcome[row]), ruleOf(policy, c.limit[row])]);
     }
-    if (Number.isFinite(c.before[row]) && Number.isFinite(c.after[row])) {
-      facts.push(["Left", `${number(c.before[row])} before, ${number(c.after[row])} after`]);
+    const left = leftOf(policy, c, row);
+    if (left !== null) {
+      facts.push(["Left", `${number(left.before)} before, ${number(left.after)} after`]);
     }
     if (c.levels.length > 1) {
       const levels = c.levels.map((level, i) =>

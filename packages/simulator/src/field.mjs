@@ -14,7 +14,7 @@ export function field({ path, label, hint, source, key, options, placeholder, ch
       : h(
           "select",
           {},
-          Object.entries(options).map(([value, text]) => h("option", { value }, text)),
+          choices(options, source[key] ?? "").map(([value, text]) => h("option", { value }, text)),
         );
   input.id = id;
   input.value = source[key] ?? "";
@@ -24,6 +24,12 @@ export function field({ path, label, hint, source, key, options, placeholder, ch
     changed(input);
   });
   return wrap({ id, label, hint, input, wide });
+}
+
+// What was given stays to be seen, though it is no choice.
+function choices(options, value) {
+  const unknown = Object.hasOwn(options, value) ? [] : [[value, value === "" ? "–" : value]];
+  return [...unknown, ...Object.entries(options)];
 }
 
 /** A text of many lines. */

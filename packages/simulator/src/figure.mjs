@@ -8,7 +8,7 @@ import { LANES, OUTCOMES } from "./outcomes.mjs";
 import { colour } from "./plot.mjs";
 import { LETTERS } from "./policy-editor.mjs";
 import { nameOfLimit } from "./scenario.mjs";
-import { countsOf, linesInWords, outcomesInWords, waitsInWords } from "./summary.mjs";
+import { countsOf, cutInWords, linesInWords, outcomesInWords, waitsInWords } from "./summary.mjs";
 import { histogramOf, WaitPlot } from "./wait-plot.mjs";
 import { shadingOf } from "./windows.mjs";
 
@@ -76,7 +76,7 @@ export class Figure {
           this.#picture(
             "outcomes",
             `Arrivals by outcome, policy ${name}`,
-            outcomesInWords(columns, this.counts),
+            `${outcomesInWords(columns, this.counts)} ${cutInWords(totals)}`,
           ),
           h("h3", {}, NAMES.levels),
           this.#choices(),

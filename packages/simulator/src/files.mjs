@@ -6,7 +6,7 @@ import { pictureOf } from "./picture.mjs";
 import { scenarioOf } from "./scenario.mjs";
 import { fragmentOf } from "./share.mjs";
 
-/** `page`: `{ session, result, say(text), title(), opened(text, name) }` */
+/** `page`: `{ session, result, say(text), title(), opened(text, name), shared(fragment) }` */
 export function filesBar(place, page) {
   const { session, result } = page;
   const dialog = byId("dialog");
@@ -18,9 +18,14 @@ export function filesBar(place, page) {
   });
 
   const share = async () => {
-    const fragment = await fragmentOf(scenarioOf(session.draft).scenario);
-    history.replaceState(null, "", fragment);
-    shareDialog(dialog, location.href);
+    try {
+      const fragment = await fragmentOf(scenarioOf(session.draft).scenario);
+      history.replaceState(null, "", fragment);
+      page.shared(fragment);
+      shareDialog(dialog, location.href);
+    } catch (error) {
+      page.say(`This scenario cannot be shared: ${error.message}`);
+    }
   };
   const withResult = (work) => () =>
     result.scenario === null ? page.say("There is no result yet: run it first.") : work();
@@ -32,7 +37,7 @@ export function filesBar(place, page) {
   };
   const saveTimeline = async () => {
     const names = result.results.map(({ totals }) => totals.name);
-    download(await session.engine.csv(names), "paddlegate.csv");
+    download(await session.engine.csv(result.run, names), "paddlegate.csv");
   };
   const saveScenario = () => download(jsonOf(result.scenario, result.results), "paddlegate.json");
   const showCode = () => codeDialog(dialog, result.scenario);

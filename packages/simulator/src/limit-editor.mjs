@@ -1,12 +1,12 @@
 // The limits of one policy, or of upstream.
-import { button, h } from "./dom.mjs";
+import { button, h, named } from "./dom.mjs";
 import { field } from "./field.mjs";
-import { KINDS, MOST_LIMITS, newLimit } from "./scenario.mjs";
+import { KINDS, known, MOST_LIMITS, newLimit } from "./scenario.mjs";
 
 const NAMES = Object.fromEntries(Object.entries(KINDS).map(([kind, { name }]) => [kind, name]));
 const SPAN = "as 500ms, 10s, 5m, 1h, 1d or PT0.1S";
 
-/** `changed(true)` when fields come or go. */
+/** `changed(true, ...places)` when fields come or go, with the places for the focus. */
 export function limitEditor(limits, path, changed) {
   const rows = limits.map((_, i) => limitRow(limits, i, `${path}.limits[${i}]`, changed));
   const add = () => {
@@ -31,15 +31,14 @@ function set(element, id, path) {
 function limitRow(limits, i, path, changed) {
   const limit = limits[i];
   const told = () => changed(false);
-  const kind = KINDS[limit.kind] ?? { interval: "Interval" };
-  const options = limit.kind in NAMES ? NAMES : { [limit.kind]: limit.kind, ...NAMES };
+  const kind = known(KINDS, limit.kind) ?? { interval: "Interval" };
   const parts = [
     field({
       path: `${path}.kind`,
       label: "Kind",
       source: limit,
       key: "kind",
-      options,
+      options: NAMES,
       changed: () => changed(true, `${path}.kind`),
     }),
   ];
@@ -82,10 +81,11 @@ function limitRow(limits, i, path, changed) {
   if (limits.length > 1) {
     const remove = () => {
       limits.splice(i, 1);
-      changed(true);
+      changed(true, `${path}.remove`, path.replace(/\[\d+\]$/, ""));
     };
     const label = `Remove limit ${i + 1}`;
-    parts.push(button("×", remove, { class: "icon", "aria-label": label, title: label }));
+    const cross = button("×", remove, { class: "icon", "aria-label": label, title: label });
+    parts.push(named(cross, `${path}.remove`));
   }
   return h(
     "div",

@@ -1,41 +1,40 @@
 // The page: what was typed, the worker, and what is shown of its answers.
-import { button, byId, debounced, h } from "./dom.mjs";
-import { focusPath, openParts, showEditors } from "./editors.mjs";
+import { byId, debounced, h } from "./dom.mjs";
+import { openParts } from "./editors.mjs";
 import { Engine } from "./engine.mjs";
 import { listFaults, showFaults } from "./faults.mjs";
 import { filesBar } from "./files.mjs";
+import { jsonFrom } from "./json.mjs";
+import { kept } from "./kept.mjs";
 import { Playback, prefersStill } from "./playback.mjs";
 import { READY, readyScenario } from "./ready.mjs";
 import { Result } from "./result.mjs";
-import { draftOf, scenarioOf } from "./scenario.mjs";
+import { draftOf } from "./scenario.mjs";
+import { Session, TITLE } from "./session.mjs";
 import { scenarioFrom } from "./share.mjs";
 import { runInWords } from "./summary.mjs";
 import { Transport } from "./transport.mjs";
 
-const KEPT = "paddlegate-draft";
 const editor = byId("editor");
+const FIRST = "boundary-burst";
 const narrow = matchMedia("(max-width: 999px)");
 const engine = new Engine();
-let isEdited = false;
+let shownEdits = 0; // how many there were when the run began that is shown
 let runs = 0;
 let ended = 0;
-let title = "Paddlegate simulator";
 
-const session = {
-  draft: null,
-  engine,
-  changed() {
-    isEdited = true;
-    transport.stale(result.results.length > 0);
-    check();
-    keep();
+const session = new Session(engine, {
+  begun() {
+    ready.value = Object.keys(READY).find((key) => READY[key] === session.title) ?? "";
+    openParts(session.draft, narrow.matches);
+    transport.seed(session.draft, () => session.changed());
   },
-  rebuilt(path) {
-    showEditors(session);
-    focusPath(path);
-    session.changed();
-  },
-};
+  edited: () => transport.stale(isStale()),
+  changed: () => check(),
+  leave: () => transport.focus(),
+});
+
+const isStale = () => result.results.length > 0 && session.edits !== shownEdits;
 
 const say = (text) => {
   byId("status").textContent = text;
@@ -43,30 +42,15 @@ const say = (text) => {
 
 // --- What is wrong -------------------------------------------------------------------------------
 
-/** The scenario and all faults that are known of it. */
-async function examined() {
-  const { scenario, faults } = scenarioOf(session.draft);
-  const found = Object.entries(faults).map(([argument, message]) => ({ argument, message }));
-  session.draft.policies.forEach(({ view, fault }, i) => {
-    if (view === "json" && fault)
-      found.push({ argument: `policies[${i}].document`, message: fault });
-  });
-  const known = new Set(found.map(({ argument }) => argument));
-  for (const fault of await engine.check(scenario)) {
-    if (!known.has(fault.argument)) found.push(fault);
-  }
-  return { scenario, faults: found };
-}
-
 let checks = 0;
 const check = debounced(async () => {
   const mine = ++checks;
-  const faults = await examined().then(
+  const faults = await session.examined().then(
     (known) => known.faults,
     () => [], // told by the run
   );
   if (mine !== checks) return;
-  showFaults(editor, faults);
+  mark(faults);
   if (faults.length === 0) listFaults(byId("faults"), editor, []);
 }, 250);
 
@@ -85,8 +69,9 @@ async function simulate(plays) {
   const mine = ++runs;
   checks += 1;
   say("");
+  engine.stop(); // the run before: its result is not wanted any more
   try {
-    const { scenario, faults } = await examined();
+    const { scenario, faults, edits } = await session.examined();
     if (mine !== runs) return;
     show(faults);
     if (faults.length > 0) {
@@ -96,20 +81,31 @@ async function simulate(plays) {
       return;
     }
     transport.computing(true);
-    const results = await engine.run(scenario, ({ done }) => transport.progress(done));
-    if (mine !== runs) return;
-    if (results === null) {
+    const ran = await engine.run(scenario, ({ done }) => {
+      if (mine === runs) transport.progress(done);
+    });
+    if (mine !== runs) {
+      if (ran !== null) engine.free(ran.run);
+      return;
+    }
+    if (ran === null) {
       say("Stopped.");
       return;
     }
     playback.pause();
-    await result.show(scenario, results);
-    if (mine !== runs) return;
+    if (result.run !== null) engine.free(result.run);
+    shownEdits = edits;
+    const wasThere = byId("results").contains(document.activeElement);
+    await result.show(scenario, ran);
+    if (result.run !== ran.run) return;
+    // What had the focus may have been replaced.
+    if (wasThere && document.activeElement === document.body) transport.focus();
     transport.enable(true);
-    transport.stale(false);
+    transport.stale(isStale());
     playback.begin(result.end, plays && !prefersStill() && playback.speed !== "max");
-    say(runInWords(results));
+    if (mine === runs) say(runInWords(ran.results));
   } catch (error) {
+    if (mine !== runs) return;
     show([{ argument: error.argument ?? "", message: error.message }]);
     say("Not run: the simulator reported a fault.");
   } finally {
@@ -117,9 +113,13 @@ async function simulate(plays) {
   }
 }
 
-function show(faults) {
+function mark(faults) {
   showFaults(editor, faults);
   showFaults(byId("transport"), faults);
+}
+
+function show(faults) {
+  mark(faults);
   listFaults(byId("faults"), document.body, faults);
 }
 
@@ -160,58 +160,9 @@ const transport = new Transport(byId("transport"), {
 
 // --- Scenarios -----------------------------------------------------------------------------------
 
-/** Another scenario in the editors. What was edited there can be brought back. */
-function load(scenario, name) {
-  const before = session.draft;
-  const draft = draftOf(scenario);
-  if (before !== null && isEdited) offerBack(before);
-  begin(draft, name);
-}
-
-function begin(draft, name) {
-  session.draft = draft;
-  ready.value = Object.keys(READY).find((key) => READY[key] === name) ?? "";
-  isEdited = false;
-  title = name ?? "Paddlegate simulator";
-  openParts(draft, narrow.matches);
-  transport.seed(draft, () => session.changed());
-  showEditors(session);
-  keep();
-}
-
-function offerBack(draft) {
-  const place = byId("bring-back");
-  const back = button("Bring back what I edited before", () => {
-    place.hidden = true;
-    begin(draft);
-    session.changed();
-  });
-  place.replaceChildren(back);
-  place.hidden = false;
-}
-
-const keep = debounced(() => {
-  try {
-    sessionStorage.setItem(KEPT, JSON.stringify({ draft: session.draft, title }));
-  } catch {
-    // Too large, or not allowed: then a reload forgets it.
-  }
-}, 400);
-
-function kept() {
-  try {
-    const { draft, title: name } = JSON.parse(sessionStorage.getItem(KEPT));
-    draftOf(scenarioOf(draft).scenario); // throws unless it is whole
-    return { draft, name };
-  } catch {
-    return null;
-  }
-}
-
 async function choose(name) {
   try {
-    load(await readyScenario(name), READY[name]);
-    history.replaceState(null, "", location.pathname + location.search);
+    await session.load(await readyScenario(name), READY[name]);
     await run();
   } catch (error) {
     say(error.message);
@@ -219,10 +170,11 @@ async function choose(name) {
 }
 
 async function openLink() {
+  const fragment = location.hash;
   try {
-    const scenario = await scenarioFrom(location.hash);
+    const scenario = await scenarioFrom(fragment);
     if (scenario === null) return false;
-    load(scenario, "Paddlegate simulator");
+    await session.load(scenario, TITLE, fragment);
     return true;
   } catch (error) {
     const message = `The link cannot be read: ${error.message}`;
@@ -244,17 +196,19 @@ filesBar(byId("files"), {
   session,
   result,
   say,
-  title: () => title,
+  title: () => session.title,
   async opened(text, name) {
     try {
-      load(JSON.parse(text), name);
-      await run();
+      await session.load(jsonFrom(text), name);
     } catch (error) {
       const message = `${name} cannot be read: ${error.message}`;
       listFaults(byId("faults"), document.body, [{ argument: "", message }]);
       say("The file was not read; the editor is as it was.");
+      return;
     }
+    await run();
   },
+  shared: (fragment) => session.shared(fragment),
 });
 
 document.addEventListener("keydown", (event) => {
@@ -271,12 +225,13 @@ addEventListener("hashchange", async () => {
 });
 
 async function start() {
-  const isLinked = await openLink();
-  if (!isLinked) {
-    const before = kept();
-    if (before !== null) begin(before.draft, before.name);
-    else load(await readyScenario("boundary-burst"), READY["boundary-burst"]);
-  }
+  const before = kept();
+  // What was done with a link goes before what it was.
+  const isSame = before !== null && before.link === location.hash;
+  if (isSame || !(await openLink())) {
+    if (before !== null) session.begin(before);
+    else session.begin({ draft: draftOf(await readyScenario(FIRST)), title: READY[FIRST] });
+  } else if (before?.isEdited) session.offerBack(before);
   // A link that could not be read is told of until something runs.
   if (byId("faults").hidden) await run(false);
 }

@@ -4,6 +4,7 @@ import { colourOf, LANES, mark, OUTCOMES } from "./outcomes.mjs";
 import { colour, styleNow } from "./plot.mjs";
 import { LETTERS } from "./policy-editor.mjs";
 import { nameOfLimit } from "./scenario.mjs";
+import { cutInWords } from "./summary.mjs";
 
 const PAD = 24;
 const HEAD = 40; // the name of a plot and its legend
@@ -36,7 +37,7 @@ export async function pictureOf({ title, policies, results, figures, lanes }) {
     const { totals } = results[i];
     write(`${LETTERS[i]}  ${totals.name}`, PAD, y + 16, "600 15px");
     write(
-      `${policies[i].limits.map(nameOfLimit).join(" and ")}. ${number(totals.granted)} of ${number(totals.arrived)} granted, longest wait ${duration(totals.wait_us.max / 1000)}`,
+      `${policies[i].limits.map(nameOfLimit).join(" and ")}. ${number(totals.granted)} of ${number(totals.arrived)} granted, longest wait ${duration(totals.wait_us.max / 1000)}. ${cutInWords(totals)}`,
       PAD,
       y + 36,
       "13px",

@@ -1,10 +1,10 @@
 // One policy: as a form, or as a document of any dialect that the core reads.
 
 import { documentOf, limitsFrom } from "./document.mjs";
-import { button, debounced, h, newId } from "./dom.mjs";
+import { button, h, newId } from "./dom.mjs";
 import { checkbox, field, textField } from "./field.mjs";
 import { limitEditor } from "./limit-editor.mjs";
-import { RETRIES, scenarioOf } from "./scenario.mjs";
+import { known, RETRIES, scenarioOf } from "./scenario.mjs";
 
 export const LETTERS = ["A", "B", "C", "D"];
 
@@ -23,8 +23,8 @@ const RETRY_FIELDS = {
 };
 
 /**
- * `session`: `{ draft, engine, changed(path), rebuilt(focus) }`; `rebuilt` shows the editor anew and
- * leads to the field of that path.
+ * `session`: `{ draft, engine, reads, changed(), rebuilt(...places) }`; `rebuilt` shows the editor anew
+ * and leads to the first of the places that there is. `reads` has the documents that are being read, by path: a run waits.
  */
 export function policyEditor(session, index) {
   const policy = session.draft.policies[index];
@@ -72,7 +72,8 @@ function viewSwitch(session, policy, path) {
       label,
       () => {
         policy.view = view;
-        session.rebuilt(view === "json" ? `${path}.document` : `${path}.limits[0].kind`);
+        if (view === "json") session.rebuilt(`${path}.document`);
+        else session.rebuilt(`${path}.limits[0].kind`, `${path}.limits`);
       },
       { "aria-pressed": String(policy.view === view) },
     );
@@ -85,10 +86,10 @@ function viewSwitch(session, policy, path) {
 }
 
 function limitsOf(session, policy, path) {
-  return limitEditor(policy.limits, path, (anew, focus) => {
+  return limitEditor(policy.limits, path, (anew, ...places) => {
     policy.fault = null; // the form rules now; what was typed as JSON is kept beside it
     policy.formed = true;
-    if (anew) session.rebuilt(focus);
+    if (anew) session.rebuilt(...places);
     else session.changed();
   });
 }
@@ -108,22 +109,28 @@ function documentEditor(session, policy, path) {
     changed: (value) => {
       policy.typed = value;
       policy.formed = false;
-      read();
+      session.changed();
+      session.reads.set(path, read());
     },
   });
-  const read = debounced(async () => {
+  const read = async () => {
     const typed = policy.typed;
+    const meaning = () => JSON.stringify([policy.name, policy.limits, policy.fault]);
+    const before = meaning();
+    const isOver = () =>
+      policy.typed !== typed || policy.formed || !session.draft.policies.includes(policy);
     try {
       const { policies } = await session.engine.document(typed);
-      if (policy.typed !== typed || policy.formed) return;
+      if (isOver()) return;
       policy.fault = null;
       take(policies);
     } catch (error) {
-      if (policy.typed !== typed || policy.formed) return;
+      if (isOver()) return;
       policy.fault = error.message;
     }
-    session.changed();
-  }, 150);
+    // What is only shown anew is not edited.
+    if (meaning() !== before) session.changed();
+  };
   const take = (policies) => {
     place.replaceChildren();
     if (policies.length === 0) {
@@ -154,7 +161,7 @@ function documentEditor(session, policy, path) {
       }),
     );
   };
-  if (policy.typed !== null && !policy.formed) read();
+  if (policy.typed !== null && !policy.formed) session.reads.set(path, read());
   const back =
     policy.formed && policy.typed !== null && policy.typed !== written
       ? button("Bring back what I typed", () => {
@@ -175,7 +182,7 @@ function use(policy, path, { name, limits }) {
 
 function callers(session, policy, path) {
   const told = () => session.changed();
-  const fields = (RETRIES[policy.retry] ?? []).map((key) => {
+  const fields = (known(RETRIES, policy.retry) ?? []).map((key) => {
     const [label, placeholder] = RETRY_FIELDS[key];
     return field({
       path: `${path}.${key}`,

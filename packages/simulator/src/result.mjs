@@ -17,6 +17,7 @@ export class Result {
   lanes = new Set([1]);
   results = [];
   scenario = null;
+  run = null; // by which the engine knows it
 
   /** `places`: `{ totals, figures, decisions, decisionsPart }`; `engine` knows the headers. */
   constructor(places, engine) {
@@ -40,8 +41,9 @@ export class Result {
   }
 
   /** Shows a run; in pieces, so that nothing else has to wait for long. */
-  async show(scenario, results) {
+  async show(scenario, { run, results }) {
     const shown = ++this.#shown;
+    this.run = run;
     this.scenario = scenario;
     this.results = results;
     this.end = Math.max(
@@ -79,7 +81,7 @@ export class Result {
           lanes: this.lanes,
           events: scenario.events ?? [],
           view: this.#view,
-          headers: (row) => this.engine.headers(index, row),
+          headers: (row) => this.engine.headers(run, index, row),
           zoom: (from, to) => this.zoomTo(from, to),
           reset: () => this.zoomTo(0, this.end * 1.01),
           chosen: (i) => this.#figures[i]?.point(),

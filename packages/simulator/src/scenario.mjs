@@ -4,6 +4,7 @@
 
 export const MOST_POLICIES = 4;
 export const MOST_LIMITS = 8;
+export const MOST_EVENTS = 1000;
 
 /** What each kind of limit is called, and what its interval means. No interval: null. */
 export const KINDS = {
@@ -41,6 +42,9 @@ export const RETRIES = {
   ticket: ["wait"],
 };
 
+/** What a table has under a key of its own; a file may say "constructor". */
+export const known = (table, key) => (Object.hasOwn(table, key) ? table[key] : undefined);
+
 const WHOLE = new Set(["count", "to", "attempts", "index", "limit", "client"]);
 
 export const newLimit = (kind = "bucket") => ({ kind, limit: "100", interval: "1m", offset: "" });
@@ -70,8 +74,8 @@ export function scenarioOf(draft) {
     put(object, key, WHOLE.has(key) ? whole(source[key], `${path}.${key}`) : span(source[key]));
   const limits = (list, path) =>
     list.map((limit, i) => {
-      const result = { kind: limit.kind };
-      const kind = KINDS[limit.kind];
+      const result = kindOf(limit);
+      const kind = known(KINDS, limit.kind);
       if (kind?.interval === null) return result;
       if (limit.kind !== "throttle") field(result, limit, "limit", `${path}.limits[${i}]`);
       field(result, limit, "interval", `${path}.limits[${i}]`);
@@ -86,13 +90,13 @@ export function scenarioOf(draft) {
     const path = `policies[${i}]`;
     const name = policy.name === "" ? {} : { name: policy.name };
     const result = { ...name, limits: limits(policy.limits, path), retry: policy.retry };
-    for (const key of RETRIES[policy.retry] ?? []) field(result, policy, key, path);
+    for (const key of known(RETRIES, policy.retry) ?? []) field(result, policy, key, path);
     if (!policy.correct) result.correct = false;
     return result;
   });
   const { arrivals } = draft;
-  scenario.arrivals = { kind: arrivals.kind };
-  for (const key of ARRIVALS[arrivals.kind] ?? []) {
+  scenario.arrivals = kindOf(arrivals);
+  for (const key of known(ARRIVALS, arrivals.kind) ?? []) {
     if (key === "text") scenario.arrivals.text = arrivals.text;
     else field(scenario.arrivals, arrivals, key, "arrivals");
   }
@@ -108,37 +112,41 @@ export function scenarioOf(draft) {
   }
   if (draft.events.length > 0) {
     scenario.events = draft.events.map((event, i) => {
-      const result = { do: event.do };
-      for (const key of EVENTS[event.do] ?? []) field(result, event, key, `events[${i}]`);
+      const result = event.do === "" ? {} : { do: event.do };
+      for (const key of known(EVENTS, event.do) ?? ["at"])
+        field(result, event, key, `events[${i}]`);
       return result;
     });
   }
   return { scenario, faults };
 }
 
-/** The draft of a scenario, whatever is in it: what is no text or number is shown as JSON. */
+// What is missing is told by the core.
+const kindOf = ({ kind }) => (kind === "" ? {} : { kind });
+
+/** The draft of a scenario; `accepted` makes sure that nothing of it is left out. */
 export function draftOf(scenario) {
   if (typeof scenario !== "object" || scenario === null || Array.isArray(scenario)) {
     throw new TypeError("a scenario is a JSON object with policies and arrivals");
   }
   const { policies, arrivals, upstream, events } = scenario;
-  if (!Array.isArray(policies) || policies.length === 0) {
-    throw new TypeError("policies: a scenario has a list of 1 to 4 policies");
+  if (!Array.isArray(policies) || !(policies.length > 0 && policies.length <= MOST_POLICIES)) {
+    throw new TypeError(`policies: a scenario has a list of 1 to ${MOST_POLICIES} policies`);
   }
   const object = (value) => (typeof value === "object" && value !== null ? value : {});
   const list = (value) => (Array.isArray(value) ? value.map(object) : []);
   return {
     seed: text(scenario.seed ?? 1),
     until: text(scenario.until),
-    policies: policies.slice(0, MOST_POLICIES).map((policy) => {
+    policies: policies.map((policy) => {
       const given = object(policy);
       return draftOfPolicy(given, list(given.limits).map(draftOfLimit));
     }),
-    arrivals: {
-      ...{ count: "10", per: "1s", for: "1m", every: "1m", to: "20", from: "", text: "" },
-      ...texts(object(arrivals)),
-      kind: object(arrivals).kind in ARRIVALS ? arrivals.kind : "steady",
-    },
+    arrivals: filled(
+      { count: "10", per: "1s", for: "1m", every: "1m", to: "20", from: "", text: "", kind: "" },
+      known(ARRIVALS, object(arrivals).kind),
+      object(arrivals),
+    ),
     cost: text(scenario.cost),
     actual: text(scenario.actual),
     work: text(scenario.work),
@@ -150,18 +158,19 @@ export function draftOf(scenario) {
       latency: text(upstream?.latency),
       learn: upstream ? upstream.learn === true : true,
     },
-    events: list(events).map(newEvent),
+    events: list(events).map((event) =>
+      filled({ ...newEvent(), do: "" }, known(EVENTS, event.do) ?? ["at"], event),
+    ),
   };
 }
 
-export const newEvent = (event) => ({
+export const newEvent = () => ({
   ...{ at: "30s", do: "pause", for: "", index: "0", limit: "", interval: "", client: "0" },
-  ...texts(event),
 });
 
 /** What `policyFrom` tells of one limiter, as limits of a draft. */
 export const draftOfLimit = (limit) => ({
-  ...newLimit(),
+  ...newLimit(""),
   limit: "",
   interval: "",
   ...texts(limit),
@@ -169,7 +178,7 @@ export const draftOfLimit = (limit) => ({
 
 /** "10 in 1m", as short as it can be said of a limit of a scenario. */
 export function nameOfLimit({ kind, limit, interval }) {
-  if (KINDS[kind]?.interval === null) return kind;
+  if (known(KINDS, kind)?.interval === null) return kind;
   if (kind === "throttle") return `throttle ${interval ?? ""}`;
   if (kind === "concurrency") return `concurrency ${limit ?? ""}`;
   return `${kind} ${limit ?? ""} in ${interval ?? ""}`;
@@ -179,7 +188,7 @@ function draftOfPolicy(policy, limits) {
   return {
     name: text(policy.name),
     limits,
-    retry: policy.retry in RETRIES ? policy.retry : "none",
+    retry: text(policy.retry ?? "none"),
     attempts: text(policy.attempts),
     base: text(policy.base),
     cap: text(policy.cap),
@@ -189,6 +198,12 @@ function draftOfPolicy(policy, limits) {
     typed: null, // what was typed as JSON, and which of its limiters was taken
     chosen: null,
   };
+}
+
+// Defaults are for kinds that may be chosen later; of its own kind nothing is made up.
+function filled(defaults, keys, given) {
+  const missing = Object.fromEntries((keys ?? []).map((key) => [key, ""]));
+  return { ...defaults, ...missing, ...texts(given) };
 }
 
 function texts(object) {

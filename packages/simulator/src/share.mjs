@@ -1,10 +1,15 @@
 // A scenario in the fragment of the address: nothing of it goes to a server.
 // "#v1.z." and compressed JSON, or "#v1.j." and plain JSON, both in base64url.
+import { jsonFrom } from "./json.mjs";
 
-const MOST = 64 * 1024 * 1024; // characters; a short link could unfold to much more
+// Characters of a scenario with some 500,000 pasted times. A short link could unfold to much more,
+// and a link of more than this is longer than what browsers take.
+export const MOST = 8 * 1024 * 1024;
 
 export async function fragmentOf(scenario) {
-  const bytes = new TextEncoder().encode(JSON.stringify(scenario));
+  const text = JSON.stringify(scenario);
+  if (text.length > MOST) throw new Error("it is too large for a link; save it as JSON");
+  const bytes = new TextEncoder().encode(text);
   if (typeof CompressionStream === "undefined") return `#v1.j.${base64(bytes)}`;
   const packed = new Blob([bytes]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   return `#v1.z.${base64(new Uint8Array(await new Response(packed).arrayBuffer()))}`;
@@ -17,16 +22,18 @@ export async function scenarioFrom(fragment) {
   if (version === undefined) throw new Error("it is not whole, or not one of the simulator");
   if (version !== "1") throw new Error(`it is of a newer simulator (version ${version})`);
   const bytes = unbase64(data);
-  if (form === "j") return JSON.parse(new TextDecoder().decode(bytes));
+  if (form === "j") return jsonFrom(new TextDecoder().decode(bytes));
   if (form !== "z") throw new Error(`its form is unknown: ${form}`);
   const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const reader = unpacked.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return JSON.parse(text);
+    if (done) return jsonFrom(text);
     text += value;
-    if (text.length > MOST) throw new Error("it holds too much");
+    if (text.length <= MOST) continue;
+    await reader.cancel();
+    throw new Error(`it holds too much, ask for the JSON file: characters_max=${MOST}`);
   }
 }
 

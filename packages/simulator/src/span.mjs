@@ -8,7 +8,7 @@ const SIZES = [604_800e6, 86_400e6, 3600e6, 60e6, 1e6];
 
 export function micros(text) {
   const trimmed = String(text ?? "").trim();
-  if (trimmed in WORDS) return WORDS[trimmed];
+  if (Object.hasOwn(WORDS, trimmed)) return WORDS[trimmed];
   const short = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(trimmed);
   if (short) return Math.ceil(Number(short[1]) * UNITS[short[2]]);
   const iso = ISO.exec(trimmed);

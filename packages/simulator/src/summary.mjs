@@ -22,6 +22,13 @@ export function outcomesInWords({ at, outcome }, counts) {
   return `${count(at.length, "decision")} from ${duration(at[0])} to ${duration(at.at(-1))}: ${parts.join(", ")}. ${ends}`;
 }
 
+/** What the limit that decided had left; null when none has, as of what was lost or ordered to pause. */
+export function leftOf({ limits }, { limit, before, after }, row) {
+  const isKnown = Number.isFinite(before[row]) && Number.isFinite(after[row]);
+  if (limits[limit[row]] === undefined || !isKnown) return null;
+  return { before: before[row], after: after[row] };
+}
+
 export function linesInWords(lines) {
   const parts = lines.flatMap(({ label, values }) => {
     let [low, high] = [Infinity, -Infinity];
@@ -45,11 +52,20 @@ export function waitsInWords({ counts, width, longest }, totals) {
   return `${number(totals.waited)} of ${count(totals.granted, "granted call")} waited, at most ${duration(max / 1000)}. Of all that were granted, half waited at most ${duration(p50 / 1000)}, 95 % at most ${duration(p95 / 1000)}; most often ${often} (${count(counts[most], "call")}).`;
 }
 
-/** One sentence for the live region. */
+/** The core ends a run that would be too long; "" when it did not. */
+export const cutInWords = ({ cut, decisions }) =>
+  cut === true
+    ? `Cut off after ${count(decisions, "decision")}: what comes later is not counted.`
+    : "";
+
+/** What came of a run, for the live region. */
 export function runInWords(results) {
   const parts = results.map(
     ({ totals }) =>
       `${totals.name || "policy"}: ${number(totals.granted)} of ${number(totals.arrived)} granted`,
   );
-  return `Simulated. ${parts.join("; ")}.`;
+  const cut = results
+    .filter(({ totals }) => totals.cut === true)
+    .map(({ totals }) => ` ${totals.name || "policy"}: ${cutInWords(totals)}`);
+  return `Simulated. ${parts.join("; ")}.${cut.join("")}`;
 }

@@ -2,6 +2,7 @@
 import { h } from "./dom.mjs";
 import { duration, number, permille } from "./format.mjs";
 import { LETTERS } from "./policy-editor.mjs";
+import { cutInWords } from "./summary.mjs";
 
 const us = (value) => (value === null || value === undefined ? "–" : duration(value / 1000));
 
@@ -14,6 +15,7 @@ const ROWS = [
   ["Not decided at the end", ({ pending }) => number(pending), "pending"],
   ["Throttled upstream", ({ throttled }) => number(throttled), "throttled"],
   ["Decisions", ({ decisions }) => number(decisions)],
+  ["Cut off", (t) => cutInWords(t) || "no", "cut"],
   ["Granted after waiting", ({ waited }) => number(waited)],
   ["Wait, mean", (t) => us(t.wait_us.mean), "waited"],
   ["Wait, median", (t) => us(t.wait_us.p50), "waited"],

@@ -62,7 +62,12 @@ export class Transport {
     for (const control of this.#after) control.disabled = !isReady;
   }
 
+  focus() {
+    this.#run.focus();
+  }
+
   computing(isOn) {
+    if (!isOn && document.activeElement === this.#stop) this.focus();
     this.#stop.hidden = !isOn;
     this.#progress.hidden = !isOn;
     this.#progress.value = 0;

@@ -5,7 +5,7 @@ import { csvOf } from "./csv.mjs";
 
 const CHUNK = 5000;
 const ready = init();
-let simulations = [];
+const kept = new Map(); // the simulations of each run that may be shown
 let wanted = 0; // the run that is asked for last; others stop
 
 const answers = {
@@ -24,27 +24,28 @@ const answers = {
 
   async run({ id, scenario }) {
     wanted = id;
-    const made = scenario.policies.map((_, index) => new Simulation(scenario, index));
-    const results = [];
-    for (const [index, simulation] of made.entries()) {
-      while (simulation.run(CHUNK)) {
-        const done = (index + simulation.progress) / made.length;
-        postMessage({ id, progress: { done, decisions: simulation.rows } });
-        await pause();
-        if (wanted !== id) {
-          for (const other of made) other.free();
-          return [null];
+    const made = [];
+    try {
+      for (const index of scenario.policies.keys()) made.push(new Simulation(scenario, index));
+      const results = [];
+      for (const [index, simulation] of made.entries()) {
+        while (simulation.run(CHUNK)) {
+          const done = (index + simulation.progress) / made.length;
+          postMessage({ id, progress: { done, decisions: simulation.rows } });
+          await pause();
+          if (wanted !== id) return [null];
         }
+        results.push({
+          columns: simulation.columns(),
+          totals: simulation.totals(),
+          totalsText: simulation.totalsText(),
+        });
       }
-      results.push({
-        columns: simulation.columns(),
-        totals: simulation.totals(),
-        totalsText: simulation.totalsText(),
-      });
+      kept.set(id, made);
+      return [{ run: id, results }, results.flatMap(({ columns }) => buffersOf(columns))];
+    } finally {
+      if (!kept.has(id)) freeAll(made);
     }
-    for (const simulation of simulations) simulation.free();
-    simulations = made;
-    return [results, results.flatMap(({ columns }) => buffersOf(columns))];
   },
 
   stop: () => {
@@ -52,10 +53,23 @@ const answers = {
     return [null];
   },
 
-  headers: ({ policy, row }) => [simulations[policy]?.headers(row) ?? []],
+  free: ({ run }) => {
+    freeAll(kept.get(run) ?? []);
+    kept.delete(run);
+    return [null];
+  },
 
-  csv: ({ names }) => [csvOf(names, simulations)],
+  headers: ({ run, policy, row }) => [kept.get(run)?.[policy].headers(row) ?? []],
+
+  csv: ({ run, names }) => {
+    if (!kept.has(run)) throw new Error("this run is not shown any more");
+    return [csvOf(names, kept.get(run))];
+  },
 };
+
+function freeAll(simulations) {
+  for (const simulation of simulations) simulation.free();
+}
 
 const ANY = { limits: [{ kind: "unlimited" }] };
 

@@ -1,8 +1,8 @@
 // What comes: arrivals, costs, work, clients, upstream, events.
-import { button, h } from "./dom.mjs";
+import { button, h, named } from "./dom.mjs";
 import { checkbox, field, textField } from "./field.mjs";
 import { limitEditor } from "./limit-editor.mjs";
-import { ARRIVALS, EVENTS, newEvent } from "./scenario.mjs";
+import { ARRIVALS, EVENTS, known, MOST_EVENTS, newEvent } from "./scenario.mjs";
 
 const KIND_NAMES = {
   steady: "Steady: evenly spaced",
@@ -40,7 +40,7 @@ const BIG = 60_000; // characters from which a text is not put into a field, whi
 export function arrivalsEditor(session) {
   const { arrivals } = session.draft;
   const told = () => session.changed();
-  const fields = (ARRIVALS[arrivals.kind] ?? []).map((key) => {
+  const fields = (known(ARRIVALS, arrivals.kind) ?? []).map((key) => {
     if (key === "text") return timesEditor(session, arrivals);
     const label = LABELS[key][arrivals.kind] ?? LABELS[key].other;
     const placeholder = key === "from" ? "0s" : undefined;
@@ -128,13 +128,14 @@ export function upstreamEditor(session) {
   const { upstream } = session.draft;
   const told = () => session.changed();
   const on = checkbox({
+    path: "upstream.on",
     label: "The called service has limits of its own",
     source: upstream,
     key: "on",
-    changed: () => session.rebuilt(),
+    changed: () => session.rebuilt("upstream.on"),
   });
   if (!upstream.on) return h("div", {}, on);
-  const anew = (isAnew, focus) => (isAnew ? session.rebuilt(focus) : session.changed());
+  const anew = (isAnew, ...places) => (isAnew ? session.rebuilt(...places) : session.changed());
   return h(
     "div",
     {},
@@ -165,14 +166,17 @@ export function upstreamEditor(session) {
 export function eventsEditor(session) {
   const { events } = session.draft;
   const add = () => {
-    events.push(newEvent({}));
+    events.push(newEvent());
     session.rebuilt(`events[${events.length - 1}].do`);
   };
   return h(
     "div",
     {},
     events.map((_, i) => eventRow(session, i)),
-    button("Add event", add, { class: "quiet" }),
+    named(
+      button("Add event", add, { class: "quiet", disabled: events.length >= MOST_EVENTS }),
+      "events.add",
+    ),
   );
 }
 
@@ -181,9 +185,9 @@ function eventRow(session, i) {
   const event = events[i];
   const remove = () => {
     events.splice(i, 1);
-    session.rebuilt();
+    session.rebuilt(`events[${i}].remove`, "events.add");
   };
-  const fields = (EVENTS[event.do] ?? ["at"]).map((key) => {
+  const fields = (known(EVENTS, event.do) ?? ["at"]).map((key) => {
     const [label, placeholder] = EVENT_LABELS[key];
     const path = `events[${i}].${key}`;
     const changed = () => session.changed();
@@ -202,6 +206,9 @@ function eventRow(session, i) {
       changed: () => session.rebuilt(`events[${i}].do`),
     }),
     fields,
-    button("×", remove, { class: "icon", "aria-label": label, title: label }),
+    named(
+      button("×", remove, { class: "icon", "aria-label": label, title: label }),
+      `events[${i}].remove`,
+    ),
   );
 }

@@ -202,3 +202,74 @@ test("nothing plays by itself when motion is not wanted; else it may be paused",
   await page.getByRole("button", { name: "To the end" }).click();
   assert.match(await page.locator(".clock").textContent(), /^0:02:00 of 0:02:00$/);
 });
+
+test("the focus stays where one goes on", async (t) => {
+  const page = await opened(t);
+  await openAll(page);
+  const focused = () =>
+    page.evaluate(() => {
+      const { ariaLabel, textContent, dataset, type } = document.activeElement;
+      return ariaLabel || (type === "checkbox" && dataset.path) || textContent;
+    });
+  const press = async (locator) => {
+    await locator.focus();
+    await page.keyboard.press("Space");
+    return focused();
+  };
+  const named = (name) => page.getByRole("button", { name, exact: true });
+  const events = page.locator("#events");
+  for (let i = 0; i < 3; i++) await named("Add event").click();
+  assert.equal(await press(named("Remove event 1")), "Remove event 1", "of the next event");
+  assert.equal(await press(named("Remove event 2")), "Add event", "there is no next one");
+  assert.equal(await press(named("Remove event 1")), "Add event");
+  assert.equal(await events.getByRole("group").count(), 0);
+
+  const limits = page.locator("#policies .card").first();
+  const removal = (i) => limits.getByRole("button", { name: `Remove limit ${i}` });
+  for (let i = 0; i < 2; i++) await limits.getByRole("button", { name: "Add limit" }).click();
+  assert.equal(await press(removal(1)), "Remove limit 1");
+  assert.equal(await press(removal(1)), "Add limit", "the last one cannot be removed");
+  assert.ok(await limits.evaluate((element) => element.contains(document.activeElement)));
+
+  const toggle = page.getByLabel("The called service has limits of its own");
+  assert.equal(await press(toggle), "upstream.on");
+  assert.equal(await press(toggle), "upstream.on");
+
+  const before = await runsOf(page);
+  await page.selectOption("#ready", "three-workers");
+  await simulated(page, before);
+  assert.equal(await press(named("Bring back what I edited before")), "Run");
+
+  // What is replaced by a run, and what hides at its end.
+  await rerun(page);
+  await page.locator('input[type="range"]').first().focus();
+  const earlier = await runsOf(page);
+  await page.keyboard.press("Control+Enter");
+  await simulated(page, earlier);
+  assert.equal(await focused(), "Run");
+  await at(page, "arrivals.count").fill("100000");
+  await at(page, "arrivals.every").fill("10s");
+  await at(page, "arrivals.for").fill("100s");
+  const last = await runsOf(page);
+  await page.evaluate(() => {
+    const find = (text) =>
+      [...document.querySelectorAll("#transport button")].find((b) => b.textContent === text);
+    new MutationObserver((_, observer) => {
+      if (find("Stop").hidden) return;
+      observer.disconnect();
+      find("Stop").focus();
+    }).observe(find("Stop"), { attributes: true });
+    find("Run").click();
+  });
+  await page.waitForFunction((runs) => window.paddlegate.runs() > runs, last);
+  assert.equal(await focused(), "Run");
+});
+
+test("a wrong seed is marked while it is typed, and right again without a run", async (t) => {
+  const page = await opened(t);
+  await at(page, "seed").fill("many");
+  await page.waitForSelector('[data-path="seed"][aria-invalid="true"]');
+  await page.getByText("must be a whole number, such as 100").waitFor();
+  await at(page, "seed").fill("3");
+  await page.waitForSelector('[data-path="seed"]:not([aria-invalid])');
+});

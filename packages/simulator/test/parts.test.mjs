@@ -19,6 +19,7 @@ import { csvOf } from "../src/csv.mjs";
 import { marksOf, rowsOfLines } from "../src/decimate.mjs";
 import { documentOf, limitsFrom } from "../src/document.mjs";
 import { duration, moment } from "../src/format.mjs";
+import { jsonFrom } from "../src/json.mjs";
 import { draftOf, scenarioOf } from "../src/scenario.mjs";
 import { fragmentOf, scenarioFrom } from "../src/share.mjs";
 import { micros, seconds, shortest } from "../src/span.mjs";
@@ -100,6 +101,16 @@ test("policies as documents", () => {
   assert.deepEqual(limit, { kind: "points", limit: "1000", interval: "20s", offset: "" });
 });
 
+test("JSON has no member twice", () => {
+  const times = "1,5\n".repeat(1_000_000);
+  const right = [{ a: { a: [{ a: '"{"', b: 1 }, { a: "}\\" }] }, b: { a: null }, times }];
+  const text = JSON.stringify(right, null, 1);
+  assert.deepEqual(jsonFrom(text), JSON.parse(text));
+  for (const wrong of ['{"a":1,"b":{},"a":2}', '[{"b":{"a":{} , "\\u0061" :"}"}}]'])
+    assert.throws(() => jsonFrom(wrong), { message: /twice; remove one: name=a/ });
+  assert.throws(() => jsonFrom('{"a"'), SyntaxError);
+});
+
 test("links hold a scenario", async () => {
   const scenario = { ...read("three-workers.json"), name: "é ☃ 𝄞".repeat(1000) };
   const fragment = await fragmentOf(scenario);
@@ -148,6 +159,9 @@ test("CSV holds what spreadsheets would take for formulas as text", async () => 
   Object.assign(columns, { queue: [0], held: [0], levels: [] });
   const text = await csvOf(['=cmd|"x",1'], [{ columns: () => columns }]).text();
   assert.equal(text.split("\n")[1], `"'=cmd|""x"",1",0,0,0,0,granted,1,0,0,,1,0,0,0`);
+  Object.assign(columns, { limit: [255], before: [Number.NaN], after: [Number.NaN] });
+  const unknown = await csvOf(["a"], [{ columns: () => columns }]).text();
+  assert.equal(unknown.split("\n")[1], "a,0,0,0,0,granted,1,0,255,,,,0,0", "what is not known");
 });
 
 test("the server gives what is in its directory and nothing else", async (t) => {

@@ -1,0 +1,157 @@
+// What is shown of a run is what was run, and says so when it is not what is typed now.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { cutInWords, leftOf, runInWords } from "../src/summary.mjs";
+import { at, give, opened, readyScenario, rerun, runsOf, simulated, totalsOf } from "./page.mjs";
+
+const LIMIT = "policies[0].limits[0].limit";
+const long = {
+  policies: [
+    { name: "long", limits: [{ kind: "window", limit: 10, interval: "1m" }], retry: "none" },
+  ],
+  arrivals: { kind: "steady", count: 1000, per: "1m", for: "500m" },
+};
+
+/** Presses "Run", and calls `edit(element, press)` in the page as soon as the simulation is under way. */
+const duringRun = (page, path, edit) =>
+  page.evaluate(
+    async ([place, text]) => {
+      const named = (name) =>
+        [...document.querySelectorAll("#transport button")].find((b) => b.textContent === name);
+      const isUnderWay = new Promise((resolve) => {
+        new MutationObserver((_, observer) => {
+          if (named("Stop").hidden) return;
+          observer.disconnect();
+          resolve();
+        }).observe(named("Stop"), { attributes: true });
+      });
+      named("Run").click();
+      await isUnderWay;
+      const element = document.querySelector(`[data-path="${place}"]`);
+      element.value = text;
+      element.dispatchEvent(new Event("input"));
+    },
+    [path, edit],
+  );
+
+test("what was edited during a run is not in its result, and the page says so", async (t) => {
+  const page = await opened(t);
+  await give(page, long);
+  const before = await runsOf(page);
+  await duringRun(page, LIMIT, "20");
+  await simulated(page, before);
+  const scenario = await page.evaluate(() => window.paddlegate.scenario());
+  assert.equal(scenario.policies[0].limits[0].limit, 10);
+  assert.ok(await page.getByText("Edited since this run").isVisible());
+  await rerun(page);
+  assert.ok(!(await page.getByText("Edited since this run").isVisible()));
+
+  // Nor is a result that of another scenario, which cannot run.
+  await give(page, JSON.stringify({ ...readyScenario("boundary-burst"), cost: 0 }));
+  await page.getByText("Not run: one thing is wrong.").waitFor();
+  assert.ok(await page.getByText("Edited since this run").isVisible());
+});
+
+test("a document that was just typed is run", async (t) => {
+  const page = await opened(t);
+  await page.getByRole("button", { name: "JSON", exact: true }).nth(1).click();
+  const before = await runsOf(page);
+  await at(page, "policies[0].document").evaluate((element) => {
+    element.value = '{"limiters": {"typed": {"window": {"limit": 7, "per": "1m"}}}}';
+    element.dispatchEvent(new Event("input"));
+    const keys = { key: "Enter", ctrlKey: true, bubbles: true };
+    element.dispatchEvent(new KeyboardEvent("keydown", keys));
+  });
+  await simulated(page, before);
+  assert.equal(JSON.parse((await totalsOf(page))[0]).granted, 7);
+  assert.ok(!(await page.getByText("Edited since this run").isVisible()));
+});
+
+test("a document that is only shown again is not edited", async (t) => {
+  const page = await opened(t);
+  await page.getByRole("button", { name: "JSON", exact: true }).nth(1).click();
+  await at(page, "policies[0].document").fill(
+    '{"limiters": {"typed": {"throttle": {"every": "1s"}}}}',
+  );
+  await rerun(page);
+  await page.getByRole("button", { name: "Share" }).click();
+  await page.getByLabel("Link").waitFor();
+  await page.reload();
+  await simulated(page, 0);
+  await rerun(page); // waits for all that is read
+  assert.ok(!(await page.getByText("Edited since this run").isVisible()));
+  assert.match(await page.evaluate(() => location.hash), /^#v1/);
+});
+
+test("a run that is not shown leaves nothing behind", async (t) => {
+  const page = await opened(t);
+  await give(page, long);
+  const shown = await totalsOf(page);
+  await at(page, "arrivals.count").fill("900");
+  const before = await runsOf(page);
+  await duringRun(page, "cost", "x");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction((runs) => window.paddlegate.runs() === runs + 2, before);
+  await page.getByText("Not run: one thing is wrong.").waitFor();
+  assert.deepEqual(await totalsOf(page), shown);
+  assert.ok(!(await page.getByRole("button", { name: "Stop" }).isVisible()));
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "CSV", exact: true }).click(),
+  ]);
+  const lines = readFileSync(await download.path(), "utf8")
+    .trimEnd()
+    .split("\n");
+  assert.equal(lines.length, 1 + JSON.parse(shown[0]).decisions, "all of what is shown");
+  await page.getByRole("button", { name: "Next not granted" }).click();
+  await page.getByText("An HTTP caller would get").waitFor();
+});
+
+test("a run that was cut off says so", async (t) => {
+  const totals = { name: "window", granted: 5, arrived: 30, decisions: 20_000_000 };
+  const says = "Cut off after 20,000,000 decisions: what comes later is not counted.";
+  assert.equal(cutInWords(totals), "");
+  assert.equal(cutInWords({ ...totals, cut: false }), "");
+  assert.equal(runInWords([{ totals }]), "Simulated. window: 5 of 30 granted.");
+  const both = [{ totals }, { totals: { ...totals, name: "leaky", cut: true } }];
+  assert.ok(runInWords(both).endsWith(`granted. leaky: ${says}`));
+
+  const page = await opened(t);
+  const cells = (cut) =>
+    page.evaluate(async (isCut) => {
+      const { totalsTable } = await import("/src/totals.mjs");
+      const told = window.paddlegate.totals().map((text) => ({ totals: JSON.parse(text) }));
+      if (isCut) told[1].totals.cut = true;
+      const rows = [...totalsTable(told).querySelectorAll("tr")];
+      const row = rows.find(({ cells: [head] }) => head.textContent === "Cut off");
+      return row && [...row.cells].map(({ textContent }) => textContent);
+    }, cut);
+  assert.equal(await cells(false), undefined);
+  assert.match((await cells(true)).join(), /^Cut off,no,Cut off after [\d,]+ decisions/);
+});
+
+test("of what no limit has decided nothing is left", async (t) => {
+  const two = { limits: [{}, {}] };
+  const columns = { limit: [0, 1, 2, 255, 0], before: [3, 2, 0, 0, Number.NaN] };
+  columns.after = [2, 1, 0, 0, Number.NaN];
+  const left = columns.limit.map((_, row) => leftOf(two, columns, row)?.after);
+  assert.deepEqual(left, [2, 1, undefined, undefined, undefined]);
+
+  const page = await opened(t);
+  await give(page, {
+    policies: [{ limits: [{ kind: "concurrency", limit: 5 }], retry: "none" }],
+    arrivals: { kind: "steady", count: 1, per: "1s", for: "4s" },
+    work: "10s",
+    events: [{ at: "2500ms", do: "crash", client: 0, for: "10s" }],
+  });
+  await page.locator("#decisions-part > summary").click();
+  const lost = page.locator("table.decisions tbody tr", { hasText: "Lost" }).first();
+  assert.equal(await lost.locator("td").nth(6).textContent(), "–");
+  const row = Number(await lost.locator("th").textContent());
+  await page.locator('.explain input[type="range"]').fill(String(row - 1));
+  await page.locator(".facts").getByText("Was lost: its client died").waitFor();
+  assert.equal(await page.locator(".facts dt", { hasText: /^Left$/ }).count(), 0);
+  await page.locator('.explain input[type="range"]').fill("0");
+  await page.locator(".facts").getByText("5 before, 4 after").waitFor();
+});
