@@ -52,11 +52,14 @@ export function waitsInWords({ counts, width, longest }, totals) {
   return `${number(totals.waited)} of ${count(totals.granted, "granted call")} waited, at most ${duration(max / 1000)}. Of all that were granted, half waited at most ${duration(p50 / 1000)}, 95 % at most ${duration(p95 / 1000)}; most often ${often} (${count(counts[most], "call")}).`;
 }
 
-/** The core ends a run that would be too long; "" when it did not. */
-export const cutInWords = ({ cut, decisions }) =>
-  cut === true
-    ? `Cut off after ${count(decisions, "decision")}: what comes later is not counted.`
-    : "";
+/** The core ends a run that would be too long, and keeps so many decisions only; "" when it did neither. */
+export function cutInWords({ cut_off, unrecorded, decisions }) {
+  const parts = [];
+  if (cut_off)
+    parts.push(`Cut off after ${count(decisions, "decision")}: what comes later is not counted.`);
+  if (unrecorded > 0) parts.push(`Counted but not drawn: the last ${count(unrecorded, "row")}.`);
+  return parts.join(" ");
+}
 
 /** What came of a run, for the live region. */
 export function runInWords(results) {
@@ -65,7 +68,7 @@ export function runInWords(results) {
       `${totals.name || "policy"}: ${number(totals.granted)} of ${number(totals.arrived)} granted`,
   );
   const cut = results
-    .filter(({ totals }) => totals.cut === true)
+    .filter(({ totals }) => cutInWords(totals) !== "")
     .map(({ totals }) => ` ${totals.name || "policy"}: ${cutInWords(totals)}`);
   return `Simulated. ${parts.join("; ")}.${cut.join("")}`;
 }

@@ -15,7 +15,7 @@ const ROWS = [
   ["Not decided at the end", ({ pending }) => number(pending), "pending"],
   ["Throttled upstream", ({ throttled }) => number(throttled), "throttled"],
   ["Decisions", ({ decisions }) => number(decisions)],
-  ["Cut off", (t) => cutInWords(t) || "no", "cut"],
+  ["Cut off", (t) => cutInWords(t) || "no", cutInWords],
   ["Granted after waiting", ({ waited }) => number(waited)],
   ["Wait, mean", (t) => us(t.wait_us.mean), "waited"],
   ["Wait, median", (t) => us(t.wait_us.p50), "waited"],
@@ -42,7 +42,8 @@ function burst(value) {
 
 export function totalsTable(results) {
   // What happened in no policy is left out, if it is nothing to wonder about.
-  const rows = ROWS.filter(([, , key]) => !key || results.some(({ totals }) => totals[key] > 0));
+  const has = (totals, key) => (typeof key === "function" ? key(totals) !== "" : totals[key] > 0);
+  const rows = ROWS.filter(([, , key]) => !key || results.some(({ totals }) => has(totals, key)));
   return h(
     "table",
     { class: "totals" },

@@ -112,9 +112,15 @@ test("a run that was cut off says so", async (t) => {
   const totals = { name: "window", granted: 5, arrived: 30, decisions: 20_000_000 };
   const says = "Cut off after 20,000,000 decisions: what comes later is not counted.";
   assert.equal(cutInWords(totals), "");
-  assert.equal(cutInWords({ ...totals, cut: false }), "");
+  assert.equal(cutInWords({ ...totals, cut_off: false, unrecorded: 0 }), "");
+  const drawn = "Counted but not drawn: the last 18,000,000 rows.";
+  assert.equal(cutInWords({ ...totals, cut_off: false, unrecorded: 18_000_000 }), drawn);
+  assert.equal(
+    cutInWords({ ...totals, cut_off: true, unrecorded: 18_000_000 }),
+    `${says} ${drawn}`,
+  );
   assert.equal(runInWords([{ totals }]), "Simulated. window: 5 of 30 granted.");
-  const both = [{ totals }, { totals: { ...totals, name: "leaky", cut: true } }];
+  const both = [{ totals }, { totals: { ...totals, name: "leaky", cut_off: true } }];
   assert.ok(runInWords(both).endsWith(`granted. leaky: ${says}`));
 
   const page = await opened(t);
@@ -122,7 +128,7 @@ test("a run that was cut off says so", async (t) => {
     page.evaluate(async (isCut) => {
       const { totalsTable } = await import("/src/totals.mjs");
       const told = window.paddlegate.totals().map((text) => ({ totals: JSON.parse(text) }));
-      if (isCut) told[1].totals.cut = true;
+      if (isCut) told[1].totals.cut_off = true;
       const rows = [...totalsTable(told).querySelectorAll("tr")];
       const row = rows.find(({ cells: [head] }) => head.textContent === "Cut off");
       return row && [...row.cells].map(({ textContent }) => textContent);
