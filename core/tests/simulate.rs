@@ -211,6 +211,11 @@ fn arrivals_come_as_they_are_described() {
     assert!((140_000..148_000).contains(&daily.len()), "{}", daily.len());
     assert!(between(11, 13) > 10 * (between(0, 1) + between(23, 24)), "noon against midnight");
     assert!(between(35, 37) > 10 * between(23, 25));
+    // Noon is that of the clock, whenever it begins.
+    let late = times(json!({ "kind": "daily", "count": 0, "to": 100, "per": "1m", "for": "1d", "from": "6h" }));
+    let between = |from: u64, to: u64| late.iter().filter(|at| (from * 3_600 * S..to * 3_600 * S).contains(at)).count();
+    assert!(between(11, 13) > 10 * between(23, 25), "noon against midnight");
+    assert!(between(0, 6) == 0 && between(29, 30) > 10 * between(24, 25));
 }
 
 #[test]
