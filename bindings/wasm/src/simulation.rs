@@ -33,8 +33,8 @@ const COLUMNS: [(&str, Column); 14] = [
     ("limit", |timeline, row| Some(f64::from(timeline.limit[row]))),
     ("retryAfter", |timeline, row| millis(timeline.retry_after[row])),
     ("resetAfter", |timeline, row| millis(timeline.reset_after[row])),
-    ("before", |timeline, row| Some(number(timeline.before[row]))),
-    ("after", |timeline, row| Some(number(timeline.after[row]))),
+    ("before", |timeline, row| known(timeline.before[row])),
+    ("after", |timeline, row| known(timeline.after[row])),
     ("queue", |timeline, row| Some(f64::from(timeline.queue[row]))),
     ("held", |timeline, row| Some(f64::from(timeline.held[row]))),
 ];
@@ -105,7 +105,11 @@ impl Simulation {
 }
 
 fn millis(micros: u64) -> Option<f64> {
-    (micros < u64::MAX).then(|| number(micros) / 1e3)
+    known(micros).map(|micros| micros / 1e3)
+}
+
+fn known(value: u64) -> Option<f64> {
+    (value < u64::MAX).then(|| number(value))
 }
 
 fn scalar(value: &JsValue) -> Scalar {

@@ -30,7 +30,7 @@ enum Shape {
     Burst { count: u64, every: Micros, lasts: Micros },
     /// Evenly, at a rate that changes evenly from `count` to `to` in each `per`.
     Ramp { count: u64, to: u64, per: Micros, lasts: Micros },
-    /// As Poisson, at a rate that swings once a day from `count` at its begin to `to` in its middle.
+    /// As Poisson, at a rate that swings once a day of the clock from `count` at midnight to `to` at noon.
     Daily { count: u64, to: u64, per: Micros, lasts: Micros },
     /// `count` at once.
     Jobs { count: u64 },
@@ -128,7 +128,7 @@ impl Arrivals {
                 let (low, high) = (*count as f64, *to as f64);
                 let most = low.max(high);
                 let share = |at: f64| {
-                    let noon = (1.0 - libm::cos(at / DAY * std::f64::consts::TAU)) / 2.0;
+                    let noon = (1.0 - libm::cos((from as f64 + at) / DAY * std::f64::consts::TAU)) / 2.0;
                     (low + (high - low) * noon) / most
                 };
                 random(&mut draw, most / per.0 as f64, lasts.0, share)

@@ -19,7 +19,8 @@ pub(super) struct Clients {
 
 #[derive(Default)]
 struct Client {
-    is_dead: bool,
+    /// Until when it is dead; 0: it lives.
+    dead_until: u64,
     busy: u64,
     /// Where it hears that it is its turn.
     hints: Option<Hints>,
@@ -33,8 +34,7 @@ impl Clients {
     /// The client that takes a job now; without one the job waits in the line.
     pub(super) fn take(&mut self, job: usize) -> Option<usize> {
         let count = self.all.len();
-        let free = |client: &Client| !client.is_dead && (self.at_once == 0 || client.busy < self.at_once);
-        let found = (0..count).map(|i| (self.next + i) % count).find(|i| free(&self.all[*i]));
+        let found = (0..count).map(|i| (self.next + i) % count).find(|i| self.is_free(&self.all[*i]));
         let Some(index) = found else {
             self.line.push_back(job);
             return None;
@@ -60,13 +60,28 @@ impl Clients {
         Some((job, client?))
     }
 
-    /// The client is gone, with its jobs.
-    pub(super) fn crash(&mut self, client: usize) {
-        self.all[client] = Client { is_dead: true, ..Client::default() };
+    /// Whether a job waits that a client could take.
+    pub(super) fn may_call(&self) -> bool {
+        !self.line.is_empty() && self.all.iter().any(|client| self.is_free(client))
+    }
+
+    /// The client is gone until then, with its jobs; who is dead already stays so for the longest of its crashes.
+    pub(super) fn crash(&mut self, client: usize, until: u64) {
+        let dead_until = self.all[client].dead_until.max(until);
+        self.all[client] = Client { dead_until, ..Client::default() };
+    }
+
+    /// Whether it is dead, and stays so beyond a time.
+    pub(super) fn is_dead_beyond(&self, client: usize, at: u64) -> bool {
+        self.all[client].dead_until > at
     }
 
     pub(super) fn revive(&mut self, client: usize) {
-        self.all[client].is_dead = false;
+        self.all[client].dead_until = 0;
+    }
+
+    fn is_free(&self, client: &Client) -> bool {
+        client.dead_until == 0 && (self.at_once == 0 || client.busy < self.at_once)
     }
 
     pub(super) fn hints(&self, client: usize) -> Option<&Hints> {

@@ -29,8 +29,10 @@ pub(super) struct Course {
     /// The number of its ticket.
     pub(super) ticket: Option<u64>,
     pub(super) permit: Option<String>,
-    /// When it went ahead, unless that came to nothing.
+    /// When it went ahead, unless upstream has refused it.
     pub(super) granted_at: Option<u64>,
+    /// When its lease ends by itself.
+    pub(super) lease_end: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +46,15 @@ pub(super) enum Phase {
     Away,
     UnderWay,
     Done,
+    /// Its client has died.
+    Lost,
+}
+
+impl Phase {
+    /// Whether nothing more happens to it.
+    pub(super) fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Lost)
+    }
 }
 
 impl Job {

@@ -3,6 +3,10 @@
 mod ask;
 mod call;
 mod happen;
+mod record;
+mod sum;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,15 +14,13 @@ use std::collections::BinaryHeap;
 use super::candidate::Candidate;
 use super::clients::Clients;
 use super::event::What;
-use super::headers::{Standing, headers};
 use super::job::{Course, Job, Phase};
+use super::ruling::Rulings;
 use super::scenario::{Scenario, Upstream};
-use super::timeline::{Outcome, Row, Timeline};
-use super::totals::{Totals, Waits, largest_burst, utilisation};
-use crate::decision::Decision;
+use super::timeline::{MAX_ROWS, Timeline};
+use super::totals::Totals;
 use crate::error::{Error, Result};
 use crate::limiter::Limiter;
-use crate::micros::Micros;
 use crate::paddlegate::Paddlegate;
 
 /// The most decisions of a simulation; what has not come to an end then stays pending.
@@ -53,6 +55,10 @@ pub struct Simulation {
     under_way: u32,
     done: u64,
     records: bool,
+    most_decisions: u64,
+    most_rows: u64,
+    /// How many rows there are, also of those that are not kept.
+    rows: u64,
     /// What was left of each limit before the decision, and after it.
     left: Vec<u64>,
     levels: Vec<u64>,
@@ -61,7 +67,11 @@ pub struct Simulation {
     totals: Totals,
     /// How many have tickets.
     queued: u64,
-    /// The time of all calls that were under way, together.
+    /// The numbers that have ruled.
+    rulings: Rulings,
+    /// How many calls went ahead, also those that upstream refused.
+    starts: u64,
+    /// The time of all leases that were given back, together.
     held: u128,
 }
 
@@ -113,11 +123,16 @@ impl Simulation {
             under_way: 0,
             done: 0,
             records: true,
+            most_decisions: MAX_DECISIONS,
+            most_rows: MAX_ROWS as u64,
+            rows: 0,
             left: Vec::new(),
             levels: Vec::new(),
             timeline: Timeline { levels: vec![Vec::new(); candidate.policy.limits().len()], ..Timeline::default() },
             totals: Totals { name: candidate.name.clone(), ..Totals::default() },
             queued: 0,
+            rulings: Rulings::new(&candidate.policy, START),
+            starts: 0,
             held: 0,
             candidate,
         };
@@ -138,23 +153,13 @@ impl Simulation {
     ///
     /// `Invalid` when an event of the scenario cannot happen to this policy.
     pub fn run(&mut self, decisions: u64) -> Result<bool> {
-        let most = self.totals.decisions.saturating_add(decisions).min(MAX_DECISIONS);
+        let most = self.totals.decisions.saturating_add(decisions).min(self.most_decisions);
         while self.totals.decisions < most {
             if let Some((job, client)) = self.clients.call_next() {
                 self.begin(job, client)?;
                 continue;
             }
-            let arrival = self.jobs.get(self.come).map(|job| job.at);
-            let planned = self.plan.peek().map(|Reverse((at, ..))| *at);
-            // Who has come before goes first.
-            let (at, is_planned) = match (planned, arrival) {
-                (Some(planned), arrival) if arrival.is_none_or(|arrival| planned <= arrival) => (planned, true),
-                (_, Some(arrival)) => (arrival, false),
-                _ => return Ok(false),
-            };
-            if self.until.is_some_and(|until| at >= until) {
-                return Ok(false);
-            }
+            let Some((at, is_planned)) = self.next() else { return Ok(false) };
             self.now = at;
             if is_planned {
                 let Some(Reverse((_, step, _))) = self.plan.pop() else { return Ok(false) };
@@ -165,7 +170,35 @@ impl Simulation {
                 self.start(job)?;
             }
         }
-        Ok(self.totals.decisions < MAX_DECISIONS)
+        let is_more = self.clients.may_call() || self.next().is_some();
+        self.totals.cut_off = is_more && self.totals.decisions >= self.most_decisions;
+        Ok(is_more && !self.totals.cut_off)
+    }
+
+    /// When something happens next, and whether that was planned or is an arrival.
+    fn next(&mut self) -> Option<(u64, bool)> {
+        // What does not happen any more shall not move the clock.
+        while self.plan.peek().is_some_and(|Reverse((at, step, _))| self.is_off(*at, *step)) {
+            self.plan.pop();
+        }
+        let arrival = self.jobs.get(self.come).map(|job| job.at);
+        let planned = self.plan.peek().map(|Reverse((at, ..))| *at);
+        // Who has come before goes first.
+        let next = match (planned, arrival) {
+            (Some(planned), arrival) if arrival.is_none_or(|arrival| planned <= arrival) => (planned, true),
+            (_, arrival) => (arrival?, false),
+        };
+        Some(next).filter(|(at, _)| self.until.is_none_or(|until| *at < until))
+    }
+
+    fn is_off(&self, at: u64, step: Step) -> bool {
+        match step {
+            Step::End { job, turn } | Step::Reach { job, turn } | Step::Look { job, turn } => {
+                self.courses[job].turn != turn
+            }
+            Step::Back(client) => self.clients.is_dead_beyond(client, at),
+            Step::Event(_) => false,
+        }
     }
 
     /// About how much of it is done, from 0 to 1.
@@ -175,73 +208,17 @@ impl Simulation {
         self.until.map_or(jobs, |until| jobs.max(self.now as f64 / until as f64))
     }
 
-    /// What was decided so far.
-    pub fn timeline(&self) -> &Timeline {
-        &self.timeline
-    }
-
-    /// What a caller would be told with a row of the timeline: names and values of headers.
-    pub fn headers(&self, row: usize) -> Vec<(&'static str, String)> {
-        let timeline = &self.timeline;
-        let Some(outcome) = timeline.outcome.get(row) else { return Vec::new() };
-        let known = |time: u64| (time < u64::MAX).then_some(time);
-        let is_granted = *outcome == Outcome::Granted as u8;
-        headers(
-            &self.candidate.policy,
-            &Standing {
-                limit: usize::from(timeline.limit[row]),
-                remaining: timeline.after[row],
-                reset_after: known(timeline.reset_after[row]),
-                retry_after: known(timeline.retry_after[row]).filter(|_| !is_granted),
-            },
-        )
-    }
-
-    /// What came of it so far.
-    pub fn totals(&self) -> Totals {
-        let mut totals = Totals { arrived: self.come as u64, ..self.totals.clone() };
-        let (mut waits, mut grants) = (Vec::new(), Vec::new());
-        for (job, course) in self.jobs.iter().zip(&self.courses).take(self.come) {
-            if let Some(at) = course.granted_at {
-                waits.push(at - job.at);
-                grants.push((at, job.units()));
-            } else if course.phase != Phase::Done {
-                totals.pending += 1;
-            }
-        }
-        grants.sort_unstable();
-        totals.granted = grants.len() as u64;
-        totals.waited = waits.iter().filter(|wait| **wait > 0).count() as u64;
-        totals.wait = Waits::of(waits);
-        totals.units = grants.iter().map(|(_, units)| units).sum();
-        totals.burst_interval = self.burst_interval;
-        totals.largest_burst = largest_burst(&grants, self.burst_interval);
-        totals.ended_at = self.until.map_or(self.now, |until| until.max(self.now));
-        let drained = grants.last().zip(self.jobs.first()).map(|((last, _), first)| last - first.at);
-        totals.drained_after = drained.filter(|_| totals.pending == 0 && self.come == self.jobs.len());
-        // Without an end in the scenario the last moment belongs to it.
-        let span = totals.ended_at + u64::from(self.until.is_none());
-        let (units, calls) = (totals.units, totals.granted);
-        let limits = self.candidate.policy.limits().iter();
-        let used = limits.map(|limit| utilisation(limit, span, units, calls, self.held));
-        totals.utilisation_permille = used.max().unwrap_or(0);
-        totals
-    }
-
     fn step(&mut self, step: Step) -> Result<()> {
         match step {
-            Step::End { job, turn } if self.courses[job].turn == turn => self.end(job),
-            Step::Reach { job, turn } if self.courses[job].turn == turn => self.reach(job),
-            Step::Look { job, turn } if self.courses[job].turn == turn => match self.courses[job].phase {
-                Phase::Queued => self.ask(job),
-                _ => self.start(job),
-            },
+            Step::End { job, .. } => self.end(job),
+            Step::Reach { job, .. } => self.reach(job),
+            Step::Look { job, .. } if self.courses[job].phase == Phase::Queued => self.ask(job),
+            Step::Look { job, .. } => self.start(job),
             Step::Event(event) => self.happen(event),
             Step::Back(client) => {
                 self.clients.revive(client);
                 Ok(())
             }
-            Step::End { .. } | Step::Reach { .. } | Step::Look { .. } => Ok(()),
         }
     }
 
@@ -254,35 +231,4 @@ impl Simulation {
         self.planned += 1;
         self.plan.push(Reverse((at, step, self.planned)));
     }
-
-    fn record(&mut self, job: usize, outcome: Outcome, decision: &Decision) {
-        if !self.records {
-            return;
-        }
-        let queue = self.limiter.standing(Micros(START + self.now), &mut self.levels);
-        let course = &self.courses[job];
-        let of_limit = |levels: &[u64]| levels.get(decision.index).copied().unwrap_or(0);
-        let row = Row {
-            at: self.now,
-            job: u32::try_from(job).unwrap_or(u32::MAX),
-            client: u16::try_from(course.client).unwrap_or(u16::MAX),
-            attempt: u16::try_from(course.attempt).unwrap_or(u16::MAX),
-            outcome,
-            cost: self.jobs[job].cost,
-            wait: self.now - self.jobs[job].at,
-            limit: u8::try_from(decision.index).unwrap_or(u8::MAX),
-            retry_after: decision.retry_after.map(|retry| retry.0),
-            reset_after: decision.reset_after.map(|reset| reset.0),
-            before: of_limit(&self.left),
-            after: of_limit(&self.levels),
-            queue: u32::try_from(queue).unwrap_or(u32::MAX),
-            held: self.under_way,
-        };
-        self.timeline.push(row, &self.levels);
-    }
-}
-
-/// The refusal of what can never pass.
-fn never() -> Decision {
-    Decision::paused(0)
 }

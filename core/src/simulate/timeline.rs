@@ -1,5 +1,9 @@
 //! `Timeline`: what was decided when, in columns.
 
+/// The most rows of a timeline, so that those of four policies fit into the memory of a browser; those after them are
+/// not kept.
+pub const MAX_ROWS: usize = 2_000_000;
+
 /// What became of a job, at a moment. The codes never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -52,13 +56,13 @@ pub(super) struct Row {
     pub(super) limit: u8,
     pub(super) retry_after: Option<u64>,
     pub(super) reset_after: Option<u64>,
-    pub(super) before: u64,
-    pub(super) after: u64,
+    pub(super) before: Option<u64>,
+    pub(super) after: Option<u64>,
     pub(super) queue: u32,
     pub(super) held: u32,
 }
 
-/// What was decided when: every column has one value for each decision. Times are microseconds from the start.
+/// What was decided when: every column has one value for each decision, up to [`MAX_ROWS`]. Times are microseconds from the start.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     /// When.
@@ -82,7 +86,7 @@ pub struct Timeline {
     pub retry_after: Vec<u64>,
     /// After which all of that limit is there again; `u64::MAX` when that is not known.
     pub reset_after: Vec<u64>,
-    /// What was left of that limit before.
+    /// What was left of that limit before; `u64::MAX` where no limit of the policy decided.
     pub before: Vec<u64>,
     /// And after.
     pub after: Vec<u64>,
@@ -116,8 +120,8 @@ impl Timeline {
         self.limit.push(row.limit);
         self.retry_after.push(row.retry_after.unwrap_or(u64::MAX));
         self.reset_after.push(row.reset_after.unwrap_or(u64::MAX));
-        self.before.push(row.before);
-        self.after.push(row.after);
+        self.before.push(row.before.unwrap_or(u64::MAX));
+        self.after.push(row.after.unwrap_or(u64::MAX));
         self.queue.push(row.queue);
         self.held.push(row.held);
         for (column, level) in self.levels.iter_mut().zip(levels) {
@@ -133,12 +137,11 @@ impl Timeline {
     pub fn write_row(&self, row: usize, csv: &mut String) {
         use std::fmt::Write;
 
-        let retry_after = self.retry_after[row];
-        let retry_after = if retry_after == u64::MAX { String::new() } else { retry_after.to_string() };
+        let known = |value: u64| if value == u64::MAX { String::new() } else { value.to_string() };
         // Writing to a text cannot fail.
         let _ = writeln!(
             csv,
-            "{},{},{},{},{},{},{},{},{retry_after},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{}",
             self.at[row],
             self.job[row],
             self.client[row],
@@ -147,8 +150,9 @@ impl Timeline {
             self.cost[row],
             self.wait[row],
             self.limit[row],
-            self.before[row],
-            self.after[row],
+            known(self.retry_after[row]),
+            known(self.before[row]),
+            known(self.after[row]),
             self.queue[row],
             self.held[row],
         );

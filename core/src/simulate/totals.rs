@@ -3,8 +3,6 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use crate::limit::{Kind, Limit};
-
 /// What a policy did in all. Times are microseconds; jobs are counted once, in the state in which they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -30,18 +28,28 @@ pub struct Totals {
     pub throttled: u64,
     /// How long those granted had waited since they came.
     pub wait: Waits,
-    /// The units that those granted took in the end.
+    /// The units that those took in the end that went ahead, also those whose client died then.
     pub units: u64,
-    /// How much of the busiest limit was used, in thousandths of what it lets through in that time.
+    /// How much of the busiest limit was used, in thousandths of the most that it lets through in that time under the
+    /// numbers that ruled it. An interval of a bucket or a window that is only touched counts whole; what a throttle lets
+    /// through are starts; a lease is used until it is given back or ends by itself.
+    ///
+    /// At most 1000, but where calls cost more than they asked for, and after an order: a lease stays that a lower limit
+    /// would not grant, the count of a bucket may forget what is beyond a lower limit, and a meter drains at the new rate
+    /// since its last grant.
     pub utilisation_permille: u64,
     /// The stretch of time for which `largest_burst` is counted: the shortest interval of the first policy.
     pub burst_interval: u64,
     /// The most units that went ahead within any stretch of that length.
     pub largest_burst: u64,
-    /// From the first arrival to the last grant, when nothing is pending.
+    /// From the first arrival to the last that went ahead, when nothing is pending.
     pub drained_after: Option<u64>,
     /// How long was looked at.
     pub ended_at: u64,
+    /// Whether it was stopped after [`MAX_DECISIONS`](super::MAX_DECISIONS) with more to do.
+    pub cut_off: bool,
+    /// How many rows there are beyond the [`MAX_ROWS`](super::MAX_ROWS) that a timeline keeps.
+    pub unrecorded: u64,
 }
 
 /// Waits of those granted, in microseconds.
@@ -85,21 +93,6 @@ pub(super) fn largest_burst(grants: &[(u64, u64)], interval: u64) -> u64 {
     most
 }
 
-/// How many thousandths of what a limit lets through in a time, its end not included, were used: units, calls, or the
-/// time of leases.
-pub(super) fn utilisation(limit: &Limit, span: u64, units: u64, calls: u64, held: u128) -> u64 {
-    let (amount, interval) = (u128::from(limit.amount()), u128::from(limit.interval().0.max(1)));
-    let span = u128::from(span);
-    let (used, possible) = match limit.kind() {
-        Kind::Bucket | Kind::Window => (u128::from(units), amount * span.div_ceil(interval).max(1)),
-        Kind::Leaky | Kind::Points => (u128::from(units), amount + amount * span / interval),
-        Kind::Throttle => (u128::from(calls), 1 + span / interval),
-        Kind::Concurrency => (held, amount * span),
-        Kind::Unlimited | Kind::Paused => (0, 1),
-    };
-    (used * 1_000).checked_div(possible).map_or(0, |share| u64::try_from(share).unwrap_or(u64::MAX))
-}
-
 impl fmt::Display for Totals {
     /// One line of JSON: the same bytes in the terminal and in the browser.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,7 +113,8 @@ impl fmt::Display for Totals {
             Some(drained) => write!(f, "{drained}")?,
             None => f.write_str("null")?,
         }
-        write!(f, ",\"ended_at_us\":{}}}", self.ended_at)
+        let Self { ended_at, cut_off, unrecorded, .. } = self;
+        write!(f, ",\"ended_at_us\":{ended_at},\"cut_off\":{cut_off},\"unrecorded\":{unrecorded}}}")
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) struct Simulate {
     /// Print the totals as a JSON array, an object for each policy
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write every decision to a file as CSV
+    /// Write every decision to a file as CSV; the first 2,000,000 rows of each policy
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 }

@@ -1,6 +1,6 @@
 //! `report`: the totals as people read them, policies side by side.
 
-use paddlegate::simulate::{MAX_DECISIONS, Totals};
+use paddlegate::simulate::Totals;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::human::{count, permille, plain, share, span};
@@ -129,8 +129,25 @@ fn sentence(totals: &Totals) -> String {
     if let Some(drained) = totals.drained_after.filter(|drained| *drained > 0) {
         clauses.push(format!("the last went ahead {} after the first came", span(drained)));
     }
-    if totals.decisions >= MAX_DECISIONS {
-        clauses.push(format!("it was stopped after {} decisions", count(totals.decisions)));
+    if totals.cut_off {
+        clauses.push(format!("it was stopped after {} decisions, with more to do", count(totals.decisions)));
+    }
+    if totals.unrecorded > 0 {
+        clauses.push(format!("a timeline lacks the last {} rows", count(totals.unrecorded)));
     }
     clauses.join("; ") + "."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_says_what_is_missing() {
+        let totals = Totals { name: "p".to_owned(), arrived: 8, decisions: 5_000, ..Totals::default() };
+        assert_eq!(sentence(&totals), "p: 0 of 8 went ahead (0%).");
+        let totals = Totals { cut_off: true, unrecorded: 1_234, ..totals };
+        let missing = "it was stopped after 5,000 decisions, with more to do; a timeline lacks the last 1,234 rows";
+        assert_eq!(sentence(&totals), format!("p: 0 of 8 went ahead (0%); {missing}."));
+    }
 }

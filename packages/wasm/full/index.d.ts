@@ -74,7 +74,10 @@ export interface SimulatedPolicy {
   readonly correct?: boolean;
 }
 
-/** Who comes when; `from` is a span before the first. */
+/**
+ * Who comes when; `from` is a span before the first. `daily` swings from `count` at midnight of the clock to `to` at
+ * noon.
+ */
 export type Arrivals =
   | {
       readonly kind: "steady" | "poisson";
@@ -144,7 +147,9 @@ export interface Scenario {
   readonly events?: readonly ScenarioEvent[];
 }
 
-/** What was decided when: each column has one value for each decision. Times are milliseconds. */
+/**
+ * What was decided when: each column has one value for each decision, up to two million. Times are milliseconds.
+ */
 export interface Columns {
   readonly at: Float64Array;
   readonly job: Uint32Array;
@@ -160,7 +165,7 @@ export interface Columns {
   /** Not a number where it is not known, as in `resetAfter`. */
   readonly retryAfter: Float64Array;
   readonly resetAfter: Float64Array;
-  /** What was left of that limit. */
+  /** What was left of that limit; not a number where none decided (lost, throttled, a pause that was ordered). */
   readonly before: Float64Array;
   readonly after: Float64Array;
   /** How many had tickets, and how many calls were under way. */
@@ -188,11 +193,20 @@ export interface Totals {
     readonly p95: number;
     readonly max: number;
   };
+  /** Of all that went ahead, also of those that were lost then. */
   readonly units: number;
+  /**
+   * What was used of the busiest limit, in thousandths of the most that it lets through in that time under the numbers
+   * that ruled it. Above 1000 only where calls cost more than they asked for, or after an order of other numbers.
+   */
   readonly utilisation_permille: number;
   readonly largest_burst: { readonly interval_us: number; readonly units: number };
   readonly drained_after_us: number | null;
   readonly ended_at_us: number;
+  /** Whether it was stopped after 20 million decisions with more to do. */
+  readonly cut_off: boolean;
+  /** How many rows the timeline lacks: those after two million. */
+  readonly unrecorded: number;
 }
 
 /**
@@ -208,7 +222,7 @@ export class Simulation {
   run(decisions?: number): boolean;
   /** About how much is done, from 0 to 1. */
   readonly progress: number;
-  /** How many rows the timeline has. */
+  /** How many rows the timeline has; at most two million. */
   readonly rows: number;
   /** The timeline from a row on. */
   columns(from?: number): Columns;

@@ -1,6 +1,6 @@
 //! How a job asks the limiter, and what it does with the answer.
 
-use super::{START, Simulation, Step, never};
+use super::{NONE, START, Simulation, Step};
 use crate::admission::Admission;
 use crate::decision::{Decision, Status};
 use crate::error::{Error, ErrorKind, Result};
@@ -35,7 +35,7 @@ impl Simulation {
         let at = Micros(START + self.now);
         self.courses[job].turn += 1;
         self.totals.decisions += 1;
-        if self.records {
+        if self.keeps() {
             self.limiter.standing(at, &mut self.left);
         }
         if self.courses[job].phase == Phase::Queued {
@@ -45,7 +45,8 @@ impl Simulation {
             Ok(decision) => decision,
             // It asks for more than there ever is.
             Err(error) if error.kind() == ErrorKind::Invalid => {
-                self.leave(job, Outcome::Refused, &never());
+                let misfit = self.rulings.misfit(self.now, self.jobs[job].cost);
+                self.leave(job, Outcome::Refused, &Decision::paused(misfit.unwrap_or(NONE)));
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -94,9 +95,12 @@ impl Simulation {
         let course = &mut self.courses[job];
         (course.phase, course.permit) = (Phase::UnderWay, decision.permit.clone());
         course.granted_at = Some(self.now);
+        course.lease_end = decision.lease.map_or(0, |lease| self.now + lease.0);
         let turn = course.turn;
         self.under_way += 1;
         self.done += 1;
+        // What costs nothing is not a start.
+        self.starts += self.jobs[job].cost.min(1);
         self.record(job, Outcome::Granted, decision);
         match &self.upstream {
             Some((_, upstream)) => self.plan_at(self.now + upstream.latency.0, Step::Reach { job, turn }),

@@ -1,6 +1,6 @@
 //! A call that went ahead: upstream, its end, and what it gives back.
 
-use super::{NONE, START, Simulation, Step, UNTOLD, never};
+use super::{NONE, START, Simulation, Step, UNTOLD};
 use crate::control::{Control, Moment};
 use crate::decision::Decision;
 use crate::error::{ErrorKind, Result};
@@ -8,6 +8,7 @@ use crate::micros::Micros;
 use crate::operation::{Interrupt, Operation};
 use crate::request::Request;
 use crate::simulate::candidate::Retry;
+use crate::simulate::job::Course;
 use crate::simulate::timeline::Outcome;
 
 impl Simulation {
@@ -22,6 +23,7 @@ impl Simulation {
     /// Reports what a call did cost and gives back what it held.
     pub(super) fn settle(&mut self, job: usize, actual: Option<u64>) -> Result<()> {
         self.under_way -= 1;
+        self.held += self.held_by(job, self.now);
         let at = Some(Micros(START + self.now));
         let Some(permit) = self.courses[job].permit.take() else { return Ok(()) };
         if let Some(actual) = actual.filter(|_| self.candidate.corrects && self.jobs[job].actual.is_some()) {
@@ -47,7 +49,7 @@ impl Simulation {
             // It costs more than upstream ever allows.
             Err(error) if error.kind() == ErrorKind::Invalid => {
                 self.undo(job)?;
-                self.leave(job, Outcome::Throttled, &Decision { index: NONE, ..never() });
+                self.leave(job, Outcome::Throttled, &Decision::paused(NONE));
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -84,8 +86,12 @@ impl Simulation {
 
     pub(super) fn plan_end(&mut self, job: usize) {
         let (turn, work) = (self.courses[job].turn, self.jobs[job].work);
-        let seen = self.until.map_or(work, |until| work.min(until.saturating_sub(self.now)));
-        self.held += u128::from(seen);
         self.plan_at(self.now + work, Step::End { job, turn });
+    }
+
+    /// How long a call that went ahead has had its lease at a time.
+    pub(super) fn held_by(&self, job: usize, at: u64) -> u128 {
+        let Course { granted_at, lease_end, .. } = self.courses[job];
+        u128::from(at.min(lease_end).saturating_sub(granted_at.unwrap_or(at)))
     }
 }

@@ -5,7 +5,7 @@ use crate::control::{Control, Moment};
 use crate::decision::Decision;
 use crate::error::{Error, Result};
 use crate::micros::Micros;
-use crate::operation::{Interrupt, Operation};
+use crate::operation::{Answer, Interrupt, Operation};
 use crate::simulate::event::What;
 use crate::simulate::job::{Course, Phase};
 use crate::simulate::timeline::Outcome;
@@ -29,14 +29,17 @@ impl Simulation {
         };
         let at = Some(Micros(START + self.now));
         let done = self.limiter.run(Operation::Control { control, at }, Interrupt::Ignore);
-        done.map_err(|error| caused(event, &error))?;
+        if let Answer::Controls(controls) = done.map_err(|error| caused(event, &error))? {
+            self.rulings.change(self.now, &self.candidate.policy, &controls);
+        }
         self.hear();
         Ok(())
     }
 
     /// What its jobs held stays until their leases end.
     pub(super) fn crash(&mut self, client: usize, lasts: Option<Micros>) {
-        self.clients.crash(client);
+        let until = lasts.map_or(u64::MAX, |lasts| self.now + lasts.0);
+        self.clients.crash(client, until);
         // Of jobs that stand in the queue or are under way it is known which client has them; others have none.
         let is_here =
             |course: &Course| course.client == client && matches!(course.phase, Phase::Queued | Phase::UnderWay);
@@ -50,13 +53,13 @@ impl Simulation {
                 }
             }
             self.totals.lost += 1;
-            self.record(job, Outcome::Lost, &Decision { index: NONE, ..Decision::paused(0) });
+            self.record(job, Outcome::Lost, &Decision::paused(NONE));
             let course = &mut self.courses[job];
-            (course.phase, course.granted_at) = (Phase::Done, None);
+            course.phase = Phase::Lost;
             course.turn += 1;
         }
-        if let Some(lasts) = lasts {
-            self.plan_at(self.now + lasts.0, Step::Back(client));
+        if lasts.is_some() {
+            self.plan_at(until, Step::Back(client));
         }
     }
 

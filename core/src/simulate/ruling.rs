@@ -1,0 +1,156 @@
+//! `Rulings`: the numbers that ruled each limit, and what they let through.
+
+use crate::control::Controls;
+use crate::limit::{Kind, Limit};
+use crate::policy::Policy;
+
+/// The limits that ruled from a time on until the next, in order. The times count from the start.
+#[derive(Debug)]
+pub(super) struct Rulings {
+    /// The store's time at the start, with which the intervals of buckets are aligned.
+    start: u64,
+    stretches: Vec<(u64, Vec<Limit>)>,
+}
+
+/// An interval of a bucket or a window, and the most units that it has let through.
+#[derive(Clone, Copy)]
+struct Block {
+    interval: u128,
+    phase: u128,
+    number: u128,
+    amount: u128,
+}
+
+impl Rulings {
+    pub(super) fn new(policy: &Policy, start: u64) -> Self {
+        Self { start, stretches: vec![(0, policy.limits().to_vec())] }
+    }
+
+    /// Takes over what an order has put in force.
+    pub(super) fn change(&mut self, now: u64, own: &Policy, controls: &Controls) {
+        // What was to end later ends when this says.
+        self.stretches.retain(|(from, _)| *from < now);
+        let told = own.limits().iter().zip(&controls.overrides);
+        self.stretches.push((now, told.map(|(own, told)| told.as_ref().unwrap_or(own).clone()).collect()));
+        if let Some(lasts) = controls.expires_after {
+            self.stretches.push((now + lasts.0, own.limits().to_vec()));
+        }
+    }
+
+    /// The limit that a cost can never pass.
+    pub(super) fn misfit(&self, now: u64, cost: u64) -> Option<usize> {
+        let cannot = |limit: &Limit| cost > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts();
+        let (_, ruling) = self.stretches.iter().rfind(|(from, _)| *from <= now)?;
+        ruling.iter().position(cannot)
+    }
+
+    /// The most that a limit lets through until a time, which is not included: units, starts, or microseconds of leases.
+    ///
+    /// An interval of a bucket or a window that is only touched counts whole, and once: under several numbers with the
+    /// largest.
+    pub(super) fn allowed(&self, index: usize, span: u64) -> u128 {
+        let ends = self.stretches.iter().skip(1).map(|(from, _)| *from).chain([u64::MAX]);
+        let (mut allowed, mut leaked, mut capacity) = (0, 0, 0);
+        let mut block: Option<Block> = None;
+        for ((from, limits), end) in self.stretches.iter().zip(ends) {
+            let (limit, end) = (&limits[index], end.min(span));
+            if *from >= end {
+                continue;
+            }
+            let (from, end) = (u128::from(*from), u128::from(end));
+            let (amount, interval) = (u128::from(limit.amount()), u128::from(limit.interval().0.max(1)));
+            match limit.kind() {
+                Kind::Bucket | Kind::Window => {
+                    let aligned = u128::from(self.start + limit.offset().0) % interval;
+                    let phase = if limit.kind() == Kind::Bucket { aligned } else { 0 };
+                    let (first, last) = ((phase + from) / interval, (phase + end - 1) / interval);
+                    let is_first =
+                        |block: &Block| (block.interval, block.phase, block.number) == (interval, phase, first);
+                    let counted = block.filter(is_first).map_or(0, |block| block.amount);
+                    allowed += amount.saturating_sub(counted) + amount * (last - first);
+                    let amount = if first == last { amount.max(counted) } else { amount };
+                    block = Some(Block { interval, phase, number: last, amount });
+                }
+                Kind::Leaky | Kind::Points | Kind::Throttle => {
+                    // What is added to the capacity is there at once.
+                    allowed += amount.saturating_sub(capacity);
+                    capacity = amount;
+                    // As a fixed point, so that the parts of units in several stretches are a unit together.
+                    leaked += ((amount * (end - from)) << 32).div_ceil(interval);
+                }
+                Kind::Concurrency => allowed += amount * (end - from),
+                Kind::Unlimited | Kind::Paused => {}
+            }
+        }
+        allowed + (leaked >> 32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::micros::Micros;
+
+    const S: u64 = 1_000_000;
+
+    fn rulings(limit: &Limit, start: u64) -> (Rulings, Policy) {
+        let policy = Policy::new([limit.clone()]).unwrap();
+        (Rulings::new(&policy, start), policy)
+    }
+
+    fn told(limit: &Limit, lasts: Option<u64>) -> Controls {
+        Controls { overrides: vec![Some(limit.clone())], expires_after: lasts.map(Micros), ..Controls::default() }
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn each_kind_lets_through_what_its_definition_says() {
+        let allowed = |limit: Limit, span| rulings(&limit, 0).0.allowed(0, span);
+        assert_eq!(allowed(Limit::window(5, seconds(10)).unwrap(), 20 * S), 10);
+        assert_eq!(allowed(Limit::window(5, seconds(10)).unwrap(), 20 * S + 1), 15);
+        assert_eq!(allowed(Limit::leaky(5, seconds(10)).unwrap(), 20 * S + 1), 15);
+        assert_eq!(allowed(Limit::throttle(seconds(10)).unwrap(), 20 * S + 1), 3);
+        assert_eq!(allowed(Limit::concurrency(5, seconds(10)).unwrap(), 20 * S), u128::from(100 * S));
+        assert_eq!(allowed(Limit::paused(), 20 * S), 0);
+    }
+
+    #[test]
+    fn a_bucket_counts_the_intervals_that_are_touched() {
+        let bucket = Limit::bucket(5, seconds(10)).unwrap();
+        assert_eq!(rulings(&bucket, 0).0.allowed(0, 10 * S), 5);
+        assert_eq!(rulings(&bucket, 1).0.allowed(0, 10 * S), 10);
+        let earlier = Limit::bucket_with_offset(5, seconds(10), seconds(3)).unwrap();
+        assert_eq!(rulings(&earlier, 0).0.allowed(0, 7 * S), 5);
+        assert_eq!(rulings(&earlier, 0).0.allowed(0, 7 * S + 1), 10);
+    }
+
+    #[test]
+    fn other_numbers_count_while_they_rule() {
+        let (five, fifty) = (Limit::bucket(5, seconds(10)).unwrap(), Limit::bucket(50, seconds(10)).unwrap());
+        let (mut rulings, own) = rulings(&five, 0);
+        rulings.change(15 * S, &own, &told(&fifty, Some(10 * S)));
+        // 5, and then 50 in the second and the third interval, a part of which they rule; after them 5 again.
+        assert_eq!(rulings.allowed(0, 40 * S), 110);
+        assert_eq!(
+            (rulings.misfit(14 * S, 6), rulings.misfit(15 * S, 6), rulings.misfit(25 * S, 6)),
+            (Some(0), None, Some(0))
+        );
+        // An order before the end of the last one.
+        rulings.change(20 * S, &own, &told(&five, None));
+        assert_eq!(rulings.allowed(0, 40 * S), 65);
+    }
+
+    #[test]
+    fn a_higher_capacity_is_there_at_once_and_parts_of_units_are_not_lost() {
+        let (low, high) = (Limit::leaky(4, seconds(12)).unwrap(), Limit::leaky(10, seconds(30)).unwrap());
+        let (mut rulings, own) = rulings(&low, 0);
+        rulings.change(S, &own, &told(&high, Some(S)));
+        // Ten at once, and a third in each second.
+        assert_eq!((rulings.allowed(0, 2 * S), rulings.allowed(0, 3 * S)), (10, 11));
+    }
+}

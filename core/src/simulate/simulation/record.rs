@@ -1,0 +1,67 @@
+//! The timeline: what is recorded, and what is read of it.
+
+use super::{START, Simulation};
+use crate::decision::Decision;
+use crate::micros::Micros;
+use crate::simulate::headers::{Standing, headers};
+use crate::simulate::timeline::{Outcome, Row, Timeline};
+
+impl Simulation {
+    /// What was decided so far.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// What a caller would be told with a row of the timeline: names and values of headers.
+    pub fn headers(&self, row: usize) -> Vec<(&'static str, String)> {
+        let timeline = &self.timeline;
+        let Some(outcome) = timeline.outcome.get(row) else { return Vec::new() };
+        let known = |time: u64| (time < u64::MAX).then_some(time);
+        let is_granted = *outcome == Outcome::Granted as u8;
+        headers(
+            &self.candidate.policy,
+            &Standing {
+                limit: usize::from(timeline.limit[row]),
+                remaining: timeline.after[row],
+                reset_after: known(timeline.reset_after[row]),
+                retry_after: known(timeline.retry_after[row]).filter(|_| !is_granted),
+            },
+        )
+    }
+
+    /// Whether the next row is kept.
+    pub(super) fn keeps(&self) -> bool {
+        self.records && self.rows < self.most_rows
+    }
+
+    pub(super) fn record(&mut self, job: usize, outcome: Outcome, decision: &Decision) {
+        let keeps = self.keeps();
+        self.rows += 1;
+        self.totals.unrecorded = self.rows.saturating_sub(self.most_rows);
+        if !keeps {
+            return;
+        }
+        let queue = self.limiter.standing(Micros(START + self.now), &mut self.levels);
+        // A limiter that is paused by its policy has no state.
+        self.levels.resize(self.timeline.levels.len(), 0);
+        self.left.resize(self.levels.len(), 0);
+        let course = &self.courses[job];
+        let row = Row {
+            at: self.now,
+            job: u32::try_from(job).unwrap_or(u32::MAX),
+            client: u16::try_from(course.client).unwrap_or(u16::MAX),
+            attempt: u16::try_from(course.attempt).unwrap_or(u16::MAX),
+            outcome,
+            cost: self.jobs[job].cost,
+            wait: self.now - self.jobs[job].at,
+            limit: u8::try_from(decision.index).unwrap_or(u8::MAX),
+            retry_after: decision.retry_after.map(|retry| retry.0),
+            reset_after: decision.reset_after.map(|reset| reset.0),
+            before: self.left.get(decision.index).copied(),
+            after: self.levels.get(decision.index).copied(),
+            queue: u32::try_from(queue).unwrap_or(u32::MAX),
+            held: self.under_way,
+        };
+        self.timeline.push(row, &self.levels);
+    }
+}

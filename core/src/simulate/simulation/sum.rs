@@ -1,0 +1,51 @@
+//! What came of it in all.
+
+use super::Simulation;
+use crate::limit::{Kind, Limit};
+use crate::simulate::job::Phase;
+use crate::simulate::totals::{Totals, Waits, largest_burst};
+
+impl Simulation {
+    /// What came of it so far.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals { arrived: self.come as u64, ..self.totals.clone() };
+        // What was cut off was looked at no longer than it ran.
+        let until = self.until.filter(|_| !totals.cut_off);
+        totals.ended_at = until.unwrap_or(self.now);
+        let (mut waits, mut gone, mut held) = (Vec::new(), Vec::new(), self.held);
+        for (i, (job, course)) in self.jobs.iter().zip(&self.courses).take(self.come).enumerate() {
+            totals.pending += u64::from(course.granted_at.is_none() && !course.phase.is_over());
+            let Some(at) = course.granted_at else { continue };
+            gone.push((at, job.units()));
+            if course.phase != Phase::Lost {
+                waits.push(at - job.at);
+            }
+            if course.phase != Phase::Done {
+                held += self.held_by(i, totals.ended_at);
+            }
+        }
+        gone.sort_unstable();
+        totals.granted = waits.len() as u64;
+        totals.waited = waits.iter().filter(|wait| **wait > 0).count() as u64;
+        totals.wait = Waits::of(waits);
+        totals.units = gone.iter().map(|(_, units)| units).sum();
+        totals.burst_interval = self.burst_interval;
+        totals.largest_burst = largest_burst(&gone, self.burst_interval);
+        let drained = gone.last().zip(self.jobs.first()).map(|((last, _), first)| last - first.at);
+        totals.drained_after = drained.filter(|_| totals.pending == 0 && self.come == self.jobs.len());
+        // Without an end in the scenario the last moment belongs to it; of a lease it is no part.
+        let span = totals.ended_at + u64::from(until.is_none());
+        let used = |limit: &Limit| match limit.kind() {
+            Kind::Concurrency => (held, totals.ended_at),
+            Kind::Throttle => (u128::from(self.starts), span),
+            _ => (u128::from(totals.units), span),
+        };
+        let limits = self.candidate.policy.limits().iter().enumerate();
+        let shares = limits.filter_map(|(i, limit)| {
+            let (used, span) = used(limit);
+            (used * 1_000).checked_div(self.rulings.allowed(i, span))
+        });
+        totals.utilisation_permille = shares.max().map_or(0, |share| u64::try_from(share).unwrap_or(u64::MAX));
+        totals
+    }
+}
