@@ -131,6 +131,32 @@ class FairTest < Minitest::Test
     assert_operator spent, :<, 30
   end
 
+  def test_waiters_are_called_by_the_ids_they_gave
+    both do |store|
+      limiter = store.concurrent(unique, 1)
+      held = limiter.acquire(id: "заказ-16")
+      assert_operator held.id, :start_with?, "заказ-16:"
+      hints = limiter.listen
+      limiter.enter("заказ-17", nil, nil, nil, [60_000_000, 0, hints.channel, 0])
+      held.release
+      assert hints.io.wait_readable(30)
+      called = []
+      hints.receive { |id, _delay| called << id }
+      assert_equal ["заказ-17"], called
+    ensure
+      hints&.close
+    end
+  end
+
+  def test_a_waiter_whom_nobody_can_call_is_not_kept
+    limiter = memory.concurrent(unique, 1)
+    limiter.acquire
+    hub = limiter.hubs.at(limiter)
+    hub.define_singleton_method(:start) { raise ThreadError, "no more threads" }
+    assert_raises(Paddlegate::OverLimit) { limiter.acquire(wait_timeout: 0.01) }
+    assert_empty hub.instance_variable_get(:@waiters)
+  end
+
   # A thread that nobody needed any more, while another one began to listen.
   def test_a_thread_that_ends_leaves_the_channel_of_the_next
     listened = [Listening.new("first"), Listening.new("second")]

@@ -59,7 +59,11 @@ class MisuseTest < Minitest::Test
       refused("timeout", bad) { Paddlegate::Store.new("redis://localhost", timeout: bad) }
     end
     refused("lock_timeout", "no concurrency") { memory.limiter("l", throttle: 1, lock_timeout: 1) }
-    refused("limits", "twice") { memory.limiter("l", concurrency: [5, 1, 1], lock_timeout: 1) }
+    [1, nil].each do |given|
+      numbers = [5, given, nil]
+      refused("limits", numbers) { memory.limiter("l", concurrency: numbers, lock_timeout: 1) }
+    end
+    refused("limit", nil) { memory.limiter("l", concurrency: 5, window: [nil, 1], lock_timeout: 1) }
     refused("ttl", 0.5) { memory.throttle("t", 1, ttl: 0.5) }
     refused("offset", -1) { memory.bucket("b", 5, 60, -1) }
     refused("offset", 60) { memory.bucket("b", 5, 60, 60) }
@@ -103,16 +107,27 @@ class MisuseTest < Minitest::Test
 
   def test_wait_timeouts
     limiter = memory.bucket("waits", 5, :day)
-    (NOT_SECONDS - [nil] + [Float::INFINITY]).each do |bad|
+    # Of ten years and a second, too.
+    (NOT_SECONDS - [nil] + [Float::INFINITY, 315_360_001]).each do |bad|
       refused("wait_timeout", bad) { memory.bucket("b", 5, 60, wait_timeout: bad) }
       refused("wait_timeout", bad) { limiter.acquire(wait_timeout: bad) }
       refused("wait_timeout", bad) { limiter.within_limit(wait_timeout: bad) { flunk } }
     end
     assert_equal 5, limiter.peek(cost: 0).remaining
     assert_in_delta 5.0, limiter.wait_timeout
-    { 0.5r => 0.5, minute: 60, "PT0.1S" => 0.1, 0 => 0 }.each do |given, seconds|
+    spans = { 0.5r => 0.5, minute: 60, "PT0.1S" => 0.1, 0 => 0, 315_360_000 => 315_360_000 }
+    spans.each do |given, seconds|
       assert_in_delta seconds, memory.bucket("b", 5, 60, wait_timeout: given).wait_timeout
     end
+  end
+
+  def test_nil_in_a_list_is_not_given
+    name = "nil-in-a-list"
+    listed = memory.limiter(name, [[:concurrency, 5, nil]], lock_timeout: 60)
+    assert_in_delta 60.0, listed.try_acquire.lease
+    named = memory.limiter(name, concurrency: [5, nil], lock_timeout: 60)
+    assert_in_delta 60.0, named.try_acquire.lease
+    assert_in_delta 30.0, memory.limiter(name, concurrency: [5, nil]).try_acquire.lease
   end
 
   def test_nil_is_the_default

@@ -245,6 +245,7 @@ class SidekiqTest < Minitest::Test
         error = assert_raises(ArgumentError) { make.call(*numbers, option => bad) }
         assert_equal option.to_s, error.argument
       end
+      assert_raises(ArgumentError) { make.call(*numbers, wait_timeout: 1e9) }
       limiter = make.call(*numbers)
       assert_raises(ArgumentError) { limiter.within_limit }
       assert_raises(ArgumentError) { limiter.within_limit(cost: 1) { flunk } }

@@ -91,7 +91,7 @@ module Paddlegate
     # The id under which a grant may be corrected or released, from any process; `nil` unless it has
     # an estimate or a limit of concurrency.
     def permit
-      id = @bytes.unpack1(PERMIT)
+      id = @bytes.unpack1(PERMIT).force_encoding("UTF-8")
       id unless id.empty?
     end
 

@@ -142,10 +142,11 @@ module Paddlegate
         raise InvalidError.new("is for a limit of concurrency", "lock_timeout")
       end
 
-      limits.map do |kind, limit = nil, *rest|
-        next [kind, *limit, *rest] unless kind.to_s == "concurrency" && rest.empty?
+      limits.map do |numbers|
+        kind, limit, given, *surplus = numbers
+        next numbers unless kind.to_s == "concurrency" && given.nil?
 
-        [kind, limit, lock_timeout]
+        [kind, limit, lock_timeout, *surplus]
       end
     end
   end

@@ -28,7 +28,8 @@ module Paddlegate
       loop do
         count = fill
         count.times do |i|
-          yield @buffer.get_string((i * SIZE) + ID), @buffer.get_int64(i * SIZE) / 1_000_000.0
+          id = @buffer.get_string((i * SIZE) + ID).force_encoding("UTF-8")
+          yield id, @buffer.get_int64(i * SIZE) / 1_000_000.0
         end
         return if count < ROOM
       end

@@ -28,17 +28,23 @@ module Paddlegate
       @lock.synchronize do
         @waiters[waiter.id] = @waiters.fetch(waiter.id, []) | [waiter]
         @thread = start if listen && !@thread&.alive?
+      rescue ThreadError
+        # No thread can be made, so that nobody would call it.
+        drop(waiter)
+        raise
       end
     end
 
     def remove(waiter)
-      @lock.synchronize do
-        others = @waiters.fetch(waiter.id, []) - [waiter]
-        others.empty? ? @waiters.delete(waiter.id) : @waiters[waiter.id] = others
-      end
+      @lock.synchronize { drop(waiter) }
     end
 
     private
+
+    def drop(waiter)
+      others = @waiters.fetch(waiter.id, []) - [waiter]
+      others.empty? ? @waiters.delete(waiter.id) : @waiters[waiter.id] = others
+    end
 
     # Whoever waits may keep interrupts off itself; the end of the program still ends this thread.
     def start

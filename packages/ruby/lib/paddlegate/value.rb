@@ -8,6 +8,9 @@ module Paddlegate
     # Beyond it a number is not exact in every language.
     MAX = (1 << 53) - 1
 
+    # Ten years in microseconds: the longest span.
+    MAX_SPAN = 3650 * 86_400 * 1_000_000
+
     module_function
 
     def whole(argument, value)
@@ -26,7 +29,10 @@ module Paddlegate
 
     # A span of waiting in seconds.
     def wait_timeout(value)
-      interval("wait_timeout", value) / 1_000_000.0
+      micros = interval("wait_timeout", value)
+      refuse("must be at most ten years", "wait_timeout", value) if micros > MAX_SPAN
+
+      micros / 1_000_000.0
     end
 
     # A Float that is not negative.

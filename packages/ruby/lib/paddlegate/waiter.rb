@@ -114,7 +114,7 @@ module Paddlegate
       @hub = hub
       hub.add(self, listen: listen)
     rescue ThreadError
-      # Nothing can be locked in a signal handler. There it looks by itself.
+      # Nothing can be locked in a signal handler, or no thread can be made: it looks by itself.
       @hub = nil
     end
 
