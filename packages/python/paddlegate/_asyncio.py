@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
+from paddlegate._aside import aside
 from paddlegate._native import Call
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ class Way:
         link = self.links.get(key)
         if link is None or link.native.over:
             link = self.links[key] = Link(self.loop, call)
-        return link.send(call, self.deadline)
+        return link.send(call, self)
 
     def ended(self, answer: Any) -> Any:
         """Give the answer, or the call that goes on. One that goes no further is given up."""
@@ -135,31 +137,49 @@ class Errand:
 
 
 class Link:
-    """One connection of one loop. It connects at once, on a thread of the loop's executor."""
+    """One connection of one loop. It connects at once, on a thread of its own."""
 
-    __slots__ = ("__weakref__", "due", "flushing", "loop", "native", "waiting", "writing")
+    __slots__ = (
+        "__weakref__",
+        "due",
+        "flushing",
+        "loop",
+        "native",
+        "ready",
+        "unwritten",
+        "waiting",
+        "writing",
+    )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, call: Call) -> None:
         self.loop = loop
         self.native: _native.Link = call.link()
-        self.waiting: dict[int, tuple[float, asyncio.Future[Any]]] = {}
+        self.waiting: dict[int, tuple[Way, asyncio.Future[Any]]] = {}
+        self.unwritten: list[Way] = []
+        self.ready = inf
+        """When the loop could have written what is unwritten, by the monotonic clock."""
         self.due = inf
         self.writing = False
         self.flushing = True  # Not before it is connected.
-        connecting = loop.run_in_executor(None, self.native.connect)
-        connecting.add_done_callback(self.connected)
+        aside(loop, self.connect).add_done_callback(self.connected)
 
-    def send(self, call: Call, deadline: float) -> asyncio.Future[Any]:
+    def send(self, call: Call, way: Way) -> asyncio.Future[Any]:
         """Queue a call; all of one turn of the loop are written together."""
         future = self.loop.create_future()
-        self.waiting[self.native.submit(call)] = (deadline, future)
-        if deadline < self.due:
-            self.due = deadline
-            self.loop.call_at(deadline, self.expire)
+        self.waiting[self.native.submit(call)] = (way, future)
+        self.unwritten.append(way)
+        if way.deadline < self.due:
+            self.due = way.deadline
+            self.loop.call_at(way.deadline, self.expire)
         if not self.flushing:
             self.flushing = True
+            self.ready = time.monotonic()
             self.loop.call_soon(self.flush)
         return future
+
+    def connect(self) -> None:
+        self.native.connect()
+        self.ready = time.monotonic()
 
     def connected(self, connecting: asyncio.Future[None]) -> None:
         connecting.result()
@@ -169,6 +189,11 @@ class Link:
 
     def flush(self) -> None:
         self.flushing = False
+        # For how long the loop was too busy to write is not the server's time.
+        late = time.monotonic() - self.ready
+        for way in self.unwritten:
+            way.deadline += late
+        self.unwritten.clear()
         self.settle(self.native.flush())
 
     def receive(self) -> None:
@@ -177,10 +202,12 @@ class Link:
     def expire(self) -> None:
         """End the link if its oldest call had no answer in time, else look again when it is due."""
         self.due = inf
-        # The answer may be there already and the loop was too busy to read it.
+        # The loop may have been too busy to write, or to read the answer that is there already.
+        if self.flushing and self.ready < inf:
+            self.flush()
         self.receive()
         if self.waiting:
-            oldest = min(deadline for deadline, _ in self.waiting.values())
+            oldest = min(way.deadline for way, _ in self.waiting.values())
             if oldest <= self.loop.time():
                 self.settle(self.native.expire())
             else:

@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
+from paddlegate._aside import aside
 from paddlegate._asyncio import watches
 from paddlegate._errors import PaddlegateError
 
@@ -227,9 +228,9 @@ class LoopHub(Hub):
             self._later()
         else:
             try:
-                opening = self._loop.run_in_executor(None, limiter._listen)
+                opening = aside(self._loop, limiter._listen)
             except RuntimeError:
-                # The loop is about to end.
+                # No more threads: waiters look by themselves.
                 self._listening = False
             else:
                 opening.add_done_callback(self._opened)

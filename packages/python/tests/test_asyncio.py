@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ def test_many_tasks_share_one_limit(redis, name, run):
     run(main())
 
 
-def test_no_thread_is_started_but_the_executors_at_connect(redis, name, run):
+def test_no_thread_is_started_but_one_to_connect(redis, name, run):
     before = threading.active_count()
     assert are_threads(before)
     limiter = redis.window(name, 1000, 60)
@@ -67,16 +68,39 @@ def test_no_thread_is_started_but_the_executors_at_connect(redis, name, run):
 
     async def main():
         assert await limiter.aallow()
-        await asyncio.get_running_loop().shutdown_default_executor()
         assert are_threads(before)
-        # From here on the loop has no executor.
         for _ in range(10):
             await asyncio.gather(*(limiter.aallow() for _ in range(20)))
         assert threads() == before
 
     run(main())
-    # asyncio.run() shuts the executor down once more, on a thread of its own.
+    # asyncio.run() shuts the executor down, on a thread of its own.
     assert are_threads(before)
+
+
+def test_connecting_needs_nobodys_threads(url, name, run):
+    async def main():
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        free = threading.Event()
+        busy = loop.run_in_executor(None, free.wait)
+        try:
+            limiter = Paddlegate(url, timeout=5).concurrent(name, 1, wait_timeout=50)
+            holder = await limiter.aacquire()
+            waiter = asyncio.create_task(limiter.aacquire())
+            for _ in range(400):
+                await asyncio.sleep(0.05)
+                if any(hub.channel for hub in limiter._hubs._of_loops.values()):
+                    break
+            else:
+                raise TimeoutError("nobody listens")
+            await holder.release()
+            await (await waiter).release()
+        finally:
+            free.set()
+            await busy
+
+    run(main())
 
 
 def test_memory_needs_nothing(name, run):

@@ -65,6 +65,32 @@ def test_a_loop_that_was_busy_still_reads_the_answer(url, name, run):
     run(main())
 
 
+@pytest.mark.parametrize("connected", [True, False], ids=["connected", "not connected"])
+def test_a_loop_that_was_too_busy_to_write_waits_for_the_answer(url, name, run, connected):
+    async def main():
+        limiter = Paddlegate(url, timeout=2).window(name, 9, 60)
+        if connected:
+            await limiter.aallow()
+        calls = [asyncio.create_task(limiter.aallow()) for _ in range(3)]
+        await asyncio.sleep(0)
+        time.sleep(2.5)  # noqa: ASYNC251 - somebody blocks the loop
+        assert await asyncio.gather(*calls) == [True] * 3
+
+    run(main())
+
+
+def test_a_busy_loop_gives_up_a_silent_server(silent, run):
+    async def main():
+        limiter = Paddlegate(silent, timeout=0.4).window("x", 1, 60)
+        call = asyncio.create_task(limiter.aallow())
+        await asyncio.sleep(0)
+        time.sleep(0.6)  # noqa: ASYNC251 - somebody blocks the loop
+        with pytest.raises(UnavailableError):
+            await asyncio.wait_for(call, 20)
+
+    run(main())
+
+
 def test_a_refused_connection(run):
     async def main():
         limiter = Paddlegate("redis://127.0.0.1:1").window("x", 1, 60)

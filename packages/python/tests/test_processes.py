@@ -269,6 +269,29 @@ print("end")
 """
 
 
+EXIT_WHILE_IT_CONNECTS = """
+import asyncio, builtins, sys, time
+from paddlegate import Paddlegate
+
+encrypted, timeout = sys.argv[1].replace("redis", "rediss"), float(sys.argv[2])
+limiter = Paddlegate(encrypted, timeout=timeout).window("x", 1, 60)
+
+class Last:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.5)
+
+# So that connecting may end after Python has.
+builtins.last = Last()
+
+async def main():
+    asyncio.ensure_future(limiter.aallow())
+    await asyncio.sleep(0.05)
+
+asyncio.run(main())
+print("end")
+"""
+
+
 def test_nothing_happens_on_import(script):
     script(IMPORT)
 
@@ -312,3 +335,8 @@ def test_processes_end_without_closing_the_loop(script, url, silent):
         process = script(EXIT, url, silent, "abandoned", ok=False)
         # Python itself complains about the loop and the tasks.
         assert (process.returncode, process.stdout) == (0, "end\n"), process.stderr
+
+
+@pytest.mark.parametrize("timeout", [60, 0.3], ids=["never", "meanwhile"])
+def test_processes_end_before_a_loop_has_connected(script, silent, timeout):
+    assert script(EXIT_WHILE_IT_CONNECTS, silent, str(timeout)).stdout == "end\n"

@@ -1,0 +1,38 @@
+"""`aside`: a thread for what may wait long, as connecting does.
+
+Not one of a loop's executor: those may all be busy with what others run there.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+def aside(loop: asyncio.AbstractEventLoop, work: Callable[[], T]) -> asyncio.Future[T]:
+    """Do the work on a thread of its own, which keeps no program from its end."""
+    future: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        post: tuple[Callable[[Any], None], Any]
+        try:
+            post = future.set_result, work()
+        except Exception as error:
+            post = future.set_exception, error
+        # The loop may be closed.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, *post)
+
+    def settle(tell: Callable[[Any], None], what: object) -> None:
+        if not future.done():
+            tell(what)
+
+    threading.Thread(target=run, name="paddlegate-connect", daemon=True).start()
+    return future
