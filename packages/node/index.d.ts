@@ -240,7 +240,7 @@ export interface Permit {
   pointsUsed(actual: number): Promise<Settlement>;
   /**
    * `learn` of its limiter: replaces the estimate by the cost that the answer tells, and takes over what it says of the
-   * budget, in one step. Without an estimate there is nothing to settle.
+   * budget, in one step. Of a lease without an estimate a cost is `"unknown"`; the rest is taken over.
    */
   learn(response: UpstreamResponse, options?: AnswerOptions): Promise<Settlement>;
 }
@@ -667,9 +667,9 @@ export class Paddlegate {
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
   /**
-   * The limiters that a document defines, by name, in its order: our own format, or that of Open Job Spec, Conductor,
-   * Invantive or guild-queues. Its text or what `JSON.parse` made of it. With `on_limit` `"ignore"` the policy is
-   * `"ignore"`, else `"raise"`.
+   * The limiters that a document defines, by name: our own format, whose limiters come sorted by name, or that of Open
+   * Job Spec, Conductor, Invantive or guild-queues, whose limiters come in its order. Its text or what `JSON.parse` made
+   * of it. With `on_limit` `"ignore"` the policy is `"ignore"`, else `"raise"`.
    */
   policyFrom(
     document: string | object,

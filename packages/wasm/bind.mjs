@@ -328,7 +328,7 @@ export default function bind(module, more) {
         const message = `over the limit: name=${JSON.stringify(name)} retry_after_ms=${decision.retryAfterMs}`;
         throw new OverLimitError(message, name, decision);
       }
-      return new Permit(this, decision, began, asked.estimate !== undefined);
+      return new Permit(this, decision, began, (asked.estimate ?? null) !== null);
     }
 
     async withinLimit(options, fn) {
@@ -424,7 +424,6 @@ export default function bind(module, more) {
 
     static {
       inside.limiterOf = (permit) => permit.#limiter;
-      inside.estimateOf = (permit) => (permit.#isEstimated ? permit.id : null);
     }
 
     constructor(limiter, decision, began, isEstimated) {

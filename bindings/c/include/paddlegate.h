@@ -299,7 +299,7 @@ typedef int32_t pg_level;
 #endif // __cplusplus
 
 /**
- * The limiters of a document, in its order.
+ * The limiters of a document: of our own format sorted by name, of any other in its order.
  */
 typedef struct pg_document pg_document;
 

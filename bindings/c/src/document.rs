@@ -17,7 +17,7 @@ use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::store::{STORES, StoreHandle};
 use crate::text;
 
-/// The limiters of a document, in its order.
+/// The limiters of a document: of our own format sorted by name, of any other in its order.
 pub struct DocumentHandle {
     _opaque: [u8; 0],
 }

@@ -26,7 +26,7 @@ type Result<T> = napi::Result<T, Code>;
 pub struct Store {
     paddlegate: Paddlegate,
     calls: Rc<RefCell<Calls>>,
-    /// The limiters of the last document, in its order.
+    /// The limiters of the last document.
     loaded: Vec<Limiter>,
 }
 

@@ -19,7 +19,9 @@ class Link {
   #socket;
   #isConnected = false;
   #isClosed = false;
-  #isScheduled = false;
+  /** The calls since the last flush, and when the first of them came. */
+  #fresh = [];
+  #freshSince = 0;
   #error;
   /** How many calls wait for an answer, and whether anything was sent since there were none. */
   #calls = 0;
@@ -35,14 +37,23 @@ class Link {
   }
 
   /** A call for this connection was given to the addon. */
-  add(began) {
+  add(call) {
     this.#calls += 1;
-    if (!this.#isConnected || this.#isScheduled) return;
-    this.#isScheduled = true;
+    if (this.#fresh.push(call) > 1) return;
+    this.#freshSince = now();
     // A connection that the server has closed meanwhile says so before the second immediate.
-    const isTrusted = this.#calls > 1 || began - this.#usedAt <= TRUSTED_MS;
+    const isTrusted =
+      !this.#isConnected || this.#calls > 1 || call.began - this.#usedAt <= TRUSTED_MS;
     if (isTrusted) process.nextTick(this.#flush);
     else setImmediate(setImmediate, this.#flush);
+  }
+
+  /** For how long the program was too busy to send a call is not the server's time. */
+  excuse() {
+    if (this.#fresh.length === 0) return;
+    const until = now();
+    for (const call of this.#fresh) call.began += until - this.#freshSince;
+    this.#freshSince = until;
   }
 
   /** A call of this connection is over. */
@@ -81,9 +92,12 @@ class Link {
       },
     });
     socket.once(encrypted ? "secureConnect" : "connect", () => {
-      this.#isConnected = true;
-      this.#usedAt = now();
-      this.#turn(0);
+      // Calls whose time was up while the program was busy end before they are sent.
+      setImmediate(() => {
+        this.#isConnected = true;
+        this.#usedAt = now();
+        this.#turn(0);
+      });
     });
     socket.on("error", (error) => {
       this.#error = error;
@@ -95,8 +109,9 @@ class Link {
   }
 
   #flush = () => {
-    this.#isScheduled = false;
-    this.#turn(0);
+    this.excuse();
+    this.#fresh.length = 0;
+    if (this.#isConnected) this.#turn(0);
   };
 
   /** Hands over what has arrived, writes what is to be sent. */

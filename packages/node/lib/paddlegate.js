@@ -73,7 +73,7 @@ class Paddlegate {
     const { lockTimeoutMs, ttl, onUnavailable, share, ...others } = only(names, options);
     const specs = listed(limits).map(spec);
     if (lockTimeoutMs !== undefined && lockTimeoutMs !== null) lease(specs, numeric(lockTimeoutMs));
-    const keptFor = ttl === undefined || ttl === null ? undefined : span(ttl);
+    const keptFor = optional(ttl);
     const given = text("name", name);
     const mode = degrading(onUnavailable, share);
     const run = calling(() => this.#store.limiter(given, specs, keptFor, ...mode));
@@ -190,8 +190,8 @@ function spec(limit) {
   return {
     kind: String(kind),
     amount: numeric(amount),
-    interval: kind === "concurrency" && interval === undefined ? undefined : span(interval),
-    offset: offset === undefined ? undefined : span(offset),
+    interval: kind === "concurrency" ? optional(interval) : span(interval),
+    offset: optional(offset),
   };
 }
 
@@ -214,6 +214,7 @@ function lease(specs, ms) {
 }
 
 const span = (value) => (typeof value === "string" ? value : numeric(value));
+const optional = (value) => (value === undefined || value === null ? undefined : span(value));
 
 /** As for any call; but a function in their place is told what to do. */
 function only(names, options) {

@@ -57,9 +57,7 @@ class Permit {
 
   async learn(response, options) {
     const { provider, maxPauseMs } = only(["provider", "maxPauseMs"], options);
-    // Of what was not estimated there is nothing to settle.
-    const permit = this.#isEstimated ? this.id : null;
-    return this.#limiter.learn(response, { provider, maxPauseMs, permit });
+    return this.#limiter.learn(response, { provider, maxPauseMs, permit: this.id });
   }
 
   async #release() {

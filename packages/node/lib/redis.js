@@ -89,7 +89,7 @@ class Redis {
     }
     this.#take(call);
     call.link = link;
-    link.add(call.began);
+    link.add(call);
   }
 
   #take(call) {
@@ -137,6 +137,7 @@ class Redis {
 
   #expire() {
     for (const call of this.#calls.values()) {
+      call.link?.excuse();
       if (!this.#isOver(call)) break;
       if (call.link) call.link.close("redis gave no answer in time");
       else this.#abandon(call, "a slot of the cluster is being moved, try again");

@@ -166,7 +166,7 @@ test("what is wrong is refused by the name of the argument", async () => {
       (interval) => () => pg.window("x", 1, interval),
     ),
     drain: [() => pg.leaky("x", 1)],
-    offset: [-1, "soon", null].map((offset) => () => pg.bucket("x", 1, 60, { offset })),
+    offset: [-1, "soon", {}].map((offset) => () => pg.bucket("x", 1, 60, { offset })),
     ttl: [0, 0.5, -1, Number.NaN, 320_000_000, "week", {}].map(
       (ttl) => () => pg.window("x", 1, 1, { ttl }),
     ),
@@ -283,6 +283,12 @@ test("what is null is the default", async () => {
   await assert.rejects(refused, { name: "OverLimitError" });
   const { status } = await limiter.enqueue("a", { waitTimeoutMs: null, claimTimeoutMs: null });
   assert.equal(status, "queued");
+  assert.equal(await pg.bucket("x", 5, 60, { offset: null }).allow(), true);
+  for (const limits of [{ concurrency: [5, null] }, [["concurrency", 5, null]]]) {
+    const lease = async (more) => (await pg.limiter("y", limits, more).tryAcquire()).leaseMs;
+    assert.equal(await lease({}), 30_000);
+    assert.equal(await lease({ lockTimeoutMs: 5000 }), 5000);
+  }
 });
 
 test("an option that is none is told which there are", async () => {

@@ -9,6 +9,9 @@ import { entry, freePort, redis, redisServer, required, run, server, unique } fr
 
 const url = required("PADDLEGATE_TEST_URL");
 const patient = { timeoutMs: 10_000 };
+const busy = (ms) => {
+  for (const until = performance.now() + ms; performance.now() < until; );
+};
 
 test("a refused connection fails at once and has not counted", async () => {
   const limiter = new Paddlegate(`redis://127.0.0.1:${await freePort()}`, patient).window(
@@ -74,9 +77,35 @@ test("an answer that came while the program was busy still counts", async () => 
   await limiter.allow();
   const call = limiter.allow();
   await new Promise(setImmediate);
-  const until = performance.now() + 2500;
-  while (performance.now() < until);
+  busy(2500);
   assert.equal(await call, true);
+});
+
+for (const state of ["new", "trusted", "unused for a while"]) {
+  test(`a program too busy to send waits for the answer: its connection is ${state}`, async () => {
+    const limiter = new Paddlegate(url, { timeoutMs: 1500 }).window(unique(), 5, 60);
+    if (state !== "new") await limiter.allow();
+    if (state === "unused for a while") await new Promise((resolve) => setTimeout(resolve, 150));
+    const calls = [limiter.allow(), limiter.allow()];
+    busy(2000);
+    assert.deepEqual(await Promise.all(calls), [true, true]);
+  });
+}
+
+test("what was not sent in time since the program was busy is not sent at all", async () => {
+  const limiter = new Paddlegate(url, { timeoutMs: 1500 }).window(unique(), 5, 60);
+  const call = limiter.allow();
+  // By then it connects.
+  process.nextTick(() => process.nextTick(busy, 2000));
+  await assert.rejects(call, { name: "UnavailableError", mayHaveCounted: false });
+  assert.equal((await limiter.peek({ cost: 0 })).remaining, 5);
+});
+
+test("a busy program gives up a silent server", async (t) => {
+  const limiter = new Paddlegate(await server(t, () => {}), { timeoutMs: 300 }).window("x", 1, 1);
+  const call = limiter.allow();
+  busy(500);
+  await assert.rejects(call, { name: "UnavailableError", mayHaveCounted: true });
 });
 
 test("what is no redis is an error, not a grant", async (t) => {

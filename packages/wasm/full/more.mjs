@@ -108,9 +108,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
   extend(Permit, {
     learn(response, options) {
       const { provider, maxPauseMs } = only(["provider", "maxPauseMs"], options);
-      // Of what was not estimated there is nothing to settle.
-      const permit = inside.estimateOf(this);
-      return inside.limiterOf(this).learn(response, { provider, maxPauseMs, permit });
+      return inside.limiterOf(this).learn(response, { provider, maxPauseMs, permit: this.id });
     },
   });
 

@@ -113,6 +113,14 @@ test("what is null is the default", async () => {
   await assert.rejects(refused, OverLimitError);
   const { status } = limiter.enqueue("a", { waitTimeoutMs: null, claimTimeoutMs: null });
   assert.equal(status, "queued");
+  const pg = new Paddlegate();
+  assert.equal(pg.bucket("x", 5, 60, { offset: null }).allow(), true);
+  for (const limits of [{ concurrency: [5, null] }, [["concurrency", 5, null]]]) {
+    const lease = (more) => pg.limiter("y", limits, more).tryAcquire().leaseMs;
+    assert.deepEqual([lease({}), lease({ lockTimeoutMs: 5000 })], [30_000, 5000]);
+  }
+  const unestimated = await pg.points("z", 10, 60).acquire({ cost: 1, estimate: null });
+  assert.throws(() => unestimated.pointsUsed(1), { argument: "estimate" });
 });
 
 test("a call that is aborted ends no lease that its id had before", async () => {

@@ -39,13 +39,22 @@ test("upstream's numbers rule from then on", () => {
   assert.equal(shop.peek({ cost: 0, ...at }).remaining, 700);
 });
 
-test("a permit without an estimate settles nothing, but learns", async () => {
-  const limiter = new Paddlegate().limiter("erp", { concurrency: 1, points: [1000, 20] });
-  const permit = await limiter.acquire({ cost: 1 });
-  assert.equal(permit.learn({ body: answer(12, 400) }), "settled");
-  assert.equal(limiter.stats().corrections, 0);
-  assert.equal(permit.release(), "released");
-  assert.throws(() => permit.learn({}, { permit: "x" }), { argument: "permit" });
+test("a lease without an estimate has nothing to settle, but learns", async () => {
+  const limiter = new Paddlegate().limiter("erp", { concurrency: 9000, bucket: [5000, 3600] });
+  const early = await limiter.acquire();
+  const late = await limiter.acquire();
+  const left = (remaining) => ({ headers: { "X-RateLimit-Remaining": remaining } });
+  assert.equal(late.learn(left(700)), "settled");
+  // An answer to an earlier call says less.
+  assert.equal(early.learn(left(100)), "late");
+  assert.equal(limiter.peek({ cost: 0 }).remaining, 700);
+  const refusal = { status: 429, headers: { "Retry-After": 30 }, body: answer(12) };
+  assert.equal(late.learn(refusal), "unknown");
+  assert.ok(limiter.controls().pausedForMs > 0);
+  assert.equal(late.release(), "released");
+  assert.throws(() => late.learn({}, { permit: "x" }), { argument: "permit" });
+  const rateless = await new Paddlegate().bucket("erp", 5, 3600).acquire();
+  assert.equal(rateless.learn({ body: answer(12) }), "settled");
 });
 
 const forms = {
