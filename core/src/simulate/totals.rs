@@ -35,8 +35,7 @@ pub struct Totals {
     /// through are starts; a lease is used until it is given back or ends by itself.
     ///
     /// At most 1000, but where calls cost more than they asked for, and after an order: a lease stays that a lower limit
-    /// would not grant, the count of a bucket may forget what is beyond a lower limit, and a meter drains at the new rate
-    /// since its last grant.
+    /// would not grant, and the count of a bucket may forget what is beyond a lower limit.
     pub utilisation_permille: u64,
     /// The stretch of time for which `largest_burst` is counted: the shortest interval of the first policy.
     pub burst_interval: u64,

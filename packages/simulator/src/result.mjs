@@ -3,6 +3,7 @@
 import { DecisionsTable } from "./decisions.mjs";
 import { debounced, h } from "./dom.mjs";
 import { Figure } from "./figure.mjs";
+import { asDecided } from "./scenario.mjs";
 import { totalsTable } from "./totals.mjs";
 
 const breath = () => new Promise((resolve) => setTimeout(resolve));
@@ -69,6 +70,7 @@ export class Result {
     );
     totals.hidden = decisionsPart.hidden = false;
     this.#figures = [];
+    const policies = scenario.policies.map(asDecided);
     const made = [];
     for (const [index, result] of results.entries()) {
       await breath();
@@ -77,7 +79,7 @@ export class Result {
         new Figure({
           index,
           result,
-          policy: scenario.policies[index],
+          policy: policies[index],
           lanes: this.lanes,
           events: scenario.events ?? [],
           view: this.#view,
@@ -91,7 +93,7 @@ export class Result {
     this.#figures = made;
     figures.replaceChildren(...made.map(({ element }) => element));
     this.#width = figures.clientWidth;
-    decisions.replaceChildren(new DecisionsTable(results, scenario.policies).element);
+    decisions.replaceChildren(new DecisionsTable(results, policies).element);
     await this.build();
     for (const figure of made) figure.choose(0, true);
   }

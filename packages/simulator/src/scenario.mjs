@@ -176,6 +176,12 @@ export const draftOfLimit = (limit) => ({
   ...texts(limit),
 });
 
+/** A policy with the limits that the columns of a run are of: beside others the core drops what is unlimited. */
+export function asDecided(policy) {
+  const limits = policy.limits.filter(({ kind }) => kind !== "unlimited");
+  return limits.length > 0 ? { ...policy, limits } : policy;
+}
+
 /** "10 in 1m", as short as it can be said of a limit of a scenario. */
 export function nameOfLimit({ kind, limit, interval }) {
   if (known(KINDS, kind)?.interval === null) return kind;

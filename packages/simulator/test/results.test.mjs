@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
+import { asDecided } from "../src/scenario.mjs";
 import { cutInWords, leftOf, runInWords } from "../src/summary.mjs";
 import { at, give, opened, readyScenario, rerun, runsOf, simulated, totalsOf } from "./page.mjs";
 
@@ -135,6 +136,20 @@ test("a run that was cut off says so", async (t) => {
     }, cut);
   assert.equal(await cells(false), undefined);
   assert.match((await cells(true)).join(), /^Cut off,no,Cut off after [\d,]+ decisions/);
+});
+
+test("limits are named as the core counts them", async (t) => {
+  const window = { kind: "window", limit: 2, interval: "1m" };
+  assert.deepEqual(asDecided({ limits: [{ kind: "unlimited" }, window] }).limits, [window]);
+  assert.deepEqual(asDecided({ limits: [{ kind: "unlimited" }] }).limits, [{ kind: "unlimited" }]);
+
+  const page = await opened(t);
+  await give(page, {
+    policies: [{ limits: [{ kind: "unlimited" }, window], retry: "none" }],
+    arrivals: { kind: "steady", count: 1, per: "1s", for: "4s" },
+  });
+  const facts = await page.locator("#figures").textContent();
+  assert.match(facts, /Left of window 2 in 1m/);
 });
 
 test("of what no limit has decided nothing is left", async (t) => {
