@@ -46,5 +46,5 @@ stop_redis() {
     rm -rf "$redis_dir"
 }
 
-# Below the ports that the kernel hands out to clients; a cluster also uses PORT + 10000.
-random_port() { echo $((20000 + RANDOM % 12000)); }
+# A cluster also uses PORT + 10000; both are below the ports that the kernel hands out to clients.
+random_port() { echo $((10000 + RANDOM % 10000)); }

@@ -236,8 +236,8 @@ fn what_an_order_allows_counts_as_allowed() {
     ] {
         for amount in [100, 1] {
             let totals = totals(&value(&limit, amount), 0);
-            // A meter drains at the new rate since its last grant, so a little more passes than is counted as allowed.
-            assert!((950..=1_010).contains(&totals.utilisation_permille), "{limit} {totals}");
+            // An order rounds what a meter holds up to whole units.
+            assert!((920..=1_000).contains(&totals.utilisation_permille), "{limit} {totals}");
         }
     }
     // Fifty in each of ten seconds, of which two allow a thousand.

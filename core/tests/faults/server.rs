@@ -19,11 +19,33 @@ pub(crate) fn free_port() -> u16 {
 
 impl Server {
     pub(crate) fn start() -> Self {
-        Self::start_with(free_port(), &[])
+        Self::start_somewhere(free_port, &[])
+    }
+
+    /// A server on one of the ports that are proposed: another program may take one before the server does.
+    pub(crate) fn start_somewhere(propose: impl Fn() -> u16, arguments: &[&str]) -> Self {
+        for _ in 0..20 {
+            let mut server = Self::spawn(propose(), arguments);
+            let (own, mut ended) = (format!("process_id:{}\r", server.child.id()), false);
+            wait_until("redis-server comes up", || {
+                ended = server.child.try_wait().unwrap().is_some();
+                ended || server.ask(&["INFO", "server"]).contains(&own)
+            });
+            if !ended {
+                return server;
+            }
+        }
+        panic!("redis-server ended on twenty ports");
     }
 
     /// A server on a given port, with more arguments.
     pub(crate) fn start_with(port: u16, arguments: &[&str]) -> Self {
+        let server = Self::spawn(port, arguments);
+        wait_until("redis-server comes up", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        server
+    }
+
+    fn spawn(port: u16, arguments: &[&str]) -> Self {
         let dir = std::env::temp_dir().join(format!("paddlegate-{}-{port}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         let child = Command::new("redis-server")
@@ -33,9 +55,7 @@ impl Server {
             .stdout(Stdio::null())
             .spawn()
             .expect("redis-server");
-        let server = Self { child, port, dir };
-        wait_until("redis-server comes up", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        server
+        Self { child, port, dir }
     }
 
     pub(crate) fn url(&self) -> String {
