@@ -15,7 +15,7 @@ trap 'exit 143' TERM
 nodes=()
 for _ in {1..20}; do
     port=$(random_port)
-    if start_redis "$port" --cluster-enabled yes --cluster-node-timeout 2000; then
+    if start_redis "$port" --cluster-enabled yes --cluster-node-timeout 60000; then
         nodes+=("127.0.0.1:$port")
     fi
     ((${#nodes[@]} == 3)) && break

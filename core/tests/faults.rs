@@ -22,6 +22,9 @@ use server::{Server, free_port, wait_until};
 use support::unique;
 
 const HOUR: Duration = Duration::from_secs(3_600);
+
+/// So that of a thousand units none comes back during a test.
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
 const SHORT: Duration = Duration::from_millis(200);
 const PATIENT: Duration = Duration::from_secs(30);
 
@@ -53,7 +56,7 @@ fn fails_in_time(limiter: &Limiter, may_have_counted: bool) {
 #[test]
 fn a_script_that_is_flushed_all_the_time_is_sent_again() {
     let server = Server::start();
-    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().leaky("flushed", 1_000, HOUR).unwrap();
+    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().leaky("flushed", 1_000, YEAR).unwrap();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -117,7 +120,7 @@ fn a_lost_reply_is_an_unknown_outcome_and_is_counted_once() {
 fn a_lost_settlement_may_be_repeated() {
     let server = Server::start();
     let proxy = Proxy::before(server.port);
-    let shop = Paddlegate::open(&proxy.url(), Some(PATIENT)).unwrap().points("lost", 1_000, HOUR).unwrap();
+    let shop = Paddlegate::open(&proxy.url(), Some(PATIENT)).unwrap().points("lost", 1_000, YEAR).unwrap();
     let permit = shop.acquire(Request::estimate(200)).unwrap().permit.unwrap();
     proxy.set(Fault::Reset);
     assert!(shop.correct(&permit, 50).unwrap_err().may_have_counted());
