@@ -167,7 +167,7 @@ mod redis_keys {
 
     #[test]
     fn of_statistics_and_of_the_list_live_as_long_as_is_asked() {
-        let (store, mut raw) = database(8);
+        let (store, mut raw) = database(6);
         let kept_for = |name: &str, limit: paddlegate::Result<Limit>, ttl: Duration| {
             let policy = Policy::new([limit.expect("a limit")]).expect("a policy");
             store.limiter_with_ttl(name, policy, ttl).expect("a limiter")
