@@ -6,8 +6,8 @@ mod support;
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -207,27 +207,6 @@ fn local_goes_on_from_one_limit_of_several_and_leaves_the_others_whole() {
     assert_eq!(granted_alone(&full), 0, "the throttle stops no lease that is held");
     let decision = idle.acquire(Request::cost(1)).unwrap();
     assert_eq!((decision.degraded, decision.reason), (true, Some(Kind::Throttle)), "nobody has the lease");
-}
-
-#[test]
-fn nobody_is_granted_while_another_thread_takes_over_what_the_store_said() {
-    for _ in 0..20 {
-        let gate = Gate::open();
-        let limiter = left_alone(&gate, [Limit::bucket(100, MINUTE * 60).unwrap()], 100);
-        assert!(limiter.acquire(Request::cost(100)).unwrap().allowed());
-        gate.shut.store(true, Ordering::SeqCst);
-        let (barrier, granted) = (Barrier::new(16), AtomicUsize::new(0));
-        thread::scope(|scope| {
-            for _ in 0..16 {
-                scope.spawn(|| {
-                    barrier.wait();
-                    let decision = limiter.acquire(Request::cost(1)).unwrap();
-                    granted.fetch_add(usize::from(decision.allowed()), Ordering::SeqCst);
-                });
-            }
-        });
-        assert_eq!(granted.into_inner(), 0);
-    }
 }
 
 #[test]

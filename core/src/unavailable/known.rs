@@ -67,3 +67,31 @@ impl Turn<'_> {
         self.settle_now();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::paddlegate::Paddlegate;
+    use crate::request::Request;
+
+    #[test]
+    fn nobody_goes_on_while_another_thread_takes_over_what_the_store_said() {
+        // So many that it takes a while.
+        let local = Paddlegate::memory().concurrent("alone", 5_000, Duration::from_secs(3_600)).unwrap();
+        let known = Known(Mutex::new(Some(Said { index: 0, remaining: 0, paused_until: None })));
+        let barrier = Barrier::new(8);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    known.hand_over(&local).unwrap();
+                    assert_eq!(local.peek(Request::cost(0)).unwrap().remaining, Some(0));
+                });
+            }
+        });
+    }
+}
