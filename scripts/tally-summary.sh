@@ -12,9 +12,9 @@ cd "$(dirname "$0")/.."
 row() { printf '%-14s %7d.%d s%s\n' "$1" $(($2 / 1000)) $(($2 % 1000 / 100)) "${3:+   $3}"; }
 
 if [[ -f target/steps ]]; then
-    while read -r name took; do
-        row "$name" "$took"
-    done <target/steps
+    # A step may have been taken several times.
+    awk '{ if (!($1 in sum)) name[++count] = $1; sum[$1] += $2 } END { for (i = 1; i <= count; i++) print name[i], sum[name[i]] }' \
+        target/steps | while read -r name took; do row "$name" "$took"; done
 fi
 
 status=0 total_passed=0 total_failed=0

@@ -131,9 +131,10 @@ same steps $'build\nlint' "$(cut -d ' ' -f 1 target/steps)"
 same step-milliseconds yes "$(read -r _ took <target/steps; ((took >= 100 && took < 10000)) && echo yes)"
 mkdir -p target/tally
 echo '3 0 1 0' >target/tally/one
-printf 'setup 100\n' >target/steps
+printf 'setup 100\nbuild 200\nsetup 50\n' >target/steps
 echo $(($(date +%s%3N) - 3600000)) >target/began
 same steps-in-summary "$(row setup 0.1)
+$(row build 0.2)
 $(row one 0.0 'passed 3, failed 0')
 $(row 'whole run' 3600.x)
 --- lint: failed with status 3

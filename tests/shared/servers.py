@@ -32,6 +32,7 @@ class Redis:
 
     def __init__(self, port):
         program = os.environ.get("REDIS_SERVER") or system_redis()
+        self.port = port
         self._folder = tempfile.mkdtemp()
         options = {"port": port, "bind": "127.0.0.1", "dir": self._folder, "save": ""}
         flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
