@@ -134,7 +134,8 @@ lint: $(SETUP) ## Check format, style, types and generated files
 fmt: $(SETUP) ## Format the code of all languages
 	scripts/lint.sh --fix
 
-generate: build-c build-node ## Write the generated files again (C header, Node types)
+generate: build-c build-node ## Write the generated files again (C header, Node types, licences)
+	scripts/licences.py
 
 check-generated: generate ## Fail if a generated file is not what is committed
 	scripts/check-generated.sh
