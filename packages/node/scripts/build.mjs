@@ -6,7 +6,9 @@ import { fileURLToPath } from "node:url";
 import platforms from "../lib/platforms.js";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
-execFileSync("cargo", ["build", "--release", "-p", "paddlegate-node"], {
+// The Makefile may have it built together with other packages.
+const packages = (process.env.PADDLEGATE_CARGO ?? "--release -p paddlegate-node").split(" ");
+execFileSync("cargo", ["build", ...packages], {
   cwd: root,
   stdio: "inherit",
 });
