@@ -45,6 +45,7 @@ const { InvalidError, OverLimitError, calling, failure } = require("./errors.js"
 const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
 const orders = require("./orders.js");
 const { Permit } = require("./permit.js");
+const { now } = require("./real.js");
 const { request, numeric, text, abortSignal, object } = require("./request.js");
 const { SKIPPED } = require("./skipped.js");
 const { statistics } = require("./statistics.js");
@@ -122,7 +123,7 @@ class Limiter {
     try {
       const { onLimit: given, ...asked } = object(options);
       const onLimit = given ?? this.onLimit ?? "wait";
-      const read = admission(this, performance.now(), asked);
+      const read = admission(this, now(), asked);
       return this.#start(ADMIT, asked, read, { id: job, onLimit, options: ["onLimit"] });
     } catch (error) {
       return Promise.reject(error);
@@ -132,7 +133,7 @@ class Limiter {
   admitAll(jobs, options) {
     const make = () => orders.jobs(jobs, options, this.onLimit);
     return this.#course(ADMIT_ALL, make, ({ partly }) =>
-      admissions(this, performance.now(), this.#store, partly),
+      admissions(this, now(), this.#store, partly),
     );
   }
 
@@ -241,13 +242,13 @@ class Limiter {
 
   /** Looks again when there may be room, without a ticket. */
   async #acquireByItself(asked, patienceMs) {
-    const deadline = performance.now() + patienceMs;
+    const deadline = now() + patienceMs;
     for (;;) {
-      const began = performance.now();
+      const began = now();
       const decision = await this.tryAcquire(asked);
       const wait = decision.retryAfterMs;
       const isFinal = decision.allowed || decision.degraded || wait === null;
-      if (isFinal || wait > deadline - performance.now()) {
+      if (isFinal || wait > deadline - now()) {
         return this.#permit(decision, began, asked);
       }
       await sleep(wait, asked.signal);

@@ -3,6 +3,7 @@
 const { AT_END } = require("./area.js");
 const { calling } = require("./errors.js");
 const { newId } = require("./native.js");
+const { clearTimeout, now } = require("./real.js");
 const { abortable, after } = require("./waiting.js");
 
 /** How a waiter looks at its place in the queue: a method of limiters. */
@@ -40,7 +41,7 @@ class Waiter {
     this.#hub = hub;
     this.#run = run;
     this.#asked = asked;
-    this.#deadline = performance.now() + patienceMs;
+    this.#deadline = now() + patienceMs;
   }
 
   /**
@@ -52,8 +53,8 @@ class Waiter {
     try {
       for (;;) {
         const channel = this.#join(this.#hub.known(this.#run));
-        const patienceMs = Math.max(0, this.#deadline - performance.now());
-        this.began = performance.now();
+        const patienceMs = Math.max(0, this.#deadline - now());
+        this.began = now();
         const how = { patienceMs, place: this.#place, channel };
         this.#look = this.#limiter[LOOK](this.id, this.#asked, how);
         const decision = await (signal ? abortable(this.#look, signal) : this.#look);
@@ -81,7 +82,7 @@ class Waiter {
 
   /** It may look after `delayMs`, if it would not before. */
   wake(delayMs) {
-    const at = performance.now() + delayMs;
+    const at = now() + delayMs;
     if (this.#resume === null) this.#told = Math.min(this.#told, at);
     else if (at < this.#until) this.#sleepUntil(at);
   }
@@ -99,7 +100,7 @@ class Waiter {
   #sleep(ms) {
     return new Promise((resolve) => {
       this.#resume = resolve;
-      this.#sleepUntil(Math.min(performance.now() + ms, this.#deadline, this.#told));
+      this.#sleepUntil(Math.min(now() + ms, this.#deadline, this.#told));
       this.#told = Number.POSITIVE_INFINITY;
     });
   }
@@ -107,7 +108,7 @@ class Waiter {
   #sleepUntil(at) {
     clearTimeout(this.#timer);
     this.#until = at;
-    const ms = at - performance.now();
+    const ms = at - now();
     const resume = () => {
       this.#resume?.();
       this.#resume = null;
