@@ -214,6 +214,29 @@ impl Limiter {
         }
     }
 
+    /// Checks that a plain yes or no is enough for this limiter; `allow` of every package calls it first.
+    ///
+    /// `Invalid` for a policy with a concurrency limit: its grants are leases, and nobody could release one without its
+    /// permit.
+    pub fn check_allow(&self) -> Result<()> {
+        match self.inner.policy.concurrency() {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(
+                "allow",
+                "hands over no permit, so nobody could release its slot of the concurrency limit; acquire a permit instead",
+            )),
+        }
+    }
+
+    /// Fails once the store is closed.
+    fn check_open(&self) -> Result<()> {
+        match &self.inner.store {
+            #[cfg(feature = "redis")]
+            Place::Redis { store, .. } => store.check_open(),
+            _ => Ok(()),
+        }
+    }
+
     /// [`acquire`](Self::acquire) under an id of the caller, who may wait.
     ///
     /// The id names the lease and the ticket: asking again with it takes no second lease, and keeps the place. A queued
@@ -289,6 +312,7 @@ impl Limiter {
 
     /// Listens for the waiters of this process at [`place`](Self::place); connects within the time-out of a call.
     pub fn listen(&self) -> Result<Hints> {
+        self.check_open()?;
         let channel = format!("pg1:hints:{}", permit::new_id()?);
         match &self.inner.store {
             Place::Nowhere => Err(Error::internal("nobody waits for a limiter without a limit")),

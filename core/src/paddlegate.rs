@@ -52,6 +52,17 @@ impl Paddlegate {
         }
     }
 
+    /// Closes all connections of this process to the store and ends its waits. Twice is as good as once.
+    ///
+    /// Afterwards every call of a limiter of this store that needs the server is `Invalid`, argument `store`. The limits
+    /// stay as they are in Redis. In memory this does nothing, and a forked process closes its own connections.
+    pub fn close(&self) {
+        #[cfg(feature = "redis")]
+        if let Store::Redis(redis) = &self.store {
+            redis.close();
+        }
+    }
+
     /// The Redis store, for hosts that carry the calls themselves; `None` in memory.
     #[cfg(feature = "redis")]
     pub fn redis(&self) -> Option<&Arc<Redis>> {

@@ -105,6 +105,19 @@ impl Hub {
         Seat { hub: self, id }
     }
 
+    /// Closes the connection and lets every waiter look at once, which tells it that the store is closed.
+    pub(crate) fn close(&self) {
+        let mut inner = locked(&self.inner);
+        if let Some(hints) = inner.hints.take() {
+            hints.close();
+        }
+        let now = monotonic();
+        for told in inner.seats.values_mut() {
+            told.look = Some(now);
+            told.woken.notify_one();
+        }
+    }
+
     fn channel(&self) -> Option<String> {
         locked(&self.inner).hints.as_ref().map(|hints| hints.channel().to_owned())
     }

@@ -70,6 +70,7 @@ impl Limiter {
     }
 
     fn start(&self, operation: Operation<'_>) -> Result<Begun> {
+        self.check_open()?;
         match operation {
             Operation::Acquire(request) => self.begin_acquire(request),
             Operation::Enter { request, id, wait } => {

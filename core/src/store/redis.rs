@@ -31,10 +31,11 @@ pub(crate) use blocking::check_timeout;
 pub(crate) use keys::{Keys, TAGS};
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::monotonic;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::micros::Micros;
 use crate::operation::{Answer, Interrupt};
 use crate::store::memory::Memory;
@@ -49,6 +50,7 @@ pub struct Redis {
     location: Location,
     timeout: Micros,
     process: PerProcess<Connections>,
+    closed: AtomicBool,
 }
 
 /// What belongs to one process and is never shared with its forks.
@@ -67,7 +69,12 @@ pub(crate) struct Connections {
 
 impl Redis {
     pub(crate) fn new(url: &str, timeout: Micros) -> Result<Self> {
-        Ok(Self { location: Location::parse(url)?, timeout, process: PerProcess::default() })
+        Ok(Self {
+            location: Location::parse(url)?,
+            timeout,
+            process: PerProcess::default(),
+            closed: AtomicBool::new(false),
+        })
     }
 
     /// Where the servers are and how to log in.
@@ -120,14 +127,36 @@ impl Redis {
         self.process.get().circuit.clone()
     }
 
+    /// Fails once [`Paddlegate::close`](crate::Paddlegate::close) was called.
+    pub fn check_open(&self) -> Result<()> {
+        if self.is_closed() { Err(Error::invalid("store", "is closed; open another one")) } else { Ok(()) }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Closes the unused connections of this process and ends its waits; a call on its way closes its own connection.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let process = self.process.get();
+        process.pool.clear_all();
+        #[cfg(feature = "aio")]
+        process.links.clear();
+        let hubs = std::mem::take(&mut *locked(&process.hubs));
+        hubs.values().for_each(|hub| hub.close());
+    }
+
     /// Carries a call on the caller's own thread.
     pub(crate) fn run(&self, call: Call, interrupt: Interrupt<'_>) -> Result<Answer> {
+        self.check_open()?;
         blocking::run(self, &self.process.get(), call, interrupt)
     }
 
     /// Carries a call on the tokio runtime of the caller.
     #[cfg(feature = "aio")]
     pub(crate) async fn run_async(&self, call: Call) -> Result<Answer> {
+        self.check_open()?;
         let process = self.process.get();
         aio::run(self, &process.links, call).await
     }

@@ -115,6 +115,11 @@ impl Links {
         (link, true)
     }
 
+    /// Lets every connection end after the calls that it was given.
+    pub(crate) fn clear(&self) {
+        locked(&self.by_node).clear();
+    }
+
     fn forget(&self, node: &Address) {
         locked(&self.by_node).retain(|(known, _), link| known != node && !link.is_closed());
     }

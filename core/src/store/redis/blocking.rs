@@ -78,6 +78,9 @@ pub(crate) fn run(redis: &Redis, process: &Connections, mut call: Call, interrup
             Ok((connection, outcome)) => {
                 if let Some(connection) = connection {
                     pool.put(&node, connection);
+                    if redis.is_closed() {
+                        pool.clear_all();
+                    }
                 }
                 match outcome {
                     Outcome::Answered(result) => return result,
@@ -178,6 +181,10 @@ impl Pool {
             return;
         }
         unused.insert(node.clone(), vec![connection]);
+    }
+
+    pub(crate) fn clear_all(&self) {
+        locked(&self.unused).clear();
     }
 
     fn clear(&self, node: &Address) {
