@@ -6,8 +6,9 @@ const { newId } = require("./native.js");
 const { clearTimeout, now } = require("./real.js");
 const { abortable, after } = require("./waiting.js");
 
-/** How a waiter looks at its place in the queue: a method of limiters. */
+/** How a waiter looks at its place in the queue, and gives back what it was granted too late: methods of limiters. */
 const LOOK = Symbol("look");
+const GIVE_BACK = Symbol("give back");
 
 /** One call that waits for its turn, with a ticket. */
 class Waiter {
@@ -45,8 +46,8 @@ class Waiter {
   }
 
   /**
-   * The decision that is no place in the queue. Whoever aborts the signal leaves neither ticket nor lease, but for what
-   * may have been there under the same id before.
+   * The decision that is no place in the queue. Whoever aborts the signal leaves neither ticket nor lease, but for a
+   * lease that was there under the same id before.
    */
   async decision() {
     const { signal } = this.#asked;
@@ -71,8 +72,7 @@ class Waiter {
         await (signal ? abortable(slept, signal) : slept);
       }
     } catch (error) {
-      const mayHold = this.#isAlone && (signal?.aborted || error?.mayHaveCounted);
-      if (mayHold || this.#place > 0) this.#cancel();
+      this.#leave(error);
       throw error;
     } finally {
       this.#join(null);
@@ -117,11 +117,21 @@ class Waiter {
     else resume();
   }
 
-  /** After a look that is under way, whatever that answers. */
   #cancel() {
-    const cancel = () => this.#limiter.cancel(this.id).catch(() => {});
-    this.#look?.then(cancel, cancel);
+    this.#limiter.cancel(this.id).catch(() => {});
+  }
+
+  /** Gives back what the last look took, as soon as that is known. */
+  #leave(error) {
+    const { signal } = this.#asked;
+    const mayHold =
+      this.#place > 0 || (this.#isAlone && (signal?.aborted || error?.mayHaveCounted));
+    const answered = (decision) => {
+      if (decision.allowed) this.#limiter[GIVE_BACK](decision, this.#asked);
+      else if (decision.status === "queued" || this.#place > 0) this.#cancel();
+    };
+    this.#look?.then(answered, () => mayHold && this.#cancel());
   }
 }
 
-module.exports = { Waiter, LOOK };
+module.exports = { Waiter, LOOK, GIVE_BACK };
