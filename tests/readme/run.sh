@@ -124,11 +124,12 @@ run_python() { venv/bin/python "$1"; }
 run_node() { cp "$1" project/ && node "project/${1##*/}"; }
 run_wasm() { run_node "$1"; }
 run_ruby() { GEM_HOME=$dir/gems ruby -w "$1"; }
+# With the command of the page of the C library, and nothing else to help the loader.
 run_c() {
-    local flags
-    read -ra flags < <(PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig pkg-config --cflags --libs paddlegate)
-    cc -Wall -Wextra -Werror "$1" "${flags[@]}" -o program &&
-        LD_LIBRARY_PATH=$dir/prefix/lib ./program
+    local way
+    way=$(grep -m 1 '^cc worker\.c .*-rpath' "$root/bindings/c/README.md") || fail "no command to compile" || return
+    mkdir -p c && cp "$1" c/worker.c &&
+        (cd c && PREFIX=$dir/prefix PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig bash -euc "$way" && ./worker)
 }
 run_rust() {
     cp "$1" crate/src/main.rs &&
