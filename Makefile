@@ -150,12 +150,10 @@ test-node: build-node ## Test the Node package
 	$(TALLY) node $(SERVERS) node --test $(or $(wildcard packages/node/test/*.test.*js),none)
 
 test-ruby: build-ruby ## Test the Ruby package
-	$(TALLY) ruby $(SERVERS) ruby -w -Ipackages/ruby/lib -Ipackages/ruby/test \
-		-e 'ARGV.each { |file| require File.expand_path(file) }' \
-		$(wildcard packages/ruby/test/*_test.rb)
+	$(TALLY) ruby ruby packages/ruby/test/run.rb
 
 test-c: build-c ## Test the C library
-	$(TALLY) c $(SERVERS) tests/c/run.sh
+	$(TALLY) c tests/c/run.sh
 
 test-wasm: build-wasm ## Test the WebAssembly package
 	$(TALLY) wasm node --test $(or $(wildcard packages/wasm/test/*.test.*js),none)
@@ -191,7 +189,8 @@ lint: $(SETUP) ## Check format, style, types and generated files
 fmt: $(SETUP) ## Format the code of all languages
 	scripts/lint.sh --fix
 
-generate: build-c build-node ## Write the generated files again (C header, Node types)
+generate: build-c build-node ## Write the generated files again (C header, Node types, licences)
+	scripts/licences.py
 
 check-generated: generate ## Fail if a generated file is not what is committed
 	scripts/check-generated.sh
