@@ -120,7 +120,7 @@ test: ## Run the tests of all languages and add them up
 # Long random runs, other servers in full, all mutants, time-outs by the clock, fuzzers: hours, not for each change.
 .PHONY: soak
 soak: export PADDLEGATE_SOAK := 1
-soak: export PADDLEGATE_CASES ?= 10000
+soak: export PADDLEGATE_CASES ?= 20
 soak: ## Run the tests that take long, and those that judge time
 	$(BEGIN)
 	@status=0; \
