@@ -107,7 +107,8 @@ export interface CallOptions {
   readonly atUs?: number;
   /**
    * Ends the waiting at once with its reason, and leaves neither ticket nor lease. Aborted before the call it takes
-   * nothing; while Redis is asked the units of a rate may be taken, and what an id of yours takes stays under it.
+   * nothing. Aborted while Redis is asked, `acquire`, `withinLimit` and `tryAcquire` give back the lease and the estimate
+   * that they were granted too late; units of a rate without an estimate stay taken.
    */
   readonly signal?: AbortSignal;
 }

@@ -1,6 +1,7 @@
 """Servers on a port that a test chooses: none at all, a silent one, a Redis."""
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -8,13 +9,16 @@ import subprocess
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    """Give a port that nobody listens on, below those that the kernel hands out to clients."""
+    while True:
+        port = random.randrange(10_000, 20_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 class Silent:
@@ -32,6 +36,7 @@ class Redis:
 
     def __init__(self, port):
         program = os.environ.get("REDIS_SERVER") or system_redis()
+        self.port = port
         self._folder = tempfile.mkdtemp()
         options = {"port": port, "bind": "127.0.0.1", "dir": self._folder, "save": ""}
         flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]

@@ -45,10 +45,11 @@ const { InvalidError, OverLimitError, calling, failure } = require("./errors.js"
 const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
 const orders = require("./orders.js");
 const { Permit } = require("./permit.js");
+const { now } = require("./real.js");
 const { request, numeric, text, abortSignal, object } = require("./request.js");
 const { SKIPPED } = require("./skipped.js");
 const { statistics } = require("./statistics.js");
-const { Waiter, LOOK } = require("./waiter.js");
+const { Waiter, LOOK, GIVE_BACK } = require("./waiter.js");
 const { abortable, sleep } = require("./waiting.js");
 
 // Promises that are kept already; to make one for each answer takes as long as half a decision.
@@ -122,7 +123,7 @@ class Limiter {
     try {
       const { onLimit: given, ...asked } = object(options);
       const onLimit = given ?? this.onLimit ?? "wait";
-      const read = admission(this, performance.now(), asked);
+      const read = admission(this, now(), asked);
       return this.#start(ADMIT, asked, read, { id: job, onLimit, options: ["onLimit"] });
     } catch (error) {
       return Promise.reject(error);
@@ -132,7 +133,7 @@ class Limiter {
   admitAll(jobs, options) {
     const make = () => orders.jobs(jobs, options, this.onLimit);
     return this.#course(ADMIT_ALL, make, ({ partly }) =>
-      admissions(this, performance.now(), this.#store, partly),
+      admissions(this, now(), this.#store, partly),
     );
   }
 
@@ -241,13 +242,13 @@ class Limiter {
 
   /** Looks again when there may be room, without a ticket. */
   async #acquireByItself(asked, patienceMs) {
-    const deadline = performance.now() + patienceMs;
+    const deadline = now() + patienceMs;
     for (;;) {
-      const began = performance.now();
+      const began = now();
       const decision = await this.tryAcquire(asked);
       const wait = decision.retryAfterMs;
       const isFinal = decision.allowed || decision.degraded || wait === null;
-      if (isFinal || wait > deadline - performance.now()) {
+      if (isFinal || wait > deadline - now()) {
         return this.#permit(decision, began, asked);
       }
       await sleep(wait, asked.signal);
@@ -299,10 +300,10 @@ class Limiter {
       const signal = request(operation, options, more?.options);
       const ticket = more === undefined ? this.#run() : this.#runWith(more);
       const promise = this.#finish(ticket, read);
+      const tries = operation === ACQUIRE || (operation === ENTER && more.channel === undefined);
       if (signal === undefined || ticket <= 0) return promise;
       return abortable(promise, signal, () => {
-        // An id of the caller may have had its ticket or lease before.
-        if (operation === ACQUIRE) this.#giveBack(promise);
+        if (tries) promise.then((decision) => this[GIVE_BACK](decision, options)).catch(nothing);
       });
     } catch (error) {
       return Promise.reject(error);
@@ -333,14 +334,14 @@ class Limiter {
     return Promise.resolve(answer);
   }
 
-  /** Nobody waits for the answer any more. */
-  async #giveBack(promise) {
-    try {
-      const { fence, permit } = await promise;
-      if (fence !== null) await this.release(permit);
-    } catch {
-      // A lease that cannot be given back ends by itself.
-    }
+  /** Of a call whose answer nobody waits for any more. What cannot be given back ends by itself. */
+  async [GIVE_BACK](decision, { estimate }) {
+    if (!isNewGrant(decision)) return;
+    const { permit, fence } = decision;
+    const parts = [];
+    if (estimate !== undefined && estimate !== null) parts.push(this.correct(permit, 0));
+    if (fence !== null) parts.push(this.release(permit));
+    await Promise.allSettled(parts);
   }
 }
 
@@ -350,6 +351,9 @@ const decision = (row, ticket, store) => new Decision(row, ticket, store);
 const settlement = (_row, ticket, store) => store.text(ticket);
 const lease = (row) => (Number.isNaN(area[row + 2]) ? null : area[row + 2] / 1000);
 const nothing = () => undefined;
+
+/** Whether this call was granted something that can be given back; under an id it may be told of an earlier lease. */
+const isNewGrant = ({ permit, atUs }) => permit?.split(":").at(-2) === String(atUs);
 
 /** The time to wait that was given, if one was. */
 function waiting(given) {

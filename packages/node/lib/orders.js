@@ -1,6 +1,7 @@
 "use strict";
 
 const { InvalidError } = require("./errors.js");
+const { isDate } = require("./real.js");
 const { numeric, object, only, text } = require("./request.js");
 
 /**
@@ -99,7 +100,7 @@ function read(names, options) {
 
 /** A `Date`, or milliseconds since 1970 as `Date.now()` tells them. */
 function time(value) {
-  return value instanceof Date ? value.getTime() : numeric(value);
+  return isDate(value) ? value.getTime() : numeric(value);
 }
 
 /** Names and values in turn, of `Headers`, a `Map`, a list of pairs or a plain object. A value may be a list. */

@@ -1,6 +1,7 @@
 "use strict";
 
 const { InvalidError } = require("./errors.js");
+const { now } = require("./real.js");
 const { only } = require("./request.js");
 
 /** What a grant hands over. */
@@ -26,7 +27,7 @@ class Permit {
   }
 
   get expiresInMs() {
-    return this.#deadline === null ? null : Math.max(0, this.#deadline - performance.now());
+    return this.#deadline === null ? null : Math.max(0, this.#deadline - now());
   }
 
   get lost() {
@@ -41,7 +42,7 @@ class Permit {
 
   async renew() {
     if (this.#deadline === null || this.#settlement !== null) return false;
-    const began = performance.now();
+    const began = now();
     const leaseMs = await this.#limiter.renew(this.id);
     if (leaseMs === null) this.#isLost = this.#settlement === null;
     else this.#deadline = began + leaseMs;

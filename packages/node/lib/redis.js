@@ -137,7 +137,9 @@ class Redis {
 
   #expire() {
     for (const call of this.#calls.values()) {
-      call.link?.excuse();
+      call.link?.flush();
+      // The connection may have ended with that, and its calls.
+      if (!this.#calls.has(call.ticket)) continue;
       if (!this.#isOver(call)) break;
       if (call.link) call.link.close("redis gave no answer in time");
       else this.#abandon(call, "a slot of the cluster is being moved, try again");

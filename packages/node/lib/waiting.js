@@ -1,5 +1,7 @@
 "use strict";
 
+const { clearTimeout, setTimeout } = require("./real.js");
+
 /** The longest time that a timer of Node can be set to. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 

@@ -153,7 +153,7 @@ class GateTest < Minitest::Test
       end
     end
     ["", "10.0.0.1:80", "somebody"].each { |bad| refused("ip") { gate.admit(ip: bad) } }
-    [0, -1, 1.5, "now"].each { |bad| refused("at") { gate.admit(at_us: bad) } }
+    [0, -1, 1.5, "now"].each { |bad| refused("at_us") { gate.admit(at_us: bad) } }
     refused("block") { gate.within_limit }
     assert_raises(ArgumentError) { gate.admit(uri: "x") }
     assert_predicate gate.admit(at_us: NOW), :allowed?, "nothing was counted"

@@ -58,6 +58,18 @@ module Paddlegate
       made
     end
 
+    # Whether a grant of a limiter is a lease.
+    def leases?(limiter)
+      Native.pg_check_allow(limiter, nil) != 0
+    end
+
+    # Raises {InvalidError} where a grant is a lease, as a plain answer would leave it held.
+    def check_allow(limiter)
+      exchange = Exchange.take
+      exchange.check(Native.pg_check_allow(limiter, exchange.error))
+      exchange.give_back
+    end
+
     # A {Hints} for the waiters of a limiter.
     def listen(limiter)
       Hints.new(make(Native::HintsHandle) { |*places| Native.pg_listen(limiter, *places) })
