@@ -2,7 +2,7 @@
 
 const { readFileSync } = require("node:fs");
 
-const { memory } = require("./area.js");
+const { area, memory } = require("./area.js");
 const { InvalidError, calling } = require("./errors.js");
 const { Gate } = require("./gate.js");
 const { Inbox, Subscriptions } = require("./hubs.js");
@@ -134,12 +134,20 @@ class Paddlegate {
 
   async limiters() {
     const tickets = [];
-    const parts = Array.from({ length: this.#store.parts() }, (_, part) => {
-      const ticket = this.#store.list(part);
-      tickets.push(ticket);
-      return ticket > 0 ? this.#redis.carry(ticket, () => ticket) : ticket;
-    });
-    const read = await Promise.allSettled(parts);
+    const parts = this.#store.parts();
+    let part = 0;
+    const lane = async () => {
+      while (part < parts) {
+        const own = part++;
+        let cursor = 0;
+        do {
+          const ticket = this.#store.list(own, cursor);
+          tickets.push(ticket);
+          cursor = ticket > 0 ? await this.#redis.carry(ticket, (row) => area[row + 2]) : 0;
+        } while (cursor > 0);
+      }
+    };
+    const read = await Promise.allSettled(Array.from({ length: LANES }, lane));
     const limiters = this.#store.listed(tickets);
     const failed = read.find(({ status }) => status === "rejected");
     if (failed) throw failed.reason;
@@ -154,6 +162,9 @@ class Paddlegate {
     return this.limiter(name, [limit], only(OPTIONS, options));
   }
 }
+
+/** How many parts of the list of limiters are read at a time, so that other calls need not wait for long. */
+const LANES = 16;
 
 /** What every limiter may have. */
 const OPTIONS = ["waitTimeoutMs", "policy", "ttl", "onUnavailable", "share"];

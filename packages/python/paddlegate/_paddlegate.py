@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from paddlegate._texts import Json
     from paddlegate._waiting import Span
 
+# How many parts of the list of limiters are read at a time, so that other calls need not wait for
+# long.
+LANES = 16
+
 
 class Paddlegate(_native.Paddlegate):
     """Makes limiters that share one store. Making one connects to nothing and starts nothing.
@@ -358,11 +362,19 @@ class Paddlegate(_native.Paddlegate):
         loop = asyncio.get_running_loop()
         if not watches(loop):
             return await loop.run_in_executor(None, self.limiters)
-        parts = await asyncio.gather(
-            *(
-                ask(self._links, self._begin_list, self._begin_list, part)
-                for part in range(self._parts)
-            )
-        )
-        entries = _native.sort_listed([entry for part in parts for entry in part])
-        return [listed(entry) for entry in entries]
+        entries: list[_native._Entry] = []
+        parts = iter(range(self._parts))
+
+        async def lane() -> None:
+            for part in parts:
+                cursor = 0
+                while True:
+                    page, cursor = await ask(
+                        self._links, self._begin_list, self._begin_list, part, cursor
+                    )
+                    entries.extend(page)
+                    if cursor == 0:
+                        break
+
+        await asyncio.gather(*(lane() for _ in range(LANES)))
+        return [listed(entry) for entry in _native.sort_listed(entries)]
