@@ -2,7 +2,7 @@
 
 const { readFileSync } = require("node:fs");
 
-const { memory } = require("./area.js");
+const { area, memory } = require("./area.js");
 const { IN_LIMIT, InvalidError, NAMES, calling } = require("./errors.js");
 const { Gate } = require("./gate.js");
 const { Inbox, Subscriptions } = require("./hubs.js");
@@ -143,22 +143,25 @@ class Paddlegate {
     this.#hub.checkOpen();
     const tickets = [];
     const parts = this.#store.parts();
-    let next = 0;
+    let part = 0;
     let isFailed = false;
-    const readParts = async () => {
-      while (next < parts && !isFailed) {
-        const ticket = this.#store.list(next);
-        next += 1;
-        tickets.push(ticket);
-        try {
-          if (ticket > 0) await this.#redis.carry(ticket, () => ticket);
-        } catch (error) {
-          isFailed = true;
-          throw error;
-        }
+    const lane = async () => {
+      while (part < parts && !isFailed) {
+        const own = part++;
+        let cursor = 0;
+        do {
+          const ticket = this.#store.list(own, cursor);
+          tickets.push(ticket);
+          try {
+            cursor = ticket > 0 ? await this.#redis.carry(ticket, (row) => area[row + 2]) : 0;
+          } catch (error) {
+            isFailed = true;
+            throw error;
+          }
+        } while (cursor > 0);
       }
     };
-    const read = await Promise.allSettled(Array.from({ length: PARTS_AT_ONCE }, readParts));
+    const read = await Promise.allSettled(Array.from({ length: LANES }, lane));
     const limiters = this.#store.listed(tickets);
     const failed = read.find(({ status }) => status === "rejected");
     if (failed) throw failed.reason;
@@ -180,9 +183,8 @@ class Paddlegate {
   }
 }
 
-/** How many parts of the list of limiters are asked for at a time: each keeps the server busy for a while. */
-const PARTS_AT_ONCE = 16;
-
+/** How many parts of the list of limiters are read at a time, so that other calls need not wait for long. */
+const LANES = 16;
 // Node 18 has no `await using` at first.
 if (Symbol.asyncDispose) {
   Object.defineProperty(Paddlegate.prototype, Symbol.asyncDispose, {

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from paddlegate._texts import Json
     from paddlegate._waiting import Span
 
-PARTS_AT_ONCE = 16
-"""How many parts of the list of limiters are asked for together, so that others are not kept."""
+# How many parts of the list of limiters are read at a time, so that other calls need not wait for
+# long.
+LANES = 16
 
 
 class Paddlegate(_native.Paddlegate):
@@ -404,10 +405,19 @@ class Paddlegate(_native.Paddlegate):
         loop = asyncio.get_running_loop()
         if not watches(loop):
             return await loop.run_in_executor(None, self.limiters)
-        entries = []
-        for first in range(0, self._parts, PARTS_AT_ONCE):
-            some = range(first, min(first + PARTS_AT_ONCE, self._parts))
-            asking = (ask(self._links, self._begin_list, self._begin_list, part) for part in some)
-            entries += [entry for part in await asyncio.gather(*asking) for entry in part]
-        entries = _native.sort_listed(entries)
-        return [listed(entry) for entry in entries]
+        entries: list[_native._Entry] = []
+        parts = iter(range(self._parts))
+
+        async def lane() -> None:
+            for part in parts:
+                cursor = 0
+                while True:
+                    page, cursor = await ask(
+                        self._links, self._begin_list, self._begin_list, part, cursor
+                    )
+                    entries.extend(page)
+                    if cursor == 0:
+                        break
+
+        await asyncio.gather(*(lane() for _ in range(LANES)))
+        return [listed(entry) for entry in _native.sort_listed(entries)]
