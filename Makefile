@@ -144,7 +144,7 @@ test-servers: $(SETUP) ## Test the Rust crate against Redis 6.2 and Valkey 9
 	$(TALLY) servers scripts/with-other-servers.sh $(OTHER_SERVERS)
 
 test-python: build-python ## Test the Python package
-	$(TALLY) python $(SERVERS) .venv/bin/python -m pytest packages/python/tests
+	$(TALLY) python $(SERVERS) .venv/bin/python -m pytest -n 4 packages/python/tests
 
 test-node: build-node ## Test the Node package
 	$(TALLY) node $(SERVERS) node --test $(or $(wildcard packages/node/test/*.test.*js),none)
