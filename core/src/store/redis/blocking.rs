@@ -30,6 +30,9 @@ const MAX_UNUSED: usize = 64;
 /// After what time an unused connection is looked at before it is trusted; a server restarts no faster.
 pub(crate) const TRUSTED: Duration = Duration::from_millis(1);
 
+/// How long a wait is before it is asked whether a signal ends it: one that came just before the wait does not.
+const SLICE: Duration = Duration::from_millis(100);
+
 /// The connections of one process that no call uses.
 #[derive(Default)]
 pub(crate) struct Pool {
@@ -222,13 +225,18 @@ impl Waiter<'_> {
             if left.is_zero() {
                 return Err(Error::unknown_outcome("redis gave no answer in time"));
             }
-            match socket.read(buffer, left) {
+            let asks = matches!(self.interrupt, Interrupt::Ask(_));
+            match socket.read(buffer, if asks { left.min(SLICE) } else { left }) {
                 Ok(0) => {
                     return Err(Error::unknown_outcome("redis closed the connection before it answered"));
                 }
                 Ok(size) => return Ok(size),
                 Err(error) if error.kind() == ErrorKind::Interrupted => self.interrupted()?,
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    if asks {
+                        self.interrupted()?;
+                    }
+                }
                 Err(error) => {
                     return Err(Error::unknown_outcome(format!("redis broke the connection: error={error}")));
                 }
