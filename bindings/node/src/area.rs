@@ -44,7 +44,8 @@ const ROWS: usize = 13;
 const ROW: usize = 15;
 pub(crate) const MAX_ROWS: usize = 64;
 
-const ALLOW: usize = 5;
+/// An acquire of which only the first field may be read.
+pub(crate) const ALLOW: usize = 5;
 
 /// Added to the status of a decision that has a permit, which is the text of the ticket, and of one that the store did
 /// not make.

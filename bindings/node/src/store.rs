@@ -138,6 +138,12 @@ impl Store {
         Ok(Gate::new(&self.calls, gate))
     }
 
+    /// Refuses all calls from now on. JavaScript closes its sockets itself, after the last call.
+    #[napi]
+    pub fn close(&self) {
+        self.paddlegate.close();
+    }
+
     /// What takes several operations, by the last order.
     #[napi(catch_unwind)]
     pub fn course(&self) -> Result<Course> {

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::answer;
 use crate::argument::{Given, span, text};
 use crate::call::Call;
+use crate::decision::seconds;
 use crate::error::Result;
 
 /// Makes limiters that share one store.
@@ -64,6 +65,16 @@ impl Paddlegate {
         Ok(Loaded(self.0.workflow(text("definition", definition)?, text("run", run)?, lock_timeout)?))
     }
 
+    // Seconds within which a call is answered; None in memory, where there is nothing to close.
+    #[getter]
+    fn _timeout(&self) -> Option<f64> {
+        self.0.redis().map(|redis| seconds(redis.timeout()))
+    }
+
+    fn _close(&self, py: Python<'_>) {
+        py.detach(|| self.0.close());
+    }
+
     fn _limiters(&self, py: Python<'_>) -> Result<Vec<Entry>> {
         Ok(shown(py.detach(|| self.0.limiters())?))
     }
@@ -75,6 +86,9 @@ impl Paddlegate {
     }
 
     fn _begin_list<'py>(&self, py: Python<'py>, part: u16, cursor: u64) -> Result<Bound<'py, PyAny>> {
+        if let Some(redis) = self.0.redis() {
+            redis.check_open()?;
+        }
         match (self.0.begin_list(part, cursor), self.0.redis()) {
             (Begun::Answered(answer), _) => Ok(answer::shown(py, answer)?),
             (Begun::Call(call), Some(redis)) => Ok(Call::new(redis, call).into_bound_py_any(py)?),

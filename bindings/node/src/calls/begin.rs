@@ -4,7 +4,7 @@ use paddlegate::store::redis::Call;
 use paddlegate::{Admission, Answer, Begun, Error, Limiter, OnLimit, Operation, Paddlegate, Steps};
 
 use super::{AT_ONCE, Calls, Settling};
-use crate::area::input;
+use crate::area::{ALLOW, input};
 use crate::course::Way;
 use crate::order::Order;
 
@@ -35,7 +35,12 @@ impl Calls {
                 self.noted(channel)
             }
             ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default()),
-            _ => {
+            operation => {
+                if operation == ALLOW
+                    && let Err(error) = limiter.check_allow()
+                {
+                    return self.failed(error);
+                }
                 let operation = self.area.operation(id.unwrap_or_default(), channel.unwrap_or_default());
                 self.ask(limiter, operation, None)
             }
