@@ -136,7 +136,7 @@ impl Paddlegate {
         Ok(Listed::sorted(listed))
     }
 
-    /// In how many parts the list of limiters is read. A host that carries many calls reads some [`LANES`] at a time, so
+    /// In how many parts the list of limiters is read. A host that carries many calls reads some 16 at a time, so
     /// that the calls of others need not wait for long.
     pub fn parts(&self) -> u16 {
         match &self.store {
@@ -212,9 +212,6 @@ pub struct Loaded {
     /// What happens to work that is refused.
     pub on_limit: crate::on_limit::OnLimit,
 }
-
-/// How many parts of the list of limiters are read at a time by hosts that carry many calls.
-pub const LANES: u16 = 16;
 
 /// A page of the list of limiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -95,8 +95,11 @@ impl Server {
 
     /// Waits until all is here that the primary has written.
     pub(crate) fn catch_up_with(&self, primary: &Self) {
-        let keys = |server: &Self| server.ask(&["DEBUG", "DIGEST"]);
-        wait_until("the replica has all", || keys(self) == keys(primary));
+        let offset = |server: &Self| {
+            let text = server.ask(&["INFO", "replication"]);
+            text.lines().find(|line| line.starts_with("master_repl_offset:")).map(str::to_owned).expect("an offset")
+        };
+        wait_until("the replica has all", || offset(self) == offset(primary));
     }
 
     pub(crate) fn role(&self) -> String {

@@ -143,14 +143,14 @@ class Paddlegate {
     this.#hub.checkOpen();
     const tickets = [];
     const parts = this.#store.parts();
-    let part = 0;
+    let next = 0;
     let isFailed = false;
-    const lane = async () => {
-      while (part < parts && !isFailed) {
-        const own = part++;
+    const readParts = async () => {
+      while (next < parts && !isFailed) {
+        const part = next++;
         let cursor = 0;
         do {
-          const ticket = this.#store.list(own, cursor);
+          const ticket = this.#store.list(part, cursor);
           tickets.push(ticket);
           try {
             cursor = ticket > 0 ? await this.#redis.carry(ticket, (row) => area[row + 2]) : 0;
@@ -158,10 +158,10 @@ class Paddlegate {
             isFailed = true;
             throw error;
           }
-        } while (cursor > 0);
+        } while (cursor > 0 && !isFailed);
       }
     };
-    const read = await Promise.allSettled(Array.from({ length: LANES }, lane));
+    const read = await Promise.allSettled(Array.from({ length: PARTS_AT_ONCE }, readParts));
     const limiters = this.#store.listed(tickets);
     const failed = read.find(({ status }) => status === "rejected");
     if (failed) throw failed.reason;
@@ -183,8 +183,9 @@ class Paddlegate {
   }
 }
 
-/** How many parts of the list of limiters are read at a time, so that other calls need not wait for long. */
-const LANES = 16;
+/** How many parts of the list of limiters are asked for at a time: each keeps the server busy for a while. */
+const PARTS_AT_ONCE = 16;
+
 // Node 18 has no `await using` at first.
 if (Symbol.asyncDispose) {
   Object.defineProperty(Paddlegate.prototype, Symbol.asyncDispose, {

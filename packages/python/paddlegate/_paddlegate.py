@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from paddlegate._texts import Json
     from paddlegate._waiting import Span
 
-# How many parts of the list of limiters are read at a time, so that other calls need not wait for
-# long.
-LANES = 16
+PARTS_AT_ONCE = 16
+"""How many parts of the list of limiters are asked for together, so that others are not kept."""
 
 
 class Paddlegate(_native.Paddlegate):
@@ -419,5 +418,5 @@ class Paddlegate(_native.Paddlegate):
                     if cursor == 0:
                         break
 
-        await asyncio.gather(*(lane() for _ in range(LANES)))
+        await asyncio.gather(*(lane() for _ in range(PARTS_AT_ONCE)))
         return [listed(entry) for entry in _native.sort_listed(entries)]

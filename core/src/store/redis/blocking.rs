@@ -33,12 +33,12 @@ const MAX_UNUSED: usize = 64;
 /// After what time an unused connection is looked at before it is trusted; a server restarts no faster.
 pub(crate) const TRUSTED: Duration = Duration::from_millis(1);
 
-/// How long a wait is before it is asked whether a signal ends it: one that came just before the wait does not.
-const SLICE: Duration = Duration::from_millis(100);
-
 /// How long an unused connection is kept. Ways through firewalls and address translators are forgotten without a word,
 /// few of them so soon.
 pub(crate) const MAX_IDLE: Duration = Duration::from_secs(30);
+
+/// How long a wait is before it is asked whether a signal ends it: one that came just before the wait does not.
+const SLICE: Duration = Duration::from_millis(100);
 
 /// The connections of one process that no call uses.
 #[derive(Default)]
@@ -233,6 +233,17 @@ impl Waiter<'_> {
         self.deadline.saturating_duration_since(monotonic())
     }
 
+    /// For how long the system waits before the caller looks again.
+    fn slice(&self, left: Duration) -> Duration {
+        if matches!(self.interrupt, Interrupt::Ask(_)) { left.min(SLICE) } else { left }
+    }
+
+    /// Whether a wait ended so that it is time to see what a signal means.
+    fn is_passing(&self, kind: ErrorKind) -> bool {
+        let is_over = matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        kind == ErrorKind::Interrupted || is_over && matches!(self.interrupt, Interrupt::Ask(_))
+    }
+
     /// After an error the server cannot have all of the bytes.
     fn write(&mut self, socket: &mut Socket, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() || socket.wants_write() {
@@ -240,11 +251,9 @@ impl Waiter<'_> {
             if left.is_zero() {
                 return Err(Error::unavailable("redis did not take the call in time"));
             }
-            match socket.set_wait(left).and_then(|()| socket.write(bytes)) {
+            match socket.set_wait(self.slice(left)).and_then(|()| socket.write(bytes)) {
                 Ok(size) => bytes = &bytes[size..],
-                Err(error) if error.kind() == ErrorKind::Interrupted => {
-                    self.interrupted().map_err(Error::not_counted)?;
-                }
+                Err(error) if self.is_passing(error.kind()) => self.interrupted().map_err(Error::not_counted)?,
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(error) => {
                     return Err(Error::unavailable(format!("redis closed the connection: error={error}")));
@@ -260,18 +269,13 @@ impl Waiter<'_> {
             if left.is_zero() {
                 return Err(Error::unknown_outcome("redis gave no answer in time"));
             }
-            let asks = matches!(self.interrupt, Interrupt::Ask(_));
-            match socket.read(buffer, if asks { left.min(SLICE) } else { left }) {
+            match socket.read(buffer, self.slice(left)) {
                 Ok(0) => {
                     return Err(Error::unknown_outcome("redis closed the connection before it answered"));
                 }
                 Ok(size) => return Ok(size),
-                Err(error) if error.kind() == ErrorKind::Interrupted => self.interrupted()?,
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    if asks {
-                        self.interrupted()?;
-                    }
-                }
+                Err(error) if self.is_passing(error.kind()) => self.interrupted()?,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(error) => {
                     return Err(Error::unknown_outcome(format!("redis broke the connection: error={error}")));
                 }
