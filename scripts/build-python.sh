@@ -7,7 +7,7 @@ wheels=$root/target/wheels
 
 # With the features that the other bindings have when all are built at once, or cargo builds the core once more.
 features=()
-[[ ${PADDLEGATE_PROFILE:-} != quick ]] || features=(--features paddlegate/simulate)
+[[ ${PADDLEGATE_PROFILE:-} != quick ]] || features=(--features paddlegate/default,paddlegate/simulate)
 
 rm -f "$wheels"/paddlegate-*.whl
 (cd packages/python && "$root/.venv/bin/maturin" build --release --out "$wheels" \

@@ -25,8 +25,9 @@ block == "" {
     else if (/^ *not ok [0-9]+/ && !/# (SKIP|TODO)/) block = "tap"
     # minitest: from "  1) Failure:" to the closing line.
     else if (/^ +[0-9]+\) (Failure|Error):$/) block = "minitest"
-    # Our own scripts.
+    # Our own scripts: a line, or all that they say at their end.
     else if (/^FAILED /) add($0)
+    else if (/^--- .+ failed:$/) block = "ours"
 }
 
 block != "" { add($0) }

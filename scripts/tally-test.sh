@@ -89,6 +89,8 @@ failure tap 1 "# Subtest: a\n$tap\n    ok 2 - b\n      ---\n      ...\nnot ok 3 
 minitest='  1) Failure:\nA#test_a [a.rb:1]:\nExpected: 1\n\n1 runs, 1 assertions, 1 failures, 0 errors, 0 skips'
 failure minitest 1 "Run options: --seed 12\n\n# Running:\n\nF\n\n$minitest" "Run options: --seed 12\n$minitest"
 failure ours 1 'PADDLEGATE_SEED=3\na: passed\nFAILED b: expected 1\n1 passed, 1 failed' 'PADDLEGATE_SEED=3\nFAILED b: expected 1'
+ours='--- a failed:\n  1) Failure:\n  1 runs, 1 assertions, 1 failures\n--- b failed:\nc\n3 passed, 2 failed'
+failure ours-last 1 "a: failed in 1 s\n$ours" "$ours"
 failure else 1 "one\n0 passed, 1 failed" "one\n0 passed, 1 failed"
 failure last-lines 1 "$(seq -s '\n' 150)" "$(seq -s '\n' 51 150)"
 failure most-lines 1 "failures:\n$(seq -s '\n' 400)" "failures:\n$(seq -s '\n' 299)\n... the rest is in target/tally/case.log"

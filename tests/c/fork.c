@@ -58,7 +58,7 @@ static void fork_all(void)
         pid_t pid = fork();
 
         if (pid == 0) {
-            alarm(20);
+            alarm(60);
             _exit(child());
         }
         waitpid(pid, &status, 0);
@@ -141,7 +141,7 @@ static void in_memory(void)
         pid_t pid = fork();
 
         if (pid == 0) {
-            alarm(20);
+            alarm(60);
             _exit(take(limiter, 2));
         }
         waitpid(pid, &status, 0);
@@ -212,7 +212,7 @@ static void while_other_threads_wait_in_turn(void)
         pid_t pid = fork();
 
         if (pid == 0) {
-            alarm(20);
+            alarm(60);
             _exit(waiting_child(hints));
         }
         waitpid(pid, &status, 0);
@@ -242,7 +242,7 @@ static void a_child_closes_its_own(void)
     OK(pg_acquire(limiter, NULL, &d, &error));
     pid = fork();
     if (pid == 0) {
-        alarm(20);
+        alarm(60);
         _exit(pg_store_close(store, NULL) != PG_OK || pg_acquire(limiter, NULL, &d, NULL) != PG_INVALID);
     }
     waitpid(pid, &status, 0);

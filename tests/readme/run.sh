@@ -133,7 +133,7 @@ run_c() {
 }
 run_rust() {
     cp "$1" crate/src/main.rs &&
-        CARGO_TARGET_DIR=$root/target/readme cargo run --quiet --offline --manifest-path crate/Cargo.toml
+        CARGO_TARGET_DIR=$root/target cargo run --release --quiet --offline --manifest-path crate/Cargo.toml
 }
 run_json() {
     venv/bin/python -c 'import sys; from paddlegate import Paddlegate

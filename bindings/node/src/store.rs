@@ -138,6 +138,12 @@ impl Store {
         Ok(Gate::new(&self.calls, gate))
     }
 
+    /// Refuses all calls from now on. JavaScript closes its sockets itself, after the last call.
+    #[napi]
+    pub fn close(&self) {
+        self.paddlegate.close();
+    }
+
     /// What takes several operations, by the last order.
     #[napi(catch_unwind)]
     pub fn course(&self) -> Result<Course> {
@@ -152,10 +158,13 @@ impl Store {
         self.paddlegate.parts()
     }
 
-    /// Starts to read a part of it: 0 when it is read, else its ticket.
+    /// Starts to read a page of a part of it: 0 when it is read, and was the only one, else its ticket. The row has the
+    /// cursor of the next page, which is 0 after the last.
     #[napi(catch_unwind)]
-    pub fn list(&self, part: u16) -> i32 {
-        self.calls.borrow_mut().begin_list(&self.paddlegate, part)
+    pub fn list(&self, part: u16, cursor: f64) -> i32 {
+        // A cursor is smaller than twice the number of limiters in a part.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        self.calls.borrow_mut().begin_list(&self.paddlegate, part, cursor as u64)
     }
 
     /// The limiters in the parts that were read.

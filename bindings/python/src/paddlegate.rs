@@ -1,9 +1,10 @@
 //! `Paddlegate`: a store to make limiters on.
 
-use paddlegate::{Answer, Begun, CostRules, Error, Kind, Listed, Micros};
+use paddlegate::{Begun, CostRules, Error, Kind, Listed, Micros};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
+use crate::answer;
 use crate::argument::{Given, span, text};
 use crate::call::Call;
 use crate::decision::seconds;
@@ -78,18 +79,18 @@ impl Paddlegate {
         Ok(shown(py.detach(|| self.0.limiters())?))
     }
 
-    // The list comes in parts, which `sort_listed` brings together.
+    // The list comes in parts, each in pages with the cursor of the next, and `sort_listed` brings them together.
     #[getter]
     fn _parts(&self) -> u16 {
         self.0.parts()
     }
 
-    fn _begin_list<'py>(&self, py: Python<'py>, part: u16) -> Result<Bound<'py, PyAny>> {
+    fn _begin_list<'py>(&self, py: Python<'py>, part: u16, cursor: u64) -> Result<Bound<'py, PyAny>> {
         if let Some(redis) = self.0.redis() {
             redis.check_open()?;
         }
-        match (self.0.begin_list(part), self.0.redis()) {
-            (Begun::Answered(Answer::List(listed)), _) => Ok(shown(listed).into_bound_py_any(py)?),
+        match (self.0.begin_list(part, cursor), self.0.redis()) {
+            (Begun::Answered(answer), _) => Ok(answer::shown(py, answer)?),
             (Begun::Call(call), Some(redis)) => Ok(Call::new(redis, call).into_bound_py_any(py)?),
             _ => Err(Error::internal("a list without a store").into()),
         }

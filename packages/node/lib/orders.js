@@ -2,7 +2,7 @@
 
 const { InvalidError } = require("./errors.js");
 const { isDate } = require("./real.js");
-const { numeric, object, only, text } = require("./request.js");
+const { numeric, object, only, permitId, text } = require("./request.js");
 
 /**
  * What changes a limiter while it runs, as the addon takes it (`bindings/node/src/order.rs`), from what the user says.
@@ -55,7 +55,7 @@ function jobs(ids, options, known) {
   }
   const order = {
     jobs: ids.map((id) => text("jobs", id)),
-    onLimit: text("on_limit", onLimit ?? known ?? "wait"),
+    onLimit: text("onLimit", onLimit ?? known ?? "wait"),
     partly: partly === true,
   };
   return { order, call: { signal } };
@@ -76,7 +76,7 @@ const FIELDS = {
   restoreRate: ["restoreRate", numeric],
   maxPauseMs: ["maxPauseMs", numeric],
   provider: ["provider", (value) => text("provider", value)],
-  permit: ["permit", (value) => text("permit", value)],
+  permit: ["permit", permitId],
 };
 
 /** What all calls may have. */

@@ -2,7 +2,7 @@
 
 const { InvalidError } = require("./errors.js");
 const { now } = require("./real.js");
-const { only } = require("./request.js");
+const { PERMIT, only } = require("./request.js");
 
 /** What a grant hands over. */
 class Permit {
@@ -24,6 +24,11 @@ class Permit {
     this.fence = decision.fence;
     this.degraded = decision.degraded;
     Object.freeze(this);
+  }
+
+  /** It may stand for its id. */
+  get [PERMIT]() {
+    return true;
   }
 
   get expiresInMs() {

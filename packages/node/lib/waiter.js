@@ -53,6 +53,7 @@ class Waiter {
     const { signal } = this.#asked;
     try {
       for (;;) {
+        this.#hub.checkOpen();
         const channel = this.#join(this.#hub.known(this.#run));
         const patienceMs = Math.max(0, this.#deadline - now());
         this.began = now();
@@ -68,7 +69,7 @@ class Waiter {
         const opened = this.#join(this.#hub.open(this.#run));
         // A ticket that names no channel, or an old one, would not be told.
         if (opened !== "" && opened !== channel) continue;
-        const slept = this.#sleep(decision.retryAfterMs);
+        const slept = this.#sleep(decision.retryAfterUs / 1000);
         await (signal ? abortable(slept, signal) : slept);
       }
     } catch (error) {

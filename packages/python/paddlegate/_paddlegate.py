@@ -404,10 +404,19 @@ class Paddlegate(_native.Paddlegate):
         loop = asyncio.get_running_loop()
         if not watches(loop):
             return await loop.run_in_executor(None, self.limiters)
-        entries = []
-        for first in range(0, self._parts, PARTS_AT_ONCE):
-            some = range(first, min(first + PARTS_AT_ONCE, self._parts))
-            asking = (ask(self._links, self._begin_list, self._begin_list, part) for part in some)
-            entries += [entry for part in await asyncio.gather(*asking) for entry in part]
-        entries = _native.sort_listed(entries)
-        return [listed(entry) for entry in entries]
+        entries: list[_native._Entry] = []
+        parts = iter(range(self._parts))
+
+        async def lane() -> None:
+            for part in parts:
+                cursor = 0
+                while True:
+                    page, cursor = await ask(
+                        self._links, self._begin_list, self._begin_list, part, cursor
+                    )
+                    entries.extend(page)
+                    if cursor == 0:
+                        break
+
+        await asyncio.gather(*(lane() for _ in range(PARTS_AT_ONCE)))
+        return [listed(entry) for entry in _native.sort_listed(entries)]

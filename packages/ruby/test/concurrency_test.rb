@@ -101,7 +101,7 @@ class ConcurrencyTest < Minitest::Test
       permit = limiter.acquire
       Thread.pass until permit.expires_in < 59.9
       # Time goes on between the two, at times for long.
-      assert((1..3).any? { permit.renew && permit.expires_in > 59.9 })
+      assert((1..20).any? { permit.renew && permit.expires_in > 59.9 })
       assert_in_delta 60, limiter.renew(permit.id), 1e-6
       limiter.reset
       refute permit.renew
