@@ -72,11 +72,11 @@ class Records {
   }
 
   decision(key, units, decision) {
-    const { allowed, atUs: at, permit, reason } = decision;
+    const { allowed, atUs: at, permit, reason, retryAfterUs: retry } = decision;
     if (allowed) {
       this.#add(key, "grant", { at, units, permit });
     } else {
-      this.#add(key, "refusal", { at, units, retry: micros(decision.retryAfterMs), reason });
+      this.#add(key, "refusal", { at, units, retry, reason });
     }
   }
 
