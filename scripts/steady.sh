@@ -7,6 +7,7 @@
 #
 # A round of a suite is ended after PADDLEGATE_STEADY_MINUTES, 20 by default. Build everything before.
 set -uo pipefail
+{ # read to its end before it begins, so that it may be changed meanwhile
 cd "$(dirname "$0")/.." || exit
 
 rounds=3 seed=$RANDOM
@@ -21,8 +22,7 @@ shift $((OPTIND - 1))
 (($# > 0)) || { sed -n 's/^# \{0,1\}//; 2,9p' "$0" >&2; exit 2; }
 RANDOM=$seed
 seconds=$((${PADDLEGATE_STEADY_MINUTES:-20} * 60))
-logs=target/steady
-rm -rf "$logs"
+logs=target/steady/$(date +%H%M%S)-$$
 mkdir -p "$logs"
 
 # Nothing is built while it is stopped again and again.
@@ -71,10 +71,10 @@ stall() {
 # round SUITE NUMBER SIGNALS: one run, whose line is added to the summary
 round() {
     local suite=$1 number=$2 signals=$3 began=$SECONDS run_seed=$RANDOM stalls=0 passed failed status log next
-    log=$logs/$suite-$number.log
-    rm -f "target/tally/$suite" "target/tally/$suite.failures"
+    log=$logs/$suite-$number.output
+    rm -f "$logs/$suite" "$logs/$suite.failures"
     # A background job of a script ignores SIGINT, which a terminal's does not.
-    PADDLEGATE_SEED=$run_seed env --"$signals"-signal=INT --"$signals"-signal=HUP \
+    PADDLEGATE_SEED=$run_seed PADDLEGATE_TALLY=$logs env --"$signals"-signal=INT --"$signals"-signal=HUP \
         setsid --fork --wait make --no-print-directory "${built[@]}" "test-$suite" >"$log" 2>&1 </dev/null &
     local job=$!
     sleep 0.2
@@ -95,20 +95,20 @@ round() {
     wait "$job"
     status=$?
     [[ -z $session ]] || end_session
-    read -r passed failed _ < <(cat "target/tally/$suite" 2>/dev/null || echo 0 1)
+    read -r passed failed _ < <(cat "$logs/$suite" 2>/dev/null || echo 0 1)
     ((status == 0 || failed > 0)) || failed=1
     printf '%-10s %-6s seed %-6s passed %5d  failed %3d  %4d s, stopped %d times\n' "$suite" "${number/#0/nohup}" \
         "$run_seed" "$passed" "$failed" $((SECONDS - began)) "$stalls" |
         tee -a "$logs/summary"
     if ((failed > 0)); then
         bad=$((bad + 1))
-        { echo "--- $suite, round $number: $log"; cat "target/tally/$suite.failures" 2>/dev/null || tail -n 50 "$log"; } \
+        { echo "--- $suite, round $number: $log"; cat "$logs/$suite.failures" 2>/dev/null || tail -n 50 "$log"; } \
             >>"$logs/failures"
     fi
 }
 
 bad=0
-echo "steady: seed $seed, $rounds rounds"
+echo "steady: seed $seed, $rounds rounds, logs in $logs"
 for ((number = 1; number <= rounds; number++)); do
     for suite in "$@"; do
         while :; do :; done & busy+=($!)
@@ -126,3 +126,5 @@ done
 [[ ! -f $logs/failures ]] || cat "$logs/failures"
 echo "steady: $bad of $(wc -l <"$logs/summary") runs failed"
 ((bad == 0))
+exit
+}

@@ -3,7 +3,7 @@
 # of failure.
 set -uo pipefail
 cd "$(dirname "$0")" || exit
-unset PADDLEGATE_ATTEMPTS
+unset PADDLEGATE_ATTEMPTS PADDLEGATE_TALLY
 
 # The scripts write below the folder above them, so copies of them work on a folder of their own.
 dir=$(mktemp -d)

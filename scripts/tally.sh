@@ -17,8 +17,9 @@ name=$1
 shift
 # A suite that runs cargo or make is no part of the make that runs the suites.
 unset MAKEFLAGS MFLAGS MAKELEVEL
-mkdir -p target/tally
-log=target/tally/$name.log
+tally=${PADDLEGATE_TALLY:-target/tally}
+mkdir -p "$tally"
+log=$tally/$name.log
 began=$EPOCHREALTIME
 
 for ((attempt = 1; ; attempt++)); do
@@ -26,7 +27,7 @@ for ((attempt = 1; ; attempt++)); do
     ${CI:+timeout --kill-after=10 20m} "$@" 2>&1 | tee "$log"
     status=${PIPESTATUS[0]}
     ((status == 0)) && break
-    { echo "--- $name: attempt $attempt failed with status $status"; failures "$log"; } >>"target/tally/$name.failures"
+    { echo "--- $name: attempt $attempt failed with status $status"; failures "$log"; } >>"$tally/$name.failures"
     ((attempt >= ${PADDLEGATE_ATTEMPTS:-1})) && break
     echo "tally: $name: attempt $attempt failed, running it once more"
 done
@@ -70,5 +71,5 @@ read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
 if ((status != 0 && failed == 0)); then
     failed=1
 fi
-echo "$passed $failed $attempt $(since "$began")" >>"target/tally/$name"
+echo "$passed $failed $attempt $(since "$began")" >>"$tally/$name"
 exit "$status"
