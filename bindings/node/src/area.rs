@@ -69,7 +69,7 @@ pub(crate) enum Event {
     Renewal = 6,
     /// The numbers follow in the order of [`Statistics::FIELDS`].
     Statistics = 7,
-    /// The limiters are kept for `listed`.
+    /// The limiters are kept for `listed`; the field is the cursor of the next page.
     List = 8,
     /// They are kept for `controls`.
     Controls = 9,
@@ -178,7 +178,7 @@ impl Area {
             Answer::Settlement(_) => self.event(row, ticket, Event::Settlement, 0.0),
             Answer::Renewal(lease) => self.event(row, ticket, Event::Renewal, or_nan(lease.map(|lease| lease.0))),
             Answer::Statistics(counts) => self.statistics(row, ticket, counts),
-            Answer::List(_) => self.event(row, ticket, Event::List, 0.0),
+            Answer::List(page) => self.event(row, ticket, Event::List, number(page.cursor)),
             Answer::Controls(_) => self.event(row, ticket, Event::Controls, 0.0),
             Answer::Reset => self.event(row, ticket, Event::Reset, 0.0),
         }

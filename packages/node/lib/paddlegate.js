@@ -2,7 +2,7 @@
 
 const { readFileSync } = require("node:fs");
 
-const { memory } = require("./area.js");
+const { area, memory } = require("./area.js");
 const { IN_LIMIT, InvalidError, NAMES, calling } = require("./errors.js");
 const { Gate } = require("./gate.js");
 const { Inbox, Subscriptions } = require("./hubs.js");
@@ -147,15 +147,18 @@ class Paddlegate {
     let isFailed = false;
     const readParts = async () => {
       while (next < parts && !isFailed) {
-        const ticket = this.#store.list(next);
-        next += 1;
-        tickets.push(ticket);
-        try {
-          if (ticket > 0) await this.#redis.carry(ticket, () => ticket);
-        } catch (error) {
-          isFailed = true;
-          throw error;
-        }
+        const part = next++;
+        let cursor = 0;
+        do {
+          const ticket = this.#store.list(part, cursor);
+          tickets.push(ticket);
+          try {
+            cursor = ticket > 0 ? await this.#redis.carry(ticket, (row) => area[row + 2]) : 0;
+          } catch (error) {
+            isFailed = true;
+            throw error;
+          }
+        } while (cursor > 0 && !isFailed);
       }
     };
     const read = await Promise.allSettled(Array.from({ length: PARTS_AT_ONCE }, readParts));

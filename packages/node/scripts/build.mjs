@@ -14,10 +14,13 @@ if (!existsSync(join(folder, "package.json"))) {
     `there is no package for this platform yet: add ${folder} and load it in lib/native.js`,
   );
 }
-execFileSync("cargo", ["build", "--release", "-p", "paddlegate-node"], {
-  cwd: root,
-  stdio: "inherit",
-});
+// The Makefile may have built it together with other packages.
+if (!process.env.PADDLEGATE_BUILT) {
+  execFileSync("cargo", ["build", "--release", "-p", "paddlegate-node"], {
+    cwd: root,
+    stdio: "inherit",
+  });
+}
 
 const library = { win32: "paddlegate_node.dll", darwin: "libpaddlegate_node.dylib" };
 const built = join(

@@ -121,10 +121,10 @@ impl Calls {
         0
     }
 
-    /// Starts to read a part of the list of limiters.
-    pub(crate) fn begin_list(&mut self, paddlegate: &Paddlegate, part: u16) -> i32 {
+    /// Starts to read a page of a part of the list of limiters.
+    pub(crate) fn begin_list(&mut self, paddlegate: &Paddlegate, part: u16, cursor: u64) -> i32 {
         self.forget_notes();
-        self.begun(Ok(paddlegate.begin_list(part)), None)
+        self.begun(Ok(paddlegate.begin_list(part, cursor)), None)
     }
 
     fn begun(&mut self, begun: paddlegate::Result<Begun>, on_limit: Option<OnLimit>) -> i32 {
