@@ -76,7 +76,7 @@ class Records {
     if (allowed) {
       this.#add(key, "grant", { at, units, permit });
     } else {
-      this.#add(key, "refusal", { at, units, retry: micros(decision.retryAfterMs), reason });
+      this.#add(key, "refusal", { at, units, retry: decision.retryAfterUs, reason });
     }
   }
 
