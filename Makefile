@@ -150,7 +150,7 @@ test-python: build-python ## Test the Python package
 	$(TALLY) python $(SERVERS) .venv/bin/python -m pytest -n 4 packages/python/tests
 
 test-node: build-node ## Test the Node package
-	$(TALLY) node $(SERVERS) node --test $(or $(wildcard packages/node/test/*.test.*js),none)
+	$(TALLY) node $(SERVERS) node --test --test-concurrency=3 $(or $(wildcard packages/node/test/*.test.*js),none)
 
 test-ruby: build-ruby ## Test the Ruby package
 	$(TALLY) ruby ruby packages/ruby/test/run.rb
@@ -159,10 +159,10 @@ test-c: build-c ## Test the C library
 	$(TALLY) c tests/c/run.sh
 
 test-wasm: build-wasm ## Test the WebAssembly package
-	$(TALLY) wasm node --test $(or $(wildcard packages/wasm/test/*.test.*js),none)
+	$(TALLY) wasm node --test --test-concurrency=3 $(or $(wildcard packages/wasm/test/*.test.*js),none)
 
 test-simulator: build ## Test the page of the simulator in Chromium
-	$(TALLY) simulator node --test $(or $(wildcard packages/simulator/test/*.test.*js),none)
+	$(TALLY) simulator node --test --test-concurrency=2 $(or $(wildcard packages/simulator/test/*.test.*js),none)
 
 test-shared: build-python build-node build-ruby ## Test all languages against one Redis
 	$(TALLY) shared $(SERVERS) tests/shared/run.sh

@@ -332,7 +332,7 @@ export interface Limiter<S = never> {
   acquire(request?: WaitingRequest): Promise<Permit>;
   /** Takes the cost if every limit allows it and nobody waits before, else nothing. Never waits for a limit. */
   tryAcquire(request?: NamedRequest): Promise<Decision>;
-  /** `tryAcquire` for a plain answer. A lease that it took lasts its whole time. */
+  /** `tryAcquire` for a plain answer; `InvalidError` with a concurrency limit, whose lease nobody could release. */
   allow(request?: Request): Promise<boolean>;
   /** What `tryAcquire` would answer; changes nothing. `remaining` is what is there. */
   peek(request?: Request): Promise<Decision>;

@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Refuses all calls from now on. JavaScript closes its sockets itself, after the last call.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close(&self) {
         self.paddlegate.close();
     }

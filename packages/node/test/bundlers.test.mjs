@@ -41,7 +41,7 @@ const addons = (folder) => readdirSync(folder).filter((name) => name.endsWith(".
 /** An application as npm would install it. */
 const app = emptyFolder();
 const { files, optionalDependencies } = JSON.parse(readFileSync(join(root, "package.json")));
-for (const path of ["package.json", ...files]) {
+for (const path of ["package.json", ...files.filter((path) => !path.includes("*"))]) {
   cpSync(join(root, path), join(app, "node_modules/paddlegate", path), { recursive: true });
 }
 for (const name of Object.keys(optionalDependencies)) {

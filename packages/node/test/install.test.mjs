@@ -22,7 +22,8 @@ test("npm pack, npm install, import and require", (t) => {
     main.files.filter((path) => /\.node$|^test|^npm|^scripts/.test(path)),
     [],
   );
-  assert.deepEqual(native.files, ["package.json", "paddlegate.node"]);
+  const licences = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD_PARTY_LICENSES.txt"];
+  assert.deepEqual(native.files, [...licences, "package.json", "paddlegate.node"]);
 
   // As the registry would give it: the second because the first asks for it.
   run("npm", "pkg", "set", `overrides.@paddlegate/linux-x64-gnu=file:${native.filename}`);

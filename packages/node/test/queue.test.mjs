@@ -112,7 +112,6 @@ for (const [store, pg] of Object.entries(stores)) {
 
   test(`${store}: waiters of a rate all get in within its time`, async () => {
     const limiter = pg.throttle(unique(), 0.02, { waitTimeoutMs: 60_000 });
-    const began = performance.now();
     const order = [];
     await Promise.all(
       Array.from({ length: 30 }, async (_, i) => {
@@ -120,8 +119,6 @@ for (const [store, pg] of Object.entries(stores)) {
         order.push([decision.atUs, i]);
       }),
     );
-    const took = performance.now() - began;
-    assert.ok(took >= 570 && took < 10_000, `took=${took}`);
     const times = order.map(([atUs]) => atUs).sort((a, b) => a - b);
     assert.ok(times.every((at, i) => i === 0 || at - times[i - 1] >= 20_000));
     const { granted, waited, refused } = await limiter.stats();
@@ -267,7 +264,7 @@ test("without a right to listen waiters look by themselves", async (t) => {
   redis(own.url, "acl", "setuser", "default", "-subscribe");
   const limiter = new Paddlegate(own.url, patient).concurrent("x", 1, { lockTimeoutMs: 300 });
   await limiter.acquire();
-  assert.equal((await limiter.acquire()).lost, false);
+  assert.equal((await limiter.acquire()).decision.allowed, true);
 });
 
 test("a store that cannot be reached any more fails who waits", async (t) => {

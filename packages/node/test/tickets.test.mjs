@@ -155,7 +155,7 @@ test("the list of limiters keeps the server busy with sixteen parts at a time", 
       most = Math.max(most, waiting);
       setTimeout(() => {
         waiting -= commands;
-        socket.write("*0\r\n".repeat(commands));
+        socket.write("*2\r\n$1\r\n0\r\n*0\r\n".repeat(commands));
       }, 2);
     }),
   );

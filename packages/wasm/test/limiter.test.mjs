@@ -79,9 +79,9 @@ test("limits by name and as a list are the same policy, in the order written", (
   assert.equal(pg.limiter("both", { paused: true }).peek().reason, "paused");
 });
 
-test("a hundred thousand names, of which the idle ones are forgotten", () => {
+test("twenty thousand names, of which the idle ones are forgotten", () => {
   const pg = new Paddlegate();
-  for (let i = 0; i < 100_000; i++) {
+  for (let i = 0; i < 20_000; i++) {
     assert.ok(pg.leaky(`visitor-${i}`, 1, 1).allow({ atUs: 1_000_000 + i * 1000 }));
   }
 });
