@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
-from paddlegate._asyncio import ask, watches
+from paddlegate._asyncio import ask
 from paddlegate._blocking import warn_of_blocking
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
 from paddlegate._giving_back import give_back, give_back_later
@@ -217,7 +217,7 @@ class TaskWaiting(Waiting):
 
     def ring(self, at: float) -> None:
         """Look again at this time of the monotonic clock; from any thread."""
-        if watches(self._loop):
+        if asyncio._get_running_loop() is self._loop:
             self._ring(at)
         else:
             with contextlib.suppress(RuntimeError):  # The loop is closed.

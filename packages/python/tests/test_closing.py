@@ -54,7 +54,12 @@ def test_a_closed_store_has_no_connection_and_ends_its_waits(
             if how == "close":
                 store.close()
             elif how == "elsewhere":
-                await asyncio.to_thread(store.close)
+                # Nothing else wakes the loop.
+                closing = threading.Thread(target=store.close)
+                closing.start()
+                with pytest.raises(InvalidError):
+                    await asyncio.wait_for(asyncio.shield(task), 10)
+                await asyncio.to_thread(closing.join)
             elif how == "aclose":
                 await store.aclose()
         with pytest.raises(InvalidError) as caught:

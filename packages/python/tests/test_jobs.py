@@ -159,17 +159,18 @@ def test_the_list_of_limiters(server, run):
 def test_the_list_is_asked_for_in_a_few_parts_at_once(redis, run, monkeypatch):
     asking, most = set(), []
 
-    async def counted(links, begin, blocking, part):
+    async def counted(links, begin, blocking, part, cursor):
         asking.add(part)
         most.append(len(asking))
         try:
-            return await ask(links, begin, blocking, part)
+            return await ask(links, begin, blocking, part, cursor)
         finally:
             asking.remove(part)
 
     monkeypatch.setattr("paddlegate._paddlegate.ask", counted)
     run(redis.alimiters())
-    assert (len(most), max(most)) == (256, 16)
+    assert len(most) >= 256
+    assert max(most) == 16
 
 
 def test_the_list_of_limiters_in_memory(run):
