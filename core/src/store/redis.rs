@@ -144,7 +144,9 @@ impl Redis {
         #[cfg(feature = "aio")]
         process.links.clear();
         let hubs = std::mem::take(&mut *locked(&process.hubs));
-        hubs.values().for_each(|hub| hub.close());
+        for hub in hubs.values() {
+            hub.close();
+        }
     }
 
     /// Carries a call on the caller's own thread.
