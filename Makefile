@@ -66,21 +66,20 @@ $(SETUP): scripts/setup.sh scripts/versions.bash scripts/requirements-dev.txt \
 # The native libraries and programs. For tests they are built in one call, so that the crates they share are built once.
 # The Python extension is among them because cargo unites their features with its own, and maturin builds it again.
 NATIVE := -p paddlegate -p paddlegate-c -p paddlegate-node -p paddlegate-cli -p paddlegate-python
-# native PACKAGE: what to tell cargo to build it
-native = --release $(if $(filter quick,$(PADDLEGATE_PROFILE)),$(NATIVE),-p $(1))
+IS_QUICK := $(filter quick,$(PADDLEGATE_PROFILE))
 
 .PHONY: build build-rust build-python build-node build-ruby build-c build-wasm build-cli build-simulator
 build: build-c build-cli build-node build-python build-ruby build-wasm build-simulator build-rust ## Build everything
 build-rust: $(SETUP) ## Build the Rust crate
-	$(STEP) build-rust $(if $(filter quick,$(PADDLEGATE_PROFILE)),$(CARGO_TEST) --no-run,cargo build --release -p paddlegate)
+	$(STEP) build-rust $(if $(IS_QUICK),$(CARGO_TEST) --no-run,cargo build --release -p paddlegate)
 build-python: .venv/.paddlegate ## Build the Python wheel and install it into .venv
 build-node: $(STAMPS)/node ## Build the Node addon
 build-ruby: build-c ## Build what the Ruby package needs: the C library
-build-c: $(SETUP) ## Build the C library and its header
-	$(STEP) build-native cargo build $(call native,paddlegate-c)
+build-c: $(if $(IS_QUICK),$(STAMPS)/native,$(SETUP)) ## Build the C library and its header
+	$(if $(IS_QUICK),,$(STEP) build-c cargo build --release -p paddlegate-c)
 build-wasm: $(STAMPS)/wasm ## Build the WebAssembly package
-build-cli: $(SETUP) ## Build the command paddlegate
-	$(STEP) build-native cargo build $(call native,paddlegate-cli)
+build-cli: $(if $(IS_QUICK),$(STAMPS)/native,$(SETUP)) ## Build the command paddlegate
+	$(if $(IS_QUICK),,$(STEP) build-cli cargo build --release -p paddlegate-cli)
 build-simulator: build-wasm ## Build the page of the simulator
 	$(STEP) build-simulator node packages/simulator/build.mjs
 
@@ -93,8 +92,12 @@ $(PROFILE):
 	$(STEP) build-python scripts/build-python.sh
 	@touch $@
 
-$(STAMPS)/node: $(PROFILE) $(RUST) $(call files,bindings/node packages/node) | $(SETUP)
-	$(STEP) build-native env PADDLEGATE_CARGO="$(call native,paddlegate-node)" npm --prefix packages/node run build
+$(STAMPS)/native: $(PROFILE) $(RUST) $(call files,bindings packages/cli) | $(SETUP)
+	$(STEP) build-native cargo build --release $(NATIVE)
+	@touch $@
+
+$(STAMPS)/node: $(PROFILE) $(if $(IS_QUICK),$(STAMPS)/native) $(RUST) $(call files,bindings/node packages/node) | $(SETUP)
+	$(STEP) build-node $(if $(IS_QUICK),env PADDLEGATE_BUILT=1) npm --prefix packages/node run build
 	@touch $@
 
 $(STAMPS)/wasm: $(RUST) $(call files,bindings/wasm packages/wasm) scripts/build-wasm.sh | $(SETUP)

@@ -25,6 +25,12 @@ logs=target/steady
 rm -rf "$logs"
 mkdir -p "$logs"
 
+# Nothing is built while it is stopped again and again.
+built=()
+for target in target/stamps/{setup,native,node,wasm} .venv/.paddlegate build{,-rust,-python,-node,-ruby,-c,-wasm,-cli,-simulator}; do
+    built+=(--assume-old="$target")
+done
+
 busy=() session=''
 cleanup() {
     ((${#busy[@]} == 0)) || kill "${busy[@]}" 2>/dev/null
@@ -69,7 +75,7 @@ round() {
     rm -f "target/tally/$suite" "target/tally/$suite.failures"
     # A background job of a script ignores SIGINT, which a terminal's does not.
     PADDLEGATE_SEED=$run_seed env --"$signals"-signal=INT --"$signals"-signal=HUP \
-        setsid --fork --wait make --no-print-directory "test-$suite" >"$log" 2>&1 </dev/null &
+        setsid --fork --wait make --no-print-directory "${built[@]}" "test-$suite" >"$log" 2>&1 </dev/null &
     local job=$!
     sleep 0.2
     session=$(ps -o pid= --ppid "$job" | tr -d ' ')

@@ -1,21 +1,20 @@
 """A server that does not answer, in the way that its argument names.
 
-server.py STATE prints its URL. Each line on stdin makes the state begin where calls must have been answered before (`dead`,
-`stopped`) and is answered by a line. It ends with stdin.
+server.py STATE prints its URL. Each line on stdin makes the state begin where calls must have been
+answered before (`dead`, `stopped`) and is answered by a line. It ends with stdin.
 """
 
 import os
-import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "shared"))
-from servers import Redis, free_port  # noqa: E402
+from servers import Redis, free_port
 
 HOST = "127.0.0.1"
 
@@ -37,10 +36,9 @@ class Server:
             threading.Thread(target=self.guarded, args=[connection], daemon=True).start()
 
     def guarded(self, connection):
-        try:
+        # A client may go.
+        with suppress(OSError):
             self.serve(connection)
-        except OSError:
-            pass  # the client has gone
         connection.close()
 
     def serve(self, connection):
@@ -141,7 +139,7 @@ class Unix(Refusing):
 
 
 class Dead(Server):
-    """The connections that are open when it begins are silent, as behind a firewall that has forgotten them."""
+    """The connections that are open when it begins are silent, as behind a forgetful firewall."""
 
     def __init__(self):
         self.redis = Redis(free_port())
@@ -151,7 +149,9 @@ class Dead(Server):
     def serve(self, connection):
         age = self.age
         with socket.create_connection((HOST, self.redis.port)) as upstream:
-            threading.Thread(target=self.answer, args=[upstream, connection, age], daemon=True).start()
+            threading.Thread(
+                target=self.answer, args=[upstream, connection, age], daemon=True
+            ).start()
             while data := connection.recv(65_536):
                 if self.age == age:
                     upstream.sendall(data)

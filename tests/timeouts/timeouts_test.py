@@ -1,10 +1,12 @@
 """A call ends within its time-out, whatever the server does, in each language.
 
-The states are those of server.py. A client reads lines: `open URL TIMEOUT_MS`, answered by `opened`, and `call COUNT`, that
-many calls at the same time, answered by a line of pairs: the milliseconds that a call took and what came of it, `answered`,
-`unavailable` or the name of another error.
+The states are those of server.py. A client reads lines: `open URL TIMEOUT_MS`, answered by
+`opened`, and `call COUNT`, that many calls at the same time, answered by a line of pairs: the
+milliseconds that a call took and what came of it, `answered`, `unavailable` or the name of another
+error.
 
-`make test` asks that each call ends, and how. `make soak` (PADDLEGATE_SOAK=1) asks that it ends in time.
+`make test` asks that each call ends, and how. `make soak` (PADDLEGATE_SOAK=1) asks that it ends in
+time.
 """
 
 import os
@@ -54,7 +56,9 @@ class Process:
     """A program that is told lines and answers each with a line."""
 
     def __init__(self, command):
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -115,7 +119,7 @@ def running(command):
 
 
 def warmed_up(caller, server):
-    """Have calls answered at the same time, each over a connection of its own, before the state begins."""
+    """Have calls answered at the same time, over several connections, then let the state begin."""
     for _ in range(50):
         if all(what == "answered" for _, what in caller.calls(POOLED)):
             assert server.ask("begin") == "begun"
@@ -129,7 +133,10 @@ def test_each_call_ends(state, client, table):
     kind, outcomes = STATES[state]
     # Where a call may be answered, one of them must be.
     count = 50 if SOAK else 3 if outcomes == NEVER else 10
-    with running(CLIENTS[client]) as caller, running([sys.executable, HERE / "server.py", kind]) as server:
+    with (
+        running(CLIENTS[client]) as caller,
+        running([sys.executable, HERE / "server.py", kind]) as server,
+    ):
         assert caller.ask(f"open {server.heard()} {TIMEOUT}") == "opened"
         if kind in ("dead", "stopped"):
             warmed_up(caller, server)

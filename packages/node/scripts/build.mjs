@@ -14,12 +14,13 @@ if (!existsSync(join(folder, "package.json"))) {
     `there is no package for this platform yet: add ${folder} and load it in lib/native.js`,
   );
 }
-// The Makefile may have it built together with other packages.
-const packages = (process.env.PADDLEGATE_CARGO ?? "--release -p paddlegate-node").split(" ");
-execFileSync("cargo", ["build", ...packages], {
-  cwd: root,
-  stdio: "inherit",
-});
+// The Makefile may have built it together with other packages.
+if (!process.env.PADDLEGATE_BUILT) {
+  execFileSync("cargo", ["build", "--release", "-p", "paddlegate-node"], {
+    cwd: root,
+    stdio: "inherit",
+  });
+}
 
 const library = { win32: "paddlegate_node.dll", darwin: "libpaddlegate_node.dylib" };
 const built = join(

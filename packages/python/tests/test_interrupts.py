@@ -41,9 +41,17 @@ print(granted, alarms)
 """
 
 EXIT = """
-import sys
+import sys, time
 import paddlegate._giving_back
-from paddlegate import Paddlegate, UnavailableError
+from paddlegate import Limiter, Paddlegate, UnavailableError
+
+cancel = Limiter.cancel
+
+def slowly(limiter, id):
+    time.sleep(0.3)
+    return cancel(limiter, id)
+
+Limiter.cancel = slowly
 
 # So that a stalled machine does not end the process before.
 paddlegate._giving_back.AT_EXIT = 20

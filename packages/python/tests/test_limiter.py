@@ -303,3 +303,22 @@ def test_waiting_threads_let_others_run(store, name):
         time.sleep(0.01)
     holder.release()
     waiting.join()
+
+
+def test_after_retry_after_a_call_is_granted(store, name):
+    limiter = store.throttle(name, 0.012_345)
+
+    def refusal():
+        while decision := limiter.try_acquire():
+            pass
+        return decision.retry_after
+
+    async def main():
+        for _ in range(10):
+            await asyncio.sleep(refusal())
+            assert await limiter.aallow()
+
+    for _ in range(10):
+        time.sleep(refusal())
+        assert limiter.allow()
+    asyncio.run(main())

@@ -20,7 +20,11 @@ process.on("SIGUSR2", () => {});
 for await (const line of createInterface({ input: process.stdin })) {
   const [verb, what, timeout] = line.split(" ");
   if (verb === "open") {
-    limiter = new Paddlegate(what, { timeoutMs: Number(timeout) }).bucket("timeouts", 1_000_000, "day");
+    limiter = new Paddlegate(what, { timeoutMs: Number(timeout) }).bucket(
+      "timeouts",
+      1_000_000,
+      "day",
+    );
     console.log("opened");
   } else {
     const calls = await Promise.all(Array.from({ length: Number(what) }, call));

@@ -1,4 +1,4 @@
-"""Calls a limiter, with threads or, given `asyncio`, with tasks. What it reads and says is in timeouts_test.py."""
+"""Calls a limiter, with threads or, given `asyncio`, with tasks. See timeouts_test.py."""
 
 import asyncio
 import signal
@@ -17,7 +17,11 @@ def said(began, what):
     return f"{(time.monotonic() - began) * 1000:.1f} {what}"
 
 
-def call(limiter, _):
+def opened(url, timeout_ms):
+    return Paddlegate(url, timeout=int(timeout_ms) / 1000).bucket("timeouts", 1_000_000, "day")
+
+
+def call(limiter):
     began = time.monotonic()
     try:
         limiter.try_acquire()
@@ -41,12 +45,12 @@ def threads():
         for line in sys.stdin:
             words = line.split()
             if words[0] == "open":
-                limiter = Paddlegate(words[1], timeout=int(words[2]) / 1000).bucket("timeouts", 1_000_000, "day")
+                limiter = opened(*words[1:])
                 print("opened", flush=True)
             elif words[1] == "1":
-                print(call(limiter, None), flush=True)
+                print(call(limiter), flush=True)
             else:
-                print(*pool.map(call, *zip(*[(limiter, None)] * int(words[1]), strict=True)), flush=True)
+                print(*pool.map(call, [limiter] * int(words[1])), flush=True)
 
 
 async def tasks():
@@ -54,10 +58,11 @@ async def tasks():
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         words = line.split()
         if words[0] == "open":
-            limiter = Paddlegate(words[1], timeout=int(words[2]) / 1000).bucket("timeouts", 1_000_000, "day")
+            limiter = opened(*words[1:])
             print("opened", flush=True)
         else:
-            print(*await asyncio.gather(*(acall(limiter) for _ in range(int(words[1])))), flush=True)
+            calls = [acall(limiter) for _ in range(int(words[1]))]
+            print(*await asyncio.gather(*calls), flush=True)
 
 
 signal.signal(signal.SIGUSR2, lambda *_: None)

@@ -29,7 +29,8 @@ limiter = nil
 $stdin.each_line do |line|
   verb, what, timeout = line.split
   if verb == "open"
-    limiter = Paddlegate::Store.new(what, timeout: timeout.to_f / 1000).bucket("timeouts", 1_000_000, :day)
+    limiter = Paddlegate::Store.new(what, timeout: timeout.to_f / 1000).bucket("timeouts",
+                                                                               1_000_000, :day)
     puts "opened"
   elsif what == "1"
     puts call(limiter)

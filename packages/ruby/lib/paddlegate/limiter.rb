@@ -98,7 +98,8 @@ module Paddlegate
     end
 
     # Takes the cost if every limit allows it and nobody waits before, else nothing. A {Decision};
-    # never waits, never raises because of a refusal.
+    # never waits, never raises because of a refusal. A call that is ended from outside gives back
+    # its lease, as {#acquire}.
     def try_acquire(cost: nil, estimate: nil, id: nil, at_us: nil)
       return enter(Value.text("id", id), cost, estimate, at_us, nil) unless id.nil?
       return try_lease(cost, estimate, at_us) if @leases
