@@ -147,7 +147,9 @@ impl Redis {
         #[cfg(feature = "aio")]
         process.links.clear();
         let hubs = std::mem::take(&mut *locked(&process.hubs));
-        hubs.values().for_each(|hub| hub.close());
+        for hub in hubs.values() {
+            hub.close();
+        }
     }
 
     /// Carries a call on the caller's own thread, within `limit` and the time-out of a call.
