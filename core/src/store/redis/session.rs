@@ -95,9 +95,10 @@ impl Session {
 
     /// Takes the bytes that must be written to the socket now; ask after each `submit` and `receive`.
     pub fn output(&mut self) -> Vec<u8> {
-        self.taken = match self.ready {
-            true => self.sent.len(),
-            false => self.sent.iter().take_while(|sent| matches!(sent, Sent::Setup(_))).count(),
+        self.taken = if self.ready {
+            self.sent.len()
+        } else {
+            self.sent.iter().take_while(|sent| matches!(sent, Sent::Setup(_))).count()
         };
         std::mem::take(&mut self.output)
     }

@@ -55,9 +55,8 @@ fn connected() -> (Socket, StreamOwned<ServerConnection, UnixStream>) {
         far
     });
     let client = ClientConnection::new(client, ServerName::try_from("localhost").unwrap()).unwrap();
-    let socket = Socket::interrupted(near, client, monotonic() + PATIENT);
+    let mut socket = Socket::interrupted(near, client, monotonic() + PATIENT);
     // Its last words of the handshake go with the first write, and the server waits for them.
-    let mut socket = socket;
     Waiter { deadline: monotonic() + PATIENT, interrupt: Interrupt::Ignore }.write(&mut socket, b"").unwrap();
     (socket, far.join().unwrap())
 }
@@ -121,4 +120,35 @@ fn a_reply_that_nobody_asked_for_is_seen_before_a_connection_is_used_again() {
         assert!(monotonic() < until, "not seen");
     }
     assert!(socket.has_unread(), "also when it was taken from the system already");
+}
+
+#[test]
+fn a_connection_that_was_idle_for_long_is_not_used_again() {
+    let path = std::env::temp_dir().join(format!("paddlegate-idle-{}", std::process::id()));
+    let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let location = Location::parse(&format!("unix://{}", path.display())).unwrap();
+    let (node, pool) = (&location.nodes[0], Pool::default());
+    let idle = |time: Duration| {
+        let socket = Socket::connect(&location, node, monotonic() + PATIENT).unwrap();
+        let used_at = monotonic().checked_sub(time).expect("a machine that has run for so long");
+        pool.put(node, Connection { session: Session::new(&location, node.clone()), socket, used_at });
+    };
+    let count = || locked(&pool.unused).get(node).map_or(0, Vec::len);
+    idle(Duration::ZERO);
+    assert!(pool.take(node).is_some());
+    idle(MAX_IDLE);
+    assert!(pool.take(node).is_none() && count() == 0);
+    idle(MAX_IDLE);
+    idle(Duration::ZERO);
+    assert_eq!(count(), 1, "the old one makes room");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn sockets_are_kept_alive() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let location = Location::parse(&format!("redis://{}", listener.local_addr().unwrap())).unwrap();
+    let socket = Socket::connect(&location, &location.nodes[0], monotonic() + PATIENT).unwrap();
+    assert_eq!(rustix::net::sockopt::socket_keepalive(&socket), Ok(true));
+    assert_eq!(rustix::net::sockopt::tcp_keepidle(&socket), Ok(Duration::from_secs(10)));
 }
