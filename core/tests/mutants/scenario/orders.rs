@@ -137,3 +137,17 @@ pub(super) fn log_of_a_report(port: u16, text: &str) -> Result<(), String> {
     let look = script.decision(Operation::Peek(Request::cost(1).at(Micros(NOW + 2 * HOUR))))?;
     if look.allowed() { Err(format!("something is left: {look:?}")) } else { Ok(()) }
 }
+
+/// A report reads some of the open permits, and takes the others to have charged as much.
+pub(super) fn many_open(port: u16, text: &str) -> Result<(), String> {
+    let mut script = Script::new(port, text, &[limit(Kind::Points, 1_000_000)]);
+    script.raw.command("FLUSHALL");
+    for i in 0..300 {
+        script.acquire(NOW + i, 10, true);
+    }
+    let budgets = [Sync { remaining: Some(100_000), ..Sync::default() }];
+    let report = Report { budgets: &budgets, ..Report::default() };
+    script.run(Operation::Learn { report, at: Some(Micros(NOW + 300)) });
+    let look = script.decision(Operation::Peek(Request::cost(0).at(Micros(NOW + 300))))?;
+    if look.remaining == Some(97_000) { Ok(()) } else { Err(format!("{look:?}")) }
+}
