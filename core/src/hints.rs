@@ -53,7 +53,7 @@ impl Hints {
 
     /// Closes the connection; a wait for messages ends at once.
     #[cfg(feature = "redis")]
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         if let Some(socket) = &self.ending {
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
         }

@@ -33,6 +33,7 @@ pub(crate) use keys::{Keys, TAGS};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::clock::monotonic;
 use crate::error::{Error, Result};
@@ -58,7 +59,8 @@ pub struct Redis {
 pub(crate) struct Connections {
     pool: Pool,
     slots: Slots,
-    circuit: Arc<Circuit>,
+    /// By the node that was learned to own a slot; of all slots of which nothing was learned together.
+    circuits: Mutex<HashMap<Option<Address>, Arc<Circuit>>>,
     /// The limits of this process alone, while the servers do not answer.
     local: Arc<Memory>,
     /// The waiters by the node that tells them.
@@ -102,9 +104,9 @@ impl Redis {
         self.process.get().slots.forget(&self.location, address);
     }
 
-    /// Listens at a node to a channel; see [`Hints`](crate::Hints).
-    pub(crate) fn listen(&self, node: &Address, channel: &str) -> Result<Listener> {
-        Listener::open(&self.location, node, channel, monotonic() + self.timeout.duration())
+    /// Listens at a node to a channel; see [`Hints`](crate::Hints). Connects within `limit` and the time-out of a call.
+    pub(crate) fn listen(&self, node: &Address, channel: &str, limit: Duration) -> Result<Listener> {
+        Listener::open(&self.location, node, channel, monotonic() + self.timeout.duration().min(limit))
     }
 
     /// The waiters of this process at a node.
@@ -122,9 +124,10 @@ impl Redis {
         self.process.get().local.clone()
     }
 
-    /// Whether the servers answer, as this process has seen it.
-    pub(crate) fn circuit(&self) -> Arc<Circuit> {
-        self.process.get().circuit.clone()
+    /// Whether the node of a slot answers, as this process has seen it.
+    pub(crate) fn circuit(&self, slot: u16) -> Arc<Circuit> {
+        let process = self.process.get();
+        locked(&process.circuits).entry(process.slots.owner(slot)).or_default().clone()
     }
 
     /// Fails once [`Paddlegate::close`](crate::Paddlegate::close) was called.
@@ -147,10 +150,11 @@ impl Redis {
         hubs.values().for_each(|hub| hub.close());
     }
 
-    /// Carries a call on the caller's own thread.
-    pub(crate) fn run(&self, call: Call, interrupt: Interrupt<'_>) -> Result<Answer> {
+    /// Carries a call on the caller's own thread, within `limit` and the time-out of a call.
+    pub(crate) fn run(&self, call: Call, interrupt: Interrupt<'_>, limit: Duration) -> Result<Answer> {
         self.check_open()?;
-        blocking::run(self, &self.process.get(), call, interrupt)
+        let deadline = monotonic() + self.timeout.duration().min(limit);
+        blocking::run(self, &self.process.get(), call, interrupt, deadline)
     }
 
     /// Carries a call on the tokio runtime of the caller.

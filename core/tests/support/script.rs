@@ -243,11 +243,11 @@ pub fn is_calm(operation: &Operation) -> bool {
     }
 }
 
-/// How many cases a property tries, or `PADDLEGATE_CASES` if that is more, and where it keeps the seeds of those that failed.
+/// How many cases a property tries, times `PADDLEGATE_CASES`, and where it keeps the seeds of those that failed.
 pub fn config(cases: u32, seeds: &'static str) -> ProptestConfig {
-    let more = std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let factor = std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     ProptestConfig {
-        cases: cases.max(more),
+        cases: cases * factor,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(seeds))),
         max_shrink_iters: 20_000,
         ..ProptestConfig::default()

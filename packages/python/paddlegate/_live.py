@@ -8,7 +8,6 @@ from paddlegate import _native
 from paddlegate._asyncio import ask
 from paddlegate._controls import controls
 from paddlegate._native import Course, Order
-from paddlegate._permit import Grant
 from paddlegate._texts import body_text, json_text, pairs
 
 if TYPE_CHECKING:
@@ -17,7 +16,8 @@ if TYPE_CHECKING:
 
     from paddlegate._asyncio import Links
     from paddlegate._controls import Controls
-    from paddlegate._native import _Provider
+    from paddlegate._native import Decision, _Provider
+    from paddlegate._permit import Grant
     from paddlegate._texts import Headers, Json
     from paddlegate._waiting import Span
 
@@ -150,7 +150,7 @@ class Live(_native.Limiter):
         reset_in: Span | None = None,
         reset_at: datetime | float | None = None,
         index: int = 0,
-        permit: str | Grant | None = None,
+        permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> str:
         """Take over what upstream says of its budget, for all processes.
@@ -169,7 +169,7 @@ class Live(_native.Limiter):
                 reset_in,
                 reset_at,
                 index,
-                _id(permit),
+                permit,
                 at_us,
             )
         )
@@ -185,7 +185,7 @@ class Live(_native.Limiter):
         reset_in: Span | None = None,
         reset_at: datetime | float | None = None,
         index: int = 0,
-        permit: str | Grant | None = None,
+        permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> str:
         """Like `sync`. With an `a` before its name it would be a keyword of Python."""
@@ -198,7 +198,7 @@ class Live(_native.Limiter):
                 reset_in,
                 reset_at,
                 index,
-                _id(permit),
+                permit,
                 at_us,
             )
         )
@@ -212,7 +212,7 @@ class Live(_native.Limiter):
         status: int = 200,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
-        permit: str | Grant | None = None,
+        permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> str:
         """Learn from an answer of upstream, for all processes and in one step.
@@ -234,7 +234,7 @@ class Live(_native.Limiter):
         status: int = 200,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
-        permit: str | Grant | None = None,
+        permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> str:
         """Like `learn`."""
@@ -247,7 +247,7 @@ class Live(_native.Limiter):
         status: int,
         provider: _Provider,
         max_pause: Span | None,
-        permit: str | Grant | None,
+        permit: str | Grant | Decision | None,
         at_us: int | None = None,
     ) -> Awaitable[str]:
         return self._telling(_learning(headers, body, status, provider, max_pause, permit, at_us))
@@ -262,13 +262,7 @@ def _learning(
     status: int,
     provider: _Provider,
     max_pause: Span | None,
-    permit: str | Grant | None,
+    permit: str | Grant | Decision | None,
     at_us: int | None,
 ) -> Order:
-    return Order.learn(
-        pairs(headers), body_text(body), status, provider, max_pause, _id(permit), at_us
-    )
-
-
-def _id(permit: str | Grant | None) -> str | None:
-    return permit.id if isinstance(permit, Grant) else permit
+    return Order.learn(pairs(headers), body_text(body), status, provider, max_pause, permit, at_us)
