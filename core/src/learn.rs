@@ -70,7 +70,7 @@ impl Report<'_> {
 const SAME_END: u64 = 2_000_000;
 
 /// How many open permits one report looks at.
-const MAX_OPEN: u64 = 250;
+const MAX_OPEN: usize = 250;
 
 impl Turn<'_> {
     /// Obeys an order, and answers what is in force.
@@ -180,13 +180,13 @@ impl Turn<'_> {
     /// Looks at those, and at what is open for less than four minutes.
     fn in_flight(&self, own: &str, since: u64) -> (u64, bool) {
         let seen_from = (since + SETTLED_MEMORY.0) * 2;
-        let (marks, more) = self.state.permits.since(seen_from, MAX_OPEN as usize);
+        let (marks, more) = self.state.permits.since(seen_from, MAX_OPEN);
         let mut others = marks.filter(|(_, id)| id != own).peekable();
         let is_known = more == 0 && others.peek().is_none();
         let open = others.filter(|(mark, _)| mark % 2 == 0).filter_map(|(_, id)| Permit::parse(id));
         let read: u64 = open.map(|permit| permit.charged).sum();
         // The others are taken to have charged what these did on average.
-        let unread = if more > 0 { more * read.div_ceil(MAX_OPEN).min(MAX_TIME.0 / more) } else { 0 };
+        let unread = if more > 0 { more * read.div_ceil(MAX_OPEN as u64).min(MAX_TIME.0 / more) } else { 0 };
         (read + unread, is_known)
     }
 

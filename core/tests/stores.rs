@@ -157,8 +157,9 @@ fn a_meter_gives_back_what_has_drained_since_the_grant(store: &Paddlegate) {
 }
 
 fn corrections_of_long_logs_count_no_less_than_was_used(store: &Paddlegate) {
-    // Grants of one microsecond each, corrections of some, and what is left at the end of each one's time.
-    let cases: [(&[u64], (usize, u64), &[u64]); 7] = [
+    /// Grants of one microsecond each, the correction of one, and what is counted of each then.
+    type Case = (&'static [u64], (usize, u64), &'static [u64]);
+    let cases: [Case; 7] = [
         (&[2_000, 1_500, 2_000, 900], (2, 2_010), &[2_000, 1_500, 2_010, 900]),
         (&[2_000, 1_500, 2_000, 900], (0, 2_010), &[2_000, 1_500, 2_010, 900]),
         (&[2_000, 1_500, 2_000, 900], (1, 1_490), &[2_000, 1_490, 2_000, 900]),
