@@ -153,6 +153,13 @@ impl Orders {
         }))
     }
 
+    /// When the override of one limit ends, if it is in force and has an end.
+    #[inline]
+    pub(crate) fn end(&self, i: usize, now: u64) -> Option<u64> {
+        let is_told = self.until > now && self.until < MAX_TIME.0 && self.told.get(i).is_some_and(Option::is_some);
+        is_told.then_some(self.until)
+    }
+
     /// For how long forgetting these would change a decision, after a call at `last`.
     pub(crate) fn matter(&self, last: u64, now: u64) -> bool {
         let told = self.told.iter().any(Option::is_some) && self.until > now;

@@ -57,6 +57,9 @@ pub struct Decision {
     /// Of a concurrency limit, how long the lease lasts from `at`.
     pub lease: Option<Micros>,
     /// Of a concurrency limit, a number that rises with every lease of the limiter, to fence off holders that are late.
+    ///
+    /// It is the store's time, or one more than the last. It is remembered until five minutes after the last lease could
+    /// have ended; only a clock that runs back by more than that, while nobody holds a lease, or a reset can lower it.
     pub fence: Option<u64>,
     /// The place of a call that is queued, or that a grant had.
     pub ticket: Option<Ticket>,

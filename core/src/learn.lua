@@ -1,7 +1,7 @@
 -- What comes back: the actual cost of a permit, what upstream says of its budget, and orders. Twin of learn.rs.
 
 -- How far the end of an upstream's interval must lie from ours to be another one: upstreams say it in whole seconds.
-local SAME_END, MAX_OPEN = 2000000, 1000
+local SAME_END, MAX_OPEN, MAX_MOVED = 2000000, 250, 1000
 
 local function moment(word)
   return min(string.sub(word, 1, 1) == '@' and string.sub(word, 2) + 0 or now + word, MAX)
@@ -75,9 +75,78 @@ if verb == 'control' then
 end
 
 if verb == 'correct' or verb == 'learn' then
+  -- How many entries of a log are newer than a time.
+  local function newer(limit, time)
+    local low, high = 0, limit.length
+    while low < high do
+      local middle = math.floor((low + high) / 2)
+      if limit.at(middle) > time then
+        low = middle + 1
+      else
+        high = middle
+      end
+    end
+    return low
+  end
+
+  -- Puts entries, newest first, before the others of a log.
+  local function give(log, entries)
+    local reversed = {}
+    for i = #entries, 1, -1 do
+      reversed[#reversed + 1] = entries[i]
+    end
+    if #entries > 0 then
+      call('LPUSH', log, unpack(reversed))
+    end
+  end
+
+  -- What a correction does to a log, whose live entries are counted: a function that does it when all has been read, and
+  -- nothing where the log no longer holds the grant. Only so many entries are moved. Twin of `correct` in window.rs.
+  local function edit(limit, time, change)
+    local log, first = limit.key, newer(limit, time)
+    local run = newer(limit, time - 1) - first
+    if run == 0 or change == 0 then
+      return nil
+    elseif change > 0 then
+      -- Behind so many newer entries it is charged as if it had come with the oldest of those.
+      local place = min(first, MAX_MOVED)
+      local entry, moved = text(limit.at(place)), place > 0 and call('LRANGE', log, 0, place - 1) or {}
+      return function()
+        call('LTRIM', log, place, -1)
+        push(log, entry, change)
+        give(log, moved)
+      end
+    end
+    local count = min(-change, run)
+    local older = limit.length - first - run
+    if first <= MAX_MOVED then
+      local moved = first > 0 and call('LRANGE', log, 0, first - 1) or {}
+      return function()
+        call('LTRIM', log, first + count, -1)
+        give(log, moved)
+      end
+    elseif older <= MAX_MOVED then
+      local moved = older > 0 and call('LRANGE', log, -older, -1) or {}
+      return function()
+        call('LTRIM', log, 0, first + run - count - 1)
+        if older > 0 then
+          call('RPUSH', log, unpack(moved))
+        end
+      end
+    elseif count <= MAX_MOVED then
+      return function()
+        call('LREM', log, first < older and count or -count, text(time))
+      end
+    end
+    -- Many in the midst of many: the oldest go in their place, so that nothing comes back too early.
+    return function()
+      call('LTRIM', log, 0, limit.new - count - 1)
+    end
+  end
+
   local granted_at, charged = ARGV[base + 4] + 0, ARGV[base + 5] + 0
   local settles = verb == 'correct' or ARGV[base + 6] == '1'
-  local status, entry, edits = 3, text(granted_at), {}
+  local status, edits = 3, {}
   if settles then
     local mark = tonumber(call('ZSCORE', permits, id) or nil)
     if now >= granted_at + PERMIT_TIMEOUT then
@@ -95,11 +164,8 @@ if verb == 'correct' or verb == 'learn' then
     for i = 1, n do
       local limit = limits[i]
       if limit.kind == 'w' then
-        local found = granted_at + limit.b > now and call('LPOS', limit.key, entry)
         local add = min(units - charged, max(2 * limit.a - limit.new, 0))
-        if found and add ~= 0 then
-          edits[#edits + 1] = {limit, add, found, add > 0 and call('LRANGE', limit.key, 0, found)}
-        end
+        edits[i] = granted_at + limit.b > now and edit(limit, granted_at, add)
       end
     end
   end
@@ -120,16 +186,22 @@ if verb == 'correct' or verb == 'learn' then
     -- What is open was perhaps not seen by the upstream, nor what was settled since this call: it may have come there after
     -- it. From here on are those, and what is open for less than four minutes.
     local seen_from = text((since + SETTLED_MEMORY) * 2)
-    local marks = call('ZRANGEBYSCORE', permits, seen_from, '+inf', 'WITHSCORES', 'LIMIT', 0, MAX_OPEN + 1)
+    local marks = call('ZRANGEBYSCORE', permits, seen_from, '+inf', 'WITHSCORES', 'LIMIT', 0, MAX_OPEN)
+    local more = call('ZCOUNT', permits, seen_from, '+inf') - #marks / 2
     for i = 1, n do
       is_known = is_known or limits[i].kind == 'p'
     end
-    is_known = is_known and #marks <= 2 * MAX_OPEN
+    is_known = is_known and more == 0
     for i = 1, #marks, 2 do
       if not (settles and marks[i] == id) then
         is_known = false
-        in_flight = in_flight + (marks[i + 1] % 2 == 0 and string.match(marks[i], ':(%d+)$') or 0)
+        -- The charge has thirteen digits at most.
+        in_flight = in_flight + (marks[i + 1] % 2 == 0 and string.match(marks[i], ':(%d+)$', -14) or 0)
       end
+    end
+    if more > 0 then
+      -- The others are taken to have charged what these did on average.
+      in_flight = in_flight + more * min(math.ceil(in_flight / MAX_OPEN), math.floor(MAX / more))
     end
   end
   if damaged then
@@ -139,18 +211,12 @@ if verb == 'correct' or verb == 'learn' then
   if corrects then
     call('ZADD', permits, text(min(now + SETTLED_MEMORY, granted_at + PERMIT_TIMEOUT) * 2 + 1), id)
     call('PEXPIRE', permits, PERMIT_EXPIRY)
-    for _, edit in ipairs(edits) do
-      local limit, add, found, newer = edit[1], edit[2], edit[3], edit[4]
-      if add < 0 then
-        call('LREM', limit.key, -add, entry)
-      else
-        call('LTRIM', limit.key, found, -1)
-        push(limit.key, entry, add)
-        for i = found, 1, -1 do
-          call('LPUSH', limit.key, newer[i])
-        end
+    for i = 1, n do
+      if edits[i] then
+        edits[i]()
+        limits[i].length = call('LLEN', limits[i].key)
+        call('PEXPIRE', limits[i].key, expiry(limits[i].b))
       end
-      limit.length = call('LLEN', limit.key)
     end
     tally('corrections', 1)
     tally('units', units - charged)

@@ -3,7 +3,7 @@
 use crate::control::{Control, Controls, Moment, Orders};
 use crate::error::{Error, Result};
 use crate::limit::{Limit, Rule};
-use crate::micros::Micros;
+use crate::micros::{MAX_TIME, Micros};
 use crate::permit::{PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
 use crate::policy::{MAX_LIMITS, Policy};
 use crate::request::check_units;
@@ -70,7 +70,7 @@ impl Report<'_> {
 const SAME_END: u64 = 2_000_000;
 
 /// How many open permits one report looks at.
-const MAX_OPEN: usize = 1_000;
+const MAX_OPEN: usize = 250;
 
 impl Turn<'_> {
     /// Obeys an order, and answers what is in force.
@@ -180,11 +180,14 @@ impl Turn<'_> {
     /// Looks at those, and at what is open for less than four minutes.
     fn in_flight(&self, own: &str, since: u64) -> (u64, bool) {
         let seen_from = (since + SETTLED_MEMORY.0) * 2;
-        let mut marks: Vec<_> = self.state.permits.iter().filter(|(_, mark)| **mark >= seen_from).collect();
-        marks.sort_unstable_by_key(|(id, mark)| (**mark, id.as_str()));
-        let others = || marks.iter().take(MAX_OPEN + 1).filter(|(id, _)| *id != own);
-        let open = others().filter(|(_, mark)| **mark % 2 == 0).filter_map(|(id, _)| Permit::parse(id));
-        (open.map(|permit| permit.charged).sum(), marks.len() <= MAX_OPEN && others().next().is_none())
+        let (marks, more) = self.state.permits.since(seen_from, MAX_OPEN);
+        let mut others = marks.filter(|(_, id)| id != own).peekable();
+        let is_known = more == 0 && others.peek().is_none();
+        let open = others.filter(|(mark, _)| mark % 2 == 0).filter_map(|(_, id)| Permit::parse(id));
+        let read: u64 = open.map(|permit| permit.charged).sum();
+        // The others are taken to have charged what these did on average.
+        let unread = if more > 0 { more * read.div_ceil(MAX_OPEN as u64).min(MAX_TIME.0 / more) } else { 0 };
+        (read + unread, is_known)
     }
 
     fn settle_permit(&mut self, permit: &Permit<'_>, actual: u64) -> Settlement {
@@ -193,7 +196,7 @@ impl Turn<'_> {
             return Settlement::Late;
         }
         let id = permit.to_string();
-        match self.state.permits.get(&id) {
+        match self.state.permits.mark(&id) {
             None => return Settlement::Unknown,
             Some(mark) if mark % 2 == 1 => {
                 return if now < mark / 2 { Settlement::Already } else { Settlement::Unknown };
@@ -208,11 +211,10 @@ impl Turn<'_> {
                 && permit.granted_at + window.interval > now
             {
                 let most = (2 * window.limit).saturating_sub(outcome.levels[i]);
-                log.remove(permit.granted_at, permit.charged.saturating_sub(actual));
-                log.insert(permit.granted_at, actual.saturating_sub(permit.charged).min(most));
+                log.correct(permit.granted_at, change.min(most.cast_signed()), outcome.levels[i]);
             }
         }
-        self.state.permits.insert(id, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
+        self.state.permits.keep(id, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
         self.state.statistics.corrections += 1;
         self.state.statistics.units = self.state.statistics.units.saturating_add_signed(change);
         self.state.settle(&self.policy, &outcome.levels, now, self.skew);

@@ -47,6 +47,7 @@ mod policy;
 #[cfg(feature = "providers")]
 pub mod provider;
 mod queue;
+mod ranked;
 mod request;
 mod reschedule;
 #[cfg(feature = "simulate")]

@@ -266,6 +266,11 @@ impl Limiter {
     ///
     /// Less gives back, more makes a debt of at most one whole limit. A bucket is corrected only while its interval
     /// lasts, a window only where it still holds the grant; a throttle counts starts and is not corrected.
+    ///
+    /// A meter (`leaky`, `points`) gives back all that was estimated too much, also what has drained since the grant: of
+    /// 1,000 points that refill in 20 s, 2,000 can be granted in 20 s when the first 1,000 are corrected to nothing. A
+    /// window is never exceeded by what was used: behind more than 1,000 newer units more is charged to a later time, and
+    /// less comes back with the oldest units.
     pub fn correct(&self, permit: &str, actual: u64) -> Result<Settlement> {
         self.settlement(Operation::Correct { permit, actual, at: None })
     }

@@ -9,11 +9,15 @@
 -- A ticket is called by a message "delay_us id" on its channel, when its turn has come or comes sooner than it thinks.
 -- Nobody there to hear it: the ticket loses its place at once, and takes it again when it looks.
 
-local MAX_TICKETS, RECHECK, SLACK, MAX_LOOKS, MAX_REMOVALS = 100000, 5000000, 1000, 64, 1000
+local MAX_TICKETS, RECHECK, SLACK, MAX_LOOKS, MAX_LAPSED = 100000, 5000000, 1000, 64, 500
 
 local LEASE = '\31'
 local permits, queue, records = KEYS[key + 1], KEYS[key + 2], KEYS[key + 3]
-tickets = call('ZCARD', queue)
+if not queue then
+  -- Only what exists while there are leases may be asked for: the slot is on its way to another node.
+  permits, records = nil, permits
+end
+tickets = queue and call('ZCARD', queue) or 0
 -- Should the state have been lost, a ticket has one unit at least.
 tickets_units = tickets > 0 and max(tickets_units, tickets) or 0
 -- Whether the queue has changed, so that the state must say so, and how many have left it.
@@ -41,9 +45,9 @@ local function own_ticket()
   return tickets > 0 and call('ZRANK', queue, id) and ticket_of(id) or nil
 end
 
--- How long the records live: as long as a ticket or a lease.
+-- How long the records live: as long as a ticket or a lease, whose late release is still counted for a while.
 local function records_expiry()
-  local longest = slots and slots.live > 0 and slots.lease(slots.live) - now or 0
+  local longest = slots and slots.live > 0 and slots.lease(slots.live) - now + LATE or 0
   return expiry(max(longest, tickets > 0 and tickets_until - now or 0))
 end
 
@@ -67,7 +71,7 @@ local function ticket_at(place)
     local name = call('ZRANGE', queue, place, place)[1]
     local ticket = name and ticket_of(name)
     local stays = ticket and (name == id or ticket.lapse > now and not misfit(ticket.units))
-    if not name or ticket and (stays or removed >= MAX_REMOVALS) then
+    if not name or ticket and (stays or removed >= MAX_LAPSED) then
       return ticket
     end
     leave(ticket or {id = name, units = 0})
@@ -93,7 +97,7 @@ end
 -- Calls those whose turn has come, and tells the next when it comes; the caller itself knows.
 local function advance()
   local ahead, before, turn = 0, 0, MAX
-  while tickets > 0 and ahead < MAX_LOOKS and removed < MAX_REMOVALS do
+  while tickets > 0 and ahead < MAX_LOOKS and removed < MAX_LAPSED do
     local ticket = ticket_at(ahead)
     if not ticket then
       return

@@ -1,8 +1,9 @@
 //! `Queue`: the tickets of a limiter in the order they came. Twin of `queue.lua`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use crate::micros::{MAX_TIME, Micros};
+use crate::ranked::Ranked;
 use crate::verb::Turn;
 
 /// The most tickets of a limiter; beyond it a call is refused instead of queued.
@@ -24,6 +25,9 @@ const SLACK: u64 = 1_000;
 pub(crate) const MAX_LOOKS: u64 = 64;
 
 /// How many dead ones it removes; the next calls go on.
+const MAX_LAPSED: usize = 500;
+
+/// How many of what has ended otherwise one call removes: leases, permits, limiters on the list.
 pub(crate) const MAX_REMOVALS: usize = 1_000;
 
 /// One place in a queue.
@@ -47,7 +51,7 @@ pub(crate) struct Ticket {
 /// The tickets of a limiter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    order: BTreeSet<(u64, String)>,
+    order: Ranked<(u64, String)>,
     by_id: HashMap<String, Ticket>,
     /// The last number, and the units of all tickets since the queue was empty.
     pub(crate) counter: u64,
@@ -64,17 +68,18 @@ impl Queue {
     }
 
     pub(crate) fn at(&self, place: u64) -> Option<&Ticket> {
-        let (_, id) = self.order.iter().nth(usize::try_from(place).ok()?)?;
+        let (_, id) = self.order.get(usize::try_from(place).ok()?)?;
         self.by_id.get(id)
     }
 
     pub(crate) fn rank(&self, ticket: &Ticket) -> u64 {
-        self.order.range(..(ticket.number, ticket.id.clone())).count() as u64
+        let ticket = (ticket.number, ticket.id.as_str());
+        self.order.rank(|(number, id)| (*number, id.as_str()) < ticket) as u64
     }
 
     /// How many stand before one who comes back under a number.
     pub(crate) fn before(&self, number: u64) -> u64 {
-        self.order.range(..(number + 1, String::new())).count() as u64
+        self.order.rank(|(other, _)| *other <= number) as u64
     }
 
     /// Adds a ticket or keeps what has changed of it.
@@ -132,7 +137,7 @@ impl Turn<'_> {
         loop {
             let ticket = self.state.queue.as_ref()?.at(place)?.clone();
             let stays = ticket.lapse > self.now && self.policy.fits(ticket.units) || ticket.id == self.id;
-            if stays || self.removed >= MAX_REMOVALS {
+            if stays || self.removed >= MAX_LAPSED {
                 return Some(ticket);
             }
             self.leave(&ticket);
@@ -160,7 +165,7 @@ impl Turn<'_> {
     /// Calls those whose turn has come, and tells the next when it comes; the caller itself knows.
     pub(crate) fn advance(&mut self) {
         let (mut ahead, mut before, mut turn) = (0, 0, MAX_TIME.0);
-        while self.line.tickets > 0 && ahead < MAX_LOOKS && self.removed < MAX_REMOVALS {
+        while self.line.tickets > 0 && ahead < MAX_LOOKS && self.removed < MAX_LAPSED {
             let Some(mut ticket) = self.ticket_at(ahead) else { return };
             let wait = self.ask(ahead, before, ticket.units, 0).wait;
             let look = if wait == 0 { self.now } else { (self.now + wait).min(turn) };

@@ -4,7 +4,6 @@
 //! Read, decide, then write: a refusal returns before anything is changed.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use crate::control::Orders;
 use crate::limit::concurrency::Leases;
@@ -12,7 +11,7 @@ use crate::limit::leaky::Meter;
 use crate::limit::window::Log;
 use crate::limit::{Limit, Rule, Verdict};
 use crate::micros::MAX_TIME;
-use crate::permit::{MAX_PERMITS, PERMIT_TIMEOUT, Permit};
+use crate::permit::{PERMIT_TIMEOUT, Permit, Permits};
 use crate::policy::{MAX_LIMITS, Policy};
 use crate::queue::{Line, Queue};
 use crate::statistics::Statistics;
@@ -25,8 +24,7 @@ pub(crate) struct State {
     /// What is added to the store's clock since it ran backwards.
     pub(crate) skew: u64,
     levels: Vec<Level>,
-    /// Open and just settled permits by id; the value is `deadline * 2`, plus one when settled.
-    pub(crate) permits: HashMap<String, u64>,
+    pub(crate) permits: Permits,
     /// What was written of the queue.
     pub(crate) line: Line,
     /// Made when the first ticket comes.
@@ -85,7 +83,7 @@ impl State {
             last: 0,
             skew: 0,
             levels: levels.collect(),
-            permits: HashMap::new(),
+            permits: Permits::default(),
             line: Line::default(),
             queue: None,
             statistics: Statistics::default(),
@@ -101,7 +99,8 @@ impl State {
         }
         let whole = |(i, limit)| self.verdict(limit, i, now, None, 0).reset == 0;
         policy.limits().iter().enumerate().all(whole)
-            && self.permits.values().all(|mark| mark / 2 <= now)
+            && self.permits.end() <= now
+            && self.fence().is_none_or(|fence| fence == 0 || fence + PERMIT_TIMEOUT.0 <= now)
             && (self.line.tickets == 0 || self.line.until <= now)
     }
 
@@ -145,12 +144,17 @@ impl State {
                 // No release lets anybody in where nobody may be.
                 wait = MAX_TIME.0;
             }
+            let is_rate = !matches!(limit.rule, Rule::Concurrency(_)) || wait == MAX_TIME.0;
+            if let Some(end) = self.orders.as_ref().and_then(|orders| orders.end(i, now)) {
+                // An override ends before, and then other numbers rule.
+                wait = wait.min(end - now);
+            }
             if wait > outcome.wait || outcome.wait == 0 && verdict.remaining < least {
                 (outcome.index, outcome.wait) = (i, wait);
                 (outcome.remaining, outcome.reset) = (verdict.remaining, verdict.reset);
                 least = verdict.remaining;
             }
-            if !matches!(limit.rule, Rule::Concurrency(_)) || wait == MAX_TIME.0 {
+            if is_rate {
                 outcome.rate = outcome.rate.max(wait);
             }
         }
@@ -240,19 +244,18 @@ impl State {
         }
     }
 
+    fn fence(&self) -> Option<u64> {
+        self.levels.iter().find_map(|level| match level {
+            Level::Leases(leases) => Some(leases.fence),
+            _ => None,
+        })
+    }
+
     pub(crate) fn open_permit(&mut self, permit: &Permit, now: u64) {
-        self.permits.insert(permit.to_string(), (permit.granted_at + PERMIT_TIMEOUT.0) * 2);
-        if now / 1_000_000 != self.last / 1_000_000 {
-            self.permits.retain(|_, mark| *mark > now * 2 + 1);
-            let excess = self.permits.len().saturating_sub(MAX_PERMITS);
-            if excess > 0 {
-                let mut oldest: Vec<(u64, String)> =
-                    self.permits.iter().map(|(id, mark)| (*mark, id.clone())).collect();
-                oldest.sort_unstable();
-                for (_, id) in &oldest[..excess] {
-                    self.permits.remove(id);
-                }
-            }
+        self.permits.keep(permit.to_string(), (permit.granted_at + PERMIT_TIMEOUT.0) * 2);
+        // In pieces, but often enough that they are never many more.
+        if now / 10_000 != self.last / 10_000 {
+            self.permits.forget(now);
         }
     }
 }

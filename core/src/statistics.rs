@@ -22,7 +22,8 @@ pub struct Statistics {
     pub corrections: u64,
     /// The time that released leases were held.
     pub held_time: Micros,
-    /// Leases whose holder released them after their end.
+    /// Leases whose holder released them after their end, each once. Of those that made room for others the last thousand
+    /// count, for five minutes after the last lease has ended.
     pub overages: u64,
     /// Leases that had ended without a release when somebody else was granted one.
     pub reclaimed: u64,

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::limit::Rule;
 use crate::limit::concurrency::Lease;
 use crate::micros::{MAX_TIME, Micros};
-use crate::permit::{PERMIT_TIMEOUT, Permit, Settlement};
+use crate::permit::{Permit, Settlement};
 use crate::policy::Policy;
 use crate::queue::{Line, MAX_LOOKS, MAX_TICKETS, RECHECK, Ticket};
 use crate::request::Place;
@@ -349,7 +349,7 @@ impl<'a> Turn<'a> {
             let lease = Lease { end: now + concurrency.timeout, granted_at: now, fence, charged: entry.units };
             leases.set(entry.id, lease);
             (more.lease, more.fence) = (concurrency.timeout, fence);
-            let reclaimed = leases.forget_ended(now);
+            let reclaimed = leases.reclaim(now);
             self.state.statistics.reclaimed += reclaimed;
         }
         if entry.permit {
@@ -379,8 +379,8 @@ impl<'a> Turn<'a> {
         }
         let live = lease.is_some_and(|lease| lease.end > now);
         let late = !live && now >= permit.granted_at + concurrency.timeout;
-        // An id may be old, or made up: what ended long ago is not counted.
-        let counts = lease.is_some() || late && now < permit.granted_at + concurrency.timeout + PERMIT_TIMEOUT.0;
+        // An id may be old, made up, or released before: only what is known counts, and it is known once.
+        let counts = lease.is_some();
         if counts {
             self.state.statistics.held_time.0 += now.saturating_sub(permit.granted_at);
         }
@@ -411,8 +411,8 @@ impl<'a> Turn<'a> {
     /// Takes a ticket out of the queue, and the lease away that it may have become.
     pub(crate) fn cancel(mut self, id: &str, gave_up: bool) -> Settlement {
         let ticket = self.ticket_of(id);
-        let lease = self.lease_of(id, None);
-        if let Some(leases) = self.state.leases() {
+        let lease = self.lease_of(id, None).filter(|lease| !self.is_reclaimed(id, lease));
+        if let Some(leases) = self.state.leases().filter(|_| lease.is_some()) {
             leases.remove(id);
         }
         if let Some(ticket) = &ticket {
@@ -443,6 +443,10 @@ impl<'a> Turn<'a> {
 
     fn lease_of(&mut self, id: &str, granted_at: Option<u64>) -> Option<Lease> {
         self.state.leases()?.get(id, granted_at)
+    }
+
+    fn is_reclaimed(&mut self, id: &str, lease: &Lease) -> bool {
+        self.state.leases().is_some_and(|leases| leases.is_reclaimed(id, lease))
     }
 }
 

@@ -73,6 +73,20 @@ mod redis_cluster {
     }
 
     #[test]
+    fn leases_are_renewed_and_released_while_their_slot_moves() {
+        let cluster = Cluster::start();
+        let limiter = cluster.open().concurrent("moves", 3, Duration::from_secs(60)).unwrap();
+        let lease = || limiter.acquire(Request::default()).unwrap().permit.expect("a permit");
+        let (first, second, _) = (lease(), lease(), lease());
+        cluster.start_to_move(&limiter);
+        assert!(limiter.renew(&first).unwrap().is_some(), "no key has moved");
+        assert_eq!(limiter.release(&first).unwrap(), Settlement::Released);
+        cluster.move_keys(&limiter);
+        assert!(limiter.renew(&second).unwrap().is_some(), "all keys have moved");
+        assert_eq!(limiter.release(&second).unwrap(), Settlement::Released);
+    }
+
+    #[test]
     fn leases_and_tickets_move_with_their_slot() {
         let cluster = Cluster::start();
         let pg = cluster.open();

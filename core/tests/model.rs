@@ -15,6 +15,7 @@ mod product {
     pub(crate) mod permit;
     pub(crate) mod policy;
     pub(crate) mod queue;
+    pub(crate) mod ranked;
     pub(crate) mod request;
     pub(crate) mod state;
     pub(crate) mod statistics;
@@ -33,7 +34,9 @@ use limit::Limit;
 use micros::MAX_SPAN;
 use permit::{Permit, Settlement};
 use policy::Policy;
-use product::{control, decision, error, limit, micros, permit, policy, queue, request, state, statistics, verb};
+use product::{
+    control, decision, error, limit, micros, permit, policy, queue, ranked, request, state, statistics, verb,
+};
 use queue::Ticket;
 use request::Place;
 use state::State;
@@ -728,7 +731,7 @@ mod walks {
         Budget { crashes: 1, stops: 3, lost: 5, doubled: 3, renewals: 4, cancels: 2, deaf: 2, again: 20, all: 40 };
 
     proptest! {
-        #![proptest_config(config(200, "proptest-regressions/model.txt"))]
+        #![proptest_config(config(60, "proptest-regressions/model.txt"))]
 
         #[test]
         fn end_alike_in_memory_and_on_redis(limit in 1..=2_u64, choices in prop::collection::vec(any::<u16>(), 1..120)) {

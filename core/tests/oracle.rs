@@ -27,7 +27,7 @@ mod agrees {
     use super::*;
 
     proptest! {
-        #![proptest_config(config(1_500, SEEDS))]
+        #![proptest_config(config(400, SEEDS))]
 
         #[test]
         fn on_buckets(script in script(vec![Kind::Bucket], 60)) { with_the_oracle(&script)?; }
@@ -57,7 +57,7 @@ mod promises {
     use super::*;
 
     proptest! {
-        #![proptest_config(config(1_000, SEEDS))]
+        #![proptest_config(config(300, SEEDS))]
 
         #[test]
         fn a_refused_call_passes_at_retry_after_and_not_a_microsecond_before(script in composite(40)) {

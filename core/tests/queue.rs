@@ -19,7 +19,7 @@ mod redis_agrees_with_memory {
     use super::*;
 
     proptest! {
-        #![proptest_config(config(300, SEEDS))]
+        #![proptest_config(config(60, SEEDS))]
 
         #[test]
         fn on_leases(crowd in crowd(&[Kind::Concurrency], 60)) { on_both_stores(&crowd)?; }

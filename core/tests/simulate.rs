@@ -517,8 +517,13 @@ prop_compose! {
     }
 }
 
+/// How many random scenarios are tried; `PADDLEGATE_CASES` raises it.
+fn cases() -> u32 {
+    std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1) * 500
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     /// Every job is counted once, no limit is exceeded, and it does not matter in which steps it runs.
     #[test]

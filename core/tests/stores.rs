@@ -34,6 +34,9 @@ on_both_stores![
     a_permit_is_settled_once_by_whoever_comes_first,
     old_permits_are_forgotten_beyond_ten_thousand,
     permits_end_after_five_minutes,
+    a_meter_gives_back_what_has_drained_since_the_grant,
+    corrections_of_long_logs_count_no_less_than_was_used,
+    no_window_is_exceeded_by_what_was_used_whatever_is_corrected,
 ];
 
 fn names_that_look_alike_are_different_limiters(store: &Paddlegate) {
@@ -141,6 +144,78 @@ fn old_permits_are_forgotten_beyond_ten_thousand(store: &Paddlegate) {
     let known = permits.iter().filter(|id| correct(&limiter, id, 1, end) != Settlement::Unknown).count();
     // It is cut once per second, and ten seconds are a thousand permits each.
     assert!((MAX_PERMITS..MAX_PERMITS + 1_000).contains(&known), "{known}");
+}
+
+fn a_meter_gives_back_what_has_drained_since_the_grant(store: &Paddlegate) {
+    let limiter = store.points(&unique("drained"), 1_000, Duration::from_secs(20)).expect("a limiter");
+    let ask = |at: u64| limiter.acquire(Request::estimate(1_000).at(Micros(NOW + at))).expect("a decision").permit;
+    let first = ask(0).expect("a permit");
+    assert!(ask(20_000_000).is_some() && ask(20_000_000).is_none());
+    assert_eq!(correct(&limiter, &first, 0, NOW + 20_000_000), Settlement::Settled);
+    // The first 1,000 have drained and are given back all the same, once.
+    assert!(ask(20_000_000).is_some() && ask(20_000_000).is_none());
+}
+
+fn corrections_of_long_logs_count_no_less_than_was_used(store: &Paddlegate) {
+    /// Grants of one microsecond each, the correction of one, and what is counted of each then.
+    type Case = (&'static [u64], (usize, u64), &'static [u64]);
+    let cases: [Case; 7] = [
+        (&[2_000, 1_500, 2_000, 900], (2, 2_010), &[2_000, 1_500, 2_010, 900]),
+        (&[2_000, 1_500, 2_000, 900], (0, 2_010), &[2_000, 1_500, 2_010, 900]),
+        (&[2_000, 1_500, 2_000, 900], (1, 1_490), &[2_000, 1_490, 2_000, 900]),
+        (&[2_000, 1_500, 2_000, 900], (1, 300), &[800, 1_500, 2_000, 900]),
+        (&[2_000, 1_500, 2_000, 900], (0, 500), &[500, 1_500, 2_000, 900]),
+        (&[500, 3_000, 2_000, 900], (1, 1_500), &[500, 1_500, 2_000, 900]),
+        (&[2_000, 900], (0, 0), &[0, 900]),
+    ];
+    let hour = Duration::from_secs(3_600);
+    for (grants, (permit, actual), counted) in cases {
+        let limiter = store.window(&unique("long"), 10_000, hour).expect("a limiter");
+        let permits: Vec<String> = (NOW..)
+            .zip(grants)
+            .map(|(at, units)| limiter.acquire(Request::estimate(*units).at(Micros(at))).expect("a decision"))
+            .map(|decision| decision.permit.expect("a permit"))
+            .collect();
+        assert_eq!(correct(&limiter, &permits[permit], actual, NOW + 10), Settlement::Settled);
+        for ended in 0..=counted.len() {
+            let at = NOW + 3_600_000_000 + ended as u64 - 1;
+            let left = 10_000 - counted[ended..].iter().sum::<u64>();
+            assert_eq!(look(&limiter, at).remaining, Some(left), "{grants:?}, {permit} corrected to {actual}");
+        }
+    }
+}
+
+/// What is promised of corrections: late ones give back nothing that a window could be exceeded by.
+fn no_window_is_exceeded_by_what_was_used_whatever_is_corrected(store: &Paddlegate) {
+    let (limit, interval) = (20, 1_000_000);
+    for seed in 1..=20_u64 {
+        let mut state = seed;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let limiter = store.window(&unique("promise"), limit, Duration::from_micros(interval)).expect("a limiter");
+        // Time, units that were used, and the permit while it is open.
+        let mut granted: Vec<(u64, u64, Option<String>)> = Vec::new();
+        let mut at = NOW;
+        for _ in 0..120 {
+            at += random(interval / 5);
+            let units = 1 + random(8);
+            let decision = limiter.acquire(Request::estimate(units).at(Micros(at))).expect("a decision");
+            if let Some(permit) = decision.permit {
+                granted.push((at, units, Some(permit)));
+            }
+            let number = usize::try_from(random(granted.len() as u64)).expect("a number");
+            if let (_, units, permit @ Some(_)) = &mut granted[number] {
+                let actual = random(*units + 1);
+                assert_eq!(correct(&limiter, &permit.take().expect("a permit"), actual, at), Settlement::Settled);
+                *units = actual;
+            }
+            let used: u64 =
+                granted.iter().filter(|(granted_at, ..)| granted_at + interval > at).map(|(_, units, _)| units).sum();
+            assert!(used <= limit, "seed {seed}: {used} units in one interval");
+        }
+    }
 }
 
 fn permits_end_after_five_minutes(store: &Paddlegate) {

@@ -17,7 +17,7 @@ mod redis_agrees_with_memory {
     use super::*;
 
     proptest! {
-        #![proptest_config(config(250, SEEDS))]
+        #![proptest_config(config(60, SEEDS))]
 
         #[test]
         fn on_buckets(script in script(vec![Kind::Bucket], 80)) { on_both_stores(&script)?; }
@@ -39,7 +39,7 @@ mod redis_agrees_with_memory {
     }
 
     proptest! {
-        #![proptest_config(config(800, SEEDS))]
+        #![proptest_config(config(200, SEEDS))]
 
         #[test]
         fn on_one_to_four_limits(script in composite(80)) { on_both_stores(&script)?; }
@@ -50,7 +50,7 @@ mod redis_keeps {
     use super::*;
 
     proptest! {
-        #![proptest_config(config(200, SEEDS))]
+        #![proptest_config(config(50, SEEDS))]
 
         #[test]
         fn a_state_for_as_long_as_it_counts(mut script in composite(60)) {

@@ -1,10 +1,12 @@
 //! `concurrency`: so many leases at once. A wait is until so many leases have ended by themselves; a release may come
 //! sooner. Twin of `concurrency.lua`.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use super::Verdict;
 use crate::queue::MAX_REMOVALS;
+use crate::ranked::Ranked;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Concurrency {
@@ -29,10 +31,15 @@ impl Concurrency {
     }
 }
 
+/// The most leases that stay known after they have ended without a release and made room for others.
+const MAX_RECLAIMED: usize = 1_000;
+
 /// The leases of a limiter by their ends; in Redis a sorted set with records, with the same operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leases {
-    by_end: BTreeSet<(u64, String)>,
+    by_end: Ranked<(u64, String)>,
+    /// Those that have ended and made room for others, the last first: their late release counts, once.
+    reclaimed: BTreeSet<(Reverse<u64>, String)>,
     by_id: HashMap<String, Lease>,
     /// The last fencing number.
     pub(crate) fence: u64,
@@ -50,22 +57,27 @@ pub(crate) struct Lease {
 impl Leases {
     /// How many have not ended.
     pub(crate) fn live(&self, now: u64) -> u64 {
-        self.after(now).count() as u64
+        (self.by_end.len() - self.ended(now)) as u64
     }
 
     /// When the `k`-th live lease ends, counted from 1.
     fn end(&self, now: u64, k: u64) -> Option<u64> {
         let k = usize::try_from(k).ok()?.checked_sub(1)?;
-        self.after(now).nth(k).map(|(end, _)| *end)
+        self.by_end.get(self.ended(now) + k).map(|(end, _)| *end)
     }
 
-    fn after(&self, now: u64) -> impl Iterator<Item = &(u64, String)> {
-        self.by_end.range((now + 1, String::new())..)
+    fn ended(&self, now: u64) -> usize {
+        self.by_end.rank(|(end, _)| *end <= now)
     }
 
     /// The lease of an id, live or ended; with `granted_at` only the one granted then.
     pub(crate) fn get(&self, id: &str, granted_at: Option<u64>) -> Option<Lease> {
         self.by_id.get(id).copied().filter(|lease| granted_at.is_none_or(|granted_at| lease.granted_at == granted_at))
+    }
+
+    /// Whether it has made room for another.
+    pub(crate) fn is_reclaimed(&self, id: &str, lease: &Lease) -> bool {
+        self.reclaimed.contains(&(Reverse(lease.end), id.to_owned()))
     }
 
     /// Grants or renews.
@@ -76,17 +88,25 @@ impl Leases {
     }
 
     pub(crate) fn remove(&mut self, id: &str) {
-        if let Some(lease) = self.by_id.remove(id) {
+        if let Some(lease) = self.by_id.remove(id)
+            && !self.reclaimed.remove(&(Reverse(lease.end), id.to_owned()))
+        {
             self.by_end.remove(&(lease.end, id.to_owned()));
         }
     }
 
-    /// Forgets some of those that have ended, and answers how many.
-    pub(crate) fn forget_ended(&mut self, now: u64) -> u64 {
-        let ended: Vec<String> =
-            self.by_end.range(..(now + 1, String::new())).take(MAX_REMOVALS).map(|(_, id)| id.clone()).collect();
-        for id in &ended {
-            self.remove(id);
+    /// Lets some of those that have ended make room, and answers how many.
+    pub(crate) fn reclaim(&mut self, now: u64) -> u64 {
+        let ended: Vec<(u64, String)> =
+            self.by_end.from(0).take_while(|(end, _)| *end <= now).take(MAX_REMOVALS).cloned().collect();
+        for lease in &ended {
+            self.by_end.remove(lease);
+            self.reclaimed.insert((Reverse(lease.0), lease.1.clone()));
+        }
+        while self.reclaimed.len() > MAX_RECLAIMED
+            && let Some((_, id)) = self.reclaimed.pop_last()
+        {
+            self.by_id.remove(&id);
         }
         ended.len() as u64
     }

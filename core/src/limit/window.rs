@@ -54,6 +54,9 @@ impl Window {
     }
 }
 
+/// How many entries of a log a correction moves at most.
+const MAX_MOVED: usize = 1_000;
+
 /// The times of a window, newest first; in Redis a list, with the same operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log(VecDeque<u64>);
@@ -76,21 +79,31 @@ impl Log {
         }
     }
 
-    /// Removes up to `count` entries of `time`.
-    pub(crate) fn remove(&mut self, time: u64, mut count: u64) {
-        self.0.retain(|entry| {
-            let keep = *entry != time || count == 0;
-            count -= u64::from(!keep);
-            keep
-        });
-    }
-
-    /// Adds `count` entries before those of `time`, if there are any.
-    pub(crate) fn insert(&mut self, time: u64, count: u64) {
-        if let Some(position) = self.0.iter().position(|entry| *entry == time) {
-            for _ in 0..count {
-                self.0.insert(position, time);
+    /// Adds or removes entries of a grant, of which `live` live, if the log still has them. Only so many are moved.
+    pub(crate) fn correct(&mut self, time: u64, change: i64, live: u64) {
+        let first = self.0.partition_point(|entry| *entry > time);
+        let run = self.0.partition_point(|entry| *entry >= time) - first;
+        let count = usize::try_from(change.unsigned_abs()).unwrap_or(usize::MAX);
+        if run == 0 {
+            return;
+        }
+        if change > 0 {
+            // Behind so many newer entries it is charged as if it had come with the oldest of those.
+            let place = first.min(MAX_MOVED);
+            let entry = self.0[place];
+            let moved: Vec<u64> = self.0.drain(..place).collect();
+            for time in std::iter::repeat_n(entry, count).chain(moved.into_iter().rev()) {
+                self.0.push_front(time);
             }
+            return;
+        }
+        let count = count.min(run);
+        let older = self.0.len() - first - run;
+        if first <= MAX_MOVED || older <= MAX_MOVED || count <= MAX_MOVED {
+            self.0.drain(first..first + count);
+        } else {
+            // Many in the midst of many: the oldest go in their place, so that nothing comes back too early.
+            self.0.truncate(usize::try_from(live).unwrap_or(usize::MAX) - count);
         }
     }
 }

@@ -139,9 +139,12 @@ local longest, lease, fence = ends, 0, 0
 if ARGV[base + 4] == '1' then
   call('ZADD', permits, text((now + PERMIT_TIMEOUT) * 2), format('%s:%.0f:%.0f', id, now, units))
   call('PEXPIRE', permits, PERMIT_EXPIRY)
-  if math.floor(now / 1000000) ~= math.floor(last / 1000000) then
-    call('ZREMRANGEBYSCORE', permits, '-inf', text(now * 2 + 1))
-    call('ZREMRANGEBYRANK', permits, 0, -MAX_PERMITS - 1)
+  -- In pieces, but often enough that they are never many more.
+  if math.floor(now / 10000) ~= math.floor(last / 10000) then
+    local excess = max(call('ZCOUNT', permits, '-inf', text(now * 2 + 1)), call('ZCARD', permits) - MAX_PERMITS)
+    if excess > 0 then
+      call('ZREMRANGEBYRANK', permits, 0, min(excess, MAX_REMOVALS) - 1)
+    end
   end
 end
 if slots then
@@ -149,14 +152,27 @@ if slots then
   slots.level = fence
   call('HSET', records, LEASE .. id, format('%.0f %.0f %.0f', now, fence, units))
   call('ZADD', slots.key, text(now + lease), id)
-  local ended = call('ZRANGEBYSCORE', slots.key, '-inf', text(now), 'LIMIT', 0, MAX_REMOVALS)
-  for _, name in ipairs(ended) do
-    call('ZREM', slots.key, name)
-    call('HDEL', records, LEASE .. name)
+  -- Leases that have ended make room. The last thousand of them stay known, so that the late release of each counts once.
+  local ended = call('ZRANGEBYSCORE', slots.key, 0, text(now), 'WITHSCORES', 'LIMIT', 0, MAX_REMOVALS)
+  if #ended > 0 then
+    local words = {}
+    for i = 1, #ended, 2 do
+      words[i], words[i + 1] = '-' .. ended[i + 1], ended[i]
+    end
+    call('ZADD', slots.key, unpack(words))
+    tally('reclaimed', #ended / 2)
+    local reclaimed = call('ZCOUNT', slots.key, '-inf', '(0')
+    if reclaimed > MAX_RECLAIMED then
+      local names = call('ZRANGE', slots.key, MAX_RECLAIMED, reclaimed - 1)
+      call('ZREM', slots.key, unpack(names))
+      for i = 1, #names do
+        names[i] = LEASE .. names[i]
+      end
+      call('HDEL', records, unpack(names))
+    end
   end
-  tally('reclaimed', #ended)
-  call('PEXPIRE', slots.key, expiry(longest))
-  call('PEXPIRE', records, expiry(max(longest, tickets > 0 and tickets_until - now or 0)))
+  call('PEXPIRE', slots.key, expiry(longest + LATE))
+  call('PEXPIRE', records, expiry(max(longest + LATE, tickets > 0 and tickets_until - now or 0)))
 end
 tally('granted', 1)
 tally('units', units - 1)

@@ -24,9 +24,10 @@ for i = 1, n do
     key = key + 1
     local leases, after = KEYS[key], format('(%.0f', now)
     slots, limit.key, limit.live = limit, leases, call('ZCOUNT', leases, after, '+inf')
+    -- Those that live are the last of the set. A rank is found without a walk, which LIMIT is not.
     limit.lease = function(k)
-      local lease = call('ZRANGEBYSCORE', leases, after, '+inf', 'WITHSCORES', 'LIMIT', k - 1, 1)[2]
-      lease = tonumber(lease or nil)
+      local rank = call('ZCARD', leases) - limit.live + k - 1
+      local lease = tonumber(call('ZRANGE', leases, rank, rank, 'WITHSCORES')[2] or nil)
       if not (lease and lease <= 2 * MAX and lease % 1 == 0) then
         damaged = true
         return now
@@ -101,10 +102,15 @@ local function decide(ahead, before, cost, change)
       -- No release lets anybody in where nobody may be.
       w = MAX
     end
+    local is_rate = kind ~= 'c' or w == MAX
+    if told and w > told_until - now and told_until < MAX and told[i] ~= '-' then
+      -- An override ends before, and then other numbers rule.
+      w = told_until - now
+    end
     if w > wait or wait == 0 and left < least then
       index, wait, remaining, reset, least = i - 1, w, left, r, left
     end
-    if w > rate and (kind ~= 'c' or w == MAX) then
+    if w > rate and is_rate then
       rate = w
     end
     if r > ends then
@@ -143,6 +149,9 @@ end
 -- Writes the state with the levels that were decided last.
 local function write(longest)
   local state = format('%.0f %.0f', now, skew)
+  if slots then
+    longest = longest + LATE
+  end
   if tickets > 0 then
     state = state .. format(':%.0f:%.0f:%.0f:%.0f', tickets, tickets_units, tickets_until, now)
     longest = max(longest, tickets_until - now)

@@ -73,6 +73,10 @@ if is_plain then
     if w > MAX then
       w = MAX
     end
+    if told and w > told_until - now and told_until < MAX and told[i + 1] ~= '-' then
+      -- An override ends before, and then other numbers rule.
+      w = told_until - now
+    end
     if w > wait or wait == 0 and left < least then
       index, wait, remaining, reset, least = i, w, left, r, left
     end

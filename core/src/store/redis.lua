@@ -6,10 +6,12 @@
 --                             "count limit", per meter "level capacity scale", per concurrency limit "fence"
 --       2            hash     statistics; the fields are those of statistics.rs
 --       3..          zset or list, one per concurrency and window limit, in policy order
---                             leases: member: id, score: end in us.  log: times in us, newest first
---       then         only with an id: zset of permits (member: permit id, score: deadline * 2, + 1 when settled),
+--                             leases: member: id, score: end in us, below zero when it ended without a release and
+--                             made room for another.  log: times in us, newest first
+--       then         to release and renew while a slot moves: hash of tickets alone (see queue.lua)
+--       or           only with an id: zset of permits (member: permit id, score: deadline * 2, + 1 when settled),
 --                             zset and hash of tickets (see queue.lua)
---       last         only with an id or an entry: zset of limiters (score: when it is forgotten)
+--       last         only with an entry: zset of limiters (score: when it is forgotten)
 -- ARGV  1            count    number of limits n, 1 to 8
 --       per limit    kind, a, b, c:  b limit interval_us offset_us    bucket
 --                                    w limit interval_us 0            window
@@ -46,7 +48,10 @@
 
 local MAX = 4503599627370496
 local DAMAGED = 'PGDATA a stored value was not written by this library; reset the limiter or use another database'
-local STATISTICS_EXPIRY = 7776000000
+local STATISTICS_EXPIRY, MAX_REMOVALS = 120000, 1000
+-- How long leases and their fence are kept after their end: a late release counts, and the fence rises after the server's
+-- clock ran backwards.
+local LATE = 300000000
 local call, attempt, format, find, min, max = redis.call, redis.pcall, string.format, string.find, math.min, math.max
 
 -- Arithmetic turns text into numbers; it is faster than tonumber, and fails on anything else.
@@ -66,7 +71,8 @@ if not (units >= 0 and units <= MAX and units % 1 == 0 and server >= 0 and serve
   return redis.error_reply('PGINVALID cost or time is out of range')
 end
 
--- The first statistic of its kind may have made their key, which then needs an end.
+-- The first statistic of its kind may have made their key, which then needs an end: a short one, since a process that
+-- goes on says within a minute how long it wants them.
 local function begin_statistics()
   if attempt('PTTL', KEYS[2]) == -1 then
     attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)
@@ -80,10 +86,13 @@ local function register(now)
     local ttl, limiters = ARGV[4 * ARGV[1] + 7] + 0, KEYS[#KEYS]
     local life = math.ceil(ttl / 1000)
     if type(redis.pcall('ZADD', limiters, string.format('%.0f', now + ttl), entry)) == 'number' then
-      redis.call('ZREMRANGEBYSCORE', limiters, '-inf', string.format('%.0f', now))
+      local ended = redis.call('ZCOUNT', limiters, '-inf', string.format('%.0f', now))
+      if ended > 0 then
+        redis.call('ZREMRANGEBYRANK', limiters, 0, math.min(ended, MAX_REMOVALS) - 1)
+      end
       -- Others may ask for a longer time.
-      if redis.call('PTTL', limiters) < math.max(life, 7776000000) then
-        redis.call('PEXPIRE', limiters, math.max(life, 7776000000))
+      if redis.call('PTTL', limiters) < life then
+        redis.call('PEXPIRE', limiters, life)
       end
     end
     if type(redis.pcall('HLEN', KEYS[2])) == 'number' then

@@ -1,6 +1,7 @@
 -- What the call asks for; the contract is in redis.lua. Twin of the verbs in state.rs.
 
 local PERMIT_TIMEOUT, PERMIT_EXPIRY, SETTLED_MEMORY, MAX_PERMITS = 300000000, 310000, 60000000, 10000
+local MAX_RECLAIMED = 1000
 
 local function text(number)
   return format('%.0f', number)
@@ -48,14 +49,15 @@ local function write_line()
 end
 
 -- When the lease of the caller ends, and its record; nothing when `granted_at` says that it is another's of the same id.
+-- Only a late release is told of one that has made room for another: its end is below zero.
 local function lease_of(granted_at)
   local lease = slots and tonumber(call('ZSCORE', slots.key, id) or nil)
-  if lease and not (lease >= 0 and lease <= 2 * MAX and lease % 1 == 0) then
+  if lease and not (lease >= -2 * MAX and lease <= 2 * MAX and lease % 1 == 0) then
     damaged = true
   end
   local record = lease and call('HGET', records, LEASE .. id) or ''
   local _, _, since, fence, charged = find(record, '^(%d+) (%d+) (%d+)$')
-  if not lease or granted_at and since and since - granted_at ~= 0 then
+  if not lease or lease < 0 and verb ~= 'release' or granted_at and since and since - granted_at ~= 0 then
     return nil
   end
   return lease, since, fence, charged
@@ -91,13 +93,12 @@ if verb == 'release' then
     give_back(lease)
   end
   local late = not (lease and lease > now) and slots and now >= granted_at + slots.b
-  -- An id may be old, or made up: what ended long ago is not counted.
-  local counts = lease or late and now < granted_at + slots.b + PERMIT_TIMEOUT
-  if counts then
+  -- An id may be old, made up, or released before: only what is known counts, and it is known once.
+  if lease then
     tally('held', max(now - granted_at, 0))
   end
   if late or lease and lease <= now then
-    tally('overages', counts and 1 or 0)
+    tally('overages', lease and 1 or 0)
     return {5}
   elseif not lease then
     return {6}
@@ -120,8 +121,8 @@ if verb == 'renew' then
   local longest = max(slots.lease(slots.live), now + slots.b) - now
   call('ZADD', slots.key, text(now + slots.b), id)
   for _, name in ipairs({slots.key, records, KEYS[1]}) do
-    if call('PTTL', name) < longest / 1000 + 10000 then
-      call('PEXPIRE', name, expiry(longest))
+    if call('PTTL', name) < (longest + LATE) / 1000 + 10000 then
+      call('PEXPIRE', name, expiry(longest + LATE))
     end
   end
   return {9, slots.b}

@@ -29,6 +29,18 @@ pub fn redis() -> Paddlegate {
     Paddlegate::open(&test_url(), Some(std::time::Duration::from_secs(30))).expect("a url of a redis server")
 }
 
+/// A database of the shared server that no other test may use, empty, and a connection to it.
+pub fn on_database(number: u32) -> (Paddlegate, raw::Raw) {
+    let url = test_url();
+    let (scheme, rest) = url.split_once("://").expect("a url");
+    let nodes = rest.split('/').next().expect("a host");
+    let mut raw = raw::Raw::open(&url);
+    raw.command(&format!("SELECT {number}"));
+    raw.command("FLUSHDB");
+    let url = format!("{scheme}://{nodes}/{number}");
+    (Paddlegate::open(&url, Some(std::time::Duration::from_secs(30))).expect("a store"), raw)
+}
+
 /// A name that no other test, thread or run uses.
 pub fn unique(what: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);

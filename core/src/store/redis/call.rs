@@ -39,6 +39,8 @@ pub struct Call {
     slot: u16,
     /// The command with the script's digest, and what to replace for the script itself.
     bytes: Vec<u8>,
+    /// The same command with fewer keys, for a node whose slot is on its way to another.
+    fewer: Option<Vec<u8>>,
     expects: Expects,
     steps: u8,
 }
@@ -111,6 +113,7 @@ impl Call {
         listed: Option<(Micros, String)>,
     ) -> Self {
         let number = |number: u64| number.to_string();
+        let fixed = if listed.is_some() { &keys.full_listed } else { &keys.full };
         let (ttl, listed) = listed.map_or_else(Default::default, |(ttl, listed)| (number(ttl.0), listed));
         let mut words = vec![entry.id.to_owned(), if entry.permit { "1" } else { "" }.to_owned(), ttl, listed];
         if let Some(waiting) = entry.queue {
@@ -122,7 +125,7 @@ impl Call {
             });
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let bytes = invocation(&keys.full, b"acquire", entry.units, at, &words);
+        let bytes = invocation(fixed, b"acquire", entry.units, at, &words);
         let keeps = entry.permit || limiter.policy().concurrency().is_some() && entry.units > 0;
         let permit = keeps.then(|| (entry.id.to_owned(), entry.units));
         let (limiter, units, estimate) = (limiter.clone(), entry.units, entry.permit);
@@ -142,12 +145,14 @@ impl Call {
 
     pub(crate) fn release(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
-        Self::verb(keys, b"release", 0, at, &[permit.id, &granted_at], Expects::Settlement)
+        let words = [permit.id, &granted_at];
+        let fewer = Some(invocation(&keys.leases, b"release", 0, at, &words));
+        Self { fewer, ..Self::verb(keys, b"release", 0, at, &words, Expects::Settlement) }
     }
 
     pub(crate) fn renew(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
-        Self::verb(keys, b"renew", 0, at, &[permit.id, &granted_at], Expects::Renewal)
+        Self::new(keys, invocation(&keys.leases, b"renew", 0, at, &[permit.id, &granted_at]), Expects::Renewal)
     }
 
     pub(crate) fn cancel(keys: &Keys, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
@@ -204,7 +209,8 @@ impl Call {
     pub(crate) fn reset(keys: &Keys) -> Self {
         let mut bytes = Vec::with_capacity(64);
         header(&mut bytes, keys.all.len() + 1);
-        word(&mut bytes, b"DEL");
+        // The memory of large keys is freed beside the other calls.
+        word(&mut bytes, b"UNLINK");
         for key in &keys.all {
             word(&mut bytes, key.as_bytes());
         }
@@ -217,7 +223,7 @@ impl Call {
         let tag = format!("{tag:02x}");
         let mut bytes = Vec::with_capacity(64);
         command(&mut bytes, &[b"ZSCAN", list(&tag).as_bytes(), cursor.to_string().as_bytes(), b"COUNT", PAGE]);
-        Self { slot: slot(tag.as_bytes()), bytes, expects: Expects::List, steps: 0 }
+        Self { slot: slot(tag.as_bytes()), bytes, fewer: None, expects: Expects::List, steps: 0 }
     }
 
     fn verb(keys: &Keys, verb: &[u8], units: u64, at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
@@ -225,7 +231,7 @@ impl Call {
     }
 
     fn new(keys: &Keys, bytes: Vec<u8>, expects: Expects) -> Self {
-        Self { slot: keys.slot(), bytes, expects, steps: 0 }
+        Self { slot: keys.slot(), bytes, fewer: None, expects, steps: 0 }
     }
 
     /// What to send.
@@ -268,7 +274,10 @@ impl Call {
                 Some(address) => Step::Elsewhere(self, address, Asking::Yes),
                 None => Step::Done(Err(refused(&error))),
             },
-            "TRYAGAIN" => Step::Later(self, PAUSE),
+            "TRYAGAIN" => match self.fewer.take() {
+                Some(bytes) => Step::Again(Self { bytes, ..self }),
+                None => Step::Later(self, PAUSE),
+            },
             _ => Step::Done(Err(refused(&error))),
         }
     }

@@ -15,10 +15,13 @@ pub(crate) struct Keys {
     slot: u16,
     /// All keys, for `reset`.
     pub(super) all: Vec<String>,
-    /// For calls without an id, for those that tell the list of limiters, and for those with an id.
+    /// For calls without an id and for those with one, each also for those that tell the list of limiters.
     pub(super) plain: Fixed,
     pub(super) listed: Fixed,
     pub(super) full: Fixed,
+    pub(super) full_listed: Fixed,
+    /// What exists while there are leases. A node whose slot is on its way to another serves only keys that exist.
+    pub(super) leases: Fixed,
 }
 
 /// Words 3 and on of `EVALSHA`: number of keys, keys, limits.
@@ -62,7 +65,9 @@ impl Keys {
             slot: slot(tag.as_bytes()),
             plain: Fixed::new(&keys, &numbers),
             listed: Fixed::new(&with_list(&keys), &numbers),
-            full: Fixed::new(&with_list(&all), &numbers),
+            full: Fixed::new(&all, &numbers),
+            full_listed: Fixed::new(&with_list(&all), &numbers),
+            leases: Fixed::new(&[&keys[..], &[key("t")]].concat(), &numbers),
             all,
         }
     }

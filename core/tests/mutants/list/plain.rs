@@ -176,4 +176,14 @@ pub const PLAIN: &[Mutant] = &[
     ("pause: orders end with the state", "      ends = max(ends, orders_life)\n", ""),
     ("decide: what can pass is told of another limit", "return {5, i, a, 0, 0, now}", "return {5, 0, a, 0, 0, now}"),
     ("decide: what can never pass waits", "return {5, i, a, 0, 0, now}", "return {5, i, 0, 0, 0, now}"),
+    (
+        "override: nobody waits for its end, without an id",
+        "if told and w > told_until - now and told_until < MAX and told[i + 1] ~= '-' then",
+        "if false then",
+    ),
+    (
+        "override: its end is that of all limits, without an id",
+        "if told and w > told_until - now and told_until < MAX and told[i + 1] ~= '-' then",
+        "if told and w > told_until - now and told_until > now and told_until < MAX then",
+    ),
 ];

@@ -20,7 +20,7 @@ pub const QUEUE: &[Mutant] = &[
         "call('ZRANK', queue, id) and ticket_of(id) or nil",
         "ticket_of(id) or nil",
     ),
-    ("queue: records end with the tickets", "slots.lease(slots.live) - now or 0\n  return", "0 or 0\n  return"),
+    ("queue: records end with the tickets", "slots.lease(slots.live) - now + LATE or 0\n  return", "0 or 0\n  return"),
     (
         "queue: records end with the leases",
         "expiry(max(longest, tickets > 0 and tickets_until - now or 0))\nend",
@@ -82,7 +82,7 @@ pub const QUEUE: &[Mutant] = &[
         "ticket.lapse >= now and not misfit",
     ),
     ("queue: the caller's own ticket is purged", "(name == id or ticket.lapse > now and", "(ticket.lapse > now and"),
-    ("queue: all that are dead are removed by one call", "(stays or removed >= MAX_REMOVALS)", "stays"),
+    ("queue: all that are dead are removed by one call", "(stays or removed >= MAX_LAPSED)", "stays"),
     ("queue: who has become too large stays", " and not misfit(ticket.units))", ")"),
     ("advance: the caller calls itself", "ticket.id ~= id and ticket.channel ~= ''", "ticket.channel ~= ''"),
     (

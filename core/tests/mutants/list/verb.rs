@@ -33,6 +33,8 @@ pub const VERB: &[Mutant] = &[
     ),
     ("statistics: who gave up is not counted", "tally('refused', 1)", ""),
     ("statistics: the time held is not counted", "tally('held', max(now - granted_at, 0))", ""),
+    ("release: what is not known counts", "tally('overages', lease and 1 or 0)", "tally('overages', 1)"),
+    ("cancel: a lease that made room is given back", "lease < 0 and verb ~= 'release' or ", ""),
     ("statistics: late releases are not counted", "tally('overages',", "local _ = ("),
     (
         "statistics: a unit less for each grant",
@@ -69,7 +71,11 @@ pub const VERB: &[Mutant] = &[
     ),
     ("renew: does not keep the records", "ipairs({slots.key, records, KEYS[1]})", "ipairs({slots.key, KEYS[1]})"),
     ("renew: does not keep the state", "ipairs({slots.key, records, KEYS[1]})", "ipairs({slots.key, records})"),
-    ("renew: shortens the life of the state", "if call('PTTL', name) < longest / 1000 + 10000 then", "if true then"),
+    (
+        "renew: shortens the life of the state",
+        "if call('PTTL', name) < (longest + LATE) / 1000 + 10000 then",
+        "if true then",
+    ),
     (
         "cancel: the ticket stays",
         "give_back(lease)\n  end\n  if ticket then\n    leave",

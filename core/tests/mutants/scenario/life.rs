@@ -7,13 +7,18 @@ use crate::side::Script;
 use crate::support::raw::Reply;
 use crate::support::script::{Side, Spec};
 
+/// Milliseconds for which leases and their fence are kept after their end.
+const LATE: u64 = 300_000;
+
 pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
     for mut script in every_kind(port, text) {
         script.raw.command("FLUSHALL");
         let interval = 3_600_000;
+        // Leases and their fence are kept for longer.
+        let late = if script.limiter().policy().concurrency().is_some() { LATE } else { 0 };
         let whole = |script: &mut Script| match script.limiter().policy().limits().len() {
-            1 => script.peek(NOW, 0).reset_after.div_ceil(1_000),
-            _ => interval,
+            1 => script.peek(NOW, 0).reset_after.div_ceil(1_000) + late,
+            _ => interval + late,
         };
         script.acquire(NOW, 1, false);
         let state = whole(&mut script);
@@ -33,7 +38,7 @@ pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
             lives(&mut script, &format!(":w{window}:"), interval, "a grant")?;
         }
         if kinds.contains(&Kind::Concurrency) {
-            lives(&mut script, ":h:", interval, "a grant")?;
+            lives(&mut script, ":h:", interval + LATE, "a grant")?;
         }
         for key in script.raw.keys("mutant") {
             script.raw.ask(&[&b"PEXPIRE"[..], &key, b"5000"]);
@@ -70,11 +75,11 @@ pub(super) fn lives(script: &mut Script, role: &str, milliseconds: u64, after: &
 pub(super) fn expiry_of_queues(port: u16, text: &str) -> Result<(), String> {
     let mut script = waited_for(port, text);
     let (hour, recheck) = (HOUR / 1_000, 5_000);
-    lives(&mut script, ":h:", hour, "a grant")?;
-    lives(&mut script, ":s:", hour, "a ticket")?;
+    lives(&mut script, ":h:", hour + LATE, "a grant")?;
+    lives(&mut script, ":s:", hour + LATE, "a ticket")?;
     lives(&mut script, ":q:", recheck + 2_000, "a ticket")?;
     // Whose the leases are is kept beside the tickets.
-    lives(&mut script, ":t:", hour, "a ticket")?;
+    lives(&mut script, ":t:", hour + LATE, "a ticket")?;
     for (id, grace) in [("patient", 2 * HOUR), ("waiter", 1), ("hasty", 1)] {
         enter(&mut script, id, grace, NOW);
         for role in [":q:", ":t:", ":s:"] {
@@ -100,12 +105,12 @@ pub(super) fn expiry_of_queues(port: u16, text: &str) -> Result<(), String> {
     }
     script.run(renewal);
     for role in [":h:", ":t:", ":s:"] {
-        lives(&mut script, role, hour, "a renewal")?;
+        lives(&mut script, role, hour + LATE, "a renewal")?;
     }
     // Alone, a lease keeps its record.
     script.raw.command("FLUSHALL");
     enter(&mut script, "holder", 1, NOW);
-    lives(&mut script, ":t:", hour, "a grant")?;
+    lives(&mut script, ":t:", hour + LATE, "a grant")?;
     script.raw.command("FLUSHALL");
     // A grant that does not look at the queue keeps it.
     let mut rate = Script::new(port, text, &[limit(Kind::Leaky, 2)]);
@@ -121,11 +126,11 @@ pub(super) fn several_timeouts(port: u16, text: &str) -> Result<(), String> {
     enter(&mut script, "long", 1, NOW);
     script.resize(&timeout(1_000_000));
     enter(&mut script, "short", 1, NOW);
-    lives(&mut script, ":h:", HOUR / 1_000, "a shorter lease")?;
+    lives(&mut script, ":h:", HOUR / 1_000 + LATE, "a shorter lease")?;
     let leases = key(&mut script, ":h:");
     script.raw.ask(&[&b"PEXPIRE"[..], &leases, b"5000"]);
     script.run(Operation::Renew { permit: &format!("short:{NOW}:1"), at: Some(Micros(NOW)) });
-    lives(&mut script, ":h:", HOUR / 1_000, "the renewal of a shorter lease")?;
+    lives(&mut script, ":h:", HOUR / 1_000 + LATE, "the renewal of a shorter lease")?;
     let granted = script.decision(Operation::Acquire(Request::cost(1).at(Micros(NOW))))?;
     if granted.reset_after != Some(Micros(HOUR)) {
         return Err(format!("the longer lease of another is forgotten: {granted:?}"));
@@ -163,7 +168,8 @@ pub(super) fn statistics_and_list(port: u16, text: &str) -> Result<(), String> {
         } else {
             take(&mut script);
         }
-        lives(&mut script, ":m:", quarter.unsigned_abs(), what)?;
+        // Two minutes, until a process says how long it wants them.
+        lives(&mut script, ":m:", 110_000, what)?;
     }
     // A field that is new changes no end.
     for with_id in [false, true] {

@@ -38,6 +38,10 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("damaged orders are errors", orders::damaged),
     ("orders live as long as they count", orders::expiry),
     ("a report fills a log", orders::log_of_a_report),
+    ("a wait ends with its override", orders::end_of_an_override),
+    ("a report on many open permits", orders::many_open),
+    ("long logs are corrected", keys::long_logs),
+    ("many leases that made room", keys::many_reclaimed),
 ];
 
 /// Up to a second each.

@@ -137,3 +137,39 @@ pub(super) fn log_of_a_report(port: u16, text: &str) -> Result<(), String> {
     let look = script.decision(Operation::Peek(Request::cost(1).at(Micros(NOW + 2 * HOUR))))?;
     if look.allowed() { Err(format!("something is left: {look:?}")) } else { Ok(()) }
 }
+
+/// A report reads some of the open permits, and takes the others to have charged as much.
+pub(super) fn many_open(port: u16, text: &str) -> Result<(), String> {
+    let mut script = Script::new(port, text, &[limit(Kind::Points, 1_000_000)]);
+    script.raw.command("FLUSHALL");
+    for i in 0..300 {
+        script.acquire(NOW + i, 10, true);
+    }
+    let budgets = [Sync { remaining: Some(100_000), ..Sync::default() }];
+    let report = Report { budgets: &budgets, ..Report::default() };
+    script.run(Operation::Learn { report, at: Some(Micros(NOW + 300)) });
+    let look = script.decision(Operation::Peek(Request::cost(0).at(Micros(NOW + 300))))?;
+    if look.remaining == Some(97_000) { Ok(()) } else { Err(format!("{look:?}")) }
+}
+
+/// Who is refused by an override waits for its end at most, and who is refused by another limit does not.
+pub(super) fn end_of_an_override(port: u16, text: &str) -> Result<(), String> {
+    let numbers = |kind, amount| Limit::of_kind(kind, amount, Micros(HOUR), Micros(0)).expect("a limit");
+    let cases = [
+        (5, [Change::Set(numbers(Kind::Window, 1)), Change::Keep], 10_000_000),
+        (1, [Change::Keep, Change::Set(numbers(Kind::Leaky, 4))], HOUR),
+    ];
+    for (amount, changes, wait) in cases {
+        let window = Spec { amount, ..limit(Kind::Window, 5) };
+        let mut script = Script::new(port, text, &[window, limit(Kind::Leaky, 5)]);
+        script.raw.command("FLUSHALL");
+        let control = Control::Override { changes: &changes, expires: Some(Moment::After(Micros(10_000_000))) };
+        script.run(Operation::Control { control, at: Some(Micros(NOW)) });
+        take(&mut script);
+        let refused = script.decision(Operation::Acquire(Request::cost(1).at(Micros(NOW))))?;
+        if refused.retry_after != Some(Micros(wait)) {
+            return Err(format!("{refused:?} instead of {wait}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! How long the longest scripts take. Redis runs one script at a time, so one that takes long holds up every other caller.
+//!
+//! Each verb runs nine times on a small and on a large state, and the fastest run of the server's slow log counts, so that
+//! a machine that stalls fails nothing. No script may take ten milliseconds, and none may grow with what it does not touch.
+
+mod cases;
+mod memory;
+mod states;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::time::Duration;
+
+use paddlegate::{Limiter, Paddlegate};
+use support::raw::{Raw, Reply};
+use support::{on_database, unique};
+
+/// Where the large states end.
+pub(crate) const LARGE: u64 = 100_000;
+pub(crate) const RUNS: u64 = 9;
+/// Microseconds that no script may take.
+const MOST: i64 = 10_000;
+/// The same of one that takes or removes a hundred thousand units: a quarter of a millisecond for a thousand.
+const MOST_OF_UNITS: i64 = 25_000;
+/// Growth below this is noise.
+const FLOOR: i64 = 100;
+
+#[test]
+fn no_script_takes_ten_milliseconds_or_grows_with_what_it_does_not_touch() {
+    let mut times = Times::new();
+    cases::all(&mut times);
+    let server = times.server.clone();
+    println!("script times in microseconds, {server}\n{:<52} {:>8} {:>8}", "verb", "small", "large");
+    for row in &times.rows {
+        println!("{:<52} {:>8} {:>8}", row.verb, row.small, row.large);
+    }
+    let long = times.rows.iter().filter(|row| {
+        let most = if row.bound == Bound::Units { MOST_OF_UNITS } else { MOST };
+        row.small.max(row.large) > most
+    });
+    let long: Vec<_> = long.map(|row| format!("{} takes {} us", row.verb, row.small.max(row.large))).collect();
+    let grown = times.rows.iter().filter(|row| match row.bound {
+        Bound::Constant => row.large > 2 * row.small.max(FLOOR),
+        Bound::Piece => row.large > 4 * row.small.max(FLOOR),
+        Bound::Units => false,
+    });
+    let grown: Vec<_> = grown.map(|row| format!("{} grows: {} to {} us", row.verb, row.small, row.large)).collect();
+    assert!(long.is_empty() && grown.is_empty(), "{server}:\n{}\n{}", long.join("\n"), grown.join("\n"));
+}
+
+/// What is asked of the time of a verb.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// It does not grow with the state.
+    Constant,
+    /// It removes a piece of what has ended, whose places lie the farther from each other the larger the state is.
+    Piece,
+    /// It takes or removes as many units as the state is large, and may grow with them.
+    Units,
+}
+
+/// One verb on one kind of state.
+pub(crate) struct Act {
+    pub(crate) verb: &'static str,
+    pub(crate) bound: Bound,
+    /// What is done before each run and does not count.
+    pub(crate) before: fn(&Run<'_>),
+    pub(crate) run: fn(&Run<'_>),
+}
+
+/// One run of a verb.
+pub(crate) struct Run<'a> {
+    pub(crate) store: &'a Paddlegate,
+    pub(crate) limiter: &'a Limiter,
+    /// How large the state is.
+    pub(crate) size: u64,
+    /// The number of the run, from 0.
+    pub(crate) number: u64,
+}
+
+struct Row {
+    verb: &'static str,
+    bound: Bound,
+    small: i64,
+    large: i64,
+}
+
+pub(crate) struct Times {
+    raw: Raw,
+    store: Paddlegate,
+    server: String,
+    rows: Vec<Row>,
+}
+
+impl Times {
+    fn new() -> Self {
+        let (store, mut raw) = on_database(5);
+        raw.command("CONFIG SET slowlog-log-slower-than 0");
+        let Reply::Text(text) = raw.command("INFO server") else { panic!("no text") };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let version = text.lines().find(|line| line.starts_with("valkey_version:"));
+        let version = version.or_else(|| text.lines().find(|line| line.starts_with("redis_version:")));
+        Self { raw, store, server: version.expect("a version").to_owned(), rows: Vec::new() }
+    }
+
+    /// Runs each verb on a small and on a large state that is built once.
+    pub(crate) fn on(&mut self, small: u64, build: fn(&Paddlegate, &mut Raw, &str, u64) -> Limiter, acts: &[Act]) {
+        for (is_large, size) in [(false, small), (true, LARGE)] {
+            let limiter = build(&self.store, &mut self.raw, &unique("times"), size);
+            for act in acts {
+                let times = (0..RUNS).map(|number| self.time(act, &limiter, size, number));
+                let time = times.min().expect("runs");
+                self.note(act, is_large, time);
+            }
+            limiter.reset().expect("a reset");
+        }
+    }
+
+    /// Runs each verb on a small and on a large state that is built for each run.
+    pub(crate) fn afresh(&mut self, small: u64, build: fn(&Paddlegate, &mut Raw, &str, u64) -> Limiter, act: &Act) {
+        for (is_large, size) in [(false, small), (true, LARGE)] {
+            let times = (0..RUNS).map(|number| {
+                let limiter = build(&self.store, &mut self.raw, &unique("times"), size);
+                let time = self.time(act, &limiter, size, number);
+                limiter.reset().expect("a reset");
+                time
+            });
+            let time = times.min().expect("runs");
+            self.note(act, is_large, time);
+        }
+    }
+
+    fn note(&mut self, act: &Act, is_large: bool, time: i64) {
+        if is_large {
+            let row = self.rows.iter_mut().find(|row| row.verb == act.verb).expect("the small state came first");
+            row.large = time;
+        } else {
+            assert!(self.rows.iter().all(|row| row.verb != act.verb), "{} is there twice", act.verb);
+            self.rows.push(Row { verb: act.verb, bound: act.bound, small: time, large: 0 });
+        }
+    }
+
+    /// Microseconds that the longest command of one run took.
+    fn time(&mut self, act: &Act, limiter: &Limiter, size: u64, number: u64) -> i64 {
+        let run = Run { store: &self.store, limiter, size, number };
+        (act.before)(&run);
+        self.raw.command("SLOWLOG RESET");
+        (act.run)(&run);
+        let Reply::Array(entries) = self.raw.command("SLOWLOG GET 128") else { panic!("no slow log") };
+        let times = entries.iter().filter_map(|entry| {
+            let Reply::Array(entry) = entry else { return None };
+            let (Reply::Integer(time), Reply::Array(words)) = (&entry[2], &entry[3]) else { return None };
+            let is_ours = words.iter().any(|word| match word {
+                Reply::Text(word) => String::from_utf8_lossy(word).contains(limiter.name()),
+                _ => false,
+            });
+            is_ours.then_some(*time)
+        });
+        times.max().unwrap_or_else(|| panic!("{} sent nothing", act.verb))
+    }
+}
+
+impl Drop for Times {
+    fn drop(&mut self) {
+        self.raw.command("CONFIG SET slowlog-log-slower-than 10000");
+        self.raw.command("FLUSHDB");
+    }
+}
+
+/// An hour, of the intervals that shall not end.
+pub(crate) const HOUR: Duration = Duration::from_secs(3_600);

@@ -1,0 +1,114 @@
+//! The same in memory, where a call holds up the others of its limiter only. Times are compared with each other, since no
+//! clock but that of the wall is there: a hundred times the state may take twenty times as long.
+
+use std::time::Instant;
+
+use paddlegate::{Limiter, Micros, Paddlegate, Request};
+
+use crate::cases;
+use crate::states::{NOW, wait};
+use crate::support::calls::enter;
+use crate::{Act, Bound, HOUR, LARGE, RUNS, Run};
+
+const FACTOR: u128 = 20;
+/// Microseconds below which a growth is noise.
+const NOISE: u128 = 25;
+
+type Build = fn(&Paddlegate, u64) -> Limiter;
+
+#[test]
+fn no_call_in_memory_grows_with_what_it_does_not_touch() {
+    let states: [(Build, Vec<Act>); 6] = [
+        (leases, cases::leases()),
+        (queue, cases::queue()),
+        (leases_and_queue, cases::leases_and_queue()),
+        (meter_and_queue, cases::meter_and_queue()),
+        (window, cases::window()),
+        (permits, cases::permits()),
+    ];
+    let mut grown = Vec::new();
+    println!("times in memory in microseconds\n{:<52} {:>8} {:>8}", "verb", "small", "large");
+    for (build, acts) in states {
+        let [small, large] = [1_000, LARGE].map(|size| {
+            let store = Paddlegate::memory();
+            let limiter = build(&store, size);
+            acts.iter().map(|act| fastest(act, &store, &limiter, size)).collect::<Vec<_>>()
+        });
+        for ((act, small), large) in acts.iter().zip(small).zip(large) {
+            println!("{:<52} {small:>8} {large:>8}", act.verb);
+            if large > FACTOR * small.max(NOISE) && act.bound == Bound::Constant {
+                grown.push(format!("{}: {small} to {large} us", act.verb));
+            }
+        }
+    }
+    assert!(grown.is_empty(), "{}", grown.join("\n"));
+}
+
+#[allow(clippy::disallowed_methods)]
+fn fastest(act: &Act, store: &Paddlegate, limiter: &Limiter, size: u64) -> u128 {
+    let times = (0..RUNS).map(|number| {
+        let run = Run { store, limiter, size, number };
+        (act.before)(&run);
+        let started = Instant::now();
+        (act.run)(&run);
+        started.elapsed().as_micros()
+    });
+    times.min().expect("runs")
+}
+
+fn leases(store: &Paddlegate, size: u64) -> Limiter {
+    let limiter = store.concurrent("times", LARGE, HOUR).expect("a limiter");
+    for number in 1..=size - 100 {
+        enter(&limiter, &format!("lease{number}"), 1, None, NOW - 1);
+    }
+    enter(&limiter, "first", 1, None, NOW);
+    limiter
+}
+
+fn queue(store: &Paddlegate, size: u64) -> Limiter {
+    let limiter = store.concurrent("times", 1, HOUR).expect("a limiter");
+    enter(&limiter, "first", 1, None, NOW);
+    stand(&limiter, size);
+    limiter
+}
+
+fn leases_and_queue(store: &Paddlegate, size: u64) -> Limiter {
+    let limiter = store.concurrent("times", size - 100, HOUR).expect("a limiter");
+    for number in 1..size - 100 {
+        enter(&limiter, &format!("lease{number}"), 1, None, NOW - 1);
+    }
+    enter(&limiter, "first", 1, None, NOW);
+    stand(&limiter, size);
+    limiter
+}
+
+fn meter_and_queue(store: &Paddlegate, size: u64) -> Limiter {
+    let limiter = store.leaky("times", 1, HOUR).expect("a limiter");
+    limiter.acquire(Request::cost(1).at(Micros(NOW))).expect("a decision");
+    stand(&limiter, size);
+    limiter
+}
+
+fn stand(limiter: &Limiter, size: u64) {
+    enter(limiter, "head", 1, Some(wait()), NOW);
+    for number in 1..size {
+        enter(limiter, &format!("ticket{number}"), 1, Some(wait()), NOW);
+    }
+}
+
+fn window(store: &Paddlegate, size: u64) -> Limiter {
+    let limiter = store.window("times", size, HOUR).expect("a limiter");
+    for at in NOW - (size - 100)..NOW {
+        limiter.acquire(Request::cost(1).at(Micros(at))).expect("a decision");
+    }
+    limiter
+}
+
+fn permits(store: &Paddlegate, size: u64) -> Limiter {
+    let limiter = store.points("times", 1_000_000_000, HOUR).expect("a limiter");
+    for number in 1..=size {
+        let request = Request::estimate(10).at(Micros(NOW));
+        limiter.enter(request, &format!("{number:032}"), None).expect("a decision");
+    }
+    limiter
+}
