@@ -65,7 +65,7 @@ pub use batch::Batch;
 pub use control::{Change, Control, Controls, Moment};
 pub use decision::{Decision, Status, Ticket};
 #[cfg(feature = "documents")]
-pub use dialect::Definition;
+pub use dialect::{Definition, LoadOptions};
 #[cfg(feature = "documents")]
 pub use document::Document;
 pub use error::{Error, ErrorKind, Result};
