@@ -6,8 +6,9 @@ use std::ptr;
 use std::str;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use paddlegate_core::{Error as CoreError, Loaded as CoreLoaded, MAX_LIMITS, Result};
+use paddlegate_core::{Error as CoreError, LoadOptions, Loaded as CoreLoaded, MAX_LIMITS, Micros, Result};
 
+use crate::control::given;
 use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
@@ -93,6 +94,34 @@ pub unsafe extern "C" fn pg_load(
     guard_into("document", document, ptr::null_mut, error, || {
         let text = unsafe { read(text, length) }?;
         let limiters = STORES.with(store, |store| store.load(text))?;
+        DOCUMENTS.open(Document { limiters, next: AtomicUsize::new(0) })
+    })
+}
+
+/// As pg_load, with what the caller says beside the document; Invalid names what its format does not take.
+///
+/// lock_timeout_us is how long a lease lasts that is not renewed (Open Job Spec and Conductor), PG_NOT_GIVEN for what the
+/// document says. tenant is whose job it is (Open Job Spec), group what is limited by itself (guild-queues); both may be
+/// NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_load_with(
+    store: *const StoreHandle,
+    text: *const c_char,
+    length: usize,
+    lock_timeout_us: i64,
+    tenant: *const c_char,
+    group: *const c_char,
+    document: Option<&mut MaybeUninit<*mut DocumentHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("document", document, ptr::null_mut, error, || {
+        let text = unsafe { read(text, length) }?;
+        let options = LoadOptions {
+            lock_timeout: given("lock_timeout", lock_timeout_us)?.map(Micros),
+            tenant: unsafe { text::read_some("tenant", tenant) }?,
+            group: unsafe { text::read_some("group", group) }?,
+        };
+        let limiters = STORES.with(store, |store| store.load_with(text, &options))?;
         DOCUMENTS.open(Document { limiters, next: AtomicUsize::new(0) })
     })
 }
