@@ -72,6 +72,8 @@ pub(crate) enum Event {
     List = 8,
     /// They are kept for `controls`.
     Controls = 9,
+    /// It is kept for `learned`.
+    Learned = 10,
 }
 
 /// Memory of JavaScript's, as 64-bit floats.
@@ -179,6 +181,7 @@ impl Area {
             Answer::Statistics(counts) => self.statistics(row, ticket, counts),
             Answer::List(_) => self.event(row, ticket, Event::List, 0.0),
             Answer::Controls(_) => self.event(row, ticket, Event::Controls, 0.0),
+            Answer::Learned(_) => self.event(row, ticket, Event::Learned, 0.0),
             Answer::Reset => self.event(row, ticket, Event::Reset, 0.0),
         }
     }
