@@ -120,6 +120,16 @@ export default function bind(module, more) {
         learned,
       });
     },
+    learned: (settlement, learned, ignored, cost, pauseUs, scope, bucket) =>
+      Object.freeze({
+        settlement: settlement ?? null,
+        learned: Object.freeze([...learned]),
+        ignored: Object.freeze([...ignored]),
+        cost: cost ?? null,
+        pauseMs: milliseconds(pauseUs),
+        scope: scope ?? null,
+        bucket: bucket ?? null,
+      }),
     overLimit: (message) => new OverLimitError(message),
     invalid: (message, argument) => new InvalidError(message, argument),
     unavailable: (message, mayHaveCounted) => new UnavailableError(message, mayHaveCounted),
