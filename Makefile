@@ -5,8 +5,21 @@ SHELL := bash
 # Where rustup puts cargo, for shells that were open before it was installed.
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
-# Cargo uses all cores by itself, and tests measure time.
+# Cargo uses all cores by itself. `make test` runs suites that sleep two at a time.
+ifndef PADDLEGATE_SIDE_BY_SIDE
 .NOTPARALLEL:
+endif
+
+# What users get is built slowly: optimized across crates and in one unit. Tests and lint take the same profile, quick to
+# build and with the checks of a debug build. PADDLEGATE_PROFILE=release tests what users get.
+export PADDLEGATE_PROFILE ?= $(if $(filter test% lint generate check-generated soak,$(MAKECMDGOALS)),quick,release)
+ifeq ($(PADDLEGATE_PROFILE),quick)
+export CARGO_PROFILE_RELEASE_LTO := off
+export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
+export CARGO_PROFILE_RELEASE_OPT_LEVEL := 1
+export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS := true
+export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS := true
+endif
 
 STAMPS := target/stamps
 SETUP := $(STAMPS)/setup
@@ -18,11 +31,21 @@ RUST := $(wildcard Cargo.toml Cargo.lock) $(call files,core)
 # Runs a command with a private Redis and a private Redis Cluster.
 SERVERS := scripts/with-redis.sh scripts/with-cluster.sh
 TALLY := scripts/tally.sh
+STEP := scripts/step.sh
+
 # The Python extension finds its symbols in the Python that loads it, so a test program of it would
 # not link everywhere; the one for browsers does not run here. Their own packages test them.
-CARGO_TEST := cargo test --workspace --no-fail-fast --features paddlegate/schema,paddlegate/simulate \
+CARGO_TEST := cargo test --release --workspace --no-fail-fast --features paddlegate/schema,paddlegate/simulate \
 	--exclude paddlegate-python --exclude paddlegate-wasm
-TESTS := scripts rust servers python node ruby c wasm simulator shared ojs readme
+# With other servers only what a server decides, but everything in `make soak`.
+SERVER_TESTS := $(foreach test,cluster faults keys leases script_times twins vectors,\
+	$(if $(wildcard core/tests/$(test).rs),--test $(test)))
+OTHER_SERVERS := $(CARGO_TEST) $(if $(PADDLEGATE_SOAK),,$(SERVER_TESTS))
+
+# Suites that use all cores run one after the other, then those that mostly sleep run two at a time, the longest first.
+BUSY := scripts rust servers c simulator
+SLEEPY := shared python node ruby timeouts ojs readme wasm
+TESTS := $(BUSY) $(SLEEPY)
 
 .PHONY: help
 help: ## List the targets
@@ -40,70 +63,100 @@ $(SETUP): scripts/setup.sh scripts/versions.bash scripts/requirements-dev.txt \
 
 # --- Build ---------------------------------------------------------------------------------------
 
+# The native libraries and programs. For tests they are built in one call, so that the crates they share are built once.
+# The Python extension is among them because cargo unites their features with its own, and maturin builds it again.
+NATIVE := -p paddlegate -p paddlegate-c -p paddlegate-node -p paddlegate-cli -p paddlegate-python
+IS_QUICK := $(filter quick,$(PADDLEGATE_PROFILE))
+
 .PHONY: build build-rust build-python build-node build-ruby build-c build-wasm build-cli build-simulator
-build: build-rust build-python build-node build-ruby build-c build-wasm build-cli build-simulator ## Build everything
+build: build-c build-cli build-node build-python build-ruby build-wasm build-simulator build-rust ## Build everything
 build-rust: $(SETUP) ## Build the Rust crate
-	cargo build --release -p paddlegate
+	$(STEP) build-rust $(if $(IS_QUICK),$(CARGO_TEST) --no-run,cargo build --release -p paddlegate)
 build-python: .venv/.paddlegate ## Build the Python wheel and install it into .venv
 build-node: $(STAMPS)/node ## Build the Node addon
 build-ruby: build-c ## Build what the Ruby package needs: the C library
-build-c: $(SETUP) ## Build the C library and its header
-	cargo build --release -p paddlegate-c
+build-c: $(if $(IS_QUICK),$(STAMPS)/native,$(SETUP)) ## Build the C library and its header
+	$(if $(IS_QUICK),,$(STEP) build-c cargo build --release -p paddlegate-c)
 build-wasm: $(STAMPS)/wasm ## Build the WebAssembly package
-build-cli: $(SETUP) ## Build the command paddlegate
-	cargo build --release -p paddlegate-cli
+build-cli: $(if $(IS_QUICK),$(STAMPS)/native,$(SETUP)) ## Build the command paddlegate
+	$(if $(IS_QUICK),,$(STEP) build-cli cargo build --release -p paddlegate-cli)
 build-simulator: build-wasm ## Build the page of the simulator
-	node packages/simulator/build.mjs
+	$(STEP) build-simulator node packages/simulator/build.mjs
 
-.venv/.paddlegate: $(RUST) $(call files,bindings/python packages/python) | $(SETUP)
-	scripts/build-python.sh
+# The stamps are older than this file when the profile has changed.
+PROFILE := $(STAMPS)/profile-$(PADDLEGATE_PROFILE)
+$(PROFILE):
+	@mkdir -p $(STAMPS) && rm -f $(STAMPS)/profile-* && touch $@
+
+.venv/.paddlegate: $(PROFILE) $(RUST) $(call files,bindings/python packages/python) | $(SETUP)
+	$(STEP) build-python scripts/build-python.sh
 	@touch $@
 
-$(STAMPS)/node: $(RUST) $(call files,bindings/node packages/node) | $(SETUP)
-	cd packages/node && npm run build
+$(STAMPS)/native: $(PROFILE) $(RUST) $(call files,bindings packages/cli) | $(SETUP)
+	$(STEP) build-native cargo build --release $(NATIVE)
+	@touch $@
+
+$(STAMPS)/node: $(PROFILE) $(if $(IS_QUICK),$(STAMPS)/native) $(RUST) $(call files,bindings/node packages/node) | $(SETUP)
+	$(STEP) build-node $(if $(IS_QUICK),env PADDLEGATE_BUILT=1) npm --prefix packages/node run build
 	@touch $@
 
 $(STAMPS)/wasm: $(RUST) $(call files,bindings/wasm packages/wasm) scripts/build-wasm.sh | $(SETUP)
-	scripts/build-wasm.sh
+	$(STEP) build-wasm scripts/build-wasm.sh
 	@touch $@
 
 # --- Test ----------------------------------------------------------------------------------------
 
+# .ci/run has begun already, and sums up itself.
+BEGIN = $(if $(PADDLEGATE_BEGUN),,@rm -rf target/tally target/steps*; mkdir -p target; date +%s%3N >target/began)
+
 .PHONY: test
 test: ## Run the tests of all languages and add them up
-	@rm -rf target/tally
+	$(BEGIN)
 	@status=0; \
-	$(MAKE) --no-print-directory --keep-going $(TESTS:%=test-%) || status=1; \
-	scripts/tally-summary.sh $(TESTS) || status=1; \
+	$(MAKE) --no-print-directory --keep-going build || status=1; \
+	$(MAKE) --no-print-directory --keep-going $(BUSY:%=test-%) || status=1; \
+	$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=recurse PADDLEGATE_SIDE_BY_SIDE=1 \
+		$(SLEEPY:%=test-%) || status=1; \
+	$(if $(PADDLEGATE_BEGUN),,scripts/tally-summary.sh $(TESTS) || status=1;) \
+	exit $$status
+
+# Long random runs, other servers in full, all mutants, time-outs by the clock, fuzzers: hours, not for each change.
+.PHONY: soak
+soak: export PADDLEGATE_SOAK := 1
+soak: export PADDLEGATE_CASES ?= 20
+soak: ## Run the tests that take long, and those that judge time
+	$(BEGIN)
+	@status=0; \
+	$(MAKE) --no-print-directory --keep-going build || status=1; \
+	$(MAKE) --no-print-directory --keep-going $(TESTS:%=test-%) test-fuzz || status=1; \
+	scripts/tally-summary.sh $(TESTS) fuzz || status=1; \
 	exit $$status
 
 .PHONY: summary
 summary:
 	@scripts/tally-summary.sh $(TESTS)
 
-.PHONY: $(TESTS:%=test-%)
-test-scripts: ## Test the script that counts the tests
+.PHONY: $(TESTS:%=test-%) test-fuzz
+test-scripts: ## Test the scripts that count the tests
 	$(TALLY) scripts scripts/tally-test.sh
 
 test-rust: $(SETUP) ## Test the Rust crates
 	$(TALLY) rust $(SERVERS) $(CARGO_TEST)
 
 test-servers: $(SETUP) ## Test the Rust crate against Redis 6.2 and Valkey 9
-	PADDLEGATE_MUTANTS=8 $(TALLY) servers scripts/with-other-servers.sh $(CARGO_TEST)
+	$(TALLY) servers scripts/with-other-servers.sh $(OTHER_SERVERS)
 
 test-python: build-python ## Test the Python package
-	$(TALLY) python $(SERVERS) .venv/bin/python -m pytest packages/python/tests
+	$(TALLY) python $(SERVERS) .venv/bin/python -m pytest -n 4 packages/python/tests
 
 test-node: build-node ## Test the Node package
 	$(TALLY) node $(SERVERS) node --test $(or $(wildcard packages/node/test/*.test.*js),none)
 
 test-ruby: build-ruby ## Test the Ruby package
-	$(TALLY) ruby $(SERVERS) ruby -w -Ipackages/ruby/lib -Ipackages/ruby/test \
-		-e 'ARGV.each { |file| require File.expand_path(file) }' \
-		$(wildcard packages/ruby/test/*_test.rb)
+	$(TALLY) ruby ruby packages/ruby/test/run.rb
 
 test-c: build-c ## Test the C library
-	$(TALLY) c $(SERVERS) tests/c/run.sh
+	$(TALLY) c tests/c/run.sh
 
 test-wasm: build-wasm ## Test the WebAssembly package
 	$(TALLY) wasm node --test $(or $(wildcard packages/wasm/test/*.test.*js),none)
@@ -120,10 +173,15 @@ test-ojs: build-python ## Test a job server of Open Job Spec whose limits are ou
 test-readme: build ## Run the examples of the README and install each package as a user would
 	$(TALLY) readme $(SERVERS) tests/readme/run.sh
 
-# Not a part of `make test`: it never ends by itself.
-.PHONY: fuzz
-fuzz: $(SETUP) ## Fuzz what reads foreign texts, each reader for a minute
-	scripts/fuzz.sh
+test-timeouts: build-python build-node build-ruby ## Test in all languages that each call ends, whatever the server does
+	$(TALLY) timeouts tests/timeouts/run.sh
+
+test-fuzz: $(SETUP) ## Fuzz what reads foreign texts, each reader for a minute
+	$(TALLY) fuzz scripts/fuzz.sh
+
+.PHONY: steady
+steady: ## Run suites again and again on a busy machine that stalls: make steady SUITES="python node"
+	scripts/steady.sh $(or $(SUITES),$(TESTS))
 
 # --- Look after the code -------------------------------------------------------------------------
 
@@ -134,7 +192,8 @@ lint: $(SETUP) ## Check format, style, types and generated files
 fmt: $(SETUP) ## Format the code of all languages
 	scripts/lint.sh --fix
 
-generate: build-c build-node ## Write the generated files again (C header, Node types)
+generate: build-c build-node ## Write the generated files again (C header, Node types, licences)
+	scripts/licences.py
 
 check-generated: generate ## Fail if a generated file is not what is committed
 	scripts/check-generated.sh

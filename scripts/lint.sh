@@ -32,12 +32,12 @@ if [[ $fix == --fix ]]; then
     check rubocop rubocop --autocorrect "${ruby[@]}"
 else
     check rustfmt cargo fmt --all --check
-    check clippy cargo clippy --workspace --all-targets -- -D warnings
+    check clippy cargo clippy --release --workspace --all-targets -- -D warnings
     # Debian's compiler, the other way to WebAssembly, brings no clippy for it.
     if [[ -n $wasm ]]; then
-        check clippy-wasm cargo clippy --package paddlegate-wasm --target "$wasm" -- -D warnings
+        check clippy-wasm cargo clippy --release --package paddlegate-wasm --target "$wasm" -- -D warnings
         check clippy-wasm-full \
-            cargo clippy --package paddlegate-wasm --target "$wasm" --features full -- -D warnings
+            cargo clippy --release --package paddlegate-wasm --target "$wasm" --features full -- -D warnings
     fi
     check ruff "$venv/ruff" check .
     check ruff-format "$venv/ruff" format --check .

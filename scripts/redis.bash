@@ -27,7 +27,7 @@ start_redis() {
         "$@" >"$dir/log" 2>&1 </dev/null &
     pid=$!
     redis_pids+=("$pid")
-    for _ in {1..100}; do
+    for _ in {1..400}; do
         kill -0 "$pid" 2>/dev/null || return 1
         # Another server may own the port, so the answer must come from ours.
         redis-cli -p "$port" info server 2>/dev/null | grep -q "^process_id:${pid}[^0-9]*$" && return

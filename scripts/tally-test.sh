@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests tally.sh and tally-summary.sh: each kind of closing line, passing, failing and missing.
+# Tests tally.sh, step.sh and tally-summary.sh: each kind of closing line, passing, failing and missing, and each kind
+# of failure.
 set -uo pipefail
 cd "$(dirname "$0")" || exit
 unset PADDLEGATE_ATTEMPTS
@@ -8,7 +9,7 @@ unset PADDLEGATE_ATTEMPTS
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/scripts"
-cp tally.sh tally-summary.sh "$dir/scripts"
+cp tally.sh tally.bash step.sh failures.awk tally-summary.sh "$dir/scripts"
 cd "$dir" || exit
 
 passed=0 failed=0
@@ -27,7 +28,7 @@ counts() {
     printf '%b\n' "$4" >output
     scripts/tally.sh case sh -c "cat output; exit $3" >shown
     local status=$?
-    same "$1" "$2 1, status $3" "$(cat target/tally/case), status $status"
+    same "$1" "$2 1, status $3" "$(cut -d ' ' -f 1-3 target/tally/case), status $status"
     same "$1: output" "$(cat output)" "$(cat shown)"
 }
 
@@ -56,27 +57,91 @@ attempts() {
     PADDLEGATE_ATTEMPTS=$3 scripts/tally.sh case sh -c "echo >>runs
         if test \$(wc -l <runs) -ge $4; then echo '1 passed, 0 failed'
         else echo '0 passed, 1 failed'; exit 1; fi" >shown
-    same "$1" "$2" "$(cat target/tally/case)"
+    same "$1" "$2" "$(cut -d ' ' -f 1-3 target/tally/case)"
 }
 attempts attempts-first '1 0 1' 2 1
 attempts attempts-second '1 0 2' 2 2
 attempts attempts-third '0 1 2' 2 3
 attempts attempts-one '0 1 1' '' 2
 
+# failure NAME STATUS OUTPUT EXPECTED: what a command with this output is said to have failed with
+failure() {
+    rm -rf target
+    printf '%b\n' "$3" >output
+    scripts/tally.sh case sh -c "cat output; exit $2" >shown
+    same "failure-$1" "--- case: attempt 1 failed with status $2"$'\n'"$(printf '%b' "$4")" "$(cat target/tally/case.failures)"
+}
+cargo='failures:\n\n---- a stdout ----\nPADDLEGATE_SEED=9\nleft: 1\n\nfailures:\n    a\n\ntest result: FAILED. 0 passed; 1 failed'
+failure cargo 101 "running 1 test\ntest a ... FAILED\n\n$cargo\n\n     Running tests/b.rs" "PADDLEGATE_SEED=9\n$cargo"
+failure cargo-twice 101 "$cargo\ntest b ... ok\n$cargo" "PADDLEGATE_SEED=9\n$cargo\n$cargo"
+error='error[E0425]: cannot find value\n --> a.rs:1:1'
+failure compiler 101 "   Compiling a\n\033[1m$error\n\nwarning: b" "$error"
+signal='error: test failed, to rerun pass `-p a`\nCaused by: signal 11'
+failure signal 101 "running 1 test\n$signal" "$signal"
+pytest='=== FAILURES ===\n___ test_a ___\nE  assert 1 == 2\n=== short test summary info ===\nFAILED a.py::test_a\n=== 1 failed, 2 passed in 0.10s ==='
+failure pytest 1 "PADDLEGATE_SEED=7\na.py::test_a FAILED\n$pytest" "PADDLEGATE_SEED=7\n$pytest"
+errors='=== ERRORS ===\nno fixture\n=== 1 error in 0.10s ==='
+failure pytest-errors 1 "a.py E\n$errors" "$errors"
+spec='✖ failing tests:\n\ntest at a.mjs:1:1\n✖ a (1ms)\n  1 !== 2'
+failure node 1 "✔ b (1ms)\n✖ a (1ms)\nℹ pass 1\nℹ fail 1\n\n$spec" "$spec"
+tap='    not ok 1 - a\n      ---\n      error: 1\n      ...'
+failure tap 1 "# Subtest: a\n$tap\n    ok 2 - b\n      ---\n      ...\nnot ok 3 - c # SKIP\n# fail 1" "$tap"
+minitest='  1) Failure:\nA#test_a [a.rb:1]:\nExpected: 1\n\n1 runs, 1 assertions, 1 failures, 0 errors, 0 skips'
+failure minitest 1 "Run options: --seed 12\n\n# Running:\n\nF\n\n$minitest" "Run options: --seed 12\n$minitest"
+failure ours 1 'PADDLEGATE_SEED=3\na: passed\nFAILED b: expected 1\n1 passed, 1 failed' 'PADDLEGATE_SEED=3\nFAILED b: expected 1'
+ours='--- a failed:\n  1) Failure:\n  1 runs, 1 assertions, 1 failures\n--- b failed:\nc\n3 passed, 2 failed'
+failure ours-last 1 "a: failed in 1 s\n$ours" "$ours"
+failure else 1 "one\n0 passed, 1 failed" "one\n0 passed, 1 failed"
+failure last-lines 1 "$(seq -s '\n' 150)" "$(seq -s '\n' 51 150)"
+failure most-lines 1 "failures:\n$(seq -s '\n' 400)" "failures:\n$(seq -s '\n' 299)\n... the rest is in target/tally/case.log"
+rm -rf target
+scripts/tally.sh case true >shown
+same failure-none '' "$(cat target/tally/case.failures 2>/dev/null)"
+
 rm -rf target
 mkdir -p target/tally
-echo '3 0 1' >target/tally/one
-printf '2 0 1\n4 0 1\n' >target/tally/twice
-echo '1 1 1' >target/tally/bad
-echo '1 0 2' >target/tally/again
+echo '3 0 1 61900' >target/tally/one
+printf '2 0 1 1000\n4 0 1 250\n' >target/tally/twice
+echo '1 1 1 0' >target/tally/bad
+echo 'what failed' >target/tally/bad.failures
+echo '1 0 2 100' >target/tally/again
 summary() { scripts/tally-summary.sh "$@"; echo "status $?"; }
-same sum $'one: 3 passed, 0 failed\ntwice: 6 passed, 0 failed\ntotal: 9 passed, 0 failed\nstatus 0' \
-    "$(summary one twice)"
-same bad $'bad: 1 passed, 1 failed\ntotal: 1 passed, 1 failed\nstatus 1' "$(summary bad)"
-same again $'again: 1 passed, 0 failed (attempts: 2)\ntotal: 1 passed, 0 failed\nstatus 0' \
-    "$(summary again)"
-same none $'one: 3 passed, 0 failed\nnone: no test was run\ntotal: 3 passed, 0 failed\nstatus 1' \
-    "$(summary one none)"
+row() { printf '%-14s %9s s%s' "$1" "$2" "${3:+   $3}"; }
+same sum "$(row one 61.9 'passed 3, failed 0')
+$(row twice 1.2 'passed 6, failed 0')
+total: 9 passed, 0 failed
+status 0" "$(summary one twice)"
+same bad "$(row bad 0.0 'passed 1, failed 1')
+$(row one 61.9 'passed 3, failed 0')
+what failed
+total: 4 passed, 1 failed
+status 1" "$(summary bad one)"
+same again "$(row again 0.1 'passed 1, failed 0, attempts 2')
+total: 1 passed, 0 failed
+status 0" "$(summary again)"
+same none "$(row one 61.9 'passed 3, failed 0')
+$(row none 0.0 'no test was run')
+total: 3 passed, 0 failed
+status 1" "$(summary one none)"
+
+rm -rf target
+scripts/step.sh build sh -c 'echo out; sleep 0.1' >shown
+same step "status 0, shown out" "status $?, shown $(cat shown)"
+scripts/step.sh lint sh -c 'echo why >&2; exit 3' >shown
+same step-failed "status 3, shown why" "status $?, shown $(cat shown)"
+same steps $'build\nlint' "$(cut -d ' ' -f 1 target/steps)"
+same step-milliseconds yes "$(read -r _ took <target/steps; ((took >= 100 && took < 10000)) && echo yes)"
+mkdir -p target/tally
+echo '3 0 1 0' >target/tally/one
+printf 'setup 100\nbuild 200\nsetup 50\n' >target/steps
+echo $(($(date +%s%3N) - 3600000)) >target/began
+same steps-in-summary "$(row setup 0.1)
+$(row build 0.2)
+$(row one 0.0 'passed 3, failed 0')
+$(row 'whole run' 3600.x)
+--- lint: failed with status 3
+why
+total: 3 passed, 0 failed" "$(scripts/tally-summary.sh one | sed 's/ 36[0-9][0-9]\.[0-9]/ 3600.x/')"
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -1,25 +1,33 @@
 #!/usr/bin/env bash
-# Runs a test command, shows its output as it comes, and appends what its closing lines say
-# (passed and failed) to target/tally/NAME. The status is the command's own.
+# Runs a test command, shows its output as it comes, and appends what its closing lines say (passed
+# and failed), the attempts and the milliseconds to target/tally/NAME. The status is the command's own.
 #
 #   scripts/tally.sh NAME COMMAND [ARGUMENT...]
 #
+# What a failed attempt said about its failures goes to target/tally/NAME.failures, which
+# tally-summary.sh prints at the end of the whole run.
+#
 # With PADDLEGATE_ATTEMPTS=2 a command that fails runs once more, and only its last run counts; the
-# summary names how many there were. For CI on machines that stall. tally-summary.sh adds the files
-# up.
+# summary names how many there were.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
+source scripts/tally.bash
 
 name=$1
 shift
+# A suite that runs cargo or make is no part of the make that runs the suites.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 mkdir -p target/tally
 log=target/tally/$name.log
+began=$EPOCHREALTIME
 
 for ((attempt = 1; ; attempt++)); do
-    # In CI a test that hangs ends as a failure, and the languages after it still have their turn.
+    # In CI a test that hangs ends as a failure, and the suites after it still have their turn.
     ${CI:+timeout --kill-after=10 20m} "$@" 2>&1 | tee "$log"
     status=${PIPESTATUS[0]}
-    ((status == 0 || attempt >= ${PADDLEGATE_ATTEMPTS:-1})) && break
+    ((status == 0)) && break
+    { echo "--- $name: attempt $attempt failed with status $status"; failures "$log"; } >>"target/tally/$name.failures"
+    ((attempt >= ${PADDLEGATE_ATTEMPTS:-1})) && break
     echo "tally: $name: attempt $attempt failed, running it once more"
 done
 
@@ -62,5 +70,5 @@ read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
 if ((status != 0 && failed == 0)); then
     failed=1
 fi
-echo "$passed $failed $attempt" >>"target/tally/$name"
+echo "$passed $failed $attempt $(since "$began")" >>"target/tally/$name"
 exit "$status"

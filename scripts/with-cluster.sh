@@ -31,7 +31,7 @@ redis-cli --cluster create "${nodes[@]}" --cluster-yes >"$redis_dir/create.log" 
     exit 1
 }
 for node in "${nodes[@]}"; do
-    for _ in {1..200}; do
+    for _ in {1..1200}; do
         state=$(redis-cli -p "${node#*:}" cluster info | grep '^cluster_state:')
         [[ $state == cluster_state:ok* ]] && continue 2
         sleep 0.05

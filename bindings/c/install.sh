@@ -9,10 +9,11 @@ built=${CARGO_TARGET_DIR:-$here/../../target}/release
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../../Cargo.toml" | head -n 1)
 
 prefix=${1:-/usr/local}
-mkdir -p "$prefix/include" "$prefix/lib/pkgconfig"
+mkdir -p "$prefix/include" "$prefix/lib/pkgconfig" "$prefix/share/doc/paddlegate"
 prefix=$(cd "$prefix" && pwd)
 
 cp "$here/include/paddlegate.h" "$prefix/include/"
+cp "$here"/LICENSE-* "$here/THIRD_PARTY_LICENSES.txt" "$prefix/share/doc/paddlegate/"
 cp "$built/libpaddlegate.a" "$prefix/lib/"
 if [ -f "$built/libpaddlegate.dylib" ]; then
     cp "$built/libpaddlegate.dylib" "$prefix/lib/libpaddlegate.0.dylib"

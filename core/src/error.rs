@@ -51,7 +51,21 @@ pub struct Error {
     message: String,
     argument: Option<&'static str>,
     may_have_counted: bool,
-    interrupted: bool,
+    cause: Cause,
+}
+
+/// Why the store did not decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "redis"), allow(dead_code))]
+pub(crate) enum Cause {
+    /// It did not answer, or refused the call.
+    Store,
+    /// A signal ended the call.
+    Signal,
+    /// The cluster answered that it cannot serve one slot now.
+    Slot,
+    /// The server answered that it is a replica.
+    Demoted,
 }
 
 impl Error {
@@ -73,11 +87,28 @@ impl Error {
     /// A signal ended the call, which was sent and may have been charged; the store is not to blame.
     #[cfg(feature = "redis")]
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
-        Self { interrupted: true, ..Self::unknown_outcome(message) }
+        Self::unknown_outcome(message).because(Cause::Signal)
     }
 
-    pub(crate) const fn is_interrupted(&self) -> bool {
-        self.interrupted
+    /// The time of a call was up while its slot moved from one node of a cluster to another: it was not executed.
+    #[cfg(feature = "redis")]
+    pub fn slot_is_moving() -> Self {
+        Self::unavailable("a slot of the cluster is being moved, try again").because(Cause::Slot)
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn because(self, cause: Cause) -> Self {
+        Self { cause, ..self }
+    }
+
+    /// The same for a call that the server certainly did not execute.
+    #[cfg(feature = "redis")]
+    pub(crate) fn not_counted(self) -> Self {
+        Self { may_have_counted: false, ..self }
+    }
+
+    pub(crate) const fn cause(&self) -> Cause {
+        self.cause
     }
 
     /// A stored value that this library did not write.
@@ -91,7 +122,7 @@ impl Error {
     }
 
     fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), argument: None, may_have_counted: false, interrupted: false }
+        Self { kind, message: message.into(), argument: None, may_have_counted: false, cause: Cause::Store }
     }
 
     /// What to do about it.

@@ -24,6 +24,9 @@ pub struct Hint {
 pub struct Hints {
     channel: String,
     source: Mutex<Source>,
+    /// The socket once more, to end a wait that holds the lock of `source`.
+    #[cfg(feature = "redis")]
+    ending: Option<std::os::fd::OwnedFd>,
 }
 
 enum Source {
@@ -34,12 +37,26 @@ enum Source {
 
 impl Hints {
     pub(crate) fn of_memory(channel: String, inbox: Arc<Inbox>) -> Self {
-        Self { channel, source: Mutex::new(Source::Memory(inbox)) }
+        Self {
+            channel,
+            source: Mutex::new(Source::Memory(inbox)),
+            #[cfg(feature = "redis")]
+            ending: None,
+        }
     }
 
     #[cfg(feature = "redis")]
     pub(crate) fn of_redis(channel: String, listener: Listener) -> Self {
-        Self { channel, source: Mutex::new(Source::Redis(Box::new(listener))) }
+        let ending = rustix::io::dup(listener.as_fd()).ok();
+        Self { channel, source: Mutex::new(Source::Redis(Box::new(listener))), ending }
+    }
+
+    /// Closes the connection; a wait for messages ends at once.
+    #[cfg(feature = "redis")]
+    pub fn close(&self) {
+        if let Some(socket) = &self.ending {
+            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+        }
     }
 
     /// What tickets name so that their messages come here.

@@ -82,7 +82,7 @@ pub use on_limit::OnLimit;
 pub use operation::{Answer, Begun, Interrupt, Operation};
 #[cfg(feature = "documents")]
 pub use paddlegate::Loaded;
-pub use paddlegate::{Listed, Paddlegate};
+pub use paddlegate::{ListPage, Listed, Paddlegate};
 pub use permit::{MAX_ID, MAX_PERMIT_ID, MAX_PERMITS, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement, new_id};
 pub use policy::{MAX_LIMITS, Policy};
 #[cfg(feature = "providers")]

@@ -9,6 +9,7 @@ use std::fmt;
 #[cfg(feature = "redis")]
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::decision::Decision;
 use crate::error::{Error, Result};
@@ -22,6 +23,8 @@ use crate::statistics::{Statistics, TTL};
 use crate::store::memory::{Cell, Memory};
 #[cfg(feature = "redis")]
 use crate::store::redis::{Keys, Redis};
+#[cfg(feature = "redis")]
+use crate::unavailable::Fallback;
 use crate::unavailable::{self, Circuit, Known, OnUnavailable};
 #[cfg(feature = "redis")]
 use crate::waiter::Hub;
@@ -185,11 +188,13 @@ impl Limiter {
         self.local().filter(|_| permit.starts_with(permit::LOCAL))
     }
 
-    /// Whether the store answers; nothing where that makes no difference.
+    /// Whether its node answers; nothing where that makes no difference.
     pub(crate) fn circuit(&self) -> Option<Arc<Circuit>> {
         match &self.inner.store {
             #[cfg(feature = "redis")]
-            Place::Redis { store, .. } if self.inner.on_unavailable != OnUnavailable::Raise => Some(store.circuit()),
+            Place::Redis { store, keys } if self.inner.on_unavailable != OnUnavailable::Raise => {
+                Some(store.circuit(keys.slot()))
+            }
             _ => None,
         }
     }
@@ -211,6 +216,29 @@ impl Limiter {
         match self.run(Operation::Acquire(request), Interrupt::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Checks that a plain yes or no is enough for this limiter; `allow` of every package calls it first.
+    ///
+    /// `Invalid` for a policy with a concurrency limit: its grants are leases, and nobody could release one without its
+    /// permit.
+    pub fn check_allow(&self) -> Result<()> {
+        match self.inner.policy.concurrency() {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(
+                "allow",
+                "hands over no permit, so nobody could release its slot of the concurrency limit; acquire a permit instead",
+            )),
+        }
+    }
+
+    /// Fails once the store is closed.
+    fn check_open(&self) -> Result<()> {
+        match &self.inner.store {
+            #[cfg(feature = "redis")]
+            Place::Redis { store, .. } => store.check_open(),
+            _ => Ok(()),
         }
     }
 
@@ -289,13 +317,20 @@ impl Limiter {
 
     /// Listens for the waiters of this process at [`place`](Self::place); connects within the time-out of a call.
     pub fn listen(&self) -> Result<Hints> {
+        self.listen_within(MAX_SPAN.duration())
+    }
+
+    /// [`listen`](Self::listen) that fails after `limit` even where the time-out of a call is longer.
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
+    pub(crate) fn listen_within(&self, limit: Duration) -> Result<Hints> {
+        self.check_open()?;
         let channel = format!("pg1:hints:{}", permit::new_id()?);
         match &self.inner.store {
             Place::Nowhere => Err(Error::internal("nobody waits for a limiter without a limit")),
             Place::Memory { store, .. } => Ok(Hints::of_memory(channel.clone(), store.listen(&channel)?)),
             #[cfg(feature = "redis")]
             Place::Redis { store, keys } => {
-                let listener = store.listen(&store.node_of(keys.slot()), &channel)?;
+                let listener = store.listen(&store.node_of(keys.slot()), &channel, limit)?;
                 Ok(Hints::of_redis(channel, listener))
             }
         }
@@ -312,12 +347,25 @@ impl Limiter {
     }
 
     /// Runs an operation to its end on the calling thread. `interrupt` says what a signal does to a call on its way.
-    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
     pub fn run(&self, operation: Operation<'_>, interrupt: Interrupt<'_>) -> Result<Answer> {
+        self.run_within(operation, interrupt, MAX_SPAN.duration())
+    }
+
+    /// [`run`](Self::run) that fails after `limit` even where the time-out of the store is longer.
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
+    pub(crate) fn run_within(
+        &self,
+        operation: Operation<'_>,
+        interrupt: Interrupt<'_>,
+        limit: Duration,
+    ) -> Result<Answer> {
         match (self.begin(operation)?, &self.inner.store) {
             (Begun::Answered(answer), _) => Ok(answer),
             #[cfg(feature = "redis")]
-            (Begun::Call(call), Place::Redis { store, .. }) => self.settled(&operation, store.run(call, interrupt)),
+            (Begun::Call(call), Place::Redis { store, .. }) => {
+                let fallback = self.fallback(&operation);
+                settled(fallback, store.run(call, interrupt, limit))
+            }
             #[cfg(feature = "redis")]
             (Begun::Call(_), _) => Err(Error::internal("a call without a server")),
         }
@@ -330,7 +378,10 @@ impl Limiter {
     pub async fn run_async(&self, operation: Operation<'_>) -> Result<Answer> {
         match (self.begin(operation)?, &self.inner.store) {
             (Begun::Answered(answer), _) => Ok(answer),
-            (Begun::Call(call), Place::Redis { store, .. }) => self.settled(&operation, store.run_async(call).await),
+            (Begun::Call(call), Place::Redis { store, .. }) => {
+                let fallback = self.fallback(&operation);
+                settled(fallback, store.run_async(call).await)
+            }
             (Begun::Call(_), _) => Err(Error::internal("a call without a server")),
         }
     }
@@ -353,15 +404,6 @@ impl Limiter {
         }
     }
 
-    /// The outcome of an operation that was carried here.
-    #[cfg(feature = "redis")]
-    fn settled(&self, operation: &Operation<'_>, result: Result<Answer>) -> Result<Answer> {
-        match self.fallback(operation) {
-            Some(fallback) => fallback.settle(result),
-            None => result,
-        }
-    }
-
     pub(crate) fn settlement(&self, operation: Operation<'_>) -> Result<Settlement> {
         match self.run(operation, Interrupt::Ignore)? {
             Answer::Settlement(settlement) => Ok(settlement),
@@ -372,6 +414,15 @@ impl Limiter {
     /// How long statistics are kept after the last use.
     pub fn ttl(&self) -> Micros {
         self.inner.ttl
+    }
+}
+
+/// The outcome of an operation that was carried here.
+#[cfg(feature = "redis")]
+fn settled(fallback: Option<Fallback>, result: Result<Answer>) -> Result<Answer> {
+    match fallback {
+        Some(fallback) => fallback.settle(result),
+        None => result,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::decision::Decision;
 use crate::learn::Report;
 use crate::learned::Learned;
 use crate::micros::Micros;
-use crate::paddlegate::Listed;
+use crate::paddlegate::ListPage;
 use crate::permit::Settlement;
 use crate::request::{Request, Wait};
 use crate::statistics::Statistics;
@@ -98,8 +98,8 @@ pub enum Answer {
     Statistics(Box<Statistics>),
     /// To `Control`.
     Controls(Box<Controls>),
-    /// A part of the list of limiters.
-    List(Vec<Listed>),
+    /// A page of the list of limiters.
+    List(ListPage),
     /// To `Reset`.
     Reset,
 }

@@ -8,6 +8,8 @@ use crate::dialect::LoadOptions;
 use crate::error::{Error, Result};
 use crate::limit::{Kind, Limit};
 use crate::limiter::{Limiter, Store};
+#[cfg(feature = "redis")]
+use crate::micros::MAX_SPAN;
 use crate::micros::Micros;
 #[cfg(feature = "redis")]
 use crate::operation::Interrupt;
@@ -51,6 +53,17 @@ impl Paddlegate {
         match std::env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty()) {
             Some(url) => Self::open(url.to_str().ok_or_else(|| Error::invalid("url", "is not utf-8"))?, timeout),
             None => Self::open("memory://", timeout),
+        }
+    }
+
+    /// Closes all connections of this process to the store and ends its waits. Twice is as good as once.
+    ///
+    /// Afterwards every call of a limiter of this store that needs the server is `Invalid`, argument `store`. The limits
+    /// stay as they are in Redis. In memory this does nothing, and a forked process closes its own connections.
+    pub fn close(&self) {
+        #[cfg(feature = "redis")]
+        if let Store::Redis(redis) = &self.store {
+            redis.close();
         }
     }
 
@@ -102,24 +115,37 @@ impl Paddlegate {
 
     /// The limiters that any process used in the last `ttl` of each, whatever its language, by name.
     ///
-    /// In Redis the thousand last used of each of 256 parts; in memory those that are not yet forgotten.
+    /// In Redis a list that changes meanwhile has what was there all the time; in memory it has those that are not yet
+    /// forgotten.
     pub fn limiters(&self) -> Result<Vec<Listed>> {
         let mut listed = Vec::new();
         for part in 0..self.parts() {
-            match (self.begin_list(part), &self.store) {
-                (Begun::Answered(Answer::List(more)), _) => listed.extend(more),
-                #[cfg(feature = "redis")]
-                (Begun::Call(call), Store::Redis(redis)) => match redis.run(call, Interrupt::Ignore)? {
-                    Answer::List(more) => listed.extend(more),
-                    other => return Err(Error::internal(format!("an answer to another question: {other:?}"))),
-                },
-                _ => return Err(Error::internal("a list without a store")),
+            let mut cursor = 0;
+            loop {
+                let answer = match (self.begin_list(part, cursor), &self.store) {
+                    (Begun::Answered(answer), _) => answer,
+                    #[cfg(feature = "redis")]
+                    (Begun::Call(call), Store::Redis(redis)) => {
+                        redis.run(call, Interrupt::Ignore, MAX_SPAN.duration())?
+                    }
+                    #[cfg(feature = "redis")]
+                    _ => return Err(Error::internal("a list without a store")),
+                };
+                let Answer::List(page) = answer else {
+                    return Err(Error::internal(format!("an answer to another question: {answer:?}")));
+                };
+                listed.extend(page.listed);
+                cursor = page.cursor;
+                if cursor == 0 {
+                    break;
+                }
             }
         }
         Ok(Listed::sorted(listed))
     }
 
-    /// In how many parts the list of limiters is read.
+    /// In how many parts the list of limiters is read. A host that carries many calls reads some 16 at a time, so
+    /// that the calls of others need not wait for long.
     pub fn parts(&self) -> u16 {
         match &self.store {
             Store::Memory(_) => 1,
@@ -128,18 +154,18 @@ impl Paddlegate {
         }
     }
 
-    /// Starts to read a part of the list of limiters. See [`Limiter::begin`].
+    /// Starts to read a page of a part of the list of limiters: the first one at the cursor 0, the next one at the cursor
+    /// of the page before, until that is 0 again. Pages may repeat what others have: [`Listed::sorted`] brings them
+    /// together. See [`Limiter::begin`].
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
-    pub fn begin_list(&self, part: u16) -> Begun {
+    pub fn begin_list(&self, part: u16, cursor: u64) -> Begun {
         match &self.store {
             Store::Memory(memory) => {
-                let limiters = memory.list();
-                Begun::Answered(Answer::List(
-                    limiters.iter().map(|(key, policy)| Listed::of_memory(key, policy)).collect(),
-                ))
+                let listed = memory.list().iter().map(|(key, policy)| Listed::of_memory(key, policy)).collect();
+                Begun::Answered(Answer::List(ListPage { listed, cursor: 0 }))
             }
             #[cfg(feature = "redis")]
-            Store::Redis(_) => Begun::Call(crate::store::redis::Call::list(part)),
+            Store::Redis(_) => Begun::Call(crate::store::redis::Call::list(part, cursor)),
         }
     }
 
@@ -193,6 +219,15 @@ pub struct Loaded {
     pub wait_timeout: Option<Micros>,
     /// What happens to work that is refused.
     pub on_limit: crate::on_limit::OnLimit,
+}
+
+/// A page of the list of limiters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListPage {
+    /// What is on it, in no order.
+    pub listed: Vec<Listed>,
+    /// Where the next page of this part begins; 0 when this is the last one.
+    pub cursor: u64,
 }
 
 /// One limiter of the list.

@@ -23,6 +23,9 @@ pub const MAX_PERMIT_ID: usize = MAX_ID + 1 + 16 + 1 + 13;
 /// What the ids of permits begin with that this process has granted alone, while its store could not decide.
 pub(crate) const LOCAL: char = '~';
 
+/// What such ids begin with that are not made from the id of a caller, which does not begin with `~`.
+pub(crate) const OURS: &str = "~~";
+
 /// The id that a policy without limits hands out.
 pub(crate) const UNLIMITED: &str = "unlimited";
 

@@ -3,16 +3,17 @@
 mod known;
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::clock;
 use crate::decision::{Decision, Status};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Cause, Error, ErrorKind, Result};
 use crate::limit::{Kind, Limit};
 use crate::limiter::{Limiter, unexpected};
 use crate::micros::Micros;
 use crate::operation::{Answer, Begun, Operation};
-use crate::permit::{LOCAL, MAX_ID, UNLIMITED, new_id};
+use crate::permit::{LOCAL, MAX_ID, OURS, UNLIMITED, new_id};
 use crate::policy::Policy;
 use crate::request::Request;
 
@@ -21,7 +22,8 @@ pub(crate) use known::Known;
 /// What a limiter answers to `acquire`, `enter` and `peek` while the store cannot decide. The names never change.
 ///
 /// In all but the first the decision says that it is [`degraded`](Decision::degraded), nobody waits, and after five
-/// failures in a row the store is asked by one call a second only, until one succeeds.
+/// failures in a row a node is asked by one call a second only, until one succeeds. In a cluster a node that fails
+/// changes nothing for the limiters of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnavailable {
     /// The error [`Unavailable`](ErrorKind::Unavailable).
@@ -80,7 +82,7 @@ const FAILURES: u32 = 5;
 /// How often the store is asked then.
 const PROBE: u64 = 1_000_000;
 
-/// Whether a store answers, as this process has seen it.
+/// Whether a node of the store answers, as this process has seen it.
 #[derive(Debug, Default)]
 pub(crate) struct Circuit {
     failures: AtomicU32,
@@ -116,6 +118,8 @@ impl Circuit {
 #[derive(Clone, Debug)]
 pub struct Fallback {
     limiter: Limiter,
+    /// Of the node that the limiter was at when the operation began.
+    circuit: Arc<Circuit>,
     request: Request,
     id: Option<String>,
     looks: bool,
@@ -124,12 +128,20 @@ pub struct Fallback {
 impl Fallback {
     /// Takes the outcome of the operation; in place of an error of the store the decision that the limiter has for it.
     pub fn settle(&self, result: Result<Answer>) -> Result<Answer> {
-        if result.as_ref().is_err_and(Error::is_interrupted) {
+        let failure = result.as_ref().err().filter(|error| error.kind() == ErrorKind::Unavailable);
+        let (fails, cause) = (failure.is_some(), failure.map(Error::cause));
+        if cause == Some(Cause::Signal) {
             return result;
         }
-        let fails = matches!(&result, Err(error) if error.kind() == ErrorKind::Unavailable);
+        // A node that speaks of one slot serves its others.
+        let answers = !fails || cause == Some(Cause::Slot);
+        let now = clock::now();
         if let Some(circuit) = self.limiter.circuit() {
-            circuit.saw(!fails, clock::now());
+            circuit.saw(answers, now);
+        }
+        if answers {
+            // The node that it was at is alive, or another has taken its place: in both cases its limiters ask again.
+            self.circuit.saw(true, now);
         }
         if let Ok(Answer::Decision(decision)) = &result {
             self.limiter.hear_of(decision);
@@ -161,7 +173,7 @@ impl Fallback {
             // Its mark tells a later release where the lease is.
             let id = match &self.id {
                 Some(id) if id.len() < MAX_ID => format!("{LOCAL}{id}"),
-                Some(id) => format!("{LOCAL}{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(id)),
+                Some(id) => format!("{OURS}{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(id)),
                 None => format!("{LOCAL}{}", new_id()?),
             };
             local.enter_marked(self.request, &id)
@@ -194,20 +206,20 @@ fn refused(policy: &Policy, wait: u64) -> Decision {
 impl Limiter {
     /// What becomes of an operation, should the store fail; nothing when its error stands.
     pub fn fallback(&self, operation: &Operation<'_>) -> Option<Fallback> {
-        self.circuit()?;
+        let circuit = self.circuit()?;
         let (request, id, looks) = match *operation {
             Operation::Acquire(request) => (request, None, false),
             Operation::Enter { request, id, .. } => (request, Some(id.to_owned()), false),
             Operation::Peek(request) => (request, None, true),
             _ => return None,
         };
-        Some(Fallback { limiter: self.clone(), request, id, looks })
+        Some(Fallback { limiter: self.clone(), circuit, request, id, looks })
     }
 
     /// The answer to an operation while the store is not asked.
     pub(crate) fn unasked(&self, operation: &Operation<'_>) -> Option<Result<Decision>> {
         let fallback = self.fallback(operation)?;
-        let wait = self.circuit()?.wait(clock::now())?;
+        let wait = fallback.circuit.wait(clock::now())?;
         Some(fallback.decide(wait))
     }
 }

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::hints::Hints;
 use crate::limiter::Limiter;
 use crate::micros::Micros;
+use crate::operation::{Interrupt, Operation};
 use crate::permit::new_id;
 use crate::queue::CLAIM_TIMEOUT;
 use crate::request::{Place, Request, Wait};
@@ -18,22 +19,39 @@ use crate::store::redis::locked;
 /// How long after a lost connection the next one is tried.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How long a wait whose time is up may take to give back what it may have been granted.
+const GRACE: Duration = Duration::from_millis(50);
+
 impl Limiter {
     /// [`acquire`](Self::acquire) that waits its turn for up to `wait_timeout`, first come first served.
     ///
     /// The decision is a grant or a refusal. The thread sleeps meanwhile; one connection per process hears of releases.
+    /// After an error it gives back what it may have been granted, in what is left of `wait_timeout`.
     pub fn acquire_within(&self, request: Request, wait_timeout: Duration) -> Result<Decision> {
         let deadline = monotonic()
             .checked_add(wait_timeout)
             .ok_or_else(|| Error::invalid("wait_timeout", "must be at most ten years"))?;
         let id = new_id()?;
         let mut ticket = Place::End;
+        let decided = self.wait_in_turn(request, &id, deadline, &mut ticket);
+        if let Err(error) = &decided
+            && (error.may_have_counted() || ticket != Place::End)
+        {
+            // The id is nobody else's: a lease or a ticket that the caller does not hear of would stay until it ends.
+            let left = deadline.saturating_duration_since(monotonic()).max(GRACE);
+            let cancel = Operation::Cancel { id: &id, gave_up: false, at: None };
+            let _ = self.run_within(cancel, Interrupt::Ignore, left);
+        }
+        decided
+    }
+
+    fn wait_in_turn(&self, request: Request, id: &str, deadline: Instant, ticket: &mut Place) -> Result<Decision> {
         while let Some(place) = self.place() {
-            if let Some(decision) = self.wait_at(&place, request, &id, deadline, &mut ticket)? {
+            if let Some(decision) = self.wait_at(&place, request, id, deadline, ticket)? {
                 return Ok(decision);
             }
         }
-        self.enter(request, &id, None)
+        self.enter(request, id, None)
     }
 
     /// Waits as long as this is the place where the limiter's waiters are told; nothing when it is another one.
@@ -65,7 +83,9 @@ impl Limiter {
             if self.place().as_deref() != Some(place) {
                 return Ok(None);
             }
-            if channel.is_none() && hub.open(|| self.listen()) {
+            if channel.is_none()
+                && seat.open(|| self.listen_within(look.min(deadline).saturating_duration_since(monotonic())))
+            {
                 continue;
             }
             seat.sleep(look.min(deadline));
@@ -83,6 +103,8 @@ pub(crate) struct Hub {
 struct Inner {
     hints: Option<Arc<Hints>>,
     tried_at: Option<Instant>,
+    /// A thread connects now, without the lock.
+    is_opening: bool,
     is_read: bool,
     seats: HashMap<String, Told>,
 }
@@ -91,6 +113,8 @@ struct Inner {
 #[derive(Default)]
 struct Told {
     look: Option<Instant>,
+    /// It waits without a channel until the one that is being opened is there.
+    is_deaf: bool,
     woken: Arc<Condvar>,
 }
 
@@ -105,26 +129,57 @@ impl Hub {
         Seat { hub: self, id }
     }
 
-    fn channel(&self) -> Option<String> {
-        locked(&self.inner).hints.as_ref().map(|hints| hints.channel().to_owned())
+    /// Closes the connection and lets every waiter look at once, which tells it that the store is closed.
+    pub(crate) fn close(&self) {
+        let mut inner = locked(&self.inner);
+        if let Some(hints) = inner.hints.take() {
+            hints.close();
+        }
+        let now = monotonic();
+        for told in inner.seats.values_mut() {
+            told.look = Some(now);
+            told.woken.notify_one();
+        }
     }
 
-    /// Listens, unless that failed a moment ago; whether somebody listens now.
-    fn open(&self, listen: impl FnOnce() -> Result<Hints>) -> bool {
-        let mut inner = locked(&self.inner);
-        if inner.hints.is_some() {
-            return true;
-        }
-        if inner.tried_at.is_some_and(|tried_at| tried_at.elapsed() < PAUSE) {
-            return false;
-        }
-        inner.tried_at = Some(monotonic());
-        inner.hints = listen().ok().map(Arc::new);
-        inner.hints.is_some()
+    fn channel(&self) -> Option<String> {
+        locked(&self.inner).hints.as_ref().map(|hints| hints.channel().to_owned())
     }
 }
 
 impl Seat<'_> {
+    /// Listens, unless another thread is about to or it failed a moment ago; whether somebody listens now.
+    fn open(&self, listen: impl FnOnce() -> Result<Hints>) -> bool {
+        let mut inner = locked(&self.hub.inner);
+        if inner.hints.is_some() {
+            return true;
+        }
+        if inner.is_opening {
+            if let Some(told) = inner.seats.get_mut(self.id) {
+                told.is_deaf = true;
+            }
+            return false;
+        }
+        if inner.tried_at.is_some_and(|tried_at| tried_at.elapsed() < PAUSE) {
+            return false;
+        }
+        (inner.is_opening, inner.tried_at) = (true, Some(monotonic()));
+        drop(inner);
+        let hints = listen().ok().map(Arc::new);
+        let mut inner = locked(&self.hub.inner);
+        (inner.is_opening, inner.hints) = (false, hints);
+        let (is_open, now) = (inner.hints.is_some(), monotonic());
+        for told in inner.seats.values_mut().filter(|told| told.is_deaf) {
+            told.is_deaf = false;
+            if is_open {
+                // Their tickets must learn the channel.
+                told.look = Some(now);
+                told.woken.notify_one();
+            }
+        }
+        is_open
+    }
+
     /// Sleeps until then, or until told to look.
     fn sleep(&self, until: Instant) {
         let mut inner = locked(&self.hub.inner);
@@ -192,5 +247,46 @@ impl Inner {
         {
             told.woken.notify_one();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+    use crate::paddlegate::Paddlegate;
+
+    #[test]
+    fn nobody_waits_for_a_connection_that_another_thread_makes_and_all_hear_of_it() {
+        let (hub, patience) = (Arc::new(Hub::default()), Duration::from_secs(60));
+        let (connecting, started) = mpsc::channel();
+        let (connect, may_connect) = mpsc::channel::<()>();
+        let first = thread::spawn({
+            let hub = hub.clone();
+            move || {
+                let seat = hub.sit("first");
+                let limiter = Paddlegate::memory().concurrent("any", 1, Duration::from_secs(60)).unwrap();
+                seat.open(|| {
+                    connecting.send(()).unwrap();
+                    may_connect.recv().unwrap();
+                    limiter.listen()
+                })
+            }
+        });
+        started.recv().unwrap();
+        let (done, is_done) = mpsc::channel();
+        let second = thread::spawn(move || {
+            let seat = hub.sit("second");
+            assert!(!seat.open(|| panic!("twice")) && hub.channel().is_none());
+            done.send(()).unwrap();
+            seat.sleep(monotonic() + patience);
+            hub.channel().is_some()
+        });
+        is_done.recv_timeout(patience).expect("the lock is free while another thread connects");
+        connect.send(()).unwrap();
+        assert!(first.join().unwrap());
+        assert!(second.join().unwrap(), "it was woken when the channel was there");
     }
 }

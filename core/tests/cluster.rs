@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    Begun, ErrorKind, Limit, Limiter, MAX_SPAN, Operation, Paddlegate, Place, Policy, Request, Settlement, Status, Wait,
+    Begun, ErrorKind, Limit, Limiter, MAX_SPAN, OnUnavailable, Operation, Paddlegate, Place, Policy, Request,
+    Settlement, Status, Wait,
 };
 use server::{Server, wait_until};
 
@@ -97,6 +98,62 @@ mod redis_cluster {
         assert!(granted.allowed() && granted.fence > holder.fence, "{granted:?}");
         let statistics = limiter.statistics().expect("statistics");
         assert_eq!((statistics.granted, statistics.waited, statistics.leases, statistics.tickets), (2, 1, 1, 0));
+    }
+
+    /// One limiter per node, of which each grants two, then none, while its node answers.
+    fn exhausted(pg: &Paddlegate, mode: OnUnavailable) -> Vec<Limiter> {
+        let names = (0..).map(|i| pg.window(&format!("of a node {i}"), 2, HOUR).expect("a limiter"));
+        let mut owners = std::collections::BTreeMap::new();
+        for limiter in names {
+            owners.entry(slot_of(&limiter) / Cluster::SHARE).or_insert(limiter.with_on_unavailable(mode));
+            if owners.len() == 3 {
+                break;
+            }
+        }
+        let limiters: Vec<Limiter> = owners.into_values().collect();
+        for limiter in &limiters {
+            let granted = (0..4).filter(|_| take(limiter).allowed()).count();
+            assert_eq!(granted, 2);
+        }
+        limiters
+    }
+
+    #[test]
+    fn a_dead_node_does_not_switch_off_the_limits_of_the_others() {
+        for mode in [OnUnavailable::Open, OnUnavailable::Local { share: 100 }] {
+            let mut cluster = Cluster::start();
+            let limiters = exhausted(&cluster.open(), mode);
+            cluster.nodes.remove(0).stop();
+            for _ in 0..10 {
+                // More than it takes to ask no more.
+                (0..6).for_each(|_| assert!(take(&limiters[0]).degraded, "its node is dead"));
+                for limiter in &limiters[1..] {
+                    let decision = take(limiter);
+                    assert!(!decision.degraded && !decision.allowed(), "{mode:?}: {decision:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_slot_that_nobody_serves_does_not_switch_off_the_limits_of_its_node() {
+        let cluster = Cluster::start();
+        let pg = cluster.open();
+        let limiters = exhausted(&pg, OnUnavailable::Open);
+        let neighbour = (0..)
+            .map(|i| pg.window(&format!("neighbour {i}"), 1, HOUR).expect("a limiter"))
+            .find(|other| slot_of(other) / Cluster::SHARE == 0 && slot_of(other) != slot_of(&limiters[0]))
+            .expect("a name")
+            .with_on_unavailable(OnUnavailable::Open);
+        for node in &cluster.nodes {
+            node.ask(&["CLUSTER", "DELSLOTS", &slot_of(&limiters[0]).to_string()]);
+        }
+        assert!(take(&neighbour).allowed());
+        for _ in 0..10 {
+            (0..6).for_each(|_| assert!(take(&limiters[0]).degraded, "nobody serves its slot"));
+            let decision = take(&neighbour);
+            assert!(!decision.degraded && !decision.allowed(), "{decision:?}");
+        }
     }
 
     #[test]
@@ -211,7 +268,7 @@ impl Cluster {
 
 /// A cluster's nodes talk to each other at their port plus 10,000; both are below what the kernel hands out.
 fn bus_port() -> u16 {
-    10_000 + server::free_port() % 10_000
+    10_000 + server::free_port()
 }
 
 fn id(node: &Server) -> String {

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use paddlegate::{Limit, Limiter, MAX_PERMITS, Micros, Paddlegate, Policy, Request, Settlement};
+use paddlegate::{ErrorKind, Limit, Limiter, MAX_PERMITS, Micros, Paddlegate, Policy, Request, Settlement};
 use support::names::names;
 use support::{correct, redis, unique};
 
+const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
 const NOW: u64 = 1_700_000_000_000_000;
 
@@ -171,4 +172,49 @@ fn making_a_limiter_asks_no_server() {
         without_state.expect("a limiter").acquire(Request::default()).expect("SK-T28: no server is asked");
     }
     assert!(limiter.acquire(Request::default()).is_err());
+}
+
+#[test]
+fn a_closed_store_has_no_connections_and_says_so() {
+    let pg = support::redis();
+    let limiter = pg.bucket(&unique("closed"), 5, HOUR).unwrap();
+    limiter.acquire(Request::cost(1)).unwrap();
+    pg.close();
+    pg.close();
+    for error in [
+        limiter.acquire(Request::cost(1)).unwrap_err(),
+        limiter.acquire_within(Request::cost(1), HOUR).unwrap_err(),
+        limiter.listen().err().expect("a closed store"),
+        pg.limiters().unwrap_err(),
+    ] {
+        assert_eq!((error.kind(), error.argument()), (ErrorKind::Invalid, Some("store")));
+    }
+    let memory = Paddlegate::memory();
+    memory.close();
+    assert!(memory.bucket("open", 5, HOUR).unwrap().acquire(Request::cost(1)).unwrap().allowed());
+}
+
+#[test]
+fn closing_a_store_ends_its_waits() {
+    let pg = support::redis();
+    let limiter = pg.concurrent(&unique("closed-wait"), 1, HOUR).unwrap();
+    limiter.acquire(Request::default()).unwrap();
+    std::thread::scope(|scope| {
+        let waits = [(); 3].map(|()| scope.spawn(|| limiter.acquire_within(Request::default(), HOUR)));
+        while limiter.statistics().unwrap().tickets < 3 {
+            std::thread::yield_now();
+        }
+        pg.close();
+        for wait in waits {
+            assert_eq!(wait.join().unwrap().unwrap_err().argument(), Some("store"));
+        }
+    });
+}
+
+#[test]
+fn allow_is_refused_where_a_lease_would_be_lost() {
+    let pg = Paddlegate::memory();
+    assert!(pg.bucket("plain", 5, HOUR).unwrap().check_allow().is_ok());
+    let error = pg.concurrent("leases", 5, HOUR).unwrap().check_allow().unwrap_err();
+    assert_eq!((error.kind(), error.argument()), (ErrorKind::Invalid, Some("allow")));
 }

@@ -210,6 +210,17 @@ fn local_goes_on_from_one_limit_of_several_and_leaves_the_others_whole() {
 }
 
 #[test]
+fn no_id_of_a_caller_meets_what_was_taken_over_from_the_store() {
+    let gate = Gate::open();
+    let limiter = left_alone(&gate, [Limit::concurrency(5, MINUTE).unwrap()], 100);
+    (0..4).for_each(|_| assert!(limiter.acquire(Request::cost(1)).unwrap().allowed()));
+    gate.shut.store(true, Ordering::SeqCst);
+    let ids = (0..5).flat_map(|n| [format!("known-{n}"), format!("{n:x}").repeat(64)]);
+    let granted = ids.filter(|id| limiter.enter(Request::cost(1), id, None).expect("a decision").allowed());
+    assert_eq!(granted.count(), 1, "the store said that one was left");
+}
+
+#[test]
 fn a_pause_that_was_heard_of_stays_while_the_store_is_away() {
     let gate = Gate::open();
     let limiter = left_alone(&gate, [Limit::window(5, MINUTE).unwrap()], 100);

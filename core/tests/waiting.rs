@@ -2,6 +2,9 @@
 // Real threads wait in real time, and what they wait for is looked for in between.
 #![allow(clippy::disallowed_methods)]
 
+#[path = "faults/proxy.rs"]
+#[allow(dead_code)]
+mod proxy;
 #[path = "faults/server.rs"]
 #[allow(dead_code)]
 mod server;
@@ -13,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use paddlegate::{Limiter, Paddlegate, Request};
+use proxy::{Fault, Proxy};
 use server::Server;
 use support::raw::{Raw, Reply};
 use support::{redis, unique};
@@ -26,7 +30,7 @@ fn stores() -> [(&'static str, Paddlegate); 2] {
 
 /// Polls for what other threads bring about.
 fn until(what: &str, condition: impl Fn() -> bool) {
-    for _ in 0..2_000 {
+    for _ in 0..12_000 {
         if condition() {
             return;
         }
@@ -131,7 +135,7 @@ fn waiters_for_a_rate_pass_in_time_and_in_order() {
         // The first passes at once, the others 50 ms apart.
         let took = started.elapsed();
         assert!(took >= Duration::from_millis(19 * 50 - 10), "{took:?} on {store}");
-        assert!(took < Duration::from_secs(10), "{took:?} on {store}");
+        assert!(took < Duration::from_secs(25), "{took:?} on {store}");
     }
 }
 
@@ -145,7 +149,7 @@ fn a_dead_holders_slot_comes_free_when_its_lease_ends() {
         assert!(limiter.acquire_within(Request::default(), PATIENCE).unwrap().allowed());
         let waited = started.elapsed();
         assert!(waited >= Duration::from_millis(395), "{waited:?} on {store}");
-        assert!(waited < Duration::from_secs(4), "{waited:?} on {store}");
+        assert!(waited < Duration::from_secs(10), "{waited:?} on {store}");
         assert_eq!(limiter.statistics().unwrap().reclaimed, 1, "on {store}");
     }
 }
@@ -173,6 +177,28 @@ fn waiters_survive_the_loss_of_their_connection() {
 }
 
 #[test]
+fn a_wait_that_fails_gives_back_what_it_was_granted_and_did_not_hear_of() {
+    let server = Server::start();
+    let proxy = Proxy::before(server.port);
+    let limiter =
+        Paddlegate::open(&proxy.url(), Some(Duration::from_secs(1))).unwrap().concurrent("lost", 1, LOCK).unwrap();
+    // From now on the server has the script, so that a call has one reply.
+    limiter.statistics().unwrap();
+    proxy.set(Fault::SwallowOne);
+    let error = limiter.acquire_within(Request::default(), PATIENCE).unwrap_err();
+    assert!(error.may_have_counted(), "{error}");
+    let statistics = limiter.statistics().unwrap();
+    assert_eq!((statistics.granted, statistics.leases, statistics.tickets), (1, 0, 0));
+
+    // A ticket too.
+    let held = limiter.acquire(Request::default()).unwrap();
+    proxy.set(Fault::SwallowOne);
+    assert!(limiter.acquire_within(Request::default(), PATIENCE).is_err());
+    assert_eq!(waiters(&limiter), 0);
+    limiter.release(&held.permit.unwrap()).unwrap();
+}
+
+#[test]
 fn an_idle_waiter_asks_once_in_four_seconds_at_most() {
     let server = Server::start();
     let limiter = Paddlegate::open(&server.url(), Some(PATIENCE)).unwrap().concurrent("idle", 1, LOCK).unwrap();
@@ -187,7 +213,7 @@ fn an_idle_waiter_asks_once_in_four_seconds_at_most() {
         calls("evalsha") + calls("eval")
     };
     let (before, started) = (scripts(), Instant::now());
-    thread::sleep(Duration::from_secs(8));
+    thread::sleep(Duration::from_secs(6));
     let (asked, seconds) = (scripts() - before, started.elapsed().as_secs() + 1);
     // The first eight may come just at the start and the last just at the end.
     assert!(asked <= 2 * seconds + 8, "{asked} calls of 8 waiters in {seconds} s");

@@ -93,13 +93,10 @@ export interface BucketOptions<P extends Policy = Policy> extends LimiterOptions
 }
 
 /** What `withinLimit` gives when its limiter has the policy `"ignore"` and its function was not run. */
-export interface Skipped {
-  toString(): "paddlegate.SKIPPED";
-  toJSON(): "paddlegate.SKIPPED";
-}
+export const SKIPPED: unique symbol;
 
-/** The one of its type. */
-export const SKIPPED: Skipped;
+/** The type of `SKIPPED`: `value === SKIPPED` tells it from what the function gives. */
+export type Skipped = typeof SKIPPED;
 
 /** When a call takes place, and when it is given up. */
 export interface CallOptions {
@@ -107,7 +104,8 @@ export interface CallOptions {
   readonly atUs?: number;
   /**
    * Ends the waiting at once with its reason, and leaves neither ticket nor lease. Aborted before the call it takes
-   * nothing; while Redis is asked the units of a rate may be taken, and what an id of yours takes stays under it.
+   * nothing. Aborted while Redis is asked, `acquire`, `withinLimit` and `tryAcquire` give back the lease and the estimate
+   * that they were granted too late; units of a rate without an estimate stay taken.
    */
   readonly signal?: AbortSignal;
 }
@@ -160,12 +158,19 @@ export interface Decision {
   /** The units that could be taken right after this decision; `null` when nothing limits. */
   readonly remaining: number | null;
   /**
-   * Refused a microsecond before, granted at it if nobody releases a lease before. 0 when granted, `null` when no time
-   * is known (paused).
+   * When to come back: whole milliseconds, rounded up, since timers count in these. 0 when granted, `null` when no time is
+   * known (paused).
    */
   readonly retryAfterMs: number | null;
-  /** Until all of the limit is there again, if nobody calls; `null` when no time is known (paused). */
+  /** The same exactly: refused a microsecond before, granted at it if nobody releases a lease before. */
+  readonly retryAfterUs: number | null;
+  /**
+   * Until all of the limit is there again, if nobody calls: whole milliseconds, rounded up; `null` when no time is known
+   * (paused).
+   */
   readonly resetAfterMs: number | null;
+  /** The same exactly, in microseconds. */
+  readonly resetAfterUs: number | null;
   /** The kind of the limit that refused, or `"unavailable"` when none has: see `degraded`. `null` when granted. */
   readonly reason: Kind | "unavailable" | null;
   /** Which limit of the policy the numbers describe, counted from 0. */
@@ -182,8 +187,10 @@ export interface Decision {
   readonly ticket: number | null;
   /** How many stand before it. */
   readonly position: number | null;
-  /** When it may pass if all before it do; `null` where it waits for a release. */
+  /** When it may pass if all before it do: whole milliseconds, rounded up; `null` where it waits for a release. */
   readonly readyAfterMs: number | null;
+  /** The same exactly, in microseconds. */
+  readonly readyAfterUs: number | null;
   /** Whether Redis could not decide, and the limiter's `onUnavailable` has. */
   readonly degraded: boolean;
 }
@@ -197,7 +204,7 @@ export interface Admission {
    */
   readonly action: "run" | "wait" | "reschedule" | "drop" | "refuse";
   /**
-   * Milliseconds until it may run or should be asked about again, under the same id; `null` when no time is known (paused),
+   * Whole milliseconds until it may run or should be asked about again, under the same id; `null` when no time is known (paused),
    * and of a job that runs or is dropped.
    */
   readonly afterMs: number | null;
@@ -354,11 +361,11 @@ export interface Limiter<S = never> {
   /** What `tryAcquire` would answer; changes nothing. `remaining` is what is there. */
   peek(request?: Request): Promise<Decision>;
   /** Replaces the estimate of a permit by the actual cost, once. Less gives back, more makes a debt. */
-  correct(permit: string, actual: number, options?: CallOptions): Promise<Settlement>;
+  correct(permit: string | Permit, actual: number, options?: CallOptions): Promise<Settlement>;
   /** Ends the lease of a permit, once; frees nobody else's. */
-  release(permit: string, options?: CallOptions): Promise<Release>;
+  release(permit: string | Permit, options?: CallOptions): Promise<Release>;
   /** Gives a lease its whole time again: the milliseconds it lasts, or `null` when it has ended. */
-  renew(permit: string, options?: CallOptions): Promise<number | null>;
+  renew(permit: string | Permit, options?: CallOptions): Promise<number | null>;
   /**
    * Takes the cost, or a ticket at the end of the queue: come back with `claim` after `retryAfterMs`. For those who do
    * not wait themselves. Asked again with the same id it keeps its place.
@@ -554,7 +561,7 @@ export interface SyncOptions extends CallOptions {
   /** Which limit of the policy, counted from 0. Default 0. */
   readonly index?: number;
   /** The permit of the call that was answered; its time tells older reports from newer ones. */
-  readonly permit?: string | null;
+  readonly permit?: string | Permit | null;
 }
 
 /** Whose answers they are; `"auto"` tells it from each answer. */
@@ -592,7 +599,7 @@ export interface AnswerOptions {
 /** How an answer is read, and whose it is. */
 export interface LearnOptions extends AnswerOptions, CallOptions {
   /** The permit of the call that was answered, which its cost settles. Without one it settles nothing. */
-  readonly permit?: string | null;
+  readonly permit?: string | Permit | null;
 }
 
 /** A header's value. What is `null` or `undefined` is as if it were not sent. */
@@ -706,11 +713,18 @@ export class Paddlegate {
   /**
    * The limiters that a document defines, by name: our own format, whose limiters come sorted by name, or that of Open
    * Job Spec, Conductor, Invantive or guild-queues, whose limiters come in its order. Its text or what `JSON.parse` made
-   * of it. With `on_limit` `"ignore"` the policy is `"ignore"`, else `"raise"`.
+   * of it. With `on_limit` `"ignore"` the policy is `"ignore"`, else `"raise"`; of a document that
+   * says `"ignore"` somewhere, write `policyFrom<Skipped>(...)`.
    */
-  policyFrom(document: string | object, options?: LoadOptions): Map<string, Limiter<Skipped>>;
+  policyFrom<S extends Skipped = never>(
+    document: string | object,
+    options?: LoadOptions,
+  ): Map<string, Limiter<S>>;
   /** The same of a file, read at once. */
-  load(path: string | URL, options?: LoadOptions): Map<string, Limiter<Skipped>>;
+  load<S extends Skipped = never>(
+    path: string | URL,
+    options?: LoadOptions,
+  ): Map<string, Limiter<S>>;
   /** The gate of a `RateLimitControl` of Invantive, its text or its object. The error names the path to what is wrong. */
   gate(document: string | object): Gate;
   /**
@@ -721,6 +735,14 @@ export class Paddlegate {
   workflow(definition: string | object, run: string | object, options?: WorkflowOptions): Limiter;
   /** The limiters that any process used, by name, until the `ttl` of each is over. */
   limiters(): Promise<ListedLimiter[]>;
+  /**
+   * Closes the connections to Redis: waits end with `InvalidError` (`argument` is `"store"`) and leave the queue, calls that
+   * are under way end first, and later ones are `InvalidError`s too. Limits and leases stay as they are. Twice is as good
+   * as once; in memory it does nothing.
+   */
+  close(): Promise<void>;
+  /** `close`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** What all errors of this package are. The text of the message is no API. */
@@ -768,4 +790,11 @@ export class DataError extends PaddlegateError {
 export class InternalError extends PaddlegateError {
   private constructor();
   readonly code: "INTERNAL";
+}
+
+declare global {
+  interface SymbolConstructor {
+    /** As in TypeScript's own `esnext.disposable`, which not everybody has. */
+    readonly asyncDispose: unique symbol;
+  }
 }

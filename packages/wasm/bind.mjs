@@ -55,6 +55,17 @@ export default function bind(module, more) {
     code = "INTERNAL";
   }
 
+  // By what names the caller knows the arguments of the call of WebAssembly that is under way.
+  let names = NAMES;
+  const called = (others, call) => {
+    names = others;
+    try {
+      return call();
+    } finally {
+      names = NAMES;
+    }
+  };
+
   // What WebAssembly calls to make the objects that users see.
   const host = {
     decision: (
@@ -74,8 +85,8 @@ export default function bind(module, more) {
         allowed: status === GRANTED,
         limit: limit ?? null,
         remaining: remaining ?? null,
-        retryAfterMs: milliseconds(retryAfterUs),
-        resetAfterMs: milliseconds(resetAfterUs),
+        retryAfterMs: wholeMilliseconds(retryAfterUs),
+        resetAfterMs: wholeMilliseconds(resetAfterUs),
         reason: reason ?? null,
         index,
         atUs,
@@ -84,7 +95,10 @@ export default function bind(module, more) {
         fence: fence ?? null,
         ticket: ticket ?? null,
         position: position ?? null,
-        readyAfterMs: milliseconds(readyAfterUs),
+        readyAfterMs: wholeMilliseconds(readyAfterUs),
+        retryAfterUs: retryAfterUs ?? null,
+        resetAfterUs: resetAfterUs ?? null,
+        readyAfterUs: readyAfterUs ?? null,
         degraded: false,
       });
     },
@@ -131,7 +145,8 @@ export default function bind(module, more) {
         bucket: bucket ?? null,
       }),
     overLimit: (message) => new OverLimitError(message),
-    invalid: (message, argument) => new InvalidError(message, argument),
+    invalid: (message, argument) =>
+      new InvalidError(inOurWords(message, names), names[argument] ?? argument),
     unavailable: (message, mayHaveCounted) => new UnavailableError(message, mayHaveCounted),
     data: (message) => new DataError(message),
     internal: (message) => new InternalError(message),
@@ -189,8 +204,10 @@ export default function bind(module, more) {
         ["lockTimeoutMs", ...OPTIONS],
         options,
       );
-      const list = leased(listed(limits), lockTimeoutMs).map(([kind, ...numbers]) =>
-        this.#store.limit(kind, numbers),
+      const given = listed(limits);
+      const specs = leased(given, lockTimeoutMs);
+      const list = called(specs === given ? IN_LIMIT : NAMES, () =>
+        specs.map(([kind, ...numbers]) => this.#store.limit(kind, numbers)),
       );
       return this.#made(this.#store.limiter(name, list, ttl), waitTimeoutMs, policy);
     }
@@ -247,15 +264,15 @@ export default function bind(module, more) {
     }
 
     correct(permit, actual, options) {
-      return this.#told(this.#inner.correct(permit, actual, time(options)));
+      return this.#told(this.#inner.correct(idOf(permit), actual, time(options)));
     }
 
     release(permit, options) {
-      return this.#told(this.#inner.release(permit, time(options)));
+      return this.#told(this.#inner.release(idOf(permit), time(options)));
     }
 
     renew(permit, options) {
-      return milliseconds(this.#told(this.#inner.renew(permit, time(options))));
+      return milliseconds(this.#told(this.#inner.renew(idOf(permit), time(options))));
     }
 
     // `place`: the number that a ticket had before it lapsed.
@@ -298,8 +315,10 @@ export default function bind(module, more) {
     override(options) {
       const { index, limit, intervalMs, expiresInMs, expiresAt, atUs } = only(OVERRIDE, options);
       const at = atUs ?? now();
-      return this.#told(
-        this.#inner.override(index, limit, intervalMs, expiresInMs, date(expiresAt), at),
+      return called(IN_ORDER, () =>
+        this.#told(
+          this.#inner.override(index, limit, intervalMs, expiresInMs, date(expiresAt), at),
+        ),
       );
     }
 
@@ -316,7 +335,10 @@ export default function bind(module, more) {
       const { index, remaining, permit, atUs, ...more } = only(SYNC, options);
       const { limit, intervalMs, restoreRate, resetInMs, resetAt } = more;
       const numbers = [remaining, limit, intervalMs, restoreRate, resetInMs, date(resetAt)];
-      return this.#told(this.#inner.sync(index, ...numbers, permit, atUs ?? now()));
+      const own = permit === undefined || permit === null ? permit : idOf(permit);
+      return called(IN_ORDER, () =>
+        this.#told(this.#inner.sync(index, ...numbers, own, atUs ?? now())),
+      );
     }
 
     async acquire(options) {
@@ -390,7 +412,7 @@ export default function bind(module, more) {
           const decision = this.#look(id, asked, left, undefined, place, channel);
           if (decision.status !== "queued") return { decision, began };
           place = decision.ticket;
-          const slept = waiter.sleep(Math.min(began + decision.retryAfterMs, deadline));
+          const slept = waiter.sleep(Math.min(began + decision.retryAfterUs / 1000, deadline));
           await (signal ? abortable(slept, signal) : slept);
         }
       } catch (error) {
@@ -407,7 +429,7 @@ export default function bind(module, more) {
       for (;;) {
         const began = performance.now();
         const decision = this.tryAcquire(asked);
-        const wait = decision.retryAfterMs;
+        const wait = decision.retryAfterUs === null ? null : decision.retryAfterUs / 1000;
         if (decision.allowed || wait === null || wait > deadline - performance.now()) {
           return { decision, began };
         }
@@ -482,6 +504,16 @@ export default function bind(module, more) {
     }
   }
 
+  // The id of a permit, which may stand for it.
+  function idOf(permit) {
+    if (!(permit instanceof Permit)) return permit;
+    if (permit.id === null) {
+      const message = "has no id: it was granted without an estimate or a lease";
+      throw new InvalidError(message, "permit");
+    }
+    return permit.id;
+  }
+
   // A number in place of the options, or a misspelt name, would otherwise cost 1.
   function only(names, options = NOTHING) {
     if (typeof options !== "object" || options === null) {
@@ -516,7 +548,7 @@ export default function bind(module, more) {
     if (lockTimeoutMs === undefined || lockTimeoutMs === null) return list;
     const limit = list.find(([kind]) => kind === "concurrency" || kind === "unlimited");
     if (limit === undefined) {
-      throw new InvalidError("there is no concurrency limit", "lock_timeout");
+      throw new InvalidError("there is no concurrency limit", "lockTimeoutMs");
     }
     if (limit[0] === "unlimited" || (limit[2] ?? null) !== null) return list;
     const seconds = typeof lockTimeoutMs === "number" ? lockTimeoutMs / 1000 : Number.NaN;
@@ -553,7 +585,17 @@ export default function bind(module, more) {
     UnavailableError,
     DataError,
     InternalError,
-    ...more?.(module, host, { Paddlegate, Limiter, Permit, InvalidError, inside, only, now }),
+    ...more?.(module, host, {
+      Paddlegate,
+      Limiter,
+      Permit,
+      InvalidError,
+      inside,
+      only,
+      now,
+      idOf,
+      wholeMilliseconds,
+    }),
   };
 }
 
@@ -634,9 +676,33 @@ function abortable(promise, signal) {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    promise.then(resolve).finally(() => signal.removeEventListener("abort", stop));
+    const forget = onAbort(signal, stop);
+    promise.then(resolve).finally(forget);
   });
+}
+
+// Node warns of a leak when a signal has more than ten listeners, so all calls with one share a listener.
+const stopsBySignal = new WeakMap();
+
+// Calls `stop` when `signal` is aborted. Gives what undoes that.
+function onAbort(signal, stop) {
+  let stops = stopsBySignal.get(signal);
+  if (stops === undefined) {
+    const all = new Set();
+    const aborted = () => {
+      for (const stop of all) stop();
+    };
+    signal.addEventListener("abort", aborted, { once: true });
+    stops = { all, aborted };
+    stopsBySignal.set(signal, stops);
+  }
+  stops.all.add(stop);
+  return () => {
+    stops.all.delete(stop);
+    if (stops.all.size > 0 || stopsBySignal.get(signal) !== stops) return;
+    stopsBySignal.delete(signal);
+    signal.removeEventListener("abort", stops.aborted);
+  };
 }
 
 function warn(name) {
@@ -648,12 +714,8 @@ function warn(name) {
   }
 }
 
-// What `withinLimit` gives in place of a value when its function was not run.
-const SKIPPED = Object.freeze({
-  toString: () => "paddlegate.SKIPPED",
-  toJSON: () => "paddlegate.SKIPPED",
-  [Symbol.for("nodejs.util.inspect.custom")]: () => "paddlegate.SKIPPED",
-});
+// What `withinLimit` gives in place of a value when its function was not run; the same in all copies of this package.
+const SKIPPED = Symbol.for("paddlegate.SKIPPED");
 
 const STATUSES = ["refused", "granted", "queued", "gone"];
 const GRANTED = 1;
@@ -671,7 +733,50 @@ SYNC.push("permit", "atUs");
 // The clock on the wall, as in Redis: it goes on while a laptop sleeps, unlike performance.now().
 const now = () => Date.now() * 1000;
 
+// What is called otherwise here than in the core.
+const NAMES = {
+  at: "atUs",
+  claim_timeout: "claimTimeoutMs",
+  expires_at: "expiresAt",
+  expires_in: "expiresInMs",
+  for: "forMs",
+  lock_timeout: "lockTimeoutMs",
+  max_pause: "maxPauseMs",
+  on_limit: "onLimit",
+  reset_at: "resetAt",
+  reset_in: "resetInMs",
+  restore_rate: "restoreRate",
+  wait_timeout: "waitTimeoutMs",
+};
+
+// The same for what belongs to one limit of a policy, and what changes one.
+const IN_LIMIT = { ...NAMES, lock_timeout: "lockTimeout" };
+const IN_ORDER = { ...NAMES, interval: "intervalMs" };
+
+// A message of the core with the names and the units in which the caller wrote the arguments.
+function inOurWords(message, names) {
+  // Those of a document stay as they are there.
+  if (message.startsWith("at $")) return message;
+  const [, argument] = message.match(/a number of seconds from .*: (\w+)=/) ?? [];
+  const isMs = names[argument]?.endsWith("Ms");
+  return message
+    .replace(isMs ? "a number of seconds" : "", isMs ? "a number of milliseconds" : "")
+    .replace(/\b([a-z_]+) is of type/g, (_, name) => `${names[name] ?? name} is of type`)
+    .replace(/\b([a-z_]+)_us=(\d+)/g, (_, name, us) => {
+      const given = names[name] ?? name;
+      return `${given}=${us / (given.endsWith("Ms") ? 1e3 : 1e6)}`;
+    })
+    .replace(/\b([a-z_]+)=(\S*)/g, (_, name, value) => {
+      const seconds = Number(value.replace("inf", "Infinity"));
+      return `${names[name] ?? name}=${isMs && name === argument ? seconds * 1000 : value}`;
+    });
+}
+
 // Milliseconds since 1970; a number is that already.
 const date = (value) => (value instanceof Date ? value.getTime() : value);
+
+// Timers count in these; one that ends earlier would ask again in vain.
+const wholeMilliseconds = (micros) =>
+  micros === undefined || micros === null ? null : Math.ceil(micros / 1000);
 
 const milliseconds = (micros) => (micros === undefined || micros === null ? null : micros / 1000);

@@ -68,13 +68,10 @@ export interface BucketOptions<P extends Policy = Policy> extends LimiterOptions
 }
 
 /** What `withinLimit` gives when its limiter has the policy `"ignore"` and its function was not run. */
-export interface Skipped {
-  toString(): "paddlegate.SKIPPED";
-  toJSON(): "paddlegate.SKIPPED";
-}
+export const SKIPPED: unique symbol;
 
-/** The one of its type. */
-export const SKIPPED: Skipped;
+/** The type of `SKIPPED`: `value === SKIPPED` tells it from what the function gives. */
+export type Skipped = typeof SKIPPED;
 
 /** The time of a call; a time before the limiter's last one counts as that one. */
 export interface At {
@@ -123,10 +120,20 @@ export interface Decision {
   readonly limit: number | null;
   /** The units that could be taken right after this decision; `null` when nothing limits. */
   readonly remaining: number | null;
-  /** Refused a microsecond before, granted at it. 0 when granted, `null` when no time is known (paused). */
+  /**
+   * When to come back: whole milliseconds, rounded up, since timers count in these. 0 when granted, `null` when no time is
+   * known (paused).
+   */
   readonly retryAfterMs: number | null;
-  /** Until all of the limit is there again, if nobody calls; `null` when no time is known (paused). */
+  /** The same exactly: refused a microsecond before, granted at it. */
+  readonly retryAfterUs: number | null;
+  /**
+   * Until all of the limit is there again, if nobody calls: whole milliseconds, rounded up; `null` when no time is known
+   * (paused).
+   */
   readonly resetAfterMs: number | null;
+  /** The same exactly, in microseconds. */
+  readonly resetAfterUs: number | null;
   /** The kind of the limit that refused; `null` when granted. */
   readonly reason: Kind | null;
   /** Which limit of the policy the numbers describe, counted from 0. */
@@ -143,8 +150,10 @@ export interface Decision {
   readonly ticket: number | null;
   /** How many stand before it. */
   readonly position: number | null;
-  /** When it may pass if all before it do; `null` where it waits for a release. */
+  /** When it may pass if all before it do: whole milliseconds, rounded up; `null` where it waits for a release. */
   readonly readyAfterMs: number | null;
+  /** The same exactly, in microseconds. */
+  readonly readyAfterUs: number | null;
   /** False: memory can always decide. Redis in the package `paddlegate` cannot. */
   readonly degraded: false;
 }
@@ -326,7 +335,7 @@ export interface SyncOptions extends At {
   /** Which limit of the policy, counted from 0. Default 0. */
   readonly index?: number;
   /** The permit of the call that was answered; its time tells older reports from newer ones. */
-  readonly permit?: string | null;
+  readonly permit?: string | Permit | null;
 }
 
 /** What `withinLimit` gives when it is refused. */
@@ -422,11 +431,11 @@ export interface Limiter<S = never> {
   /** What `tryAcquire` would answer; changes nothing. `remaining` is what is there. */
   peek(request?: Request): Decision;
   /** Replaces the estimate of a permit by the actual cost, once. Less gives back, more makes a debt. */
-  correct(permit: string, actual: number, options?: At): Settlement;
+  correct(permit: string | Permit, actual: number, options?: At): Settlement;
   /** Ends the lease of a permit, once; frees nobody else's. */
-  release(permit: string, options?: At): Release;
+  release(permit: string | Permit, options?: At): Release;
   /** Gives a lease its whole time again: the milliseconds it lasts, or `null` when it has ended. */
-  renew(permit: string, options?: At): number | null;
+  renew(permit: string | Permit, options?: At): number | null;
   /**
    * Takes the cost, or a ticket at the end of the queue: come back with `claim` after `retryAfterMs`. Asked again with
    * the same id it keeps its place.

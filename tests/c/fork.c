@@ -58,7 +58,7 @@ static void fork_all(void)
         pid_t pid = fork();
 
         if (pid == 0) {
-            alarm(20);
+            alarm(60);
             _exit(child());
         }
         waitpid(pid, &status, 0);
@@ -141,7 +141,7 @@ static void in_memory(void)
         pid_t pid = fork();
 
         if (pid == 0) {
-            alarm(20);
+            alarm(60);
             _exit(take(limiter, 2));
         }
         waitpid(pid, &status, 0);
@@ -212,7 +212,7 @@ static void while_other_threads_wait_in_turn(void)
         pid_t pid = fork();
 
         if (pid == 0) {
-            alarm(20);
+            alarm(60);
             _exit(waiting_child(hints));
         }
         waitpid(pid, &status, 0);
@@ -230,6 +230,28 @@ static void while_other_threads_wait_in_turn(void)
     OK(pg_store_close(store, &error));
 }
 
+/* And leaves those of its parent alone. */
+static void a_child_closes_its_own(void)
+{
+    pg_decision d;
+    int status;
+    pid_t pid;
+
+    OK(pg_store_open(getenv("PADDLEGATE_TEST_URL"), 10000000, &store, &error));
+    OK(pg_limiter_concurrent(store, "c-fork-close", 1, 60000000, &limiter, &error));
+    OK(pg_acquire(limiter, NULL, &d, &error));
+    pid = fork();
+    if (pid == 0) {
+        alarm(60);
+        _exit(pg_store_close(store, NULL) != PG_OK || pg_acquire(limiter, NULL, &d, NULL) != PG_INVALID);
+    }
+    waitpid(pid, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    OK(pg_release(limiter, d.permit, 0, NULL, &error));
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
 int main(void)
 {
     pg_store *busy_store;
@@ -242,6 +264,7 @@ int main(void)
     RUN(after_use);
     RUN(while_other_threads_are_in_a_call);
     RUN(in_memory);
+    RUN(a_child_closes_its_own);
     RUN(while_other_threads_wait_in_turn);
     OK(pg_reset(busy_limiter, &error));
     OK(pg_limiter_close(busy_limiter, &error));

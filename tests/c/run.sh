@@ -1,120 +1,159 @@
 #!/usr/bin/env bash
-# Tests the C library as a user would have it: installed below a prefix and found by pkg-config,
-# from an empty folder outside the work tree. Needs the built library and a Redis at
-# PADDLEGATE_TEST_URL. The last line says how many tests passed and failed.
+# Tests the C library as a user would have it: installed below a prefix, found by pkg-config, and
+# compiled with the commands of its page, in an empty folder outside the work tree. Needs the built
+# library. Programs run side by side, each with a Redis of its own. The last line says how many
+# tests passed and failed. PADDLEGATE_SOAK=1 adds long ones.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-root=$here/../..
-: "${PADDLEGATE_TEST_URL:?names no Redis to test on}"
+root=$(cd "$here/../.." && pwd)
+# Nothing may help the loader but what the page tells.
+unset LD_LIBRARY_PATH PADDLEGATE_TEST_URL PADDLEGATE_URL
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit
+mkdir results
 
-passed=0 failed=0
-# count NAME COMMAND...: a program that ends with "passed=N failed=M"; a broken one is one failure
-count() {
-    local name=$1 last
-    shift
-    "$@" >out
-    local status=$?
-    last=$(tail -n 1 out)
-    if [[ $last =~ ^passed=([0-9]+)\ failed=([0-9]+)$ ]]; then
-        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
-        ((status == 0 || BASH_REMATCH[2] > 0)) || failed=$((failed + 1))
-    else
-        failed=$((failed + 1))
-    fi
-    echo "$name: ${last:-nothing} status=$status"
-}
-# check NAME COMMAND...: a command that succeeds
-check() {
+# Each job writes its lines, then "passed failed", into results/NUMBER-NAME.
+started=0
+job() {
     local name=$1
     shift
-    if "$@" >out 2>&1; then
-        passed=$((passed + 1))
-        echo "$name: passed"
+    while (($(jobs -rp | wc -l) >= 4)); do wait -n; done
+    started=$((started + 1))
+    "$@" >"results/$(printf %03d "$started")-$name" 2>&1 &
+}
+# check COMMAND...: a command that succeeds
+check() { if "$@"; then echo "1 0"; else echo "0 1"; fi; }
+# count COMMAND...: a program that ends with "passed=N failed=M"; a broken one is one failure
+count() {
+    local out status last
+    out=$("$@")
+    status=$? last=${out##*$'\n'}
+    echo "$out"
+    if [[ $last =~ ^passed=([0-9]+)\ failed=([0-9]+)$ ]]; then
+        if ((status == 0 || BASH_REMATCH[2] > 0)); then
+            echo "${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
+        else
+            echo "status $status"
+            echo "${BASH_REMATCH[1]} 1"
+        fi
     else
-        failed=$((failed + 1))
-        echo "$name: failed"
-        cat out
+        echo "status $status"
+        echo "0 1"
     fi
 }
+with_redis() { "$root/scripts/with-redis.sh" "$@"; }
+# What needs PADDLEGATE_TEST_URL inside.
+count_with_redis() { count with_redis "$@"; }
 
-check install "$root/bindings/c/install.sh" "$dir/prefix"
-export PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig
-export LD_LIBRARY_PATH=$dir/prefix/lib
+# --- What is installed ---------------------------------------------------------------------------
+
+export PREFIX=$dir/prefix
+job install check "$root/bindings/c/install.sh" "$PREFIX"
+wait
+export PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
-check pkg-config pkg-config --exact-version="$version" paddlegate
-check pkg-config-paths test "$(pkg-config --variable=libdir paddlegate)" = "$dir/prefix/lib"
+only_ours() { ! nm -D --defined-only "$PREFIX/lib/libpaddlegate.so" | grep -v ' T pg_'; }
+job pkg-config check pkg-config --exact-version="$version" paddlegate
+job pkg-config-paths check test "$(pkg-config --variable=libdir paddlegate)" = "$PREFIX/lib"
+job exports-only-pg check only_ours
 
-only_ours() { ! nm -D --defined-only "$dir/prefix/lib/libpaddlegate.so" | grep -v ' T pg_'; }
-check exports-only-pg only_ours
+# --- The page ------------------------------------------------------------------------------------
 
-flags=(-std=c11 -O1 -g -Wall -Wextra -Werror -pedantic -pthread -I"$here")
+# Each way to compile that the page shows is a line that begins with "cc worker.c".
+page=$root/bindings/c/README.md
+mapfile -t ways < <(awk '/^```sh$/ { sh = 1; next } /^```$/ { sh = 0 } sh && /^cc worker\.c /' "$page")
+two_ways() { ((${#ways[@]} == 2)) && [[ ${ways[0]} == *-rpath* && ${ways[1]} == *libpaddlegate.a* ]]; }
+job page-has-two-ways check two_ways
+awk '/^```c$/ { example = ++count; next } /^```$/ { example = 0 } example { print > "readme" example ".c" }' "$page"
+
+# A program of the page, in a folder of its own, in memory and on a Redis.
+as_on_the_page() {
+    local way=$1 file=$2 folder
+    folder=$(mktemp -d "$dir/page.XXXXXX")
+    cp "$file" "$folder/worker.c"
+    cd "$folder" && bash -euc "$way" && ./worker &&
+        with_redis bash -c 'PADDLEGATE_URL=$PADDLEGATE_TEST_URL ./worker'
+}
+for file in readme*.c; do
+    for number in "${!ways[@]}"; do
+        # Each program in one way, the first in both.
+        [[ $file == readme1.c || $number == 0 ]] || continue
+        job "page-${file%.c}-way-$((number + 1))" check as_on_the_page "${ways[number]}" "$dir/$file"
+    done
+done
+
+# --- Programs ------------------------------------------------------------------------------------
+
 read -ra cflags < <(pkg-config --cflags paddlegate)
 read -ra shared < <(pkg-config --libs paddlegate)
+shared+=("-Wl,-rpath,$PREFIX/lib")
 read -ra static < <(pkg-config --libs --static paddlegate)
 # The archive itself, or the linker would take the shared library beside it.
 static=("${static[@]/-lpaddlegate/-l:libpaddlegate.a}")
+flags=(-std=c11 -O1 -g -Wall -Wextra -Werror -pedantic -pthread -I"$here" "${cflags[@]}")
 
-for program in use misuse live live_misuse learned admit documents documents_misuse lost threads fork vectors; do
-    check "compile-$program-shared" cc "${flags[@]}" "${cflags[@]}" "$here/$program.c" \
-        -o "$program-shared" "${shared[@]}"
-    check "compile-$program-static" cc "${flags[@]}" "${cflags[@]}" "$here/$program.c" \
-        -o "$program-static" "${static[@]}"
+compile() {
+    local program=$1
+    cc "${flags[@]}" -c "$here/$program.c" -o "$program.o" &&
+        cc "$program.o" -o "$program-shared" -pthread "${shared[@]}" &&
+        cc "$program.o" -o "$program-static" -pthread "${static[@]}"
+}
+programs=(use misuse live live_misuse learned admit documents documents_misuse lost close threads fork vectors)
+for program in "${programs[@]}"; do
+    job "compile-$program" check compile "$program"
 done
-check header-c99 cc -std=c99 -Wall -Wextra -Werror -pedantic "${cflags[@]}" \
+cpp() { c++ -std=c++17 -Wall -Wextra -Werror -pedantic "${cflags[@]}" "$here/header.cpp" -o header "${shared[@]}"; }
+job header-c99 check cc -std=c99 -Wall -Wextra -Werror -pedantic "${cflags[@]}" \
     -fsyntax-only -include paddlegate.h -x c /dev/null
-check header-c++17 c++ -std=c++17 -Wall -Wextra -Werror -pedantic "${cflags[@]}" \
-    "$here/header.cpp" -o header "${shared[@]}"
-count c++ ./header
+job compile-c++ check cpp
+wait
 
-# The examples of the README, as a reader would compile them.
-awk '/^```c$/ { example = ++count; next } /^```$/ { example = 0 } example { print > "readme" example ".c" }' \
-    "$root/bindings/c/README.md"
-for file in readme*.c; do
-    example=${file%.c}
-    check "compile-$example" cc -Wall -Wextra -Werror "$example.c" -o "$example" "${cflags[@]}" "${shared[@]}"
-    check "$example" env -u PADDLEGATE_URL "./$example"
-    check "$example-redis" env PADDLEGATE_URL="$PADDLEGATE_TEST_URL" "./$example"
-done
-
+job c++ count ./header
 needs_no_shared_one() { ! ldd use-static | grep paddlegate; }
-check static-stands-alone needs_no_shared_one
 soname() { readelf -d use-shared | grep -F '[libpaddlegate.so.0]'; }
-check soname soname
+job static-stands-alone check needs_no_shared_one
+job soname check soname
 
-python3 "$here/vectors.py" "$root/tests/vectors" >vectors
-for linked in shared static; do
-    count "use-$linked" "./use-$linked"
-    count "misuse-$linked" "./misuse-$linked"
-    count "live-$linked" "./live-$linked"
-    count "live-misuse-$linked" "./live_misuse-$linked"
-    count "learned-$linked" "./learned-$linked"
-    count "admit-$linked" "./admit-$linked"
-    count "documents-$linked" "./documents-$linked"
-    count "documents-misuse-$linked" "./documents_misuse-$linked"
-    count "lost-$linked" "./lost-$linked"
-    count "threads-$linked" "./threads-$linked"
-    count "fork-$linked" "./fork-$linked"
-    count "vectors-memory-$linked" "./vectors-$linked" memory:// <vectors
-    count "vectors-redis-$linked" "./vectors-$linked" "$PADDLEGATE_TEST_URL" <vectors
-done
-
+# With the static library as they are, with the shared one under valgrind: the same code twice.
 memcheck=(valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite)
-count valgrind-use "${memcheck[@]}" ./use-shared
-count valgrind-misuse "${memcheck[@]}" ./misuse-shared
-count valgrind-live "${memcheck[@]}" ./live-shared
-count valgrind-live-misuse "${memcheck[@]}" ./live_misuse-shared
-count valgrind-learned "${memcheck[@]}" ./learned-shared
-count valgrind-admit "${memcheck[@]}" ./admit-shared
-count valgrind-documents "${memcheck[@]}" ./documents-shared
-count valgrind-documents-misuse "${memcheck[@]}" ./documents_misuse-shared
-count valgrind-lost "${memcheck[@]}" ./lost-shared
-count valgrind-threads "${memcheck[@]}" ./threads-shared 20
-count valgrind-vectors-memory "${memcheck[@]}" ./vectors-shared memory:// <vectors
-count valgrind-vectors-redis "${memcheck[@]}" ./vectors-shared "$PADDLEGATE_TEST_URL" <vectors
+python3 "$here/vectors.py" "$root/tests/vectors" >vectors
+of_vectors() { "$@" <vectors; }
+of_vectors_in_redis() { with_redis bash -c '"$@" "$PADDLEGATE_TEST_URL"' - "$@" <vectors; }
+job threads-valgrind count_with_redis "${memcheck[@]}" ./threads-shared 10
+job fork-static count_with_redis ./fork-static
+job fork-shared count_with_redis ./fork-shared
+job threads-static count_with_redis ./threads-static
+for program in use misuse live live_misuse learned admit documents documents_misuse lost close; do
+    job "$program-valgrind" count_with_redis "${memcheck[@]}" "./$program-shared"
+    job "$program-static" count_with_redis "./$program-static"
+done
+job vectors-memory-valgrind count of_vectors "${memcheck[@]}" ./vectors-shared memory://
+job vectors-memory-static count of_vectors ./vectors-static memory://
+job vectors-redis-static count of_vectors_in_redis ./vectors-static
+if [[ -n ${PADDLEGATE_SOAK:-} ]]; then
+    job vectors-redis-valgrind count of_vectors_in_redis "${memcheck[@]}" ./vectors-shared
+    job threads-shared count_with_redis ./threads-shared
+fi
+wait
 
+# --- The sum -------------------------------------------------------------------------------------
+
+passed=0 failed=0 bad=()
+for result in results/*; do
+    name=${result#results/???-}
+    read -r good wrong < <(tail -n 1 "$result")
+    if [[ ! $good$wrong =~ ^[0-9]+$ ]]; then
+        good=0 wrong=1
+    fi
+    passed=$((passed + good)) failed=$((failed + wrong))
+    echo "$name: passed=$good failed=$wrong"
+    ((wrong == 0)) || bad+=("$result")
+done
+for result in "${bad[@]}"; do
+    echo "--- ${result#results/???-} failed:"
+    cat "$result"
+done
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -88,6 +88,28 @@ check install-ruby gem_built
 check install-c "$root/bindings/c/install.sh" "$dir/prefix"
 check install-rust crate
 
+# Each package carries our licences, and those of the crates that it contains in compiled form.
+licensed() {
+    local name
+    for name in LICENSE-APACHE LICENSE-MIT "${@:2}"; do
+        find "$1" -name "$name" -size +0 | grep . || fail "$1 has no $name"
+    done
+}
+unpacked() {
+    mkdir -p "unpacked/$1" && tar -xzf tarballs/"$1"-[0-9]*.tgz -C "unpacked/$1" && licensed "unpacked/$1" "${@:2}"
+}
+notices=THIRD_PARTY_LICENSES.txt
+check licences-python licensed "$(echo venv/lib/python3.*/site-packages/paddlegate-*/)" "$notices"
+check licences-node unpacked paddlegate
+check licences-node-platform unpacked paddlegate-linux-x64-gnu "$notices"
+check licences-wasm unpacked paddlegate-wasm "$notices"
+check licences-ruby licensed gems "$notices"
+check licences-c licensed prefix/share "$notices"
+licensed_crate() {
+    cargo package --manifest-path "$root/core/Cargo.toml" --list --allow-dirty | grep -c '^LICENSE-' | grep -x 2
+}
+check licences-rust licensed_crate
+
 # What was done above is what the page tells to do.
 says() { grep -F -- "$1" "$root/README.md" || fail "README.md does not say: $1"; }
 check README-says-wheel says 'pip install target/wheels/paddlegate-*.whl'
@@ -102,15 +124,16 @@ run_python() { venv/bin/python "$1"; }
 run_node() { cp "$1" project/ && node "project/${1##*/}"; }
 run_wasm() { run_node "$1"; }
 run_ruby() { GEM_HOME=$dir/gems ruby -w "$1"; }
+# With the command of the page of the C library, and nothing else to help the loader.
 run_c() {
-    local flags
-    read -ra flags < <(PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig pkg-config --cflags --libs paddlegate)
-    cc -Wall -Wextra -Werror "$1" "${flags[@]}" -o program &&
-        LD_LIBRARY_PATH=$dir/prefix/lib ./program
+    local way
+    way=$(grep -m 1 '^cc worker\.c .*-rpath' "$root/bindings/c/README.md") || fail "no command to compile" || return
+    mkdir -p c && cp "$1" c/worker.c &&
+        (cd c && PREFIX=$dir/prefix PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig bash -euc "$way" && ./worker)
 }
 run_rust() {
     cp "$1" crate/src/main.rs &&
-        CARGO_TARGET_DIR=$root/target/readme cargo run --quiet --offline --manifest-path crate/Cargo.toml
+        CARGO_TARGET_DIR=$root/target cargo run --release --quiet --offline --manifest-path crate/Cargo.toml
 }
 run_json() {
     venv/bin/python -c 'import sys; from paddlegate import Paddlegate

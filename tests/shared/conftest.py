@@ -38,6 +38,12 @@ def opened(fleet, url):
     return fleet
 
 
+@pytest.fixture(scope="session")
+def soak():
+    """Tell whether the clock is judged, and the long forms of the tests are run: `make soak`."""
+    return bool(os.environ.get("PADDLEGATE_SOAK"))
+
+
 @pytest.fixture
 def name():
     return uuid.uuid4().hex

@@ -8,9 +8,7 @@ from fleet import LANGUAGES, UNAVAILABLE, WorkerError
 from servers import Redis, Silent, free_port, repeated
 
 TIMEOUT = 0.3
-# For a machine that is busy with something else.
-MARGIN = 0.6
-# One that stalls does not do so each time.
+# A machine that stalls does not do so each time.
 TRIES = 3
 CALLS = {
     "try_acquire": {"cost": 1},
@@ -88,7 +86,7 @@ def fault(request):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_fault(fleet, fault, language, name, tmp_path, seed):
+def test_fault(fleet, fault, language, name, tmp_path, seed, soak):
     worker = fleet[language]
     worker.ask("open", url=f"redis://127.0.0.1:{fault.port}", timeout=TIMEOUT)
     worker.ask("limiter", **{"as": "it"}, name=name, limits=[("leaky", 1000, 86400)])
@@ -109,16 +107,23 @@ def test_fault(fleet, fault, language, name, tmp_path, seed):
                 assert raised.value.may_have_counted == fault.may_have_counted, call
             return took
 
-        assert any(seconds_to_fail() < TIMEOUT + MARGIN for _ in range(TRIES)), call
+        if soak:
+            assert any(seconds_to_fail() < TIMEOUT + 0.05 for _ in range(TRIES)), call
+        else:
+            assert seconds_to_fail() < 20 * TIMEOUT, call
 
     records = tmp_path / "records"
     plan = [{"on": "it", "verb": "cost", "most": 1}]
-    began = time.monotonic()
-    until = time.time() + 0.4
-    answer = worker.ask("hammer", until=until, seed=seed, loops=8, plan=plan, path=str(records))
-    assert time.monotonic() - began < 0.4 + TIMEOUT + 3
-    assert list(answer["errors"]) == [UNAVAILABLE[language]]
-    assert answer["errors"][UNAVAILABLE[language]] >= 8
+    arguments = {"seed": seed, "loops": 8, "plan": plan, "path": str(records)}
+    # On a machine that stalls the time may be over before it begins.
+    for _ in range(TRIES):
+        began = time.monotonic()
+        errors = worker.ask("hammer", until=time.time() + 0.4, **arguments)["errors"]
+        assert time.monotonic() - began < 20 * (0.4 + TIMEOUT)
+        assert list(errors) in ([UNAVAILABLE[language]], [])
+        if sum(errors.values()) >= 8:
+            break
+    assert errors[UNAVAILABLE[language]] >= 8
     assert records.read_text() == ""
 
     fault.recover()
@@ -150,7 +155,7 @@ def test_a_lost_reply_costs_its_own_charge_at_most_and_once(fleet, language, nam
         worker.ask("limiter", **{"as": "it"}, name=name, limits=[("bucket", 10**6, 86400)])
         with repeated("CLIENT KILL TYPE normal SKIPME yes", url):
             plan = [{"on": "it", "verb": "cost", "most": 1}]
-            until = time.time() + 3
+            until = time.time() + 2
             answer = worker.ask(
                 "hammer", until=until, seed=seed, loops=8, plan=plan, path=str(records)
             )
@@ -160,4 +165,4 @@ def test_a_lost_reply_costs_its_own_charge_at_most_and_once(fleet, language, nam
     granted = len(records.read_text().splitlines())
     assert list(answer["errors"]) == [UNAVAILABLE[language]]
     assert granted <= counted <= granted + answer["may_have_counted"]
-    assert granted > 100
+    assert granted > 20

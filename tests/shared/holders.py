@@ -111,6 +111,15 @@ class Holder:
                 inside.pop(fence).answer = rest[0]
 
 
+def limited(leases, lock_ms):
+    """End the leases at their time: whoever was held up beyond it was no holder any more."""
+    # A fence is when a lease was granted, by the clock of the machine's calendar.
+    behind = time.time_ns() - time.monotonic_ns()
+    for lease in leases:
+        lease.left = min(lease.left, lease.fence * 1000 + lock_ms * 1_000_000 - behind)
+    return [lease for lease in leases if lease.entered < lease.left]
+
+
 def most_at_once(leases):
     """How many were inside together at most; who leaves just when another enters is outside."""
     moves = sorted(

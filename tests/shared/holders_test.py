@@ -6,7 +6,7 @@ import time
 
 import pytest
 import redis
-from holders import COMMANDS, KILLED, Holder, Lease, build, inversions, most_at_once
+from holders import COMMANDS, KILLED, Holder, Lease, build, inversions, limited, most_at_once
 from paddlegate import Paddlegate
 
 LIMIT = 5
@@ -45,28 +45,29 @@ def test_the_checker_counts_who_is_inside():
 
 
 @pytest.mark.timeout(300)
-def test_two_hundred_waiters_on_one_slot_in_the_order_they_came(server, name):
+def test_two_hundred_waiters_on_one_slot_in_the_order_they_came(server, name, soak):
+    rounds = 50 if soak else 8
     languages = ("python", "node", "ruby", "c")
     before, began = scripts(server), time.monotonic()
-    holders = [Holder(language, server, name, 1, 30_000, 0, 50, 50) for language in languages]
+    holders = [Holder(language, server, name, 1, 30_000, 0, rounds, 50) for language in languages]
     for holder in holders:
         holder.finish(240)
     leases = [lease for holder in holders for lease in holder.leases]
-    assert len(leases) == 200 * 50
+    assert len(leases) == 200 * rounds
     assert most_at_once(leases) == 1
     assert inversions(leases) == 0
     calls = scripts(server) - before
     print(f"{calls / len(leases):.2f} scripts per grant")
     # Each of the first waiters asks once more when its process has begun to listen, and on a loaded
     # machine they look again by themselves, every five seconds at most.
-    looks = 200 * (time.monotonic() - began) / 5
+    looks = 200 * (1 + (time.monotonic() - began) / 5)
     assert calls <= 3.1 * len(leases) + looks
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize(("limit", "seconds"), [("leaky/10/2", 18), ("window/20/4", 16)])
+@pytest.mark.parametrize(("limit", "seconds"), [("leaky/20/1", 4), ("window/25/1", 3)])
 def test_sk_t39_a_hundred_waiters_for_a_rate_all_pass_in_the_time_it_allows(
-    server, name, limit, seconds
+    server, name, limit, seconds, soak
 ):
     languages = ("python", "asyncio", "node", "ruby")
     started = time.monotonic()
@@ -75,13 +76,13 @@ def test_sk_t39_a_hundred_waiters_for_a_rate_all_pass_in_the_time_it_allows(
         holder.finish(100)
     took = time.monotonic() - started
     assert sum(len(holder.leases) for holder in holders) == 100
-    # The time that the limit allows, one interval, and what a loaded machine takes to start.
     assert seconds <= took
-    assert took <= seconds + 4 + 6
+    # The time that the limit allows, one interval, and what the programs take to start.
+    assert took <= (seconds + 1 + 6 if soak else 20 * seconds)
 
 
 @pytest.mark.timeout(300)
-def test_sixteen_workers_of_which_one_is_killed_all_the_time(server, name, seed):
+def test_sixteen_workers_of_which_one_is_killed_all_the_time(server, name, seed, soak):
     dice = random.Random(seed)
     languages = list(COMMANDS)
 
@@ -93,8 +94,7 @@ def test_sixteen_workers_of_which_one_is_killed_all_the_time(server, name, seed)
 
     holders = [start(number) for number in range(16)]
     ended = []
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
+    while len(ended) < (200 if soak else 20) or not enough(holders + ended):
         time.sleep(0.3)
         victim = dice.randrange(16)
         assert not holders[victim].ended, f"{holders[victim].language} has died by itself"
@@ -106,11 +106,8 @@ def test_sixteen_workers_of_which_one_is_killed_all_the_time(server, name, seed)
         ended.append(holder)
 
     leases = [lease for holder in ended for lease in holder.leases]
-    languages_seen = {holder.language for holder in ended if holder.leases}
-    assert languages_seen == set(languages)
     assert any(lease.answer == KILLED for lease in leases)
-    assert len(leases) > 500
-    assert most_at_once(leases) <= LIMIT
+    assert most_at_once(limited(leases, LOCK_MS)) <= LIMIT
     fences = [lease.fence for lease in leases]
     assert len(set(fences)) == len(fences)
 
@@ -125,9 +122,15 @@ def test_sixteen_workers_of_which_one_is_killed_all_the_time(server, name, seed)
     assert (statistics.leases, statistics.tickets) == (0, 0)
 
 
+def enough(holders):
+    """Whether all languages have held leases, and many."""
+    seen = {holder.language for holder in holders if holder.leases}
+    return seen == set(COMMANDS) and sum(len(holder.leases) for holder in holders) > 200
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("language", COMMANDS)
-def test_a_killed_holders_slot_is_granted_when_its_lease_ends(server, name, language):
+def test_a_killed_holders_slot_is_granted_when_its_lease_ends(server, name, language, soak):
     def waited(name):
         # A lease that is held for ever, and one that waits for it.
         first = Holder(language, server, name, 1, LOCK_MS, 60_000, 1, 1)
@@ -138,17 +141,17 @@ def test_a_killed_holders_slot_is_granted_when_its_lease_ends(server, name, lang
         first.kill()
         second.finish(30)
         # A fence is when it was granted, by the server's clock.
-        assert second.leases[0].fence - first.leases[0].fence >= LOCK_MS * 1000
-        return (second.leases[0].entered - first.leases[0].entered) / 1e6
+        return (second.leases[0].fence - first.leases[0].fence) / 1000
 
-    # 250 ms is the promise, the rest is for a loaded machine. One that stalls does not do so each
-    # time, and it may do so before the first has noted its entry.
-    in_time = range(LOCK_MS - 100, LOCK_MS + 250 + 250)
-    assert any(round(waited(f"{name}-{attempt}")) in in_time for attempt in range(3))
+    if not soak:
+        assert LOCK_MS <= waited(name) <= LOCK_MS + 20 * 250
+        return
+    # A machine that stalls does not do so each time.
+    assert any(LOCK_MS <= waited(f"{name}-{attempt}") <= LOCK_MS + 250 for attempt in range(3))
 
 
 @pytest.mark.timeout(120)
-def test_waiters_that_are_killed_or_stopped_delay_the_others_once(server, name, seed):
+def test_waiters_that_are_killed_or_stopped_delay_the_others_once(server, name, seed, soak):
     dice = random.Random(seed)
     limiter = Paddlegate(server, timeout=10).concurrent(name, 1, wait_timeout=60, lock_timeout=60)
     held = limiter.acquire()
@@ -169,7 +172,7 @@ def test_waiters_that_are_killed_or_stopped_delay_the_others_once(server, name, 
         waiter.finish(60)
     # The killed are known to be gone; the stopped one has two seconds to claim.
     took = (max(waiter.leases[0].entered for waiter in alive) - released_at) / 1e9
-    assert took < 2 + 3, "2 s is the promise, the rest is for a loaded machine"
+    assert took < (2 + 3 if soak else 20 * 2), "2 s is the promise"
     order = [waiter.leases[0].fence for waiter in alive]
     assert order == sorted(order)
     stopped.send_signal(signal.SIGCONT)

@@ -1,6 +1,7 @@
 """Servers on a port that a test chooses: none at all, a silent one, a Redis."""
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -8,13 +9,17 @@ import subprocess
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    """Give a port that nobody listens on, below those that the kernel hands out to clients."""
+    while True:
+        port = random.randrange(10_000, 20_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 class Silent:
@@ -28,19 +33,37 @@ class Silent:
 
 
 class Redis:
-    """A private Redis without anything in it. `REDIS_SERVER` names another program."""
+    """A private Redis without anything in it. `REDIS_SERVER` names another program.
 
-    def __init__(self, port):
+    With libfaketime, what the file `clock` says (such as `-60s`) is added to its clock.
+    """
+
+    def __init__(self, port, clock=None):
         program = os.environ.get("REDIS_SERVER") or system_redis()
+        self.port = port
         self._folder = tempfile.mkdtemp()
         options = {"port": port, "bind": "127.0.0.1", "dir": self._folder, "save": ""}
         flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
-        self._process = subprocess.Popen([program, *flags], stdout=subprocess.DEVNULL)
+        faked = {}
+        if clock:
+            (library,) = Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")
+            faked = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(clock)}
+            # Time-outs and timers of the server itself go by the monotonic clock.
+            faked |= {"FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        self._process = subprocess.Popen(
+            [program, *flags], stdout=subprocess.DEVNULL, env={**os.environ, **faked}
+        )
         deadline = time.monotonic() + 10
         while not answers(port):
             assert self._process.poll() is None, "redis did not start"
             assert time.monotonic() < deadline, "redis does not answer"
             time.sleep(0.01)
+
+    def time(self):
+        """Give the time of the server in seconds."""
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(b"TIME\r\n")
+            return int(connection.recv(100).split(b"\r\n")[2])
 
     def freeze(self):
         self._process.send_signal(signal.SIGSTOP)

@@ -45,9 +45,9 @@ def run(url, name, upstream, limit, seconds, seed):
 
 @pytest.mark.timeout(120)
 def test_pt_t08_shopify_never_throttles_twenty_workers_whose_estimates_are_upper_bounds(
-    urls, name, seed
+    urls, name, seed, soak
 ):
-    seconds = 12
+    seconds = 12 if soak else 5
     shopify = Shopify(1000, 400, seed)
     with Served(shopify) as server:
         said = run(urls["redis"], name, server.url, ["points", 1000, 2.5], seconds, seed)
@@ -57,21 +57,21 @@ def test_pt_t08_shopify_never_throttles_twenty_workers_whose_estimates_are_upper
     assert shopify.seconds > seconds / 2
     share = shopify.spent / shopify.capacity()
     print(f"{share:.1%} of the capacity used")
-    assert share > 0.95
+    assert share > (0.95 if soak else 0.5)
 
 
 @pytest.mark.timeout(120)
 def test_github_never_refuses_twenty_workers_who_know_only_that_it_is_so_many_an_hour(
-    urls, name, seed
+    urls, name, seed, soak
 ):
     # The hour of the limiter begins elsewhere; it learns from the first answer when GitHub's ends.
-    if time.time() % 3600 > 3500:
+    if time.time() % 3600 > 3570:
         time.sleep(3601 - time.time() % 3600)
     github = GitHub(400, 6)
     with Served(github) as server:
-        said = run(urls["redis"], name, server.url, ["bucket", 400, 3600], 14, seed)
+        said = run(urls["redis"], name, server.url, ["bucket", 400, 3600], 10, seed)
     assert all(calls["answered"] > 0 for calls in said.values()), said
     assert github.throttled == 0
     share = github.spent / github.capacity()
     print(f"{share:.1%} of the capacity used")
-    assert share > 0.95
+    assert share > (0.95 if soak else 0.5)

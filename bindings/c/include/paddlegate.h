@@ -762,7 +762,11 @@ pg_code pg_store_open(const char *url,
 pg_code pg_store_memory(struct pg_store **store, struct pg_error *error);
 
 /**
- * Closes a store. Limiters that were made on it go on.
+ * Closes a store and the connections that this process has to it, whatever limiters of it are open.
+ *
+ * Every later call of those limiters is PG_INVALID, with the argument "store", and so is a
+ * pg_acquire_within that waits; limiters in memory go on. The handles of limiters and of pg_hints
+ * are to be closed all the same.
  */
 pg_code pg_store_close(struct pg_store *store, struct pg_error *error);
 
@@ -897,6 +901,14 @@ pg_code pg_limiter_with_on_unavailable(const struct pg_limiter *limiter,
                                        int64_t share,
                                        struct pg_limiter **other,
                                        struct pg_error *error);
+
+/**
+ * PG_OK when a plain yes or no is enough of an answer: for languages that have a verb like that.
+ *
+ * PG_INVALID with a limit of concurrency, whose grants are leases: nobody could release one without
+ * its permit. Asks no server.
+ */
+pg_code pg_check_allow(const struct pg_limiter *limiter, struct pg_error *error);
 
 /**
  * Closes a limiter. What it has counted stays; calls that other threads are in come to their end.

@@ -90,7 +90,9 @@ pub unsafe extern "C" fn pg_admit(
         error,
         || {
             let request = request.copied().unwrap_or_default().core()?;
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let id = unsafe { text::read("id", id) }?;
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let on_limit = unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?;
             let on_limit = OnLimit::from_name(on_limit)?;
             match run(limiter, Operation::Enter { request, id, wait: CoreAdmission::wait(on_limit) })? {

@@ -34,14 +34,17 @@ pub unsafe extern "C" fn pg_admit_all(
 ) -> Code {
     // Of too many there is no such place.
     let places: &mut [MaybeUninit<Admission>] = match count {
+        // SAFETY: not NULL, so a place of the caller for `count` admissions, which may be uninitialized.
         1..=MOST if !admissions.is_null() => unsafe { slice::from_raw_parts_mut(admissions.cast(), count) },
         _ => &mut [],
     };
     let code = guard(error, || {
+        // SAFETY: the caller passes NULL or a list of so many texts.
         let ids = unsafe { several(ids, count) }?;
         if places.len() != ids.len() {
             return Err(CoreError::invalid("admissions", "is NULL"));
         }
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let on_limit = OnLimit::from_name(unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?)?;
         let admitted = LIMITERS.with(limiter, |limiter| limiter.batch(&ids, on_limit, partly != 0).run(GRACE))?;
         for (place, admission) in places.iter_mut().zip(admitted) {
@@ -61,8 +64,10 @@ unsafe fn several<'a>(ids: *const *const c_char, count: usize) -> Result<Vec<&'a
     let ids = match count {
         0 => &[],
         _ if ids.is_null() => return Err(CoreError::invalid("ids", "is NULL")),
+        // SAFETY: not NULL, so a list of the caller of `count` pointers.
         1..=MOST => unsafe { slice::from_raw_parts(ids, count) },
         _ => return Err(CoreError::invalid("ids", format!("are too many: count={count}"))),
     };
+    // SAFETY: the caller passes NULL or a text that ends with a zero byte.
     ids.iter().map(|&id| unsafe { text::read("id", id) }).collect()
 }

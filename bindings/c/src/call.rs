@@ -53,6 +53,7 @@ pub unsafe extern "C" fn pg_correct(
     settlement: Option<&mut MaybeUninit<Settlement>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the pointers are the caller's, of whom this function asks the same.
     unsafe { pg_correct_at(limiter, permit, actual, 0, settlement, error) }
 }
 
@@ -67,6 +68,7 @@ pub unsafe extern "C" fn pg_correct_at(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     settle(limiter, settlement, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read("permit", permit) }?;
         Ok(Operation::Correct { permit, actual: not_negative("actual", actual)?, at: time(at_us)? })
     })

@@ -92,6 +92,7 @@ pub unsafe extern "C" fn pg_load(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("document", document, ptr::null_mut, error, || {
+        // SAFETY: the caller passes NULL or as many bytes as it says.
         let text = unsafe { read(text, length) }?;
         let limiters = STORES.with(store, |store| store.load(text))?;
         DOCUMENTS.open(Document { limiters, next: AtomicUsize::new(0) })
@@ -155,6 +156,7 @@ pub extern "C" fn pg_document_close(document: *mut DocumentHandle, error: Option
 
 /// The text of a document, which has a length and need not end with a zero byte.
 pub(crate) unsafe fn read<'a>(text: *const c_char, length: usize) -> Result<&'a str> {
+    // SAFETY: the caller passes NULL or as many bytes as it says.
     str::from_utf8(unsafe { text::bytes("document", text, length) }?)
         .map_err(|_| CoreError::invalid("document", "is not UTF-8"))
 }

@@ -50,6 +50,7 @@ pub struct Facts {
 
 impl Facts {
     unsafe fn core<'a>(&self) -> Result<(CoreFacts<'a>, Option<Micros>)> {
+        // SAFETY: each is NULL or a text of the caller that ends with a zero byte.
         let facts = unsafe {
             CoreFacts {
                 context: text::read_some("context", self.context)?,
@@ -135,6 +136,7 @@ pub unsafe extern "C" fn pg_gate_new(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("gate", gate, ptr::null_mut, error, || {
+        // SAFETY: the caller passes NULL or as many bytes as it says.
         let text = unsafe { document::read(text, length) }?;
         GATES.open(STORES.with(store, |store| store.gate(text))?)
     })
@@ -159,6 +161,7 @@ pub unsafe extern "C" fn pg_gate_admit(
         || Verdict::NONE,
         error,
         || {
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let (facts, at) = facts.map_or(Ok((CoreFacts::default(), None)), |facts| unsafe { facts.core() })?;
             GATES.with(gate, |gate| gate.start(&facts, at)?.run(GRACE)).map(Verdict::from)
         },

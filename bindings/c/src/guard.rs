@@ -52,6 +52,7 @@ mod tests {
         let mut place = MaybeUninit::new(7);
         let code = guard_into("place", Some(&mut place), || 0, Some(&mut error), || panic!("inside"));
         assert_eq!(code, Code::PgInternal);
+        // SAFETY: `guard_into` has written both, as it does after every error.
         let (error, place) = unsafe { (error.assume_init(), place.assume_init()) };
         assert_eq!((error.code, error.may_have_counted, place), (Code::PgInternal, 0, 0));
         assert_ne!(error.message[0], 0);

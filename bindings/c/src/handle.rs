@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use arc_swap::ArcSwapOption;
 use once_cell::race::OnceBox;
@@ -18,12 +18,13 @@ const KIND_BITS: u32 = 4;
 const GENERATION_BITS: u32 = usize::BITS - INDEX_BITS - KIND_BITS;
 const BLOCK: usize = 1024;
 /// Where the list of unused slots has its first one; none or the number of the slot plus one.
-const FIRST: usize = (1 << (INDEX_BITS + 1)) - 1;
+const FIRST: u64 = (1 << (INDEX_BITS + 1)) - 1;
 
-/// What is open, by handle.
+/// What is open, by handle. No handle is ever given twice, so that one which was closed long ago opens nothing else:
+/// a slot whose generations are used up, of which there are 256 where pointers have 32 bits, is not used again.
 ///
 /// No function takes a lock: one that another thread holds at a fork stays held in the child.
-pub(crate) struct Table<T: 'static, H> {
+pub(crate) struct Table<T: 'static, H, const GENERATIONS: u32 = GENERATION_BITS> {
     /// The name of the argument that carries the handle.
     argument: &'static str,
     kind: usize,
@@ -31,14 +32,14 @@ pub(crate) struct Table<T: 'static, H> {
     used: AtomicUsize,
     /// The first unused slot and, above it, a count of changes, so that no swap can mistake an old
     /// list for the present one.
-    unused: AtomicUsize,
+    unused: AtomicU64,
     handle: PhantomData<fn(H)>,
 }
 
 struct Slot<T> {
     open: ArcSwapOption<Open<T>>,
     generation: AtomicUsize,
-    /// The next unused slot.
+    /// The next unused slot, as `FIRST` has the first.
     next: AtomicUsize,
 }
 
@@ -47,14 +48,14 @@ struct Open<T> {
     value: T,
 }
 
-impl<T, H> Table<T, H> {
+impl<T, H, const GENERATIONS: u32> Table<T, H, GENERATIONS> {
     pub(crate) const fn new(argument: &'static str, kind: usize) -> Self {
         Self {
             argument,
             kind,
             blocks: [const { OnceBox::new() }; MAX_OPEN / BLOCK],
             used: AtomicUsize::new(0),
-            unused: AtomicUsize::new(0),
+            unused: AtomicU64::new(0),
             handle: PhantomData,
         }
     }
@@ -62,10 +63,10 @@ impl<T, H> Table<T, H> {
     /// Keeps a value until its handle is closed.
     pub(crate) fn open(&self, value: T) -> Result<*mut H> {
         let index = self.take_unused().or_else(|| self.take_new()).ok_or_else(|| {
-            Error::invalid(self.argument, format!("too many are open, close those that are not used: open={MAX_OPEN}"))
+            Error::invalid(self.argument, format!("too many are open, close those that are not used: most={MAX_OPEN}"))
         })?;
         let slot = self.slot(index);
-        let generation = slot.generation.fetch_add(1, Relaxed) & ((1 << GENERATION_BITS) - 1);
+        let generation = slot.generation.load(SeqCst);
         let handle = (self.kind << (usize::BITS - KIND_BITS)) | (generation << INDEX_BITS) | index;
         slot.open.store(Some(Arc::new(Open { handle, value })));
         Ok(ptr::without_provenance_mut(handle))
@@ -128,7 +129,7 @@ impl<T, H> Table<T, H> {
     fn take_unused(&self) -> Option<usize> {
         let mut list = self.unused.load(SeqCst);
         loop {
-            let index = (list & FIRST).checked_sub(1)?;
+            let index = first(list).checked_sub(1)?;
             let rest = changed(list, self.slot(index).next.load(SeqCst));
             match self.unused.compare_exchange_weak(list, rest, SeqCst, SeqCst) {
                 Ok(_) => return Some(index),
@@ -138,9 +139,12 @@ impl<T, H> Table<T, H> {
     }
 
     fn give_back(&self, index: usize) {
+        if self.slot(index).generation.fetch_add(1, SeqCst) == (1 << GENERATIONS) - 1 {
+            return;
+        }
         let mut list = self.unused.load(SeqCst);
         loop {
-            self.slot(index).next.store(list & FIRST, SeqCst);
+            self.slot(index).next.store(first(list), SeqCst);
             let longer = changed(list, index + 1);
             match self.unused.compare_exchange_weak(list, longer, SeqCst, SeqCst) {
                 Ok(_) => return,
@@ -150,7 +154,53 @@ impl<T, H> Table<T, H> {
     }
 }
 
+/// The first slot of the list of unused ones, plus one.
+#[allow(clippy::cast_possible_truncation)] // It has 21 bits.
+fn first(list: u64) -> usize {
+    (list & FIRST) as usize
+}
+
 /// The list of unused slots with another first one.
-fn changed(list: usize, first: usize) -> usize {
-    (list & !FIRST).wrapping_add(FIRST + 1) | first
+fn changed(list: u64, first: usize) -> u64 {
+    (list & !FIRST).wrapping_add(FIRST + 1) | first as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    struct Handle;
+
+    /// As where pointers have 32 bits.
+    static NARROW: Table<u32, Handle, 8> = Table::new("narrow", 0b1001);
+
+    #[test]
+    fn no_handle_is_given_twice() {
+        let mut given = HashSet::new();
+        let mut closed = Vec::new();
+        for value in 0..2_000 {
+            let handle = NARROW.open(value).unwrap();
+            assert!(given.insert(handle.addr()), "given twice: opened={value}");
+            assert_eq!(NARROW.with(handle, |open| Ok(*open)).unwrap(), value);
+            NARROW.close(handle).unwrap();
+            closed.push(handle);
+        }
+        let open = NARROW.open(0).unwrap();
+        for handle in closed {
+            assert_eq!(NARROW.with(handle, |_| Ok(())).unwrap_err().argument(), Some("narrow"));
+            assert!(NARROW.close(handle).is_err());
+        }
+        NARROW.close(open).unwrap();
+    }
+
+    #[test]
+    fn a_slot_serves_again_as_long_as_it_has_generations() {
+        static WIDE: Table<u32, Handle> = Table::new("wide", 0b0110);
+        for value in 0..2_000 {
+            WIDE.close(WIDE.open(value).unwrap()).unwrap();
+        }
+        assert_eq!(WIDE.used.load(SeqCst), 1);
+    }
 }

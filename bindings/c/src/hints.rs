@@ -55,6 +55,7 @@ pub unsafe extern "C" fn pg_place(
 ) -> Code {
     guard(error, || {
         let found = LIMITERS.with(limiter, |limiter| Ok(limiter.place()))?;
+        // SAFETY: the caller passes NULL or a place with as much room as it says.
         unsafe { text::fill("place", place, room, found.as_deref().unwrap_or_default()) }
     })
 }
@@ -97,6 +98,7 @@ pub unsafe extern "C" fn pg_hints_channel(
     room: usize,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the caller passes NULL or a place with as much room as it says.
     guard(error, || with(hints, |ear| unsafe { text::fill("channel", channel, room, ear.hints.channel()) }))
 }
 
@@ -133,6 +135,7 @@ pub unsafe extern "C" fn pg_hints_receive(
                 let count = rest.len().min(room);
                 for (i, hint) in rest.drain(..count).enumerate() {
                     let hint = Hint { delay_us: number(Some(hint.delay.0)), id: text::write(&hint.id) };
+                    // SAFETY: not NULL, so a place of the caller for `room` messages, of which these are the first `count`.
                     unsafe { received.add(i).write(hint) };
                 }
                 Ok(count)

@@ -114,6 +114,7 @@ pub unsafe extern "C" fn pg_sync(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     told(learned, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read_some("permit", permit) }?;
         let (index, at) = (place(index)?, time(at_us)?);
         let remaining = given("remaining", remaining)?;
@@ -173,14 +174,18 @@ pub unsafe extern "C" fn pg_learn(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     told(learned, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read_some("permit", permit) }?;
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let provider = Provider::from_name(unsafe { text::read_or("provider", provider, Provider::Auto.name()) }?)?;
         let status = (i64::from(status) != PG_NOT_GIVEN).then(|| {
             u16::try_from(status)
                 .map_err(|_| CoreError::invalid("status", format!("is no status of HTTP: status={status}")))
         });
         let status = status.transpose()?;
+        // SAFETY: the caller passes NULL or a list of so many words, each NULL or a text that ends with a zero byte.
         let headers = unsafe { pairs(headers, header_words) }?;
+        // SAFETY: the caller passes NULL or as many bytes as it says.
         let body = String::from_utf8_lossy(unsafe { text::bytes("body", body, body_length) }?);
         let max_pause = given("max_pause", max_pause_us)?.map_or(MAX_PAUSE, Micros);
         let max_learned = given("max_learned", max_learned)?;
@@ -202,8 +207,10 @@ unsafe fn pairs<'a>(headers: *const *const c_char, words: usize) -> Result<Vec<(
         _ if headers.is_null() => return invalid("is NULL".to_owned()),
         _ if words % 2 == 1 => return invalid(format!("must be names and values: header_words={words}")),
         _ if words > MAX_WORDS => return invalid(format!("are more than {MAX_WORDS}: header_words={words}")),
+        // SAFETY: not NULL, so a list of the caller of `words` pointers.
         _ => unsafe { slice::from_raw_parts(headers, words) },
     };
+    // SAFETY: not NULL, so a text of the caller that ends with a zero byte.
     let text = |word: *const c_char| (!word.is_null()).then(|| unsafe { CStr::from_ptr(word) }.to_str().ok()).flatten();
     Ok(words.chunks_exact(2).filter_map(|pair| Some((text(pair[0])?, text(pair[1])?))).collect())
 }
@@ -227,9 +234,13 @@ pub unsafe extern "C" fn pg_graphql_cost(
         || -1,
         error,
         || {
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let query = unsafe { text::read("query", query) }?;
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let variables = unsafe { text::read_or("variables", variables, "") }?;
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let operation = unsafe { text::read_or("operation", operation, "") }?;
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let rules = CostRules::from_name(unsafe { text::read_or("rules", rules, CostRules::Shopify.name()) }?)?;
             Ok(number(Some(paddlegate_core::graphql_cost(query, variables, Some(operation), rules)?)))
         },

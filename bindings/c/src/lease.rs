@@ -27,6 +27,7 @@ pub unsafe extern "C" fn pg_release(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     settle(limiter, settlement, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         Ok(Operation::Release { permit: unsafe { text::read("permit", permit) }?, at: time(at_us)? })
     })
 }
@@ -47,6 +48,7 @@ pub unsafe extern "C" fn pg_renew(
         || -1,
         error,
         || {
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let permit = unsafe { text::read("permit", permit) }?;
             match run(limiter, Operation::Renew { permit, at: time(at_us)? })? {
                 Answer::Renewal(lease) => Ok(number(lease.map(|lease| lease.0))),

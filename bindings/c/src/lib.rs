@@ -5,6 +5,7 @@
 
 // C hands over pointers.
 #![allow(unsafe_code)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 // The doc comments are read in the header, which says once what a caller must keep to.
 #![allow(clippy::missing_safety_doc, clippy::doc_markdown)]
 

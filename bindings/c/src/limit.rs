@@ -115,6 +115,7 @@ pub unsafe extern "C" fn pg_parse_interval(
         || 0,
         error,
         || {
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let interval = Micros::parse("interval", unsafe { text::read("interval", text) }?)?;
             Ok(interval.0.try_into().unwrap_or(i64::MAX))
         },

@@ -36,6 +36,7 @@ pub unsafe extern "C" fn pg_limiter_new(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the pointers are the caller's, of whom this function asks the same.
     guard_into("limiter", limiter, ptr::null_mut, error, || unsafe { make(store, name, several(limits, count)?, None) })
 }
 
@@ -53,6 +54,7 @@ pub unsafe extern "C" fn pg_limiter_new_with_ttl(
 ) -> Code {
     guard_into("limiter", limiter, ptr::null_mut, error, || {
         let ttl = Duration::from_micros(not_negative("ttl", ttl_us)?);
+        // SAFETY: the pointers are the caller's, of whom this function asks the same.
         unsafe { make(store, name, several(limits, count)?, Some(ttl)) }
     })
 }
@@ -69,6 +71,7 @@ pub unsafe extern "C" fn pg_limiter_concurrent(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the pointers are the caller's, of whom this function asks the same.
     unsafe { single(store, name, Kind::Concurrency, limit, lock_timeout_us, limiter, error) }
 }
 
@@ -82,6 +85,7 @@ pub unsafe extern "C" fn pg_limiter_bucket(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the pointers are the caller's, of whom this function asks the same.
     unsafe { single(store, name, Kind::Bucket, limit, interval_us, limiter, error) }
 }
 
@@ -95,6 +99,7 @@ pub unsafe extern "C" fn pg_limiter_window(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the pointers are the caller's, of whom this function asks the same.
     unsafe { single(store, name, Kind::Window, limit, interval_us, limiter, error) }
 }
 
@@ -108,6 +113,7 @@ pub unsafe extern "C" fn pg_limiter_leaky(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the pointers are the caller's, of whom this function asks the same.
     unsafe { single(store, name, Kind::Leaky, capacity, drain_us, limiter, error) }
 }
 
@@ -121,6 +127,7 @@ pub unsafe extern "C" fn pg_limiter_points(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the pointers are the caller's, of whom this function asks the same.
     unsafe { single(store, name, Kind::Points, capacity, refill_us, limiter, error) }
 }
 
@@ -133,6 +140,7 @@ pub unsafe extern "C" fn pg_limiter_throttle(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the pointers are the caller's, of whom this function asks the same.
     unsafe { single(store, name, Kind::Throttle, 0, interval_us, limiter, error) }
 }
 
@@ -144,6 +152,7 @@ pub unsafe extern "C" fn pg_limiter_unlimited(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the pointers are the caller's, of whom this function asks the same.
     unsafe { single(store, name, Kind::Unlimited, 0, 0, limiter, error) }
 }
 
@@ -155,6 +164,7 @@ pub unsafe extern "C" fn pg_limiter_paused(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: the pointers are the caller's, of whom this function asks the same.
     unsafe { single(store, name, Kind::Paused, 0, 0, limiter, error) }
 }
 
@@ -174,10 +184,20 @@ pub unsafe extern "C" fn pg_limiter_with_on_unavailable(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("other", other, ptr::null_mut, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let mode = unsafe { text::read("on_unavailable", mode) }?;
         let mode = OnUnavailable::from_name(mode, given("share", share)?)?;
         LIMITERS.open(LIMITERS.with(limiter, |limiter| Ok(limiter.with_on_unavailable(mode)))?)
     })
+}
+
+/// PG_OK when a plain yes or no is enough of an answer: for languages that have a verb like that.
+///
+/// PG_INVALID with a limit of concurrency, whose grants are leases: nobody could release one without
+/// its permit. Asks no server.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_check_allow(limiter: *const LimiterHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
+    guard(error, || LIMITERS.with(limiter, Limiter::check_allow))
 }
 
 /// Closes a limiter. What it has counted stays; calls that other threads are in come to their end.
@@ -197,6 +217,7 @@ unsafe fn single(
 ) -> Code {
     guard_into("limiter", limiter, ptr::null_mut, error, || {
         let limit = Limit { kind: kind as i32, amount, interval_us, offset_us: 0 };
+        // SAFETY: the pointers are the caller's, of whom this function asks the same.
         unsafe { make(store, name, &[limit], None) }
     })
 }
@@ -204,6 +225,7 @@ unsafe fn single(
 unsafe fn several<'a>(limits: *const Limit, count: usize) -> Result<&'a [Limit]> {
     match count {
         _ if limits.is_null() => Err(CoreError::invalid("limits", "is NULL")),
+        // SAFETY: not NULL, so an array of the caller of `count` limits.
         0..=MAX_LIMITS => Ok(unsafe { slice::from_raw_parts(limits, count) }),
         // Not worth a look: what is counted may not even be there.
         _ => Err(CoreError::invalid("limits", format!("are more than {MAX_LIMITS}: limits={count}"))),
@@ -217,6 +239,7 @@ unsafe fn make(
     ttl: Option<Duration>,
 ) -> Result<*mut LimiterHandle> {
     let limits: Vec<_> = limits.iter().map(Limit::core).collect::<Result<_>>()?;
+    // SAFETY: the caller passes NULL or a text that ends with a zero byte.
     let name = unsafe { text::read("name", name) }?;
     let policy = Policy::new(limits)?;
     STORES.with(store, |store| {

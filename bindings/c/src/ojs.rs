@@ -35,6 +35,7 @@ pub unsafe extern "C" fn pg_signal(
         || 0,
         error,
         || {
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let document = unsafe { text::read("document", document) }?;
             let at = time(at_us)?;
             LIMITERS.with(limiter, |limiter| limiter.signalling(document, at)?.run(GRACE)).map(i32::from)
@@ -63,6 +64,7 @@ pub unsafe extern "C" fn pg_override_from(
         || Controls::NONE,
         error,
         || {
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let document = unsafe { text::read("document", document) }?;
             let at = time(at_us)?;
             LIMITERS.with(limiter, |limiter| limiter.amendment(document, at)?.run(GRACE)).map(Controls::from)

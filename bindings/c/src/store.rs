@@ -41,6 +41,7 @@ pub unsafe extern "C" fn pg_store_open(
         STORES.open(if url.is_null() {
             Paddlegate::from_env(timeout)?
         } else {
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             Paddlegate::open(unsafe { text::read("url", url) }?, timeout)?
         })
     })
@@ -55,10 +56,19 @@ pub extern "C" fn pg_store_memory(
     guard_into("store", store, ptr::null_mut, error, || STORES.open(Paddlegate::memory()))
 }
 
-/// Closes a store. Limiters that were made on it go on.
+/// Closes a store and the connections that this process has to it, whatever limiters of it are open.
+///
+/// Every later call of those limiters is PG_INVALID, with the argument "store", and so is a
+/// pg_acquire_within that waits; limiters in memory go on. The handles of limiters and of pg_hints
+/// are to be closed all the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_store_close(store: *mut StoreHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
-    guard(error, || STORES.close(store))
+    guard(error, || {
+        let open = STORES.with(store, |store| Ok(store.clone()))?;
+        STORES.close(store)?;
+        open.close();
+        Ok(())
+    })
 }
 
 /// 1 when the limiters of a store answer without asking a server, so that no call waits; else 0.

@@ -10,6 +10,7 @@ pub(crate) unsafe fn read<'a>(argument: &'static str, text: *const c_char) -> Re
     if text.is_null() {
         return Err(Error::invalid(argument, "is NULL"));
     }
+    // SAFETY: not NULL, so a text of the caller that ends with a zero byte.
     unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| Error::invalid(argument, "is not UTF-8"))
 }
 
@@ -28,10 +29,12 @@ pub(crate) fn write<const N: usize>(text: &str) -> [c_char; N] {
 
 /// A text of the caller or nothing.
 pub(crate) unsafe fn read_or<'a>(argument: &'static str, text: *const c_char, nothing: &'a str) -> Result<&'a str> {
+    // SAFETY: the caller passes NULL or a text that ends with a zero byte.
     Ok(unsafe { read_some(argument, text) }?.unwrap_or(nothing))
 }
 
 pub(crate) unsafe fn read_some<'a>(argument: &'static str, text: *const c_char) -> Result<Option<&'a str>> {
+    // SAFETY: the caller passes NULL or a text that ends with a zero byte.
     if text.is_null() { Ok(None) } else { unsafe { read(argument, text) }.map(Some) }
 }
 
@@ -41,6 +44,7 @@ pub(crate) unsafe fn bytes<'a>(argument: &'static str, start: *const c_char, len
         0 => Ok(&[]),
         _ if start.is_null() => Err(Error::invalid(argument, "is NULL")),
         _ if isize::try_from(length).is_err() => Err(Error::invalid(argument, format!("is too long: length={length}"))),
+        // SAFETY: not NULL, so as many bytes of the caller as it says, no more than a slice may have.
         _ => Ok(unsafe { slice::from_raw_parts(start.cast(), length) }),
     }
 }
@@ -53,6 +57,7 @@ pub(crate) unsafe fn fill(argument: &'static str, place: *mut c_char, room: usiz
     if room <= text.len() {
         return Err(Error::invalid("room", format!("is too small: needed={} room={room}", text.len() + 1)));
     }
+    // SAFETY: not NULL, so a place of the caller with room for the text and its zero byte, as compared above.
     unsafe {
         place.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
         place.add(text.len()).write(0);
@@ -66,6 +71,7 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_characters() {
+        // SAFETY: `write` ends every text with a zero byte.
         let cut = |text| unsafe { read("text", write::<4>(text).as_ptr()).unwrap().to_owned() };
         assert_eq!(cut(""), "");
         assert_eq!(cut("abc"), "abc");

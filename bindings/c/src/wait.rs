@@ -47,6 +47,7 @@ impl Wait {
                 0 => CLAIM_TIMEOUT,
                 grace => Micros(not_negative("claim_timeout", grace)?),
             },
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             channel: unsafe { text::read_or("channel", self.channel, "") }?,
             place: match self.place {
                 PG_PLACE_END => Place::End,
@@ -83,7 +84,9 @@ pub unsafe extern "C" fn pg_enter(
         error,
         || {
             let request = request.copied().unwrap_or_default().core()?;
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let id = unsafe { text::read("id", id) }?;
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let wait = wait.map(|wait| unsafe { wait.core() }).transpose()?;
             match run(limiter, Operation::Enter { request, id, wait })? {
                 Answer::Decision(decision) => Ok(decision.into()),
@@ -108,6 +111,7 @@ pub unsafe extern "C" fn pg_cancel(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     settle(limiter, settlement, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         Ok(Operation::Cancel { id: unsafe { text::read("id", id) }?, gave_up: gave_up != 0, at: time(at_us)? })
     })
 }
@@ -143,5 +147,6 @@ pub extern "C" fn pg_acquire_within(
 /// Writes a new id for a call, which nobody else has: 32 letters and a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_new_id(id: *mut c_char, error: Option<&mut MaybeUninit<Error>>) -> Code {
+    // SAFETY: the caller passes NULL or a place with as much room as it says.
     guard(error, || unsafe { text::fill("id", id, 33, &new_id()?) })
 }

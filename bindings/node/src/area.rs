@@ -44,7 +44,8 @@ const ROWS: usize = 13;
 const ROW: usize = 15;
 pub(crate) const MAX_ROWS: usize = 64;
 
-const ALLOW: usize = 5;
+/// An acquire of which only the first field may be read.
+pub(crate) const ALLOW: usize = 5;
 
 /// Added to the status of a decision that has a permit, which is the text of the ticket, and of one that the store did
 /// not make.
@@ -68,7 +69,7 @@ pub(crate) enum Event {
     Renewal = 6,
     /// The numbers follow in the order of [`Statistics::FIELDS`].
     Statistics = 7,
-    /// The limiters are kept for `listed`.
+    /// The limiters are kept for `listed`; the field is the cursor of the next page.
     List = 8,
     /// They are kept for `controls`.
     Controls = 9,
@@ -179,7 +180,7 @@ impl Area {
             Answer::Settlement(_) => self.event(row, ticket, Event::Settlement, 0.0),
             Answer::Renewal(lease) => self.event(row, ticket, Event::Renewal, or_nan(lease.map(|lease| lease.0))),
             Answer::Statistics(counts) => self.statistics(row, ticket, counts),
-            Answer::List(_) => self.event(row, ticket, Event::List, 0.0),
+            Answer::List(page) => self.event(row, ticket, Event::List, number(page.cursor)),
             Answer::Controls(_) => self.event(row, ticket, Event::Controls, 0.0),
             Answer::Learned(_) => self.event(row, ticket, Event::Learned, 0.0),
             Answer::Reset => self.event(row, ticket, Event::Reset, 0.0),

@@ -245,7 +245,7 @@ impl Calls {
         match answer {
             Answer::Decision(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),
             Answer::Settlement(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
-            Answer::List(list) => self.lists.extend([(ticket, list)]),
+            Answer::List(page) => self.lists.extend([(ticket, page.listed)]),
             Answer::Controls(controls) => self.controls.extend([(ticket, controls)]),
             Answer::Learned(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Renewal(_) | Answer::Statistics(_) | Answer::Reset => {}

@@ -54,13 +54,13 @@ pub struct Verdict {
 #[napi]
 impl Course {
     /// Starts the next call and gives its ticket; 0 when there is none.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn next(&self) -> i32 {
         self.calls.borrow_mut().advance(&self.way)
     }
 
     /// What becomes of the request.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn verdict(&self) -> Result<Verdict> {
         match self.outcome()? {
             Outcome::Verdict(verdict) => Ok(verdict.into()),
@@ -69,7 +69,7 @@ impl Course {
     }
 
     /// How many jobs were asked about; `admission` tells of each.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn admissions(&mut self) -> Result<u32> {
         let Outcome::Jobs(admitted) = self.outcome()? else { return Err(thrown(&other())) };
         self.admitted = admitted;
@@ -77,7 +77,7 @@ impl Course {
     }
 
     /// Puts the decision about a job into the first row, as if it were the answer to a call at once.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn admission(&self, index: u32) {
         if let Some(admission) = self.admitted.get(index as usize) {
             self.calls.borrow_mut().show(admission.clone());
@@ -85,7 +85,7 @@ impl Course {
     }
 
     /// What is in force after an override.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn controls(&self) -> Result<InForce> {
         match self.outcome()? {
             Outcome::Override(controls) => Ok(InForce::from(&*controls)),
@@ -94,7 +94,7 @@ impl Course {
     }
 
     /// Whether there was a signal.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn signal(&self) -> Result<bool> {
         match self.outcome()? {
             Outcome::Signal(is_signal) => Ok(is_signal),

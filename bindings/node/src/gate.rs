@@ -35,7 +35,7 @@ impl Gate {
     /// Begins to ask about a request.
     // Objects are handed over by value.
     #[allow(clippy::needless_pass_by_value)]
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn start(&self, facts: Facts) -> napi::Result<Course, Code> {
         let at = facts.at_us.map(|at| whole("at", at).map(Micros)).transpose();
         let known = invantive::Facts {

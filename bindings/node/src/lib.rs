@@ -3,6 +3,8 @@
 //! JavaScript owns the sockets, the timers and the promises. What is called once per decision are functions without
 //! arguments: an argument costs 70 ns to take over, a number in the shared [`Area`](area::Area) 3.
 
+#![warn(clippy::undocumented_unsafe_blocks)]
+
 mod area;
 mod calls;
 mod convert;
@@ -19,31 +21,31 @@ use paddlegate::{CostRules, JOB_CLAIM_TIMEOUT, Kind, Statistics, WAIT_TIMEOUT};
 use convert::{Code, thrown};
 
 /// The version of this library; the package refuses an addon of another one.
-#[napi]
+#[napi(catch_unwind)]
 pub fn version() -> &'static str {
     paddlegate::VERSION
 }
 
 /// The names of the kinds; a kind's code is its index plus one.
-#[napi]
+#[napi(catch_unwind)]
 pub fn kinds() -> Vec<&'static str> {
     Kind::ALL.iter().map(|kind| kind.name()).collect()
 }
 
 /// The names of the numbers in a row of statistics.
-#[napi]
+#[napi(catch_unwind)]
 pub fn statistics() -> Vec<&'static str> {
     Statistics::FIELDS.to_vec()
 }
 
 /// A new id for a call.
-#[napi]
+#[napi(catch_unwind)]
 pub fn new_id() -> napi::Result<String, Code> {
     paddlegate::new_id().map_err(|error| thrown(&error))
 }
 
 /// How long to wait for a limit, in milliseconds: what the user said, else the default.
-#[napi]
+#[napi(catch_unwind)]
 pub fn wait_timeout_ms(given: Option<f64>) -> napi::Result<f64, Code> {
     match given {
         Some(given) => convert::millis("wait_timeout", given).map(convert::to_millis).map_err(|error| thrown(&error)),
@@ -52,7 +54,7 @@ pub fn wait_timeout_ms(given: Option<f64>) -> napi::Result<f64, Code> {
 }
 
 /// How long the ticket of a job keeps its place after its time, in milliseconds.
-#[napi]
+#[napi(catch_unwind)]
 pub fn job_claim_timeout_ms() -> f64 {
     convert::to_millis(JOB_CLAIM_TIMEOUT)
 }
@@ -60,7 +62,7 @@ pub fn job_claim_timeout_ms() -> f64 {
 /// What a GraphQL query is likely to cost. `variables` is JSON, or empty.
 // Strings are handed over by value.
 #[allow(clippy::needless_pass_by_value)]
-#[napi]
+#[napi(catch_unwind)]
 pub fn graphql_cost(
     query: String,
     variables: String,
@@ -70,4 +72,34 @@ pub fn graphql_cost(
     let rules = rules.as_deref().map_or(Ok(CostRules::Shopify), CostRules::from_name);
     let cost = rules.and_then(|rules| paddlegate::graphql_cost(&query, &variables, operation.as_deref(), rules));
     cost.map(convert::number).map_err(|error| thrown(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    /// A panic that leaves a function ends the whole program of the user.
+    #[test]
+    fn every_function_catches_panics() {
+        let sources = [
+            include_str!("course.rs"),
+            include_str!("gate.rs"),
+            include_str!("lib.rs"),
+            include_str!("store.rs"),
+            include_str!("subscription.rs"),
+        ];
+        let mut functions = 0;
+        for source in sources {
+            let mut attribute = "";
+            for line in source.lines().map(str::trim) {
+                if line.starts_with("#[napi") {
+                    attribute = line;
+                } else if line.starts_with("pub fn ") && !attribute.is_empty() {
+                    assert!(attribute.contains("catch_unwind"), "{attribute} {line}");
+                    functions += 1;
+                } else if !line.starts_with("#[") && !line.starts_with("//") {
+                    attribute = "";
+                }
+            }
+        }
+        assert!(functions > 40, "functions={functions}");
+    }
 }

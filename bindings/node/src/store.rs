@@ -62,7 +62,7 @@ impl From<&Address> for Node {
 #[napi]
 impl Store {
     /// Connects to nothing. `area` is the memory that `lib/area.js` lays out.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(url: String, timeout_ms: Option<f64>, area: Buffer) -> Result<Self> {
         let timeout = timeout_ms.map(|given| millis("timeout", given)).transpose();
         let opened = timeout.and_then(|timeout| Paddlegate::open(&url, timeout.map(Micros::duration)));
@@ -73,7 +73,7 @@ impl Store {
 
     /// A limiter, as the function that runs the operation in the area: 0 when it is answered (in the first row), -1
     /// when it failed (`raise(0)`), else its ticket. It takes the id of a permit or a call, a channel, and an order.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn limiter<'env>(
         &self,
         env: &'env Env,
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// The limiters of a document; `loaded` gives the functions.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn load(
         &mut self,
         document: String,
@@ -117,14 +117,14 @@ impl Store {
     }
 
     /// One of the limiters of the last document, as [`limiter`](Self::limiter) gives it.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn loaded<'env>(&self, env: &'env Env, index: u32) -> Result<Function<'env, (), i32>> {
         let limiter = self.loaded.get(index as usize).cloned();
         self.function(env, limiter.ok_or_else(|| thrown(&Error::internal("no such limiter in the document")))?)
     }
 
     /// The limiter of a run of a workflow, which `loaded` gives as the first.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn workflow(
         &mut self,
         definition: String,
@@ -145,14 +145,20 @@ impl Store {
     }
 
     /// The gate of a document.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn gate(&self, document: String) -> Result<Gate> {
         let gate = self.paddlegate.gate(&document).map_err(|error| thrown(&error))?;
         Ok(Gate::new(&self.calls, gate))
     }
 
-    /// What takes several operations, by the last order.
+    /// Refuses all calls from now on. JavaScript closes its sockets itself, after the last call.
     #[napi]
+    pub fn close(&self) {
+        self.paddlegate.close();
+    }
+
+    /// What takes several operations, by the last order.
+    #[napi(catch_unwind)]
     pub fn course(&self) -> Result<Course> {
         let steps = self.calls.borrow_mut().started.take();
         let steps = steps.ok_or_else(|| thrown(&Error::internal("nothing was started")))?;
@@ -160,84 +166,87 @@ impl Store {
     }
 
     /// In how many parts the list of limiters is read.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn parts(&self) -> u16 {
         self.paddlegate.parts()
     }
 
-    /// Starts to read a part of it: 0 when it is read, else its ticket.
-    #[napi]
-    pub fn list(&self, part: u16) -> i32 {
-        self.calls.borrow_mut().begin_list(&self.paddlegate, part)
+    /// Starts to read a page of a part of it: 0 when it is read, and was the only one, else its ticket. The row has the
+    /// cursor of the next page, which is 0 after the last.
+    #[napi(catch_unwind)]
+    pub fn list(&self, part: u16, cursor: f64) -> i32 {
+        // A cursor is smaller than twice the number of limiters in a part.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        self.calls.borrow_mut().begin_list(&self.paddlegate, part, cursor as u64)
     }
 
     /// The limiters in the parts that were read.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn listed(&self, tickets: Vec<u32>) -> Vec<ListedLimiter> {
         let tickets: Vec<u64> = tickets.into_iter().map(u64::from).collect();
         self.calls.borrow_mut().listed(&tickets).into_iter().map(ListedLimiter::from).collect()
     }
 
     /// What is in force, by the last answer.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn controls(&self, ticket: u32) -> Option<InForce> {
         self.calls.borrow_mut().controls(ticket.into()).map(|controls| InForce::from(&*controls))
     }
 
     /// What became of a report.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn learned(&self, ticket: u32) -> Option<Told> {
         self.calls.borrow_mut().learned(ticket.into()).map(|learned| Told::from(*learned))
     }
 
     /// What to do with a job, by the last answer.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn admission(&self, ticket: u32) -> Option<Admitted> {
         let (action, after) = self.calls.borrow_mut().admission(ticket.into())?;
         Some(Admitted { action: action.name(), after_ms: after.map(to_millis) })
     }
 
     /// The messages that have come to the waiters in memory.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn hints(&self) -> Result<Vec<Message>> {
         let hints = self.calls.borrow().hints().map_err(|error| thrown(&error))?;
         Ok(hints.into_iter().map(Message::from).collect())
     }
 
     /// A subscription for the waiters at a place.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn subscribe(&self, place: String) -> Result<Subscription> {
         let redis = self.paddlegate.redis().ok_or_else(|| Error::internal("nothing is heard in memory"));
         redis.and_then(|redis| Subscription::new(redis.location(), &place)).map_err(|error| thrown(&error))
     }
 
     /// Within which time a call is answered or fails; undefined in memory.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn timeout_ms(&self) -> Option<f64> {
         self.redis().map(|redis| to_millis(redis.timeout()))
     }
 
     /// Whether connections are encrypted.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn tls(&self) -> bool {
         self.redis().is_some_and(|redis| redis.location().tls)
     }
 
     /// How many nodes the URL names.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn nodes(&self) -> f64 {
         self.redis().map_or(0.0, |redis| number(redis.location().nodes.len() as u64))
     }
 
     /// Where a connection leads.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn node(&self, link: u32) -> Option<Node> {
         let calls = self.calls.borrow();
         calls.node(link).map(Node::from)
     }
 
     /// A connection, as the function that takes what has arrived in `arrived` and puts what to send into `to_send`.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn link<'env>(
         &self,
         env: &'env Env,
@@ -255,37 +264,37 @@ impl Store {
     }
 
     /// Ends a connection which calls were sent on. Gives their tickets; `raise` each.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn fail(&self, link: u32, why: String) -> Vec<f64> {
         self.calls.borrow_mut().fail(link, &why)
     }
 
     /// Ends a connection that nothing was sent on. Gives the tickets of its calls; `resend` or `abandon` each.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn recall(&self, link: u32) -> Vec<f64> {
         self.calls.borrow_mut().recall(link)
     }
 
     /// Sends a held call again.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn resend(&self, ticket: u32) {
         self.calls.borrow_mut().resend(ticket.into());
     }
 
     /// Ends a held call; `raise` it.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn abandon(&self, ticket: u32, why: String) {
         self.calls.borrow_mut().abandon(ticket.into(), &why);
     }
 
     /// The permit, the name of the settlement, the place or the channel in the last answer; undefined when it has none.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn text(&self, ticket: u32) -> Option<String> {
         self.calls.borrow_mut().text(ticket.into())
     }
 
     /// Throws why a call failed, unless its limiter answers all the same: then that is in the first row.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn raise(&self, ticket: u32) -> Result<()> {
         self.calls.borrow_mut().failure(ticket.into()).map_err(|error| thrown(&error))
     }

@@ -43,31 +43,31 @@ impl Subscription {
 #[napi]
 impl Subscription {
     /// What tickets name so that their messages come here.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn channel(&self) -> &str {
         &self.channel
     }
 
     /// Where the connection leads.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn node(&self) -> Node {
         Node::from(&self.node)
     }
 
     /// What to send first.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn output(&mut self) -> Buffer {
         self.inner.output().into()
     }
 
     /// Whether no message is missed from now on.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn is_ready(&self) -> bool {
         self.inner.is_ready()
     }
 
     /// The messages in what has arrived. After an error the connection must be closed.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn receive(&mut self, arrived: Buffer) -> napi::Result<Vec<Message>, Code> {
         let mut hints = Vec::new();
         self.inner.receive(&arrived, &mut hints).map_err(|error| thrown(&error))?;

@@ -6,6 +6,7 @@ use paddlegate::{Error, Kind, Limit, MAX_TIME, Micros, OnLimit, OnUnavailable, P
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDateTime, PyString, PyTzInfo};
 
+use crate::decision::Decision;
 use crate::error::Result;
 
 /// An argument that may be left out.
@@ -16,6 +17,18 @@ pub(crate) fn text<'a>(argument: &'static str, value: &'a Bound<'_, PyAny>) -> R
         Ok(text) => text.to_str().map_err(|_| Error::invalid(argument, "must be valid unicode").into()),
         Err(_) => Err(refused(argument, "must be text", value)),
     }
+}
+
+/// The id of a permit, where the permit or the decision that granted it may stand for it.
+pub(crate) fn permit_id(permit: &Bound<'_, PyAny>) -> Result<String> {
+    let id = if let Ok(decision) = permit.cast::<Decision>() {
+        decision.get().0.permit.clone()
+    } else if permit.is_instance(&permit.py().import("paddlegate._permit")?.getattr("Grant")?)? {
+        permit.getattr("id")?.extract()?
+    } else {
+        return text("permit", permit).map(str::to_owned);
+    };
+    id.ok_or_else(|| Error::invalid("permit", "has no id, since nothing was granted that can be settled").into())
 }
 
 /// Several texts; one text is not meant as its letters.
@@ -91,7 +104,7 @@ pub(crate) fn request(cost: Given, estimate: Given, at_us: Given) -> Result<Requ
 }
 
 pub(crate) fn time(at_us: Given) -> Result<Option<Micros>> {
-    at_us.map(|at| whole("at", at).map(Micros)).transpose()
+    at_us.map(|at| whole("at_us", at).map(Micros)).transpose()
 }
 
 /// What a refusal does: "raise" or "ignore", which some call "skip".

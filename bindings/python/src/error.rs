@@ -1,7 +1,9 @@
 //! Errors of the core as exceptions of `paddlegate._errors`.
 
-use paddlegate::{Error, ErrorKind};
+use paddlegate::{Error, ErrorKind, Micros};
 use pyo3::prelude::*;
+
+use crate::decision::seconds;
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
@@ -35,13 +37,45 @@ impl From<Failure> for PyErr {
     }
 }
 
+/// An argument as Python spells it; core calls some by the words of other languages.
+fn spelled(argument: &str) -> &str {
+    match argument {
+        "at" => "at_us",
+        "for" => "seconds",
+        other => other,
+    }
+}
+
+/// A message of core with the spans that it names in the unit of the caller: `timeout_us=500` is `timeout=0.0005`.
+fn in_seconds(message: &str) -> String {
+    const UNIT: &str = "_us=";
+    let mut shown = String::new();
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once(UNIT) {
+        shown.push_str(before);
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        match after[..digits].parse() {
+            // The one argument that is in microseconds in Python too.
+            Ok(micros) if !before.ends_with(" at") => write_seconds(&mut shown, Micros(micros)),
+            _ => shown.extend([UNIT, &after[..digits]]),
+        }
+        rest = &after[digits..];
+    }
+    shown + rest
+}
+
+fn write_seconds(shown: &mut String, span: Micros) {
+    shown.push('=');
+    shown.push_str(&seconds(span).to_string());
+}
+
 /// The exception for an error, to raise now or to hand to a waiting task.
 pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     let class = |name| py.import("paddlegate._errors")?.getattr(name);
-    let message = error.message();
+    let message = in_seconds(error.message());
     match error.kind() {
         ErrorKind::OverLimit => class("OverLimit")?.call1((message,)),
-        ErrorKind::Invalid => class("InvalidError")?.call1((message, error.argument())),
+        ErrorKind::Invalid => class("InvalidError")?.call1((message, error.argument().map(spelled))),
         ErrorKind::Unavailable => class("UnavailableError")?.call1((message, error.may_have_counted())),
         ErrorKind::Data => class("DataError")?.call1((message,)),
         ErrorKind::Internal => class("InternalError")?.call1((message,)),

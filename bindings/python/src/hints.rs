@@ -22,6 +22,11 @@ impl Hints {
         self.0.fd()
     }
 
+    /// Close the connection; whoever watches the descriptor sees that.
+    fn close(&self) {
+        self.0.close();
+    }
+
     /// Give the ids that were called, each with the seconds until it should look.
     fn receive(&self) -> Result<Vec<(String, f64)>> {
         Ok(self.0.receive()?.into_iter().map(|hint| (hint.id, seconds(hint.delay))).collect())

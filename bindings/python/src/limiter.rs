@@ -9,10 +9,10 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::answer::{decision, shown};
-use crate::argument::{Given, on_limit, request, span, text, texts, time};
+use crate::argument::{Given, on_limit, permit_id, request, span, text, texts, time};
 use crate::call::{Call, Then};
 use crate::decision::{Decision, seconds};
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::hints::Hints;
 use crate::live::Order;
 use crate::operation::{acquire, admit, cancel, correct, enter, given, release, renew};
@@ -125,8 +125,11 @@ impl Limiter {
     }
 
     /// Tell whether the call may go ahead; if so it is charged.
+    ///
+    /// Not for a concurrency limit, whose lease must end.
     #[pyo3(signature = (cost=None, estimate=None, at_us=None))]
     fn allow(&self, py: Python<'_>, cost: Given, estimate: Given, at_us: Given) -> Result<bool> {
+        self.inner.check_allow()?;
         decision(self.run(py, Operation::Acquire(request(cost, estimate, at_us)?))?)
             .map(|decision| decision.0.allowed())
     }
@@ -135,40 +138,56 @@ impl Limiter {
     ///
     /// Asking again with the `id` of a lease is a success that takes nothing.
     #[pyo3(signature = (cost=None, estimate=None, at_us=None, id=None))]
-    fn try_acquire(&self, py: Python<'_>, cost: Given, estimate: Given, at_us: Given, id: Given) -> Result<Decision> {
-        decision(self.run(py, acquire(cost, estimate, at_us, id)?)?)
+    fn try_acquire(slf: &Bound<'_, Self>, cost: Given, estimate: Given, at_us: Given, id: Given) -> Result<Decision> {
+        let (py, it) = (slf.py(), slf.get());
+        if id.is_some() || it.inner.policy().concurrency().is_none() {
+            return decision(it.run(py, acquire(cost, estimate, at_us, id)?)?);
+        }
+        // A signal handler that raises keeps the decision from the caller, who then cannot release the lease.
+        let id = paddlegate::new_id()?;
+        let request = request(cost, estimate, at_us)?;
+        let answer = it.run(py, Operation::Enter { request, id: &id, wait: None });
+        match answer.and_then(|answer| Ok(py.check_signals().map(|()| answer)?)) {
+            Err(Failure::Python(raised)) => {
+                drop(slf.call_method1("_give_back", (id,)));
+                Err(raised.into())
+            }
+            answer => decision(answer?),
+        }
     }
 
     /// Tell what `try_acquire` would answer now; change nothing.
+    ///
+    /// Without a cost it looks for one unit, of points too.
     #[pyo3(signature = (cost=None, estimate=None, at_us=None))]
     fn peek(&self, py: Python<'_>, cost: Given, estimate: Given, at_us: Given) -> Result<Decision> {
         decision(self.run(py, Operation::Peek(request(cost, estimate, at_us)?))?)
     }
 
     /// Replace the estimate of a permit by what the call did cost, once.
-    #[pyo3(signature = (permit_id, actual, at_us=None))]
+    #[pyo3(signature = (permit, actual, at_us=None))]
     fn correct<'py>(
         &self,
         py: Python<'py>,
-        permit_id: &Bound<'py, PyAny>,
+        permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
         at_us: Given,
     ) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, correct(permit_id, actual, at_us)?)
+        self.answer(py, correct(&permit_id(permit)?, actual, at_us)?)
     }
 
     /// End the lease of a permit, from any process.
     ///
     /// Answers "released"; or else "late" when it had ended before, or "unknown".
-    #[pyo3(signature = (permit_id, at_us=None))]
-    fn release<'py>(&self, py: Python<'py>, permit_id: &Bound<'py, PyAny>, at_us: Given) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, release(permit_id, at_us)?)
+    #[pyo3(signature = (permit, at_us=None))]
+    fn release<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, release(&permit_id(permit)?, at_us)?)
     }
 
     /// Give a lease its whole time again: seconds that it lasts, or None when it has ended.
-    #[pyo3(signature = (permit_id, at_us=None))]
-    fn renew<'py>(&self, py: Python<'py>, permit_id: &Bound<'py, PyAny>, at_us: Given) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, renew(permit_id, at_us)?)
+    #[pyo3(signature = (permit, at_us=None))]
+    fn renew<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, renew(&permit_id(permit)?, at_us)?)
     }
 
     /// Leave the queue: "cancelled", or "unknown" without a ticket. A lease ends too.
@@ -301,35 +320,35 @@ impl Limiter {
         self.begin(py, Operation::Peek(request(cost, estimate, at_us)?))
     }
 
-    #[pyo3(signature = (permit_id, actual, at_us))]
+    #[pyo3(signature = (permit, actual, at_us))]
     fn _begin_correct<'py>(
         &self,
         py: Python<'py>,
-        permit_id: &Bound<'py, PyAny>,
+        permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
         at_us: Given,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, correct(permit_id, actual, at_us)?)
+        self.begin(py, correct(&permit_id(permit)?, actual, at_us)?)
     }
 
-    #[pyo3(signature = (permit_id, at_us))]
+    #[pyo3(signature = (permit, at_us))]
     fn _begin_release<'py>(
         &self,
         py: Python<'py>,
-        permit_id: &Bound<'py, PyAny>,
+        permit: &Bound<'py, PyAny>,
         at_us: Given,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, release(permit_id, at_us)?)
+        self.begin(py, release(&permit_id(permit)?, at_us)?)
     }
 
-    #[pyo3(signature = (permit_id, at_us))]
+    #[pyo3(signature = (permit, at_us))]
     fn _begin_renew<'py>(
         &self,
         py: Python<'py>,
-        permit_id: &Bound<'py, PyAny>,
+        permit: &Bound<'py, PyAny>,
         at_us: Given,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, renew(permit_id, at_us)?)
+        self.begin(py, renew(&permit_id(permit)?, at_us)?)
     }
 
     #[pyo3(signature = (id, gave_up, at_us))]
@@ -354,6 +373,16 @@ impl Limiter {
 
     fn _begin_reset<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.begin(py, Operation::Reset)
+    }
+
+    // Whether its grants are leases.
+    #[getter]
+    fn _leases(&self) -> bool {
+        self.inner.policy().concurrency().is_some()
+    }
+
+    fn _check_allow(&self) -> Result<()> {
+        Ok(self.inner.check_allow()?)
     }
 
     // Seconds to wait: what the call says, else what the limiter says.

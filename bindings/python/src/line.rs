@@ -15,6 +15,8 @@ pub(crate) struct Line {
     session: Session,
     socket: Option<Socket>,
     encrypted: bool,
+    /// What the server said ended the line: it may be a replica now.
+    refused: bool,
     buffer: Box<[u8]>,
     /// What the socket did not take yet.
     rest: Vec<u8>,
@@ -53,6 +55,7 @@ impl Line {
             session: Session::new(redis.location(), node.clone()),
             socket: None,
             encrypted: redis.location().tls,
+            refused: false,
             buffer: vec![0; BUFFER].into(),
             rest: Vec::new(),
             submitted: 0,
@@ -123,7 +126,10 @@ impl Line {
                         // Only what was decrypted already does not show in the socket.
                         Ok(()) if size < self.buffer.len() && !self.encrypted => return,
                         Ok(()) => continue,
-                        Err(error) => error,
+                        Err(error) => {
+                            self.refused = true;
+                            error
+                        }
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -163,7 +169,7 @@ impl Line {
     fn end(&mut self, error: &Error) {
         let idle = self.sent == self.answered;
         let used = self.answered > 0;
-        self.state = if idle && used { State::Closed } else { State::Lost };
+        self.state = if idle && used && !self.refused { State::Closed } else { State::Lost };
         if idle {
             let why = (!used).then(|| Error::unavailable(error.message()));
             let unsent = self.session.recall().into_iter().map(|(ticket, call)| (ticket, call, why.clone()));

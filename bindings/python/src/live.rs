@@ -5,7 +5,7 @@ use paddlegate::{Control, Error, Feedback, Limiter, MAX_PAUSE, Micros, Moment, O
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::argument::{Given, instant, rate, span, text, time, whole};
+use crate::argument::{Given, instant, permit_id, rate, span, text, time, whole};
 use crate::decision::seconds;
 use crate::error::Result;
 
@@ -44,8 +44,11 @@ impl Order {
 
     #[staticmethod]
     fn pause(seconds: Given, until: Given, at_us: Given) -> Result<Self> {
-        let moment = moment(("for", seconds), ("until", until))?;
-        Self::new(Word::Pause(moment.ok_or_else(|| Error::invalid("for", "say for how long or until when"))?), at_us)
+        let moment = moment(("seconds", seconds), ("until", until))?;
+        Self::new(
+            Word::Pause(moment.ok_or_else(|| Error::invalid("seconds", "say for how long or until when"))?),
+            at_us,
+        )
     }
 
     #[staticmethod]
@@ -90,7 +93,7 @@ impl Order {
             remaining: remaining.map(|remaining| whole("remaining", remaining)).transpose()?,
             numbers: numbers(limit, interval, restore_rate)?,
             reset: moment(("reset_in", reset_in), ("reset_at", reset_at))?,
-            permit: id(permit)?,
+            permit: permit.map(permit_id).transpose()?,
         };
         Self::new(sync, at_us)
     }
@@ -119,7 +122,7 @@ impl Order {
         let body = body.to_string_lossy();
         let response = Response { status, headers: &headers, body: &body };
         let feedback = py.detach(|| Feedback::read(provider, &response, max_pause));
-        Self::new(Word::Learn { feedback, max_pause, max_learned, permit: id(permit)? }, at_us)
+        Self::new(Word::Learn { feedback, max_pause, max_learned, permit: permit.map(permit_id).transpose()? }, at_us)
     }
 }
 
@@ -178,10 +181,6 @@ fn numbers(limit: Given, interval: Given, restore_rate: Given) -> Result<Numbers
 
 fn place(index: &Bound<'_, PyAny>) -> Result<usize> {
     Ok(usize::try_from(whole("index", index)?).unwrap_or(usize::MAX))
-}
-
-fn id(permit: Given) -> Result<Option<String>> {
-    permit.map(|permit| text("permit", permit).map(str::to_owned)).transpose()
 }
 
 /// From now on or at a time, whichever is given.

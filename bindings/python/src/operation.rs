@@ -49,20 +49,16 @@ pub(crate) fn admit<'a>(
     Ok(Operation::Enter { request, id: text("id", id)?, wait: Admission::wait(on_limit) })
 }
 
-pub(crate) fn correct<'a>(
-    permit: &'a Bound<'_, PyAny>,
-    actual: &Bound<'_, PyAny>,
-    at_us: Given,
-) -> Result<Operation<'a>> {
-    Ok(Operation::Correct { permit: text("permit", permit)?, actual: whole("actual", actual)?, at: time(at_us)? })
+pub(crate) fn correct<'a>(permit: &'a str, actual: &Bound<'_, PyAny>, at_us: Given) -> Result<Operation<'a>> {
+    Ok(Operation::Correct { permit, actual: whole("actual", actual)?, at: time(at_us)? })
 }
 
-pub(crate) fn release<'a>(permit: &'a Bound<'_, PyAny>, at_us: Given) -> Result<Operation<'a>> {
-    Ok(Operation::Release { permit: text("permit", permit)?, at: time(at_us)? })
+pub(crate) fn release<'a>(permit: &'a str, at_us: Given) -> Result<Operation<'a>> {
+    Ok(Operation::Release { permit, at: time(at_us)? })
 }
 
-pub(crate) fn renew<'a>(permit: &'a Bound<'_, PyAny>, at_us: Given) -> Result<Operation<'a>> {
-    Ok(Operation::Renew { permit: text("permit", permit)?, at: time(at_us)? })
+pub(crate) fn renew<'a>(permit: &'a str, at_us: Given) -> Result<Operation<'a>> {
+    Ok(Operation::Renew { permit, at: time(at_us)? })
 }
 
 pub(crate) fn cancel<'a>(id: &'a Bound<'_, PyAny>, gave_up: bool, at_us: Given) -> Result<Operation<'a>> {

@@ -1,11 +1,13 @@
 //! `Paddlegate`: a store to make limiters on.
 
-use paddlegate::{Answer, Begun, CostRules, Error, Kind, Listed, LoadOptions, Micros};
+use paddlegate::{Begun, CostRules, Error, Kind, Listed, LoadOptions, Micros};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
+use crate::answer;
 use crate::argument::{Given, span, text};
 use crate::call::Call;
+use crate::decision::seconds;
 use crate::error::Result;
 
 /// Makes limiters that share one store.
@@ -74,19 +76,32 @@ impl Paddlegate {
         Ok(Loaded(self.0.workflow(text("definition", definition)?, text("run", run)?, lock_timeout)?))
     }
 
+    // Seconds within which a call is answered; None in memory, where there is nothing to close.
+    #[getter]
+    fn _timeout(&self) -> Option<f64> {
+        self.0.redis().map(|redis| seconds(redis.timeout()))
+    }
+
+    fn _close(&self, py: Python<'_>) {
+        py.detach(|| self.0.close());
+    }
+
     fn _limiters(&self, py: Python<'_>) -> Result<Vec<Entry>> {
         Ok(shown(py.detach(|| self.0.limiters())?))
     }
 
-    // The list comes in parts, which `sort_listed` brings together.
+    // The list comes in parts, each in pages with the cursor of the next, and `sort_listed` brings them together.
     #[getter]
     fn _parts(&self) -> u16 {
         self.0.parts()
     }
 
-    fn _begin_list<'py>(&self, py: Python<'py>, part: u16) -> Result<Bound<'py, PyAny>> {
-        match (self.0.begin_list(part), self.0.redis()) {
-            (Begun::Answered(Answer::List(listed)), _) => Ok(shown(listed).into_bound_py_any(py)?),
+    fn _begin_list<'py>(&self, py: Python<'py>, part: u16, cursor: u64) -> Result<Bound<'py, PyAny>> {
+        if let Some(redis) = self.0.redis() {
+            redis.check_open()?;
+        }
+        match (self.0.begin_list(part, cursor), self.0.redis()) {
+            (Begun::Answered(answer), _) => Ok(answer::shown(py, answer)?),
             (Begun::Call(call), Some(redis)) => Ok(Call::new(redis, call).into_bound_py_any(py)?),
             _ => Err(Error::internal("a list without a store").into()),
         }

@@ -134,7 +134,8 @@ impl Limiter {
 
     /// The same with a plain boolean for an answer.
     pub fn allow(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<bool> {
-        self.thrown(self.acquired(cost, estimate, at)).map(|decision| decision.allowed())
+        let decision = self.limiter.check_allow().and_then(|()| self.acquired(cost, estimate, at));
+        self.thrown(decision).map(|decision| decision.allowed())
     }
 
     /// What `acquire` would answer; changes nothing.

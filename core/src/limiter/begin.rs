@@ -76,6 +76,7 @@ impl Limiter {
     }
 
     fn start(&self, operation: Operation<'_>) -> Result<Begun> {
+        self.check_open()?;
         match operation {
             Operation::Acquire(request) => self.begin_acquire(request),
             Operation::Enter { request, id, wait } => {
@@ -146,8 +147,12 @@ impl Limiter {
         }
     }
 
-    fn begin_peek(&self, request: Request) -> Result<Begun> {
+    fn begin_peek(&self, mut request: Request) -> Result<Begun> {
         let policy = &self.inner.policy;
+        if request.estimate.is_none() {
+            // Also of points, where a call must say what it costs: who only looks has nothing to say.
+            request.cost.get_or_insert(1);
+        }
         let (cost, permit) = request.charge(policy)?;
         match &self.inner.store {
             Place::Nowhere => self.known(cost, permit, None),

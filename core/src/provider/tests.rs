@@ -229,7 +229,7 @@ fn json() -> impl Strategy<Value = String> {
 }
 
 fn config() -> ProptestConfig {
-    let factor = std::env::var("PADDLEGATE_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let factor = std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     let seeds = FileFailurePersistence::Direct("proptest-regressions/provider.txt");
     ProptestConfig { cases: 2_000 * factor, failure_persistence: Some(Box::new(seeds)), ..ProptestConfig::default() }
 }

@@ -31,10 +31,12 @@ pub(crate) use blocking::check_timeout;
 pub(crate) use keys::{Keys, TAGS};
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::clock::monotonic;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::micros::Micros;
 use crate::operation::{Answer, Interrupt};
 use crate::store::memory::Memory;
@@ -49,6 +51,7 @@ pub struct Redis {
     location: Location,
     timeout: Micros,
     process: PerProcess<Connections>,
+    closed: AtomicBool,
 }
 
 /// What belongs to one process and is never shared with its forks.
@@ -56,7 +59,8 @@ pub struct Redis {
 pub(crate) struct Connections {
     pool: Pool,
     slots: Slots,
-    circuit: Arc<Circuit>,
+    /// By the node that was learned to own a slot; of all slots of which nothing was learned together.
+    circuits: Mutex<HashMap<Option<Address>, Arc<Circuit>>>,
     /// The limits of this process alone, while the servers do not answer.
     local: Arc<Memory>,
     /// The waiters by the node that tells them.
@@ -67,7 +71,12 @@ pub(crate) struct Connections {
 
 impl Redis {
     pub(crate) fn new(url: &str, timeout: Micros) -> Result<Self> {
-        Ok(Self { location: Location::parse(url)?, timeout, process: PerProcess::default() })
+        Ok(Self {
+            location: Location::parse(url)?,
+            timeout,
+            process: PerProcess::default(),
+            closed: AtomicBool::new(false),
+        })
     }
 
     /// Where the servers are and how to log in.
@@ -95,9 +104,9 @@ impl Redis {
         self.process.get().slots.forget(&self.location, address);
     }
 
-    /// Listens at a node to a channel; see [`Hints`](crate::Hints).
-    pub(crate) fn listen(&self, node: &Address, channel: &str) -> Result<Listener> {
-        Listener::open(&self.location, node, channel, monotonic() + self.timeout.duration())
+    /// Listens at a node to a channel; see [`Hints`](crate::Hints). Connects within `limit` and the time-out of a call.
+    pub(crate) fn listen(&self, node: &Address, channel: &str, limit: Duration) -> Result<Listener> {
+        Listener::open(&self.location, node, channel, monotonic() + self.timeout.duration().min(limit))
     }
 
     /// The waiters of this process at a node.
@@ -115,19 +124,43 @@ impl Redis {
         self.process.get().local.clone()
     }
 
-    /// Whether the servers answer, as this process has seen it.
-    pub(crate) fn circuit(&self) -> Arc<Circuit> {
-        self.process.get().circuit.clone()
+    /// Whether the node of a slot answers, as this process has seen it.
+    pub(crate) fn circuit(&self, slot: u16) -> Arc<Circuit> {
+        let process = self.process.get();
+        locked(&process.circuits).entry(process.slots.owner(slot)).or_default().clone()
     }
 
-    /// Carries a call on the caller's own thread.
-    pub(crate) fn run(&self, call: Call, interrupt: Interrupt<'_>) -> Result<Answer> {
-        blocking::run(self, &self.process.get(), call, interrupt)
+    /// Fails once [`Paddlegate::close`](crate::Paddlegate::close) was called.
+    pub fn check_open(&self) -> Result<()> {
+        if self.is_closed() { Err(Error::invalid("store", "is closed; open another one")) } else { Ok(()) }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Closes the unused connections of this process and ends its waits; a call on its way closes its own connection.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let process = self.process.get();
+        process.pool.clear_all();
+        #[cfg(feature = "aio")]
+        process.links.clear();
+        let hubs = std::mem::take(&mut *locked(&process.hubs));
+        hubs.values().for_each(|hub| hub.close());
+    }
+
+    /// Carries a call on the caller's own thread, within `limit` and the time-out of a call.
+    pub(crate) fn run(&self, call: Call, interrupt: Interrupt<'_>, limit: Duration) -> Result<Answer> {
+        self.check_open()?;
+        let deadline = monotonic() + self.timeout.duration().min(limit);
+        blocking::run(self, &self.process.get(), call, interrupt, deadline)
     }
 
     /// Carries a call on the tokio runtime of the caller.
     #[cfg(feature = "aio")]
     pub(crate) async fn run_async(&self, call: Call) -> Result<Answer> {
+        self.check_open()?;
         let process = self.process.get();
         aio::run(self, &process.links, call).await
     }

@@ -10,7 +10,7 @@ use crate::limit::concurrency::Lease;
 use crate::limit::{Kind, Rule};
 use crate::limiter::Limiter;
 use crate::micros::Micros;
-use crate::permit::LOCAL;
+use crate::permit::OURS;
 use crate::verb::Turn;
 
 /// The last decision of the store, until a process begins to decide alone.
@@ -60,7 +60,7 @@ impl Turn<'_> {
         match (limit.rule, self.state.leases()) {
             (Rule::Concurrency(concurrency), Some(leases)) => {
                 let lease = Lease { end: now + concurrency.timeout, granted_at: now, fence: 0, charged: 1 };
-                taken.for_each(|n| leases.set(&format!("{LOCAL}known-{n}"), lease));
+                taken.for_each(|n| leases.set(&format!("{OURS}known-{n}"), lease));
             }
             _ => {
                 self.state.take_over(limit, i, taken.end - taken.start, false, now);

@@ -11,9 +11,9 @@ pub fn corpus(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// So many random cases, times `PADDLEGATE_TEST_CASES`.
+/// So many random cases, times `PADDLEGATE_CASES`.
 pub fn config(cases: u32, seeds: &'static str) -> ProptestConfig {
-    let factor = std::env::var("PADDLEGATE_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let factor = std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     ProptestConfig {
         cases: cases * factor,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(seeds))),

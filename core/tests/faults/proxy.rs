@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -18,11 +18,37 @@ pub(crate) enum Fault {
     Swallow = 2,
     /// They come a byte at a time.
     Dribble = 3,
+    /// The next one is thrown away and the connection stays; no other.
+    SwallowOne = 4,
 }
 
 pub(crate) struct Proxy {
     pub(crate) port: u16,
     fault: Arc<AtomicU8>,
+    graveyard: Graveyard,
+}
+
+/// Which connections are dead: they stay, and nothing comes through them any more.
+#[derive(Clone, Default)]
+pub(crate) struct Graveyard {
+    opened: Arc<AtomicUsize>,
+    buried: Arc<AtomicUsize>,
+}
+
+impl Graveyard {
+    /// From now on all connections are dead that were opened before.
+    pub(crate) fn bury(&self) {
+        self.buried.store(self.opened.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+
+    /// The number of a new connection.
+    fn open(&self) -> usize {
+        self.opened.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn has(&self, number: usize) -> bool {
+        number < self.buried.load(Ordering::SeqCst)
+    }
 }
 
 impl Proxy {
@@ -30,20 +56,31 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let fault = Arc::new(AtomicU8::new(0));
-        let shared = fault.clone();
+        let (shared, graveyard) = (fault.clone(), Graveyard::default());
+        let opened = graveyard.clone();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let Ok(upstream) = TcpStream::connect(("127.0.0.1", server)) else { continue };
                 let (mut from, mut to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+                let (number, graveyard) = (opened.open(), opened.clone());
                 thread::spawn(move || {
-                    let _ = std::io::copy(&mut from, &mut to);
+                    let mut buffer = [0; 65_536];
+                    while let Ok(size @ 1..) = from.read(&mut buffer) {
+                        if !graveyard.has(number) && to.write_all(&buffer[..size]).is_err() {
+                            break;
+                        }
+                    }
                     let _ = to.shutdown(Shutdown::Both);
                 });
                 let fault = shared.clone();
                 thread::spawn(move || answer(upstream, client, &fault));
             }
         });
-        Self { port, fault }
+        Self { port, fault, graveyard }
+    }
+
+    pub(crate) fn graveyard(&self) -> Graveyard {
+        self.graveyard.clone()
     }
 
     pub(crate) fn set(&self, fault: Fault) {
@@ -62,6 +99,7 @@ fn answer(mut upstream: TcpStream, mut client: TcpStream, fault: &AtomicU8) {
             0 => client.write_all(&buffer[..size]).unwrap_or_default(),
             1 => break,
             2 => {}
+            4 => fault.store(0, Ordering::SeqCst),
             _ => dribble(&mut client, &buffer[..size]),
         }
     }

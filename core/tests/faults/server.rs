@@ -1,9 +1,11 @@
 //! A private Redis server, and a way to ask it directly.
 
 use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// A server of one test alone, ended with it.
@@ -13,8 +15,16 @@ pub(crate) struct Server {
     pub(crate) dir: PathBuf,
 }
 
+/// A port that nobody has, below those that the kernel hands out to clients: so it stays free while a server restarts.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let next = std::process::id().wrapping_mul(997).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = 3_000 + u16::try_from(next % 7_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 impl Server {
@@ -40,8 +50,11 @@ impl Server {
 
     /// A server on a given port, with more arguments.
     pub(crate) fn start_with(port: u16, arguments: &[&str]) -> Self {
-        let server = Self::spawn(port, arguments);
-        wait_until("redis-server comes up", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let mut server = Self::spawn(port, arguments);
+        wait_until("redis-server comes up", || {
+            assert!(server.child.try_wait().unwrap().is_none(), "redis-server ended");
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
         server
     }
 
@@ -62,9 +75,35 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    pub(crate) fn process(&self) -> Process {
+        Process(self.child.id())
+    }
+
     /// The answer to a command, as `redis-cli` writes it.
     pub(crate) fn ask(&self, words: &[&str]) -> String {
         ask(self.port, words)
+    }
+
+    /// Makes this server a replica of another and that one a primary.
+    pub(crate) fn follow(&self, primary: &Self) {
+        assert_eq!(primary.ask(&["REPLICAOF", "NO", "ONE"]), "OK");
+        // By default it waits five seconds for more replicas.
+        primary.ask(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
+        assert_eq!(self.ask(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()]), "OK");
+        wait_until("the replica is there", || self.ask(&["INFO", "replication"]).contains("master_link_status:up"));
+    }
+
+    /// Waits until all is here that the primary has written.
+    pub(crate) fn catch_up_with(&self, primary: &Self) {
+        let offset = |server: &Self| {
+            let text = server.ask(&["INFO", "replication"]);
+            text.lines().find(|line| line.starts_with("master_repl_offset:")).map(str::to_owned).expect("an offset")
+        };
+        wait_until("the replica has all", || offset(self) == offset(primary));
+    }
+
+    pub(crate) fn role(&self) -> String {
+        self.ask(&["ROLE"]).lines().next().unwrap_or_default().to_owned()
     }
 
     /// The one key whose name has this in it.
@@ -85,6 +124,16 @@ impl Server {
     }
 }
 
+/// The process of a server.
+pub(crate) struct Process(u32);
+
+impl Process {
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([format!("-{name}"), self.0.to_string()]).status().expect("kill");
+        assert!(status.success());
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         self.end();
@@ -92,15 +141,49 @@ impl Drop for Server {
 }
 
 pub(crate) fn ask(port: u16, words: &[&str]) -> String {
+    if !words[0].starts_with('-') {
+        return ask_directly(port, words).unwrap_or_default();
+    }
     let output = Command::new("redis-cli").args(["-p", &port.to_string()]).args(words).output().expect("redis-cli");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// The same without a process for it; nothing while the server does not answer.
+fn ask_directly(port: u16, words: &[&str]) -> io::Result<String> {
+    let stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    let mut stream = BufReader::new(stream);
+    let command: String = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
+    stream.get_mut().write_all(format!("*{}\r\n{command}", words.len()).as_bytes())?;
+    let mut text = Vec::new();
+    read_reply(&mut stream, &mut text)?;
+    Ok(String::from_utf8_lossy(&text).trim().to_owned())
+}
+
+/// A line per value.
+fn read_reply(stream: &mut impl BufRead, text: &mut Vec<u8>) -> io::Result<()> {
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    let (kind, rest) = line.trim_end().split_at_checked(1).ok_or(io::ErrorKind::UnexpectedEof)?;
+    match (kind, rest) {
+        ("$" | "*", "-1") => {}
+        ("*", count) => return (0..count.parse().unwrap_or(0)).try_for_each(|_| read_reply(stream, text)),
+        ("$", size) => {
+            let mut bulk = vec![0; size.parse::<usize>().unwrap_or(0) + 2];
+            stream.read_exact(&mut bulk)?;
+            text.extend(&bulk[..bulk.len() - 2]);
+        }
+        _ => text.extend(rest.as_bytes()),
+    }
+    text.push(b'\n');
+    Ok(())
 }
 
 #[allow(clippy::disallowed_methods)]
 pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
-        assert!(started.elapsed() < Duration::from_secs(10), "{what}: not within ten seconds");
-        std::thread::yield_now();
+        assert!(started.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
+        std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -243,9 +243,9 @@ pub fn is_calm(operation: &Operation) -> bool {
     }
 }
 
-/// How many cases a property tries, and where it keeps the seeds of those that failed.
+/// How many cases a property tries, times `PADDLEGATE_CASES`, and where it keeps the seeds of those that failed.
 pub fn config(cases: u32, seeds: &'static str) -> ProptestConfig {
-    let factor = std::env::var("PADDLEGATE_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let factor = std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     ProptestConfig {
         cases: cases * factor,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(seeds))),

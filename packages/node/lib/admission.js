@@ -1,7 +1,7 @@
 "use strict";
 
 const { ROWS } = require("./area.js");
-const { Decision } = require("./decision.js");
+const { Decision, wholeMs } = require("./decision.js");
 const { Permit } = require("./permit.js");
 
 /** Reads what is done with a job of `limiter`, which was asked about at `began`. */
@@ -11,7 +11,7 @@ function admission(limiter, began, { estimate }) {
     const decision = new Decision(row, ticket, store);
     const { action, afterMs } = store.admission(ticket);
     const permit = decision.allowed ? new Permit(limiter, decision, began, isEstimated) : null;
-    return Object.freeze({ action, afterMs: afterMs ?? null, decision, permit });
+    return Object.freeze({ action, afterMs: wholeMs(afterMs), decision, permit });
   };
 }
 

@@ -13,6 +13,7 @@ function finish(parts, course, signal, read) {
 }
 
 async function carry({ redis, hub }, course, read) {
+  hub.checkOpen();
   for (let ticket = course.next(); ticket !== 0; ticket = course.next()) {
     await redis.carry(ticket, nothing);
   }

@@ -15,8 +15,8 @@ class Decision {
     this.allowed = this.status === "granted";
     this.limit = orNull(area[row + 3]);
     this.remaining = orNull(area[row + 4]);
-    this.retryAfterMs = orNull(area[row + 5] / 1000);
-    this.resetAfterMs = orNull(area[row + 6] / 1000);
+    this.retryAfterMs = wholeMs(area[row + 5] / 1000);
+    this.resetAfterMs = wholeMs(area[row + 6] / 1000);
     this.degraded = (code & DEGRADED) !== 0;
     this.reason = KINDS[area[row + 7]] ?? (this.degraded && !this.allowed ? "unavailable" : null);
     this.index = area[row + 8];
@@ -26,11 +26,17 @@ class Decision {
     this.fence = orNull(area[row + 11]);
     this.ticket = orNull(area[row + 12]);
     this.position = orNull(area[row + 13]);
-    this.readyAfterMs = orNull(area[row + 14] / 1000);
+    this.readyAfterMs = wholeMs(area[row + 14] / 1000);
+    this.retryAfterUs = orNull(area[row + 5]);
+    this.resetAfterUs = orNull(area[row + 6]);
+    this.readyAfterUs = orNull(area[row + 14]);
     Object.freeze(this);
   }
 }
 
 const orNull = (value) => (Number.isNaN(value) ? null : value);
 
-module.exports = { Decision };
+/** Timers count in whole milliseconds; one that ends earlier would ask again in vain. What is not known is null. */
+const wholeMs = (ms) => orNull(Math.ceil(ms ?? Number.NaN));
+
+module.exports = { Decision, wholeMs };

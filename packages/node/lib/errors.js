@@ -56,12 +56,54 @@ class InternalError extends PaddlegateError {
   }
 }
 
+/** What is called otherwise here than in the core. */
+const NAMES = {
+  at: "atUs",
+  claim_timeout: "claimTimeoutMs",
+  expires_at: "expiresAt",
+  expires_in: "expiresInMs",
+  for: "forMs",
+  lock_timeout: "lockTimeoutMs",
+  max_pause: "maxPauseMs",
+  on_limit: "onLimit",
+  on_unavailable: "onUnavailable",
+  reset_at: "resetAt",
+  reset_in: "resetInMs",
+  restore_rate: "restoreRate",
+  timeout: "timeoutMs",
+  wait_timeout: "waitTimeoutMs",
+};
+
+/** The same for what belongs to one limit of a policy, and what changes one. */
+const IN_LIMIT = { ...NAMES, lock_timeout: "lockTimeout" };
+const IN_ORDER = { ...NAMES, interval: "intervalMs" };
+
+/** A message of the core with the names and the units in which the caller wrote the arguments. */
+function inOurWords(message, names) {
+  // Those of a document stay as they are there.
+  if (message.startsWith("at $")) return message;
+  const [, argument] = message.match(/a number of seconds from .*: (\w+)=/) ?? [];
+  const isMs = names[argument]?.endsWith("Ms");
+  return message
+    .replace(isMs ? "a number of seconds" : "", isMs ? "a number of milliseconds" : "")
+    .replace(/\b([a-z_]+)_us=(\d+)/g, (_, name, us) => {
+      const given = names[name] ?? name;
+      return `${given}=${us / (given.endsWith("Ms") ? 1e3 : 1e6)}`;
+    })
+    .replace(/\b([a-z_]+)=(\S*)/g, (_, name, value) => {
+      const seconds = Number(value.replace("inf", "Infinity"));
+      return `${names[name] ?? name}=${isMs && name === argument ? seconds * 1000 : value}`;
+    });
+}
+
 /** An error of the addon, whose `code` has the kind, the argument and whether the call may have counted. */
-function typed(error, cause) {
+function typed(error, { cause, names = NAMES } = {}) {
   const [kind, argument, mayHaveCounted] = String(error.code).split(" ");
   switch (kind) {
-    case "invalid":
-      return new InvalidError(argument, error.message);
+    case "invalid": {
+      const name = names[argument] ?? argument;
+      return new InvalidError(name, inOurWords(error.message, names));
+    }
     case "unavailable":
       return new UnavailableError(error.message, mayHaveCounted === "true", cause && { cause });
     case "data":
@@ -72,20 +114,20 @@ function typed(error, cause) {
 }
 
 /** Why a call of the addon failed; undefined when its limiter answers all the same, in the first row. */
-function failure(store, ticket, cause) {
+function failure(store, ticket, how) {
   try {
     return store.raise(ticket);
   } catch (error) {
-    return typed(error, cause);
+    return typed(error, how);
   }
 }
 
-/** Calls the addon; its errors become ours. */
-function calling(call) {
+/** Calls the addon; its errors become ours, with its arguments by the names that the caller knows. */
+function calling(call, names) {
   try {
     return call();
   } catch (error) {
-    throw typed(error);
+    throw typed(error, { names });
   }
 }
 
@@ -96,6 +138,9 @@ module.exports = {
   UnavailableError,
   DataError,
   InternalError,
+  NAMES,
+  IN_LIMIT,
+  IN_ORDER,
   failure,
   calling,
 };

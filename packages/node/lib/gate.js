@@ -1,6 +1,7 @@
 "use strict";
 
 const { finish } = require("./course.js");
+const { wholeMs } = require("./decision.js");
 const { InvalidError, OverLimitError, calling } = require("./errors.js");
 const { abortSignal, numeric, object, text } = require("./request.js");
 const { sleep } = require("./waiting.js");
@@ -34,14 +35,7 @@ class Gate {
   }
 }
 
-/** By the user's names: what the core calls it. */
-const FACTS = {
-  context: "context",
-  url: "url",
-  logOnCode: "log_on_code",
-  dataContainerId: "data_container_id",
-  ip: "ip",
-};
+const FACTS = ["context", "url", "logOnCode", "dataContainerId", "ip"];
 
 /** The facts as the addon takes them. */
 function read(facts) {
@@ -51,9 +45,9 @@ function read(facts) {
     if (value === undefined || value === null) continue;
     if (name === "signal") known.signal = abortSignal(value);
     else if (name === "atUs") known.atUs = numeric(value);
-    else if (Object.hasOwn(FACTS, name)) known[name] = text(FACTS[name], value);
+    else if (FACTS.includes(name)) known[name] = text(name, value);
     else {
-      const names = [...Object.keys(FACTS), "signal and atUs"].join(", ");
+      const names = [...FACTS, "signal and atUs"].join(", ");
       throw new InvalidError(name, `is no fact here; there are ${names}`);
     }
   }
@@ -65,10 +59,10 @@ function verdict(course) {
   const { allowed, delayMs, slot, level, retryAfterMs, reason } = course.verdict();
   return Object.freeze({
     allowed,
-    delayMs,
+    delayMs: wholeMs(delayMs),
     slot: slot ?? null,
     level: level ?? null,
-    retryAfterMs: retryAfterMs ?? null,
+    retryAfterMs: wholeMs(retryAfterMs),
     reason: reason ?? null,
   });
 }

@@ -1,6 +1,7 @@
 "use strict";
 
 const { area, OPERATION, WHERE, LISTEN } = require("./area.js");
+const { InvalidError } = require("./errors.js");
 const { Subscription } = require("./subscription.js");
 const { Waiters } = require("./waiters.js");
 
@@ -8,6 +9,7 @@ const { Waiters } = require("./waiters.js");
 class Subscriptions {
   #store;
   #byPlace = new Map();
+  #isClosed = false;
 
   constructor(store) {
     this.#store = store;
@@ -20,6 +22,7 @@ class Subscriptions {
 
   /** The same, made when there is none. */
   open(run) {
+    this.checkOpen();
     const place = this.#place(run);
     let subscription = this.#byPlace.get(place);
     if (subscription === undefined) {
@@ -28,6 +31,18 @@ class Subscriptions {
     }
     subscription.open();
     return subscription;
+  }
+
+  /** Fails once the store is being closed. */
+  checkOpen() {
+    if (this.#isClosed) throw new InvalidError("store", "is closed; open another one");
+  }
+
+  /** Ends all waits, and the connections on which they were told. */
+  close() {
+    this.#isClosed = true;
+    for (const subscription of this.#byPlace.values()) subscription.close();
+    this.#byPlace.clear();
   }
 
   /** Messages come by themselves. */
@@ -61,6 +76,10 @@ class Inbox {
     }
     return this.#waiters;
   }
+
+  /** Memory stays as long as somebody holds it. */
+  checkOpen() {}
+  close() {}
 
   /** Hands over what the last call has sent. */
   deliver() {

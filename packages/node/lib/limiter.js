@@ -42,14 +42,15 @@ const { controls, shown } = require("./controls.js");
 const { learned } = require("./learned.js");
 const { finish } = require("./course.js");
 const { Decision } = require("./decision.js");
-const { InvalidError, OverLimitError, calling, failure } = require("./errors.js");
+const { IN_ORDER, InvalidError, OverLimitError, calling, failure } = require("./errors.js");
 const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
 const orders = require("./orders.js");
 const { Permit } = require("./permit.js");
-const { request, numeric, text, abortSignal, object } = require("./request.js");
+const { now } = require("./real.js");
+const { request, numeric, text, permitId, abortSignal, object } = require("./request.js");
 const { SKIPPED } = require("./skipped.js");
 const { statistics } = require("./statistics.js");
-const { Waiter, LOOK } = require("./waiter.js");
+const { Waiter, LOOK, GIVE_BACK } = require("./waiter.js");
 const { abortable, sleep } = require("./waiting.js");
 
 // Promises that are kept already; to make one for each answer takes as long as half a decision.
@@ -79,6 +80,11 @@ class Limiter {
 
   allow(options) {
     if (options !== undefined) return this.#start(ALLOW, options, allowed);
+    try {
+      this.#hub.checkOpen();
+    } catch (error) {
+      return Promise.reject(error);
+    }
     area[OPERATION] = ALLOW;
     area[GIVEN] = 0;
     const ticket = this.#run();
@@ -89,10 +95,7 @@ class Limiter {
   }
 
   tryAcquire(options) {
-    const id = options?.id ?? undefined;
-    if (id === undefined) return this.#start(ACQUIRE, options, decision);
-    const { id: _, ...asked } = options;
-    return this.#start(ENTER, asked, decision, { id });
+    return this.#try(options);
   }
 
   peek(options) {
@@ -123,7 +126,7 @@ class Limiter {
     try {
       const { onLimit: given, ...asked } = object(options);
       const onLimit = given ?? this.onLimit ?? "wait";
-      const read = admission(this, performance.now(), asked);
+      const read = admission(this, now(), asked);
       return this.#start(ADMIT, asked, read, { id: job, onLimit, options: ["onLimit"] });
     } catch (error) {
       return Promise.reject(error);
@@ -133,7 +136,7 @@ class Limiter {
   admitAll(jobs, options) {
     const make = () => orders.jobs(jobs, options, this.onLimit);
     return this.#course(ADMIT_ALL, make, ({ partly }) =>
-      admissions(this, performance.now(), this.#store, partly),
+      admissions(this, now(), this.#store, partly),
     );
   }
 
@@ -222,7 +225,17 @@ class Limiter {
 
   /** One look of a waiter: for how long it would go on, from which place, and where it is told of its turn. */
   [LOOK](id, { signal, ...asked }, { patienceMs, graceMs, place, channel = "" }) {
-    return this.#start(ENTER, asked, decision, { id, channel, patienceMs, graceMs, place });
+    const how = { channel, patienceMs, graceMs, place, options: WAITING };
+    return this.#start(ENTER, asked, decision, { id, ...how });
+  }
+
+  /** `names` are options that were taken out before, and `id`. */
+  #try(options, names) {
+    const id = options?.id ?? undefined;
+    if (id === undefined)
+      return this.#start(ACQUIRE, options, decision, names && { options: names });
+    const { id: _, ...asked } = options;
+    return this.#start(ENTER, asked, decision, { id, options: names });
   }
 
   #queue(id, options, place) {
@@ -231,10 +244,14 @@ class Limiter {
       const patienceMs = waiting(wait) ?? Number.NaN;
       const graceMs = given === undefined || given === null ? jobClaimTimeoutMs() : given;
       if (typeof graceMs !== "number" || Number.isNaN(graceMs)) {
-        throw new InvalidError("claim_timeout", "must be a number of milliseconds");
+        throw new InvalidError("claimTimeoutMs", "must be a number of milliseconds");
       }
       const how = { patienceMs, graceMs, place, channel: "" };
-      return this.#start(ENTER, asked, decision, { id, ...how, options: ["claimTimeoutMs"] });
+      return this.#start(ENTER, asked, decision, {
+        id,
+        ...how,
+        options: ["claimTimeoutMs", "waitTimeoutMs"],
+      });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -242,13 +259,13 @@ class Limiter {
 
   /** Looks again when there may be room, without a ticket. */
   async #acquireByItself(asked, patienceMs) {
-    const deadline = performance.now() + patienceMs;
+    const deadline = now() + patienceMs;
     for (;;) {
-      const began = performance.now();
-      const decision = await this.tryAcquire(asked);
-      const wait = decision.retryAfterMs;
+      const began = now();
+      const decision = await this.#try(asked, WAITING);
+      const wait = decision.retryAfterUs === null ? null : decision.retryAfterUs / 1000;
       const isFinal = decision.allowed || decision.degraded || wait === null;
-      if (isFinal || wait > deadline - performance.now()) {
+      if (isFinal || wait > deadline - now()) {
         return this.#permit(decision, began, asked);
       }
       await sleep(wait, asked.signal);
@@ -289,7 +306,7 @@ class Limiter {
     const { order, call } = make();
     const signal = request(operation, call);
     const read = reader(order);
-    if (this.#run("", "", order) < 0) throw failure(this.#store, 0);
+    if (this.#run("", "", order) < 0) throw failure(this.#store, 0, { names: IN_ORDER });
     const parts = { redis: this.#redis, hub: this.#hub };
     return finish(parts, this.#store.course(), signal, read);
   }
@@ -297,13 +314,17 @@ class Limiter {
   /** Starts an operation; the promise is settled at once when no server has to be asked. */
   #start(operation, options, read, more) {
     try {
+      // What gives back goes on until the last call is over.
+      if (!GIVES_BACK.has(operation)) this.#hub.checkOpen();
       const signal = request(operation, options, more?.options);
-      const ticket = more === undefined ? this.#run() : this.#runWith(more);
-      const promise = this.#finish(ticket, read);
+      const isPlain = more === undefined || operation === ACQUIRE;
+      const ticket = isPlain ? this.#run() : this.#runWith(more);
+      const names = more?.order === undefined ? undefined : IN_ORDER;
+      const promise = this.#finish(ticket, read, names);
+      const tries = operation === ACQUIRE || (operation === ENTER && more.channel === undefined);
       if (signal === undefined || ticket <= 0) return promise;
       return abortable(promise, signal, () => {
-        // An id of the caller may have had its ticket or lease before.
-        if (operation === ACQUIRE) this.#giveBack(promise);
+        if (tries) promise.then((decision) => this[GIVE_BACK](decision, options)).catch(nothing);
       });
     } catch (error) {
       return Promise.reject(error);
@@ -314,10 +335,10 @@ class Limiter {
   #runWith(more) {
     if (more.order !== undefined) return this.#run("", "", more.order);
     const { channel, patienceMs, graceMs, place, onLimit } = more;
-    const name = "id" in more ? text("id", more.id) : text("permit", more.permit);
+    const name = "id" in more ? text("id", more.id) : permitId(more.permit);
     area[ACTUAL] = numeric(more.actual);
     if (more.gaveUp) area[GIVEN] |= GAVE_UP;
-    if (onLimit !== undefined) return this.#run(name, text("on_limit", onLimit));
+    if (onLimit !== undefined) return this.#run(name, text("onLimit", onLimit));
     if (channel === undefined) return this.#run(name);
     area[GIVEN] |= WAITS;
     area[PATIENCE] = patienceMs;
@@ -326,24 +347,29 @@ class Limiter {
     return this.#run(name, channel);
   }
 
-  #finish(ticket, read) {
+  #finish(ticket, read, names) {
     if (ticket > 0) return this.#redis.carry(ticket, read);
-    if (ticket < 0) return Promise.reject(failure(this.#store, 0));
+    if (ticket < 0) return Promise.reject(failure(this.#store, 0, { names }));
     const answer = read(ROWS, 0, this.#store);
     this.#hub.deliver();
     return Promise.resolve(answer);
   }
 
-  /** Nobody waits for the answer any more. */
-  async #giveBack(promise) {
-    try {
-      const { fence, permit } = await promise;
-      if (fence !== null) await this.release(permit);
-    } catch {
-      // A lease that cannot be given back ends by itself.
-    }
+  /** Of a call whose answer nobody waits for any more. What cannot be given back ends by itself. */
+  async [GIVE_BACK](decision, { estimate }) {
+    if (!isNewGrant(decision)) return;
+    const { permit, fence } = decision;
+    const parts = [];
+    if (estimate !== undefined && estimate !== null) parts.push(this.correct(permit, 0));
+    if (fence !== null) parts.push(this.release(permit));
+    await Promise.allSettled(parts);
   }
 }
+
+/** What who may wait can say besides. */
+const WAITING = ["id", "waitTimeoutMs"];
+
+const GIVES_BACK = new Set([CORRECT, RELEASE, CANCEL]);
 
 // What is read of an answer: the row, the ticket and the store.
 const allowed = (row) => (area[row + 2] & STATUS) === GRANTED;
@@ -351,6 +377,9 @@ const decision = (row, ticket, store) => new Decision(row, ticket, store);
 const settlement = (_row, ticket, store) => store.text(ticket);
 const lease = (row) => (Number.isNaN(area[row + 2]) ? null : area[row + 2] / 1000);
 const nothing = () => undefined;
+
+/** Whether this call was granted something that can be given back; under an id it may be told of an earlier lease. */
+const isNewGrant = ({ permit, atUs }) => permit?.split(":").at(-2) === String(atUs);
 
 /** The time to wait that was given, if one was. */
 function waiting(given) {

@@ -1,7 +1,7 @@
 "use strict";
 
 const { area, RECEIVED, TO_SEND, BROKEN, MAX_ROWS } = require("./area.js");
-const { now, setImmediate } = require("./real.js");
+const { nextTick, now, setImmediate } = require("./real.js");
 const { connect } = require("./socket.js");
 
 /** Bytes of each of the two buffers. A command has some 250, an answer 50. */
@@ -44,16 +44,21 @@ class Link {
     // A connection that the server has closed meanwhile says so before the second immediate.
     const isTrusted =
       !this.#isConnected || this.#calls > 1 || call.began - this.#usedAt <= TRUSTED_MS;
-    if (isTrusted) process.nextTick(this.#flush);
-    else setImmediate(setImmediate, this.#flush);
+    const flush = () => this.flush();
+    if (isTrusted) nextTick(flush);
+    else setImmediate(setImmediate, flush);
   }
 
-  /** For how long the program was too busy to send a call is not the server's time. */
-  excuse() {
+  /**
+   * Sends the calls that were not sent yet. For how long the program was too busy to do so is not the server's time, so
+   * the deadline of a call moves once, here, and never again.
+   */
+  flush() {
     if (this.#fresh.length === 0) return;
-    const until = now();
-    for (const call of this.#fresh) call.began += until - this.#freshSince;
-    this.#freshSince = until;
+    const late = now() - this.#freshSince;
+    for (const call of this.#fresh) call.began += late;
+    this.#fresh.length = 0;
+    if (this.#isConnected) this.#turn(0);
   }
 
   /** A call of this connection is over. */
@@ -107,12 +112,6 @@ class Link {
     socket.once("close", closed);
     return socket;
   }
-
-  #flush = () => {
-    this.excuse();
-    this.#fresh.length = 0;
-    if (this.#isConnected) this.#turn(0);
-  };
 
   /** Hands over what has arrived, writes what is to be sent. */
   #turn(arrived) {

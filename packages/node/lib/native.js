@@ -1,25 +1,27 @@
 "use strict";
 
-const { version } = require("../package.json");
-const platforms = require("./platforms.js");
+const { version, optionalDependencies } = require("../package.json");
 
 module.exports = load();
 
-/** The addon: from a build in this work tree, else from the package of this platform. */
+/** The addon, from the package of this platform. A build in the work tree is linked to where that would be. */
 function load() {
-  const tried = [];
-  for (const platform of platforms()) {
-    for (const place of [`../npm/${platform}/paddlegate.node`, `@paddlegate/${platform}`]) {
-      try {
-        const addon = require(place);
-        if (addon.version() === version) return addon;
-        tried.push(`${place}: version=${addon.version()}`);
-      } catch (error) {
-        tried.push(`${place}: ${error.message.split("\n")[0]}`);
-      }
+  let reason = "none of these is for this platform";
+  if (process.platform === "linux" && process.arch === "x64") {
+    // Bundlers and tracers find an addon only by a literal name, and forgive a missing one only inside `try`.
+    try {
+      return checked(require("@paddlegate/linux-x64-gnu"));
+    } catch (error) {
+      reason = error.message.split("\n")[0];
     }
   }
   throw new Error(
-    `the addon of paddlegate ${version} could not be loaded; install it with its optional dependencies: ${tried.join("; ")}`,
+    `the addon of paddlegate ${version} could not be loaded; install it with its optional dependencies: ` +
+      `platform=${process.platform}-${process.arch} packages=${Object.keys(optionalDependencies)} reason=${reason}`,
   );
+}
+
+function checked(addon) {
+  if (addon.version() !== version) throw new Error(`it has another version: ${addon.version()}`);
+  return addon;
 }

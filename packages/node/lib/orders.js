@@ -1,7 +1,8 @@
 "use strict";
 
 const { InvalidError } = require("./errors.js");
-const { numeric, object, only, text } = require("./request.js");
+const { isDate } = require("./real.js");
+const { numeric, object, only, permitId, text } = require("./request.js");
 
 /**
  * What changes a limiter while it runs, as the addon takes it (`bindings/node/src/order.rs`), from what the user says.
@@ -54,7 +55,7 @@ function jobs(ids, options, known) {
   }
   const order = {
     jobs: ids.map((id) => text("jobs", id)),
-    onLimit: text("on_limit", onLimit ?? known ?? "wait"),
+    onLimit: text("onLimit", onLimit ?? known ?? "wait"),
     partly: partly === true,
   };
   return { order, call: { signal } };
@@ -76,7 +77,7 @@ const FIELDS = {
   maxPauseMs: ["maxPauseMs", numeric],
   maxLearned: ["maxLearned", numeric],
   provider: ["provider", (value) => text("provider", value)],
-  permit: ["permit", (value) => text("permit", value)],
+  permit: ["permit", permitId],
 };
 
 /** What all calls may have. */
@@ -100,7 +101,7 @@ function read(names, options) {
 
 /** A `Date`, or milliseconds since 1970 as `Date.now()` tells them. */
 function time(value) {
-  return value instanceof Date ? value.getTime() : numeric(value);
+  return isDate(value) ? value.getTime() : numeric(value);
 }
 
 /** Names and values in turn, of `Headers`, a `Map`, a list of pairs or a plain object. A value may be a list. */

@@ -2,8 +2,8 @@
 
 const { readFileSync } = require("node:fs");
 
-const { memory } = require("./area.js");
-const { InvalidError, calling } = require("./errors.js");
+const { area, memory } = require("./area.js");
+const { IN_LIMIT, InvalidError, NAMES, calling } = require("./errors.js");
 const { Gate } = require("./gate.js");
 const { Inbox, Subscriptions } = require("./hubs.js");
 const { Limiter } = require("./limiter.js");
@@ -19,6 +19,7 @@ class Paddlegate {
   #store;
   #redis;
   #hub;
+  #closing = null;
 
   constructor(url, options) {
     // The environment of this thread: a worker may have one of its own, which the addon does not see.
@@ -72,11 +73,11 @@ class Paddlegate {
     const names = [...OPTIONS, "lockTimeoutMs"];
     const { lockTimeoutMs, ttl, onUnavailable, share, ...others } = only(names, options);
     const specs = listed(limits).map(spec);
-    if (lockTimeoutMs !== undefined && lockTimeoutMs !== null) lease(specs, numeric(lockTimeoutMs));
+    const called = lease(specs, lockTimeoutMs) ? NAMES : IN_LIMIT;
     const keptFor = optional(ttl);
     const given = text("name", name);
     const mode = degrading(onUnavailable, share);
-    const run = calling(() => this.#store.limiter(given, specs, keptFor, ...mode));
+    const run = calling(() => this.#store.limiter(given, specs, keptFor, ...mode), called);
     return new Limiter(this.#parts, given, run, others);
   }
 
@@ -140,18 +141,45 @@ class Paddlegate {
     return new Limiter(this.#parts, name, this.#store.loaded(0), {}, onLimit);
   }
 
+  /** Ends the waits, lets the calls that are under way end, and closes the connections. */
+  close() {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
   async limiters() {
+    this.#hub.checkOpen();
     const tickets = [];
-    const parts = Array.from({ length: this.#store.parts() }, (_, part) => {
-      const ticket = this.#store.list(part);
-      tickets.push(ticket);
-      return ticket > 0 ? this.#redis.carry(ticket, () => ticket) : ticket;
-    });
-    const read = await Promise.allSettled(parts);
+    const parts = this.#store.parts();
+    let next = 0;
+    let isFailed = false;
+    const readParts = async () => {
+      while (next < parts && !isFailed) {
+        const part = next++;
+        let cursor = 0;
+        do {
+          const ticket = this.#store.list(part, cursor);
+          tickets.push(ticket);
+          try {
+            cursor = ticket > 0 ? await this.#redis.carry(ticket, (row) => area[row + 2]) : 0;
+          } catch (error) {
+            isFailed = true;
+            throw error;
+          }
+        } while (cursor > 0 && !isFailed);
+      }
+    };
+    const read = await Promise.allSettled(Array.from({ length: PARTS_AT_ONCE }, readParts));
     const limiters = this.#store.listed(tickets);
     const failed = read.find(({ status }) => status === "rejected");
     if (failed) throw failed.reason;
     return limiters.map((limiter) => ({ ...limiter, lastUsed: limiter.lastUsed ?? null }));
+  }
+
+  async #close() {
+    this.#hub.close();
+    await this.#redis?.close();
+    this.#store.close();
   }
 
   get #parts() {
@@ -163,12 +191,26 @@ class Paddlegate {
   }
 }
 
+/** How many parts of the list of limiters are asked for at a time: each keeps the server busy for a while. */
+const PARTS_AT_ONCE = 16;
+
+// Node 18 has no `await using` at first.
+if (Symbol.asyncDispose) {
+  Object.defineProperty(Paddlegate.prototype, Symbol.asyncDispose, {
+    value() {
+      return this.close();
+    },
+    configurable: true,
+    writable: true,
+  });
+}
+
 /** What every limiter may have. */
 const OPTIONS = ["waitTimeoutMs", "policy", "ttl", "onUnavailable", "share"];
 
 /** What a limiter answers while its store cannot decide, as the addon takes it. */
 const degrading = (mode, share) => [
-  mode === undefined || mode === null ? undefined : text("on_unavailable", mode),
+  mode === undefined || mode === null ? undefined : text("onUnavailable", mode),
   share === undefined || share === null ? undefined : numeric(share),
 ];
 
@@ -214,11 +256,14 @@ const MOST_NUMBERS = {
   paused: 0,
 };
 
-/** Says how long leases last where the limit does not. */
+/** Says how long leases last where the limit does not; gives whether it did. */
 function lease(specs, ms) {
+  if (ms === undefined || ms === null) return false;
   const limit = specs.find(({ kind }) => kind === "concurrency" || kind === "unlimited");
-  if (limit === undefined) throw new InvalidError("lock_timeout", "there is no concurrency limit");
-  limit.interval ??= ms / 1000;
+  if (limit === undefined) throw new InvalidError("lockTimeoutMs", "there is no concurrency limit");
+  if (limit.interval !== undefined) return false;
+  limit.interval = numeric(ms) / 1000;
+  return true;
 }
 
 const span = (value) => (typeof value === "string" ? value : numeric(value));

@@ -1,7 +1,8 @@
 "use strict";
 
 const { InvalidError } = require("./errors.js");
-const { only } = require("./request.js");
+const { now } = require("./real.js");
+const { PERMIT, only } = require("./request.js");
 
 /** What a grant hands over. */
 class Permit {
@@ -25,8 +26,13 @@ class Permit {
     Object.freeze(this);
   }
 
+  /** It may stand for its id. */
+  get [PERMIT]() {
+    return true;
+  }
+
   get expiresInMs() {
-    return this.#deadline === null ? null : Math.max(0, this.#deadline - performance.now());
+    return this.#deadline === null ? null : Math.max(0, this.#deadline - now());
   }
 
   get lost() {
@@ -41,7 +47,7 @@ class Permit {
 
   async renew() {
     if (this.#deadline === null || this.#settlement !== null) return false;
-    const began = performance.now();
+    const began = now();
     const leaseMs = await this.#limiter.renew(this.id);
     if (leaseMs === null) this.#isLost = this.#settlement === null;
     else this.#deadline = began + leaseMs;

@@ -15,6 +15,8 @@ class Redis {
   #calls = new Map();
   /** The deadline of the oldest call. Only this keeps the process alive, and only while there are calls. */
   #timer = null;
+  /** Called when the last call is over, once this is to be closed. */
+  #closed = null;
 
   constructor(store) {
     this.#store = store;
@@ -31,6 +33,15 @@ class Redis {
       else if (this.#calls.size === 1) this.#timer.ref();
       this.#give(call, area[LINK]);
     });
+  }
+
+  /** Closes the connections when the last call is over, which a call that gives back what another took may be. */
+  async close() {
+    await new Promise((resolve) => {
+      this.#closed = () => setImmediate(() => this.#calls.size === 0 && resolve());
+      if (this.#calls.size === 0) this.#closed();
+    });
+    for (const link of this.#links.values()) link.close("the store was closed");
   }
 
   /** What the addon has finished on a connection. */
@@ -112,7 +123,7 @@ class Redis {
   /** Ends a call that the store has not answered; its limiter may. */
   #fail(call, cause) {
     this.#end(call);
-    const error = failure(this.#store, call.ticket, cause);
+    const error = failure(this.#store, call.ticket, { cause });
     if (error === undefined) call.resolve(call.read(ROWS, call.ticket, this.#store));
     else call.reject(error);
   }
@@ -120,7 +131,9 @@ class Redis {
   #end(call) {
     this.#take(call);
     this.#calls.delete(call.ticket);
-    if (this.#calls.size === 0) this.#timer?.unref();
+    if (this.#calls.size > 0) return call;
+    this.#timer?.unref();
+    this.#closed?.();
     return call;
   }
 
@@ -137,7 +150,9 @@ class Redis {
 
   #expire() {
     for (const call of this.#calls.values()) {
-      call.link?.excuse();
+      call.link?.flush();
+      // The connection may have ended with that, and its calls.
+      if (!this.#calls.has(call.ticket)) continue;
       if (!this.#isOver(call)) break;
       if (call.link) call.link.close("redis gave no answer in time");
       else this.#abandon(call, "a slot of the cluster is being moved, try again");

@@ -44,8 +44,6 @@ function request(operation, options, others) {
       case "signal":
         signal = abortSignal(value);
         break;
-      case "waitTimeoutMs":
-        break;
       default:
         throw new InvalidError(name, `is no option here; there are ${names(operation, others)}`);
     }
@@ -62,7 +60,18 @@ function request(operation, options, others) {
 
 /** The options there are. */
 function names(operation, others = operation === ACQUIRE || operation === ENTER ? ["id"] : []) {
-  return [...others, "cost, estimate, waitTimeoutMs, signal and atUs"].join(", ");
+  return [...others, "cost, estimate, signal and atUs"].join(", ");
+}
+
+/** What marks a permit; it may stand for its id. */
+const PERMIT = Symbol("permit");
+
+function permitId(value) {
+  if (value?.[PERMIT] !== true) return text("permit", value);
+  if (value.id === null) {
+    throw new InvalidError("permit", "has no id: it was granted without an estimate or a lease");
+  }
+  return value.id;
 }
 
 /** The addon refuses NaN and says which argument it was. */
@@ -110,4 +119,4 @@ function only(names, options) {
   return { ...options };
 }
 
-module.exports = { request, numeric, text, abortSignal, object, only };
+module.exports = { request, numeric, text, permitId, PERMIT, abortSignal, object, only };

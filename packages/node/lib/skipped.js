@@ -1,14 +1,6 @@
 "use strict";
 
-const { inspect } = require("node:util");
-
-const NAME = "paddlegate.SKIPPED";
-
-/** What `withinLimit` gives in place of a value when its function was not run. */
-const SKIPPED = Object.freeze({
-  toString: () => NAME,
-  toJSON: () => NAME,
-  [inspect.custom]: () => NAME,
-});
+/** What `withinLimit` gives in place of a value when its function was not run; the same in all copies of this package. */
+const SKIPPED = Symbol.for("paddlegate.SKIPPED");
 
 module.exports = { SKIPPED };

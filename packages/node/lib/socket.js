@@ -3,12 +3,16 @@
 const net = require("node:net");
 const tls = require("node:tls");
 
+const { withRealTicks } = require("./real.js");
+
 /** Connects to a node; keeps no process alive. */
 function connect({ host, port, path }, encrypted, options = {}) {
   const where = { ...(path === undefined ? { host, port } : { path }), ...options };
-  const socket = encrypted
-    ? tls.connect({ ...where, servername: net.isIP(host) ? "" : host })
-    : net.connect(where);
+  const socket = withRealTicks(() =>
+    encrypted
+      ? tls.connect({ ...where, servername: net.isIP(host) ? "" : host })
+      : net.connect(where),
+  );
   return socket.setNoDelay(true).unref();
 }
 

@@ -48,6 +48,13 @@ class Subscription extends Waiters {
     socket.write(subscription.output());
   }
 
+  close() {
+    clearTimeout(this.#timer);
+    this.#socket?.destroy();
+    this.#socket = null;
+    super.close();
+  }
+
   #received(subscription, arrived) {
     const messages = subscription.receive(arrived);
     if (this.channel === "" && subscription.isReady()) {

@@ -3,10 +3,12 @@
 const { AT_END } = require("./area.js");
 const { calling } = require("./errors.js");
 const { newId } = require("./native.js");
+const { clearTimeout, now } = require("./real.js");
 const { abortable, after } = require("./waiting.js");
 
-/** How a waiter looks at its place in the queue: a method of limiters. */
+/** How a waiter looks at its place in the queue, and gives back what it was granted too late: methods of limiters. */
 const LOOK = Symbol("look");
+const GIVE_BACK = Symbol("give back");
 
 /** One call that waits for its turn, with a ticket. */
 class Waiter {
@@ -40,20 +42,21 @@ class Waiter {
     this.#hub = hub;
     this.#run = run;
     this.#asked = asked;
-    this.#deadline = performance.now() + patienceMs;
+    this.#deadline = now() + patienceMs;
   }
 
   /**
-   * The decision that is no place in the queue. Whoever aborts the signal leaves neither ticket nor lease, but for what
-   * may have been there under the same id before.
+   * The decision that is no place in the queue. Whoever aborts the signal leaves neither ticket nor lease, but for a
+   * lease that was there under the same id before.
    */
   async decision() {
     const { signal } = this.#asked;
     try {
       for (;;) {
+        this.#hub.checkOpen();
         const channel = this.#join(this.#hub.known(this.#run));
-        const patienceMs = Math.max(0, this.#deadline - performance.now());
-        this.began = performance.now();
+        const patienceMs = Math.max(0, this.#deadline - now());
+        this.began = now();
         const how = { patienceMs, place: this.#place, channel };
         this.#look = this.#limiter[LOOK](this.id, this.#asked, how);
         const decision = await (signal ? abortable(this.#look, signal) : this.#look);
@@ -66,12 +69,11 @@ class Waiter {
         const opened = this.#join(this.#hub.open(this.#run));
         // A ticket that names no channel, or an old one, would not be told.
         if (opened !== "" && opened !== channel) continue;
-        const slept = this.#sleep(decision.retryAfterMs);
+        const slept = this.#sleep(decision.retryAfterUs / 1000);
         await (signal ? abortable(slept, signal) : slept);
       }
     } catch (error) {
-      const mayHold = this.#isAlone && (signal?.aborted || error?.mayHaveCounted);
-      if (mayHold || this.#place > 0) this.#cancel();
+      this.#leave(error);
       throw error;
     } finally {
       this.#join(null);
@@ -81,7 +83,7 @@ class Waiter {
 
   /** It may look after `delayMs`, if it would not before. */
   wake(delayMs) {
-    const at = performance.now() + delayMs;
+    const at = now() + delayMs;
     if (this.#resume === null) this.#told = Math.min(this.#told, at);
     else if (at < this.#until) this.#sleepUntil(at);
   }
@@ -99,7 +101,7 @@ class Waiter {
   #sleep(ms) {
     return new Promise((resolve) => {
       this.#resume = resolve;
-      this.#sleepUntil(Math.min(performance.now() + ms, this.#deadline, this.#told));
+      this.#sleepUntil(Math.min(now() + ms, this.#deadline, this.#told));
       this.#told = Number.POSITIVE_INFINITY;
     });
   }
@@ -107,7 +109,7 @@ class Waiter {
   #sleepUntil(at) {
     clearTimeout(this.#timer);
     this.#until = at;
-    const ms = at - performance.now();
+    const ms = at - now();
     const resume = () => {
       this.#resume?.();
       this.#resume = null;
@@ -116,11 +118,21 @@ class Waiter {
     else resume();
   }
 
-  /** After a look that is under way, whatever that answers. */
   #cancel() {
-    const cancel = () => this.#limiter.cancel(this.id).catch(() => {});
-    this.#look?.then(cancel, cancel);
+    this.#limiter.cancel(this.id).catch(() => {});
+  }
+
+  /** Gives back what the last look took, as soon as that is known. */
+  #leave(error) {
+    const { signal } = this.#asked;
+    const mayHold =
+      this.#place > 0 || (this.#isAlone && (signal?.aborted || error?.mayHaveCounted));
+    const answered = (decision) => {
+      if (decision.allowed) this.#limiter[GIVE_BACK](decision, this.#asked);
+      else if (decision.status === "queued" || this.#place > 0) this.#cancel();
+    };
+    this.#look?.then(answered, () => mayHold && this.#cancel());
   }
 }
 
-module.exports = { Waiter, LOOK };
+module.exports = { Waiter, LOOK, GIVE_BACK };

@@ -22,6 +22,14 @@ class Waiters {
     if (others?.delete(waiter) && others.size === 0) this.#byId.delete(waiter.id);
   }
 
+  /** Lets all look, and so find out that the store is closed. */
+  close() {
+    this.channel = "";
+    for (const waiters of this.#byId.values()) {
+      for (const waiter of waiters) waiter.wake(0);
+    }
+  }
+
   /** Hands messages to those they name. */
   tell(messages) {
     for (const { id, delayMs } of messages) {

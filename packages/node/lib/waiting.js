@@ -1,5 +1,7 @@
 "use strict";
 
+const { clearTimeout, setTimeout } = require("./real.js");
+
 /** The longest time that a timer of Node can be set to. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -26,9 +28,33 @@ function abortable(promise, signal, stopped) {
       reject(signal.reason);
       stopped?.();
     };
-    signal.addEventListener("abort", stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+    const forget = onAbort(signal, stop);
+    promise.then(resolve, reject).finally(forget);
   });
+}
+
+/** What is to be called when a signal is aborted. Node warns of a leak when one has more than ten listeners. */
+const stopsBySignal = new WeakMap();
+
+/** Calls `stop` when `signal` is aborted, by one listener for all. Gives what undoes that. */
+function onAbort(signal, stop) {
+  let stops = stopsBySignal.get(signal);
+  if (stops === undefined) {
+    const all = new Set();
+    const aborted = () => {
+      for (const stop of all) stop();
+    };
+    signal.addEventListener("abort", aborted, { once: true });
+    stops = { all, aborted };
+    stopsBySignal.set(signal, stops);
+  }
+  stops.all.add(stop);
+  return () => {
+    stops.all.delete(stop);
+    if (stops.all.size > 0 || stopsBySignal.get(signal) !== stops) return;
+    stopsBySignal.delete(signal);
+    signal.removeEventListener("abort", stops.aborted);
+  };
 }
 
 module.exports = { after, sleep, abortable };

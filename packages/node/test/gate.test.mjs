@@ -141,13 +141,13 @@ test("what is no fact is named and counts nothing", async () => {
   for (const [request, argument] of [
     [{ context: 5 }, "context"],
     [{ url: new URL("https://x") }, "url"],
-    [{ logOnCode: ["a"] }, "log_on_code"],
-    [{ dataContainerId: "\ud800" }, "data_container_id"],
+    [{ logOnCode: ["a"] }, "logOnCode"],
+    [{ dataContainerId: "\ud800" }, "dataContainerId"],
     [{ ip: "10.0.0.1:80" }, "ip"],
     [{ log_on_code: "a" }, "log_on_code"],
     [{ cost: 2 }, "cost"],
     [{ toString: "a" }, "toString"],
-    [{ atUs: "now" }, "at"],
+    [{ atUs: "now" }, "atUs"],
     [{ signal: 5 }, "signal"],
     ["a", "options"],
   ]) {

@@ -1,11 +1,10 @@
 // As a user would: the packed tarballs, installed into an empty folder.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import platforms from "../lib/platforms.js";
 import { root } from "./support.mjs";
 
 const { version, optionalDependencies } = JSON.parse(readFileSync(join(root, "package.json")));
@@ -18,7 +17,7 @@ const required = ["commonjs", `const { Paddlegate } = require("paddlegate");${us
 test("npm pack, npm install, import and require", (t) => {
   const { run, pack, install, node } = emptyFolder(t);
   const main = pack(root);
-  const native = pack(join(root, "npm", platforms()[0]));
+  const native = pack(join(root, "npm/linux-x64-gnu"));
   assert.deepEqual(
     main.files.filter((path) => /\.node$|^test|^npm|^scripts/.test(path)),
     [],
@@ -26,7 +25,7 @@ test("npm pack, npm install, import and require", (t) => {
   assert.deepEqual(native.files, ["package.json", "paddlegate.node"]);
 
   // As the registry would give it: the second because the first asks for it.
-  run("npm", "pkg", "set", `overrides.@paddlegate/${platforms()[0]}=file:${native.filename}`);
+  run("npm", "pkg", "set", `overrides.@paddlegate/linux-x64-gnu=file:${native.filename}`);
   install(main.filename);
   assert.equal(node(...imported), "settled");
   assert.equal(node(...required), "settled");
@@ -42,6 +41,12 @@ test("without the addon the error says what is missing", (t) => {
 });
 
 test("the versions of the packages are one", () => {
+  // Those that there are, and the loader has a literal `require` of each.
+  const names = readdirSync(join(root, "npm")).map((folder) => `@paddlegate/${folder}`);
+  assert.deepEqual(Object.keys(optionalDependencies), names);
+  const loader = readFileSync(join(root, "lib/native.js"), "utf8");
+  const loaded = [...loader.matchAll(/require\("(@paddlegate\/.*?)"\)/g)].map(([, name]) => name);
+  assert.deepEqual(loaded, names);
   const workspace = readFileSync(join(root, "../../Cargo.toml"), "utf8");
   assert.equal(version, workspace.match(/^version = "(.*)"$/m)[1]);
   for (const [name, wanted] of Object.entries(optionalDependencies)) {

@@ -50,6 +50,9 @@ for (const [store, pg] of Object.entries(stores)) {
         ticket: null,
         position: null,
         readyAfterMs: null,
+        retryAfterUs: null,
+        resetAfterUs: null,
+        readyAfterUs: null,
         degraded: false,
       },
     );
@@ -150,7 +153,7 @@ test("what is wrong is refused by the name of the argument", async () => {
       () => new Paddlegate("http://x"),
       () => new Paddlegate("redis://u:pw@:x"),
     ],
-    timeout: [0, -1, Number.NaN, "1", 60_001].map(
+    timeoutMs: [0, -1, Number.NaN, "1", 60_001].map(
       (timeoutMs) => () => new Paddlegate("redis://h", { timeoutMs }),
     ),
     timeOut: [() => new Paddlegate("redis://h", { timeOut: 1 })],
@@ -170,7 +173,7 @@ test("what is wrong is refused by the name of the argument", async () => {
     ttl: [0, 0.5, -1, Number.NaN, 320_000_000, "week", {}].map(
       (ttl) => () => pg.window("x", 1, 1, { ttl }),
     ),
-    on_unavailable: ["Open", "", 1, {}].flatMap((onUnavailable) => [
+    onUnavailable: ["Open", "", 1, {}].flatMap((onUnavailable) => [
       () => pg.window("x", 1, 1, { onUnavailable }),
       () => pg.policyFrom({ limiters: {} }, { onUnavailable }),
     ]),
@@ -180,21 +183,23 @@ test("what is wrong is refused by the name of the argument", async () => {
         () => pg.unlimited("x", { share: 5 }),
         () => pg.paused("x", { share: 5, onUnavailable: "open" }),
       ]),
-    on_limit: ["skip", "", 5, {}].map(
+    onLimit: ["skip", "", 5, {}].map(
       (onLimit) => () => limiter.admit("x", { estimate: 1, onLimit }),
     ),
     policy: ["wait", "", 1, {}].map((policy) => () => pg.window("x", 1, 1, { policy })),
-    lock_timeout: [0, -1, Number.NaN, "30", 4e11]
+    lockTimeout: [() => pg.limiter("x", { concurrency: [1, -1] })],
+    lockTimeoutMs: [0, -1, Number.NaN, "30", 4e11]
       .map((lockTimeoutMs) => () => pg.concurrent("x", 1, { lockTimeoutMs }))
       .concat([
-        () => pg.limiter("x", { concurrency: [1, -1] }),
         () => pg.limiter("x", { window: [1, 1] }, { lockTimeoutMs: 1 }),
+        () => pg.window("x", 1, 1, { lockTimeoutMs: 1 }),
       ]),
-    lockTimeoutMs: [() => pg.window("x", 1, 1, { lockTimeoutMs: 1 })],
-    claim_timeout: [0, -1, Number.NaN, "1", 4e11].flatMap((claimTimeoutMs) => [
-      () => limiter.enqueue("x", { estimate: 1, claimTimeoutMs }),
-      () => limiter.claim("x", { estimate: 1, claimTimeoutMs }),
-    ]),
+    claimTimeoutMs: [0, -1, Number.NaN, "1", 4e11]
+      .flatMap((claimTimeoutMs) => [
+        () => limiter.enqueue("x", { estimate: 1, claimTimeoutMs }),
+        () => limiter.claim("x", { estimate: 1, claimTimeoutMs }),
+      ])
+      .concat(() => limiter.acquire({ estimate: 1, claimTimeoutMs: 1 })),
     id: [null, 5, "", "x".repeat(65), "\ud800", {}].flatMap((id) => [
       () => limiter.enqueue(id, { estimate: 1 }),
       () => limiter.claim(id, { estimate: 1 }),
@@ -205,7 +210,6 @@ test("what is wrong is refused by the name of the argument", async () => {
       () => limiter.allow({ cost: 1, id: "x" }),
       () => limiter.enqueue("x", { estimate: 1, id: "y" }),
     ]),
-    claimTimeoutMs: [() => limiter.acquire({ estimate: 1, claimTimeoutMs: 1 })],
     kind: [() => pg.limiter("x", { concurency: [1, 1] }), () => pg.limiter("x", [[Symbol("a")]])],
     limits: [
       () => pg.limiter("x", {}),
@@ -221,11 +225,18 @@ test("what is wrong is refused by the name of the argument", async () => {
           ["concurrency", 2],
         ]),
     ],
-    wait_timeout: [-1, Number.NaN, "1", Number.POSITIVE_INFINITY].flatMap((waitTimeoutMs) => [
+    waitTimeoutMs: [-1, Number.NaN, "1", Number.POSITIVE_INFINITY].flatMap((waitTimeoutMs) => [
       () => pg.window("x", 1, 1, { waitTimeoutMs }),
       () => limiter.acquire({ estimate: 1, waitTimeoutMs }),
       () => limiter.enqueue("x", { estimate: 1, waitTimeoutMs }),
+      // What never waits has no time to.
+      () => limiter.tryAcquire({ estimate: 1, waitTimeoutMs: 5 }),
+      () => limiter.tryAcquire({ estimate: 1, id: "x", waitTimeoutMs: 5 }),
+      () => limiter.allow({ cost: 1, waitTimeoutMs: 5 }),
+      () => limiter.peek({ cost: 1, waitTimeoutMs: 5 }),
+      () => limiter.admit("x", { estimate: 1, waitTimeoutMs: 5 }),
     ]),
+    allow: [() => pg.concurrent("x", 1).allow(), () => pg.concurrent("x", 1).allow({ cost: 0 })],
     waitTimeout: [() => pg.window("x", 1, 1, { waitTimeout: 1 })],
     options: [3, "x", null]
       .map((options) => () => limiter.tryAcquire(options))
@@ -243,7 +254,7 @@ test("what is wrong is refused by the name of the argument", async () => {
       () => limiter.renew(permit),
     ]),
     actual: [undefined, null, "1", 1.5, -1].map((actual) => () => limiter.correct("x", actual)),
-    at: [1.5, -1, "1", 2 ** 53].map((at) => () => limiter.peek({ cost: 1, atUs: at })),
+    atUs: [1.5, -1, "1", 2 ** 53].map((at) => () => limiter.peek({ cost: 1, atUs: at })),
     fn: [
       () => pg.window("x", 1, 1, () => {}),
       () => pg.window("x", () => {}, 1),
@@ -293,16 +304,17 @@ test("what is null is the default", async () => {
 
 test("an option that is none is told which there are", async () => {
   const limiter = new Paddlegate("memory://").window("x", 1, 1);
-  const common = "cost, estimate, waitTimeoutMs, signal and atUs";
+  const common = "cost, estimate, signal and atUs";
+  const waiting = `id, waitTimeoutMs, ${common}`;
   for (const [call, options] of [
     [() => limiter.allow({ identity: "x" }), common],
     [() => limiter.tryAcquire({ identity: "x" }), `id, ${common}`],
     [() => limiter.tryAcquire({ id: "x", identity: "x" }), `id, ${common}`],
-    [() => limiter.acquire({ identity: "x" }), `id, ${common}`],
-    [() => limiter.withinLimit({ identity: "x", waitTimeoutMs: 0 }, assert.fail), `id, ${common}`],
-    [() => limiter.enqueue("x", { identity: "x" }), `claimTimeoutMs, ${common}`],
+    [() => limiter.acquire({ identity: "x" }), waiting],
+    [() => limiter.withinLimit({ identity: "x", waitTimeoutMs: 0 }, assert.fail), waiting],
+    [() => limiter.enqueue("x", { identity: "x" }), `claimTimeoutMs, waitTimeoutMs, ${common}`],
     [() => limiter.admit("x", { identity: "x" }), `onLimit, ${common}`],
-    [() => limiter.claim("x", { identity: "x" }), `claimTimeoutMs, ${common}`],
+    [() => limiter.claim("x", { identity: "x" }), `claimTimeoutMs, waitTimeoutMs, ${common}`],
   ]) {
     const message = `is no option here; there are ${options}`;
     await assert.rejects(call, { argument: "identity", message });
@@ -343,10 +355,85 @@ test("over the limit says by which limiter, why and until when", async () => {
     assert.ok(error instanceof OverLimitError);
     assert.equal(error.code, "OVER_LIMIT");
     assert.equal(error.limiter, "both");
-    assert.equal(error.retryAfterMs, 59_999.999);
+    assert.equal(error.retryAfterMs, 60_000);
+    assert.equal(error.decision.retryAfterUs, 59_999_999);
     assert.equal(error.decision.reason, "throttle");
     assert.equal(error.reason, "throttle");
     assert.equal(error.decision.index, 1);
     return true;
   });
+});
+
+test("messages name arguments and units as they were written", async () => {
+  const pg = new Paddlegate("memory://");
+  const limiter = pg.window("x", 1, 1);
+  const ms = "must be a number of milliseconds from 0 to ten years";
+  for (const [call, message] of [
+    [
+      () => limiter.acquire({ waitTimeoutMs: Number.POSITIVE_INFINITY }),
+      `${ms}: waitTimeoutMs=Infinity`,
+    ],
+    [() => limiter.acquire({ waitTimeoutMs: -5 }), `${ms}: waitTimeoutMs=-5`],
+    [() => limiter.override({ intervalMs: -5 }), `${ms}: intervalMs=-5`],
+    [() => pg.concurrent("x", 1, { lockTimeoutMs: -5 }), `${ms}: lockTimeoutMs=-5`],
+    [
+      () => pg.concurrent("x", 1, { lockTimeoutMs: 0 }),
+      "must be from one microsecond to ten years: lockTimeoutMs=0",
+    ],
+    [
+      () => pg.limiter("x", { concurrency: [1, -5] }),
+      "must be a number of seconds from 0 to ten years: lockTimeout=-5.0",
+    ],
+    [() => pg.window("x", 1, 1, { ttl: 0.5 }), "must be from one second to ten years: ttl=0.5"],
+    [
+      () => new Paddlegate("redis://h", { timeoutMs: 61_000 }),
+      "must be from one millisecond to one minute: timeoutMs=61000",
+    ],
+    [() => limiter.tryAcquire({ id: "x".repeat(65) }), "must have 1 to 64 bytes: bytes=65"],
+    [
+      () => pg.policyFrom({ limiters: { a: { window: { limit: 1, per: 1 }, wait_timeout: -5 } } }),
+      "at $.limiters.a.wait_timeout: must be a number of seconds from 0 to ten years: value=-5",
+    ],
+  ]) {
+    await assert.rejects(async () => call(), { name: "InvalidError", message }, `${call}`);
+  }
+});
+
+test("times to come back are whole milliseconds, and then the call passes", async () => {
+  const pg = new Paddlegate("memory://");
+  // Seven units a second are never there at a whole millisecond.
+  for (let i = 0; i < 100; i += 1) {
+    const limiter = pg.leaky(`whole-${i}`, 1 + (i % 6), 1 / 7);
+    const limits = pg.limiter(`both-${i}`, { leaky: [1, 1 / 7], window: [1, 1 / 3] });
+    for (const asked of [limiter, limits]) {
+      while (await asked.allow({ atUs }));
+      const refused = await asked.tryAcquire({ atUs: atUs + i });
+      assert.ok(Number.isInteger(refused.retryAfterMs) && Number.isInteger(refused.resetAfterMs));
+      assert.equal(refused.retryAfterMs, Math.ceil(refused.retryAfterUs / 1000));
+      const later = atUs + i + refused.retryAfterMs * 1000;
+      assert.equal(await asked.allow({ atUs: later }), true);
+    }
+    const queued = await pg.throttle(`queue-${i}`, 1 / 7).enqueue("a", { atUs });
+    assert.equal(queued.allowed, true);
+    const second = await pg.throttle(`queue-${i}`, 1 / 7).enqueue("b", { atUs: atUs + i });
+    assert.equal(second.readyAfterMs, Math.ceil(second.readyAfterUs / 1000));
+    const third = await pg.throttle(`queue-${i}`, 1 / 7).admit("c", { atUs: atUs + i });
+    assert.ok(Number.isInteger(third.afterMs) && third.afterMs > 0);
+  }
+});
+
+test("a permit may stand for its id", async () => {
+  const pg = new Paddlegate("memory://");
+  const limiter = pg.limiter("x", { concurrency: 1, points: [100, "day"] });
+  const permit = await limiter.acquire({ estimate: 10 });
+  assert.equal(await limiter.renew(permit), 30_000);
+  assert.equal(await limiter.correct(permit, 4), "settled");
+  assert.equal(await limiter.release(permit), "released");
+  const other = await pg.points("y", 100, "day").acquire({ estimate: 10 });
+  assert.equal(await pg.points("y", 100, "day").sync({ remaining: 50, permit: other }), "settled");
+  const learned = pg.points("y", 100, "day").learn({ status: 200 }, { permit: other });
+  assert.notEqual(await learned, "unknown");
+  const without = await pg.window("z", 1, 1).acquire();
+  const message = "has no id: it was granted without an estimate or a lease";
+  await assert.rejects(limiter.release(without), { argument: "permit", message });
 });

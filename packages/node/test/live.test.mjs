@@ -59,10 +59,10 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.deepEqual(overrides, [{ kind: "concurrency", limit: 1, intervalMs: 30_000 }]);
     assert.equal(expiresInMs, null);
     const permit = await limiter.acquire();
-    assert.equal(await limiter.allow(), false);
+    assert.equal((await limiter.tryAcquire()).allowed, false);
     await permit.release();
     assert.deepEqual(await limiter.restore(), nothing);
-    assert.equal(await limiter.allow(), false);
+    assert.equal((await limiter.tryAcquire()).allowed, false);
 
     const short = await limiter.override({ limit: 1, intervalMs: 1000, expiresInMs: 60_000 });
     assert.equal(short.overrides[0].intervalMs, 1000);
@@ -104,10 +104,11 @@ for (const [store, pg] of Object.entries(stores)) {
       await Promise.all(permits.map((permit) => permit.renew())),
       Array(5).fill(true),
     );
-    assert.equal(await limiter.allow(), false);
+    const isFree = async () => (await limiter.tryAcquire()).allowed;
+    assert.equal(await isFree(), false);
     await Promise.all(permits.slice(1).map((permit) => permit.release()));
-    assert.equal(await limiter.allow(), true);
-    assert.equal(await limiter.allow(), false);
+    assert.equal(await isFree(), true);
+    assert.equal(await isFree(), false);
   });
 
   test(`${store}: a wait that is aborted during a pause leaves nothing`, async () => {
@@ -159,7 +160,7 @@ for (const [store, pg] of Object.entries(stores)) {
     const limiter = pg.leaky(unique(), 10, 10);
     const wrong = [undefined, null, {}].map((options) => () => limiter.pause(options));
     const cases = {
-      for: [
+      forMs: [
         ...wrong.slice(0, 1).concat(wrong.slice(2)),
         ...[0, -1, Number.NaN, "1", 1e15].map((forMs) => () => limiter.pause({ forMs })),
       ],
@@ -175,7 +176,7 @@ for (const [store, pg] of Object.entries(stores)) {
       limit: [-1, 0, 1.5, "5", Number.NaN]
         .flatMap((limit) => [() => limiter.override({ limit }), () => limiter.sync({ limit })])
         .concat(() => limiter.override({ index: 0 })),
-      interval: [-1, 0, "1", Number.NaN, 1e15].map(
+      intervalMs: [-1, 0, "1", Number.NaN, 1e15].map(
         (intervalMs) => () => limiter.override({ intervalMs }),
       ),
       index: [1, -1, 0.5, "0"].flatMap((index) => [
@@ -183,24 +184,24 @@ for (const [store, pg] of Object.entries(stores)) {
         () => limiter.restore({ index }),
         () => limiter.sync({ index, restoreRate: 1 }),
       ]),
-      expires_in: [0, -1, "1"].map(
+      expiresInMs: [0, -1, "1"].map(
         (expiresInMs) => () => limiter.override({ limit: 1, expiresInMs }),
       ),
-      expires_at: [
+      expiresAt: [
         () => limiter.override({ limit: 1, expiresInMs: 1, expiresAt: new Date() }),
         () => limiter.override({ limit: 1, expiresAt: "x" }),
       ],
       remaining: [-1, 0.5, "5", 1e15].map((remaining) => () => limiter.sync({ remaining })),
-      restore_rate: [
+      restoreRate: [
         ...[0, -1, Number.NaN, "1"].map((restoreRate) => () => limiter.sync({ restoreRate })),
         () => limiter.sync({ restoreRate: 1, intervalMs: 10_000 }),
       ],
-      reset_in: [() => limiter.sync({ resetInMs: -1 })],
-      reset_at: [
+      resetInMs: [() => limiter.sync({ resetInMs: -1 })],
+      resetAt: [
         () => limiter.sync({ resetInMs: 1, resetAt: 1 }),
         () => limiter.sync({ resetAt: "x" }),
       ],
-      at: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.sync({ atUs: "1" })],
+      atUs: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.sync({ atUs: "1" })],
       response: [undefined, null, 429, "text"].map((response) => () => limiter.learn(response)),
       status: [-1, "429", 70_000, 0.5].map((status) => () => limiter.learn({ status })),
       headers: ["x", 5, ["retry-after", "1"], [["a"]], [["a", "b", "c"]]].map(
@@ -208,7 +209,9 @@ for (const [store, pg] of Object.entries(stores)) {
       ),
       body: [5, true, () => "", { big: 1n }].map((body) => () => limiter.learn({ body })),
       provider: ["Shopify", "", 5].map((provider) => () => limiter.learn({}, { provider })),
-      max_pause: [-1, "1", Number.NaN].map((maxPauseMs) => () => limiter.learn({}, { maxPauseMs })),
+      maxPauseMs: [-1, "1", Number.NaN].map(
+        (maxPauseMs) => () => limiter.learn({}, { maxPauseMs }),
+      ),
       permit: ["", 5, "x".repeat(96)].flatMap((permit) => [
         () => limiter.learn({}, { permit }),
         () => limiter.sync({ remaining: 1, permit }),

@@ -129,8 +129,8 @@ test("what is wrong with a batch is named and asks about none", async () => {
     ["jobs", undefined],
     ["jobs", ["a", 5]],
     ["id", ["a", ""]],
-    ["on_limit", ["a"], { onLimit: "Drop" }],
-    ["on_limit", ["a"], { onLimit: 5 }],
+    ["onLimit", ["a"], { onLimit: "Drop" }],
+    ["onLimit", ["a"], { onLimit: 5 }],
     ["partly", ["a"], { partly: 1 }],
     ["atUs", ["a"], { atUs: 5 }],
   ]) {

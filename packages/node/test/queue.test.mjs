@@ -246,6 +246,22 @@ test("a wait under an id of the caller that is aborted leaves no ticket", async 
   await until(async () => (await tickets(limiter)) === 0);
 });
 
+test("waits under ids of the caller that are aborted during their first look leave no ticket", async () => {
+  const limiter = stores.redis.concurrent(unique(), 1, { waitTimeoutMs: 60_000 });
+  const permit = await limiter.acquire({ id: "holder" });
+  for (let i = 0; i < 20; i += 1) {
+    const controller = new AbortController();
+    const waiting = limiter.acquire({ id: `x${i}`, signal: controller.signal });
+    controller.abort();
+    await assert.rejects(waiting, { name: "AbortError" });
+  }
+  // All of them have asked before this does, and leave before anything else is asked.
+  assert.equal(await tickets(limiter), 20);
+  assert.equal(await tickets(limiter), 0);
+  await permit.release();
+  assert.equal((await limiter.tryAcquire()).allowed, true);
+});
+
 test("without a right to listen waiters look by themselves", async (t) => {
   const own = await redisServer(t);
   redis(own.url, "acl", "setuser", "default", "-subscribe");

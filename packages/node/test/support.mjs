@@ -113,6 +113,9 @@ export async function run(code, environment = {}) {
   const child = spawn(process.execPath, ["--input-type=module", "--eval", code], {
     env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "inherit"],
+    // A process that never ends is a failure, not a suite that hangs.
+    timeout: 120_000,
+    killSignal: "SIGKILL",
   });
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text) => {

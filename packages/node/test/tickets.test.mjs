@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Paddlegate } from "../index.mjs";
-import { redisServer, required, unique } from "./support.mjs";
+import { redisServer, required, server, unique } from "./support.mjs";
 
 const stores = {
   memory: new Paddlegate("memory://"),
@@ -123,7 +123,7 @@ test("memory: the limiters of this store", async () => {
   const pg = new Paddlegate("memory://");
   assert.deepEqual(await pg.limiters(), []);
   await pg.bucket("b", 5, "day", { offset: "PT2H" }).allow();
-  await pg.limiter("a", { concurrency: [2, 10], throttle: 0.1 }).allow();
+  await pg.limiter("a", { concurrency: [2, 10], throttle: 0.1 }).tryAcquire();
   assert.deepEqual(await pg.limiters(), [
     {
       name: "a",
@@ -141,6 +141,27 @@ test("memory: the limiters of this store", async () => {
       ttl: 90 * 86_400,
     },
   ]);
+});
+
+test("the list of limiters keeps the server busy with sixteen parts at a time", async (t) => {
+  let asked = 0;
+  let most = 0;
+  let waiting = 0;
+  const url = await server(t, (socket) =>
+    socket.on("data", (chunk) => {
+      const commands = String(chunk).match(/^\*\d+\r$/gm).length;
+      asked += commands;
+      waiting += commands;
+      most = Math.max(most, waiting);
+      setTimeout(() => {
+        waiting -= commands;
+        socket.write("*0\r\n".repeat(commands));
+      }, 2);
+    }),
+  );
+  assert.deepEqual(await new Paddlegate(url, { timeoutMs: 10_000 }).limiters(), []);
+  assert.equal(most, 16);
+  assert.equal(asked, 256);
 });
 
 test("redis: the limiters of all processes, with their last use", async (t) => {

@@ -62,6 +62,7 @@ same<typeof ignoring, Limiter<Skipped>>(true);
 const skipped = await ignoring.withinLimit(() => 7);
 same<typeof skipped, number | Skipped>(true);
 if (skipped === SKIPPED) same<typeof skipped, Skipped>(true);
+else same<typeof skipped, number>(true);
 const queued = erp.enqueue("job", { cost: 1, claimTimeoutMs: 5 });
 same<typeof queued, Promise<Decision>>(true);
 const lease = erp.renew("permit");
@@ -91,7 +92,9 @@ await shop.withinLimit({ estimate: 5 }, (permit) => permit.learn(fetched, { prov
 const cost = graphqlCost("{ a }", { n: 1 }, { rules: "github", operation: "A" });
 same<typeof cost, number>(true);
 const loaded = pg.policyFrom({ limiters: {} });
-same<typeof loaded, Map<string, Limiter<Skipped>>>(true);
+same<typeof loaded, Map<string, Limiter>>(true);
+const perhaps = pg.policyFrom<Skipped>({ limiters: {} });
+same<typeof perhaps, Map<string, Limiter<Skipped>>>(true);
 const action = pg.load("limits.json").get("shop")?.onLimit;
 same<typeof action, OnLimit | null | undefined>(true);
 
@@ -112,6 +115,17 @@ interface IncomingLike {
   headers: { [name: string]: string | string[] | undefined };
 }
 
+const held = await erp.acquire();
+await erp.release(held);
+await erp.renew(held);
+await shop.correct(held, 5);
+await shop.sync({ remaining: 5, permit: held });
+same<typeof held.decision.retryAfterUs, number | null>(true);
+const closed = pg.close();
+same<typeof closed, Promise<void>>(true);
+const disposed = pg[Symbol.asyncDispose]();
+same<typeof disposed, Promise<void>>(true);
+
 declare const error: unknown;
 if (error instanceof OverLimitError) same<typeof error.retryAfterMs, number | null>(true);
 if (error instanceof InvalidError) same<typeof error.argument, string>(true);
@@ -130,6 +144,8 @@ pg.concurrent("x", 1, { policy: "wait" });
 pg.window("x", 1, 1, { lockTimeoutMs: 1 });
 // @ts-expect-error nobody could release what it takes
 shop.allow({ id: "x" });
+// @ts-expect-error it never waits
+shop.tryAcquire({ waitTimeoutMs: 5 });
 // @ts-expect-error a misspelt option
 shop.allow({ costs: 1 });
 // @ts-expect-error no such mode

@@ -92,7 +92,7 @@ test("open runs everything, and nothing has to be given back", async () => {
     });
     assert.equal(value, i);
   }
-  assert.equal(await limiter.allow({ estimate: 5 }), true);
+  assert.equal((await limiter.tryAcquire({ estimate: 5 })).allowed, true);
   const { action, permit } = await limiter.admit("job", { estimate: 5 });
   assert.deepEqual([action, permit.degraded], ["run", true]);
   const aborted = limiter.acquire({ estimate: 5, signal: AbortSignal.abort("enough") });
@@ -158,7 +158,8 @@ test("errors of replies, broken connections and silence are degraded too", async
   for (const behave of behaviours) {
     const pg = new Paddlegate(await server(t, behave), { timeoutMs: 500 });
     const open = pg.concurrent("x", 1, { onUnavailable: "open" });
-    const granted = await Promise.all([open.tryAcquire(), open.peek(), open.allow()]);
+    const rate = pg.window("y", 1, 60, { onUnavailable: "open" });
+    const granted = await Promise.all([open.tryAcquire(), open.peek(), rate.allow()]);
     assert.deepEqual([granted[0].degraded, granted[1].degraded, granted[2]], [true, true, true]);
     const closed = pg.window("x", 1, 60, { onUnavailable: "closed" });
     await assert.rejects(closed.acquire(), { reason: "unavailable" });

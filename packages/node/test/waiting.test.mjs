@@ -79,3 +79,17 @@ test("an abort does not wait for a server that is silent", async (t) => {
   await assert.rejects(call, { name: "AbortError" });
   assert.ok(performance.now() - began < 5_000);
 });
+
+test("any number of calls may have one signal, which has one listener", async (t) => {
+  const { signal } = new AbortController();
+  const limiter = stores.redis.throttle(unique(), 0.02);
+  const warned = t.mock.method(process, "emitWarning");
+  const calls = Array.from({ length: 20 }, () =>
+    limiter.acquire({ signal, waitTimeoutMs: 60_000 }),
+  );
+  calls.push(...Array.from({ length: 20 }, () => limiter.peek({ signal })));
+  assert.equal(getEventListeners(signal, "abort").length, 1);
+  await Promise.all(calls);
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+  assert.equal(warned.mock.callCount(), 0);
+});

@@ -69,10 +69,10 @@ test("what is wrong with a workflow is named", () => {
     ["run", good, null],
     ["run", good, { correlationId: {} }],
     ["run", good, { correlationId: "x".repeat(513) }],
-    ["lock_timeout", good, { correlationId: "x" }, { lockTimeoutMs: 0 }],
-    ["lock_timeout", good, { correlationId: "x" }, { lockTimeoutMs: "soon" }],
+    ["lockTimeoutMs", good, { correlationId: "x" }, { lockTimeoutMs: 0 }],
+    ["lockTimeoutMs", good, { correlationId: "x" }, { lockTimeoutMs: "soon" }],
     ["ttl", good, {}, { ttl: 5 }],
-    ["on_unavailable", good, {}, { onUnavailable: "Open" }],
+    ["onUnavailable", good, {}, { onUnavailable: "Open" }],
     ["share", good, {}, { onUnavailable: "local", share: 0 }],
   ]) {
     assert.throws(

@@ -3,6 +3,7 @@
 from paddlegate._admission import Admission
 from paddlegate._controls import Controls, Numbers
 from paddlegate._errors import (
+    BlockingWarning,
     DataError,
     InternalError,
     InvalidError,
@@ -27,6 +28,7 @@ __all__ = [
     "SKIPPED",
     "Admission",
     "AsyncPermit",
+    "BlockingWarning",
     "Controls",
     "DataError",
     "Decision",

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
+from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -21,8 +23,30 @@ if TYPE_CHECKING:
 
     from paddlegate import _native
 
-# By process, loop and server: what a fork has inherited is not its own.
-Links: TypeAlias = WeakValueDictionary[tuple[int, int, str], "Link"]
+    # By process, loop and server: what a fork has inherited is not its own.
+    LinksByKey: TypeAlias = WeakValueDictionary[tuple[int, int, str], "Link"]
+else:
+    LinksByKey = WeakValueDictionary
+
+
+class Links(LinksByKey):
+    """The links of a store."""
+
+    closed = False
+    """Whether the store is closed: a link ends after the calls that it has."""
+
+    def close(self, until: float) -> None:
+        """End those of this process, each after its calls.
+
+        Those of other loops have until a time of the monotonic clock.
+        """
+        self.closed = True
+        links = [link for key, link in list(self.items()) if key[0] == os.getpid()]
+        for link in links:
+            in_loop(link.loop, link.finish, until)
+        for link in links:
+            if link.loop.is_running() and link.loop is not asyncio._get_running_loop():
+                link.ended.wait(max(until - time.monotonic(), 0))
 
 
 def ask(
@@ -56,6 +80,22 @@ def post(
 def watches(loop: asyncio.AbstractEventLoop) -> bool:
     """Tell whether a loop can watch sockets; Windows' Proactor cannot."""
     return type(loop).add_reader is not asyncio.AbstractEventLoop.add_reader
+
+
+def in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None], until: float) -> None:
+    """Do the work where a loop runs, and wait for it at most until a time of the clock."""
+    if not loop.is_running() or loop is asyncio._get_running_loop():
+        work()
+        return
+    done = threading.Event()
+
+    def run() -> None:
+        work()
+        done.set()
+
+    with suppress(RuntimeError):  # The loop is closed.
+        loop.call_soon_threadsafe(run)
+        done.wait(max(until - time.monotonic(), 0))
 
 
 async def answered(answer: Any) -> Any:
@@ -94,8 +134,9 @@ class Way:
         """Send a call to its server."""
         key = (os.getpid(), id(self.loop), call.node)
         link = self.links.get(key)
-        if link is None or link.native.over:
+        if link is None or link.native.over or link.finishing:
             link = self.links[key] = Link(self.loop, call)
+            link.finishing = self.links.closed
         return link.send(call, self)
 
     def ended(self, answer: Any) -> Any:
@@ -142,6 +183,8 @@ class Link:
     __slots__ = (
         "__weakref__",
         "due",
+        "ended",
+        "finishing",
         "flushing",
         "loop",
         "native",
@@ -160,6 +203,8 @@ class Link:
         """When the loop could have written what is unwritten, by the monotonic clock."""
         self.due = inf
         self.writing = False
+        self.finishing = False
+        self.ended = threading.Event()
         self.flushing = True  # Not before it is connected.
         aside(loop, self.connect).add_done_callback(self.connected)
 
@@ -184,7 +229,7 @@ class Link:
     def connected(self, connecting: asyncio.Future[None]) -> None:
         connecting.result()
         self.flush()
-        if not self.native.over:
+        if not self.ended.is_set():
             self.loop.add_reader(self.native.fileno(), self.receive)
 
     def flush(self) -> None:
@@ -219,7 +264,7 @@ class Link:
             _, future = self.waiting.pop(ticket)
             if not future.done():
                 future.set_result(answer)
-        if self.native.over:
+        if self.native.over or (self.finishing and not self.waiting):
             self.close()
         elif self.native.full != self.writing:
             self.writing = not self.writing
@@ -228,8 +273,16 @@ class Link:
             else:
                 self.loop.remove_writer(self.native.fileno())
 
+    def finish(self) -> None:
+        """End after the calls that are under way, of which a loop that stands still has none."""
+        self.finishing = True
+        if not self.waiting or not self.loop.is_running():
+            self.close()
+
     def close(self) -> None:
         if (descriptor := self.native.fileno()) >= 0:
-            self.loop.remove_reader(descriptor)
-            self.loop.remove_writer(descriptor)
+            with suppress(RuntimeError):  # The loop is closed.
+                self.loop.remove_reader(descriptor)
+                self.loop.remove_writer(descriptor)
             self.native.close()
+        self.ended.set()

@@ -23,11 +23,18 @@ if TYPE_CHECKING:
 
 Body = TypeVar("Body", bound="Callable[..., Any]")
 
+PERMIT = "permit"
+"""The keyword-only argument of a function that takes its permit."""
+
 
 class Bodies(_native.WithinLimit):
     """What lets a body in, or raises; or answers None to have it skipped."""
 
     __slots__ = ()
+
+    def _hands_over(self, function: Callable[..., Any]) -> bool:
+        """Tell whether the function takes its permit as a keyword-only argument `permit`."""
+        return False
 
     def _admitted(self) -> Permit | Verdict | None:
         raise NotImplementedError
@@ -47,10 +54,23 @@ class Bodies(_native.WithinLimit):
 
         With `policy="ignore"` a call that is refused returns `SKIPPED`, a generator ends. A plain
         function must not give back what is to be awaited, which would run without the permit.
-        """
-        return cast("Body", functools.wraps(function)(self._wrapped(function)))
 
-    def _wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        A function with a keyword-only argument `permit` gets the permit of its call, unless the
+        caller gives one. One with an estimate needs it to say what the call did cost.
+        """
+        hands_over = self._hands_over(function)
+        wrapped = functools.wraps(function)(self._wrapped(function, hands_over))
+        if hands_over:
+            # Frameworks that fill in arguments by the signature need not know of it.
+            signature = inspect.signature(function)
+            others = [it for it in signature.parameters.values() if it.name != PERMIT]
+            wrapped.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        return cast("Body", wrapped)
+
+    def _wrapped(self, function: Callable[..., Any], hands_over: bool) -> Callable[..., Any]:
+        def given(permit: object, named: dict[str, Any]) -> dict[str, Any]:
+            return {PERMIT: permit, **named} if hands_over else named
+
         if inspect.iscoroutinefunction(function):
 
             async def coroutine(*args: Any, **kwargs: Any) -> Any:
@@ -58,7 +78,7 @@ class Bodies(_native.WithinLimit):
                 if permit is None:
                     return SKIPPED
                 async with _AsyncBody(permit):
-                    return await function(*args, **kwargs)
+                    return await function(*args, **given(permit, kwargs))
 
             return coroutine
         if inspect.isasyncgenfunction(function):
@@ -67,7 +87,10 @@ class Bodies(_native.WithinLimit):
                 permit = await self._aadmitted()
                 if permit is None:
                     return
-                async with _AsyncBody(permit), aclosing(function(*args, **kwargs)) as items:
+                async with (
+                    _AsyncBody(permit),
+                    aclosing(function(*args, **given(permit, kwargs))) as items,
+                ):
                     step = anext(items)
                     while True:
                         try:
@@ -91,7 +114,7 @@ class Bodies(_native.WithinLimit):
                 if permit is None:
                     return SKIPPED
                 try:
-                    return (yield from function(*args, **kwargs))
+                    return (yield from function(*args, **given(permit, kwargs)))
                 finally:
                     surely(leave, leave_again, permit)
 
@@ -102,7 +125,7 @@ class Bodies(_native.WithinLimit):
             if permit is None:
                 return SKIPPED
             try:
-                return _value(function(*args, **kwargs))
+                return _value(function(*args, **given(permit, kwargs)))
             finally:
                 surely(leave, leave_again, permit)
 

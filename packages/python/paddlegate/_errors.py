@@ -79,5 +79,9 @@ class InternalError(PaddlegateError):
     code = 5
 
 
+class BlockingWarning(RuntimeWarning):
+    """A call sleeps on a thread whose event loop then stands still: use the form for asyncio."""
+
+
 class LeaseLostWarning(RuntimeWarning):
     """The lease of a concurrency limit has ended before the body did: others may have entered."""

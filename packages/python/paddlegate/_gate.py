@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from paddlegate import _native
 from paddlegate._asyncio import ask
+from paddlegate._blocking import warn_of_blocking
 from paddlegate._bodies import Bodies
 from paddlegate._errors import OverLimit
 from paddlegate._native import Course
@@ -116,13 +117,16 @@ class WithinGate(Bodies):
     def _admitted(self) -> Verdict:
         verdict = self._gate.admit(*self._facts)
         if verdict.delay:
+            warn_of_blocking(verdict.slot or "")
             time.sleep(verdict.delay)
         return _allowed(verdict)
 
     async def _aadmitted(self) -> Verdict:
         verdict = await self._gate.aadmit(*self._facts)
-        if verdict.delay:
-            await asyncio.sleep(verdict.delay)
+        ends = time.monotonic() + verdict.delay
+        # The timers of some loops, such as uvloop, are whole milliseconds and may be early.
+        while (left := ends - time.monotonic()) > 0:  # noqa: ASYNC110 - only time ends it
+            await asyncio.sleep(left)
         return _allowed(verdict)
 
 

@@ -12,11 +12,12 @@ import os
 import select
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 from paddlegate._aside import aside
-from paddlegate._asyncio import watches
+from paddlegate._asyncio import in_loop, watches
 from paddlegate._errors import PaddlegateError
 
 if TYPE_CHECKING:
@@ -43,13 +44,18 @@ class Waiter(Protocol):
     def ring(self, at: float) -> None:
         """Make it look again at this time of the monotonic clock."""
 
+    def quit(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Leave the queue for a store that this loop closes."""
+
 
 class Hubs:
     """The hubs of one store. What a fork has inherited is not its own and is left alone."""
 
-    __slots__ = ("_of_loops", "_of_threads")
+    __slots__ = ("_of_loops", "_of_threads", "closed")
 
     def __init__(self) -> None:
+        self.closed = False
+        """Whether the store is closed, so that nobody may wait."""
         self._of_threads: dict[tuple[int, str], ThreadHub] = {}
         # A loop owns its hubs, as it owns its links.
         self._of_loops: WeakValueDictionary[tuple[int, int, str], LoopHub] = WeakValueDictionary()
@@ -72,6 +78,21 @@ class Hubs:
             hub = self._of_loops[key] = LoopHub(place, loop)
         return hub
 
+    def close(self, until: float) -> None:
+        """End all waits of this process, and the connections of its hubs.
+
+        Waiters leave the queue themselves; they have until a time of the monotonic clock.
+        """
+        self.closed = True
+        mine = [*self._of_threads.items(), *self._of_loops.items()]
+        hubs = [hub for key, hub in mine if key[0] == os.getpid()]
+        for hub in hubs:
+            hub.dismiss()
+        for hub in hubs:
+            hub.wait_until_left(until)
+        for hub in hubs:
+            hub.close(until)
+
 
 class Hub:
     """Those who wait at one place, by their ids."""
@@ -82,8 +103,11 @@ class Hub:
         """What their tickets name; empty while nobody listens."""
         # A signal handler may wait too.
         self._lock = threading.RLock()
+        self._left = threading.Condition(self._lock)
         self._waiters: dict[str, list[Waiter]] = {}
         self._listening = False
+        self._closed = False
+        self._hints: Hints | None = None
 
     def join(self, waiter: Waiter) -> None:
         with self._lock:
@@ -99,6 +123,24 @@ class Hub:
                 waiters.remove(waiter)
             if not waiters:
                 self._waiters.pop(waiter.id, None)
+                self._left.notify_all()
+
+    def dismiss(self) -> None:
+        """Tell those who wait that the store is closed."""
+        loop = asyncio._get_running_loop()
+        for waiter in self._all():
+            if loop is not None:
+                waiter.quit(loop)
+            waiter.ring(0)
+
+    def wait_until_left(self, until: float) -> None:
+        """Wait until nobody waits, at most until a time of the monotonic clock."""
+        with self._left:
+            self._left.wait_for(lambda: not self._waiters, max(until - time.monotonic(), 0))
+
+    def close(self, until: float) -> None:
+        """Listen no more."""
+        raise NotImplementedError
 
     def _listen(self) -> None:
         """Start to listen; whatever happens, it does not raise."""
@@ -107,10 +149,11 @@ class Hub:
     def _done(self) -> bool:
         """Tell whether nobody waits; then it no longer listens."""
         with self._lock:
-            if not self._waiters:
+            done = self._closed or not self._waiters
+            if done:
                 self._listening = False
                 self.channel = ""
-            return not self._waiters
+            return done
 
     def _speaker(self) -> Limiter | None:
         """Find a limiter that knows the way to the place: a slot of a cluster may have moved."""
@@ -163,7 +206,8 @@ class ThreadHub(Hub):
                     self._watch(hints)
                     self._tell("")
                 del hints
-                time.sleep(pause)
+                if not self._closed:
+                    time.sleep(pause)
                 pause = min(2 * pause, longest)
         finally:
             with self._lock:
@@ -183,6 +227,10 @@ class ThreadHub(Hub):
 
     def _watch(self, hints: Hints) -> None:
         """Pass messages on until the connection is lost, or nobody has waited for a while."""
+        with self._lock:
+            if self._closed:
+                return
+            self._hints = hints
         self._tell(hints.channel)
         self._ring_all()
         # Not select(), which knows only the first thousand descriptors.
@@ -196,6 +244,18 @@ class ThreadHub(Hub):
                     return
         except PaddlegateError:
             return
+        finally:
+            with self._lock:
+                self._hints = None
+
+    def close(self, until: float) -> None:
+        """Listen no more; the thread ends."""
+        with self._lock:
+            self._closed = True
+            if self._hints is not None:
+                self._hints.close()
+        if self._thread not in {None, threading.current_thread()}:
+            self._thread.join(max(until - time.monotonic(), 0))
 
     def _tell(self, channel: str) -> None:
         with self._lock:
@@ -216,7 +276,6 @@ class LoopHub(Hub):
     def __init__(self, place: str, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(place)
         self._loop = loop
-        self._hints: Hints | None = None
         self._pause = PAUSE[0]
 
     def _listen(self) -> None:
@@ -243,6 +302,8 @@ class LoopHub(Hub):
         if opening.cancelled() or opening.exception() is not None:
             self._later()
             return
+        if self._closed:
+            return
         self._pause = PAUSE[0]
         self._hints = opening.result()
         self.channel = self._hints.channel
@@ -255,7 +316,17 @@ class LoopHub(Hub):
         try:
             self._pass_on(self._hints)
         except PaddlegateError:
-            self._loop.remove_reader(self._hints.fileno())
+            self._hang_up()
+            self._later()
+
+    def _hang_up(self) -> None:
+        if self._hints is not None:
+            with suppress(RuntimeError):  # The loop is closed.
+                self._loop.remove_reader(self._hints.fileno())
             self._hints = None
             self.channel = ""
-            self._later()
+
+    def close(self, until: float) -> None:
+        """Listen no more."""
+        self._closed = True
+        in_loop(self._loop, self._hang_up, until)

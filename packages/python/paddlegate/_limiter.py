@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 from paddlegate._asyncio import ask
+from paddlegate._errors import PaddlegateError
+from paddlegate._giving_back import give_back, give_back_later
 from paddlegate._jobs import Jobs
+from paddlegate._native import new_id
 from paddlegate._statistics import statistics
-from paddlegate._waiting import TaskWaiting, ThreadWaiting
+from paddlegate._waiting import INTERRUPTED, TaskWaiting, ThreadWaiting
 from paddlegate._within import WithinLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
+    from paddlegate._bodies import Body
     from paddlegate._native import Decision, Loaded, _OnUnavailable, _Policy
     from paddlegate._paddlegate import Paddlegate
-    from paddlegate._permit import AsyncPermit, Permit
+    from paddlegate._permit import AsyncPermit, Grant, Permit
     from paddlegate._statistics import Statistics
     from paddlegate._waiting import Span
 
@@ -77,6 +81,10 @@ class Limiter(Jobs):
         """
         return await TaskWaiting(self, cost, estimate, wait_timeout, id).wait()
 
+    @overload
+    def within_limit(self, cost: Body, /) -> Body: ...
+
+    @overload
     def within_limit(
         self,
         cost: int | None = None,
@@ -84,8 +92,22 @@ class Limiter(Jobs):
         estimate: int | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
-    ) -> WithinLimit:
-        """For `with`, `async with` or as a decorator: waits like `acquire`, then runs the body."""
+    ) -> WithinLimit: ...
+
+    def within_limit(
+        self,
+        cost: int | Callable[..., Any] | None = None,
+        *,
+        estimate: int | None = None,
+        wait_timeout: Span | None = None,
+        id: str | None = None,
+    ) -> Any:
+        """For `with`, `async with` or as a decorator: waits like `acquire`, then runs the body.
+
+        As a decorator it may stand without parentheses.
+        """
+        if callable(cost):
+            return WithinLimit(self, None, estimate, wait_timeout, id)(cost)
         return WithinLimit(self, cost, estimate, wait_timeout, id)
 
     async def atry_acquire(
@@ -96,15 +118,23 @@ class Limiter(Jobs):
         id: str | None = None,
     ) -> Decision:
         """Like `try_acquire`."""
-        decision: Decision = await ask(
-            self._links, self._begin_acquire, self.try_acquire, cost, estimate, at_us, id
-        )
+        # The lease of a task that is cancelled goes back by the id of its call.
+        own = new_id() if id is None and self._leases else None
+        try:
+            decision: Decision = await ask(
+                self._links, self._begin_acquire, self.try_acquire, cost, estimate, at_us, own or id
+            )
+        except BaseException as error:
+            if own and not isinstance(error, (PaddlegateError, GeneratorExit)):
+                give_back_later(self, own)
+            raise
         return decision
 
     async def aallow(
         self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
     ) -> bool:
         """Like `allow`."""
+        self._check_allow()
         return (await self.atry_acquire(cost, estimate, at_us)).allowed
 
     async def apeek(
@@ -116,25 +146,27 @@ class Limiter(Jobs):
         )
         return decision
 
-    async def acorrect(self, permit_id: str, actual: int, at_us: int | None = None) -> str:
+    async def acorrect(
+        self, permit: str | Grant | Decision, actual: int, at_us: int | None = None
+    ) -> str:
         """Like `correct`."""
-        return await self._correcting(permit_id, actual, at_us)
+        return await self._correcting(permit, actual, at_us)
 
-    def _correcting(self, permit_id: str, actual: int, at_us: int | None = None) -> Awaitable[str]:
-        return ask(self._links, self._begin_correct, self.correct, permit_id, actual, at_us)
+    def _correcting(
+        self, permit: str | Grant | Decision, actual: int, at_us: int | None = None
+    ) -> Awaitable[str]:
+        return ask(self._links, self._begin_correct, self.correct, permit, actual, at_us)
 
-    async def arelease(self, permit_id: str, at_us: int | None = None) -> str:
+    async def arelease(self, permit: str | Grant | Decision, at_us: int | None = None) -> str:
         """Like `release`."""
-        settlement: str = await ask(
-            self._links, self._begin_release, self.release, permit_id, at_us
-        )
+        settlement: str = await ask(self._links, self._begin_release, self.release, permit, at_us)
         return settlement
 
-    async def arenew(self, permit_id: str, at_us: int | None = None) -> float | None:
+    async def arenew(
+        self, permit: str | Grant | Decision, at_us: int | None = None
+    ) -> float | None:
         """Like `renew`."""
-        lease: float | None = await ask(
-            self._links, self._begin_renew, self.renew, permit_id, at_us
-        )
+        lease: float | None = await ask(self._links, self._begin_renew, self.renew, permit, at_us)
         return lease
 
     def stats(self, at_us: int | None = None) -> Statistics:
@@ -148,6 +180,10 @@ class Limiter(Jobs):
     async def areset(self) -> None:
         """Like `reset`."""
         await ask(self._links, self._begin_reset, self.reset)
+
+    def _give_back(self, id: str) -> None:
+        """Give the lease of `try_acquire` back, which calls this when a signal handler ends it."""
+        give_back(self, id, INTERRUPTED)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"

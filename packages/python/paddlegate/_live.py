@@ -9,7 +9,6 @@ from paddlegate._asyncio import ask
 from paddlegate._controls import controls
 from paddlegate._learned import learned
 from paddlegate._native import Course, Order
-from paddlegate._permit import Grant
 from paddlegate._texts import body_text, json_text, pairs
 
 if TYPE_CHECKING:
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
     from paddlegate._asyncio import Links
     from paddlegate._controls import Controls
     from paddlegate._learned import Learned
-    from paddlegate._native import _Provider
+    from paddlegate._native import Decision, _Provider
+    from paddlegate._permit import Grant
     from paddlegate._texts import Headers, Json
     from paddlegate._waiting import Span
 
@@ -152,7 +152,7 @@ class Live(_native.Limiter):
         reset_in: Span | None = None,
         reset_at: datetime | float | None = None,
         index: int = 0,
-        permit: str | Grant | None = None,
+        permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> Learned:
         """Take over what upstream says of its budget, for all processes.
@@ -171,7 +171,7 @@ class Live(_native.Limiter):
                     reset_in,
                     reset_at,
                     index,
-                    _id(permit),
+                    permit,
                     at_us,
                 )
             )
@@ -187,7 +187,7 @@ class Live(_native.Limiter):
         reset_in: Span | None = None,
         reset_at: datetime | float | None = None,
         index: int = 0,
-        permit: str | Grant | None = None,
+        permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> Learned:
         """Like `sync`. With an `a` before its name it would be a keyword of Python."""
@@ -201,7 +201,7 @@ class Live(_native.Limiter):
                     reset_in,
                     reset_at,
                     index,
-                    _id(permit),
+                    permit,
                     at_us,
                 )
             )
@@ -216,7 +216,7 @@ class Live(_native.Limiter):
         provider: _Provider = "auto",
         max_pause: Span | None = None,
         max_learned: int | None = None,
-        permit: str | Grant | None = None,
+        permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> Learned:
         """Learn from an answer of upstream, for all processes and in one step.
@@ -240,7 +240,7 @@ class Live(_native.Limiter):
         provider: _Provider = "auto",
         max_pause: Span | None = None,
         max_learned: int | None = None,
-        permit: str | Grant | None = None,
+        permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> Learned:
         """Like `learn`."""
@@ -256,7 +256,7 @@ class Live(_native.Limiter):
         provider: _Provider,
         max_pause: Span | None,
         max_learned: int | None,
-        permit: str | Grant | None,
+        permit: str | Grant | Decision | None,
         at_us: int | None = None,
     ) -> Learned:
         order = _learning(headers, body, status, provider, max_pause, max_learned, permit, at_us)
@@ -273,7 +273,7 @@ def _learning(
     provider: _Provider,
     max_pause: Span | None,
     max_learned: int | None,
-    permit: str | Grant | None,
+    permit: str | Grant | Decision | None,
     at_us: int | None,
 ) -> Order:
     return Order.learn(
@@ -283,10 +283,6 @@ def _learning(
         provider,
         max_pause,
         max_learned,
-        _id(permit),
+        permit,
         at_us,
     )
-
-
-def _id(permit: str | Grant | None) -> str | None:
-    return permit.id if isinstance(permit, Grant) else permit

@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, final
 
 from typing_extensions import disjoint_base
 
+from paddlegate._permit import Grant
+
 # `id` is the word that all languages have.
 # ruff: noqa: A002
 
@@ -159,10 +161,13 @@ class Paddlegate:
         group: str | None,
     ) -> list[Loaded]: ...
     def _workflow(self, definition: str, run: str, lock_timeout: _Span | None) -> Loaded: ...
+    @property
+    def _timeout(self) -> float | None: ...
+    def _close(self) -> None: ...
     def _limiters(self) -> list[_Entry]: ...
     @property
     def _parts(self) -> int: ...
-    def _begin_list(self, part: int) -> list[_Entry] | Call: ...
+    def _begin_list(self, part: int, cursor: int) -> tuple[list[_Entry], int] | Call: ...
 
 @disjoint_base
 class Limiter:
@@ -203,7 +208,10 @@ class Limiter:
     def allow(
         self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
     ) -> bool:
-        """Tell whether the call may go ahead; if so it is charged."""
+        """Tell whether the call may go ahead; if so it is charged.
+
+        Not for a concurrency limit, whose lease must end.
+        """
     def try_acquire(
         self,
         cost: int | None = None,
@@ -218,20 +226,26 @@ class Limiter:
     def peek(
         self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
     ) -> Decision:
-        """Tell what `try_acquire` would answer now; change nothing."""
-    def correct(self, permit_id: str, actual: int, at_us: int | None = None) -> str:
+        """Tell what `try_acquire` would answer now; change nothing.
+
+        Without a cost it looks for one unit, of points too.
+        """
+    def correct(self, permit: str | Grant | Decision, actual: int, at_us: int | None = None) -> str:
         """Replace the estimate of a permit by what the call did cost, once."""
-    def release(self, permit_id: str, at_us: int | None = None) -> str:
+    def release(self, permit: str | Grant | Decision, at_us: int | None = None) -> str:
         """End the lease of a permit, from any process.
 
         Answers "released"; or else "late" when it had ended before, or "unknown".
         """
-    def renew(self, permit_id: str, at_us: int | None = None) -> float | None:
+    def renew(self, permit: str | Grant | Decision, at_us: int | None = None) -> float | None:
         """Give a lease its whole time again: seconds that it lasts, or None when it has ended."""
     def cancel(self, id: str, at_us: int | None = None) -> str:
         """Leave the queue: "cancelled", or "unknown" without a ticket. A lease ends too."""
     def reset(self) -> None:
         """Forget what was taken, permits, leases, tickets, statistics, and what was ordered."""
+    @property
+    def _leases(self) -> bool: ...
+    def _check_allow(self) -> None: ...
     def _enter(
         self,
         cost: int | None,
@@ -284,9 +298,13 @@ class Limiter:
     def _begin_peek(
         self, cost: int | None, estimate: int | None, at_us: int | None
     ) -> Decision | Call: ...
-    def _begin_correct(self, permit_id: str, actual: int, at_us: int | None) -> str | Call: ...
-    def _begin_release(self, permit_id: str, at_us: int | None) -> str | Call: ...
-    def _begin_renew(self, permit_id: str, at_us: int | None) -> float | Call | None: ...
+    def _begin_correct(
+        self, permit: str | Grant | Decision, actual: int, at_us: int | None
+    ) -> str | Call: ...
+    def _begin_release(self, permit: str | Grant | Decision, at_us: int | None) -> str | Call: ...
+    def _begin_renew(
+        self, permit: str | Grant | Decision, at_us: int | None
+    ) -> float | Call | None: ...
     def _begin_cancel(self, id: str, gave_up: bool, at_us: int | None) -> str | Call: ...
     def _begin_statistics(self, at_us: int | None) -> _Counted | Call: ...
     def _begin_tell(self, order: Order) -> Any: ...
@@ -363,7 +381,7 @@ class Order:
         reset_in: _Span | None,
         reset_at: _Moment | None,
         index: int,
-        permit: str | None,
+        permit: str | Grant | Decision | None,
         at_us: int | None,
     ) -> Order: ...
     @staticmethod
@@ -374,7 +392,7 @@ class Order:
         provider: _Provider,
         max_pause: _Span | None,
         max_learned: int | None,
-        permit: str | None,
+        permit: str | Grant | Decision | None,
         at_us: int | None,
     ) -> Order: ...
 
@@ -387,6 +405,8 @@ class Hints:
         """What tickets name so that their messages come here."""
     def fileno(self) -> int:
         """Give the descriptor to watch."""
+    def close(self) -> None:
+        """Close the connection; whoever watches the descriptor sees that."""
     def receive(self) -> list[tuple[str, float]]:
         """Give the ids that were called, each with the seconds until it should look."""
 

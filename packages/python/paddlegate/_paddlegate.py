@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 from paddlegate import _native
-from paddlegate._asyncio import ask, watches
+from paddlegate._aside import aside
+from paddlegate._asyncio import Links, ask, watches
 from paddlegate._gate import Gate
 from paddlegate._hub import Hubs
 from paddlegate._limiter import Limiter
@@ -18,12 +19,17 @@ from paddlegate._texts import json_text
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
+    from types import TracebackType
 
-    from paddlegate._asyncio import Links
+    from typing_extensions import Self
+
     from paddlegate._native import _OnUnavailable, _Policy
     from paddlegate._statistics import Listed
     from paddlegate._texts import Json
     from paddlegate._waiting import Span
+
+PARTS_AT_ONCE = 16
+"""How many parts of the list of limiters are asked for together, so that others are not kept."""
 
 
 class Paddlegate(_native.Paddlegate):
@@ -46,8 +52,48 @@ class Paddlegate(_native.Paddlegate):
 
     def __init__(self, url: str | None = None, *, timeout: Span | None = None) -> None:
         # The links of the event loops that use this store. A loop owns its links.
-        self._links: Links = WeakValueDictionary()
+        self._links = Links()
         self._hubs = Hubs()
+
+    def close(self) -> None:
+        """Close all connections of this process to the store, those of its event loops too.
+
+        Those who wait leave the queue and get an `InvalidError`, as does every later call that
+        needs the server. Calls that are under way still get their answers. Twice is as good as
+        once; in memory this does nothing, and a forked process closes its own connections.
+        """
+        if self._timeout is None:
+            return
+        until = monotonic() + self._timeout
+        self._hubs.close(until)
+        self._close()
+        self._links.close(until)
+
+    async def aclose(self) -> None:
+        """Like `close`; the event loop goes on meanwhile."""
+        await aside(asyncio.get_running_loop(), self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
 
     def concurrent(
         self,
@@ -372,11 +418,19 @@ class Paddlegate(_native.Paddlegate):
         loop = asyncio.get_running_loop()
         if not watches(loop):
             return await loop.run_in_executor(None, self.limiters)
-        parts = await asyncio.gather(
-            *(
-                ask(self._links, self._begin_list, self._begin_list, part)
-                for part in range(self._parts)
-            )
-        )
-        entries = _native.sort_listed([entry for part in parts for entry in part])
-        return [listed(entry) for entry in entries]
+        entries: list[_native._Entry] = []
+        parts = iter(range(self._parts))
+
+        async def lane() -> None:
+            for part in parts:
+                cursor = 0
+                while True:
+                    page, cursor = await ask(
+                        self._links, self._begin_list, self._begin_list, part, cursor
+                    )
+                    entries.extend(page)
+                    if cursor == 0:
+                        break
+
+        await asyncio.gather(*(lane() for _ in range(PARTS_AT_ONCE)))
+        return [listed(entry) for entry in _native.sort_listed(entries)]

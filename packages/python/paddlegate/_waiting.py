@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from datetime import timedelta
 from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
-from paddlegate._asyncio import ask, post, watches
+from paddlegate._asyncio import ask, watches
+from paddlegate._blocking import warn_of_blocking
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
-from paddlegate._native import Call, new_id
+from paddlegate._giving_back import give_back, give_back_later
+from paddlegate._native import new_id
 from paddlegate._permit import AsyncPermit, Permit
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ Span: TypeAlias = float | timedelta | str
 Question: TypeAlias = tuple[int | None, int | None, None, str, int, float, None, str]
 """What `_enter` wants to know."""
 
-CANCELLING = 0.05
+INTERRUPTED = 0.05
 """Seconds that a thread which was interrupted gives its ticket to leave the queue."""
+CLOSED = 1
+"""Seconds that a thread whose store is closed gives it."""
 
 
 class Waiting:
@@ -54,6 +57,7 @@ class Waiting:
 
     def asks(self) -> Question:
         """Give the next question. At the end of its patience it is the last one."""
+        self._check_open()
         self._channel = self._listen()
         self.sent = monotonic()
         left = max(self.ends - self.sent, 0)
@@ -67,6 +71,7 @@ class Waiting:
             raise OverLimit(self.limiter.name, decision)
         look = monotonic() + decision.retry_after
         self._number = decision.ticket
+        self._check_open()
         # Now it is worth to open a hub; and the call may have learned that the place is another.
         channel = self._listen()
         if channel not in {"", self._channel}:
@@ -81,6 +86,8 @@ class Waiting:
             return False
         if isinstance(error, OverLimit):
             return self._leaves_ticket(error.decision)
+        if self._is_closed and isinstance(error, InvalidError):
+            return self._number > 0
         if isinstance(error, UnavailableError):
             return error.may_have_counted or self._number > 0
         return not isinstance(error, (InvalidError, GeneratorExit))
@@ -88,6 +95,17 @@ class Waiting:
     def _leaves_ticket(self, decision: Decision) -> bool:
         """Tell whether its ticket is still with the store, which has not made this decision."""
         return decision.degraded and self._number > 0
+
+    @property
+    def _is_closed(self) -> bool:
+        return self.limiter._hubs.closed
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise InvalidError("is closed; open another one", "store")
+
+    def quit(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Leave the queue for a store that this loop closes, whose tasks cannot do it meanwhile."""
 
     def leave(self) -> None:
         """Listen no more."""
@@ -121,6 +139,7 @@ class ThreadWaiting(Waiting):
     def wait(self) -> Permit:
         """Wait for the permit, or raise `OverLimit`."""
         self._rings: SimpleQueue[float] = SimpleQueue()
+        self._has_slept = False
         try:
             while True:
                 self._forget_rings()
@@ -130,14 +149,14 @@ class ThreadWaiting(Waiting):
                     permit = Permit(self.limiter, decision, self.sent)
                     # A signal handler may raise in here too.
                     if self._leaves_ticket(decision):
-                        self._cancel()
+                        give_back(self.limiter, self.id)
                     self.leave()
                     return permit
                 self._sleep(look)
         except BaseException as error:
             try:
                 if self.may_be_known(error):
-                    self._cancel()
+                    give_back(self.limiter, self.id, self._patience(error))
             finally:
                 self.leave()
             raise
@@ -145,6 +164,12 @@ class ThreadWaiting(Waiting):
     def ring(self, at: float) -> None:
         """Look again at this time of the monotonic clock; from any thread."""
         self._rings.put(at)
+
+    def _patience(self, error: BaseException) -> float:
+        if not isinstance(error, PaddlegateError):
+            return INTERRUPTED
+        # The time of the call is over, and a server that has just failed would take more of it.
+        return CLOSED if self._is_closed else 0
 
     def _find_hub(self, place: str, opening: bool) -> Hub | None:
         return self.limiter._hubs.of_thread(place, opening)
@@ -155,27 +180,12 @@ class ThreadWaiting(Waiting):
                 self._rings.get_nowait()
 
     def _sleep(self, until: float) -> None:
+        if not self._has_slept and until > monotonic():
+            self._has_slept = True
+            warn_of_blocking(self.limiter.name)
         while (left := until - monotonic()) > 0:
             with contextlib.suppress(Empty):
                 until = min(until, self._rings.get(timeout=left))
-
-    def _cancel(self) -> None:
-        """Give ticket and lease back without waiting for a server that does not answer."""
-
-        def cancel() -> None:
-            with contextlib.suppress(PaddlegateError):
-                self.limiter.cancel(self.id)
-
-        if not isinstance(self.limiter._begin_cancel(self.id, False, None), Call):
-            return
-        thread = threading.Thread(target=cancel, name="paddlegate-cancel", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            # The interpreter ends.
-            cancel()
-        else:
-            thread.join(CANCELLING)
 
 
 class TaskWaiting(Waiting):
@@ -195,12 +205,12 @@ class TaskWaiting(Waiting):
                 look = self.hears(decision)
                 if look is None:
                     if self._leaves_ticket(decision):
-                        self._cancel()
+                        give_back_later(limiter, self.id)
                     return AsyncPermit(limiter, decision, self.sent)
                 await self._sleep(look)
         except BaseException as error:
             if self.may_be_known(error):
-                self._cancel()
+                give_back_later(limiter, self.id)
             raise
         finally:
             self.leave()
@@ -224,11 +234,13 @@ class TaskWaiting(Waiting):
     def _find_hub(self, place: str, opening: bool) -> Hub | None:
         return self.limiter._hubs.of_loop(self._loop, place, opening)
 
-    def _cancel(self) -> None:
-        """Give ticket and lease back, behind what is on its way. Nobody waits for the answer."""
-        limiter = self.limiter
-        with contextlib.suppress(PaddlegateError, RuntimeError):
-            post(limiter._links, limiter._begin_cancel, limiter._cancel, self.id, False, None)
+    def quit(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Leave the queue for a store that this loop closes, whose tasks cannot do it meanwhile."""
+        if loop is self._loop:
+            if self._number:
+                self._number = 0
+                give_back_later(self.limiter, self.id)
+            self.leave()
 
     async def _sleep(self, until: float) -> None:
         while (left := min(until, self._rung) - monotonic()) > 0:

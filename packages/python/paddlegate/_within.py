@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from paddlegate._bodies import Bodies, aleave, leave, leave_again
+from paddlegate._bodies import PERMIT, Bodies, aleave, leave, leave_again
 from paddlegate._errors import InvalidError, OverLimit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from paddlegate._limiter import Limiter
@@ -91,6 +93,17 @@ class WithinLimit(Bodies):
             self._forget(held)
             await aleave(held[1], error)
 
+    def _hands_over(self, function: Callable[..., Any]) -> bool:
+        parameter = _parameters(function).get(PERMIT)
+        takes = parameter is not None and parameter.kind is Parameter.KEYWORD_ONLY
+        if self._estimate is not None and not takes:
+            raise InvalidError(
+                "a function with an estimate takes its permit, to say by permit.points_used() "
+                "what it did cost: add the keyword-only argument permit, or give a cost",
+                "estimate",
+            )
+        return takes
+
     def _acquire(self) -> Permit:
         return self._limiter.acquire(
             self._cost, estimate=self._estimate, wait_timeout=self._wait_timeout, id=self._id
@@ -143,6 +156,14 @@ class WithinLimit(Bodies):
     def _forget(self, held: Held) -> None:
         with suppress(ValueError):
             self._held.remove(held)
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
+    try:
+        return signature(function).parameters
+    except (TypeError, ValueError):
+        # That of some builtins is not known.
+        return {}
 
 
 def _whose() -> object:

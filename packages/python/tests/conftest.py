@@ -1,6 +1,8 @@
 # mypy: allow-untyped-calls
 import asyncio
+import contextlib
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -9,6 +11,7 @@ import time
 import uuid
 
 import pytest
+import redis as client
 import uvloop
 from paddlegate import Paddlegate
 
@@ -90,22 +93,49 @@ class Server:
 
     def __init__(self, directory):
         self.directory = directory
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self.url = f"redis://127.0.0.1:{self.port}"
         self.process = None
+        self.port = 0
+
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}"
 
     def start(self, *more):
-        options = ["--port", str(self.port), "--save", "", "--dir", str(self.directory), *more]
+        """Start it, again at its address; the first time at a port that nobody else has."""
+        for _ in range(20):
+            # Below those that connections take.
+            port = self.port or random.randrange(10_000, 30_000)
+            if self.runs_at(port, *more):
+                self.port = port
+                return
+            self.stop()
+        raise TimeoutError("redis-server did not start")
+
+    def runs_at(self, port, *more):
+        options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", *more]
         program = shutil.which("redis-server")
         assert program
-        self.process = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL)
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.05)
-        raise TimeoutError("redis-server did not start")
+        self.process = subprocess.Popen(
+            [program, *options, "--dir", str(self.directory)], stdout=subprocess.DEVNULL
+        )
+        until = time.monotonic() + PATIENT
+        while self.process.poll() is None and time.monotonic() < until:
+            # It is ready when it answers, though it may ask for a password first; and another
+            # server at this port has ended ours.
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as ask:
+                ask.settimeout(PATIENT)
+                ask.sendall(b"PING\r\n")
+                if ask.recv(100)[:7] in {b"+PONG\r\n", b"-NOAUTH"}:
+                    # One that could not have the port has ended by now.
+                    return self.process.poll() is None and self.is_ours(port, more)
+            time.sleep(0.02)
+        return False
+
+    def is_ours(self, port, more):
+        assert self.process
+        password = more[more.index("--requirepass") + 1] if "--requirepass" in more else None
+        with client.Redis(port=port, password=password) as asking:
+            return asking.info("server")["process_id"] == self.process.pid
 
     def stop(self):
         if self.process is not None:

@@ -25,7 +25,7 @@ def refused(argument, function, *arguments, **named):
     assert caught.value.argument == argument
 
 
-@pytest.mark.parametrize("bad", [*NOT_WHOLE, None, 0], ids=repr)
+@pytest.mark.parametrize("bad", [*NOT_WHOLE, None, 0])
 def test_limits_are_whole(name, bad):
     refused("limit", pg.bucket, name, bad, 1)
     refused("limit", pg.window, name, bad, 1)
@@ -35,7 +35,7 @@ def test_limits_are_whole(name, bad):
     refused("limit", pg.limiter, name, [("window", bad, 1)])
 
 
-@pytest.mark.parametrize("bad", [*NOT_SPANS, *TOO_SHORT, None], ids=repr)
+@pytest.mark.parametrize("bad", [*NOT_SPANS, *TOO_SHORT, None])
 def test_intervals_are_spans(name, bad):
     refused("interval", pg.bucket, name, 1, bad)
     refused("interval", pg.window, name, 1, bad)
@@ -46,7 +46,7 @@ def test_intervals_are_spans(name, bad):
     refused("interval", pg.limiter, name, throttle=(bad,))
 
 
-@pytest.mark.parametrize("bad", NOT_SPANS, ids=repr)
+@pytest.mark.parametrize("bad", NOT_SPANS)
 def test_other_spans(name, bad):
     refused("offset", pg.bucket, name, 1, 60, bad)
     refused("wait_timeout", pg.window, name, 1, 1, wait_timeout=bad)
@@ -55,14 +55,14 @@ def test_other_spans(name, bad):
     refused("timeout", Paddlegate, "redis://localhost", timeout=bad)
 
 
-@pytest.mark.parametrize("bad", [*NOT_WHOLE, None, 100_001], ids=repr)
+@pytest.mark.parametrize("bad", [*NOT_WHOLE, None, 100_001])
 def test_so_many_at_once_is_whole(name, bad):
     refused("limit", pg.concurrent, name, bad)
     refused("limit", pg.limiter, name, concurrency=(bad,))
     refused("limit", pg.limiter, name, [("concurrency", bad, 30)])
 
 
-@pytest.mark.parametrize("bad", [*NOT_SPANS, *TOO_SHORT], ids=repr)
+@pytest.mark.parametrize("bad", [*NOT_SPANS, *TOO_SHORT])
 def test_lock_timeouts(name, bad):
     refused("lock_timeout", pg.concurrent, name, 1, lock_timeout=bad)
     refused("lock_timeout", pg.limiter, name, concurrency=1, lock_timeout=bad)
@@ -77,20 +77,20 @@ def test_lock_timeouts_are_for_leases(name):
     assert pg.limiter(name, [("concurrency", 1, 2)], lock_timeout=3)
 
 
-@pytest.mark.parametrize("bad", [*NOT_SPANS, *TOO_SHORT, 0.9], ids=repr)
+@pytest.mark.parametrize("bad", [*NOT_SPANS, *TOO_SHORT, 0.9])
 def test_times_to_live(name, bad):
     refused("ttl", pg.concurrent, name, 1, ttl=bad)
     refused("ttl", pg.window, name, 1, 1, ttl=bad)
     refused("ttl", pg.unlimited, name, ttl=bad)
 
 
-@pytest.mark.parametrize("bad", ["", "Raise", "wait", 1, True, b"raise", "\ud800", []], ids=repr)
+@pytest.mark.parametrize("bad", ["", "Raise", "wait", 1, True, b"raise", "\ud800", []])
 def test_policies(name, bad):
     refused("policy", pg.concurrent, name, 1, policy=bad)
     refused("policy", pg.paused, name, policy=bad)
 
 
-@pytest.mark.parametrize("bad", ["", "x" * 65, "\ud800", 5, b"x", ["x"], True], ids=repr)
+@pytest.mark.parametrize("bad", ["", "x" * 65, "\ud800", 5, b"x", ["x"], True])
 def test_ids(name, bad):
     limiter = pg.concurrent(name, 1)
     refused("id", limiter.acquire, id=bad)
@@ -103,7 +103,7 @@ def test_ids(name, bad):
     assert limiter.stats().granted == 0
 
 
-@pytest.mark.parametrize("bad", NOT_SPANS, ids=repr)
+@pytest.mark.parametrize("bad", NOT_SPANS)
 def test_spans_of_jobs(name, bad):
     limiter = pg.concurrent(name, 1)
     for verb in limiter.enqueue, limiter.claim:
@@ -113,38 +113,36 @@ def test_spans_of_jobs(name, bad):
     assert limiter.stats().granted == 0
 
 
-@pytest.mark.parametrize("bad", NOT_WHOLE, ids=repr)
+@pytest.mark.parametrize("bad", NOT_WHOLE)
 def test_costs_are_whole(name, bad):
     limiter = pg.points(name, 10, 1)
     permit = limiter.acquire(estimate=5)
     for verb in limiter.try_acquire, limiter.allow, limiter.peek:
         refused("cost", verb, bad)
         refused("estimate", verb, estimate=bad)
-        refused("at", verb, 1, at_us=bad)
+        refused("at_us", verb, 1, at_us=bad)
     refused("cost", limiter.acquire, bad)
     refused("estimate", limiter.acquire, estimate=bad)
     refused("cost", limiter.within_limit(bad).__enter__)
     refused("actual", permit.points_used, bad)
     refused("actual", limiter.correct, permit.id, bad)
-    refused("at", limiter.correct, permit.id, 1, at_us=bad)
+    refused("at_us", limiter.correct, permit.id, 1, at_us=bad)
     assert limiter.peek(0, at_us=permit.decision.at_us).remaining == 5
 
 
-@pytest.mark.parametrize(
-    "bad", ["", "x" * 513, "\ud800", "a\udfffb", None, 5, b"x", ["x"]], ids=repr
-)
+@pytest.mark.parametrize("bad", ["", "x" * 513, "\ud800", "a\udfffb", None, 5, b"x", ["x"]])
 def test_names(bad):
     refused("name", pg.window, bad, 1, 1)
     refused("name", pg.unlimited, bad)
     refused("name", pg.limiter, bad, throttle=1)
 
 
-@pytest.mark.parametrize("good", ["0", "a\0b", "{x}", "\n", "\U0001f600", "x" * 512], ids=repr)
+@pytest.mark.parametrize("good", ["0", "a\0b", "{x}", "\n", "\U0001f600", "x" * 512])
 def test_names_that_work(good):
     assert pg.window(good, 1, 1).name == good
 
 
-@pytest.mark.parametrize("bad", ["", "x" * 96, "\ud800", None, 5, b"x"], ids=repr)
+@pytest.mark.parametrize("bad", ["", "x" * 96, "\ud800", None, 5, b"x"])
 def test_permit_ids(name, bad):
     refused("permit", pg.points(name, 10, 1).correct, bad, 1)
     refused("permit", pg.concurrent(name, 1).release, bad)
@@ -173,7 +171,6 @@ def test_permit_ids(name, bad):
         ("kind", [("\ud800", 1, 1)]),
         ("kind", [(None, 1, 1)]),
     ],
-    ids=repr,
 )
 def test_lists_of_limits(name, argument, limits):
     refused(argument, pg.limiter, name, limits)
@@ -196,9 +193,7 @@ def test_urls_are_not_repeated():
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "second", [1, 1.0, "second", "PT1S", timedelta(seconds=1), Decimal(1)], ids=repr
-)
+@pytest.mark.parametrize("second", [1, 1.0, "second", "PT1S", timedelta(seconds=1), Decimal(1)])
 def test_spans_that_work(name, second):
     limiter = pg.window(name, 1, second, wait_timeout=second)
     assert limiter.allow(at_us=1)

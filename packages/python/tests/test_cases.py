@@ -11,15 +11,16 @@ from paddlegate import OverLimit, Paddlegate
 
 def test_sk_t36_a_wait_is_longer_than_the_time_out_of_a_call(url, name):
     """It is not the client that waits for the server."""
-    erp = Paddlegate(url, timeout=1).concurrent(name, 1, wait_timeout=5)
+    erp = Paddlegate(url, timeout=2).concurrent(name, 1, wait_timeout=2.5)
     holder = erp.acquire()
     start = time.monotonic()
     with pytest.raises(OverLimit):
         erp.acquire()
-    assert time.monotonic() - start >= 5
-    threading.Timer(1.5, holder.release).start()
-    with erp.within_limit():
-        assert time.monotonic() - start >= 6
+    assert time.monotonic() - start >= 2.5
+    timer = threading.Timer(0.5, holder.release)
+    timer.start()
+    with erp.within_limit(wait_timeout=50):
+        timer.join()
 
 
 def test_sk_t37_all_kinds_on_a_cluster_of_three_also_across_the_edge(name):
@@ -39,8 +40,9 @@ def test_sk_t37_all_kinds_on_a_cluster_of_three_also_across_the_edge(name):
         for number in range(6)
     ]
     granted = dict.fromkeys(limiters, 0)
-    start = time.monotonic()
-    while time.monotonic() - start < 1:
+    until = time.monotonic() + 30
+    # So many need a second interval.
+    while min(granted.values()) <= 5 and time.monotonic() < until:
         for limiter in limiters:
             permit = limiter.try_acquire(estimate=1).permit
             if permit:

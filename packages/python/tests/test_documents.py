@@ -51,7 +51,7 @@ def test_a_document_gives_limiters_by_name(store, name, limits, form):
 def test_it_shares_the_limiter_with_code(store, name, limits):
     loaded = store.policy_from(limits)[f"{name}-shopify-42"]
     assert loaded.try_acquire(400).remaining == 600
-    assert store.points(f"{name}-shopify-42", 1000, 20).try_acquire(400).remaining <= 201
+    assert store.points(f"{name}-shopify-42", 1000, 20).try_acquire(400).remaining < 600
 
 
 def test_what_is_ignored_skips_its_body(store, name, limits, run):
@@ -118,7 +118,6 @@ def test_a_file_without_limiters(store):
 @pytest.mark.parametrize(
     "bad",
     ["", "{", "[]", [], {}, 5, None, True, "\ud800", b"\xff", {"limiters": []}, {"a": object()}],
-    ids=repr,
 )
 def test_documents_are_checked(bad):
     with pytest.raises(InvalidError) as caught:

@@ -7,6 +7,7 @@ import pickle
 
 import pytest
 from paddlegate import Listed, ListedLimit, Paddlegate, Statistics
+from paddlegate._asyncio import ask
 
 HOUR = 3_600_000_000
 
@@ -138,7 +139,7 @@ def both(store, run):
 def test_the_list_of_limiters(server, run):
     store = Paddlegate(server.url, timeout=20)
     assert both(store, run) == []
-    store.concurrent("b", 5, ttl="hour").allow()
+    store.concurrent("b", 5, ttl="hour").try_acquire()
     store.bucket("a", 7, "day", 3600).allow()
     store.limiter("c", window=(100, 60), throttle=0.5).allow()
     store.unlimited("nothing").allow()
@@ -155,10 +156,26 @@ def test_the_list_of_limiters(server, run):
     assert all(it.last_used > 1.7e9 for it in listed)
 
 
+def test_the_list_is_asked_for_in_a_few_parts_at_once(redis, run, monkeypatch):
+    asking, most = set(), []
+
+    async def counted(links, begin, blocking, part):
+        asking.add(part)
+        most.append(len(asking))
+        try:
+            return await ask(links, begin, blocking, part)
+        finally:
+            asking.remove(part)
+
+    monkeypatch.setattr("paddlegate._paddlegate.ask", counted)
+    run(redis.alimiters())
+    assert (len(most), max(most)) == (256, 16)
+
+
 def test_the_list_of_limiters_in_memory(run):
     store = Paddlegate("memory://")
     limiter = store.concurrent("a", 5)
-    limiter.allow()
+    limiter.try_acquire()
     (listed,) = both(store, run)
     assert listed == Listed("a", (ListedLimit("concurrency", 5, 30.0, 0.0),), None, 90 * 86400.0)
 

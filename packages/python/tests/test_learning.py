@@ -220,7 +220,7 @@ BAD: list[Any] = [None, 5, "a: b", b"", "", ["ab"], [b"ab"], [("a",)], [("a", "b
 BAD += [{"a": object()}, {"a": {}}, {None: "a"}, [None]]
 
 
-@pytest.mark.parametrize("bad", BAD, ids=repr)
+@pytest.mark.parametrize("bad", BAD)
 def test_headers_are_checked(store, name, bad):
     refused("headers", store.window(name, 1, 60).learn, bad)
 
@@ -231,7 +231,7 @@ def refused(argument, verb, *arguments, **named):
     assert caught.value.argument == argument
 
 
-@pytest.mark.parametrize("bad", [5, True, object(), {"a": object()}, {1, 2}, [b"a"]], ids=repr)
+@pytest.mark.parametrize("bad", [5, True, object(), {"a": object()}, {1, 2}, [b"a"]])
 def test_bodies_are_checked(name, bad):
     permit = Paddlegate("memory://").points(name, 10, 1).acquire(estimate=5)
     refused("body", permit.learn, {}, bad)
@@ -273,9 +273,7 @@ def test_the_cost_of_a_query():
     assert graphql_cost(both, operation="b") > graphql_cost(both, operation="a")
 
 
-@pytest.mark.parametrize(
-    "bad", ["[]", [], 5, "{", b"\xff", {"a": object()}, "\ud800", "{}{}"], ids=repr
-)
+@pytest.mark.parametrize("bad", ["[]", [], 5, "{", b"\xff", {"a": object()}, "\ud800", "{}{}"])
 def test_variables_are_checked(bad):
     refused("variables", graphql_cost, QUERY, bad)
 

@@ -42,7 +42,7 @@ def test_so_many_at_once(store, name):
     assert limiter.release(second.permit) == "released"
     with limiter.within_limit():
         assert limiter.stats().leases == 2
-        assert not limiter.allow()
+        assert not limiter.try_acquire()
     assert first.release() == "released"
     assert limiter.peek().remaining == 2
 
@@ -215,7 +215,7 @@ def test_permits_on_an_event_loop(store, name, run):
     async def main():
         limiter = store.concurrent(name, 1, wait_timeout=0)
         async with limiter.within_limit() as permit:
-            assert not await limiter.aallow()
+            assert not await limiter.atry_acquire()
             assert await permit.renew() is await permit.arenew() is True
             assert 25 < permit.expires_in <= 30
         assert (await limiter.astats()).leases == 0
@@ -480,7 +480,7 @@ def test_every_maker_takes_a_policy(store, name):
     ]
     for limiter in made:
         assert limiter.policy == "ignore"
-        limiter.allow(1)
+        limiter.try_acquire(1)
         result = limiter.within_limit(1).run(str)
         assert result == "" if limiter.try_acquire(1) else result is SKIPPED
 

@@ -239,20 +239,17 @@ def test_methods_can_be_decorated(store, name):
 
 
 def test_acquire_waits_until_the_time_has_come(store, name):
-    limiter = store.window(name, 1, 0.5)
-    start = time.monotonic()
-    limiter.acquire()
-    assert limiter.acquire().decision.allowed
-    assert 0.45 < time.monotonic() - start < 4
+    limiter = store.window(name, 1, 0.2)
+    first, second = limiter.acquire().decision, limiter.acquire().decision
+    assert second.at_us - first.at_us >= 200_000
 
 
 def test_aacquire_waits_until_the_time_has_come(store, name, run):
     async def main():
-        limiter = store.window(name, 1, 0.5)
-        start = time.monotonic()
-        await limiter.aacquire()
-        async with limiter.within_limit():
-            assert 0.45 < time.monotonic() - start < 4
+        limiter = store.window(name, 1, 0.2)
+        first = (await limiter.aacquire()).decision
+        async with limiter.within_limit() as permit:
+            assert permit.decision.at_us - first.at_us >= 200_000
 
     run(main())
 
@@ -261,12 +258,12 @@ def test_aacquire_waits_until_the_time_has_come(store, name, run):
 def test_over_limit_at_once_if_the_time_cannot_fit(store, name, run, wait_timeout):
     limiter = store.window(name, 1, 60)
     limiter.acquire()
-    start = time.monotonic()
     with pytest.raises(OverLimit, match="reason=window"):
         limiter.acquire(wait_timeout=wait_timeout)
     with pytest.raises(OverLimit):
         run(limiter.aacquire(wait_timeout=wait_timeout))
-    assert time.monotonic() - start < 10
+    assert limiter.stats().waited == 0, "it takes no place in the queue"
+    assert limiter.stats().lapsed == 0
     assert limiter.peek(0).remaining == 0
 
 
@@ -281,25 +278,47 @@ def test_over_limit_at_once_if_the_time_is_not_known(store, name, run):
 
 def test_waiting_tasks_can_be_cancelled_and_are_not_charged(store, name, run):
     async def main():
-        limiter = store.window(name, 1, 2)
-        await limiter.aacquire()
+        limiter = store.window(name, 2, 60, wait_timeout=90)
+        await limiter.aacquire(2)
         waiting = asyncio.create_task(limiter.aacquire())
-        await asyncio.sleep(0.1)
+        while not (await limiter.astats()).tickets:  # noqa: ASYNC110 - a task changes it
+            await asyncio.sleep(0.01)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        await limiter.aacquire()
+        while (await limiter.astats()).tickets:  # noqa: ASYNC110 - it leaves behind
+            await asyncio.sleep(0.01)
+        assert (await limiter.astats()).units == 2
 
     run(main())
 
 
 def test_waiting_threads_let_others_run(store, name):
-    limiter = store.window(name, 1, 2)
-    limiter.acquire()
+    limiter = store.concurrent(name, 1, wait_timeout=50)
+    holder = limiter.acquire()
     waiting = threading.Thread(target=limiter.acquire)
     waiting.start()
-    ticks = 0
-    while waiting.is_alive():
+    for _ in range(10):
+        assert waiting.is_alive()
         time.sleep(0.01)
-        ticks += 1
-    assert ticks > 5
+    holder.release()
+    waiting.join()
+
+
+def test_after_retry_after_a_call_is_granted(store, name):
+    limiter = store.throttle(name, 0.012_345)
+
+    def refusal():
+        while decision := limiter.try_acquire():
+            pass
+        return decision.retry_after
+
+    async def main():
+        for _ in range(10):
+            await asyncio.sleep(refusal())
+            assert await limiter.aallow()
+
+    for _ in range(10):
+        time.sleep(refusal())
+        assert limiter.allow()
+    asyncio.run(main())

@@ -140,9 +140,9 @@ def test_cn_t21_a_raised_limit_lets_in_who_waits_and_a_lowered_one_evicts_nobody
     there.override(2)
     assert here.stats().leases == 5
     assert all(permit.renew() for permit in held)
-    assert not here.allow()
+    assert not here.try_acquire()
     assert here.override(6).overrides == (Numbers("concurrency", 6, 30),)
-    assert there.allow()
+    assert there.try_acquire()
 
 
 def test_another_process_lets_in_who_waits(redis, name, url, until, script):
@@ -269,9 +269,9 @@ def limiter(store, name):
     assert limiter.peek(0).remaining == 10
 
 
-@pytest.mark.parametrize("bad", NOT_SPANS, ids=repr)
+@pytest.mark.parametrize("bad", NOT_SPANS)
 def test_spans_are_checked(limiter, bad):
-    refused("for", [limiter.pause, limiter.apause], bad)
+    refused("seconds", [limiter.pause, limiter.apause], bad)
     refused("interval", [limiter.override, limiter.aoverride], interval=bad)
     refused("interval", [limiter.sync, limiter.async_sync], interval=bad)
     refused("expires_in", [limiter.override, limiter.aoverride], 5, expires_in=bad)
@@ -279,14 +279,14 @@ def test_spans_are_checked(limiter, bad):
     refused("max_pause", [limiter.learn, limiter.alearn], {}, max_pause=bad)
 
 
-@pytest.mark.parametrize("bad", NOT_TIMES, ids=repr)
+@pytest.mark.parametrize("bad", NOT_TIMES)
 def test_times_are_checked(limiter, bad):
     refused("until", [limiter.pause, limiter.apause], until=bad)
     refused("expires_at", [limiter.override, limiter.aoverride], 5, expires_at=bad)
     refused("reset_at", [limiter.sync, limiter.async_sync], 5, reset_at=bad)
 
 
-@pytest.mark.parametrize("bad", NOT_WHOLE, ids=repr)
+@pytest.mark.parametrize("bad", NOT_WHOLE)
 def test_numbers_are_checked(limiter, bad):
     refused("limit", [limiter.override, limiter.aoverride], bad)
     refused("limit", [limiter.sync, limiter.async_sync], 5, bad)
@@ -295,19 +295,19 @@ def test_numbers_are_checked(limiter, bad):
     refused("index", [limiter.restore, limiter.arestore], bad)
     refused("index", [limiter.sync, limiter.async_sync], 5, index=bad)
     refused("status", [limiter.learn, limiter.alearn], {}, status=bad)
-    refused("at", [limiter.pause, limiter.apause], 5, at_us=bad)
-    refused("at", [limiter.resume, limiter.controls, limiter.restore], at_us=bad)
+    refused("at_us", [limiter.pause, limiter.apause], 5, at_us=bad)
+    refused("at_us", [limiter.resume, limiter.controls, limiter.restore], at_us=bad)
 
 
-@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "1", True, 1e-300], ids=repr)
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "1", True, 1e-300])
 def test_rates_are_checked(limiter, bad):
     refused("restore_rate", [limiter.sync, limiter.async_sync], 5, 10, restore_rate=bad)
 
 
 def test_what_excludes_each_other(limiter):
     now = time.time()
-    refused("for", [limiter.pause, limiter.apause])
-    refused("for", [limiter.pause, limiter.apause], 0)
+    refused("seconds", [limiter.pause, limiter.apause])
+    refused("seconds", [limiter.pause, limiter.apause], 0)
     refused("until", [limiter.pause, limiter.apause], 5, until=now)
     refused("expires_at", [limiter.override], 5, expires_in=5, expires_at=now)
     refused("reset_at", [limiter.sync], 5, reset_in=5, reset_at=now)

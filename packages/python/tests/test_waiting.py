@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,8 +17,11 @@ from paddlegate import OverLimit, Paddlegate, Permit, WithinLimit
 from paddlegate._waiting import ThreadWaiting
 
 CTRL_C = """
-import sys, time
+import signal, sys, time
 from paddlegate import Paddlegate
+
+# It may be ignored, as in the background of a shell.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 limiter = Paddlegate(sys.argv[1], timeout=20).concurrent(sys.argv[2], 1, wait_timeout=60)
 print("ready", flush=True)
@@ -29,8 +33,11 @@ except KeyboardInterrupt:
 """
 
 CTRL_C_OF_A_TASK = """
-import asyncio, sys, time
+import asyncio, signal, sys, time
 from paddlegate import Paddlegate
+
+# It may be ignored, as in the background of a shell.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 limiter = Paddlegate(sys.argv[1], timeout=20).concurrent(sys.argv[2], 1, wait_timeout=60)
 
@@ -67,7 +74,7 @@ for delay in [0.3] + [i * 1e-4 for i in range(1, 60)]:
 """
 
 ALARM_OF_A_BODY = """
-import signal, sys, threading
+import signal, sys, threading, time
 from paddlegate import Paddlegate
 
 limiter = Paddlegate(sys.argv[1], timeout=20).concurrent(sys.argv[2], 1, wait_timeout=60)
@@ -103,7 +110,12 @@ for i in range(1200):
             signal.setitimer(signal.ITIMER_REAL, 0)
     except Alarm:
         alarms += 1
-    if limiter.stats().leases:
+    # It goes back in the background if that takes long.
+    for _ in range(200):
+        if not limiter.stats().leases:
+            break
+        time.sleep(0.01)
+    else:
         left += 1
         limiter.reset()
 print(alarms > 10, left <= 2 or (alarms, left))
@@ -210,7 +222,7 @@ def test_a_lease_that_ends_by_itself_lets_the_next_enter(store, name):
 
 
 def test_waiting_for_rates(store, name, crowd, until):
-    limiter = store.leaky(name, 5, 0.5, wait_timeout=50)
+    limiter = store.leaky(name, 5, 0.1, wait_timeout=50)
     taken: list[int] = []
 
     def wait():
@@ -218,7 +230,8 @@ def test_waiting_for_rates(store, name, crowd, until):
 
     crowd(8, wait)
     until(lambda: len(taken) == 40)
-    assert (max(taken) - min(taken)) / 1e6 >= 3.4
+    # 35 more than the burst, each 20 ms after the other.
+    assert max(taken) - min(taken) >= 35 * 20_000
     assert limiter.stats().tickets == 0
 
 
@@ -255,7 +268,7 @@ def test_waiting_costs_no_more_than_it_must(server, name, crowd, until):
         holder = limiter.acquire()
         before = calls()
         crowd(20, wait)
-        until(lambda: calls() - before == 20)
+        until(lambda: calls() - before >= 20)
         assert listeners() == 1
         holder.release()
         until(lambda: len(waited) == 21)
@@ -390,18 +403,19 @@ def test_handlers_that_raise_where_a_body_is_left(store, name, monkeypatch):
     assert limiter.stats().leases == 0
 
 
-def test_ctrl_c_does_not_wait_for_a_silent_server(silent, until):
-    start = time.monotonic()
-    with subprocess.Popen(
-        [sys.executable, "-c", CTRL_C, silent, "x"], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=20)
-    assert output.startswith("interrupted")
-    assert time.monotonic() - start < 10
+def test_ctrl_c_does_not_wait_for_a_silent_server():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"redis://127.0.0.1:{server.getsockname()[1]}"
+        with subprocess.Popen(
+            [sys.executable, "-c", CTRL_C, url, "x"], stdout=subprocess.PIPE, text=True
+        ) as process:
+            connection, _ = server.accept()
+            with connection:
+                # It is within the call, which lasts 20 seconds.
+                assert connection.recv(100)
+                process.send_signal(signal.SIGINT)
+                output, _ = process.communicate(timeout=15)
+    assert "interrupted" in output
 
 
 def test_processes_end_while_others_wait(url, name, silent, script):

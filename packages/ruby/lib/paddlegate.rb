@@ -15,8 +15,8 @@ require_relative "paddlegate/skipped"
 # starts nothing and connects to nothing.
 module Paddlegate
   # Only these need the library and `ffi`, which are loaded at their first use.
-  %i[Admission Controls Decision Exchange Gate Hints Hub Hubs Jobs Learned Library Limiter Listed
-     Live Loaded Native Permit Policy Statistics Store Upstream Value Verdict Waiter].each do |name|
+  %i[Admission Cleanup Controls Decision Exchange Gate Hints Hub Hubs Jobs Learned Library Limiter
+     Listed Live Loaded Native Permit Policy Statistics Store Upstream Value Verdict Waiter].each do |name|
     autoload name, File.expand_path("paddlegate/#{name.downcase}", __dir__)
   end
 
@@ -57,6 +57,13 @@ module Paddlegate
       operation = Value.text("operation", operation) unless operation.nil?
       rules = Value.word("rules", rules) unless rules.nil?
       Library.graphql_cost(Value.text("query", query), variables, operation, rules)
+    end
+
+    # Closes the default store, as {Store#close}. The next limiter that is made on it opens another.
+    def close
+      store = @lock.synchronize { @store.tap { @store = nil } }
+      store&.close
+      nil
     end
 
     # The default store, made at its first use.

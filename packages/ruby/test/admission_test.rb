@@ -118,7 +118,7 @@ class AdmissionTest < Minitest::Test
     end
     [nil, "a", 5, {}].each { |bad| refused("ids") { limiter.admit_all(bad) } }
     refused("cost") { limiter.admit("a", cost: -1) }
-    refused("at") { limiter.admit("a", at_us: 0) }
+    refused("at_us") { limiter.admit("a", at_us: 0) }
     assert_equal [0, 0], limiter.stats.to_h.values_at(:leases, :tickets)
     assert_empty limiter.admit_all([])
   end

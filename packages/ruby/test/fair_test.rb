@@ -54,7 +54,11 @@ class FairTest < Minitest::Test
     both do |store|
       limiter = store.concurrent(unique, 1, lock_timeout: 0.3)
       limiter.acquire
-      assert_operator elapsed { limiter.acquire.release }, :<, 3
+      # It looks when the lease ends, and not as late as one that waits to be called.
+      decision = limiter.enqueue("looks")
+      assert_operator decision.retry_after, :<=, 0.3
+      limiter.cancel("looks")
+      limiter.acquire(wait_timeout: 60).release
       assert_equal 1, limiter.stats.reclaimed
     end
   end
@@ -70,7 +74,7 @@ class FairTest < Minitest::Test
             Timeout.timeout(0.2) { limiter.acquire(wait_timeout: 30) }
           end
         end
-        assert_operator spent, :<, 4
+        assert_operator spent, :<, 20
         assert_gone limiter
         [[:kill], [:raise, IOError]].each do |ending|
           thread = Thread.new { limiter.within_limit(wait_timeout: 30) { flunk } }
@@ -82,7 +86,7 @@ class FairTest < Minitest::Test
           rescue IOError
             assert_includes ending, IOError
           end
-          assert_operator spent, :<, 4
+          assert_operator spent, :<, 20
           assert_gone limiter
         end
       end
@@ -187,14 +191,17 @@ class FairTest < Minitest::Test
       require "paddlegate"
       Paddlegate.configure { |c| c.timeout = 10 }
       limiter = Paddlegate.concurrent(ARGV.first, 1, wait_timeout: 30)
+      # It may be ignored, as by nohup.
+      trap("INT", "DEFAULT")
       Thread.new { sleep(0.01) until limiter.stats.tickets == 1; Process.kill("INT", Process.pid) }
       begin
         limiter.within_limit { nil }
       rescue Interrupt
-        print "interrupted ", limiter.stats.tickets
+        sleep(0.01) until limiter.stats.tickets.zero?
+        print "interrupted"
       end
     RUBY
-    assert_equal "interrupted 0", ruby(program, { "PADDLEGATE_URL" => URL }, name)
+    assert_equal "interrupted", ruby(program, { "PADDLEGATE_URL" => URL }, name)
   end
 
   def test_the_end_of_a_program_leaves_nothing
@@ -315,7 +322,7 @@ class FairTest < Minitest::Test
   end
 
   def test_a_signal_handler_may_wait
-    limiter = memory.concurrent(unique, 1, lock_timeout: 2)
+    limiter = memory.concurrent(unique, 1, lock_timeout: 0.5)
     done = nil
     before = trap("USR1") { done = limiter.acquire(wait_timeout: 20).decision.status }
     limiter.acquire
@@ -373,7 +380,8 @@ class FairTest < Minitest::Test
     spent = elapsed do
       Scheduler.run { assert_raises(Paddlegate::OverLimit) { limiter.acquire(wait_timeout: 0.05) } }
     end
-    assert_operator spent, :<, 4
+    # Later it would have looked by itself.
+    assert_operator spent, :<, 4.9
   end
 
   # Hints that are idle, and closed, when a test says so.

@@ -6,7 +6,7 @@ require "helper"
 class ForkTest < Minitest::Test
   include Helper
 
-  CHILDREN = 50
+  CHILDREN = ENV["PADDLEGATE_SOAK"] ? 70 : 20
   TRIES = 20
   LIMIT = CHILDREN * TRIES / 2
 
@@ -54,7 +54,7 @@ class ForkTest < Minitest::Test
   end
 
   # Children wait in turn by a connection of their own, whatever their parent was doing.
-  WAITING = <<~RUBY
+  WAITING = <<~RUBY.freeze
     require "paddlegate"
     url, name, moment = ARGV
     Paddlegate.configure { |c| c.url = url; c.timeout = 10 }
@@ -71,9 +71,9 @@ class ForkTest < Minitest::Test
       threads = 4.times.map { Thread.new { loop { limiter.within_limit { Thread.pass } } } }
     end
 
-    wrong = 70.times.count do
+    wrong = #{CHILDREN}.times.count do
       pid = fork do
-        Thread.new { sleep(20) && exit!(9) }
+        Thread.new { sleep(40) && exit!(9) }
         limiter ||= Paddlegate.concurrent(name, 2, wait_timeout: 30)
         own = Paddlegate.concurrent(name, 2, wait_timeout: 30)
         values = 4.times.map { |i| Thread.new { [limiter, own][i % 2].within_limit { i } } }.map(&:value)

@@ -3,11 +3,12 @@
 require "socket"
 require "uri"
 
-# The way to a server, which can be shut: then whoever comes, or is on the way, is sent away.
+# The way to a server, which can be shut: then whoever comes, or is on the way, is sent away. While
+# it is held, commands reach the server and its answers do not come back.
 class Gate
   attr_reader :url, :asked
 
-  attr_writer :shut
+  attr_writer :shut, :held
 
   def initialize(url)
     address = URI(url)
@@ -19,6 +20,7 @@ class Gate
   end
 
   def close
+    @held = false
     @listener.close
     @thread.join
   end
@@ -32,9 +34,8 @@ class Gate
       next client.close if @shut
 
       server = TCPSocket.new(host, port)
-      [[client, server], [server, client]].each do |from, to|
-        Thread.new { carry(from, to) }
-      end
+      Thread.new { carry(client, server) }
+      Thread.new { carry(server, client) { sleep(0.001) while @held } }
     end
   rescue IOError
     # Closed.
@@ -45,6 +46,7 @@ class Gate
       bytes = from.readpartial(4096)
       break if @shut
 
+      yield if block_given?
       to.write(bytes)
     end
   rescue IOError, SystemCallError

@@ -7,12 +7,14 @@ class GemTest < Minitest::Test
   include Helper
 
   def test_build_install_and_use
-    run_in(ROOT, "rake", "gem")
-    built = Dir[File.join(REPOSITORY, "target/gem/paddlegate-*.gem")]
-    assert_equal 1, built.size
-    assert_includes built.first, Gem::Platform.local.to_s
-
-    Dir.mktmpdir do |home|
+    Dir.mktmpdir do |folder|
+      # Not where others build at the same time.
+      run_in(ROOT, "rake", "gem[#{folder}/gem]")
+      built = Dir[File.join(folder, "gem/paddlegate-*.gem")]
+      assert_equal 1, built.size
+      assert_includes built.first, Gem::Platform.local.to_s
+      home = File.join(folder, "home")
+      Dir.mkdir(home)
       environment = { "GEM_HOME" => home, "PADDLEGATE_URL" => URL, "PADDLEGATE_LIBRARY" => nil,
                       "RUBYLIB" => nil, "RUBYOPT" => nil }
       install = ["gem", "install", "--local", "--no-document", built.first]

@@ -44,10 +44,10 @@ module Helper
   end
 
   # Waits for a condition, which another thread or process is about to make true.
-  def eventually
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
+  def eventually(what = "it")
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     until yield
-      flunk("it never came true") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      flunk("never: #{what}") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       sleep(0.002)
     end
   end

@@ -63,14 +63,15 @@ class JobSpecTest < Minitest::Test
   def test_ojs_t03_a_concurrency_of_0_pauses
     on_both do |limiter, _|
       limiter.override_from({ "concurrency" => 0 })
-      refute_predicate limiter, :allow?
+      refute_predicate limiter.try_acquire, :allowed?
       limiter.override_from({ "concurrency" => 1 })
       assert_equal(%i[run drop], %w[a b].map { limiter.admit(_1, on_limit: :drop).action })
     end
   end
 
   def test_limiters_without_a_state
-    refused("limiter", "document", "for") { memory.unlimited.signal({ "type" => "rate_limited" }) }
+    signal = { "type" => "rate_limited" }
+    refused("limiter", "document", "duration") { memory.unlimited.signal(signal) }
     refute memory.unlimited.signal({})
     refused("document") { memory.unlimited.override_from({ "concurrency" => 1 }) }
   end
@@ -94,8 +95,8 @@ class JobSpecTest < Minitest::Test
         refused("document") { limiter.override_from(bad) }
       end
       [0, -1, "now"].each do |bad|
-        refused("at") { limiter.signal({ "type" => "rate_limited" }, at_us: bad) }
-        refused("at") { limiter.override_from({ "concurrency" => 1 }, at_us: bad) }
+        refused("at_us") { limiter.signal({ "type" => "rate_limited" }, at_us: bad) }
+        refused("at_us") { limiter.override_from({ "concurrency" => 1 }, at_us: bad) }
       end
       assert_equal 0, limiter.controls.version
     end

@@ -148,7 +148,7 @@ class LiveTest < Minitest::Test
   end
 
   # What the library calls two of Ruby's arguments.
-  NAMES = { at_us: "at", pause: "for" }.freeze
+  NAMES = { pause: "duration" }.freeze
 
   def refused(argument, limiter, verb, *list, **given)
     error = assert_raises(Paddlegate::InvalidError, "#{verb} #{list} #{given}") do

@@ -79,29 +79,57 @@ class MisuseTest < Minitest::Test
       NOT_WHOLE.each do |bad|
         refused("cost", bad) { ask.call(cost: bad) }
         refused("estimate", bad) { ask.call(estimate: bad) }
-        refused("at", bad) { ask.call(at_us: bad) } if %i[try_acquire allow? peek].include?(verb)
+        refused("at_us", bad) { ask.call(at_us: bad) } if %i[try_acquire allow? peek].include?(verb)
       end
       refused("cost", false) { ask.call(cost: false) }
       refused("estimate", 0) { ask.call(estimate: 0) }
       refused("estimate", "both") { ask.call(cost: 1, estimate: 1) }
     end
-    refused("at", 0) { limiter.try_acquire(at_us: 0) }
+    refused("at_us", 0) { limiter.try_acquire(at_us: 0) }
     assert_equal 5, limiter.peek(cost: 0).remaining
+  end
+
+  def test_arguments_are_named_as_they_were_written
+    limiter = memory.bucket("names", 5, :day)
+    [6, -1, 1.5].each do |bad|
+      error = refused("used", bad) { limiter.within_limit(used: bad) { flunk } }
+      assert_includes error.message, "used"
+      refute_includes error.message, "cost"
+    end
+    refused("estimate", "both") { limiter.within_limit(used: 1, estimate: 1) { flunk } }
+    refused("cost", 6) { limiter.within_limit(cost: 6) { flunk } }
+    # Not of what the block does itself.
+    refused("cost", 6) { limiter.within_limit(used: 1) { limiter.try_acquire(cost: 6) } }
+    refused("duration", 0) { limiter.pause(0) }
+    refused("duration", nil) { limiter.pause }
+    assert_equal 4, limiter.peek(cost: 0).remaining
+  end
+
+  def test_times_are_told_in_seconds
+    messages = [[0.5, -> { memory.window("w", 5, 60, ttl: 0.5) }],
+                [60.0, -> { memory.bucket("b", 5, 60, 60) }],
+                [0.0, -> { memory.leaky("l", 5, 0) }],
+                [0.0005, -> { Paddlegate::Store.new("redis://127.0.0.1", timeout: 0.0005) }]]
+    messages.each do |seconds, call|
+      message = assert_raises(Paddlegate::InvalidError, &call).message
+      assert_includes message, "=#{seconds}"
+      refute_includes message, "_us"
+    end
   end
 
   def test_corrections
     limiter = memory.points("corrections", 5, :day)
     (NOT_WHOLE + [nil]).each do |bad|
       refused("actual", bad) { limiter.correct("p", bad) }
-      refused("at", bad) { limiter.correct("p", 1, at_us: bad) } unless bad.nil?
+      refused("at_us", bad) { limiter.correct("p", 1, at_us: bad) } unless bad.nil?
     end
     [nil, 5, :p, "", "p" * 96, BROKEN, "p\0"].each do |bad|
       refused("permit", bad) { limiter.correct(bad, 1) }
       refused("permit", bad) { limiter.release(bad) }
       refused("permit", bad) { limiter.renew(bad) }
     end
-    refused("at", -1) { limiter.release("p", at_us: -1) }
-    refused("at", -1) { limiter.renew("p", at_us: -1) }
+    refused("at_us", -1) { limiter.release("p", at_us: -1) }
+    refused("at_us", -1) { limiter.renew("p", at_us: -1) }
     assert_equal [:unknown, nil], [limiter.release("p"), limiter.renew("p")]
   end
 
@@ -168,9 +196,9 @@ class MisuseTest < Minitest::Test
     refused("wait_timeout", 1e9) { limiter.enqueue("i", wait_timeout: 1e9) }
     refused("wait_timeout", 1e9) { limiter.acquire(wait_timeout: 1e9) }
     refused("cost", -1) { limiter.enqueue("i", cost: -1) }
-    refused("at", -1) { limiter.claim("i", at_us: -1) }
-    refused("at", -1) { limiter.cancel("i", at_us: -1) }
-    refused("at", -1) { limiter.stats(at_us: -1) }
+    refused("at_us", -1) { limiter.claim("i", at_us: -1) }
+    refused("at_us", -1) { limiter.cancel("i", at_us: -1) }
+    refused("at_us", -1) { limiter.stats(at_us: -1) }
     assert_equal [0, 0, 0], limiter.stats.to_h.values_at(:granted, :leases, :tickets)
   end
 

@@ -15,11 +15,11 @@ class SidekiqTest < Minitest::Test
     error = nil
     limiter.within_limit do
       limiter.within_limit do
-        took = elapsed { error = over_limit { limiter.within_limit { flunk } } }
-        # Sooner than after the five seconds that are the default.
-        assert_operator took, :<, 3
+        error = over_limit { limiter.within_limit { flunk } }
       end
     end
+    # Nobody took a ticket.
+    assert_equal 0, limiter.stats.lapsed + limiter.stats.tickets
     assert_same limiter, error.limiter
     assert_kind_of Paddlegate::OverLimit, error
     assert_equal :concurrency, error.decision.reason
@@ -28,18 +28,19 @@ class SidekiqTest < Minitest::Test
 
   def test_sk_t02_a_release_calls_a_waiter
     on_redis
-    # 20 ms on a machine with nothing else to do. One that stalls does not do so each time.
-    assert((1..3).any? { from_release_to_entry < 0.25 })
+    # Not by a look of its own, which comes after five seconds. A machine that stalls does not do so
+    # each time.
+    assert((1..5).any? { from_release_to_entry < 4 })
   end
 
   def test_sk_t03_fractions_of_a_second
     on_redis
     limiter = Sidekiq::Limiter.concurrent(unique, 1, wait_timeout: 0.05)
-    # So many that whole seconds would be noticed.
+    # The fastest of several: whole seconds would be noticed.
     took = limiter.within_limit do
-      elapsed { 10.times { over_limit { limiter.within_limit { flunk } } } }
+      Array.new(5) { elapsed { over_limit { limiter.within_limit { flunk } } } }
     end
-    assert_includes 0.5..5, took
+    assert_includes 0.05..0.9, took.min
     limiter = Sidekiq::Limiter.concurrent(unique, 1, lock_timeout: 0.06)
     capture_io { limiter.within_limit { |permit| assert_in_delta 0.06, permit.decision.lease } }
   end
@@ -113,7 +114,7 @@ class SidekiqTest < Minitest::Test
         # Whatever the time is, two of three are in one interval.
         error = over_limit { 3.times { limiter.within_limit { nil } } }
       end
-      assert_operator took, :<, 5
+      assert_operator took, :<, 20
       assert_operator error.retry_after, :<=, seconds
       assert_equal seconds.to_f, limiter.options[:wait_timeout]
     end
@@ -121,10 +122,10 @@ class SidekiqTest < Minitest::Test
 
   def test_sk_t17_a_window_waits_for_all_of_it_or_not_at_all
     limiter = Sidekiq::Limiter.window("window", 1, 0.3, wait_timeout: 0.3)
-    assert_includes 0.29..4, (elapsed { 2.times { limiter.within_limit { nil } } })
+    assert_operator elapsed { 2.times { limiter.within_limit { nil } } }, :>=, 0.29
     long = Sidekiq::Limiter.window("long", 1, 60, wait_timeout: 50)
     long.within_limit { nil }
-    assert_operator elapsed { over_limit { long.within_limit { flunk } } }, :<, 5
+    assert_operator elapsed { over_limit { long.within_limit { flunk } } }, :<, 20
   end
 
   def test_sk_t18_a_leaky_limiter_may_change_its_size
@@ -158,7 +159,7 @@ class SidekiqTest < Minitest::Test
       error = assert_raises(ArgumentError) { limiter.within_limit(estimate: 101) { flunk } }
       assert_equal "estimate", error.argument
     end
-    assert_operator took, :<, 5
+    assert_operator took, :<, 20
   end
 
   def test_sk_t25_a_block_that_raises_leaves_its_estimate
@@ -196,7 +197,7 @@ class SidekiqTest < Minitest::Test
   def test_points_wait
     limiter = Sidekiq::Limiter.points("points", 100, 1, wait_timeout: 1)
     took = elapsed { [100, 30].each { |points| limiter.within_limit(estimate: points) { nil } } }
-    assert_includes 0.29..4, took
+    assert_operator took, :>=, 0.29
   end
 
   def test_sk_t28_unlimited_takes_anything
@@ -280,7 +281,7 @@ class SidekiqTest < Minitest::Test
     waiter = limiter.within_limit do
       thread = Thread.new { limiter.within_limit { now.call } }
       eventually { limiter.stats.tickets == 1 }
-      sleep(0.3)
+      sleep(0.05)
       released = now.call
       thread
     end

@@ -39,7 +39,7 @@ class UnavailableTest < Minitest::Test
       assert_predicate error.decision, :degraded?
       assert_includes error.message, "reason=unavailable"
     end
-    assert_operator spent, :<, 5
+    assert_operator spent, :<, 20
     assert_raises(Paddlegate::OverLimit) { limiter.acquire(id: "mine", wait_timeout: :minute) }
     assert_raises(Paddlegate::InvalidError) { limiter.try_acquire(estimate: 0) }
     assert_raises(Paddlegate::UnavailableError) { limiter.stats }
@@ -81,7 +81,7 @@ class UnavailableTest < Minitest::Test
       end
       assert_equal [true, :concurrency], [error.decision.degraded?, error.decision.reason]
     end
-    assert_operator spent, :<, 5, "nobody waits"
+    assert_operator spent, :<, 20, "nobody waits"
     assert_equal true, permits.first.renew
     assert_equal :released, permits.first.release
     3.times { assert_equal(:ran, slots.within_limit { :ran }) }
@@ -198,6 +198,12 @@ class UnavailableTest < Minitest::Test
       end
       eventually { limiter.stats.tickets == 3 }
       gate.shut = true
+      # Sooner than they would look by themselves.
+      hub = limiter.hubs.at(limiter)
+      eventually do
+        hub.send(:let_all_look)
+        waiters.none?(&:alive?)
+      end
       # The lease that is held counts in this process, too.
       assert_equal %i[unavailable ran concurrency], waiters.map(&:value)
       # Nobody else's lease has ended by it.

@@ -77,6 +77,28 @@ class UsageTest < Minitest::Test
     assert limiter.allow?(at_us: NOW + 500_000)
   end
 
+  # `sleep` takes the number as it is, and never wakes too early.
+  def test_who_sleeps_until_then_is_granted
+    limiter = memory.throttle(unique, 0.000_7)
+    limiter.try_acquire
+    50.times do
+      refused = limiter.try_acquire
+      next if refused.allowed?
+
+      sleep(refused.retry_after)
+      assert_predicate limiter.try_acquire, :allowed?
+    end
+  end
+
+  def test_a_look_needs_no_cost
+    [memory, redis].each do |store|
+      shop = store.points(unique, 5, :day)
+      assert_equal [true, 5], [shop.peek.allowed?, shop.peek(cost: 0).remaining]
+      shop.acquire(cost: 5)
+      refute_predicate shop.peek, :allowed?
+    end
+  end
+
   def test_over_limit_tells_all
     limiter = memory.bucket("erp", 1, :day)
     limiter.acquire

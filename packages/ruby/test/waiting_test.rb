@@ -7,18 +7,18 @@ class WaitingTest < Minitest::Test
   include Helper
 
   def test_waits_until_the_limit_allows
-    limiter = memory.throttle(unique, 0.3)
+    limiter = memory.throttle(unique, 0.2)
     spent = elapsed do
       limiter.acquire
       limiter.within_limit { nil }
       limiter.acquire
     end
-    assert_includes 0.59..4, spent
+    assert_operator spent, :>=, 0.39
   end
 
   def test_waits_in_redis_too
-    limiter = redis.leaky(unique, 1, 0.3)
-    assert_includes 0.29..4, (elapsed { 2.times { limiter.acquire } })
+    limiter = redis.leaky(unique, 1, 0.2)
+    assert_operator elapsed { 2.times { limiter.acquire } }, :>=, 0.19
   end
 
   def test_gives_up_at_once_when_the_time_does_not_fit
@@ -26,29 +26,30 @@ class WaitingTest < Minitest::Test
     limiter.acquire
     [{}, { wait_timeout: 0 }, { wait_timeout: 50.5 }, { wait_timeout: 50r / 3 }].each do |options|
       spent = elapsed { assert_raises(Paddlegate::OverLimit) { limiter.acquire(**options) } }
-      assert_operator spent, :<, 4
+      assert_operator spent, :<, 20
     end
   end
 
   def test_a_limiter_has_a_wait_timeout_of_its_own
-    limiter = memory.throttle(unique, 4, wait_timeout: 0.1)
+    limiter = memory.throttle(unique, 60, wait_timeout: 0.1)
     limiter.acquire
     assert_raises(Paddlegate::OverLimit) { limiter.acquire }
-    short = memory.throttle(unique, 0.5, wait_timeout: 0)
-    assert_includes 0.49..4, (elapsed { 2.times { short.acquire(wait_timeout: :minute) } })
+    short = memory.throttle(unique, 0.2, wait_timeout: 0)
+    spent = elapsed { 2.times { short.acquire(wait_timeout: :minute) } }
+    assert_operator spent, :>=, 0.19
   end
 
   def test_timeout_ends_a_wait
     limiter = waiting
     spent = elapsed { assert_raises(Timeout::Error) { Timeout.timeout(0.1) { limiter.acquire } } }
-    assert_operator spent, :<, 5
+    assert_operator spent, :<, 20
   end
 
   def test_kill_ends_a_wait
     limiter = waiting
     thread = Thread.new { limiter.within_limit { flunk } }
     Thread.pass until thread.stop?
-    assert_operator elapsed { thread.kill.join }, :<, 5
+    assert_operator elapsed { thread.kill.join }, :<, 20
   end
 
   def test_raise_ends_a_wait
@@ -61,16 +62,19 @@ class WaitingTest < Minitest::Test
   end
 
   def test_a_wait_that_was_ended_takes_nothing
-    limiter = memory.leaky(unique, 2, 8)
+    limiter = memory.leaky(unique, 2, :hour)
     2.times { limiter.acquire }
-    assert_raises(Timeout::Error) { Timeout.timeout(0.1) { limiter.acquire } }
-    assert_operator limiter.peek(cost: 0).reset_after, :<, 8
+    assert_raises(Timeout::Error) do
+      Timeout.timeout(0.1) { limiter.acquire(wait_timeout: 7200) }
+    end
+    assert_operator limiter.peek(cost: 0).reset_after, :<, 3600
+    eventually { limiter.stats.tickets.zero? }
   end
 
   private
 
-  # A limiter that has nothing left for 30 seconds, and waits for that.
+  # A limiter that has nothing left for a minute, and waits for that.
   def waiting
-    memory.throttle(unique, 30, wait_timeout: 30).tap(&:acquire)
+    memory.throttle(unique, 60, wait_timeout: 60).tap(&:acquire)
   end
 end

@@ -94,7 +94,7 @@ export interface Admission {
    */
   readonly action: "run" | "wait" | "reschedule" | "drop" | "refuse";
   /**
-   * Milliseconds until it may run or should be asked about again, under the same id; `null` when no time is known (paused),
+   * Whole milliseconds until it may run or should be asked about again, under the same id; `null` when no time is known (paused),
    * and of a job that runs or is dropped.
    */
   readonly afterMs: number | null;
@@ -178,7 +178,7 @@ export interface AnswerOptions {
 /** How an answer is read, and whose it is. */
 export interface LearnOptions extends AnswerOptions, At {
   /** The permit of the call that was answered, which its cost settles. Without one it settles nothing. */
-  readonly permit?: string | null;
+  readonly permit?: string | Permit | null;
 }
 
 /** A header's value. What is `null` or `undefined` is as if it were not sent. */
@@ -256,9 +256,13 @@ export class Paddlegate extends small.Paddlegate {
   /**
    * The limiters that a document defines, by name: our own format, whose limiters come sorted by name, or that of Open
    * Job Spec, Conductor, Invantive or guild-queues, whose limiters come in its order. Its text or what `JSON.parse` made
-   * of it. With `on_limit` `"ignore"` the policy is `"ignore"`, else `"raise"`.
+   * of it. With `on_limit` `"ignore"` the policy is `"ignore"`, else `"raise"`; of a document that
+   * says `"ignore"` somewhere, write `load<Skipped>(...)`.
    */
-  load(document: string | object, options?: LoadOptions): Map<string, Limiter<Skipped>>;
+  load<S extends Skipped = never>(
+    document: string | object,
+    options?: LoadOptions,
+  ): Map<string, Limiter<S>>;
   /** The gate of a `RateLimitControl` of Invantive, its text or its object. The error names the path to what is wrong. */
   gate(document: string | object): Gate;
   /**

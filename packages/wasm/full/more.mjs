@@ -4,7 +4,7 @@ import simulation from "./simulation.mjs";
 
 // `inside` reaches what is private to the classes, which get their methods here.
 export default function more(module, host, { Paddlegate, Limiter, Permit, ...shared }) {
-  const { InvalidError, inside, only, now } = shared;
+  const { InvalidError, inside, only, now, idOf, wholeMilliseconds } = shared;
 
   // By the limiter: what its document says of work that is refused.
   const words = new WeakMap();
@@ -12,16 +12,16 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
   // What WebAssembly calls, as the host of all.
   host.admission = (action, afterUs, decision) => ({
     action,
-    afterMs: milliseconds(afterUs),
+    afterMs: wholeMilliseconds(afterUs),
     decision,
   });
   host.verdict = (allowed, delayUs, slot, level, retryAfterUs, reason) =>
     Object.freeze({
       allowed,
-      delayMs: milliseconds(delayUs),
+      delayMs: wholeMilliseconds(delayUs),
       slot: slot ?? null,
       level: level ?? null,
-      retryAfterMs: milliseconds(retryAfterUs),
+      retryAfterMs: wholeMilliseconds(retryAfterUs),
       reason: reason ?? null,
     });
 
@@ -63,8 +63,9 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
       // Node's own answers say `statusCode`.
       const status = response.status ?? response.statusCode;
       const answer = [status, pairs(response.headers), textOf(response.body)];
+      const own = permit === undefined || permit === null ? permit : idOf(permit);
       return inside.ask(this, (inner) =>
-        inner.learn(provider, maxPauseMs, maxLearned, ...answer, permit, atUs ?? now()),
+        inner.learn(provider, maxPauseMs, maxLearned, ...answer, own, atUs ?? now()),
       );
     },
 
@@ -209,5 +210,3 @@ function extend(type, methods) {
     Object.defineProperty(type.prototype, name, { ...property, enumerable: false });
   }
 }
-
-const milliseconds = (micros) => (micros === undefined || micros === null ? null : micros / 1000);

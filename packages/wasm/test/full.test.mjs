@@ -192,7 +192,7 @@ test("a job runs, waits in its place, or is dropped as the document says", () =>
   const at = { atUs: 1_700_000_000_000_000 };
   assert.equal(dropping.admit("a", at).action, "run");
   assert.equal(dropping.admit("b", at).action, "drop");
-  assert.throws(() => limiter.admit("a", { onLimit: "retry" }), invalid("on_limit", /must be/));
+  assert.throws(() => limiter.admit("a", { onLimit: "retry" }), invalid("onLimit", /must be/));
   assert.throws(() => limiter.admit(5), invalid("id", /must be a string/));
 });
 

@@ -29,8 +29,8 @@ test("on a clock that is given a lease ends when it should", () => {
   const limiter = new Paddlegate().concurrent("erp", 1);
   const held = limiter.tryAcquire({ atUs: 1_000_000 });
   assert.deepEqual([held.leaseMs, held.fence], [30_000, 1_000_000]);
-  assert.equal(limiter.allow({ atUs: 30_999_999 }), false);
-  assert.equal(limiter.allow({ atUs: 31_000_000 }), true);
+  assert.equal(limiter.tryAcquire({ atUs: 30_999_999 }).allowed, false);
+  assert.equal(limiter.tryAcquire({ atUs: 31_000_000 }).allowed, true);
   assert.equal(limiter.release(held.permit, { atUs: 31_000_001 }), "late");
   assert.equal(limiter.stats({ atUs: 31_000_001 }).overages, 1);
 });
@@ -101,7 +101,7 @@ test("withinLimit releases, warns of a lost lease, and skips", async () => {
   const ignoring = pg.paused("never", { policy: "ignore" });
   assert.equal(await ignoring.withinLimit(assert.fail), SKIPPED);
   await assert.rejects(ignoring.acquire(), OverLimitError);
-  assert.equal(`${SKIPPED}`, "paddlegate.SKIPPED");
+  assert.equal(SKIPPED, Symbol.for("paddlegate.SKIPPED"));
 });
 
 test("what is null is the default", async () => {
@@ -155,8 +155,8 @@ test("jobs take tickets and come back", () => {
 test("statistics, and the limiters of the store", () => {
   const pg = new Paddlegate();
   const shop = pg.limiter("shop", { concurrency: [2, 10], throttle: 0.1 }, { ttl: "day" });
-  shop.allow({ atUs: 1 });
-  shop.allow({ atUs: 2 });
+  shop.tryAcquire({ atUs: 1 });
+  shop.tryAcquire({ atUs: 2 });
   const { granted, refused, immediate, leases } = shop.stats({ atUs: 3 });
   assert.deepEqual([granted, refused, immediate, leases], [1, 1, 1, 1]);
   const [{ name, limits, lastUsed }] = pg.limiters();
@@ -172,17 +172,23 @@ test("mistakes are named", async () => {
   const limiter = pg.concurrent("erp", 1);
   const cases = {
     limit: [-1, 1.5, "1", undefined, 100_001].map((limit) => () => pg.concurrent("x", limit)),
-    lock_timeout: [0, -1, Number.NaN, "1"]
+    lockTimeout: [() => pg.limiter("x", { concurrency: [1, -1] })],
+    lockTimeoutMs: [0, -1, Number.NaN, "1"]
       .map((lockTimeoutMs) => () => pg.concurrent("x", 1, { lockTimeoutMs }))
-      .concat(() => pg.limiter("x", { window: [1, 1] }, { lockTimeoutMs: 1 })),
+      .concat([
+        () => pg.limiter("x", { window: [1, 1] }, { lockTimeoutMs: 1 }),
+        () => pg.window("x", 1, 1, { lockTimeoutMs: 1 }),
+      ]),
+    allow: [() => limiter.allow(), () => limiter.allow({ cost: 0 })],
     policy: ["wait", ""].map((policy) => () => pg.window("x", 1, 1, { policy })),
     ttl: [0, "week", -1].map((ttl) => () => pg.window("x", 1, 1, { ttl })),
-    wait_timeout: [-1, "1", Number.NaN].flatMap((waitTimeoutMs) => [
+    waitTimeoutMs: [-1, "1", Number.NaN].flatMap((waitTimeoutMs) => [
       () => pg.window("x", 1, 1, { waitTimeoutMs }),
       () => limiter.acquire({ waitTimeoutMs }),
       () => limiter.enqueue("x", { waitTimeoutMs }),
+      () => limiter.tryAcquire({ waitTimeoutMs: 5 }),
     ]),
-    claim_timeout: [0, -1, "1"].map(
+    claimTimeoutMs: [0, -1, "1"].map(
       (claimTimeoutMs) => () => limiter.enqueue("x", { claimTimeoutMs }),
     ),
     id: [5, "", "x".repeat(65), "\ud800"].flatMap((id) => [
@@ -198,7 +204,6 @@ test("mistakes are named", async () => {
     ]),
     signal: [() => limiter.acquire({ signal: {} })],
     fn: [() => limiter.withinLimit(), () => limiter.withinLimit({})],
-    lockTimeoutMs: [() => pg.window("x", 1, 1, { lockTimeoutMs: 1 })],
   };
   for (const [argument, calls] of Object.entries(cases)) {
     for (const call of calls)

@@ -22,7 +22,8 @@ test("a grant, a refusal and a grant exactly when it was promised", () => {
   const limiter = new Paddlegate().leaky("promise", 1, 0.001);
   assert.equal(limiter.allow({ atUs: 1_000_000 }), true);
   assert.equal(limiter.allow({ atUs: 1_000_999 }), false);
-  assert.equal(limiter.tryAcquire({ atUs: 1_000_400 }).retryAfterMs, 0.6);
+  const { retryAfterMs, retryAfterUs } = limiter.tryAcquire({ atUs: 1_000_400 });
+  assert.deepEqual([retryAfterMs, retryAfterUs], [1, 600]);
   assert.equal(limiter.allow({ atUs: 1_001_000 }), true);
 });
 
@@ -44,6 +45,9 @@ test("a decision is plain, frozen and complete", () => {
     ticket: null,
     position: null,
     readyAfterMs: null,
+    retryAfterUs: 0,
+    resetAfterUs: 1_000_000,
+    readyAfterUs: null,
     degraded: false,
   });
   assert.ok(Object.isFrozen(decision));
@@ -108,7 +112,7 @@ test("mistakes of JavaScript are named", () => {
       () => pg.leaky("lone \ud800 surrogate", 1, 1),
     ],
     cost: [() => limiter.allow({ cost: 1n }), () => limiter.allow({ cost: new Number(1) })],
-    at: [() => limiter.allow({ atUs: -1 }), () => limiter.allow({ atUs: "1" })],
+    atUs: [() => limiter.allow({ atUs: -1 }), () => limiter.allow({ atUs: "1" })],
     estimated: [() => limiter.allow({ estimated: 1 })],
     permit: [() => limiter.correct(limiter.peek().permit, 1)],
     drain: [() => pg.leaky("mistakes", 1, new Date())],
@@ -128,4 +132,53 @@ test("every error is a PaddlegateError", () => {
     assert.equal(error.name, name);
   }
   assert.equal(new InvalidError("message").message, "message");
+});
+
+test("messages name arguments and units as they were written", () => {
+  const pg = new Paddlegate();
+  const limiter = pg.window("x", 1, 1);
+  const ms = "must be a number of milliseconds";
+  for (const [call, message] of [
+    [
+      () => limiter.enqueue("a", { waitTimeoutMs: Number.POSITIVE_INFINITY }),
+      `${ms} from 0 to ten years: waitTimeoutMs=Infinity`,
+    ],
+    [() => limiter.enqueue("a", { waitTimeoutMs: "5" }), `${ms}: waitTimeoutMs is of type string`],
+    [() => limiter.override({ intervalMs: -5 }), `${ms} from 0 to ten years: intervalMs=-5`],
+    [
+      () => pg.concurrent("x", 1, { lockTimeoutMs: -5 }),
+      `${ms} from 0 to ten years: lockTimeoutMs=-5`,
+    ],
+    [
+      () => pg.limiter("x", { concurrency: [1, -5] }),
+      "must be a number of seconds from 0 to ten years: lockTimeout=-5.0",
+    ],
+    [() => limiter.tryAcquire({ id: "x".repeat(65) }), "must have 1 to 64 bytes: bytes=65"],
+  ]) {
+    assert.throws(call, { name: "InvalidError", message }, `${call}`);
+  }
+});
+
+test("times to come back are whole milliseconds, and then the call passes", () => {
+  const atUs = 1_700_000_000_000_000;
+  for (let i = 0; i < 100; i += 1) {
+    const limiter = new Paddlegate().leaky("whole", 1 + (i % 6), 1 / 7);
+    while (limiter.allow({ atUs }));
+    const { retryAfterMs, retryAfterUs } = limiter.tryAcquire({ atUs: atUs + i });
+    assert.equal(retryAfterMs, Math.ceil(retryAfterUs / 1000));
+    assert.equal(limiter.allow({ atUs: atUs + i + retryAfterMs * 1000 }), true);
+  }
+});
+
+test("a permit may stand for its id", async () => {
+  const pg = new Paddlegate();
+  const limiter = pg.limiter("x", { concurrency: 1, points: [100, "day"] });
+  const permit = await limiter.acquire({ estimate: 10 });
+  assert.equal(limiter.renew(permit), 30_000);
+  assert.equal(limiter.correct(permit, 4), "settled");
+  assert.equal(limiter.release(permit), "released");
+  const other = await pg.points("y", 100, "day").acquire({ estimate: 10 });
+  assert.equal(pg.points("y", 100, "day").sync({ remaining: 50, permit: other }), "settled");
+  const without = await pg.window("z", 1, 1).acquire();
+  assert.throws(() => limiter.release(without), { argument: "permit", message: /has no id/ });
 });

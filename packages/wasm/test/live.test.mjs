@@ -40,13 +40,13 @@ test("OJS-T03 an override rules until it is restored or expires", () => {
   assert.ok(Object.isFrozen(overrides[0]));
   assert.equal(expiresInMs, null);
   const { permit } = limiter.tryAcquire(at(2));
-  assert.equal(limiter.allow(at(3)), false);
+  assert.equal(limiter.tryAcquire(at(3)).allowed, false);
   assert.equal(limiter.release(permit, at(4)), "released");
   assert.deepEqual(limiter.restore({ index: 0, ...at(5) }), nothing);
-  assert.equal(limiter.allow(at(6)), false);
+  assert.equal(limiter.tryAcquire(at(6)).allowed, false);
   const expiresAt = new Date(start + 1007);
   assert.equal(limiter.override({ limit: 1, expiresAt, ...at(7) }).expiresInMs, 1000);
-  assert.equal(limiter.allow(at(1006)), true);
+  assert.equal(limiter.tryAcquire(at(1006)).allowed, true);
   assert.deepEqual(limiter.controls(at(1007)), nothing);
 });
 
@@ -115,7 +115,7 @@ test("mistakes are named and change nothing", () => {
   const pg = new Paddlegate();
   const limiter = pg.leaky("x", 10, 10);
   const cases = {
-    for: [
+    forMs: [
       () => limiter.pause(),
       () => limiter.pause({}),
       ...[0, -1, Number.NaN, "1", 1e15].map((forMs) => () => limiter.pause({ forMs })),
@@ -131,25 +131,25 @@ test("mistakes are named and change nothing", () => {
     limit: [-1, 0, 1.5, "5"]
       .flatMap((limit) => [() => limiter.override({ limit }), () => limiter.sync({ limit })])
       .concat(() => limiter.override({ index: 0 })),
-    interval: [-1, 0, "1", 1e15].map((intervalMs) => () => limiter.override({ intervalMs })),
+    intervalMs: [-1, 0, "1", 1e15].map((intervalMs) => () => limiter.override({ intervalMs })),
     index: [1, -1, 0.5, "0"].flatMap((index) => [
       () => limiter.override({ index, limit: 1 }),
       () => limiter.restore({ index }),
       () => limiter.sync({ index, restoreRate: 1 }),
     ]),
-    expires_in: [0, -1, "1"].map(
+    expiresInMs: [0, -1, "1"].map(
       (expiresInMs) => () => limiter.override({ limit: 1, expiresInMs }),
     ),
-    expires_at: [() => limiter.override({ limit: 1, expiresInMs: 1, expiresAt: 1 })],
+    expiresAt: [() => limiter.override({ limit: 1, expiresInMs: 1, expiresAt: 1 })],
     remaining: [-1, 0.5, "5", 1e15].map((remaining) => () => limiter.sync({ remaining })),
-    restore_rate: [
+    restoreRate: [
       ...[0, -1, Number.NaN, "1"].map((restoreRate) => () => limiter.sync({ restoreRate })),
       () => limiter.sync({ restoreRate: 1, intervalMs: 10_000 }),
     ],
-    reset_in: [() => limiter.sync({ resetInMs: -1 })],
-    reset_at: [() => limiter.sync({ resetAt: "x" })],
+    resetInMs: [() => limiter.sync({ resetInMs: -1 })],
+    resetAt: [() => limiter.sync({ resetAt: "x" })],
     permit: ["", 5, "x".repeat(96)].map((permit) => () => limiter.sync({ remaining: 1, permit })),
-    at: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.sync({ atUs: "1" })],
+    atUs: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.sync({ atUs: "1" })],
     limiter: [() => pg.unlimited("y").pause({ forMs: 1 })],
   };
   for (const [argument, calls] of Object.entries(cases)) {

@@ -53,7 +53,8 @@ permit.release() satisfies "released" | "late" | "unknown";
 const skipped: number | Skipped = await pg
   .paused("never", { policy: "ignore" })
   .withinLimit(() => 7);
-(skipped === SKIPPED) satisfies boolean;
+if (skipped === SKIPPED) skipped satisfies Skipped;
+else skipped satisfies number;
 erp.enqueue("job", { claimTimeoutMs: 5 }).position satisfies number | null;
 erp.stats().immediate satisfies number;
 erp.peek().degraded satisfies false;

@@ -160,12 +160,12 @@ test("mistakes in answers are named, and change nothing", () => {
       [{}, { provider: "amazon" }],
       [{}, { provider: 5 }],
     ],
-    max_pause: [
+    maxPauseMs: [
       [{}, { maxPauseMs: "1s" }],
       [{}, { maxPauseMs: -1 }],
     ],
     permit: [[{}, { permit: 5 }]],
-    at: [[{}, { atUs: -1 }]],
+    atUs: [[{}, { atUs: -1 }]],
     permitt: [[{}, { permitt: "x" }]],
   };
   for (const [argument, calls] of Object.entries(cases)) {

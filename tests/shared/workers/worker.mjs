@@ -116,14 +116,12 @@ class Dice {
   }
 }
 
-const micros = (ms) => (ms === null ? null : Math.round(ms * 1000));
-
 const shown = (decision) => ({
   allowed: decision.allowed,
   limit: decision.limit,
   remaining: decision.remaining,
-  retry_us: micros(decision.retryAfterMs),
-  reset_us: micros(decision.resetAfterMs),
+  retry_us: decision.retryAfterUs,
+  reset_us: decision.resetAfterUs,
   reason: decision.reason,
   at_us: decision.atUs,
   permit: decision.permit,

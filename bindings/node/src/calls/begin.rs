@@ -4,7 +4,7 @@ use paddlegate::store::redis::Call;
 use paddlegate::{Admission, Answer, Begun, Error, Limiter, OnLimit, Operation, Paddlegate, Steps};
 
 use super::{AT_ONCE, Calls, Settling};
-use crate::area::input;
+use crate::area::{ALLOW, input};
 use crate::course::Way;
 use crate::order::Order;
 
@@ -35,7 +35,12 @@ impl Calls {
                 self.noted(channel)
             }
             ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default()),
-            _ => {
+            operation => {
+                if operation == ALLOW
+                    && let Err(error) = limiter.check_allow()
+                {
+                    return self.failed(error);
+                }
                 let operation = self.area.operation(id.unwrap_or_default(), channel.unwrap_or_default());
                 self.ask(limiter, operation, None)
             }
@@ -116,10 +121,10 @@ impl Calls {
         0
     }
 
-    /// Starts to read a part of the list of limiters.
-    pub(crate) fn begin_list(&mut self, paddlegate: &Paddlegate, part: u16) -> i32 {
+    /// Starts to read a page of a part of the list of limiters.
+    pub(crate) fn begin_list(&mut self, paddlegate: &Paddlegate, part: u16, cursor: u64) -> i32 {
         self.forget_notes();
-        self.begun(Ok(paddlegate.begin_list(part)), None)
+        self.begun(Ok(paddlegate.begin_list(part, cursor)), None)
     }
 
     fn begun(&mut self, begun: paddlegate::Result<Begun>, on_limit: Option<OnLimit>) -> i32 {

@@ -107,6 +107,8 @@ fn percent_decoded(text: &str) -> Option<String> {
 #[derive(Default)]
 pub(crate) struct Slots {
     learned: Mutex<HashMap<u16, Address>>,
+    /// The last node that was learned for a slot, also when it does not answer any more.
+    owners: Mutex<HashMap<u16, Address>>,
     /// Which node of the URL is asked about slots that nothing is known of.
     first: AtomicUsize,
 }
@@ -119,6 +121,12 @@ impl Slots {
 
     pub(crate) fn learn(&self, slot: u16, address: &Address) {
         locked(&self.learned).insert(slot, address.clone());
+        locked(&self.owners).insert(slot, address.clone());
+    }
+
+    /// The node that is known to own a slot, whether it answers or not.
+    pub(crate) fn owner(&self, slot: u16) -> Option<Address> {
+        locked(&self.owners).get(&slot).cloned()
     }
 
     pub(crate) fn forget(&self, location: &Location, address: &Address) {

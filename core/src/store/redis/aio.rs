@@ -3,28 +3,32 @@
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
-use tokio::time::{sleep, timeout_at};
+use tokio::time::{sleep, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::address::{Address, Location};
-use super::blocking::TRUSTED;
+use super::blocking::{MAX_IDLE, TRUSTED};
 use super::call::{Asking, Call};
 use super::session::{Finished, Outcome, Session};
+use super::socket::keep_alive;
 use super::{Redis, tls};
 use crate::clock::monotonic;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::operation::Answer;
 use crate::store::redis::locked;
 
 /// How many waiting calls are sent in one write.
 const BATCH: usize = 64;
+
+/// After what time a listener that had no room for a connection is asked again.
+const RETRY: Duration = Duration::from_millis(5);
 
 /// The connections of one process, by node and by the runtime that drives them.
 #[derive(Default)]
@@ -54,7 +58,7 @@ pub(crate) async fn run(redis: &Redis, links: &Links, mut call: Call) -> Result<
         let (link, fresh) = links.get(redis, &node, deadline);
         let (reply, answer) = oneshot::channel();
         if let Err(closed) = link.send(Submission { call, asking, reply }) {
-            links.forget(&node);
+            links.forget(&link);
             call = closed.0.call;
             continue;
         }
@@ -64,13 +68,19 @@ pub(crate) async fn run(redis: &Redis, links: &Links, mut call: Call) -> Result<
                 return Err(Error::unknown_outcome("the runtime of the connection has ended"));
             }
             Err(_) => {
-                links.forget(&node);
+                links.forget(&link);
                 redis.forget(&node);
                 return Err(Error::unknown_outcome("redis gave no answer in time"));
             }
         };
         match carried {
-            Carried::Finished(Outcome::Answered(result)) => return result,
+            Carried::Finished(Outcome::Answered(result)) => {
+                if result.as_ref().is_err_and(|error| error.cause() == Cause::Demoted) {
+                    links.forget(&link);
+                    redis.forget(&node);
+                }
+                return result;
+            }
             Carried::Finished(Outcome::Elsewhere(next, address, ask)) => {
                 if ask == Asking::No {
                     redis.learn(&next, &address);
@@ -80,13 +90,13 @@ pub(crate) async fn run(redis: &Redis, links: &Links, mut call: Call) -> Result<
             Carried::Finished(Outcome::Later(next, pause)) => {
                 let left = deadline.saturating_duration_since(monotonic());
                 if left <= pause.duration() {
-                    return Err(Error::unavailable("a slot of the cluster is being moved, try again"));
+                    return Err(Error::slot_is_moving());
                 }
                 sleep(pause.duration()).await;
                 (call, asking) = (next, Asking::No);
             }
             Carried::Unsent(next, error) => {
-                links.forget(&node);
+                links.forget(&link);
                 if fresh {
                     failures += 1;
                     redis.forget(&node);
@@ -111,12 +121,18 @@ impl Links {
         }
         let (link, submissions) = mpsc::unbounded_channel();
         by_node.insert(key, link.clone());
-        tokio::spawn(drive(redis.location().clone(), node.clone(), deadline, submissions));
+        tokio::spawn(drive(redis.location().clone(), node.clone(), redis.timeout().duration(), deadline, submissions));
         (link, true)
     }
 
-    fn forget(&self, node: &Address) {
-        locked(&self.by_node).retain(|(known, _), link| known != node && !link.is_closed());
+    /// Lets every connection end after the calls that it was given.
+    pub(crate) fn clear(&self) {
+        locked(&self.by_node).clear();
+    }
+
+    /// No call takes this connection any more; those that it carries go on.
+    fn forget(&self, link: &mpsc::UnboundedSender<Submission>) {
+        locked(&self.by_node).retain(|_, known| !known.same_channel(link) && !known.is_closed());
     }
 }
 
@@ -124,6 +140,7 @@ impl Links {
 async fn drive(
     location: Location,
     node: Address,
+    patience: Duration,
     deadline: Instant,
     mut submissions: mpsc::UnboundedReceiver<Submission>,
 ) {
@@ -134,7 +151,7 @@ async fn drive(
         Err(_) => Err(ErrorKind::TimedOut.into()),
     };
     let error = match connected {
-        Ok(stream) => carry(&mut session, stream, &mut submissions, &mut waiting).await,
+        Ok(stream) => carry(&mut session, stream, patience, &mut submissions, &mut waiting).await,
         Err(error) => Some(Error::unavailable(format!("cannot connect to redis: node={node} error={error}"))),
     };
     let Some(error) = error else { return };
@@ -149,10 +166,18 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 async fn connect(location: &Location, node: &Address) -> io::Result<Box<dyn Stream>> {
     match node {
-        Address::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
+        Address::Unix(path) => loop {
+            match UnixStream::connect(path).await {
+                Ok(stream) => return Ok(Box::new(stream)),
+                // Nothing tells when the listener has room; the caller ends the wait.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(RETRY).await,
+                Err(error) => return Err(error),
+            }
+        },
         Address::Tcp(host, port) => {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;
             stream.set_nodelay(true)?;
+            keep_alive(&stream);
             if !location.tls {
                 return Ok(Box::new(stream));
             }
@@ -161,21 +186,34 @@ async fn connect(location: &Location, node: &Address) -> io::Result<Box<dyn Stre
     }
 }
 
-/// Ends without an error when the store is dropped.
+/// Ends without an error when the store is dropped. `patience` is how long any of the calls waits.
 async fn carry(
     session: &mut Session,
     mut stream: Box<dyn Stream>,
+    patience: Duration,
     submissions: &mut mpsc::UnboundedReceiver<Submission>,
     waiting: &mut HashMap<u64, oneshot::Sender<Carried>>,
 ) -> Option<Error> {
     let (mut batch, mut ticket, mut used_at) = (Vec::with_capacity(BATCH), 0_u64, monotonic());
-    let (mut buffer, mut finished) = (vec![0; 16_384], Vec::new());
+    let (mut buffer, mut finished, mut is_left) = (vec![0; 16_384], Vec::new(), false);
     loop {
         let output = session.output();
         if !output.is_empty() {
             // A server that does not read does not answer either, so nothing is lost by waiting for it here.
-            if let Err(error) = stream.write_all(&output).await {
-                return Some(broken(&error));
+            let sent = timeout(patience, async {
+                stream.write_all(&output).await?;
+                stream.flush().await
+            });
+            match sent.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Some(broken(&error)),
+                Err(_) => return Some(Error::unknown_outcome("redis did not take the calls in time")),
+            }
+        }
+        if is_left {
+            waiting.retain(|_, reply| !reply.is_closed());
+            if waiting.is_empty() {
+                return None;
             }
         }
         tokio::select! {
@@ -187,9 +225,17 @@ async fn carry(
                 }
                 used_at = monotonic();
             }
-            count = submissions.recv_many(&mut batch, BATCH) => {
+            // By then all callers have given up.
+            () = sleep(patience), if is_left => return None,
+            count = submissions.recv_many(&mut batch, BATCH), if !is_left => {
                 if count == 0 {
-                    return None;
+                    is_left = true;
+                    continue;
+                }
+                if session.is_idle() && used_at.elapsed() > MAX_IDLE {
+                    let error = Error::unavailable("the connection was not used for long");
+                    give_back(batch, &error);
+                    return Some(error);
                 }
                 if session.is_idle() && used_at.elapsed() > TRUSTED {
                     // The server may have closed its end; the runtime notices only when it looks.

@@ -13,7 +13,7 @@ use super::session::{Outcome, Session};
 use super::socket::Socket;
 use super::{Connections, Redis};
 use crate::clock::monotonic;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::micros::Micros;
 use crate::operation::{Answer, Interrupt};
 use crate::store::redis::locked;
@@ -24,11 +24,21 @@ pub const DEFAULT_TIMEOUT: Micros = Micros(1_000_000);
 /// The longest time-out of a call.
 const MAX_TIMEOUT: Micros = Micros(60_000_000);
 
+#[cfg(all(test, feature = "tls"))]
+mod tests;
+
 /// How many unused connections to one node are kept.
 const MAX_UNUSED: usize = 64;
 
 /// After what time an unused connection is looked at before it is trusted; a server restarts no faster.
 pub(crate) const TRUSTED: Duration = Duration::from_millis(1);
+
+/// How long an unused connection is kept. Ways through firewalls and address translators are forgotten without a word,
+/// few of them so soon.
+pub(crate) const MAX_IDLE: Duration = Duration::from_secs(30);
+
+/// How long a wait is before it is asked whether a signal ends it: one that came just before the wait does not.
+const SLICE: Duration = Duration::from_millis(100);
 
 /// The connections of one process that no call uses.
 #[derive(Default)]
@@ -60,9 +70,20 @@ pub(crate) fn check_timeout(timeout: Option<Micros>) -> Result<Micros> {
 }
 
 /// Carries a call to its end, or fails by the deadline.
-pub(crate) fn run(redis: &Redis, process: &Connections, mut call: Call, interrupt: Interrupt<'_>) -> Result<Answer> {
+pub(crate) fn run(
+    redis: &Redis,
+    process: &Connections,
+    mut call: Call,
+    interrupt: Interrupt<'_>,
+    deadline: Instant,
+) -> Result<Answer> {
     let Connections { pool, slots, .. } = process;
-    let mut waiter = Waiter { deadline: monotonic() + redis.timeout.duration(), interrupt };
+    let mut waiter = Waiter { deadline, interrupt };
+    // A node that may be gone, or is a replica now: its other connections are no better.
+    let leave = |node: &Address| {
+        pool.clear(node);
+        slots.forget(&redis.location, node);
+    };
     let mut node = slots.route(&redis.location, call.slot());
     let mut asking = Asking::No;
     let mut failures = 0;
@@ -76,8 +97,12 @@ pub(crate) fn run(redis: &Redis, process: &Connections, mut call: Call, interrup
         };
         match exchanged {
             Ok((connection, outcome)) => {
-                if let Some(connection) = connection {
-                    pool.put(&node, connection);
+                match connection {
+                    Some(connection) => pool.put(&node, connection),
+                    None => leave(&node),
+                }
+                if redis.is_closed() {
+                    pool.clear_all();
                 }
                 match outcome {
                     Outcome::Answered(result) => return result,
@@ -94,13 +119,13 @@ pub(crate) fn run(redis: &Redis, process: &Connections, mut call: Call, interrup
                 }
             }
             // The server has closed its end since the last call; a new connection may do.
-            Err(Failure::Unsent(next, _)) if known => {
+            Err(Failure::Unsent(next, _)) if known && !waiter.left().is_zero() => {
                 pool.clear(&node);
                 call = *next;
             }
             Err(Failure::Unsent(next, error)) => {
                 failures += 1;
-                slots.forget(&redis.location, &node);
+                leave(&node);
                 if failures >= redis.location.nodes.len() || waiter.left().is_zero() {
                     return Err(error);
                 }
@@ -108,7 +133,9 @@ pub(crate) fn run(redis: &Redis, process: &Connections, mut call: Call, interrup
                 call = *next;
             }
             Err(Failure::Lost(error)) => {
-                slots.forget(&redis.location, &node);
+                if error.cause() != Cause::Signal {
+                    leave(&node);
+                }
                 return Err(error);
             }
         }
@@ -131,13 +158,13 @@ impl Connection {
     ) -> std::result::Result<(Option<Self>, Outcome), Failure> {
         self.session.submit(0, call, asking);
         let mut finished = Vec::with_capacity(1);
-        let mut buffer = [0; 512];
+        let mut buffer = [0; 4_096];
         loop {
             let output = self.session.output();
             if let Err(error) = waiter.write(&mut self.socket, &output) {
                 return Err(match self.session.recall().pop() {
-                    Some((_, call)) => Failure::Unsent(Box::new(call), error),
-                    None => Failure::Lost(error),
+                    Some((_, call)) if error.cause() != Cause::Signal => Failure::Unsent(Box::new(call), error),
+                    _ => Failure::Lost(error),
                 });
             }
             let received = waiter
@@ -145,7 +172,8 @@ impl Connection {
                 .and_then(|size| self.session.receive(&buffer[..size], &mut finished));
             if let Some(done) = finished.pop() {
                 self.used_at = monotonic();
-                return Ok((received.is_ok().then_some(self), done.outcome));
+                let is_sound = received.is_ok() && self.session.is_reusable();
+                return Ok((is_sound.then_some(self), done.outcome));
             }
             if let Err(error) = received {
                 let lost = self.session.fail(&error).pop().map(|done| done.outcome);
@@ -160,9 +188,11 @@ impl Connection {
 
 impl Pool {
     fn take(&self, node: &Address) -> Option<Connection> {
-        let connection = locked(&self.unused).get_mut(node)?.pop()?;
-        let trusted = connection.used_at.elapsed() < TRUSTED || !connection.socket.is_stale();
-        if !trusted {
+        let mut connection = locked(&self.unused).get_mut(node)?.pop()?;
+        let idle = connection.used_at.elapsed();
+        let stale = if idle < TRUSTED { connection.socket.has_unread() } else { connection.socket.is_stale() };
+        if stale || idle >= MAX_IDLE {
+            // The others have been idle for longer.
             self.clear(node);
             return None;
         }
@@ -172,12 +202,19 @@ impl Pool {
     fn put(&self, node: &Address, connection: Connection) {
         let mut unused = locked(&self.unused);
         if let Some(kept) = unused.get_mut(node) {
+            if kept.first().is_some_and(|oldest| oldest.used_at.elapsed() >= MAX_IDLE) {
+                kept.remove(0);
+            }
             if kept.len() < MAX_UNUSED {
                 kept.push(connection);
             }
             return;
         }
         unused.insert(node.clone(), vec![connection]);
+    }
+
+    pub(crate) fn clear_all(&self) {
+        locked(&self.unused).clear();
     }
 
     fn clear(&self, node: &Address) {
@@ -196,11 +233,28 @@ impl Waiter<'_> {
         self.deadline.saturating_duration_since(monotonic())
     }
 
+    /// For how long the system waits before the caller looks again.
+    fn slice(&self, left: Duration) -> Duration {
+        if matches!(self.interrupt, Interrupt::Ask(_)) { left.min(SLICE) } else { left }
+    }
+
+    /// Whether a wait ended so that it is time to see what a signal means.
+    fn is_passing(&self, kind: ErrorKind) -> bool {
+        let is_over = matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        kind == ErrorKind::Interrupted || is_over && matches!(self.interrupt, Interrupt::Ask(_))
+    }
+
+    /// After an error the server cannot have all of the bytes.
     fn write(&mut self, socket: &mut Socket, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() || socket.wants_write() {
-            match socket.write(bytes) {
+            let left = self.left();
+            if left.is_zero() {
+                return Err(Error::unavailable("redis did not take the call in time"));
+            }
+            match socket.set_wait(self.slice(left)).and_then(|()| socket.write(bytes)) {
                 Ok(size) => bytes = &bytes[size..],
-                Err(error) if error.kind() == ErrorKind::Interrupted => self.interrupted()?,
+                Err(error) if self.is_passing(error.kind()) => self.interrupted().map_err(Error::not_counted)?,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(error) => {
                     return Err(Error::unavailable(format!("redis closed the connection: error={error}")));
                 }
@@ -215,12 +269,12 @@ impl Waiter<'_> {
             if left.is_zero() {
                 return Err(Error::unknown_outcome("redis gave no answer in time"));
             }
-            match socket.read(buffer, left) {
+            match socket.read(buffer, self.slice(left)) {
                 Ok(0) => {
                     return Err(Error::unknown_outcome("redis closed the connection before it answered"));
                 }
                 Ok(size) => return Ok(size),
-                Err(error) if error.kind() == ErrorKind::Interrupted => self.interrupted()?,
+                Err(error) if self.is_passing(error.kind()) => self.interrupted()?,
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(error) => {
                     return Err(Error::unknown_outcome(format!("redis broke the connection: error={error}")));
@@ -232,10 +286,10 @@ impl Waiter<'_> {
     fn pause(&mut self, pause: Micros) -> Result<()> {
         let wait = pause.duration().min(self.left());
         if wait.is_zero() {
-            return Err(Error::unavailable("a slot of the cluster is being moved, try again"));
+            return Err(Error::slot_is_moving());
         }
         match poll(&mut [], Timespec::try_from(wait).ok().as_ref()) {
-            Err(rustix::io::Errno::INTR) => self.interrupted(),
+            Err(rustix::io::Errno::INTR) => self.interrupted().map_err(Error::not_counted),
             _ => Ok(()),
         }
     }

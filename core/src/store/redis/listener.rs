@@ -93,6 +93,7 @@ impl Listener {
                 return Err(lost(&"no answer in time"));
             }
             let moved = if sent < output.len() || listener.socket.wants_write() {
+                listener.socket.set_wait(left).map_err(|error| lost(&error))?;
                 listener.socket.write(&output[sent..]).map(|size| {
                     sent += size;
                     None
@@ -108,7 +109,6 @@ impl Listener {
                 Err(error) => return Err(lost(&error)),
             }
         }
-        listener.socket.keep_alive();
         listener.socket.set_nonblocking().map_err(|error| lost(&error))?;
         Ok(listener)
     }

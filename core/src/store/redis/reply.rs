@@ -4,11 +4,11 @@ use super::keys::untold;
 use super::wire::Value;
 use crate::control::Controls;
 use crate::decision::Status;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::learned::Uptake;
 use crate::limit::Limit;
 use crate::micros::Micros;
-use crate::paddlegate::Listed;
+use crate::paddlegate::{ListPage, Listed};
 use crate::permit::Settlement;
 use crate::policy::Policy;
 use crate::verb::{More, Reply};
@@ -75,14 +75,16 @@ pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<Controls> {
 }
 
 /// Entries and the times at which they are forgotten. What is not ours is left out.
-pub(super) fn listed(items: &[Value]) -> Vec<Listed> {
-    let pairs = items.chunks_exact(2).filter_map(|pair| match pair {
+pub(super) fn page(items: &[Value]) -> Result<ListPage> {
+    let [Value::Text(cursor), Value::Array(entries)] = items else { return Err(garbled()) };
+    let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse().ok()).ok_or_else(garbled)?;
+    let pairs = entries.chunks_exact(2).filter_map(|pair| match pair {
         [Value::Text(entry), Value::Text(score)] => {
             Listed::parse(std::str::from_utf8(entry).ok()?, std::str::from_utf8(score).ok()?.parse().ok()?)
         }
         _ => None,
     });
-    pairs.collect()
+    Ok(ListPage { listed: pairs.collect(), cursor })
 }
 
 pub(super) fn settlement(items: &[Value]) -> Result<Settlement> {
@@ -129,11 +131,23 @@ pub(super) fn refused(error: &str) -> Error {
     if error.contains("WRONGTYPE ") {
         return Error::data("a key of this limiter holds a value of another program; use another database or name");
     }
+    if is_without_login(error) {
+        return Error::unavailable(
+            "redis needs a password (NOAUTH); put it into the url: redis://:password@host or redis://user:password@host",
+        );
+    }
+    if is_of_replica(error) {
+        return Error::unavailable("the server is a replica, try again: error=READONLY").because(Cause::Demoted);
+    }
     match error.split(' ').next().unwrap_or_default() {
+        "MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN" => {
+            Error::unavailable(format!("the cluster does not serve the slot now, try again: error={shown:?}"))
+                .because(Cause::Slot)
+        }
         "WRONGTYPE" => {
             Error::data("a key of this limiter holds a value of another program; use another database or name")
         }
-        "PGDATA" => Error::data(shown["PGDATA ".len()..].to_owned()),
+        "PGDATA" => Error::data(shown.strip_prefix("PGDATA ").unwrap_or("the stored value is damaged").to_owned()),
         "PGINVALID" => Error::internal(format!("the script refused an argument: error={shown:?}")),
         // It was stopped on its way, and may have written.
         "ERR" if error.contains("user_script") => Error::unknown_outcome(format!("the script failed: error={shown:?}")),
@@ -141,6 +155,50 @@ pub(super) fn refused(error: &str) -> Error {
     }
 }
 
+/// Whether the server asks for a login. It refuses long commands with an error of the protocol before it looks at them.
+pub(super) fn is_without_login(error: &str) -> bool {
+    error.starts_with("NOAUTH") || error.contains("Protocol error: unauthenticated ")
+}
+
+/// Whether the server is a replica, which writes nothing: the script ended at its first write.
+pub(super) fn is_of_replica(error: &str) -> bool {
+    // Redis 6.2 wraps it in an error of the script.
+    error.starts_with("READONLY") || error.starts_with("ERR ") && error.contains("READONLY You can't write against")
+}
+
 pub(super) fn garbled() -> Error {
     Error::data("the server gave a reply that is not of this library's script")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn damaged_state_is_an_error_also_without_a_text() {
+        for (error, message) in
+            [("PGDATA", "the stored value is damaged"), ("PGDATA ", ""), ("PGDATA a log", "a log"), ("PGDATA é", "é")]
+        {
+            let refused = refused(error);
+            assert_eq!((refused.kind(), refused.message()), (ErrorKind::Data, message), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn errors_say_whose_they_are() {
+        for (error, cause) in [
+            ("READONLY You can't write against a read only replica.", Cause::Demoted),
+            ("ERR Error running script: @user_script:1: -READONLY You can't write against a read", Cause::Demoted),
+            ("MOVED 1 a:1", Cause::Slot),
+            ("ASK 1 a:1", Cause::Slot),
+            ("TRYAGAIN Multiple keys request during rehashing of slot", Cause::Slot),
+            ("CLUSTERDOWN Hash slot not served", Cause::Slot),
+            ("LOADING Redis is loading the dataset in memory", Cause::Store),
+        ] {
+            let refused = refused(error);
+            assert_eq!((refused.kind(), refused.cause()), (ErrorKind::Unavailable, cause), "{error}");
+            assert!(!refused.may_have_counted(), "{error}");
+        }
+    }
 }

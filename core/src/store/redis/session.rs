@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 
 use super::address::{Address, Location};
 use super::call::{Asking, Call, Step};
+use super::reply::{is_of_replica, is_without_login, refused};
 use super::wire::{Decoder, Value, command};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::micros::Micros;
 use crate::operation::Answer;
 
@@ -16,6 +17,8 @@ pub struct Session {
     node: Address,
     decoder: Decoder,
     sent: VecDeque<Sent>,
+    /// How many of those the host has taken the bytes of.
+    taken: usize,
     output: Vec<u8>,
     /// Calls wait here until the server has accepted the log-in and the database.
     held: Vec<u8>,
@@ -56,6 +59,7 @@ impl Session {
             node,
             decoder: Decoder::default(),
             sent: VecDeque::new(),
+            taken: 0,
             output: Vec::new(),
             held: Vec::new(),
             ready: false,
@@ -91,6 +95,10 @@ impl Session {
 
     /// Takes the bytes that must be written to the socket now; ask after each `submit` and `receive`.
     pub fn output(&mut self) -> Vec<u8> {
+        self.taken = match self.ready {
+            true => self.sent.len(),
+            false => self.sent.iter().take_while(|sent| matches!(sent, Sent::Setup(_))).count(),
+        };
         std::mem::take(&mut self.output)
     }
 
@@ -99,14 +107,23 @@ impl Session {
         self.sent.is_empty()
     }
 
-    /// Reads what has arrived. After an error the connection must be closed and [`fail`](Self::fail) called.
+    /// Whether all that has arrived was awaited, and nothing more is.
+    pub(crate) fn is_reusable(&self) -> bool {
+        self.is_idle() && self.decoder.is_empty()
+    }
+
+    /// Reads what has arrived. After an error the connection must be closed, [`fail`](Self::fail) called and the node
+    /// [forgotten](super::Redis::forget): the calls that come next may find another.
     pub fn receive(&mut self, bytes: &[u8], finished: &mut Vec<Finished>) -> Result<()> {
         self.decoder.feed(bytes);
+        let mut is_demoted = false;
         while let Some(reply) = self.decoder.next()? {
             let Some(sent) = self.sent.pop_front() else {
                 return Err(Error::unavailable("the server spoke without being asked"));
             };
+            self.taken = self.taken.saturating_sub(1);
             match (sent, reply) {
+                (Sent::Setup(_), Value::Error(error)) if is_without_login(&error) => return Err(refused(&error)),
                 (Sent::Setup(what), Value::Error(error)) => {
                     let code = error.split(' ').next().unwrap_or_default().to_owned();
                     return Err(Error::unavailable(format!("redis refused {what}; check the url: code={code}")));
@@ -119,8 +136,7 @@ impl Session {
                 }
                 (Sent::Asking, _) => {}
                 (Sent::Call(ticket, call), reply) => {
-                    // A replica that was the master once: only a new connection finds the new one.
-                    let demoted = matches!(&reply, Value::Error(error) if error.starts_with("READONLY"));
+                    is_demoted |= matches!(&reply, Value::Error(error) if is_of_replica(error));
                     match call.answer(reply, &self.node) {
                         Step::Again(call) => self.submit(ticket, call, Asking::No),
                         Step::Done(result) => finished.push(Finished { ticket, outcome: Outcome::Answered(result) }),
@@ -131,22 +147,29 @@ impl Session {
                             finished.push(Finished { ticket, outcome: Outcome::Later(call, pause) });
                         }
                     }
-                    if demoted {
-                        return Err(Error::unknown_outcome("the server is a replica now, try again"));
-                    }
                 }
             }
+        }
+        if is_demoted {
+            // A replica that was the primary once: only a new connection finds the new one.
+            let error = Error::unknown_outcome("the server is a replica now, try again");
+            return Err(error.because(Cause::Demoted));
         }
         Ok(())
     }
 
     /// Ends the session after `error`: every call without a reply fails with it.
     ///
-    /// Calls that were never sent fail as certainly not charged.
+    /// Calls whose bytes the host has not taken fail as certainly not charged.
     pub fn fail(&mut self, error: &Error) -> Vec<Finished> {
-        let error = if self.ready { error.clone() } else { Error::unavailable(error.message()) };
-        let failed = |(ticket, _)| Finished { ticket, outcome: Outcome::Answered(Err(error.clone())) };
-        self.recall().into_iter().map(failed).collect()
+        let failed = self.sent.drain(..).enumerate().filter_map(|(i, sent)| match sent {
+            Sent::Call(ticket, _) => {
+                let error = if i < self.taken { error.clone() } else { error.clone().not_counted() };
+                Some(Finished { ticket, outcome: Outcome::Answered(Err(error)) })
+            }
+            Sent::Setup(_) | Sent::Asking => None,
+        });
+        failed.collect()
     }
 
     /// Takes back the calls without a reply. To be sent again only if the server cannot have them in full.
@@ -156,5 +179,54 @@ impl Session {
             Sent::Setup(_) | Sent::Asking => None,
         });
         calls.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::{Begun, Operation};
+    use crate::paddlegate::Paddlegate;
+    use crate::request::Request;
+
+    fn submitted(session: &mut Session, tickets: std::ops::Range<u64>) {
+        let limiter = Paddlegate::open("redis://localhost", None).unwrap();
+        let limiter = limiter.leaky("session", 5, std::time::Duration::from_secs(60)).unwrap();
+        for ticket in tickets {
+            let Ok(Begun::Call(call)) = limiter.begin(Operation::Acquire(Request::cost(1))) else { panic!("no call") };
+            session.submit(ticket, call, Asking::No);
+        }
+    }
+
+    fn counted(finished: Vec<Finished>) -> Vec<(u64, bool)> {
+        let counted = finished.into_iter().map(|done| match done.outcome {
+            Outcome::Answered(Err(error)) => (done.ticket, error.may_have_counted()),
+            other => panic!("{other:?}"),
+        });
+        counted.collect()
+    }
+
+    #[test]
+    fn calls_that_a_replica_refused_or_that_were_not_sent_did_not_count() {
+        let location = Location::parse("redis://localhost").unwrap();
+        let mut session = Session::new(&location, location.nodes[0].clone());
+        submitted(&mut session, 0..4);
+        session.output();
+        submitted(&mut session, 4..6);
+        let mut finished = Vec::new();
+        let replies = b"-READONLY You can't write against a read only replica.\r\n".repeat(3);
+        let error = session.receive(&replies, &mut finished).unwrap_err();
+        assert_eq!(counted(finished), [(0, false), (1, false), (2, false)]);
+        assert_eq!(counted(session.fail(&error)), [(3, true), (4, false), (5, false)]);
+    }
+
+    #[test]
+    fn calls_that_wait_for_the_login_did_not_count() {
+        let location = Location::parse("redis://:secret@localhost/3").unwrap();
+        let mut session = Session::new(&location, location.nodes[0].clone());
+        submitted(&mut session, 0..1);
+        session.output();
+        let error = Error::unknown_outcome("lost");
+        assert_eq!(counted(session.fail(&error)), [(0, false)]);
     }
 }

@@ -2,12 +2,15 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
-use rustix::net::{RecvFlags, recv};
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
+};
+use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv};
 
 use super::address::{Address, Location};
 use crate::clock::monotonic;
@@ -28,6 +31,23 @@ pub struct Socket {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    #[cfg(all(test, feature = "tls"))]
+    Interrupted(Interrupted),
+}
+
+/// One end of a pair where every other system call is interrupted by a signal, and the others move a few bytes.
+#[cfg(all(test, feature = "tls"))]
+pub(super) struct Interrupted {
+    stream: UnixStream,
+    is_next: bool,
+}
+
+#[cfg(all(test, feature = "tls"))]
+impl Interrupted {
+    fn turn(&mut self) -> io::Result<&mut UnixStream> {
+        self.is_next = !self.is_next;
+        if self.is_next { Err(ErrorKind::Interrupted.into()) } else { Ok(&mut self.stream) }
+    }
 }
 
 impl Socket {
@@ -35,8 +55,9 @@ impl Socket {
     pub fn connect(location: &Location, address: &Address, deadline: Instant) -> io::Result<Self> {
         let stream = match address {
             Address::Tcp(host, port) => Stream::Tcp(connect_tcp(host, *port, deadline)?),
-            Address::Unix(path) => Stream::Unix(UnixStream::connect(path)?),
+            Address::Unix(path) => Stream::Unix(connect_unix(path, deadline)?),
         };
+        keep_alive(&stream);
         #[cfg(feature = "tls")]
         {
             let tls = match address {
@@ -45,6 +66,7 @@ impl Socket {
             };
             let mut socket = Self { stream, tls, wait: None, nonblocking: false };
             socket.shake_hands(deadline)?;
+            socket.set_wait(deadline.saturating_duration_since(monotonic()))?;
             Ok(socket)
         }
         #[cfg(not(feature = "tls"))]
@@ -52,19 +74,19 @@ impl Socket {
             if location.tls {
                 return Err(io::Error::new(ErrorKind::Unsupported, "this build has no tls"));
             }
-            Ok(Self { stream, wait: None, nonblocking: false })
+            let mut socket = Self { stream, wait: None, nonblocking: false };
+            socket.set_wait(deadline.saturating_duration_since(monotonic()))?;
+            Ok(socket)
         }
     }
 
-    /// Notices within some twenty seconds that the way to the server is gone, though nothing is ever written.
-    pub(crate) fn keep_alive(&self) {
-        if matches!(self.stream, Stream::Tcp(_)) {
-            // A system that cannot do it notices later.
-            let _ = set_socket_keepalive(self, true)
-                .and_then(|()| set_tcp_keepidle(self, Duration::from_secs(10)))
-                .and_then(|()| set_tcp_keepintvl(self, Duration::from_secs(3)))
-                .and_then(|()| set_tcp_keepcnt(self, 3));
-        }
+    /// A TLS connection over one end of a pair, where signals come all the time.
+    #[cfg(all(test, feature = "tls"))]
+    pub(super) fn interrupted(stream: UnixStream, tls: rustls::ClientConnection, deadline: Instant) -> Self {
+        let stream = Stream::Interrupted(Interrupted { stream, is_next: false });
+        let mut socket = Self { stream, tls: Some(Box::new(tls)), wait: None, nonblocking: false };
+        socket.shake_hands(deadline).expect("a handshake");
+        socket
     }
 
     /// For event loops: reads and writes answer `WouldBlock` instead of waiting.
@@ -73,6 +95,8 @@ impl Socket {
         match &self.stream {
             Stream::Tcp(stream) => stream.set_nonblocking(true),
             Stream::Unix(stream) => stream.set_nonblocking(true),
+            #[cfg(all(test, feature = "tls"))]
+            Stream::Interrupted(it) => it.stream.set_nonblocking(true),
         }
     }
 
@@ -89,27 +113,31 @@ impl Socket {
                 if tls.read_tls(&mut self.stream)? == 0 {
                     return Ok(0);
                 }
-                tls.process_new_packets().map_err(io::Error::other)?;
-                while tls.wants_write() {
-                    tls.write_tls(&mut self.stream)?;
+                let received = tls.process_new_packets().map_err(io::Error::other)?;
+                if tls.wants_write() {
+                    // What is not sent now goes with the next write; a real failure shows in the next read.
+                    let _ = tls.write_tls(&mut self.stream);
+                }
+                // A part of a record: the caller looks at its deadline before it waits for the rest.
+                if received.plaintext_bytes_to_read() == 0 && !received.peer_has_closed() && !self.nonblocking {
+                    return Err(ErrorKind::WouldBlock.into());
                 }
             }
         }
         self.stream.read(buffer)
     }
 
-    /// Writes as much as the socket takes, waiting for at most the time-out of the last read.
+    /// Takes as many bytes as it can and gives how many, waiting for at most the last wait that was set.
+    ///
+    /// With TLS, bytes that were taken may still have to be sent: call it again, with what is left or with nothing,
+    /// while [`wants_write`](Self::wants_write). An error means that none of `bytes` were taken.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         #[cfg(feature = "tls")]
         if let Some(tls) = &mut self.tls {
+            // Taking and sending are two steps: an error of the second must not hide that the first was done.
             let taken = tls.writer().write(bytes)?;
-            while tls.wants_write() {
-                match tls.write_tls(&mut self.stream) {
-                    Ok(_) => {}
-                    // rustls keeps the rest and sends it with the next bytes.
-                    Err(error) if error.kind() == ErrorKind::WouldBlock && taken > 0 => break,
-                    Err(error) => return Err(error),
-                }
+            if taken == 0 && tls.wants_write() && tls.write_tls(&mut self.stream)? == 0 {
+                return Err(ErrorKind::WriteZero.into());
             }
             return Ok(taken);
         }
@@ -125,26 +153,51 @@ impl Socket {
         false
     }
 
-    /// Whether the peer has closed it, or has sent something unasked.
-    pub(crate) fn is_stale(&self) -> bool {
-        let mut byte = [0; 1];
-        match recv(self.as_fd(), &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            Err(error) => error != rustix::io::Errno::AGAIN,
-            #[cfg(feature = "tls")]
-            // A session ticket may come at any time.
-            Ok((read, _)) => read == 0 || self.tls.is_none(),
-            #[cfg(not(feature = "tls"))]
-            Ok(_) => true,
+    /// Whether the peer has closed it, or has sent something unasked. Never waits.
+    pub(crate) fn is_stale(&mut self) -> bool {
+        loop {
+            match recv(self.as_fd(), &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+                Err(error) => return error != Errno::AGAIN || self.has_unread(),
+                Ok((0, _)) => return true,
+                #[cfg(feature = "tls")]
+                Ok(_) => {
+                    // A session ticket may come at any time; anything else was not asked for.
+                    let Some(tls) = &mut self.tls else { return true };
+                    match tls.read_tls(&mut self.stream) {
+                        Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                        Ok(1..) if tls.process_new_packets().is_ok() => {}
+                        _ => return true,
+                    }
+                }
+                #[cfg(not(feature = "tls"))]
+                Ok(_) => return true,
+            }
         }
     }
 
-    fn set_wait(&mut self, wait: Duration) -> io::Result<()> {
+    /// Whether the peer has sent what nobody has read, as far as is known without asking the system.
+    pub(crate) fn has_unread(&mut self) -> bool {
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &mut self.tls {
+            return tls
+                .process_new_packets()
+                .map_or(true, |state| state.plaintext_bytes_to_read() > 0 || state.peer_has_closed());
+        }
+        false
+    }
+
+    /// For how long reads and writes wait from now on.
+    pub(crate) fn set_wait(&mut self, wait: Duration) -> io::Result<()> {
         // A few milliseconds more or less spare two system calls per read; the caller looks at its deadline again.
         let wait = wait.max(Duration::from_millis(1));
         if !self.nonblocking && self.wait.is_none_or(|known| known.abs_diff(wait) > SLACK) {
             match &self.stream {
                 Stream::Tcp(stream) => stream.set_read_timeout(Some(wait)).and(stream.set_write_timeout(Some(wait)))?,
                 Stream::Unix(stream) => {
+                    stream.set_read_timeout(Some(wait)).and(stream.set_write_timeout(Some(wait)))?;
+                }
+                #[cfg(all(test, feature = "tls"))]
+                Stream::Interrupted(Interrupted { stream, .. }) => {
                     stream.set_read_timeout(Some(wait)).and(stream.set_write_timeout(Some(wait)))?;
                 }
             }
@@ -171,7 +224,8 @@ impl Socket {
                 Ok(_) => {
                     tls.process_new_packets().map_err(io::Error::other)?;
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The deadline is looked at before the next try.
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -180,9 +234,17 @@ impl Socket {
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.stream {
-            Stream::Tcp(stream) => stream.as_fd(),
-            Stream::Unix(stream) => stream.as_fd(),
+        self.stream.as_fd()
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+            #[cfg(all(test, feature = "tls"))]
+            Self::Interrupted(it) => it.stream.as_fd(),
         }
     }
 }
@@ -192,6 +254,8 @@ impl Read for Stream {
         match self {
             Self::Tcp(stream) => stream.read(buffer),
             Self::Unix(stream) => stream.read(buffer),
+            #[cfg(all(test, feature = "tls"))]
+            Self::Interrupted(it) => it.turn()?.read(buffer),
         }
     }
 }
@@ -201,6 +265,8 @@ impl Write for Stream {
         match self {
             Self::Tcp(stream) => stream.write(bytes),
             Self::Unix(stream) => stream.write(bytes),
+            #[cfg(all(test, feature = "tls"))]
+            Self::Interrupted(it) => it.turn()?.write(&bytes[..bytes.len().min(100)]),
         }
     }
 
@@ -222,4 +288,45 @@ fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<TcpStream
         }
     }
     Err(last)
+}
+
+/// Unlike a connection to a port, one to a path waits in `connect` itself until the listener has room for it. A
+/// non-blocking `connect` would fail at once instead of waiting, and `poll` does not tell when there is room; but the
+/// time-out for writes bounds `connect` too.
+fn connect_unix(path: &str, deadline: Instant) -> io::Result<UnixStream> {
+    let (socket, address) = (unix_socket()?, SocketAddrUnix::new(path)?);
+    loop {
+        let left = deadline.saturating_duration_since(monotonic());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        set_socket_timeout(&socket, Timeout::Send, Some(left.max(Duration::from_millis(1))))?;
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => return Ok(socket.into()),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(target_vendor = "apple")]
+fn unix_socket() -> io::Result<OwnedFd> {
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(socket)
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn unix_socket() -> io::Result<OwnedFd> {
+    use rustix::net::{SocketFlags, socket_with};
+    Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Notices within some twenty seconds that the way to the server is gone, though nothing is ever written.
+pub(crate) fn keep_alive(socket: &impl AsFd) {
+    // A system or a socket that cannot do it notices later.
+    let _ = set_socket_keepalive(socket, true)
+        .and_then(|()| set_tcp_keepidle(socket, Duration::from_secs(10)))
+        .and_then(|()| set_tcp_keepintvl(socket, Duration::from_secs(3)))
+        .and_then(|()| set_tcp_keepcnt(socket, 3));
 }

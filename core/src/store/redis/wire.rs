@@ -54,11 +54,15 @@ pub(crate) struct Decoder {
 impl Decoder {
     /// Adds what has arrived.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        if self.taken == self.buffer.len() {
-            self.buffer.clear();
-            self.taken = 0;
-        }
+        // At most once per reply; what moves is the part of a reply that waits for its rest.
+        self.buffer.drain(..self.taken);
+        self.taken = 0;
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Whether nothing is left of what has arrived.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.taken == self.buffer.len()
     }
 
     /// The next whole reply, or `None` until more has arrived. An error means that this is not Redis.
@@ -175,6 +179,21 @@ mod tests {
             }
             assert_eq!(read, whole, "pieces of {size}");
         }
+    }
+
+    #[test]
+    fn replies_that_were_read_are_forgotten_also_while_a_part_of_another_waits() {
+        let mut decoder = Decoder::default();
+        let reply = [b"$1000\r\n".as_slice(), &[b'x'; 1_000], b"\r\n"].concat();
+        // Pieces that never end where a reply does.
+        let (mut stream, mut read) = (reply.iter().copied().cycle(), 0);
+        for _ in 0..1_000 {
+            decoder.feed(&stream.by_ref().take(700).collect::<Vec<_>>());
+            read += std::iter::from_fn(|| decoder.next().unwrap()).count();
+            assert!(decoder.buffer.len() <= 2 * reply.len(), "{} bytes are kept", decoder.buffer.len());
+        }
+        assert_eq!(read, 1_000 * 700 / reply.len());
+        assert!(!decoder.is_empty());
     }
 
     #[test]

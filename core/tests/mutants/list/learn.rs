@@ -107,15 +107,15 @@ pub const LEARN: &[Mutant] = &[
     ("learn: another interval is not told", "          mark = mark + 2\n", ""),
     ("learn: another end is not told", "          mark = mark + 4\n", ""),
     ("learn: that an interval is past is not told", "          mark = mark + 32\n", ""),
-    ("learn: that a log is not raised is not told", "          if add < 0 then\n            marks[i] = marks[i] + 16\n          else", "          "),
+    (
+        "learn: that a log is not raised is not told",
+        "          if add < 0 then\n            marks[i] = marks[i] + 16\n          else",
+        "          ",
+    ),
     ("learn: points are not known", "is_known = is_known or limits[i].kind == 'p'", "is_known = is_known"),
     ("learn: known though there are others", "        is_open = true\n        in_flight", "        in_flight"),
     ("learn: a report has no time", "      synced = since\n", "      synced = now\n"),
-    (
-        "learn: a pause is not kept",
-        "      pause = max(pause, moment(halt))\n      flags",
-        "      flags",
-    ),
+    ("learn: a pause is not kept", "      pause = max(pause, moment(halt))\n      flags", "      flags"),
     (
         "learn: a shorter pause rules a longer one",
         "pause = max(pause, moment(halt))\n      flags",

@@ -8,8 +8,16 @@ module Paddlegate
   class Exchange
     KEY = :paddlegate_exchange
 
+    # What the arguments are called in Ruby that have another name in the core.
+    ARGUMENTS = { "at" => "at_us", "for" => "duration" }.freeze
+
+    # A time in a message of the core, which Ruby has in seconds; but the time of a call.
+    MICROS = /\b(?!at_us=)(?<name>\w+)_us=(?<micros>\d+)/
+
     ERRORS = {
-      2 => ->(message, argument, _) { InvalidError.new(message, argument) },
+      2 => lambda do |message, argument, _|
+        InvalidError.new(in_seconds(message), ARGUMENTS.fetch(argument, argument))
+      end,
       3 => ->(message, _, counted) { UnavailableError.new(message, may_have_counted: counted) },
       4 => ->(message, *) { DataError.new(message) },
       5 => ->(message, *) { InternalError.new(message) }
@@ -22,7 +30,7 @@ module Paddlegate
     # Enough for a place, a channel or an id.
     TEXT_SIZE = 320
 
-    private_constant :KEY, :ERRORS, :WAIT_SIZE, :CHANNEL_SIZE, :FACTS_SIZE
+    private_constant :KEY, :ARGUMENTS, :MICROS, :ERRORS, :WAIT_SIZE, :CHANNEL_SIZE, :FACTS_SIZE
 
     def self.take
       fiber = Thread.current
@@ -32,6 +40,14 @@ module Paddlegate
       fiber[KEY] = nil
       exchange
     end
+
+    def self.in_seconds(message)
+      message.gsub(MICROS) do
+        found = Regexp.last_match
+        "#{found[:name]}=#{found[:micros].to_i / 1_000_000.0}"
+      end
+    end
+    private_class_method :in_seconds
 
     # A `pg_decision`, a `pg_error`, a place for what else a call may answer, and one for a text.
     attr_reader :decision, :error, :place, :text
@@ -64,7 +80,7 @@ module Paddlegate
     def time(at_us)
       return 0 if at_us.nil?
 
-      raise InvalidError.new("must not be 0", "at") if Value.whole("at", at_us).zero?
+      raise InvalidError.new("must not be 0", "at_us") if Value.whole("at_us", at_us).zero?
 
       at_us
     end

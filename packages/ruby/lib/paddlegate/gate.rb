@@ -15,6 +15,8 @@ module Paddlegate
     # Made by {Factories}.
     def initialize(store, document)
       @verbs = store.memory? ? Native::Memory : Native::Server
+      # Kept, as a store that is forgotten is closed.
+      @store = store
       @handle = Library.gate(store.handle, Value.json("document", document))
     end
 

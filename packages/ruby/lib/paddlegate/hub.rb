@@ -12,7 +12,10 @@ module Paddlegate
 
     # Seconds after which a connection that nobody needs is closed.
     IDLE = 60
-    private_constant :PAUSE, :MAX_PAUSE, :IDLE
+
+    # For how many seconds the end of the thread is waited for.
+    CLOSING = 1
+    private_constant :PAUSE, :MAX_PAUSE, :IDLE, :CLOSING
 
     # What tickets name so that their messages come here; empty while it does not listen.
     attr_reader :channel
@@ -39,6 +42,14 @@ module Paddlegate
       @lock.synchronize { drop(waiter) }
     end
 
+    # Closes the connection, and ends the waits: the store is closed.
+    def close
+      thread = @lock.synchronize { @thread }
+      thread&.kill
+      let_all_look
+      thread&.join(CLOSING)
+    end
+
     private
 
     def drop(waiter)
@@ -57,6 +68,10 @@ module Paddlegate
       while (limiter = wanted)
         begin
           listen(limiter) { pause = PAUSE }
+        rescue InvalidError
+          # The store is closed, which they hear when they ask.
+          let_all_look
+          sleep(pause)
         rescue Error, SystemCallError, IOError
           silence
           sleep(pause)
@@ -84,6 +99,11 @@ module Paddlegate
         end
         waiter&.limiter
       end
+    end
+
+    def let_all_look
+      waiters = @lock.synchronize { @waiters.values.flatten }
+      waiters.each { |waiter| waiter.look(0) }
     end
 
     # Until the connection is lost, or nobody needs it.

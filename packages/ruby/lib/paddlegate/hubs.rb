@@ -25,5 +25,13 @@ module Paddlegate
         @by_place[place] ||= Hub.new
       end
     end
+
+    # Ends the waits of this process, whose store is closed.
+    def close
+      hubs = @lock.synchronize do
+        @by_place.values.tap { @by_place = {} } if @pid == Process.pid
+      end
+      hubs&.each(&:close)
+    end
   end
 end

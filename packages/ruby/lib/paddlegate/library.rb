@@ -58,6 +58,18 @@ module Paddlegate
       made
     end
 
+    # Whether a grant of a limiter is a lease.
+    def leases?(limiter)
+      Native.pg_check_allow(limiter, nil) != 0
+    end
+
+    # Raises {InvalidError} where a grant is a lease, as a plain answer would leave it held.
+    def check_allow(limiter)
+      exchange = Exchange.take
+      exchange.check(Native.pg_check_allow(limiter, exchange.error))
+      exchange.give_back
+    end
+
     # A {Hints} for the waiters of a limiter.
     def listen(limiter)
       Hints.new(make(Native::HintsHandle) { |*places| Native.pg_listen(limiter, *places) })
@@ -140,7 +152,11 @@ module Paddlegate
 
     # A new id for a call, which nobody else has.
     def new_id
-      text { |place, _, error| Native.pg_new_id(place, error) }
+      exchange = Exchange.take
+      exchange.check(Native.pg_new_id(exchange.text, exchange.error))
+      id = exchange.text.get_bytes(0, ID_SIZE).force_encoding("UTF-8")
+      exchange.give_back
+      id
     end
 
     # The text that a call writes into a place with some room.
@@ -167,7 +183,8 @@ module Paddlegate
     end
 
     LIMIT_SIZE = 32
-    private_constant :LIMIT_SIZE
+    ID_SIZE = 32
+    private_constant :LIMIT_SIZE, :ID_SIZE
 
     def make(type)
       exchange = Exchange.take

@@ -17,7 +17,10 @@ module Paddlegate
 
     # What may become of a block that is over the limit, and whether it is skipped.
     POLICIES = { "raise" => false, "ignore" => true, "skip" => true }.freeze
-    private_constant :POLICIES
+
+    # What the core calls the argument `used`.
+    COST = /\b(?:a )?cost\b/
+    private_constant :POLICIES, :COST
 
     # The name it was made with.
     attr_reader :name
@@ -28,9 +31,6 @@ module Paddlegate
     # What is to become of work over the limit: `:raise` or `:ignore`, and of a limiter that was
     # loaded from a document also `:wait`, `:reschedule` or `:drop`, which here raise.
     attr_reader :on_limit
-
-    # @api private
-    attr_reader :hubs
 
     # @api private
     # Made by {Factories}.
@@ -74,6 +74,10 @@ module Paddlegate
         raise unless @skips
 
         return SKIPPED
+      rescue InvalidError => e
+        raise e if used.nil?
+
+        raise InvalidError.new(e.reason.gsub(COST, "used"), e.argument.sub(COST, "used"))
       end
       yield permit
     ensure
@@ -94,17 +98,21 @@ module Paddlegate
     end
 
     # Takes the cost if every limit allows it and nobody waits before, else nothing. A {Decision};
-    # never waits, never raises because of a refusal.
+    # never waits, never raises because of a refusal. A call that is ended from outside gives back
+    # its lease, as {#acquire}.
     def try_acquire(cost: nil, estimate: nil, id: nil, at_us: nil)
       return enter(Value.text("id", id), cost, estimate, at_us, nil) unless id.nil?
+      return try_lease(cost, estimate, at_us) if @leases
 
       exchange = Exchange.take
       exchange.check(take(exchange, cost, estimate, at_us))
       decision(exchange)
     end
 
-    # As {#try_acquire}: whether the call may go ahead. A lease cannot be released by it.
+    # As {#try_acquire}: whether the call may go ahead. {InvalidError} with a limit of concurrency,
+    # whose lease nobody could release: use {#within_limit} or {#try_acquire}.
     def allow?(cost: nil, estimate: nil, at_us: nil)
+      Library.check_allow(@handle) if @leases
       exchange = Exchange.take
       exchange.check(take(exchange, cost, estimate, at_us))
       allowed = exchange.decision.get_int32(0) == Decision::GRANTED
@@ -129,11 +137,12 @@ module Paddlegate
     end
 
     # Replaces the estimate of a permit by what the call did cost. Only `:settled` changes anything.
+    # `permit` is the {Permit} or its id, also of {#release} and {#renew}.
     #
     # `:already`: it was settled before. `:late`: the permit is older than five minutes, the
     # estimate stands. `:unknown`: never given, reset since, or forgotten.
-    def correct(permit_id, actual, at_us: nil)
-      id = Value.text("permit", permit_id)
+    def correct(permit, actual, at_us: nil)
+      id = Value.permit(permit)
       actual = Value.whole("actual", actual)
       settlement(at_us) { |at, *places| @verbs.correct_at(@handle, id, actual, at, *places) }
     end
@@ -142,15 +151,15 @@ module Paddlegate
     #
     # `:late`: it had ended before, and another may have its place. `:unknown`: it is not here, or
     # there is no limit of concurrency.
-    def release(permit_id, at_us: nil)
-      id = Value.text("permit", permit_id)
+    def release(permit, at_us: nil)
+      id = Value.permit(permit)
       settlement(at_us) { |at, *places| @verbs.release(@handle, id, at, *places) }
     end
 
     # Gives the lease of a permit its whole time again, from any process: the seconds (Float) that
     # it lasts from now; `nil` when it has ended.
-    def renew(permit_id, at_us: nil)
-      id = Value.text("permit", permit_id)
+    def renew(permit, at_us: nil)
+      id = Value.permit(permit)
       exchange = Exchange.take
       at = exchange.time(at_us)
       exchange.check(@verbs.renew(@handle, id, at, exchange.place, exchange.error))
@@ -185,6 +194,11 @@ module Paddlegate
     end
 
     # @api private
+    def hubs
+      @store.hubs
+    end
+
+    # @api private
     def place
       Library.place(@handle)
     end
@@ -212,8 +226,24 @@ module Paddlegate
 
     def hold(store, handle)
       @verbs = store.memory? ? Native::Memory : Native::Server
-      @hubs = store.hubs
+      # Kept, as a store that is forgotten is closed.
+      @store = store
       @handle = handle
+      @leases = Library.leases?(handle)
+    end
+
+    # Under an id of its own, by which a lease can be given back that was granted when the call had
+    # been ended from outside, or had no answer.
+    def try_lease(cost, estimate, at_us)
+      id = Library.new_id
+      leaves = true
+      decision = enter(id, cost, estimate, at_us, nil)
+    rescue Error => e
+      unanswered = true
+      leaves = e.is_a?(UnavailableError) && e.may_have_counted?
+      raise
+    ensure
+      Cleanup.cancel(self, id, at_us: at_us, wait: !unanswered) if leaves && decision.nil?
     end
 
     def take(exchange, cost, estimate, at_us)

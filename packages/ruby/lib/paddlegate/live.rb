@@ -16,10 +16,10 @@ module Paddlegate
     def pause(duration = nil, until: nil, at_us: nil)
       moment = binding.local_variable_get(:until)
       if duration.nil? && moment.nil?
-        raise InvalidError.new("say for how long, or until when", "for")
+        raise InvalidError.new("say for how long, or until when", "duration")
       end
 
-      span = interval("for", duration)
+      span = interval("duration", duration)
       moment = time("until", moment)
       order(at_us) { |at, *places| @verbs.pause(@handle, span, moment, at, *places) }
     end
@@ -88,7 +88,7 @@ module Paddlegate
     # its time tells older reports from newer ones.
     def sync(remaining: nil, limit: nil, interval: nil, restore_rate: nil, reset_in: nil,
              reset_at: nil, permit: nil, index: 0, at_us: nil)
-      permit = Upstream.permit(permit)
+      permit = Value.permit(permit) unless permit.nil?
       numbers = [Value.whole("index", index), units("remaining", remaining), units("limit", limit),
                  interval("interval", interval), rate(restore_rate), interval("reset_in", reset_in),
                  time("reset_at", reset_at)]
@@ -113,7 +113,7 @@ module Paddlegate
       status = status.nil? ? NOT_GIVEN : Upstream.status(status)
       provider = Value.word("provider", provider)
       bounds = [interval("max_pause", max_pause), units("max_learned", max_learned)]
-      permit = Upstream.permit(permit)
+      permit = Value.permit(permit) unless permit.nil?
       told(at_us) do |at, *places|
         @verbs.learn(@handle, permit, provider, status, words, texts.size, body, body.bytesize,
                      *bounds, at, *places)

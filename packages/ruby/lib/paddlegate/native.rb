@@ -22,6 +22,17 @@ module Paddlegate
 
     ffi_lib path
 
+    # Another version may have other structures, which would be read as what they are not.
+    begin
+      attach_function :pg_version, [], :string
+    rescue FFI::NotFoundError
+      raise LoadError, "no library of paddlegate: path=#{path}"
+    end
+    unless pg_version == VERSION
+      raise LoadError, "the library of paddlegate is of another version, install the one that " \
+                       "belongs to the gem: library=#{pg_version} gem=#{VERSION} path=#{path}"
+    end
+
     # Handles that the garbage collector closes.
     class StoreHandle < FFI::AutoPointer
       def self.release(handle)
@@ -64,7 +75,6 @@ module Paddlegate
       end
     end
 
-    attach_function :pg_version, [], :string
     attach_function :pg_kind_name, [:int32], :string
     attach_function :pg_settlement_name, [:int32], :string
     attach_function :pg_action_name, [:int32], :string
@@ -85,6 +95,7 @@ module Paddlegate
                     %i[pointer string pointer size_t int64 pointer pointer], :int32
     attach_function :pg_limiter_with_on_unavailable,
                     %i[pointer string int64 pointer pointer], :int32
+    attach_function :pg_check_allow, %i[pointer pointer], :int32
     attach_function :pg_limiter_close, %i[pointer pointer], :int32
     attach_function :pg_place, %i[pointer pointer size_t pointer], :int32
     attach_function :pg_listen, %i[pointer pointer pointer], :int32, blocking: true

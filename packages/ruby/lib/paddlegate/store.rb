@@ -13,7 +13,8 @@ module Paddlegate
     # when that is not set. `timeout`: seconds within which every call has an answer or fails; 1 by
     # default.
     #
-    # Connects to nothing; the first call of a limiter does.
+    # Connects to nothing; the first call of a limiter does. A store that is forgotten together with
+    # its limiters is closed by the garbage collector.
     def initialize(url = nil, timeout: nil)
       url = Value.text("url", url) unless url.nil?
       # 0 would stand for the default; the least that is refused will do.
@@ -21,6 +22,17 @@ module Paddlegate
       @handle = Library.open_store(url, timeout_us)
       @memory = Native.pg_store_is_memory(@handle) == 1
       @hubs = Hubs.new
+    end
+
+    # Closes all connections of this process, whatever limiters of the store there are. A call that
+    # waits raises {InvalidError}, and so does every later one that needs the server. Closing twice
+    # does the same as once. A store in memory has nothing to close and goes on.
+    def close
+      return if memory?
+
+      @handle.free
+      @hubs.close
+      nil
     end
 
     # Whether limiters of this store count in this process only.

@@ -55,11 +55,6 @@ module Paddlegate
       status
     end
 
-    def permit(permit)
-      permit = permit.id if permit.is_a?(Permit)
-      permit && Value.text("permit", permit)
-    end
-
     def header(name, value)
       words = [name, value].map(&:to_s)
       value.nil? || words.any? { |word| word.include?("\0") } ? [] : words

@@ -61,6 +61,13 @@ module Paddlegate
       refuse("is not UTF-8", argument)
     end
 
+    # The id of a permit, or of a {Permit}.
+    def permit(value)
+      return text("permit", value) unless value.is_a?(Permit)
+
+      value.id || refuse("has no id: neither an estimate nor a limit of concurrency", "permit")
+    end
+
     # Texts as a list for the library: its memory, and theirs, to be kept as long.
     def pointers(words)
       texts = words.map { |word| FFI::MemoryPointer.from_string(word) }

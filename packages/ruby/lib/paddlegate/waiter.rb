@@ -4,10 +4,8 @@ module Paddlegate
   # One call on its way into a limiter. It sleeps in Ruby, so that whatever ends a sleep ends the
   # wait: `Timeout`, `Thread#kill`, `Thread#raise`, a signal, a fiber scheduler.
   class Waiter
-    # For how many seconds a call that was ended waits until its place is given back.
-    FAREWELL = 0.08
     END_OF_QUEUE = 0
-    private_constant :FAREWELL, :END_OF_QUEUE
+    private_constant :END_OF_QUEUE
 
     # Under which it is known to the store.
     attr_reader :id
@@ -48,16 +46,10 @@ module Paddlegate
       @hub&.remove(self)
     end
 
-    # Gives back what there is: for a call that was ended from outside.
-    #
-    # In a thread of its own, as the server may not answer and this one is wanted elsewhere.
+    # Gives back what there is: for a call that has ended without a permit. One that had no answer
+    # has used up its time, so that it does not wait for this.
     def leave
-      return unless @leaves
-
-      Thread.new { cancel }.join(FAREWELL)
-    rescue ThreadError
-      # The program ends, and no thread can be made.
-      cancel
+      Cleanup.cancel(@limiter, @id, wait: !@unanswered) if @leaves
     end
 
     # Told by the {Hub} to look again after so many seconds.
@@ -70,12 +62,6 @@ module Paddlegate
     end
 
     private
-
-    def cancel
-      @limiter.cancel(@id)
-    rescue Error
-      # What there is ends by itself.
-    end
 
     def now
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -96,6 +82,7 @@ module Paddlegate
                 (queued && decision.degraded?)
       decision
     rescue Error => e
+      @unanswered = true
       @leaves = queued || (@alone && e.is_a?(UnavailableError) && e.may_have_counted?)
       raise
     end

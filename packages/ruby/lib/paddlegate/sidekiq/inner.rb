@@ -20,8 +20,8 @@ module Paddlegate
         end
 
         # The call has been made when this is told, so that a fraction must not fail.
-        def correct(permit_id, actual, at_us: nil)
-          super(permit_id, Inner.whole(actual), at_us: at_us)
+        def correct(permit, actual, at_us: nil)
+          super(permit, Inner.whole(actual), at_us: at_us)
         end
 
         def over_limit(decision)

@@ -1,0 +1,1 @@
+npm install paddlegate-wasm

@@ -1,0 +1,124 @@
+//! Calls over TLS while signals come all the time.
+#![allow(clippy::disallowed_methods)] // A peer that does not read is waited for in real time.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+
+use super::*;
+use crate::operation::{Begun, Operation};
+use crate::paddlegate::Paddlegate;
+use crate::request::Request;
+use crate::store::redis::address::Location;
+
+const PATIENT: Duration = Duration::from_secs(30);
+
+/// Both configurations, with a certificate made for this run.
+fn configs() -> (Arc<ClientConfig>, Arc<ServerConfig>) {
+    static MADE: OnceLock<(Arc<ClientConfig>, Arc<ServerConfig>)> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let dir = std::env::temp_dir().join(format!("paddlegate-tls-unit-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let script = "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=test-ca 2>/dev/null &&
+            openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost 2>/dev/null &&
+            printf 'subjectAltName=DNS:localhost\\nbasicConstraints=CA:FALSE\\n' > ext &&
+            openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt -days 2 -extfile ext 2>/dev/null";
+        assert!(Command::new("sh").args(["-c", script]).current_dir(&dir).status().unwrap().success(), "openssl");
+        let certificate = |name: &str| CertificateDer::from_pem_file(dir.join(name)).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate("ca.crt")).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let client = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
+        let client = client.unwrap().with_root_certificates(roots).with_no_client_auth();
+        let server = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let key = PrivateKeyDer::from_pem_file(dir.join("server.key")).unwrap();
+        let server = server.unwrap().with_no_client_auth().with_single_cert(vec![certificate("server.crt")], key);
+        std::fs::remove_dir_all(dir).unwrap();
+        (Arc::new(client), Arc::new(server.unwrap()))
+    })
+    .clone()
+}
+
+/// A connection and the server's end of it.
+fn connected() -> (Socket, StreamOwned<ServerConnection, UnixStream>) {
+    let (client, server) = configs();
+    let (near, far) = UnixStream::pair().unwrap();
+    let far = thread::spawn(move || {
+        let mut far = StreamOwned::new(ServerConnection::new(server).unwrap(), far);
+        far.conn.complete_io(&mut far.sock).unwrap();
+        far
+    });
+    let client = ClientConnection::new(client, ServerName::try_from("localhost").unwrap()).unwrap();
+    let socket = Socket::interrupted(near, client, monotonic() + PATIENT);
+    // Its last words of the handshake go with the first write, and the server waits for them.
+    let mut socket = socket;
+    Waiter { deadline: monotonic() + PATIENT, interrupt: Interrupt::Ignore }.write(&mut socket, b"").unwrap();
+    (socket, far.join().unwrap())
+}
+
+fn call() -> Call {
+    let limiter = Paddlegate::open("redis://localhost", None).unwrap().leaky("tls", 5, PATIENT).unwrap();
+    match limiter.begin(Operation::Acquire(Request::cost(1))) {
+        Ok(Begun::Call(call)) => call,
+        other => panic!("no call: {other:?}"),
+    }
+}
+
+#[test]
+fn what_is_written_arrives_once_however_often_it_is_interrupted() {
+    let (mut socket, mut far) = connected();
+    let bytes: Vec<u8> = (0..200_000_u32).map(|i| (i % 251) as u8).collect();
+    let sent = bytes.clone();
+    let near = thread::spawn(move || {
+        let mut waiter = Waiter { deadline: monotonic() + PATIENT, interrupt: Interrupt::Ignore };
+        waiter.write(&mut socket, &sent).unwrap();
+        socket
+    });
+    let mut received = vec![0; bytes.len()];
+    far.read_exact(&mut received).unwrap();
+    assert!(received == bytes);
+    drop(near.join().unwrap());
+    assert_eq!(far.read(&mut [0; 16]).unwrap_or_default(), 0, "nothing came twice");
+}
+
+#[test]
+fn a_write_that_nobody_reads_ends_at_the_deadline() {
+    let (mut socket, _far) = connected();
+    let mut waiter = Waiter { deadline: monotonic() + Duration::from_millis(100), interrupt: Interrupt::Ignore };
+    let error = waiter.write(&mut socket, &vec![0; 10_000_000]).unwrap_err();
+    assert!(!error.may_have_counted(), "{error}");
+}
+
+#[test]
+fn a_call_that_a_signal_ends_while_it_is_written_is_not_sent_again() {
+    let (socket, _far) = connected();
+    let location = Location::parse("redis://localhost").unwrap();
+    let session = Session::new(&location, location.nodes[0].clone());
+    let connection = Connection { session, socket, used_at: monotonic() };
+    let mut waiter = Waiter { deadline: monotonic() + PATIENT, interrupt: Interrupt::Ask(&|| true) };
+    match connection.exchange(call(), Asking::No, &mut waiter) {
+        Err(Failure::Lost(error)) => assert_eq!((error.cause(), error.may_have_counted()), (Cause::Signal, false)),
+        Err(Failure::Unsent(_, error)) => panic!("it would be sent again: {error}"),
+        Ok((_, outcome)) => panic!("{outcome:?}"),
+    }
+}
+
+#[test]
+fn a_reply_that_nobody_asked_for_is_seen_before_a_connection_is_used_again() {
+    let (mut socket, mut far) = connected();
+    // The tickets for later sessions, which have come with the handshake, are no replies.
+    assert!(!socket.is_stale() && !socket.has_unread());
+    far.write_all(b":1\r\n").unwrap();
+    far.flush().unwrap();
+    let until = monotonic() + PATIENT;
+    while !socket.is_stale() {
+        assert!(monotonic() < until, "not seen");
+    }
+    assert!(socket.has_unread(), "also when it was taken from the system already");
+}

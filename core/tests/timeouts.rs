@@ -1,0 +1,267 @@
+//! A call ends within its time-out in every state of the server: a table of states, for threads and for tokio.
+//!
+//! By default a call of a time-out of 0.1 s has to end at all, within 5 s. With `PADDLEGATE_SOAK=1` 49 of 50 calls have
+//! to end within 50 ms after their time-out.
+#![allow(clippy::disallowed_methods)] // What is measured is real time.
+
+#[path = "faults/proxy.rs"]
+#[allow(dead_code)]
+mod proxy;
+#[path = "faults/server.rs"]
+#[allow(dead_code)]
+mod server;
+
+use std::any::Any;
+use std::io::{ErrorKind as Io, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use paddlegate::{Decision, Error, ErrorKind, Limiter, Paddlegate, Request};
+use proxy::Proxy;
+use server::Server;
+use socket2::{Domain, SockAddr, Socket, Type};
+use tokio::runtime::Builder;
+
+const TIMEOUT: Duration = Duration::from_millis(100);
+const END: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_millis(50);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// One call to the end.
+type Ask<'a> = &'a dyn Fn() -> Result<Decision, Error>;
+
+/// A server in some state.
+struct State {
+    url: String,
+    /// Brings it into this state before a call.
+    before: Box<dyn Fn(Ask<'_>)>,
+    /// What has to stay open.
+    _kept: Box<dyn Any>,
+}
+
+impl State {
+    fn new(url: String, kept: impl Any) -> Self {
+        Self { url, before: Box::new(|_| ()), _kept: Box::new(kept) }
+    }
+}
+
+const STATES: [(&str, fn() -> State); 12] = [
+    ("a server that is silent", || silent("redis")),
+    ("a TLS handshake that is silent", || silent("rediss")),
+    ("a server that dribbles", || served("redis", |client, _| dribble(client, b"$1000000\r\n"))),
+    ("a TLS handshake that dribbles", || served("rediss", |client, _| dribble(client, b"\x16\x03\x03\x40\x00"))),
+    ("a port that does not accept", full_port),
+    ("a path that does not accept", full_path),
+    ("a path that is silent", silent_path),
+    ("a server that does not read", deaf),
+    ("a pooled connection that is dead", dead),
+    ("a server that is stopped", stopped),
+    ("a slot on the move", || served("redis", |client, _| client.write_all(b"-TRYAGAIN a slot on the move\r\n"))),
+    ("a slot that moves in circles", || {
+        served("redis", |client, port| client.write_all(format!("-MOVED 1 127.0.0.1:{port}\r\n").as_bytes()))
+    }),
+];
+
+#[test]
+fn every_call_ends_in_every_state_of_the_server() {
+    let soak = std::env::var_os("PADDLEGATE_SOAK").is_some_and(|soak| soak == "1");
+    let rows = STATES.map(|(name, start)| {
+        [("threads", with_threads as fn(Limiter, &mut dyn FnMut(Ask<'_>))), ("tokio", with_tokio)].map(|(way, with)| {
+            thread::spawn(move || {
+                let state = start();
+                let store = Paddlegate::open(&state.url, Some(TIMEOUT)).expect("a store");
+                let limiter = store.leaky("ends", 1_000_000, HOUR).expect("a limiter");
+                let mut took = Vec::new();
+                with(limiter, &mut |ask| {
+                    for _ in 0..if soak { 50 } else { 2 } {
+                        (state.before)(ask);
+                        let started = Instant::now();
+                        let answer = ask();
+                        took.push(started.elapsed());
+                        let error = answer.expect_err("a server that does not decide");
+                        assert_eq!(error.kind(), ErrorKind::Unavailable, "{name}, {way}: {error}");
+                    }
+                });
+                took.sort();
+                println!("{name}, {way}: {:?} to {:?}", took[0], took[took.len() - 1]);
+                assert!(took[took.len() - 1] < END, "{name}, {way}: {took:?}");
+                let late = took.iter().filter(|took| **took > TIMEOUT + GRACE).count();
+                assert!(!soak || late <= 1, "{name}, {way}: {late} of 50 are late: {took:?}");
+            })
+        })
+    });
+    for row in rows.into_iter().flatten() {
+        row.join().expect("a call that ends in time");
+    }
+}
+
+/// Signals interrupt every system call that waits; a process that is stopped and goes on has no need of a handler for that.
+#[test]
+fn every_call_ends_while_signals_come_every_five_milliseconds() {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "every_call_ends_in_every_state_of_the_server", "--nocapture"])
+        .spawn()
+        .expect("this program");
+    let script = "while kill -STOP $0 && kill -CONT $0; do sleep 0.005; done";
+    let mut storm = Command::new("sh")
+        .args(["-c", script, &child.id().to_string()])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("a shell");
+    let ended = child.wait().expect("an end");
+    // The shell ends when there is nobody to signal any more.
+    storm.wait().expect("an end");
+    assert!(ended.success());
+}
+
+fn with_threads(limiter: Limiter, calls: &mut dyn FnMut(Ask<'_>)) {
+    calls(&|| limiter.acquire(Request::cost(1)));
+}
+
+fn with_tokio(limiter: Limiter, calls: &mut dyn FnMut(Ask<'_>)) {
+    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    calls(&|| runtime.block_on(limiter.acquire_async(Request::cost(1))));
+}
+
+/// The kernel takes connections and bytes; nobody looks at them.
+fn silent(scheme: &str) -> State {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    State::new(format!("{scheme}://{}", listener.local_addr().unwrap()), listener)
+}
+
+/// Answers whatever comes.
+fn served(scheme: &str, answer: fn(&mut TcpStream, u16) -> std::io::Result<()>) -> State {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            thread::spawn(move || {
+                while matches!(client.read(&mut [0; 65_536]), Ok(1..)) && answer(&mut client, address.port()).is_ok() {}
+            });
+        }
+    });
+    State::new(format!("{scheme}://{address}"), ())
+}
+
+fn dribble(client: &mut TcpStream, start: &[u8]) -> std::io::Result<()> {
+    client.set_nodelay(true)?;
+    client.write_all(start)?;
+    loop {
+        client.write_all(b"1")?;
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// As many connections wait to be accepted as may.
+fn full_port() -> State {
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    listener.bind(&"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into()).unwrap();
+    listener.listen(0).unwrap();
+    let address = listener.local_addr().unwrap().as_socket().unwrap();
+    let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(300));
+    let waiting: Vec<_> = std::iter::from_fn(|| connect().ok()).collect();
+    State::new(format!("redis://{address}"), (listener, waiting))
+}
+
+/// A directory of a state of its own.
+fn directory() -> std::path::PathBuf {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("paddlegate-ends-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let dir = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+struct Removed(std::path::PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn listen_at(path: &std::path::Path, backlog: i32) -> Socket {
+    let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    listener.bind(&SockAddr::unix(path).unwrap()).unwrap();
+    listener.listen(backlog).unwrap();
+    listener
+}
+
+fn full_path() -> State {
+    let dir = directory();
+    let path = dir.join("socket");
+    let listener = listen_at(&path, 0);
+    let mut waiting = Vec::new();
+    loop {
+        let client = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+        client.set_nonblocking(true).unwrap();
+        match client.connect(&SockAddr::unix(&path).unwrap()) {
+            Ok(()) => waiting.push(client),
+            Err(error) if error.kind() == Io::Interrupted => {}
+            Err(error) => {
+                assert_eq!(error.kind(), Io::WouldBlock);
+                break;
+            }
+        }
+    }
+    State::new(format!("unix://{}", path.display()), (listener, waiting, Removed(dir)))
+}
+
+fn silent_path() -> State {
+    let dir = directory();
+    let path = dir.join("socket");
+    let listener = listen_at(&path, 128);
+    State::new(format!("unix://{}", path.display()), (listener, Removed(dir)))
+}
+
+/// Asks for the whole script and reads none of it. Small segments and a small buffer keep its sender waiting.
+fn deaf() -> State {
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    listener.set_recv_buffer_size(2_048).unwrap();
+    listener.set_tcp_mss(88).unwrap();
+    listener.bind(&"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into()).unwrap();
+    listener.listen(128).unwrap();
+    let listener = TcpListener::from(listener);
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut clients = Vec::new();
+        for mut client in listener.incoming().flatten() {
+            let _ = client.set_read_timeout(Some(END));
+            if matches!(client.read(&mut [0; 65_536]), Ok(1..)) {
+                let _ = client.write_all(b"-NOSCRIPT no script\r\n");
+                clients.push(client);
+            }
+        }
+    });
+    State::new(format!("redis://{address}"), ())
+}
+
+/// Asks until there is an answer.
+fn answered(ask: Ask<'_>) {
+    server::wait_until("the server answers", || ask().is_ok());
+}
+
+fn dead() -> State {
+    let server = Server::start();
+    let proxy = Proxy::before(server.port);
+    let (url, buried) = (proxy.url(), proxy.graveyard());
+    let before = move |ask: Ask<'_>| {
+        answered(ask);
+        buried.bury();
+    };
+    State { url, before: Box::new(before), _kept: Box::new((server, proxy)) }
+}
+
+fn stopped() -> State {
+    let server = Server::start();
+    let (url, process) = (server.url(), server.process());
+    let before = move |ask: Ask<'_>| {
+        process.signal("CONT");
+        answered(ask);
+        process.signal("STOP");
+    };
+    State { url, before: Box::new(before), _kept: Box::new(server) }
+}

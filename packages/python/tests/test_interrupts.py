@@ -1,0 +1,246 @@
+# mypy: allow-untyped-calls
+"""A call that is ended after the server has granted it gives its lease back."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from urllib.parse import urlsplit
+
+import pytest
+from paddlegate import Limiter, Paddlegate, UnavailableError
+
+ALARMS = """
+import signal, sys
+from paddlegate import Paddlegate
+
+limiter = Paddlegate(sys.argv[1], timeout=20).concurrent(sys.argv[2], 10000)
+
+class Alarm(Exception):
+    pass
+
+def handler(*_):
+    raise Alarm
+
+signal.signal(signal.SIGALRM, handler)
+granted = alarms = 0
+for i in range(600):
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 2e-5 + i % 300 * 1e-6)
+            limiter.try_acquire()
+            granted += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except Alarm:
+        alarms += 1
+print(granted, alarms)
+"""
+
+EXIT = """
+import sys, time
+import paddlegate._giving_back
+from paddlegate import Limiter, Paddlegate, UnavailableError
+
+cancel = Limiter.cancel
+
+def slowly(limiter, id):
+    time.sleep(0.3)
+    return cancel(limiter, id)
+
+Limiter.cancel = slowly
+
+# So that a stalled machine does not end the process before.
+paddlegate._giving_back.AT_EXIT = 20
+limiter = Paddlegate(sys.argv[1], timeout=float(sys.argv[3])).concurrent(sys.argv[2], 2)
+limiter.acquire().release()
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    limiter.acquire()
+except UnavailableError:
+    print("unavailable")
+"""
+
+
+class Interruption(BaseException):
+    """What a signal handler raises."""
+
+
+class Proxy:
+    """The way to a server. It can do something before it brings the next answer, or keep that."""
+
+    def __init__(self, url):
+        parts = urlsplit(url)
+        self.server = parts.hostname, parts.port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.before_answer = None
+        self.ends = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(self.server)
+                self.ends += [client, server]
+                threading.Thread(target=self.ask, args=(client, server), daemon=True).start()
+                threading.Thread(target=self.answer, args=(server, client), daemon=True).start()
+
+    def ask(self, client, server):
+        with contextlib.suppress(OSError):
+            while data := client.recv(65536):
+                server.sendall(data)
+            server.shutdown(socket.SHUT_RDWR)
+
+    def answer(self, server, client):
+        with contextlib.suppress(OSError):
+            while data := server.recv(65536):
+                before, self.before_answer = self.before_answer, None
+                if before is None or before():
+                    client.sendall(data)
+            client.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        for end in (self.listener, *self.ends):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+@pytest.fixture
+def proxy(url):
+    proxy = Proxy(url)
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def interrupt():
+    """Interrupt the main thread from another one; tell when the handler has run."""
+    handled = threading.Event()
+
+    def handler(*_):
+        handled.set()
+        raise Interruption
+
+    def interrupt(waiting):
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGUSR1)
+        return handled.wait(20) if waiting else True
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    yield interrupt
+    signal.signal(signal.SIGUSR1, before)
+
+
+def enter(limiter):
+    with limiter.within_limit():
+        pytest.fail("the body ran")
+
+
+def call(limiter):
+    limiter.within_limit().run(pytest.fail)
+
+
+VERBS = [Limiter.try_acquire, Limiter.acquire, enter, call]
+
+
+@pytest.mark.parametrize("waiting", [True, False], ids=["before the answer", "with the answer"])
+@pytest.mark.parametrize("verb", VERBS, ids=["try_acquire", "acquire", "with", "function"])
+def test_an_interrupted_call_leaves_no_lease(proxy, redis, name, verb, waiting, interrupt, until):
+    limiter = Paddlegate(proxy.url, timeout=20).concurrent(name, 2)
+    limiter.acquire().release()
+    granted = redis.concurrent(name, 2).stats().granted
+    proxy.before_answer = lambda: interrupt(waiting)
+    with pytest.raises(Interruption):
+        verb(limiter)
+    stats = redis.concurrent(name, 2).stats
+    until(lambda: stats().leases == 0)
+    assert stats().granted == granted + 1
+
+
+def test_alarms_at_any_moment_leave_hardly_a_lease(redis, url, name, script):
+    granted, alarms = map(int, script(ALARMS, url, name).stdout.split())
+    left = redis.concurrent(name, 10_000).stats().leases - granted
+    # Between the end of the call and the assignment of its answer nobody can help.
+    assert left * 10 <= alarms + 20, (left, alarms)
+
+
+@pytest.mark.parametrize("verb", ["atry_acquire", "aacquire"])
+def test_a_cancelled_call_leaves_no_lease(proxy, redis, name, verb, run):
+    async def main():
+        limiter = Paddlegate(proxy.url, timeout=20).concurrent(name, 2)
+        (await limiter.aacquire()).release()
+        await limiter.apeek()
+        loop = asyncio.get_running_loop()
+        task = asyncio.create_task(getattr(limiter, verb)())
+        done = threading.Event()
+        task.add_done_callback(lambda _: done.set())
+
+        def cancel():
+            loop.call_soon_threadsafe(task.cancel)
+            return done.wait(20)
+
+        proxy.before_answer = cancel
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        stats = redis.concurrent(name, 2).astats
+        for _ in range(1000):
+            if (await stats()).leases == 0:
+                break
+            await asyncio.sleep(0.02)
+        assert ((await stats()).leases, (await stats()).granted) == (0, 2)
+
+    run(main())
+
+
+def test_a_call_with_an_id_of_the_caller_leaves_its_lease(proxy, redis, name, interrupt):
+    """Another call may have that lease, and whoever has the id can release it."""
+    limiter = Paddlegate(proxy.url, timeout=20).concurrent(name, 2)
+    limiter.acquire().release()
+    proxy.before_answer = lambda: interrupt(True)
+    with pytest.raises(Interruption):
+        limiter.try_acquire(id="job")
+    again = redis.concurrent(name, 2).try_acquire(id="job")
+    assert redis.concurrent(name, 2).release(again) == "released"
+    assert redis.concurrent(name, 2).stats().granted == 2
+
+
+def test_a_call_without_an_answer_does_not_wait_for_its_cancellation(silent, monkeypatch):
+    waiting, cancelled = threading.Event(), []
+
+    def cancel(*_):
+        waiting.wait(20)
+        cancelled.append(True)
+
+    monkeypatch.setattr(Limiter, "cancel", cancel)
+    # Should it be joined, then to its end.
+    monkeypatch.setattr("paddlegate._waiting.INTERRUPTED", 30)
+    with pytest.raises(UnavailableError):
+        Paddlegate(silent, timeout=0.1).concurrent("x", 1).acquire()
+    assert not cancelled
+    waiting.set()
+
+
+def test_a_process_that_ends_has_cancelled_before(proxy, redis, url, name, until):
+    with subprocess.Popen(
+        [sys.executable, "-c", EXIT, proxy.url, name, "0.5"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        granted = redis.concurrent(name, 2).stats().granted
+        # Its answer is lost.
+        proxy.before_answer = lambda: False
+        output, _ = process.communicate("\n", timeout=40)
+    assert output == "unavailable\n"
+    stats = redis.concurrent(name, 2).stats()
+    assert (stats.leases, stats.granted) == (0, granted + 1)

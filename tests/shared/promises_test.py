@@ -1,0 +1,81 @@
+"""Promises of the README that need a whole server or whole processes to be shown."""
+
+import random
+import time
+
+import pytest
+from holders import COMMANDS, Holder, build
+from paddlegate import Paddlegate
+from servers import Redis, free_port
+
+LIMIT, LOOPS = 300, 2
+YEAR = 365 * 86_400
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built():
+    build()
+
+
+@pytest.mark.parametrize("kind", ["bucket", "window", "leaky"])
+def test_no_rate_is_exceeded_when_workers_are_killed(url, name, seed, kind):
+    """A killed worker loses the grants that it had not written down, and nobody gets one more."""
+    dice = random.Random(seed)
+    numbers = (f"{kind}/{LIMIT}/{YEAR}", 30_000, 20, 10_000, LOOPS)
+
+    def start(language):
+        return Holder(language, url, name, *numbers)
+
+    running = {language: start(language) for language in COMMANDS}
+    ended, kills = [], 0
+    try:
+        # The last fifty are left for the count, since a worker that is refused ends with an error.
+        while (seen := sum(len(holder.leases) for holder in [*running.values(), *ended])) < 200:
+            if seen > 20 * kills:
+                language = dice.choice(list(COMMANDS))
+                running[language].kill()
+                ended.append(running[language])
+                running[language] = start(language)
+                kills += 1
+            time.sleep(0.002)
+    finally:
+        for holder in running.values():
+            holder.kill()
+            kills += 1
+    entered = sum(len(holder.leases) for holder in [*running.values(), *ended])
+    limiter = Paddlegate(url, timeout=30).limiter(name, [(kind, LIMIT, YEAR)])
+    left = 0
+    while left <= LIMIT and limiter.allow():
+        left += 1
+    assert entered + left <= LIMIT
+    assert entered + left >= LIMIT - kills * LOOPS
+
+
+def test_a_server_clock_that_jumps_back_grants_nothing_extra(fleet, name, tmp_path):
+    """The clock of a Redis is set back by two hours, while all languages use it."""
+    clock = tmp_path / "clock"
+    clock.write_text("+0s")
+    server = Redis(free_port(), clock=clock)
+    try:
+        limits = [("window", 8, 3600), ("bucket", 8, 3600), ("leaky", 8, 3600)]
+        for worker in fleet.values():
+            worker.ask("open", url=f"redis://127.0.0.1:{server.port}", timeout=30)
+            for kind, *numbers in limits:
+                worker.ask("limiter", **{"as": kind}, name=name + kind, limits=[(kind, *numbers)])
+            worker.ask("limiter", **{"as": "pace"}, name=name, limits=[("throttle", 0.05)])
+
+        def granted(kind):
+            return sum(worker.ask("allow", on=kind) for worker in fleet.values())
+
+        before = server.time()
+        first = {kind: granted(kind) for kind, *_ in limits}
+        assert set(first.values()) == {len(fleet)}
+        clock.write_text("-7200s")
+        assert server.time() < before - 3600
+        for kind, *_ in limits:
+            assert first[kind] + sum(granted(kind) for _ in range(4)) == 8, kind
+        # The limiter goes on at its rate: nobody waits for two hours.
+        for worker in [*fleet.values()] * 3:
+            assert worker.ask("acquire", on="pace", wait_timeout=30)["allowed"]
+    finally:
+        server.end()

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Tests in all languages that each call ends within its time-out, whatever the server does. Needs the built packages and the
+# C library. PADDLEGATE_SOAK=1 measures how exactly. The last line says how many tests passed and failed.
+#
+#   tests/timeouts/run.sh -k dribbling    # some tests only
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+bindings/c/install.sh "$dir"
+read -ra flags < <(PKG_CONFIG_PATH=$dir/lib/pkgconfig pkg-config --cflags --libs paddlegate)
+cc -std=c11 -O1 -Wall -Wextra -Werror -pthread tests/timeouts/clients/client.c -o "$dir/client" "${flags[@]}"
+
+PADDLEGATE_C_CLIENT=$dir/client LD_LIBRARY_PATH=$dir/lib .venv/bin/python -m pytest --verbose --timeout=120 \
+    -p no:cacheprovider -o tmp_path_retention_policy=none tests/timeouts "$@"
