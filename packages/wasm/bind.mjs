@@ -742,6 +742,7 @@ const NAMES = {
   for: "forMs",
   lock_timeout: "lockTimeoutMs",
   max_pause: "maxPauseMs",
+  max_learned: "maxLearned",
   on_limit: "onLimit",
   reset_at: "resetAt",
   reset_in: "resetInMs",

@@ -153,7 +153,7 @@ for (const [store, pg] of Object.entries(stores)) {
       ["global", "abcd1234", 2500, ["pause"]],
     );
     for (const maxLearned of [-1, 0.5, "5"]) {
-      await assert.rejects(api.learn({}, { maxLearned }), { argument: "max_learned" });
+      await assert.rejects(api.learn({}, { maxLearned }), { argument: "maxLearned" });
     }
   });
 
