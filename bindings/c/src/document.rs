@@ -116,12 +116,12 @@ pub unsafe extern "C" fn pg_load_with(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("document", document, ptr::null_mut, error, || {
+        // SAFETY: the caller passes NULL or as many bytes as it says.
         let text = unsafe { read(text, length) }?;
-        let options = LoadOptions {
-            lock_timeout: given("lock_timeout", lock_timeout_us)?.map(Micros),
-            tenant: unsafe { text::read_some("tenant", tenant) }?,
-            group: unsafe { text::read_some("group", group) }?,
-        };
+        // SAFETY: the caller passes NULL or texts that end with a zero byte.
+        let (tenant, group) = unsafe { (text::read_some("tenant", tenant)?, text::read_some("group", group)?) };
+        let lock_timeout = given("lock_timeout", lock_timeout_us)?.map(Micros);
+        let options = LoadOptions { lock_timeout, tenant, group };
         let limiters = STORES.with(store, |store| store.load_with(text, &options))?;
         DOCUMENTS.open(Document { limiters, next: AtomicUsize::new(0) })
     })
