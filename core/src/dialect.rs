@@ -7,9 +7,51 @@ pub mod invantive;
 pub mod native;
 pub mod ojs;
 
+use crate::error::{Error, Result};
+use crate::limiter::MAX_NAME;
 use crate::micros::Micros;
 use crate::on_limit::OnLimit;
 use crate::policy::Policy;
+
+/// What the names of limiters begin with that documents of other systems define.
+///
+/// Keys in such documents may come from users. With a prefix of its own no key is the name of a limiter that a program
+/// or a document of our own format has named.
+pub(crate) const PREFIXES: [&str; 4] = ["ojs/", "conductor/", "guild/", "invantive/"];
+
+/// The most bytes that remain for a name behind a prefix.
+const fn room(prefix: &str) -> usize {
+    MAX_NAME - prefix.len()
+}
+
+/// What a caller says beside a document. Each belongs to some formats only, and is refused for the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadOptions<'a> {
+    /// How long a lease lasts that is not renewed: Open Job Spec and Conductor. It rules what the document says of that.
+    pub lock_timeout: Option<Micros>,
+    /// Whose job it is: Open Job Spec.
+    pub tenant: Option<&'a str>,
+    /// What is limited by itself: guild-queues.
+    pub group: Option<&'a str>,
+}
+
+impl LoadOptions<'_> {
+    /// Refuses what the document does not take, by the name of the argument.
+    pub(crate) fn only(&self, known: &[&str], format: &str) -> Result<()> {
+        let given = [
+            ("lock_timeout", self.lock_timeout.is_some(), "an OJS rate limit or a Conductor definition"),
+            ("tenant", self.tenant.is_some(), "an OJS rate limit"),
+            ("group", self.group.is_some(), "a guild-queues reservoir"),
+        ];
+        match given.into_iter().find(|(name, is_given, _)| *is_given && !known.contains(name)) {
+            None => Ok(()),
+            Some((name, _, takes)) => Err(Error::invalid(
+                name,
+                format!("belongs to {takes}; leave it out for this document: format={format:?}"),
+            )),
+        }
+    }
+}
 
 /// One limiter that a document defines.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 use crate::dialect::conductor::{TaskDefinition, WorkflowDefinition};
 use crate::dialect::guild::Reservoir;
 use crate::dialect::invantive::RateLimitControl;
-use crate::dialect::{Definition, native, ojs};
+use crate::dialect::{Definition, LoadOptions, native, ojs};
 use crate::error::{Error, Result};
 use crate::json;
+use crate::limit::LOCK_TIMEOUT;
 
 /// A document of any of the formats.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,15 +43,38 @@ impl Document {
         })
     }
 
-    /// The limiters that it defines; none of a workflow, whose key depends on the run ([`WorkflowDefinition::key`]).
+    /// The limiters that it defines. A workflow whose key depends on the run is an error; see
+    /// [`Paddlegate::workflow`](crate::Paddlegate::workflow).
     pub fn definitions(&self) -> Result<Vec<Definition>> {
+        self.definitions_with(&LoadOptions::default())
+    }
+
+    /// [`definitions`](Self::definitions) with what the caller says beside the document; `Invalid` names what this format
+    /// does not take.
+    pub fn definitions_with(&self, options: &LoadOptions<'_>) -> Result<Vec<Definition>> {
+        let only = |known: &[&str]| options.only(known, self.format());
         match self {
-            Self::Native(limits) => limits.definitions(),
-            Self::Ojs(policy) => policy.definitions(),
-            Self::Task(task) => task.definitions(),
-            Self::Workflow(_) => Ok(Vec::new()),
-            Self::Control(control) => control.definitions(),
-            Self::Guild(reservoir) => reservoir.definitions(),
+            Self::Native(limits) => only(&[]).and_then(|()| limits.definitions()),
+            Self::Ojs(policy) => {
+                only(&["lock_timeout", "tenant"])?;
+                Ok(vec![policy.definition(options.tenant, options.lock_timeout)?])
+            }
+            Self::Task(task) => {
+                only(&["lock_timeout"])?;
+                match options.lock_timeout {
+                    None => task.definitions(),
+                    Some(timeout) => TaskDefinition { response_timeout: timeout, ..task.clone() }.definitions(),
+                }
+            }
+            Self::Workflow(workflow) => {
+                only(&["lock_timeout"])?;
+                workflow.definitions(options.lock_timeout.unwrap_or(LOCK_TIMEOUT))
+            }
+            Self::Control(control) => only(&[]).and_then(|()| control.definitions()),
+            Self::Guild(reservoir) => {
+                only(&["group"])?;
+                options.group.map_or_else(|| reservoir.definitions(), |group| reservoir.in_group(group).definitions())
+            }
         }
     }
 
@@ -121,7 +145,9 @@ impl Format {
                 "rate_limit or options.rate_limit of a job; or key, concurrency, rate, throttle, max_per_second, or limit \
                  with period"
             }
-            Self::Task => "rateLimitPerFrequency, rateLimitFrequencyInSeconds or concurrentExecLimit",
+            Self::Task => {
+                "rateLimitPerFrequency, rateLimitFrequencyInSeconds or concurrentExecLimit, also in snake case"
+            }
             Self::Workflow => "rateLimitConfig, or a tag of the type RATE_LIMIT",
             Self::Control => "RateLimitControlList or RateLimitControlSlotList",
             Self::Guild => "reservoir with timeWindow or intervalMs, or with interval in milliseconds",
@@ -138,11 +164,18 @@ impl Format {
                     || (has("limit") && has("period"))
                     || members.get("options").is_some_and(|options| options.get("rate_limit").is_some())
             }
-            Self::Task => any(&["rateLimitPerFrequency", "rateLimitFrequencyInSeconds", "concurrentExecLimit"]),
+            Self::Task => any(&[
+                "rateLimitPerFrequency",
+                "rateLimitFrequencyInSeconds",
+                "concurrentExecLimit",
+                "rate_limit_per_frequency",
+                "rate_limit_frequency_in_seconds",
+                "concurrent_exec_limit",
+            ]),
             Self::Workflow => {
                 let tags = members.get("tags").and_then(Value::as_array);
                 let is_limit = |tag: &Value| tag.get("type").is_some_and(|kind| kind == "RATE_LIMIT");
-                has("rateLimitConfig") || tags.is_some_and(|tags| tags.iter().any(is_limit))
+                any(&["rateLimitConfig", "rate_limit_config"]) || tags.is_some_and(|tags| tags.iter().any(is_limit))
             }
             Self::Control => any(&["RateLimitControlList", "RateLimitControlSlotList"]),
             Self::Guild => {
@@ -171,6 +204,8 @@ mod tests {
             (json!({"name": "t", "rateLimitPerFrequency": 1}), Format::Task),
             (json!({"rateLimitFrequencyInSeconds": 1}), Format::Task),
             (json!({"concurrentExecLimit": 0}), Format::Task),
+            (json!({"name": "t", "rate_limit_per_frequency": 1, "retry_count": 3}), Format::Task),
+            (json!({"name": "w", "rate_limit_config": null}), Format::Workflow),
             (json!({"rateLimitConfig": {"rateLimitKey": "k", "concurrentExecLimit": 1}}), Format::Workflow),
             (json!({"name": "w", "tags": ["a", {"type": "RATE_LIMIT"}]}), Format::Workflow),
             (json!({"RateLimitControlList": null}), Format::Control),

@@ -173,36 +173,42 @@ if verb == 'correct' or verb == 'learn' then
   -- A report on the budget counts unless a later call has brought a later one.
   local since = granted_at > 0 and min(granted_at, now) or now
   local reports, halt, in_flight, is_known = false, '', 0, granted_at > 0
+  -- What became of the report, and of what it says of each limit: the flags and marks of learned.rs.
+  local is_open, flags, marks = false, 0, {}
+  for i = 1, verb == 'learn' and n or 0 do
+    marks[i] = 0
+  end
   if verb == 'learn' then
     halt = ARGV[base + 7]
     for i = base + 8, base + 7 + 3 * n do
       reports = reports or ARGV[i] ~= ''
     end
     if reports and (since < synced or now >= since + PERMIT_TIMEOUT) then
-      reports, status = false, settles and status or 5
+      reports, flags = false, 4
     end
   end
   if reports then
     -- What is open was perhaps not seen by the upstream, nor what was settled since this call: it may have come there after
     -- it. From here on are those, and what is open for less than four minutes.
     local seen_from = text((since + SETTLED_MEMORY) * 2)
-    local marks = call('ZRANGEBYSCORE', permits, seen_from, '+inf', 'WITHSCORES', 'LIMIT', 0, MAX_OPEN)
-    local more = call('ZCOUNT', permits, seen_from, '+inf') - #marks / 2
+    local open = call('ZRANGEBYSCORE', permits, seen_from, '+inf', 'WITHSCORES', 'LIMIT', 0, MAX_OPEN)
+    local more = call('ZCOUNT', permits, seen_from, '+inf') - #open / 2
     for i = 1, n do
       is_known = is_known or limits[i].kind == 'p'
     end
-    is_known = is_known and more == 0
-    for i = 1, #marks, 2 do
-      if not (settles and marks[i] == id) then
-        is_known = false
+    is_open = more > 0
+    for i = 1, #open, 2 do
+      if not (settles and open[i] == id) then
+        is_open = true
         -- The charge has thirteen digits at most.
-        in_flight = in_flight + (marks[i + 1] % 2 == 0 and string.match(marks[i], ':(%d+)$', -14) or 0)
+        in_flight = in_flight + (open[i + 1] % 2 == 0 and string.match(open[i], ':(%d+)$', -14) or 0)
       end
     end
     if more > 0 then
       -- The others are taken to have charged what these did on average.
       in_flight = in_flight + more * min(math.ceil(in_flight / MAX_OPEN), math.floor(MAX / more))
     end
+    is_known, flags = is_known and not is_open, is_open and 8 or 0
   end
   if damaged then
     return redis.error_reply(DAMAGED)
@@ -230,12 +236,14 @@ if verb == 'correct' or verb == 'learn' then
     local before, past, halted = table.concat(learned, ','), {}, pause
     if halt ~= '' then
       pause = max(pause, moment(halt))
+      flags = flags + (pause > halted and 1 or 2)
     end
     if reports then
       synced = since
       for i = 1, n do
         local numbers, reset = ARGV[base + 6 + 3 * i], ARGV[base + 7 + 3 * i]
         local _, _, a, b, c = find(learned[i] ~= '-' and learned[i] or own[i], '^(%d+)/(%d+)/(%d+)$')
+        local before_a, before_b, before_c = a, b, c
         if numbers ~= '' then
           local phase = c
           _, _, a, b, c = find(numbers, '^(%d+)/(%d+)/(%d+)$')
@@ -249,10 +257,26 @@ if verb == 'correct' or verb == 'learn' then
           -- An answer about the interval before says nothing of this one.
           past[i] = told_end <= now or is_same and told_end + SAME_END < now + b - (now + c) % b
           c = (is_same or told_end <= now) and c or text(phase)
-          if past[i] and told_end > now then
-            pause = max(pause, told_end)
+          if past[i] and told_end > now and told_end > pause then
+            pause = told_end
+            flags = flags - flags % 2 + 1
           end
         end
+        local kind, mark = limits[i].kind, 0
+        local is_span = kind == 'b' or kind == 'w' or kind == 'c'
+        if a - before_a ~= 0 then
+          mark = 1
+        end
+        if (is_span and b or a * c / b) - (is_span and before_b or before_a * before_c / before_b) ~= 0 then
+          mark = mark + 2
+        end
+        if kind == 'b' and c - before_c ~= 0 then
+          mark = mark + 4
+        end
+        if past[i] and ARGV[base + 5 + 3 * i] ~= '' then
+          mark = mark + 32
+        end
+        marks[i] = mark
         local new = format('%s/%s/%s', a, b, c)
         learned[i] = (learned[i] ~= '-' or new ~= own[i]) and new or '-'
       end
@@ -270,7 +294,10 @@ if verb == 'correct' or verb == 'learn' then
         local taken = limit.a - min(max(remaining - in_flight, 0), limit.a)
         if kind == 'w' then
           local live, add = limit.new, taken - limit.new
-          if add > 0 then
+          if add < 0 then
+            marks[i] = marks[i] + 16
+          elseif add > 0 then
+            marks[i] = marks[i] + 8
             push(limit.key, text(now), add)
             call('LTRIM', limit.key, 0, live + add - 1)
             call('PEXPIRE', limit.key, expiry(limit.b))
@@ -278,7 +305,10 @@ if verb == 'correct' or verb == 'learn' then
           end
         else
           local level = kind == 'b' and taken or taken * limit.c
-          if level > limit.level or is_known then
+          if level < limit.level and not is_known then
+            marks[i] = marks[i] + 16
+          elseif level ~= limit.level then
+            marks[i] = marks[i] + 8
             limit.level = level
           end
         end
@@ -287,11 +317,16 @@ if verb == 'correct' or verb == 'learn' then
     decide(0, 0, nil, 0)
     settle()
     orders_life = compose()
-  elseif not corrects then
-    return {status}
   end
-  local longest = ends
-  advance()
-  write(longest)
+  if corrects or halt ~= '' or reports then
+    local longest = ends
+    advance()
+    write(longest)
+  end
+  if verb == 'learn' then
+    table.insert(marks, 1, flags)
+    table.insert(marks, 1, status)
+    return marks
+  end
   return {status}
 end

@@ -2,6 +2,7 @@
 
 use crate::control::{Control, Controls, Moment, Orders};
 use crate::error::{Error, Result};
+use crate::learned::{Notes, Uptake};
 use crate::limit::{Limit, Rule};
 use crate::micros::{MAX_TIME, Micros};
 use crate::permit::{PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
@@ -21,6 +22,10 @@ pub struct Report<'a> {
     pub budgets: &'a [Sync],
     /// Nothing is granted until then.
     pub pause: Option<Moment>,
+    /// What is told beside, for the answer.
+    pub notes: Option<&'a Notes>,
+    /// What became of the permit, where this process has settled it already.
+    pub settled: Option<Settlement>,
 }
 
 /// What upstream says of the budget behind one limit.
@@ -103,8 +108,8 @@ impl Turn<'_> {
         settlement
     }
 
-    /// Takes over what upstream says. `Late` when a later call has brought a later report.
-    pub(crate) fn learn(mut self, permit: Option<&Permit<'_>>, report: &Report<'_>) -> Settlement {
+    /// Takes over what upstream says.
+    pub(crate) fn learn(mut self, permit: Option<&Permit<'_>>, report: &Report<'_>) -> Uptake {
         let now = self.now;
         let settles = permit.zip(report.actual);
         let mut settlement = Settlement::Settled;
@@ -114,18 +119,24 @@ impl Turn<'_> {
         let reports = report.says() && !late;
         let own = settles.map(|(permit, _)| permit.to_string()).unwrap_or_default();
         let (in_flight, is_known) = if reports { self.in_flight(&own, since) } else { (0, false) };
+        let mut told = Uptake { settlement, flags: 0, marks: vec![0; self.own.limits().len()] };
+        if reports && !is_known {
+            told.flags |= Uptake::OPEN;
+        }
         let is_known = is_known && (permit.is_some() || self.own.is_estimated());
         if let Some((permit, actual)) = settles {
             settlement = self.settle_permit(permit, actual);
-        } else if report.says() && late {
-            settlement = Settlement::Late;
+            told.settlement = settlement;
+        }
+        if report.says() && late {
+            told.flags |= Uptake::OLD;
         }
         if !reports && report.pause.is_none() {
             if settles.is_some() && settlement == Settlement::Settled {
                 self.advance();
                 self.state.line = self.line.written(now);
             }
-            return settlement;
+            return told;
         }
 
         // What was taken stays taken when an interval ends elsewhere from now on.
@@ -135,15 +146,21 @@ impl Turn<'_> {
         let (before, halted) = (orders.learned.clone(), orders.pause);
         if let Some(moment) = report.pause {
             orders.pause = orders.pause.max(moment.on(now));
+            told.flags |= if orders.pause > halted { Uptake::PAUSED } else { Uptake::SHORTER };
         }
         let mut past = [false; MAX_LIMITS];
         if reports {
             orders.synced = since;
             for (i, budget) in report.budgets.iter().enumerate() {
                 let own = &self.own.limits()[i];
-                let heard = hear(orders.learned[i].as_ref().unwrap_or(own), budget, now);
+                let known = orders.learned[i].as_ref().unwrap_or(own);
+                let heard = hear(known, budget, now);
                 past[i] = heard.past;
-                orders.pause = orders.pause.max(heard.pause);
+                told.marks[i] = heard.marks(known, budget);
+                if heard.pause > orders.pause {
+                    orders.pause = heard.pause;
+                    told.flags |= Uptake::PAUSED;
+                }
                 if orders.learned[i].is_some() || heard.limit != *own {
                     orders.learned[i] = Some(heard.limit);
                 }
@@ -160,13 +177,13 @@ impl Turn<'_> {
             let limit = &self.policy.limits()[i];
             if let Some(remaining) = budget.remaining.filter(|_| !limit.counts_starts()) {
                 let taken = limit.amount() - remaining.saturating_sub(in_flight).min(limit.amount());
-                self.state.take_over(limit, i, taken, is_known, now);
+                told.marks[i] |= self.state.take_over(limit, i, taken, is_known, now);
             }
         }
         self.settle_now();
         self.advance();
         self.state.line = self.line.written(now);
-        settlement
+        told
     }
 
     pub(crate) fn settle_now(&mut self) {
@@ -230,6 +247,19 @@ struct Heard {
     past: bool,
     /// Until when nothing passes; zero for no pause.
     pause: u64,
+}
+
+impl Heard {
+    /// What has changed of the numbers, and whether what is left says nothing.
+    fn marks(&self, known: &Limit, budget: &Sync) -> u64 {
+        let marks = [
+            (self.limit.amount() != known.amount(), Uptake::LIMIT),
+            (self.limit.interval() != known.interval(), Uptake::INTERVAL),
+            (self.limit.offset() != known.offset(), Uptake::RESET),
+            (self.past && budget.remaining.is_some(), Uptake::PAST),
+        ];
+        marks.into_iter().filter_map(|(is_so, mark)| is_so.then_some(mark)).sum()
+    }
 }
 
 fn hear(known: &Limit, budget: &Sync, now: u64) -> Heard {

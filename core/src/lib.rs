@@ -34,6 +34,7 @@ mod hints;
 #[cfg(feature = "documents")]
 mod json;
 mod learn;
+mod learned;
 mod limit;
 mod limiter;
 mod micros;
@@ -66,7 +67,7 @@ pub use batch::Batch;
 pub use control::{Change, Control, Controls, Moment};
 pub use decision::{Decision, Status, Ticket};
 #[cfg(feature = "documents")]
-pub use dialect::Definition;
+pub use dialect::{Definition, LoadOptions};
 #[cfg(feature = "documents")]
 pub use document::Document;
 pub use error::{Error, ErrorKind, Result};
@@ -74,6 +75,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use graphql_cost::{CostRules, MAX_QUERY, MAX_QUERY_DEPTH, graphql_cost};
 pub use hints::{Hint, Hints};
 pub use learn::{Report, Sync};
+pub use learned::{Learned, Notes};
 pub use limit::{Kind, LOCK_TIMEOUT, Limit, MAX_CONCURRENCY, MAX_UNITS, MAX_WINDOW};
 pub use limiter::{Limiter, MAX_NAME, WAIT_TIMEOUT};
 pub use micros::{MAX_SPAN, MAX_TIME, Micros};
@@ -85,7 +87,7 @@ pub use paddlegate::{ListPage, Listed, Paddlegate};
 pub use permit::{MAX_ID, MAX_PERMIT_ID, MAX_PERMITS, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement, new_id};
 pub use policy::{MAX_LIMITS, Policy};
 #[cfg(feature = "providers")]
-pub use provider::{Feedback, MAX_PAUSE, Provider};
+pub use provider::{Feedback, LEARNED_FACTOR, MAX_PAUSE, Provider};
 pub use queue::{CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT, MAX_TICKETS, RECHECK};
 pub use request::{Place, Request, Wait};
 pub use reschedule::{RESCHEDULE, Reschedule, backoff};

@@ -3,6 +3,7 @@
 use crate::control::{Control, Controls};
 use crate::decision::Decision;
 use crate::learn::Report;
+use crate::learned::Learned;
 use crate::micros::Micros;
 use crate::paddlegate::ListPage;
 use crate::permit::Settlement;
@@ -87,8 +88,10 @@ pub enum Operation<'a> {
 pub enum Answer {
     /// To `Acquire`, `Enter` and `Peek`.
     Decision(Decision),
-    /// To `Correct`, `Learn`, `Release` and `Cancel`.
+    /// To `Correct`, `Release` and `Cancel`.
     Settlement(Settlement),
+    /// To `Learn`.
+    Learned(Box<Learned>),
     /// To `Renew`: how long the lease lasts from now, or nothing when it has ended.
     Renewal(Option<Micros>),
     /// To `Statistics`.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "documents")]
+use crate::dialect::LoadOptions;
 use crate::error::{Error, Result};
 use crate::limit::{Kind, Limit};
 use crate::limiter::{Limiter, Store};
@@ -84,7 +86,13 @@ impl Paddlegate {
     /// `Invalid` names the place of a fault as a JSON path. A file that all services share is read by each of them.
     #[cfg(feature = "documents")]
     pub fn load(&self, document: &str) -> Result<Vec<Loaded>> {
-        let definitions = crate::document::Document::parse(document)?.definitions()?;
+        self.load_with(document, &LoadOptions::default())
+    }
+
+    /// [`load`](Self::load) with what the caller says beside the document, such as the tenant of a job of Open Job Spec.
+    #[cfg(feature = "documents")]
+    pub fn load_with(&self, document: &str, options: &LoadOptions<'_>) -> Result<Vec<Loaded>> {
+        let definitions = crate::document::Document::parse(document)?.definitions_with(options)?;
         let loaded = definitions.into_iter().map(|definition| {
             Ok(Loaded {
                 limiter: Limiter::new(&self.store, &definition.name, definition.policy, definition.ttl)?,

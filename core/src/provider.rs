@@ -9,7 +9,7 @@
 //!
 //! let body = r#"{"data":{},"extensions":{"cost":{"requestedQueryCost":252,"actualQueryCost":12,
 //!     "throttleStatus":{"maximumAvailable":1000.0,"currentlyAvailable":988,"restoreRate":50.0}}}}"#;
-//! let response = Response { status: 200, headers: &[], body };
+//! let response = Response { status: Some(200), headers: &[], body };
 //! let feedback = Feedback::read(Provider::Shopify, &response, MAX_PAUSE);
 //! assert_eq!(feedback.actual, Some(12));
 //! assert_eq!(feedback.budgets[0].remaining, Some(988));
@@ -43,6 +43,9 @@ use crate::micros::Micros;
 
 /// The longest pause to take from an upstream's word, unless the caller chooses another: one hour.
 pub const MAX_PAUSE: Micros = Micros(3_600_000_000);
+
+/// How many times a policy's own limit an upstream may raise it to, unless the caller says how many units.
+pub const LEARNED_FACTOR: u64 = 10;
 
 /// Whose answers they are, which decides what the headers and bodies mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -126,8 +129,9 @@ impl Provider {
 /// An answer as it came over HTTP.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a> {
-    /// The status code.
-    pub status: u16,
+    /// The status code, if it is known. Without it only an answer that the provider's documentation ties to a refusal is
+    /// one.
+    pub status: Option<u16>,
     /// Names and values; names are compared without case. A value above 4 KiB says nothing.
     pub headers: &'a [(&'a str, &'a str)],
     /// The body as text, or nothing where it is not at hand. A body above 8 MiB says nothing.
@@ -233,6 +237,10 @@ pub struct Feedback {
     pub throttled: bool,
     /// Of whom the refusal is; only Discord tells.
     pub scope: Option<Scope>,
+    /// What the upstream calls the budget that counted the call; only Discord tells.
+    pub bucket: Option<String>,
+    /// Whether the answer tells of a wait that only its status could explain, which was not given.
+    pub needs_status: bool,
 }
 
 impl Feedback {
@@ -243,9 +251,13 @@ impl Feedback {
     /// Shopify and Linear send with other codes. Without it a refused call waits for the budgets that are spent, as
     /// far as the answer says how long. Negative, malformed and overflowing numbers are as if they were not sent.
     pub fn read(provider: Provider, response: &Response<'_>, max_pause: Micros) -> Self {
-        let answer = Answer::new(response);
+        let mut answer = Answer::new(response);
+        let named = if provider == Provider::Auto { recognise::provider(&answer) } else { provider };
+        if response.status.is_none() {
+            answer.status = recognise::status(named, &answer);
+        }
         let mut feedback = if provider == Provider::Auto {
-            let mut feedback = Self::of(recognise::provider(&answer), &answer);
+            let mut feedback = Self::of(named, &answer);
             if feedback.budgets.is_empty() {
                 let plain = Self::of(recognise::by_common_header(&answer), &answer);
                 feedback.budgets = plain.budgets;
@@ -256,6 +268,10 @@ impl Feedback {
             Self::of(provider, &answer)
         };
         feedback.actual = feedback.actual.map(|actual| actual.min(MAX_UNITS));
+        feedback.needs_status = response.status.is_none()
+            && !feedback.throttled
+            && feedback.pause.is_none()
+            && answer.header("retry-after").is_some();
         feedback.pause = feedback.pause.map(|pause| pause.min(max_pause)).filter(|pause| pause.0 > 0);
         feedback
     }

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use crate::control::Orders;
+use crate::learned::Uptake;
 use crate::limit::concurrency::Leases;
 use crate::limit::leaky::Meter;
 use crate::limit::window::Log;
@@ -211,19 +212,18 @@ impl State {
         }
     }
 
-    /// Takes over that so many units are taken; less than is known only when nothing can be on its way.
-    pub(crate) fn take_over(&mut self, limit: &Limit, i: usize, taken: u64, is_known: bool, now: u64) {
+    /// Takes over that so many units are taken, and answers the marks of that; less than is known only when nothing can be on its way.
+    pub(crate) fn take_over(&mut self, limit: &Limit, i: usize, taken: u64, is_known: bool, now: u64) -> u64 {
         let live = self.verdict(limit, i, now, None, 0).level;
         match (limit.rule, &mut self.levels[i]) {
-            (Rule::Bucket(_), Level::Count { count, .. }) if taken > *count || is_known => *count = taken,
-            (Rule::Leaky(leaky), Level::Meter(meter)) => {
-                let level = taken * leaky.scale;
-                if level > meter.level || is_known {
-                    meter.level = level;
-                }
+            (Rule::Bucket(_), Level::Count { count, .. }) => replace(count, taken, is_known),
+            (Rule::Leaky(leaky), Level::Meter(meter)) => replace(&mut meter.level, taken * leaky.scale, is_known),
+            (Rule::Window(_), Level::Log(log)) if taken > live => {
+                log.push(now, taken - live, live);
+                Uptake::REMAINING
             }
-            (Rule::Window(_), Level::Log(log)) if taken > live => log.push(now, taken - live, live),
-            _ => {}
+            (Rule::Window(_), Level::Log(_)) if taken < live => Uptake::NOT_RAISED,
+            _ => 0,
         }
     }
 
@@ -258,4 +258,12 @@ impl State {
             self.permits.forget(now);
         }
     }
+}
+
+/// Another level, which may fall only when that is known to be right.
+fn replace(level: &mut u64, other: u64, may_fall: bool) -> u64 {
+    if other < *level && !may_fall {
+        return Uptake::NOT_RAISED;
+    }
+    if std::mem::replace(level, other) == other { 0 } else { Uptake::REMAINING }
 }

@@ -5,7 +5,7 @@ mod dialect_support;
 
 use dialect_support::{config, corpus, nearly};
 use paddlegate::dialect::conductor::{RESPONSE_TIMEOUT, TaskDefinition, Template, WorkflowDefinition};
-use paddlegate::{Kind, LOCK_TIMEOUT, Micros, OnLimit};
+use paddlegate::{Kind, LOCK_TIMEOUT, Limit, Micros, OnLimit};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn the_documents_of_the_corpus_are_read() {
     let definition = &task.definitions().unwrap()[0];
     let limits: Vec<_> =
         definition.policy.limits().iter().map(|limit| (limit.kind(), limit.amount(), limit.interval().0)).collect();
-    assert_eq!(definition.name, "encode_task");
+    assert_eq!(definition.name, "conductor/task/encode_task");
     assert_eq!(definition.on_limit, OnLimit::Wait);
     assert_eq!(limits, [(Kind::Concurrency, 2, 3_600 * SECOND), (Kind::Window, 12, 5 * SECOND)]);
 
@@ -53,6 +53,35 @@ fn the_documents_of_the_corpus_are_read() {
     let tag = WorkflowDefinition::parse(&corpus("good-conductor-workflow-tag.json")).unwrap();
     assert_eq!((tag.concurrent_exec_limit, tag.on_limit), (3, OnLimit::Wait));
     assert_eq!(tag.key(&json!({ "correlationId": "a" })).unwrap().as_deref(), Some("a"));
+}
+
+#[test]
+fn snake_case_is_read_as_conductor_python_writes_it() {
+    let task = TaskDefinition::parse(&corpus("good-conductor-task-python.json")).unwrap();
+    let limits = &task.definitions().unwrap()[0].policy;
+    let limits: Vec<_> =
+        limits.limits().iter().map(|limit| (limit.kind(), limit.amount(), limit.interval().0)).collect();
+    assert_eq!(limits, [(Kind::Concurrency, 2, 60 * SECOND), (Kind::Window, 12, 5 * SECOND)]);
+    let order = WorkflowDefinition::parse(&corpus("good-conductor-workflow-python.json")).unwrap();
+    assert_eq!((order.key(&json!({})).unwrap().as_deref(), order.concurrent_exec_limit), (Some("max"), 3));
+    let both = r#"{"name": "a", "concurrentExecLimit": 1, "concurrent_exec_limit": 1}"#;
+    let error = TaskDefinition::parse(both).unwrap_err();
+    assert!(error.message().starts_with("at $.concurrent_exec_limit: is the same as"), "{error}");
+}
+
+#[test]
+fn a_workflow_with_one_key_is_a_definition() {
+    let fixed = workflow(&json!({ "rateLimitKey": "max", "concurrentExecLimit": 3 }));
+    let definition = &fixed.definitions(LOCK_TIMEOUT).unwrap()[0];
+    assert_eq!(definition.name, "conductor/workflow/max");
+    assert_eq!(definition.policy.concurrency().map(Limit::amount), Some(3));
+    let free = workflow(&json!({ "concurrentExecLimit": 3 })).definitions(LOCK_TIMEOUT).unwrap();
+    assert_eq!((free[0].name.as_str(), free[0].policy.limits()), ("conductor/unlimited/w", [].as_slice()));
+    let by_run = workflow(&json!({ "rateLimitKey": "a-${workflow.input.x}", "concurrentExecLimit": 3 }));
+    let error = by_run.definitions(LOCK_TIMEOUT).unwrap_err();
+    assert!(error.message().starts_with("at $.rateLimitConfig.rateLimitKey: has variables"), "{error}");
+    let long = workflow(&json!({ "rateLimitKey": "k".repeat(494), "concurrentExecLimit": 3 }));
+    assert!(long.definitions(LOCK_TIMEOUT).unwrap_err().message().starts_with("at $"));
 }
 
 #[test]
@@ -143,7 +172,7 @@ fn faults_name_their_path() {
         (json!([]), "$:"),
         (json!({}), "$.name:"),
         (json!({ "name": "" }), "$.name:"),
-        (json!({ "name": "a".repeat(513) }), "$.name:"),
+        (json!({ "name": "a".repeat(494) }), "$.name:"),
         (json!({ "name": "a", "rateLimitPerFrequency": 1.5 }), "$.rateLimitPerFrequency:"),
         (json!({ "name": "a", "rateLimitPerFrequency": "5" }), "$.rateLimitPerFrequency:"),
         (json!({ "name": "a", "rateLimitPerFrequency": 100_001 }), "$.rateLimitPerFrequency:"),

@@ -53,11 +53,11 @@ fn the_documents_of_the_corpus_are_read() {
     let roles = Reservoir::parse(&corpus("good-guild-discord.json")).unwrap();
     let definition = &roles.definitions().unwrap()[0];
     let limit = &definition.policy.limits()[0];
-    assert_eq!((definition.name.as_str(), definition.on_limit), ("discord:default", OnLimit::Reschedule));
+    assert_eq!((definition.name.as_str(), definition.on_limit), ("guild/discord:default", OnLimit::Reschedule));
     assert_eq!((limit.kind(), limit.amount(), limit.interval()), (Kind::Bucket, 10, Micros(10_000 * MS)));
     let group = Reservoir::parse(&corpus("good-guild-group.json")).unwrap();
-    assert_eq!(group.limiter_name(), "manage-reward:discord:81384788765712384");
-    assert_eq!(group.in_group("2").limiter_name(), "manage-reward:discord:2");
+    assert_eq!(group.limiter_name(), "guild/manage-reward:discord:81384788765712384");
+    assert_eq!(group.in_group("2").limiter_name(), "guild/manage-reward:discord:2");
 }
 
 #[test]

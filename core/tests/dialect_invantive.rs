@@ -212,8 +212,11 @@ fn iv_t17_names_of_slots() {
     let twice = fault(&json!({ "RateLimitControlSlotList": [{ "Name": "a" }, {}, { "Name": "a" }] }));
     assert!(twice.starts_with("at $.RateLimitControlSlotList[2]:"), "{twice}");
     let soft = json!({ "Name": "a", "ActionsPerSecond": 1, "FailOnOverflowSecond": false });
-    let same = fault(&json!({ "RateLimitControlSlotList": [soft, { "Name": "a/second", "ActionsPerHour": 1 }] }));
-    assert!(same.starts_with("at $:") && same.contains("a/second"), "{same}");
+    // A slot that is named like the level of another one has limiters of its own.
+    let slots = json!([soft, { "Name": "a/second", "ActionsPerHour": 1 }, { "Name": "second/a", "ActionsPerHour": 1 }]);
+    let definitions = control(&json!([]), &slots).definitions().unwrap();
+    let names: Vec<_> = definitions.iter().map(|definition| definition.name.as_str()).collect();
+    assert_eq!(names, ["invantive/second/a", "invantive/fail/a/second", "invantive/fail/second/a"]);
     control(&json!([]), &json!([{ "Name": "a" }, { "Name": "A" }, {}, {}, { "Name": "a/second" }]));
 }
 
@@ -233,10 +236,10 @@ fn the_limiters_of_a_control() {
     assert_eq!(
         shown,
         [
-            ("s1", OnLimit::Raise, vec![(Kind::Bucket, 2, 1)]),
-            ("s2", OnLimit::Raise, vec![(Kind::Bucket, 100, 3_600)]),
-            ("s2/second", OnLimit::Wait, vec![(Kind::Bucket, 2, 1)]),
-            ("s3/minute", OnLimit::Wait, vec![(Kind::Bucket, 10, 60)]),
+            ("invantive/fail/s1", OnLimit::Raise, vec![(Kind::Bucket, 2, 1)]),
+            ("invantive/fail/s2", OnLimit::Raise, vec![(Kind::Bucket, 100, 3_600)]),
+            ("invantive/second/s2", OnLimit::Wait, vec![(Kind::Bucket, 2, 1)]),
+            ("invantive/minute/s3", OnLimit::Wait, vec![(Kind::Bucket, 10, 60)]),
         ]
     );
 }

@@ -15,7 +15,12 @@ fn read(text: &str) -> Result<usize> {
     for result in [Override::parse(text, LOCK_TIMEOUT).map(drop), Signal::parse(text).map(drop)] {
         assert_says_where(result);
     }
-    let definitions = Document::parse(text).and_then(|document| document.definitions()).map(|definitions| {
+    let definitions = Document::parse(text).and_then(|document| match (document.definitions(), document) {
+        // Each run of a workflow may have a limiter of its own.
+        (Err(error), Document::Workflow(_)) if error.message().contains("has variables") => Ok(Vec::new()),
+        (definitions, _) => definitions,
+    });
+    let definitions = definitions.map(|definitions| {
         assert!(definitions.iter().all(|definition| (1..=512).contains(&definition.name.len())));
         definitions.len()
     });
@@ -116,6 +121,9 @@ fn words() -> impl Strategy<Value = String> {
         "timeWindow",
         "rateLimitPerFrequency",
         "rateLimitConfig",
+        "rate_limit_config",
+        "rate_limit_per_frequency",
+        "visibility_timeout_ms",
         "tags",
         "RATE_LIMIT",
         "RateLimitControlSlotList",

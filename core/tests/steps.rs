@@ -153,13 +153,13 @@ fn cn_t16_to_t18_the_limiter_of_a_run() {
     let definition = r#"{"name": "order", "rateLimitConfig":
         {"rateLimitKey": "${workflow.input.shop}", "concurrentExecLimit": 3, "policy": "REJECT"}}"#;
     let loaded = store.workflow(definition, r#"{"input": {"shop": 7}}"#, Some(Micros(90_000_000))).unwrap();
-    assert_eq!((loaded.limiter.name(), loaded.on_limit), ("7", OnLimit::Raise));
+    assert_eq!((loaded.limiter.name(), loaded.on_limit), ("conductor/workflow/7", OnLimit::Raise));
     let limit = loaded.limiter.policy().concurrency().map(|limit| (limit.amount(), limit.interval()));
     assert_eq!(limit, Some((3, Micros(90_000_000))));
     let free = store.workflow(definition, "{}", None).unwrap();
-    assert_eq!((free.limiter.name(), free.limiter.policy().limits()), ("order", [].as_slice()));
+    assert_eq!((free.limiter.name(), free.limiter.policy().limits()), ("conductor/unlimited/order", [].as_slice()));
     assert!(matches!(free.limiter.begin(Operation::Acquire(paddlegate::Request::cost(1))), Ok(Begun::Answered(_))));
-    let long = format!(r#"{{"input": {{"shop": "{}"}}}}"#, "x".repeat(513));
+    let long = format!(r#"{{"input": {{"shop": "{}"}}}}"#, "x".repeat(494));
     let run = r#"{"input": {"shop": 7}}"#;
     for (definition, run, lock_timeout, argument) in [
         ("{}", run, None, "definition"),

@@ -220,6 +220,30 @@ export interface Admission {
  */
 export type Settlement = "settled" | "already" | "late" | "unknown";
 
+/**
+ * What has changed by what an upstream says, and what has not, and why. What was known already is in neither list.
+ * Frozen.
+ */
+export interface Learned {
+  /** What became of the permit; `null` when no cost of one was told. */
+  readonly settlement: Settlement | null;
+  /**
+   * What has changed: `"limit"`, `"interval"`, `"remaining"`, `"reset"` and `"pause"`. With several limits the index of
+   * the limit follows, as in `"remaining[1]"`.
+   */
+  readonly learned: readonly string[];
+  /** What was said and changed nothing, with the reason: `"remaining: calls are open"`. */
+  readonly ignored: readonly string[];
+  /** What the call did cost, as the answer says. */
+  readonly cost: number | null;
+  /** Milliseconds that the answer asks to pause. */
+  readonly pauseMs: number | null;
+  /** Of whom a refusal is; `"global"` concerns all limiters of this API. Only Discord tells. */
+  readonly scope: "user" | "global" | "shared" | null;
+  /** What the upstream calls the budget that counted the call. Only Discord tells. */
+  readonly bucket: string | null;
+}
+
 /** What became of a lease: free for another; ended before its release; not here (given back, reset or forgotten). */
 export type Release = "released" | "late" | "unknown";
 
@@ -249,7 +273,7 @@ export interface Permit {
    * `learn` of its limiter: replaces the estimate by the cost that the answer tells, and takes over what it says of the
    * budget, in one step. Of a lease without an estimate a cost is `"unknown"`; the rest is taken over.
    */
-  learn(response: UpstreamResponse, options?: AnswerOptions): Promise<Settlement>;
+  learn(response: UpstreamResponse, options?: AnswerOptions): Promise<Learned>;
 }
 
 /** What a limiter has done in all processes, and who is there now. Times are sums. Frozen. */
@@ -389,13 +413,14 @@ export interface Limiter<S = never> {
   restore(options?: RestoreOptions): Promise<Controls>;
   /** What is in force beside the policy. */
   controls(options?: CallOptions): Promise<Controls>;
-  /** Takes over what upstream says of its budget; `"late"` when a report of a later call was learned before. */
-  sync(options: SyncOptions): Promise<"settled" | "late" | "unknown">;
+  /** Takes over what upstream says of its budget. */
+  sync(options: SyncOptions): Promise<Learned>;
   /**
    * Takes over what an answer of upstream says, in one step: what is left of its budget, its numbers, and a pause for
-   * all processes when it refused the call. With a permit the answer is what became of that.
+   * all processes when it refused the call. Without a `status` only an answer is a refusal that the documents of the
+   * provider tie to one.
    */
-  learn(response: UpstreamResponse, options?: LearnOptions): Promise<Settlement>;
+  learn(response: UpstreamResponse, options?: LearnOptions): Promise<Learned>;
 }
 
 /** How several jobs are decided about. */
@@ -551,12 +576,24 @@ export type Provider =
   | "anthropic"
   | "ietf";
 
+/** What a caller says beside a document. */
+export interface LoadOptions extends UnavailableOptions {
+  /** How long a lease lasts that is not renewed, in milliseconds: Open Job Spec and Conductor. */
+  readonly lockTimeoutMs?: number;
+  /** Whose job it is: Open Job Spec. */
+  readonly tenant?: string;
+  /** What is limited by itself: guild-queues. */
+  readonly group?: string;
+}
+
 /** How an answer is read. */
 export interface AnswerOptions {
   /** Default `"auto"`. */
   readonly provider?: Provider;
   /** Milliseconds: the longest pause to take from an upstream's word. Default one hour. */
   readonly maxPauseMs?: number;
+  /** The most units that a limit is raised to. Default ten times the policy's own. */
+  readonly maxLearned?: number;
 }
 
 /** How an answer is read, and whose it is. */
@@ -573,7 +610,7 @@ export type HeaderValue = string | number | null | undefined | readonly (string 
  * read at once. `{ status, headers, body: await response.text() }` says all.
  */
 export interface UpstreamResponse {
-  /** The status code. Default: `statusCode`, as Node's own client calls it, else 200. */
+  /** The status code. Default: `statusCode`, as Node's own client calls it, else not known. */
   readonly status?: number;
   readonly statusCode?: number | undefined;
   /** `Headers`, a `Map`, pairs, or an object; names are compared without case. */
@@ -681,19 +718,19 @@ export class Paddlegate {
    */
   policyFrom<S extends Skipped = never>(
     document: string | object,
-    options?: UnavailableOptions,
+    options?: LoadOptions,
   ): Map<string, Limiter<S>>;
   /** The same of a file, read at once. */
   load<S extends Skipped = never>(
     path: string | URL,
-    options?: UnavailableOptions,
+    options?: LoadOptions,
   ): Map<string, Limiter<S>>;
   /** The gate of a `RateLimitControl` of Invantive, its text or its object. The error names the path to what is wrong. */
   gate(document: string | object): Gate;
   /**
-   * The limiter of a run of a Conductor workflow; both are text or object. Its name is the key that the definition gives
-   * the run, an object with `input`, `correlationId` and `version` as far as the key needs them. A run without a key has
-   * an unlimited one, named like the workflow. `onLimit` is `"wait"` for `QUEUE`, `"raise"` for `REJECT`.
+   * The limiter of a run of a Conductor workflow; both are text or object. Its name is `conductor/workflow/` and the key that the
+   * definition gives the run, an object with `input`, `correlationId` and `version` as far as the key needs them. A run without a key has
+   * an unlimited one. `onLimit` is `"wait"` for `QUEUE`, `"raise"` for `REJECT`.
    */
   workflow(definition: string | object, run: string | object, options?: WorkflowOptions): Limiter;
   /** The limiters that any process used, by name, until the `ttl` of each is over. */

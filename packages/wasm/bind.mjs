@@ -134,6 +134,16 @@ export default function bind(module, more) {
         learned,
       });
     },
+    learned: (settlement, learned, ignored, cost, pauseUs, scope, bucket) =>
+      Object.freeze({
+        settlement: settlement ?? null,
+        learned: Object.freeze([...learned]),
+        ignored: Object.freeze([...ignored]),
+        cost: cost ?? null,
+        pauseMs: milliseconds(pauseUs),
+        scope: scope ?? null,
+        bucket: bucket ?? null,
+      }),
     overLimit: (message) => new OverLimitError(message),
     invalid: (message, argument) =>
       new InvalidError(inOurWords(message, names), names[argument] ?? argument),
@@ -732,6 +742,7 @@ const NAMES = {
   for: "forMs",
   lock_timeout: "lockTimeoutMs",
   max_pause: "maxPauseMs",
+  max_learned: "maxLearned",
   on_limit: "onLimit",
   reset_at: "resetAt",
   reset_in: "resetInMs",

@@ -164,6 +164,30 @@ export interface Decision {
  */
 export type Settlement = "settled" | "already" | "late" | "unknown";
 
+/**
+ * What has changed by what an upstream says, and what has not, and why. What was known already is in neither list.
+ * Frozen.
+ */
+export interface Learned {
+  /** What became of the permit; `null` when no cost of one was told. */
+  readonly settlement: Settlement | null;
+  /**
+   * What has changed: `"limit"`, `"interval"`, `"remaining"`, `"reset"` and `"pause"`. With several limits the index of
+   * the limit follows, as in `"remaining[1]"`.
+   */
+  readonly learned: readonly string[];
+  /** What was said and changed nothing, with the reason: `"remaining: calls are open"`. */
+  readonly ignored: readonly string[];
+  /** What the call did cost, as the answer says. */
+  readonly cost: number | null;
+  /** Milliseconds that the answer asks to pause. */
+  readonly pauseMs: number | null;
+  /** Of whom a refusal is; `"global"` concerns all limiters of this API. Only Discord tells. */
+  readonly scope: "user" | "global" | "shared" | null;
+  /** What the upstream calls the budget that counted the call. Only Discord tells. */
+  readonly bucket: string | null;
+}
+
 /** What became of a lease: free for another; ended before its release; not here (given back, reset or forgotten). */
 export type Release = "released" | "late" | "unknown";
 
@@ -438,8 +462,8 @@ export interface Limiter<S = never> {
   restore(options?: RestoreOptions): Controls;
   /** What is in force beside the policy. */
   controls(options?: At): Controls;
-  /** Takes over what upstream says of its budget; `"late"` when a report of a later call was learned before. */
-  sync(options: SyncOptions): "settled" | "late" | "unknown";
+  /** Takes over what upstream says of its budget. */
+  sync(options: SyncOptions): Learned;
 }
 
 /** What all errors of this package are. The text of the message is no API. */

@@ -155,8 +155,10 @@ static void cn_t17_each_key_has_its_own_limit(void)
     for (const char *letter = "ab"; *letter != '\0'; letter++) {
         pg_loaded loaded = open_run(letter);
         int run = 0;
-        CHECK(strncmp(name, loaded.name, strlen(name)) == 0);
-        CHECK_TEXT(letter, loaded.name + strlen(name));
+        const char *prefix = "conductor/workflow/", *key = loaded.name + strlen(prefix);
+        CHECK(strncmp(prefix, loaded.name, strlen(prefix)) == 0);
+        CHECK(strncmp(name, key, strlen(name)) == 0);
+        CHECK_TEXT(letter, key + strlen(name));
         CHECK_TEXT("raise", loaded.on_limit);
         CHECK_INT(-1, loaded.wait_timeout_us);
         CHECK_INT(1, loaded.count);
@@ -181,7 +183,7 @@ static void cn_t18_a_run_without_a_key_is_not_limited(void)
         pg_loaded loaded;
         pg_decision d;
         OK(pg_workflow(here, WORKFLOW, runs[i], 3600000000, &loaded, &error));
-        CHECK_TEXT("order", loaded.name);
+        CHECK_TEXT("conductor/unlimited/order", loaded.name);
         CHECK_INT(0, loaded.count);
         for (int call = 0; call < 4; call++) {
             OK(pg_acquire(loaded.limiter, NULL, &d, &error));

@@ -6,14 +6,16 @@
 static void pt_t03_what_is_left_upstream_is_left_here(void)
 {
     pg_limiter *first, *second;
-    pg_settlement settlement;
+    pg_learned learned;
     pg_decision d;
 
     make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
     OK(pg_acquire(first, &(pg_request){.cost = 300, .at_us = NOW}, &d, &error));
     CHECK_INT(700, d.remaining);
-    OK(pg_sync(second, NULL, 0, 300, -1, -1, 0, -1, -1, NOW, &settlement, &error));
-    CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
+    OK(pg_sync(second, NULL, 0, 300, -1, -1, 0, -1, -1, NOW, &learned, &error));
+    CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
+    CHECK_TEXT("remaining", learned.learned);
+    CHECK_TEXT("", learned.ignored);
     OK(pg_peek(first, &(pg_request){.cost = PG_COST_ZERO, .at_us = NOW}, &d, &error));
     CHECK_INT(300, d.remaining);
     forget(first, second);
@@ -62,18 +64,20 @@ static void an_answer_settles_its_permit(void)
     const char *const headers[] = {"Content-Type", "application/json", "X-Nothing", NULL, "X-Latin", "\xe9"};
     pg_limiter *first, *second;
     pg_settlement settlement;
+    pg_learned learned;
     pg_decision d;
 
     make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
     OK(pg_acquire(first, &(pg_request){.estimate = 252, .at_us = NOW}, &d, &error));
-    OK(pg_learn(second, d.permit, NULL, 200, headers, 6, body, sizeof body - 1, PG_NOT_GIVEN, NOW, &settlement,
-                &error));
-    CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
+    OK(pg_learn(second, d.permit, NULL, 200, headers, 6, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW,
+                &learned, &error));
+    CHECK_INT(PG_SETTLEMENT_SETTLED, learned.settlement);
+    CHECK_INT(12, learned.cost);
     OK(pg_correct_at(first, d.permit, 12, NOW, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_ALREADY, settlement);
-    OK(pg_learn(first, d.permit, "shopify", 200, NULL, 0, body, sizeof body - 1, PG_NOT_GIVEN, NOW, &settlement,
-                &error));
-    CHECK_INT(PG_SETTLEMENT_ALREADY, settlement);
+    OK(pg_learn(first, d.permit, "shopify", 200, NULL, 0, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW,
+                &learned, &error));
+    CHECK_INT(PG_SETTLEMENT_ALREADY, learned.settlement);
     OK(pg_peek(first, &(pg_request){.cost = PG_COST_ZERO, .at_us = NOW}, &d, &error));
     CHECK_INT(988, d.remaining);
     forget(first, second);
@@ -86,17 +90,58 @@ static void a_refusal_of_upstream_pauses_all(void)
     pg_decision d;
 
     make((pg_limit){PG_KIND_LEAKY, 10, 10000000, 0}, &first, &second);
-    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, 0, NOW, NULL, &error));
+    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, 0, PG_NOT_GIVEN, NOW, NULL, &error));
     OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
-    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, 60000000, NOW, NULL, &error));
+    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, 60000000, PG_NOT_GIVEN, NOW, NULL, &error));
     OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
     CHECK_INT(PG_KIND_PAUSED, d.reason);
     CHECK_INT(60000000, d.retry_after_us);
-    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, NOW, NULL, &error));
+    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, NULL, &error));
     OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
     CHECK_INT(90000000, d.retry_after_us);
     forget(first, second);
+}
+
+static void what_is_not_learned_is_told(void)
+{
+    const char *const headers[] = {"RateLimit", "\"s\";r=5;t=30", "RateLimit-Policy", "\"s\";q=1000000000000;w=60"};
+    const char *const discord[] = {"X-RateLimit-Bucket", "abcd1234", "X-RateLimit-Scope", "global", "Retry-After", "2"};
+    const char *const after[] = {"Retry-After", "30"};
+    pg_limiter *first, *second;
+    pg_learned learned;
+
+    make((pg_limit){PG_KIND_BUCKET, 100, 60000000, 0}, &first, &second);
+    OK(pg_learn(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
+    CHECK_TEXT("limit: above max_learned", learned.ignored);
+    CHECK_TEXT("remaining\nreset", learned.learned);
+    OK(pg_learn(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, 1000000000000, NOW, &learned, &error));
+    CHECK_TEXT("limit\nremaining", learned.learned);
+    OK(pg_learn(first, NULL, NULL, PG_NOT_GIVEN, after, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
+    CHECK_TEXT("pause: status is missing", learned.ignored);
+    CHECK_INT(-1, learned.pause_us);
+    OK(pg_learn(second, NULL, NULL, 429, discord, 6, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
+    CHECK_TEXT("global", learned.scope);
+    CHECK_TEXT("abcd1234", learned.bucket);
+    CHECK_INT(2000000, learned.pause_us);
+    CHECK_TEXT("pause", learned.learned);
+    forget(first, second);
+}
+
+static void a_document_is_loaded_for_a_tenant(void)
+{
+    const char *text = "{\"key\":\"api\",\"concurrency\":2}";
+    pg_document *document;
+    pg_loaded loaded;
+
+    OK(pg_load_with(here, text, strlen(text), 90000000, "acme", NULL, &document, &error));
+    OK(pg_document_next(document, &loaded, &error));
+    OK(pg_document_close(document, &error));
+    CHECK_TEXT("ojs/tenant/acme/key/api", loaded.name);
+    CHECK_INT(90000000, loaded.limits[0].interval_us);
+    OK(pg_limiter_close(loaded.limiter, &error));
+    CHECK_INT(PG_INVALID, pg_load_with(here, text, strlen(text), PG_NOT_GIVEN, NULL, "7", &document, &error));
+    CHECK_TEXT("group", error.argument);
 }
 
 static void a_document_makes_limiters(void)
@@ -179,6 +224,11 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(24, offsetof(pg_controls, count));
     CHECK_INT(32, offsetof(pg_controls, overrides));
     CHECK_INT(288, offsetof(pg_controls, learned));
+    CHECK_INT(4784, sizeof(pg_learned));
+    CHECK_INT(24, offsetof(pg_learned, scope));
+    CHECK_INT(40, offsetof(pg_learned, bucket));
+    CHECK_INT(176, offsetof(pg_learned, learned));
+    CHECK_INT(688, offsetof(pg_learned, ignored));
     CHECK_INT(824, sizeof(pg_loaded));
     CHECK_INT(520, offsetof(pg_loaded, limiter));
     CHECK_INT(528, offsetof(pg_loaded, limits));
@@ -193,7 +243,9 @@ int main(void)
     ON_EACH_STORE(pt_t06_a_spent_hour_is_spent_until_it_is_reset);
     ON_EACH_STORE(an_answer_settles_its_permit);
     ON_EACH_STORE(a_refusal_of_upstream_pauses_all);
+    ON_EACH_STORE(what_is_not_learned_is_told);
     ON_EACH_STORE(a_document_makes_limiters);
+    ON_EACH_STORE(a_document_is_loaded_for_a_tenant);
     RUN(queries_have_a_cost);
     RUN(jobs_are_rescheduled);
     RUN(structs_have_a_fixed_layout);

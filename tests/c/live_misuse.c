@@ -2,7 +2,7 @@
 #include "misuse.h"
 
 static pg_controls controls;
-static pg_settlement settlement;
+static pg_learned learned;
 
 /* As REFUSED, and the controls say that nothing is in force. */
 #define NOT_OBEYED(name, call)                                                         \
@@ -49,8 +49,8 @@ static void overrides(void)
     for (size_t i = 0; i < sizeof bad_indexes / sizeof *bad_indexes; i++) {
         int64_t bad = bad_indexes[i];
         NOT_OBEYED("index", pg_override(limiter, bad, 1, -1, -1, -1, 0, &controls, &error_));
-        REFUSED("index", pg_sync(limiter, NULL, bad, 1, -1, -1, 0, -1, -1, 0, &settlement, &error_));
-        REFUSED("index", pg_sync(limiter, NULL, bad, -1, -1, -1, 1.5, -1, -1, 0, &settlement, &error_));
+        REFUSED("index", pg_sync(limiter, NULL, bad, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
+        REFUSED("index", pg_sync(limiter, NULL, bad, -1, -1, -1, 1.5, -1, -1, 0, &learned, &error_));
         if (bad != PG_EVERY_LIMIT) {
             NOT_OBEYED("index", pg_restore(limiter, bad, 0, &controls, &error_));
         }
@@ -106,23 +106,23 @@ static void limiters_without_a_state(void)
 
 static void reports(void)
 {
-    REFUSED("limiter", pg_sync(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, 0, &settlement, &error_));
-    CHECK_INT(PG_SETTLEMENT_NONE, settlement);
-    REFUSED("permit", pg_sync(limiter, "\xff", 0, 1, -1, -1, 0, -1, -1, 0, &settlement, &error_));
-    REFUSED("remaining", pg_sync(limiter, NULL, 0, -2, -1, -1, 0, -1, -1, 0, &settlement, &error_));
-    REFUSED("remaining", pg_sync(limiter, NULL, 0, INT64_MAX, -1, -1, 0, -1, -1, 0, &settlement, &error_));
-    REFUSED("limit", pg_sync(limiter, NULL, 0, -1, 0, -1, 0, -1, -1, 0, &settlement, &error_));
-    REFUSED("limit", pg_sync(limiter, NULL, 0, -1, -2, -1, 0, -1, -1, 0, &settlement, &error_));
-    REFUSED("interval", pg_sync(limiter, NULL, 0, -1, -1, 0, 0, -1, -1, 0, &settlement, &error_));
-    REFUSED("interval", pg_sync(limiter, NULL, 0, -1, -1, -2, 0, -1, -1, 0, &settlement, &error_));
-    REFUSED("restore_rate", pg_sync(limiter, NULL, 0, -1, -1, -1, -1, -1, -1, 0, &settlement, &error_));
-    REFUSED("restore_rate", pg_sync(limiter, NULL, 0, -1, -1, -1, 1e-300, -1, -1, 0, &settlement, &error_));
-    REFUSED("restore_rate", pg_sync(limiter, NULL, 0, -1, -1, 1, 1, -1, -1, 0, &settlement, &error_));
-    REFUSED("reset_in", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, -2, -1, 0, &settlement, &error_));
-    REFUSED("reset_at", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, -1, -2, 0, &settlement, &error_));
-    REFUSED("reset_at", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, 1, 1, 0, &settlement, &error_));
-    REFUSED("reset_at", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, -1, INT64_MAX, 0, &settlement, &error_));
-    REFUSED("at", pg_sync(limiter, NULL, 0, 1, -1, -1, 0, -1, -1, -1, &settlement, &error_));
+    REFUSED("limiter", pg_sync(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
+    CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
+    REFUSED("permit", pg_sync(limiter, "\xff", 0, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("remaining", pg_sync(limiter, NULL, 0, -2, -1, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("remaining", pg_sync(limiter, NULL, 0, INT64_MAX, -1, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("limit", pg_sync(limiter, NULL, 0, -1, 0, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("limit", pg_sync(limiter, NULL, 0, -1, -2, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("interval", pg_sync(limiter, NULL, 0, -1, -1, 0, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("interval", pg_sync(limiter, NULL, 0, -1, -1, -2, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("restore_rate", pg_sync(limiter, NULL, 0, -1, -1, -1, -1, -1, -1, 0, &learned, &error_));
+    REFUSED("restore_rate", pg_sync(limiter, NULL, 0, -1, -1, -1, 1e-300, -1, -1, 0, &learned, &error_));
+    REFUSED("restore_rate", pg_sync(limiter, NULL, 0, -1, -1, 1, 1, -1, -1, 0, &learned, &error_));
+    REFUSED("reset_in", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, -2, -1, 0, &learned, &error_));
+    REFUSED("reset_at", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, -1, -2, 0, &learned, &error_));
+    REFUSED("reset_at", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, 1, 1, 0, &learned, &error_));
+    REFUSED("reset_at", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, -1, INT64_MAX, 0, &learned, &error_));
+    REFUSED("at", pg_sync(limiter, NULL, 0, 1, -1, -1, 0, -1, -1, -1, &learned, &error_));
     CHECK_INT(PG_INVALID, pg_sync(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, 0, NULL, NULL));
     nothing_is_in_force();
 }
@@ -132,26 +132,28 @@ static void answers(void)
     const char *const words[] = {"x-ratelimit-remaining", "1"}, *const nothing[] = {NULL, NULL};
     const char *body = "{}";
 
-    REFUSED("limiter", pg_learn(NULL, NULL, NULL, 200, words, 2, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("permit", pg_learn(limiter, "", NULL, 200, words, 2, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("permit", pg_learn(limiter, "\xff", NULL, 200, words, 2, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("provider", pg_learn(limiter, NULL, "", 200, words, 2, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("provider", pg_learn(limiter, NULL, "nobody", 200, words, 2, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("provider", pg_learn(limiter, NULL, "\xff", 200, words, 2, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("status", pg_learn(limiter, NULL, NULL, -1, words, 2, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("status", pg_learn(limiter, NULL, NULL, 65536, words, 2, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("headers", pg_learn(limiter, NULL, NULL, 200, NULL, 2, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("headers", pg_learn(limiter, NULL, NULL, 200, words, 1, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("headers", pg_learn(limiter, NULL, NULL, 200, words, SIZE_MAX - 1, body, 2, -1, 0, &settlement, &error_));
-    REFUSED("body", pg_learn(limiter, NULL, NULL, 200, words, 2, NULL, 2, -1, 0, &settlement, &error_));
-    REFUSED("body", pg_learn(limiter, NULL, NULL, 200, words, 2, body, SIZE_MAX, -1, 0, &settlement, &error_));
-    REFUSED("max_pause", pg_learn(limiter, NULL, NULL, 200, words, 2, body, 2, -2, 0, &settlement, &error_));
-    REFUSED("at", pg_learn(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -1, &settlement, &error_));
-    CHECK_INT(PG_INVALID, pg_learn(NULL, NULL, NULL, 200, NULL, 0, NULL, 0, -1, 0, NULL, NULL));
+    REFUSED("limiter", pg_learn(NULL, NULL, NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("permit", pg_learn(limiter, "", NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("permit", pg_learn(limiter, "\xff", NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("provider", pg_learn(limiter, NULL, "", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("provider", pg_learn(limiter, NULL, "nobody", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("provider", pg_learn(limiter, NULL, "\xff", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("status", pg_learn(limiter, NULL, NULL, -2, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("status", pg_learn(limiter, NULL, NULL, 65536, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("headers", pg_learn(limiter, NULL, NULL, 200, NULL, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("headers", pg_learn(limiter, NULL, NULL, 200, words, 1, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("headers", pg_learn(limiter, NULL, NULL, 200, words, SIZE_MAX - 1, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("body", pg_learn(limiter, NULL, NULL, 200, words, 2, NULL, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("body", pg_learn(limiter, NULL, NULL, 200, words, 2, body, SIZE_MAX, -1, -1, 0, &learned, &error_));
+    REFUSED("max_pause", pg_learn(limiter, NULL, NULL, 200, words, 2, body, 2, -2, -1, 0, &learned, &error_));
+    REFUSED("max_learned", pg_learn(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -2, 0, &learned, &error_));
+    REFUSED("at", pg_learn(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -1, -1, &learned, &error_));
+    CHECK_INT(PG_INVALID, pg_learn(NULL, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, 0, NULL, NULL));
     /* An answer that says nothing is no mistake. */
-    OK(pg_learn(limiter, NULL, NULL, 200, NULL, 0, NULL, 0, -1, 0, &settlement, &error));
-    CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
-    OK(pg_learn(limiter, NULL, NULL, 200, nothing, 2, "\xff\x00{", 3, -1, 0, NULL, &error));
+    OK(pg_learn(limiter, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, 0, &learned, &error));
+    CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
+    CHECK_TEXT("not a rate limit answer", learned.ignored);
+    OK(pg_learn(limiter, NULL, NULL, 200, nothing, 2, "\xff\x00{", 3, -1, -1, 0, NULL, &error));
     nothing_is_in_force();
 }
 

@@ -82,25 +82,52 @@ static void order(const char *verb)
     }
 }
 
+/* The lines of a text as a list of JSON. */
+static void add_lines(char *json, size_t room, const char *lines)
+{
+    size_t used = 0;
+
+    while (*lines != '\0') {
+        int length = (int)strcspn(lines, "\n");
+
+        used += (size_t)snprintf(json + used, room - used, "%s\"%.*s\"", used > 0 ? "," : "", length, lines);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+static const char *json_of_learned(const pg_learned *l)
+{
+    static char text[8192];
+    char learned[1024] = "", ignored[6144] = "", settlement[24] = "null";
+
+    if (l->settlement != PG_SETTLEMENT_NONE) {
+        snprintf(settlement, sizeof settlement, "\"%s\"", pg_settlement_name(l->settlement));
+    }
+    add_lines(learned, sizeof learned, l->learned);
+    add_lines(ignored, sizeof ignored, l->ignored);
+    snprintf(text, sizeof text, "{\"settlement\":%s,\"learned\":[%s],\"ignored\":[%s]}", settlement, learned, ignored);
+    return text;
+}
+
 /* at, expected, permit or nothing, index, remaining, amount, interval, reset in, reset at */
 static void sync_budget(void)
 {
     const char *permit = *field[3] != '\0' ? permit_of(field[3]) : NULL;
-    pg_settlement settlement;
+    pg_learned learned;
     pg_error error;
 
     well(pg_sync(limiter, permit, atoll(field[4]), atoll(field[5]), atoll(field[6]), atoll(field[7]), 0,
-                 atoll(field[8]), atoll(field[9]), atoll(field[1]), &settlement, &error),
+                 atoll(field[8]), atoll(field[9]), atoll(field[1]), &learned, &error),
          &error);
-    expect(field[2], pg_settlement_name(settlement));
+    expect(field[2], json_of_learned(&learned));
 }
 
-/* at, expected, permit or nothing, provider, status, headers between newlines, body */
+/* at, expected, permit or nothing, provider, status, headers between newlines, body, max_learned */
 static void learn(void)
 {
     const char *permit = *field[3] != '\0' ? permit_of(field[3]) : NULL, *words[WORDS];
     size_t count = 0;
-    pg_settlement settlement;
+    pg_learned learned;
     pg_error error;
 
     unquote(field[6]);
@@ -113,9 +140,9 @@ static void learn(void)
         }
     }
     well(pg_learn(limiter, permit, field[4], atoi(field[5]), words, count, field[7], strlen(field[7]),
-                  PG_NOT_GIVEN, atoll(field[1]), &settlement, &error),
+                  PG_NOT_GIVEN, atoll(field[8]), atoll(field[1]), &learned, &error),
          &error);
-    expect(field[2], pg_settlement_name(settlement));
+    expect(field[2], json_of_learned(&learned));
 }
 
 #endif

@@ -87,12 +87,14 @@ def case_lines(file, index, case):
                 numbers = ("remaining", "amount", "interval_us", "reset_in_us", "reset_at_us")
                 given = (step.get(field, -1) for field in numbers)
                 permit = text(step.get("permit", ""))
-                yield "sync", step["at_us"], step["expect"], permit, step.get("index", 0), *given
+                expect = compact(step["expect"])
+                yield "sync", step["at_us"], expect, permit, step.get("index", 0), *given
             case "learn":
                 headers = text("\n".join(word for pair in step.get("headers", []) for word in pair))
-                answer = step.get("status", 200), headers, text(step.get("body", ""))
+                answer = step.get("status", -1), headers, text(step.get("body", ""))
                 asked = text(step.get("permit", "")), step.get("provider", "auto")
-                yield "learn", step["at_us"], step["expect"], *asked, *answer
+                bound = step.get("max_learned", -1)
+                yield "learn", step["at_us"], compact(step["expect"]), *asked, *answer, bound
             case "reset":
                 yield ("reset",)
             case "limits":

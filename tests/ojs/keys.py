@@ -30,7 +30,8 @@ def parse(document):
     [limiter] = store.policy_from(document).values()
     limiter.try_acquire()
     limits = [limit for listed in store.limiters() for limit in listed.limits]
-    return limiter.name, limiter.on_limit, {STRATEGY_OF[limit.kind]: limit for limit in limits}
+    name = limiter.name.removeprefix("ojs/key/").removeprefix("ojs/")
+    return name, limiter.on_limit, {STRATEGY_OF[limit.kind]: limit for limit in limits}
 
 
 def rfc3339(micros):
@@ -63,7 +64,9 @@ class Key:
         self._defined = {}
         # What kind of limit each strategy is; none goes, because its counters would go with it.
         self._kinds = {}
-        self.limiter = make(name, [])
+        # As `policy_from` names it: a queue is called `queue/...` here, and no key has a slash.
+        self._limiter_name = f"ojs/{name}" if "/" in name else f"ojs/key/{name}"
+        self.limiter = make(self._limiter_name, [])
 
     @property
     def _order(self):
@@ -95,7 +98,7 @@ class Key:
             else (self._kinds[strategy], *NO_LIMIT[self._kinds[strategy]])
             for strategy in self._order
         ]
-        return self._make(self.name, rules)
+        return self._make(self._limiter_name, rules)
 
     def _grow(self, kinds):
         """Make room for more strategies. What was ordered for the others holds on."""

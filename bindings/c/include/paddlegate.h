@@ -620,6 +620,44 @@ typedef struct pg_controls {
 } pg_controls;
 
 /**
+ * What became of a report: what it has changed, and what it has not, and why. What was known already is in neither list.
+ *
+ * The lists have a word or a sentence in each line, with a line feed between them. With several limits the index of the
+ * limit follows the word, as in `remaining[1]`.
+ */
+typedef struct pg_learned {
+    /**
+     * What became of the permit; PG_SETTLEMENT_NONE when no cost of a permit was told.
+     */
+    pg_settlement settlement;
+    /**
+     * What the call did cost, as the answer says; -1 when it does not.
+     */
+    int64_t cost;
+    /**
+     * How long the answer asks to pause; -1 when it does not.
+     */
+    int64_t pause_us;
+    /**
+     * Of whom a refusal is: "user", "shared", or "global", which concerns all limiters of this API; empty when the
+     * answer does not say. Only Discord does.
+     */
+    char scope[16];
+    /**
+     * What the upstream calls the budget that counted the call; empty when it does not say. Only Discord does.
+     */
+    char bucket[136];
+    /**
+     * What has changed: "limit", "interval", "remaining", "reset" and "pause".
+     */
+    char learned[512];
+    /**
+     * What was said and changed nothing, with the reason: "remaining: calls are open".
+     */
+    char ignored[4096];
+} pg_learned;
+
+/**
  * One limiter of a document.
  */
 typedef struct pg_loaded {
@@ -1174,15 +1212,14 @@ pg_code pg_controls_get(const struct pg_limiter *limiter,
                         struct pg_error *error);
 
 /**
- * Takes over what upstream says of the budget behind one limit, counted from 0, for all processes:
- * PG_SETTLEMENT_SETTLED, or PG_SETTLEMENT_LATE when a later report was learned before.
+ * Takes over what upstream says of the budget behind one limit, counted from 0, for all processes.
  *
  * The permit is that of the call which upstream answered, or NULL; its time tells older reports
  * from newer ones. Every number may be PG_NOT_GIVEN. remaining units are left there, without those
  * that are still to be corrected here. amount and interval_us are the numbers that the limit has
  * there, as in pg_limit; instead of the interval restore_rate says how many units come back in a
  * second, 0 for not given. The interval of a bucket ends after reset_in_us, or at reset_at_us
- * since 1970. at_us as in pg_request; settlement may be NULL.
+ * since 1970. at_us as in pg_request; learned, which gets what became of all that, may be NULL.
  */
 pg_code pg_sync(const struct pg_limiter *limiter,
                 const char *permit,
@@ -1194,7 +1231,7 @@ pg_code pg_sync(const struct pg_limiter *limiter,
                 int64_t reset_in_us,
                 int64_t reset_at_us,
                 int64_t at_us,
-                pg_settlement *settlement,
+                struct pg_learned *learned,
                 struct pg_error *error);
 
 /**
@@ -1205,8 +1242,10 @@ pg_code pg_sync(const struct pg_limiter *limiter,
  * The permit is NULL when the call had none. provider is NULL for "auto", or the name of one such as
  * "shopify". headers holds header_words texts: a name, its value, the next name and so on; a value
  * that is NULL is not there. body has body_length bytes and may be NULL. What is not understood says
- * nothing. A pause lasts at most max_pause_us, PG_NOT_GIVEN for one hour. settlement is what became
- * of the permit, else as in pg_sync; it may be NULL. at_us as in pg_request.
+ * nothing. status is PG_NOT_GIVEN when it is not known; then only an answer is a refusal that the provider's documents tie
+ * to one. A pause lasts at most max_pause_us, PG_NOT_GIVEN for one hour. A limit is raised to at most max_learned units,
+ * PG_NOT_GIVEN for ten times the policy's own. learned, which gets what became of all that, may be NULL. at_us as in
+ * pg_request.
  */
 pg_code pg_learn(const struct pg_limiter *limiter,
                  const char *permit,
@@ -1217,8 +1256,9 @@ pg_code pg_learn(const struct pg_limiter *limiter,
                  const char *body,
                  size_t body_length,
                  int64_t max_pause_us,
+                 int64_t max_learned,
                  int64_t at_us,
-                 pg_settlement *settlement,
+                 struct pg_learned *learned,
                  struct pg_error *error);
 
 /**
@@ -1246,6 +1286,22 @@ pg_code pg_load(const struct pg_store *store,
                 size_t length,
                 struct pg_document **document,
                 struct pg_error *error);
+
+/**
+ * As pg_load, with what the caller says beside the document; Invalid names what its format does not take.
+ *
+ * lock_timeout_us is how long a lease lasts that is not renewed (Open Job Spec and Conductor), PG_NOT_GIVEN for what the
+ * document says. tenant is whose job it is (Open Job Spec), group what is limited by itself (guild-queues); both may be
+ * NULL.
+ */
+pg_code pg_load_with(const struct pg_store *store,
+                     const char *text,
+                     size_t length,
+                     int64_t lock_timeout_us,
+                     const char *tenant,
+                     const char *group,
+                     struct pg_document **document,
+                     struct pg_error *error);
 
 /**
  * The next limiter of a document. One without a name comes after the last.
@@ -1364,8 +1420,8 @@ pg_code pg_gate_close(struct pg_gate *gate, struct pg_error *error);
  * server.
  *
  * definition is that of the workflow and run what is known of the run, {"input": {}, "correlationId":
- * "", "version": 1}, both JSON. Runs with one key share a limiter, whose name is the key; a run
- * without a key has one that is unlimited and has the name of the workflow. A lease lasts at most
+ * "", "version": 1}, both JSON. Runs with one key share a limiter, whose name is conductor/workflow/
+ * and the key; a run without a key has one that is unlimited. A lease lasts at most
  * lock_timeout_us unless it is renewed, PG_NOT_GIVEN for pg_lock_timeout_us. on_limit of it belongs
  * into pg_admit. The limiter is to be closed by pg_limiter_close.
  */

@@ -6,8 +6,9 @@ use std::ptr;
 use std::str;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use paddlegate_core::{Error as CoreError, Loaded as CoreLoaded, MAX_LIMITS, Result};
+use paddlegate_core::{Error as CoreError, LoadOptions, Loaded as CoreLoaded, MAX_LIMITS, Micros, Result};
 
+use crate::control::given;
 use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
@@ -94,6 +95,34 @@ pub unsafe extern "C" fn pg_load(
         // SAFETY: the caller passes NULL or as many bytes as it says.
         let text = unsafe { read(text, length) }?;
         let limiters = STORES.with(store, |store| store.load(text))?;
+        DOCUMENTS.open(Document { limiters, next: AtomicUsize::new(0) })
+    })
+}
+
+/// As pg_load, with what the caller says beside the document; Invalid names what its format does not take.
+///
+/// lock_timeout_us is how long a lease lasts that is not renewed (Open Job Spec and Conductor), PG_NOT_GIVEN for what the
+/// document says. tenant is whose job it is (Open Job Spec), group what is limited by itself (guild-queues); both may be
+/// NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_load_with(
+    store: *const StoreHandle,
+    text: *const c_char,
+    length: usize,
+    lock_timeout_us: i64,
+    tenant: *const c_char,
+    group: *const c_char,
+    document: Option<&mut MaybeUninit<*mut DocumentHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("document", document, ptr::null_mut, error, || {
+        // SAFETY: the caller passes NULL or as many bytes as it says.
+        let text = unsafe { read(text, length) }?;
+        // SAFETY: the caller passes NULL or texts that end with a zero byte.
+        let (tenant, group) = unsafe { (text::read_some("tenant", tenant)?, text::read_some("group", group)?) };
+        let lock_timeout = given("lock_timeout", lock_timeout_us)?.map(Micros);
+        let options = LoadOptions { lock_timeout, tenant, group };
+        let limiters = STORES.with(store, |store| store.load_with(text, &options))?;
         DOCUMENTS.open(Document { limiters, next: AtomicUsize::new(0) })
     })
 }

@@ -16,8 +16,8 @@ use crate::text;
 /// server.
 ///
 /// definition is that of the workflow and run what is known of the run, {"input": {}, "correlationId":
-/// "", "version": 1}, both JSON. Runs with one key share a limiter, whose name is the key; a run
-/// without a key has one that is unlimited and has the name of the workflow. A lease lasts at most
+/// "", "version": 1}, both JSON. Runs with one key share a limiter, whose name is conductor/workflow/
+/// and the key; a run without a key has one that is unlimited. A lease lasts at most
 /// lock_timeout_us unless it is renewed, PG_NOT_GIVEN for pg_lock_timeout_us. on_limit of it belongs
 /// into pg_admit. The limiter is to be closed by pg_limiter_close.
 #[unsafe(no_mangle)]

@@ -73,6 +73,8 @@ pub(crate) enum Event {
     List = 8,
     /// They are kept for `controls`.
     Controls = 9,
+    /// It is kept for `learned`.
+    Learned = 10,
 }
 
 /// Memory of JavaScript's, as 64-bit floats.
@@ -180,6 +182,7 @@ impl Area {
             Answer::Statistics(counts) => self.statistics(row, ticket, counts),
             Answer::List(page) => self.event(row, ticket, Event::List, number(page.cursor)),
             Answer::Controls(_) => self.event(row, ticket, Event::Controls, 0.0),
+            Answer::Learned(_) => self.event(row, ticket, Event::Learned, 0.0),
             Answer::Reset => self.event(row, ticket, Event::Reset, 0.0),
         }
     }

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use paddlegate::store::redis::{Address, Asking, Call, Finished, Outcome, Redis, Session};
-use paddlegate::{Action, Admission, Answer, Controls, Error, Fallback, Hint, Hints, Listed, Micros, OnLimit, Steps};
+use paddlegate::{
+    Action, Admission, Answer, Controls, Error, Fallback, Hint, Hints, Learned, Listed, Micros, OnLimit, Steps,
+};
 
 use crate::area::{Area, Event, MAX_ROWS, input, output};
 use crate::convert::{number, to_millis};
@@ -35,6 +37,7 @@ pub(crate) struct Calls {
     lists: HashMap<u64, Vec<Listed>>,
     /// What is in force, until it is asked for.
     controls: HashMap<u64, Box<Controls>>,
+    learned: HashMap<u64, Box<Learned>>,
     /// What to do with jobs, until it is asked for.
     admissions: HashMap<u64, (Action, Option<Micros>)>,
     /// What takes several operations, until it is asked for.
@@ -67,6 +70,7 @@ impl Calls {
             failures: HashMap::new(),
             lists: HashMap::new(),
             controls: HashMap::new(),
+            learned: HashMap::new(),
             admissions: HashMap::new(),
             started: None,
             hints: None,
@@ -81,6 +85,10 @@ impl Calls {
     /// What is in force, by the last call's answer.
     pub(crate) fn controls(&mut self, ticket: u64) -> Option<Box<Controls>> {
         self.controls.remove(&ticket)
+    }
+
+    pub(crate) fn learned(&mut self, ticket: u64) -> Option<Box<Learned>> {
+        self.learned.remove(&ticket)
     }
 
     /// What to do with the job of the last call, and when to ask again.
@@ -239,6 +247,7 @@ impl Calls {
             Answer::Settlement(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
             Answer::List(page) => self.lists.extend([(ticket, page.listed)]),
             Answer::Controls(controls) => self.controls.extend([(ticket, controls)]),
+            Answer::Learned(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Renewal(_) | Answer::Statistics(_) | Answer::Reset => {}
         }
     }

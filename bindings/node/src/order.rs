@@ -3,8 +3,8 @@
 use napi_derive::napi;
 use paddlegate::provider::Response;
 use paddlegate::{
-    Begun, Control, Controls, Error, Feedback, Limit, Limiter, MAX_PAUSE, Micros, Moment, OnLimit, Operation, Provider,
-    Report,
+    Begun, Control, Controls, Error, Feedback, Learned, Limit, Limiter, MAX_PAUSE, Micros, Moment, OnLimit, Operation,
+    Provider, Report, Settlement,
 };
 
 use crate::convert::{millis, number, time, to_millis, whole};
@@ -39,6 +39,7 @@ pub(crate) struct Order {
     pub permit: Option<String>,
     pub provider: Option<String>,
     pub max_pause_ms: Option<f64>,
+    pub max_learned: Option<f64>,
     pub status: Option<f64>,
     /// Names and values in turn.
     pub headers: Option<Vec<String>>,
@@ -103,13 +104,15 @@ impl Order {
     fn learn(&self, limiter: &Limiter, at: Option<Micros>) -> paddlegate::Result<Begun> {
         let provider = self.provider.as_deref().map_or(Ok(Provider::Auto), Provider::from_name)?;
         let max_pause = self.max_pause_ms.map_or(Ok(MAX_PAUSE), |given| millis("max_pause", given))?;
-        let status = self.status.map_or(Ok(200), |status| whole("status", status))?;
-        let Ok(status) = u16::try_from(status) else {
-            return Err(Error::invalid("status", format!("must be the code of an http answer: status={status}")));
-        };
+        let max_learned = self.max_learned.map(|most| whole("max_learned", most)).transpose()?;
+        let status = self.status.map(|status| whole("status", status)).transpose()?.map(|status| {
+            let wrong = |_| Error::invalid("status", format!("must be the code of an http answer: status={status}"));
+            u16::try_from(status).map_err(wrong)
+        });
+        let status = status.transpose()?;
         let headers: Vec<(&str, &str)> = self.headers.iter().flat_map(|flat| flat.as_chunks().0).map(pair).collect();
         let response = Response { status, headers: &headers, body: self.body.as_deref().unwrap_or_default() };
-        let lesson = Feedback::read(provider, &response, max_pause).lesson(limiter.policy(), max_pause);
+        let lesson = Feedback::read(provider, &response, max_pause).lesson(limiter.policy(), max_pause, max_learned);
         limiter.begin(Operation::Learn { report: lesson.report(self.permit.as_deref()), at })
     }
 
@@ -165,6 +168,32 @@ pub struct InForce {
     pub overrides: Vec<Option<Numbers>>,
     pub expires_in_ms: Option<f64>,
     pub learned: Vec<Option<Numbers>>,
+}
+
+/// What became of a report.
+#[napi(object, object_from_js = false)]
+pub struct Told {
+    pub settlement: Option<&'static str>,
+    pub learned: Vec<String>,
+    pub ignored: Vec<String>,
+    pub cost: Option<f64>,
+    pub pause_ms: Option<f64>,
+    pub scope: Option<&'static str>,
+    pub bucket: Option<String>,
+}
+
+impl From<Learned> for Told {
+    fn from(it: Learned) -> Self {
+        Self {
+            settlement: it.settlement.map(Settlement::name),
+            learned: it.learned,
+            ignored: it.ignored,
+            cost: it.cost.map(number),
+            pause_ms: it.pause.map(to_millis),
+            scope: it.scope,
+            bucket: it.bucket,
+        }
+    }
 }
 
 /// The numbers of one limit.

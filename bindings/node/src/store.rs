@@ -7,7 +7,7 @@ use napi::bindgen_prelude::{Buffer, Function};
 use napi::{Either, Env};
 use napi_derive::napi;
 use paddlegate::store::redis::{Address, Redis};
-use paddlegate::{Error, Limiter, Loaded, Micros, Paddlegate};
+use paddlegate::{Error, Limiter, LoadOptions, Loaded, Micros, Paddlegate};
 
 use crate::area::Area;
 use crate::calls::Calls;
@@ -16,7 +16,7 @@ use crate::convert::{
 };
 use crate::course::Course;
 use crate::gate::Gate;
-use crate::order::{InForce, Order};
+use crate::order::{InForce, Order, Told};
 use crate::subscription::{Message, Subscription};
 
 type Result<T> = napi::Result<T, Code>;
@@ -95,9 +95,22 @@ impl Store {
 
     /// The limiters of a document; `loaded` gives the functions.
     #[napi(catch_unwind)]
-    pub fn load(&mut self, document: String, mode: Option<String>, share: Option<f64>) -> Result<Vec<LoadedLimiter>> {
+    pub fn load(
+        &mut self,
+        document: String,
+        lock_timeout_ms: Option<f64>,
+        tenant: Option<String>,
+        group: Option<String>,
+        mode: Option<String>,
+        share: Option<f64>,
+    ) -> Result<Vec<LoadedLimiter>> {
         let mode = on_unavailable(mode.as_deref(), share).map_err(|error| thrown(&error))?;
-        let loaded = self.paddlegate.load(&document).map_err(|error| thrown(&error))?;
+        let lock_timeout = lock_timeout_ms.map(|given| millis("lock_timeout", given)).transpose();
+        let loaded = lock_timeout.and_then(|lock_timeout| {
+            let options = LoadOptions { lock_timeout, tenant: tenant.as_deref(), group: group.as_deref() };
+            self.paddlegate.load_with(&document, &options)
+        });
+        let loaded = loaded.map_err(|error| thrown(&error))?;
         let shown = loaded.iter().map(LoadedLimiter::from).collect();
         self.loaded = loaded.into_iter().map(|loaded| loaded.limiter.with_on_unavailable(mode)).collect();
         Ok(shown)
@@ -178,6 +191,12 @@ impl Store {
     #[napi(catch_unwind)]
     pub fn controls(&self, ticket: u32) -> Option<InForce> {
         self.calls.borrow_mut().controls(ticket.into()).map(|controls| InForce::from(&*controls))
+    }
+
+    /// What became of a report.
+    #[napi(catch_unwind)]
+    pub fn learned(&self, ticket: u32) -> Option<Told> {
+        self.calls.borrow_mut().learned(ticket.into()).map(|learned| Told::from(*learned))
     }
 
     /// What to do with a job, by the last answer.

@@ -23,7 +23,7 @@ enum Word {
     Override { index: usize, numbers: Numbers, expires: Option<Moment> },
     Restore(Option<usize>),
     Sync { index: usize, remaining: Option<u64>, numbers: Numbers, reset: Option<Moment>, permit: Option<String> },
-    Learn { feedback: Feedback, max_pause: Micros, permit: Option<String> },
+    Learn { feedback: Feedback, max_pause: Micros, max_learned: Option<u64>, permit: Option<String> },
 }
 
 /// What is given of the numbers of a limit.
@@ -105,14 +105,16 @@ impl Order {
         py: Python<'_>,
         headers: Vec<(Bound<'_, PyString>, Bound<'_, PyString>)>,
         body: &Bound<'_, PyString>,
-        status: &Bound<'_, PyAny>,
+        status: Given,
         provider: &Bound<'_, PyAny>,
         max_pause: Given,
+        max_learned: Given,
         permit: Given,
         at_us: Given,
     ) -> Result<Self> {
-        let status = u16::try_from(whole("status", status)?);
+        let status = status.map(|status| whole("status", status)).transpose()?.map(u16::try_from).transpose();
         let status = status.map_err(|_| Error::invalid("status", "must be a status code of http"))?;
+        let max_learned = max_learned.map(|most| whole("max_learned", most)).transpose()?;
         let provider = Provider::from_name(text("provider", provider)?)?;
         let max_pause = max_pause.map_or(Ok(MAX_PAUSE), |longest| span("max_pause", longest))?;
         let headers: Vec<_> = headers.iter().map(|(k, v)| (k.to_string_lossy(), v.to_string_lossy())).collect();
@@ -120,7 +122,7 @@ impl Order {
         let body = body.to_string_lossy();
         let response = Response { status, headers: &headers, body: &body };
         let feedback = py.detach(|| Feedback::read(provider, &response, max_pause));
-        Self::new(Word::Learn { feedback, max_pause, permit: permit.map(permit_id).transpose()? }, at_us)
+        Self::new(Word::Learn { feedback, max_pause, max_learned, permit: permit.map(permit_id).transpose()? }, at_us)
     }
 }
 
@@ -150,8 +152,8 @@ impl Order {
                 let report = Report { permit: permit.as_deref(), budgets: &budgets, ..Report::default() };
                 run(Operation::Learn { report, at })
             }
-            Word::Learn { feedback, max_pause, permit } => {
-                let lesson = feedback.lesson(limiter.policy(), *max_pause);
+            Word::Learn { feedback, max_pause, max_learned, permit } => {
+                let lesson = feedback.lesson(limiter.policy(), *max_pause, *max_learned);
                 run(Operation::Learn { report: lesson.report(permit.as_deref()), at })
             }
         }
@@ -191,6 +193,15 @@ fn moment(after: (&'static str, Given), at: (&'static str, Given)) -> Result<Opt
             Err(Error::invalid(argument, format!("give this or {other}, not both")).into())
         }
     }
+}
+
+/// In the order of their fields.
+pub(crate) type Learned =
+    (Option<&'static str>, Vec<String>, Vec<String>, Option<u64>, Option<f64>, Option<&'static str>, Option<String>);
+
+pub(crate) fn learned(it: paddlegate::Learned) -> Learned {
+    let settlement = it.settlement.map(paddlegate::Settlement::name);
+    (settlement, it.learned, it.ignored, it.cost, it.pause.map(seconds), it.scope, it.bucket)
 }
 
 /// A limit as its kind, its amount and the seconds of its interval.

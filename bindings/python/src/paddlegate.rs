@@ -1,6 +1,6 @@
 //! `Paddlegate`: a store to make limiters on.
 
-use paddlegate::{Begun, CostRules, Error, Kind, Listed, Micros};
+use paddlegate::{Begun, CostRules, Error, Kind, Listed, LoadOptions, Micros};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -55,8 +55,19 @@ impl Paddlegate {
         }))
     }
 
-    fn _load(&self, document: &Bound<'_, PyAny>) -> Result<Vec<Loaded>> {
-        Ok(self.0.load(text("document", document)?)?.into_iter().map(Loaded).collect())
+    fn _load(
+        &self,
+        document: &Bound<'_, PyAny>,
+        lock_timeout: Given,
+        tenant: Given,
+        group: Given,
+    ) -> Result<Vec<Loaded>> {
+        let options = LoadOptions {
+            lock_timeout: lock_timeout.map(|timeout| span("lock_timeout", timeout)).transpose()?,
+            tenant: tenant.map(|tenant| text("tenant", tenant)).transpose()?,
+            group: group.map(|group| text("group", group)).transpose()?,
+        };
+        Ok(self.0.load_with(text("document", document)?, &options)?.into_iter().map(Loaded).collect())
     }
 
     // The limiter of a run.

@@ -1,11 +1,11 @@
 //! Documents of every format, as the limits that they define.
 
-use paddlegate::{Definition, Document, Limit, Loaded, Result, period};
+use paddlegate::{Definition, Document, Limit, LoadOptions, Loaded, Result, period};
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 
 use crate::admission::Gate;
-use crate::argument::{millis, optional};
+use crate::argument::{millis, optional, text};
 use crate::host::{Host, Thrown, number};
 use crate::limiter::Limiter;
 use crate::store::Store;
@@ -14,8 +14,21 @@ use crate::store::Store;
 impl Store {
     /// The limiters of a document, each followed by how many milliseconds a call waits, if it says so, and by what
     /// happens to work that is refused.
-    pub fn load(&self, document: &str) -> Thrown<Vec<JsValue>> {
-        let loaded = self.paddlegate.load(document).map_err(|error| self.host.error(error))?;
+    pub fn load(
+        &self,
+        document: &str,
+        lock_timeout: &JsValue,
+        tenant: &JsValue,
+        group: &JsValue,
+    ) -> Thrown<Vec<JsValue>> {
+        let loaded = || {
+            let tenant = optional(tenant, |tenant| text("tenant", tenant))?;
+            let group = optional(group, |group| text("group", group))?;
+            let lock_timeout = optional(lock_timeout, |span| millis("lock_timeout", span))?;
+            let options = LoadOptions { lock_timeout, tenant: tenant.as_deref(), group: group.as_deref() };
+            self.paddlegate.load_with(document, &options)
+        };
+        let loaded = loaded().map_err(|error| self.host.error(error))?;
         Ok(loaded.into_iter().flat_map(|loaded| self.loaded(loaded)).collect())
     }
 

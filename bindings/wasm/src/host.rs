@@ -1,6 +1,6 @@
 //! `Host`: the JavaScript object that makes what users see, so that one crossing carries a whole answer.
 
-use paddlegate::{Controls, Decision, Error, ErrorKind, Listed, Micros};
+use paddlegate::{Controls, Decision, Error, ErrorKind, Learned, Listed, Micros};
 use wasm_bindgen::prelude::*;
 
 /// A value, or the JavaScript error to throw.
@@ -45,6 +45,19 @@ extern "C" {
         paused_for_us: Option<f64>,
         expires_in_us: Option<f64>,
         numbers: &[f64],
+    ) -> JsValue;
+
+    #[wasm_bindgen(method)]
+    #[allow(clippy::too_many_arguments)]
+    fn learned(
+        this: &Host,
+        settlement: Option<&str>,
+        learned: Vec<String>,
+        ignored: Vec<String>,
+        cost: Option<f64>,
+        pause_us: Option<f64>,
+        scope: Option<&str>,
+        bucket: Option<&str>,
     ) -> JsValue;
 
     #[wasm_bindgen(method, js_name = overLimit)]
@@ -103,6 +116,18 @@ impl Host {
             .collect();
         let (paused, expires) = (micros(controls.paused_for), micros(controls.expires_after));
         self.controls(number(controls.version), paused, expires, &numbers)
+    }
+
+    pub(crate) fn told(&self, learned: Learned) -> JsValue {
+        self.learned(
+            learned.settlement.map(paddlegate::Settlement::name),
+            learned.learned,
+            learned.ignored,
+            learned.cost.map(number),
+            learned.pause.map(|pause| number(pause.0)),
+            learned.scope,
+            learned.bucket.as_deref(),
+        )
     }
 
     /// The error to throw.

@@ -10,29 +10,31 @@ use crate::limiter::Limiter;
 
 #[wasm_bindgen]
 impl Limiter {
-    /// Takes over what an answer says; the name of what became of it. `headers` are names and values in turn.
+    /// Takes over what an answer says; what became of it. `headers` are names and values in turn.
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // a list crosses by value
     pub fn learn(
         &self,
         provider: &JsValue,
         max_pause: &JsValue,
+        max_learned: &JsValue,
         status: &JsValue,
         headers: Vec<String>,
         body: &str,
         permit: &JsValue,
         at: &JsValue,
-    ) -> Thrown<String> {
+    ) -> Thrown<JsValue> {
         let learned = || {
             let provider = optional(provider, |name| Provider::from_name(&text("provider", name)?))?;
             let max_pause = optional(max_pause, |span| millis("max_pause", span))?.unwrap_or(MAX_PAUSE);
+            let max_learned = optional(max_learned, |most| whole("max_learned", most))?;
             let headers: Vec<(&str, &str)> = headers.as_chunks().0.iter().map(pair).collect();
             let response = Response { status: code(status)?, headers: &headers, body };
             let feedback = Feedback::read(provider.unwrap_or(Provider::Auto), &response, max_pause);
-            let lesson = feedback.lesson(self.limiter.policy(), max_pause);
+            let lesson = feedback.lesson(self.limiter.policy(), max_pause, max_learned);
             let permit = optional(permit, |permit| text("permit", permit))?;
-            self.settled(Operation::Learn { report: lesson.report(permit.as_deref()), at: time(at)? })
+            self.told(Operation::Learn { report: lesson.report(permit.as_deref()), at: time(at)? })
         };
-        self.thrown(learned()).map(str::to_owned)
+        self.thrown(learned())
     }
 }
 
@@ -49,10 +51,10 @@ pub fn graphql_cost(host: Host, query: &JsValue, variables: &str, rules: &JsValu
     cost().map(number).map_err(|error| host.error(error))
 }
 
-fn code(status: &JsValue) -> Result<u16> {
-    let status = optional(status, |status| whole("status", status))?.unwrap_or(200);
-    u16::try_from(status)
-        .map_err(|_| Error::invalid("status", format!("must be the code of an http answer: status={status}")))
+fn code(status: &JsValue) -> Result<Option<u16>> {
+    let wrong = |status| Error::invalid("status", format!("must be the code of an http answer: status={status}"));
+    let status = optional(status, |status| whole("status", status))?;
+    status.map(|status| u16::try_from(status).map_err(|_| wrong(status))).transpose()
 }
 
 fn pair([name, value]: &[String; 2]) -> (&str, &str) {

@@ -66,6 +66,13 @@ impl Limiter {
         }
     }
 
+    pub(crate) fn told(&self, operation: Operation<'_>) -> Result<JsValue> {
+        match self.run(operation)? {
+            Answer::Learned(learned) => Ok(self.host.told(*learned)),
+            _ => Err(unexpected()),
+        }
+    }
+
     pub(crate) fn run(&self, operation: Operation<'_>) -> Result<Answer> {
         self.limiter.run(operation, Interrupt::Ignore)
     }

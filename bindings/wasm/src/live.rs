@@ -53,7 +53,7 @@ impl Limiter {
         self.shown(self.ordered(Control::Look, at))
     }
 
-    /// Takes over what upstream says of the budget behind one limit; the name of what became of it.
+    /// Takes over what upstream says of the budget behind one limit; what became of it.
     #[allow(clippy::too_many_arguments)]
     pub fn sync(
         &self,
@@ -66,7 +66,7 @@ impl Limiter {
         until: &JsValue,
         permit: &JsValue,
         at: &JsValue,
-    ) -> Thrown<String> {
+    ) -> Thrown<JsValue> {
         let synced = || {
             let index = place(index)?.unwrap_or_default();
             let (amount, interval) = numbers(amount, interval)?;
@@ -78,9 +78,9 @@ impl Limiter {
             let budgets = self.limiter.heard(index, remaining, amount, interval, reset)?;
             let permit = optional(permit, |permit| text("permit", permit))?;
             let report = Report { permit: permit.as_deref(), budgets: &budgets, ..Report::default() };
-            self.settled(Operation::Learn { report, at: time(at)? })
+            self.told(Operation::Learn { report, at: time(at)? })
         };
-        self.thrown(synced()).map(str::to_owned)
+        self.thrown(synced())
     }
 }
 

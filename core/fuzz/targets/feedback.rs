@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use paddlegate::provider::{Feedback, MAX_PAUSE, Provider, Response};
-use paddlegate::{Interrupt, Limit, Operation, Paddlegate, Policy};
+use paddlegate::{Control, Interrupt, LEARNED_FACTOR, Limit, Operation, Paddlegate, Policy};
 
-fuzz_target!(|answer: (u8, u16, Vec<(&str, &str)>, &str)| {
+fuzz_target!(|answer: (u8, Option<u16>, Vec<(&str, &str)>, &str)| {
     let (provider, status, headers, body) = answer;
     let provider = Provider::ALL[usize::from(provider) % Provider::ALL.len()];
     let feedback = Feedback::read(provider, &Response { status, headers: &headers, body }, MAX_PAUSE);
@@ -15,7 +15,11 @@ fuzz_target!(|answer: (u8, u16, Vec<(&str, &str)>, &str)| {
     let limits = [Limit::points(1_000, Duration::from_secs(20)), Limit::bucket(5_000, Duration::from_secs(3_600))];
     let policy = Policy::new(limits.map(|limit| limit.expect("a limit"))).expect("a policy");
     let limiter = Paddlegate::memory().limiter("fuzz", policy).expect("a limiter");
-    let lesson = feedback.lesson(limiter.policy(), MAX_PAUSE);
+    let lesson = feedback.lesson(limiter.policy(), MAX_PAUSE, None);
     let learn = Operation::Learn { report: lesson.report(None), at: None };
     limiter.run(learn, Interrupt::Ignore).expect("what a limiter takes");
+    let controls = limiter.control(Control::Look).expect("what is in force");
+    for (limit, learned) in limiter.policy().limits().iter().zip(controls.learned) {
+        assert!(learned.is_none_or(|learned| learned.amount() <= LEARNED_FACTOR * limit.amount()));
+    }
 });

@@ -45,6 +45,14 @@ impl<'a> Field<'a> {
         Some(self.child(name, value))
     }
 
+    /// The member under either of two names; an error when it is there under both.
+    pub(crate) fn either(&self, name: &str, other: &str) -> Result<Option<Self>> {
+        match (self.get(name), self.get(other)) {
+            (Some(_), Some(second)) => Err(second.fault(format!("is the same as {name}; give one of them"))),
+            (found, second) => Ok(found.or(second)),
+        }
+    }
+
     /// The member of that name; an error when it is missing or null.
     pub(crate) fn need(&self, name: &str) -> Result<Self> {
         self.get(name).ok_or_else(|| {

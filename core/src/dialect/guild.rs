@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::Definition;
 use super::field::Field;
+use super::{Definition, room};
 use crate::error::{Error, Result};
 use crate::json;
 use crate::limit::{Limit, MAX_UNITS};
@@ -17,7 +17,7 @@ use crate::policy::Policy;
 /// ```
 /// # use paddlegate::dialect::guild::Reservoir;
 /// let roles = Reservoir::parse(r#"{ "name": "discord", "reservoir": 10, "timeWindow": 10000 }"#)?;
-/// assert_eq!(roles.in_group("81384788765712384").limiter_name(), "discord:81384788765712384");
+/// assert_eq!(roles.in_group("81384788765712384").limiter_name(), "guild/discord:81384788765712384");
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +65,9 @@ impl Reservoir {
         Self { group: group.to_owned(), ..self.clone() }
     }
 
-    /// `name:group`.
+    /// `guild/name:group`.
     pub fn limiter_name(&self) -> String {
-        format!("{}:{}", self.name, self.group)
+        format!("guild/{}:{}", self.name, self.group)
     }
 
     /// One limiter: a bucket for this group. A job over the limit comes again at its time.
@@ -87,7 +87,7 @@ impl Reservoir {
         if self.name.is_empty() || self.group.is_empty() || self.limiter_name().len() > MAX_NAME {
             return Err(Error::invalid(
                 "name",
-                format!("name and group must not be empty, and have at most {} bytes together", MAX_NAME - 1),
+                format!("name and group must not be empty, and have at most {} bytes together", room("guild/:")),
             ));
         }
         if self.group.contains(':') {

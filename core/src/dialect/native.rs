@@ -34,8 +34,8 @@ pub use self::kinds::{Bucket, Concurrency, Leaky, Points, Throttle, Window};
 pub use self::limiter::Limiter;
 pub use self::span::Span;
 
-use super::Definition;
 use super::field::Field;
+use super::{Definition, PREFIXES};
 use crate::error::Result;
 use crate::json;
 use crate::limiter::MAX_NAME;
@@ -78,6 +78,11 @@ impl Limits {
         for (name, place) in members {
             if name.is_empty() || name.len() > MAX_NAME {
                 return Err(place.fault(format!("the name must have 1 to {MAX_NAME} bytes: bytes={}", name.len())));
+            }
+            if let Some(prefix) = PREFIXES.into_iter().find(|prefix| name.starts_with(prefix)) {
+                return Err(place.fault(format!(
+                    "the name begins with {prefix:?}, which is kept for other formats; choose another"
+                )));
             }
             limiters.insert(name.to_owned(), Limiter::read(&place)?);
         }

@@ -24,7 +24,7 @@ use super::field::Field;
 use crate::error::{Error, Result};
 use crate::json;
 use crate::limit::{Kind, LOCK_TIMEOUT, Limit, MAX_WINDOW};
-use crate::micros::Micros;
+use crate::micros::{MAX_SPAN, Micros};
 use crate::on_limit::OnLimit;
 use crate::period;
 use crate::policy::Policy;
@@ -44,6 +44,8 @@ pub struct RateLimit {
     pub throttle: Option<Micros>,
     /// What happens to a job that is refused: `wait` (default), `reschedule` or `drop`.
     pub on_limit: OnLimit,
+    /// `visibility_timeout_ms`, or `visibility_timeout` in seconds, of the job or the queue: how long a lease lasts.
+    pub lease: Option<Micros>,
 }
 
 /// At most `limit` starts in a period.
@@ -56,7 +58,8 @@ pub struct Rate {
 }
 
 impl RateLimit {
-    /// Reads a policy, or a job that has one as `rate_limit` or `options.rate_limit`.
+    /// Reads a policy, or a job that has one as `rate_limit` or `options.rate_limit`, or the configuration of a queue with
+    /// `rate_limit` and `concurrency`.
     ///
     /// The shapes: `key` with `concurrency`, `rate` and `throttle`; `key` with a whole number `rate` and a `period` in
     /// a word; `max_per_second` alone; `limit` with `period`, of a queue. A job whose two policies differ is an error.
@@ -80,6 +83,8 @@ impl RateLimit {
             (Some(policy), _) | (None, Some(policy)) => policy,
             (None, None) => return Err(root.fault("the rate_limit is null; leave it out or give a policy")),
         };
+        read_beside(&root, &mut policy)?;
+        policy.lease = lease(&root, options.as_ref())?;
         if policy.key.is_none() {
             let queue = options.and_then(|options| options.get("queue")).or_else(|| root.get("queue"));
             policy.queue = Some(queue.map_or_else(|| Ok("default".to_owned()), |queue| key::read(&queue))?);
@@ -109,33 +114,28 @@ impl RateLimit {
         Policy::new(limits)
     }
 
-    /// The limiter of a tenant: `tenant:key`, or the key alone without one.
-    ///
-    /// A queue's policy has `queue/` and its queue for a key, which no job can name. An error when there is neither.
-    pub fn key_for(&self, tenant: Option<&str>) -> Result<String> {
-        let key = match (&self.key, &self.queue) {
-            (Some(key), _) => key.clone(),
-            (None, Some(queue)) => format!("queue/{queue}"),
+    /// The name of the limiter: `ojs/key/KEY`, or `ojs/queue/QUEUE` for the policy of a queue; of a tenant
+    /// `ojs/tenant/TENANT/key/KEY` or `ojs/tenant/TENANT/queue/QUEUE`. An error when there is neither key nor queue.
+    pub fn limiter_name(&self, tenant: Option<&str>) -> Result<String> {
+        match (&self.key, &self.queue) {
+            (Some(key), _) => key::limiter_name(tenant, "key", key),
+            (None, Some(queue)) => key::limiter_name(tenant, "queue", queue),
             (None, None) => {
-                return Err(Error::invalid(
-                    "document",
-                    "at $.key: is missing, and there is no queue to take its place",
-                ));
+                Err(Error::invalid("document", "at $.key: is missing, and there is no queue to take its place"))
             }
-        };
-        key::of_tenant(tenant, key)
+        }
     }
 
-    /// Its one limiter, with leases of 30 seconds and no tenant.
+    /// Its one limiter, without a tenant.
     pub fn definitions(&self) -> Result<Vec<Definition>> {
-        Ok(vec![self.definition(None, LOCK_TIMEOUT)?])
+        Ok(vec![self.definition(None, None)?])
     }
 
-    /// The limiter of a tenant. See [`RateLimit::key_for`] and [`RateLimit::policy`].
-    pub fn definition(&self, tenant: Option<&str>, lock_timeout: Micros) -> Result<Definition> {
+    /// The limiter of a tenant. A lease lasts `lock_timeout`, else as long as the document says, else 30 seconds. See [`RateLimit::limiter_name`] and [`RateLimit::policy`].
+    pub fn definition(&self, tenant: Option<&str>, lock_timeout: Option<Micros>) -> Result<Definition> {
         Ok(Definition {
-            name: self.key_for(tenant)?,
-            policy: self.policy(lock_timeout)?,
+            name: self.limiter_name(tenant)?,
+            policy: self.policy(lock_timeout.or(self.lease).unwrap_or(LOCK_TIMEOUT))?,
             wait_timeout: None,
             ttl: None,
             on_limit: self.on_limit,
@@ -153,6 +153,7 @@ impl RateLimit {
             rate: rate_of(place)?,
             throttle: place.get("throttle").as_ref().map(throttle_at).transpose()?,
             on_limit: place.get("on_limit").as_ref().map(on_limit_at).transpose()?.unwrap_or(OnLimit::Wait),
+            lease: None,
         })
     }
 }
@@ -167,6 +168,38 @@ impl Rate {
     fn checked(self, place: &Field<'_>) -> Result<Self> {
         place.checked(self.limit()).map(|_| self)
     }
+}
+
+/// What stands beside a `rate_limit`: the concurrency of a queue. What else belongs to a policy would be lost there.
+fn read_beside(root: &Field<'_>, policy: &mut RateLimit) -> Result<()> {
+    const LOST: [&str; 7] = ["key", "rate", "period", "throttle", "max_per_second", "limit", "on_limit"];
+    if let Some(lost) = LOST.into_iter().find_map(|name| root.get(name)) {
+        return Err(lost.fault("stands beside rate_limit; put it into the rate_limit"));
+    }
+    if let Some(place) = root.get("concurrency") {
+        let concurrency = concurrency_at(&place)?;
+        if policy.concurrency.is_some_and(|known| known != concurrency) {
+            return Err(place.fault("differs from that of the rate_limit; give one of them"));
+        }
+        policy.concurrency = Some(concurrency);
+    }
+    Ok(())
+}
+
+/// How long a lease lasts, as the job or its options say.
+fn lease(root: &Field<'_>, options: Option<&Field<'_>>) -> Result<Option<Micros>> {
+    let mut lease = None;
+    for (name, unit) in [("visibility_timeout_ms", 1_000), ("visibility_timeout", 1_000_000)] {
+        for place in [Some(root), options].into_iter().flatten().filter_map(|place| place.get(name)) {
+            let span = place.integer()?.checked_mul(unit).filter(|span| (1..=MAX_SPAN.0).contains(span));
+            let span = span.ok_or_else(|| place.fault("must be above zero and at most ten years"))?;
+            if lease.is_some_and(|known| known != Micros(span)) {
+                return Err(place.fault("differs from another visibility timeout here; give one of them"));
+            }
+            lease = Some(Micros(span));
+        }
+    }
+    Ok(lease)
 }
 
 /// The rate of a policy, in whichever of its four shapes.

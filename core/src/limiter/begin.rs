@@ -10,6 +10,7 @@ use crate::control::{Control, Controls};
 use crate::decision::{Decision, Status, Ticket};
 use crate::error::{Error, Result};
 use crate::learn::Report;
+use crate::learned::Told;
 use crate::limit::{Kind, Limit};
 use crate::micros::{MAX_TIME, Micros};
 use crate::operation::{Answer, Begun, Operation};
@@ -41,8 +42,10 @@ impl Limiter {
             return local.start(operation);
         }
         // The permit of an open grant: nothing was taken for it, and its holder shall not wait for a store that is away.
-        if matches!(operation, Operation::Learn { report, .. } if report.permit == Some(permit::UNLIMITED)) {
-            return Ok(Begun::Answered(Answer::Settlement(Settlement::Unknown)));
+        if let Operation::Learn { report, .. } = operation
+            && report.permit == Some(permit::UNLIMITED)
+        {
+            return Ok(self.unheard(&report, Settlement::Unknown));
         }
         let operation = match (operation, self.local()) {
             (Operation::Learn { report, at }, Some(local)) => {
@@ -62,8 +65,11 @@ impl Limiter {
     fn settled_here<'a>(&self, report: Report<'a>, at: Option<Micros>) -> Result<Report<'a>> {
         match (report.permit, report.actual) {
             (Some(permit), actual) if permit.starts_with(permit::LOCAL) => {
-                actual.map(|actual| self.begin_correct(permit, actual, at)).transpose()?;
-                Ok(Report { permit: None, actual: None, ..report })
+                let settled = match actual.map(|actual| self.begin_correct(permit, actual, at)).transpose()? {
+                    Some(Begun::Answered(Answer::Settlement(settlement))) => Some(settlement),
+                    _ => None,
+                };
+                Ok(Report { permit: None, actual: None, settled, ..report })
             }
             _ => Ok(report),
         }
@@ -220,23 +226,32 @@ impl Limiter {
     fn begin_learn(&self, report: &Report<'_>, at: Option<Micros>) -> Result<Begun> {
         report.check(&self.inner.policy)?;
         check_time(at)?;
-        let settled = |settlement| Ok(Begun::Answered(Answer::Settlement(settlement)));
         let unlimited = report.permit.is_none_or(|permit| permit == permit::UNLIMITED);
         if self.inner.policy.limits().is_empty() && unlimited {
-            return settled(Settlement::Settled);
+            return Ok(self.unheard(report, Settlement::Settled));
         }
         // What an answer says of the budget counts, also where its permit is not known: one that nobody was given.
         let unknown = Permit { id: "-", granted_at: MAX_TIME.0 - PERMIT_TIMEOUT.0, charged: 0 };
         let permit =
             report.permit.map(|permit| parsed(permit, at)).transpose()?.map(|permit| permit.unwrap_or(unknown));
         match &self.inner.store {
-            Place::Nowhere => settled(Settlement::Unknown),
-            Place::Memory { .. } => settled(self.turn(at, "", |turn| turn.learn(permit.as_ref(), report))?),
+            Place::Nowhere => Ok(self.unheard(report, Settlement::Unknown)),
+            Place::Memory { .. } => {
+                let uptake = self.turn(at, "", |turn| turn.learn(permit.as_ref(), report))?;
+                let learned = Told::new(report, &self.inner.policy).learned(&uptake);
+                Ok(Begun::Answered(Answer::Learned(Box::new(learned))))
+            }
             #[cfg(feature = "redis")]
             Place::Redis { keys, .. } => {
                 Ok(Begun::Call(Call::learn(keys, &self.inner.policy, permit.as_ref(), report, at)))
             }
         }
+    }
+
+    /// The answer to a report where nothing is kept.
+    fn unheard(&self, report: &Report<'_>, settlement: Settlement) -> Begun {
+        let learned = Told::new(report, &self.inner.policy).unheard(settlement);
+        Begun::Answered(Answer::Learned(Box::new(learned)))
     }
 
     fn begin_control(&self, control: &Control<'_>, at: Option<Micros>) -> Result<Begun> {

@@ -4,17 +4,20 @@ use super::{Limiter, unexpected};
 use crate::control::{Change, Control, Controls, Moment};
 use crate::error::{Error, Result};
 use crate::learn::{Report, Sync};
+use crate::learned::Learned;
 use crate::limit::{Kind, Limit};
 use crate::micros::Micros;
 use crate::operation::{Answer, Interrupt, Operation};
-use crate::permit::Settlement;
 
 impl Limiter {
     /// Takes over what upstream says of its budget and of the call that it answered, in one step.
     ///
-    /// `Late` when a report of a later call was learned before. With an actual cost the settlement of the permit.
-    pub fn learn(&self, report: Report<'_>) -> Result<Settlement> {
-        self.settlement(Operation::Learn { report, at: None })
+    /// Answers what has changed and what was ignored, and with an actual cost the settlement of the permit.
+    pub fn learn(&self, report: Report<'_>) -> Result<Learned> {
+        match self.run(Operation::Learn { report, at: None }, Interrupt::Ignore)? {
+            Answer::Learned(learned) => Ok(*learned),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Changes the limits while the limiter runs, for all processes, and answers what is in force now.

@@ -5,6 +5,8 @@ use super::json::Json;
 use super::{Feedback, Reset, Response};
 use crate::micros::{MAX_SPAN, MAX_TIME, Micros};
 
+/// No status of HTTP.
+pub(super) const UNKNOWN: u16 = 0;
 const MAX_HEADER: usize = 4 << 10;
 const MAX_BODY: usize = 8 << 20;
 /// How many errors of a GraphQL answer are looked at.
@@ -23,7 +25,12 @@ pub(super) struct Answer<'a> {
 impl<'a> Answer<'a> {
     pub(super) fn new(response: &Response<'a>) -> Self {
         let body = if response.body.len() > MAX_BODY { "" } else { response.body };
-        let mut answer = Self { status: response.status, body: Json(body), headers: response.headers, date: None };
+        let mut answer = Self {
+            status: response.status.unwrap_or(UNKNOWN),
+            body: Json(body),
+            headers: response.headers,
+            date: None,
+        };
         answer.date = answer.header("date").and_then(http_date);
         answer
     }

@@ -7,6 +7,10 @@ use super::answer::{Answer, reset_after};
 use super::decimal::seconds;
 use super::json::Json;
 use super::{Budget, Feedback, Scope, Unit};
+use crate::micros::Micros;
+
+/// The longest name of a bucket in bytes; they are hashes.
+const MAX_BUCKET: usize = 128;
 
 pub(super) fn read(answer: &Answer<'_>) -> Feedback {
     let mut feedback = Feedback::default();
@@ -16,8 +20,12 @@ pub(super) fn read(answer: &Answer<'_>) -> Feedback {
         let reset = wait
             .and_then(reset_after)
             .or_else(|| answer.header("x-ratelimit-reset").and_then(seconds).and_then(|time| answer.reset_at(time)));
-        feedback.budgets.push(Budget { reset, ..budget });
+        // The answer to the first call of a window tells how long the window is.
+        let is_first = budget.limit.is_some() && budget.remaining.map(|left| left + 1) == budget.limit;
+        let window = wait.filter(|wait| is_first && wait.0 > 0).map(whole);
+        feedback.budgets.push(Budget { window, reset, ..budget });
     }
+    feedback.bucket = answer.header("x-ratelimit-bucket").filter(|name| name.len() <= MAX_BUCKET).map(str::to_owned);
     if answer.status == 429 {
         let [retry_after, global] = answer.body.pick(["retry_after", "global"]);
         let told = retry_after.and_then(Json::number).and_then(seconds);
@@ -26,6 +34,12 @@ pub(super) fn read(answer: &Answer<'_>) -> Feedback {
     }
     answer.settle(&mut feedback);
     feedback
+}
+
+/// The length of a window of which a little has passed: whole seconds, or as it is told below half a second.
+fn whole(rest: Micros) -> Micros {
+    const SECOND: u64 = 1_000_000;
+    if rest.0 <= SECOND / 2 { rest } else { Micros(rest.0.div_ceil(SECOND) * SECOND) }
 }
 
 fn scope(answer: &Answer<'_>, global: Option<Json<'_>>) -> Option<Scope> {
@@ -44,7 +58,6 @@ mod tests {
     use super::super::tests::read;
     use super::super::{Provider, Reset};
     use super::*;
-    use crate::micros::Micros;
 
     #[test]
     fn every_answer_tells_its_bucket() {

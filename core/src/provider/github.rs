@@ -81,7 +81,7 @@ fn is_limited(error: Json<'_>) -> bool {
         || message.is_some_and(is_about_limits)
 }
 
-fn is_about_limits(message: Json<'_>) -> bool {
+pub(super) fn is_about_limits(message: Json<'_>) -> bool {
     let text = message.text().unwrap_or_default().to_ascii_lowercase();
     ["secondary rate limit", "api rate limit", "abuse detection"].iter().any(|words| text.contains(words))
 }

@@ -170,6 +170,6 @@ mod tests {
     }
 
     fn response<'a>(headers: &'a [(&'a str, &'a str)]) -> super::super::Response<'a> {
-        super::super::Response { status: 429, headers, body: "" }
+        super::super::Response { status: Some(429), headers, body: "" }
     }
 }

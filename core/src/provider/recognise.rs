@@ -3,7 +3,9 @@
 //! The order is told at [`Provider::Auto`].
 
 use super::Provider;
-use super::answer::Answer;
+use super::answer::{Answer, UNKNOWN};
+use super::github::is_about_limits;
+use super::json::Json;
 
 /// [`Provider::Auto`] when nobody is recognised.
 pub(super) fn provider(answer: &Answer<'_>) -> Provider {
@@ -32,6 +34,32 @@ pub(super) fn provider(answer: &Answer<'_>) -> Provider {
     ];
     let by_header = HEADERS.iter().find(|(_, prefixes)| prefixes.iter().any(|prefix| answer.has_prefix(prefix)));
     by_header.map(|(provider, _)| *provider).or_else(|| by_body(answer)).unwrap_or_else(|| by_common_header(answer))
+}
+
+/// The status of an answer that only a refusal could be, as the provider's documentation says; else [`UNKNOWN`].
+///
+/// Discord sends `X-RateLimit-Scope`, `-Global` and a body with `retry_after` and `global` with 429 only, Stripe its
+/// `Stripe-Rate-Limited-Reason`; `OpenAI`, Anthropic and GitHub name the reason in their errors. Shopify, Linear and
+/// GitHub's GraphQL refuse in the body, whatever the status is.
+pub(super) fn status(provider: Provider, answer: &Answer<'_>) -> u16 {
+    let error = |name| answer.body.get("error").and_then(|error: Json<'_>| error.get(name)).and_then(Json::text);
+    match provider {
+        Provider::Discord => {
+            let [retry_after, global] = answer.body.pick(["retry_after", "global"]);
+            let is_body = retry_after.and_then(Json::number).is_some() && global.is_some();
+            let is_header = answer.has_prefix("x-ratelimit-scope") || answer.has_prefix("x-ratelimit-global");
+            if is_body || is_header { 429 } else { UNKNOWN }
+        }
+        Provider::Stripe if answer.header("stripe-rate-limited-reason").is_some() => 429,
+        Provider::OpenAi if error("code").as_deref() == Some("rate_limit_exceeded") => 429,
+        Provider::Anthropic => match error("type").as_deref() {
+            Some("rate_limit_error") => 429,
+            Some("overloaded_error") => 529,
+            _ => UNKNOWN,
+        },
+        Provider::GitHub if answer.body.get("message").is_some_and(is_about_limits) => 403,
+        _ => UNKNOWN,
+    }
 }
 
 /// IETF or [`Provider::Auto`], which names nobody.

@@ -8,7 +8,7 @@ use crate::micros::{MAX_SPAN, MAX_TIME};
 
 /// Reads an answer with the usual longest pause.
 pub(super) fn read(provider: Provider, status: u16, headers: &[(&str, &str)], body: &str) -> Feedback {
-    Feedback::read(provider, &Response { status, headers, body }, MAX_PAUSE)
+    Feedback::read(provider, &Response { status: Some(status), headers, body }, MAX_PAUSE)
 }
 
 /// Reads a body that came with 200 and no headers of note.
@@ -74,7 +74,7 @@ fn retry_after_in_all_its_forms() {
 
 #[test]
 fn the_caller_bounds_the_pause() {
-    let response = Response { status: 429, headers: &[("Retry-After", "120")], body: "" };
+    let response = Response { status: Some(429), headers: &[("Retry-After", "120")], body: "" };
     assert_eq!(Feedback::read(Provider::Auto, &response, Micros(1_000_000)).pause, Some(Micros(1_000_000)));
     assert_eq!(Feedback::read(Provider::Auto, &response, Micros(0)).pause, None);
 }
@@ -246,7 +246,7 @@ proptest! {
         max_pause in 0..2 * MAX_PAUSE.0,
     ) {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let response = Response { status, headers: &headers, body: &body };
+        let response = Response { status: Some(status), headers: &headers, body: &body };
         let feedback = Feedback::read(provider, &response, Micros(max_pause));
         check(&feedback, Micros(max_pause));
         prop_assert!(status != 200 || feedback.throttled || feedback.pause.is_none(), "{feedback:?}");

@@ -34,8 +34,8 @@
 --       pass, where remaining is what can), index of the limit described (from 0; the number of limits in a pause), remaining,
 --       retry_after_us, reset_after_us, time_us; with an id also lease_us, fence, ticket number (0 none), position (from 0),
 --       ready_us (-1 unknown), granted_at and charged (0, or of the lease that the id has); when
---       there are orders, last the amount of that limit.  To correct, learn, release and cancel: status alone (3 to 8, see
---       permit.rs).  To control: version, us that the pause lasts, us that what is told holds, told, learned.
+--       there are orders, last the amount of that limit.  To correct, release and cancel: status alone (3 to 8, see
+--       permit.rs).  To learn: that, flags, and per limit marks (see learned.rs).  To control: version, us that the pause lasts, us that what is told holds, told, learned.
 --       To renew: status and lease_us.  To statistics: the fields in order, then leases and tickets.
 -- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range.
 -- STATE is written by granted, queued and corrected calls only; a refusal at most keeps the distance to a clock that

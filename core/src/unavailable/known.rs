@@ -62,7 +62,9 @@ impl Turn<'_> {
                 let lease = Lease { end: now + concurrency.timeout, granted_at: now, fence: 0, charged: 1 };
                 taken.for_each(|n| leases.set(&format!("{OURS}known-{n}"), lease));
             }
-            _ => self.state.take_over(limit, i, taken.end - taken.start, false, now),
+            _ => {
+                self.state.take_over(limit, i, taken.end - taken.start, false, now);
+            }
         }
         self.settle_now();
     }

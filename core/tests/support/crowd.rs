@@ -410,6 +410,7 @@ impl Stage {
             actual: actual.filter(|_| permit.is_some()),
             budgets: &budgets,
             pause: pause.map(|by| self.moment(by)),
+            ..Report::default()
         };
         self.run(Operation::Learn { report, at: Some(Micros(self.at)) })
     }

@@ -2,8 +2,8 @@
 
 use paddlegate::provider::{Lesson, Response};
 use paddlegate::{
-    Answer as Answered, CLAIM_TIMEOUT, Change, Control, Controls, Decision, Feedback, Interrupt, Kind, Limit, Limiter,
-    MAX_PAUSE, Micros, Moment, Operation, Paddlegate, Policy, Provider, Request, Statistics, Wait,
+    Answer as Answered, CLAIM_TIMEOUT, Change, Control, Controls, Decision, Feedback, Interrupt, Kind, Learned, Limit,
+    Limiter, MAX_PAUSE, Micros, Moment, Operation, Paddlegate, Policy, Provider, Request, Statistics, Wait,
 };
 use serde_json::Value;
 
@@ -128,12 +128,16 @@ impl Subject for Named {
                 .flatten()
                 .collect();
             let response = Response {
-                status: given("status").map_or(200, |status| u16::try_from(status).expect("a status")),
+                status: given("status").map(|status| u16::try_from(status).expect("a status")),
                 headers: &headers,
                 body: step["body"].as_str().unwrap_or_default(),
             };
             let provider = Provider::from_name(step["provider"].as_str().unwrap_or("auto")).expect("a provider");
-            Feedback::read(provider, &response, MAX_PAUSE).lesson(self.limiter.policy(), MAX_PAUSE)
+            Feedback::read(provider, &response, MAX_PAUSE).lesson(
+                self.limiter.policy(),
+                MAX_PAUSE,
+                given("max_learned"),
+            )
         } else {
             let index = usize::try_from(given("index").unwrap_or(0)).expect("an index");
             let reset = given("reset_in_us").map(|span| Moment::After(Micros(span)));
@@ -142,7 +146,11 @@ impl Subject for Named {
             let budgets = self.limiter.heard(index, given("remaining"), given("amount"), interval, reset);
             Lesson { budgets: budgets.expect("budgets"), ..Lesson::default() }
         };
-        self.settled(Operation::Learn { report: lesson.report(permit), at: Some(Micros(at)) })
+        let operation = Operation::Learn { report: lesson.report(permit), at: Some(Micros(at)) };
+        match self.limiter.run(operation, Interrupt::Ignore).expect("what was learned") {
+            Answered::Learned(learned) => learned_text(&learned),
+            other => panic!("learned nothing: {other:?}"),
+        }
     }
 }
 
@@ -153,6 +161,14 @@ impl Named {
             other => panic!("not a settlement: {other:?}"),
         }
     }
+}
+
+/// What became of a report as vectors compare it.
+fn learned_text(learned: &Learned) -> String {
+    let words = |words: &[String]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(",");
+    let settlement = learned.settlement.map_or_else(|| "null".to_owned(), |name| format!("\"{}\"", name.name()));
+    let (learned, ignored) = (words(&learned.learned), words(&learned.ignored));
+    format!(r#"{{"settlement":{settlement},"learned":[{learned}],"ignored":[{ignored}]}}"#)
 }
 
 /// What is in force as vectors compare it.

@@ -13,15 +13,18 @@ fn documents() -> Vec<(Value, Vec<(&'static str, u64)>)> {
             json!({ "limiters": { "off": { "paused": true }, "slots": { "concurrency": { "limit": 7 } } } }),
             vec![("off", 0), ("slots", 100)],
         ),
-        (json!({ "key": "email-provider", "rate": { "limit": 60, "period": "PT1H" } }), vec![("email-provider", 60)]),
-        (json!({ "key": "stripe-api" }), vec![("stripe-api", 100)]),
+        (
+            json!({ "key": "email-provider", "rate": { "limit": 60, "period": "PT1H" } }),
+            vec![("ojs/key/email-provider", 60)],
+        ),
+        (json!({ "key": "stripe-api" }), vec![("ojs/key/stripe-api", 100)]),
         (
             json!({
                 "type": "api.call",
                 "args": ["https://api.example.com/data"],
                 "rate_limit": { "key": "api.example.com", "rate": { "limit": 30, "period": "PT1M" }, "on_limit": "wait" },
             }),
-            vec![("api.example.com", 30)],
+            vec![("ojs/key/api.example.com", 30)],
         ),
         (
             json!({
@@ -30,16 +33,16 @@ fn documents() -> Vec<(Value, Vec<(&'static str, u64)>)> {
                 "rateLimitFrequencyInSeconds": 5,
                 "responseTimeoutSeconds": 3_600,
             }),
-            vec![("encode_task", 12)],
+            vec![("conductor/task/encode_task", 12)],
         ),
         (
             json!({
                 "RateLimitControlList": [{ "SlotName": "s" }],
                 "RateLimitControlSlotList": [{ "Name": "s", "ActionsPerSecond": 2, "ActionsPerMinute": 5 }],
             }),
-            vec![("s", 2)],
+            vec![("invantive/fail/s", 2)],
         ),
-        (json!({ "name": "discord", "reservoir": 10, "timeWindow": 10_000 }), vec![("discord", 10)]),
+        (json!({ "name": "discord", "reservoir": 10, "timeWindow": 10_000 }), vec![("guild/discord:default", 10)]),
     ]
 }
 

@@ -104,8 +104,8 @@ fn bad_documents_are_told_by_file_and_path() {
         (r#"{"key": "a", "key": "b"}"#, "at $: not readable as JSON: a member is there twice"),
         (r#"{"limiters": {}}"#, "at $: this Paddlegate limits defines no limiter by itself"),
         (
-            r#"{"name": "w", "rateLimitConfig": {"rateLimitKey": "k", "concurrentExecLimit": 1}}"#,
-            "at $: this Conductor workflow definition defines no limiter by itself",
+            r#"{"name": "w", "rateLimitConfig": {"rateLimitKey": "${workflow.input.k}"}}"#,
+            "at $.rateLimitConfig.rateLimitKey: has variables",
         ),
     ] {
         let file = Temporary::new(text);

@@ -65,6 +65,7 @@ const NAMES = {
   for: "forMs",
   lock_timeout: "lockTimeoutMs",
   max_pause: "maxPauseMs",
+  max_learned: "maxLearned",
   on_limit: "onLimit",
   on_unavailable: "onUnavailable",
   reset_at: "resetAt",

@@ -39,6 +39,7 @@ const {
 } = require("./area.js");
 const { admission, admissions } = require("./admission.js");
 const { controls, shown } = require("./controls.js");
+const { learned } = require("./learned.js");
 const { finish } = require("./course.js");
 const { Decision } = require("./decision.js");
 const { IN_ORDER, InvalidError, OverLimitError, calling, failure } = require("./errors.js");
@@ -183,11 +184,11 @@ class Limiter {
   }
 
   sync(options) {
-    return this.#order(SYNC, () => orders.sync(options), settlement);
+    return this.#order(SYNC, () => orders.sync(options), learned);
   }
 
   learn(response, options) {
-    return this.#order(LEARN, () => orders.learn(response, options), settlement);
+    return this.#order(LEARN, () => orders.learn(response, options), learned);
   }
 
   async acquire(options) {

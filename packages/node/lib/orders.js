@@ -27,7 +27,7 @@ const sync = (options) =>
   );
 
 function learn(response, options) {
-  const { order, call } = read(["provider", "maxPauseMs", "permit"], options);
+  const { order, call } = read(["provider", "maxPauseMs", "maxLearned", "permit"], options);
   if (typeof response !== "object" || response === null) {
     throw new InvalidError("response", "must be an object such as { status, headers, body }");
   }
@@ -75,6 +75,7 @@ const FIELDS = {
   remaining: ["remaining", numeric],
   restoreRate: ["restoreRate", numeric],
   maxPauseMs: ["maxPauseMs", numeric],
+  maxLearned: ["maxLearned", numeric],
   provider: ["provider", (value) => text("provider", value)],
   permit: ["permit", permitId],
 };

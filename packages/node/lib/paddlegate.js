@@ -82,10 +82,18 @@ class Paddlegate {
   }
 
   policyFrom(document, options) {
-    const { onUnavailable, share } = only(["onUnavailable", "share"], options);
+    const { lockTimeoutMs, tenant, group, onUnavailable, share } = only(
+      ["lockTimeoutMs", "tenant", "group", "onUnavailable", "share"],
+      options,
+    );
     const mode = degrading(onUnavailable, share);
     const written = typeof document === "string" ? document : json("document", document);
-    const loaded = calling(() => this.#store.load(written, ...mode));
+    const beside = [
+      (lockTimeoutMs ?? null) === null ? undefined : numeric(lockTimeoutMs),
+      (tenant ?? null) === null ? undefined : text("tenant", tenant),
+      (group ?? null) === null ? undefined : text("group", group),
+    ];
+    const loaded = calling(() => this.#store.load(written, ...beside, ...mode));
     return new Map(
       loaded.map(({ name, waitTimeoutMs, onLimit }, i) => {
         const policy = onLimit === "ignore" ? "ignore" : "raise";

@@ -62,8 +62,8 @@ class Permit {
   }
 
   async learn(response, options) {
-    const { provider, maxPauseMs } = only(["provider", "maxPauseMs"], options);
-    return this.#limiter.learn(response, { provider, maxPauseMs, permit: this.id });
+    const bounds = only(["provider", "maxPauseMs", "maxLearned"], options);
+    return this.#limiter.learn(response, { ...bounds, permit: this.id });
   }
 
   async #release() {

@@ -139,9 +139,9 @@ for (const [store, pg] of Object.entries(stores)) {
     const atUs = start * 1000;
     const permit = (await shop.tryAcquire({ estimate: 300, atUs })).permit;
     await shop.correct(permit, 300, { atUs });
-    assert.equal(await shop.sync({ remaining: 300, atUs }), "settled");
+    assert.equal((await shop.sync({ remaining: 300, atUs })).learned[0], "remaining");
     assert.equal((await shop.peek({ cost: 0, atUs })).remaining, 300);
-    assert.equal(await shop.sync({ limit: 2000, restoreRate: 100, atUs }), "settled");
+    assert.equal((await shop.sync({ limit: 2000, restoreRate: 100, atUs })).settlement, null);
     const seen = await elsewhere(store).points(shop.name, 1000, 20).controls({ atUs });
     assert.deepEqual(seen.learned, [{ kind: "points", limit: 2000, intervalMs: 20_000 }]);
     await shop.sync({ restoreRate: 100, permit, atUs });

@@ -5,6 +5,7 @@ import {
   type Decision,
   graphqlCost,
   InvalidError,
+  type Learned,
   type Limiter,
   type Numbers,
   type OnLimit,
@@ -79,10 +80,10 @@ await erp.override({ limit: 5, intervalMs: 1000, index: 0, expiresAt: Date.now()
 const [rules] = (await erp.restore({ index: 0 })).overrides;
 if (rules) same<typeof rules, Numbers>(true);
 const late = shop.sync({ remaining: 5, limit: 1000, restoreRate: 50, resetAt: new Date() });
-same<typeof late, Promise<"settled" | "late" | "unknown">>(true);
+same<typeof late, Promise<Learned>>(true);
 declare const fetched: Response;
 const learned = shop.learn(fetched, { provider: "shopify", maxPauseMs: 1, permit: "id" });
-same<typeof learned, Promise<Settlement>>(true);
+same<typeof learned, Promise<Learned>>(true);
 declare const heard: IncomingLike;
 await shop.learn(heard);
 await shop.learn({ status: 429, headers: new Map([["retry-after", 5]]), body: { data: {} } });

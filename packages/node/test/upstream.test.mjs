@@ -29,15 +29,18 @@ for (const [store, pg] of Object.entries(stores)) {
     const shop = pg.points(unique(), 1000, 20);
     const permit = await shop.acquire({ estimate: 252 });
     const response = { status: 200, headers: {}, body: JSON.stringify(answer(12, 988)) };
-    assert.equal(await permit.learn(response, { provider: "shopify" }), "settled");
+    assert.equal((await permit.learn(response, { provider: "shopify" })).settlement, "settled");
     assert.equal(await permit.pointsUsed(12), "already");
     assert.ok((await shop.peek({ cost: 0 })).remaining >= 988);
 
     const { permit: id } = await shop.tryAcquire({ estimate: 100 });
-    assert.equal(await shop.learn({ body: answer(50) }, { permit: id }), "settled");
-    assert.equal(await shop.learn({ body: answer(50) }, { permit: id }), "already");
+    assert.equal((await shop.learn({ body: answer(50) }, { permit: id })).settlement, "settled");
+    assert.equal((await shop.learn({ body: answer(50) }, { permit: id })).settlement, "already");
     assert.equal(await shop.correct(id, 50), "already");
-    assert.equal(await shop.learn({ body: answer(50) }, { permit: "strange" }), "unknown");
+    assert.equal(
+      (await shop.learn({ body: answer(50) }, { permit: "strange" })).settlement,
+      "unknown",
+    );
   });
 
   test(`${store}: a lease without an estimate has nothing to settle, but learns`, async () => {
@@ -45,17 +48,17 @@ for (const [store, pg] of Object.entries(stores)) {
     const early = await limiter.acquire();
     const late = await limiter.acquire();
     const left = (remaining) => ({ headers: { "X-RateLimit-Remaining": remaining } });
-    assert.equal(await late.learn(left(700)), "settled");
+    assert.equal((await late.learn(left(700))).learned[0], "remaining[1]");
     // An answer to an earlier call says less.
-    assert.equal(await early.learn(left(100)), "late");
+    assert.equal((await early.learn(left(100))).ignored[0], "a later answer was learned before");
     assert.equal((await limiter.peek({ cost: 0 })).remaining, 700);
     const refusal = { status: 429, headers: { "Retry-After": 30 }, body: answer(12) };
-    assert.equal(await late.learn(refusal), "unknown");
+    assert.equal((await late.learn(refusal)).settlement, "unknown");
     assert.ok((await limiter.controls()).pausedForMs > 0);
     assert.equal(await late.release(), "released");
     await assert.rejects(late.learn({}, { permit: "x" }), { argument: "permit" });
     const rateless = await pg.bucket(unique(), 5, 3600).acquire();
-    assert.equal(await rateless.learn({ body: answer(12) }), "settled");
+    assert.equal((await rateless.learn({ body: answer(12) })).settlement, null);
   });
 
   const forms = {
@@ -71,7 +74,7 @@ for (const [store, pg] of Object.entries(stores)) {
   for (const [form, headers] of Object.entries(forms)) {
     test(`${store}: a 429 pauses all, its headers as ${form}`, async () => {
       const limiter = pg.window(unique(), 10, 60);
-      assert.equal(await limiter.learn({ status: 429, headers }), "settled");
+      assert.equal((await limiter.learn({ status: 429, headers })).learned[0], "pause");
       const { reason, retryAfterMs } = await limiter.tryAcquire();
       assert.equal(reason, "paused");
       assert.ok(retryAfterMs > 20_000 && retryAfterMs <= 30_000);
@@ -92,7 +95,7 @@ for (const [store, pg] of Object.entries(stores)) {
     test(`${store}: a body as ${form}`, async () => {
       const shop = pg.points(unique(), 1000, 1000);
       const permit = await shop.acquire({ estimate: 500 });
-      assert.equal(await permit.learn({ body }), "settled");
+      assert.equal((await permit.learn({ body })).settlement, "settled");
       assert.ok((await shop.peek({ cost: 0 })).remaining >= 988);
       assert.equal((await shop.stats()).corrections, 1);
     });
@@ -103,10 +106,13 @@ test("a Response says its status and headers, and its body when that is given as
   const shop = stores.memory.points(unique(), 1000, 1000);
   const permit = await shop.acquire({ estimate: 500 });
   const unread = new Response(JSON.stringify(answer(12)), { status: 200 });
-  assert.equal(await permit.learn(unread), "settled");
+  assert.equal((await permit.learn(unread)).ignored[0], "not a rate limit answer");
   assert.equal((await shop.stats()).corrections, 0);
   const { status, headers } = unread;
-  assert.equal(await permit.learn({ status, headers, body: await unread.text() }), "settled");
+  assert.equal(
+    (await permit.learn({ status, headers, body: await unread.text() })).settlement,
+    "settled",
+  );
   assert.equal((await shop.stats()).corrections, 1);
   await shop.learn(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
   assert.ok((await shop.controls()).pausedForMs > 6000);
@@ -126,6 +132,43 @@ test("an answer of Node's own client is understood", async (t) => {
   await limiter.learn(response);
   assert.ok((await limiter.controls()).pausedForMs > 6000);
 });
+
+for (const [store, pg] of Object.entries(stores)) {
+  test(`${store}: an answer says what was learned and what was not`, async () => {
+    const api = pg.bucket(unique(), 100, 60);
+    const headers = { RateLimit: '"s";r=5;t=30', "RateLimit-Policy": '"s";q=1000000000000;w=60' };
+    const told = await api.learn({ status: 200, headers });
+    assert.deepEqual(told.ignored, ["limit: above max_learned"]);
+    assert.ok(told.learned.includes("remaining"));
+    const { learned } = await api.learn({ status: 200, headers }, { maxLearned: 1e12 });
+    assert.deepEqual(learned, ["limit", "remaining"]);
+    const unsure = await api.learn({ headers: { "Retry-After": "30" } });
+    assert.deepEqual(unsure.ignored, ["pause: status is missing"]);
+    const discord = { "X-RateLimit-Bucket": "abcd1234", "X-RateLimit-Global": "true" };
+    const body = { retry_after: 2.5, global: true };
+    const refused = await api.learn({ status: 429, headers: discord, body });
+    const { scope, bucket, pauseMs } = refused;
+    assert.deepEqual(
+      [scope, bucket, pauseMs, refused.learned],
+      ["global", "abcd1234", 2500, ["pause"]],
+    );
+    for (const maxLearned of [-1, 0.5, "5"]) {
+      await assert.rejects(api.learn({}, { maxLearned }), { argument: "maxLearned" });
+    }
+  });
+
+  test(`${store}: what is said beside a document`, async () => {
+    const job = { key: unique("k").replaceAll("_", "-"), concurrency: 1 };
+    const options = { tenant: "acme", lockTimeoutMs: 90_000 };
+    const [limiter] = pg.policyFrom(job, options).values();
+    assert.equal(limiter.name, `ojs/tenant/acme/key/${job.key}`);
+    assert.equal((await limiter.tryAcquire()).leaseMs, 90_000);
+    const guild = { name: "discord", reservoir: 5, timeWindow: 1000 };
+    assert.deepEqual([...pg.policyFrom(guild, { group: "7" }).keys()], ["guild/discord:7"]);
+    assert.throws(() => pg.policyFrom(guild, { tenant: "acme" }), { argument: "tenant" });
+    assert.throws(() => pg.policyFrom(job, { group: "7" }), { argument: "group" });
+  });
+}
 
 test("the cost of a query", () => {
   const query = "query ($n: Int = 10) { products(first: $n) { edges { node { id title } } } }";

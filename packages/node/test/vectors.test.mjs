@@ -93,8 +93,9 @@ async function replay(pg, example, name) {
         break;
       case "sync":
       case "learn": {
-        const settlement = await taught(limiter, step, permits.get(step.permit) ?? step.permit);
-        assert.equal(settlement, step.expect, message);
+        const told = await taught(limiter, step, permits.get(step.permit) ?? step.permit);
+        const { settlement, learned, ignored } = told;
+        assert.deepEqual({ settlement, learned, ignored }, step.expect, message);
         break;
       }
       case "limits":
@@ -183,7 +184,8 @@ function taught(limiter, step, permit) {
   const { atUs, index, intervalMs, resetInMs, resetAt } = orders(step);
   if (step.do === "learn") {
     const { status, headers, body, provider } = step;
-    return limiter.learn({ status, headers, body }, { provider, permit, atUs });
+    const options = { provider, maxLearned: step.max_learned, permit, atUs };
+    return limiter.learn({ status, headers, body }, options);
   }
   const { remaining, amount: limit } = step;
   return limiter.sync({ remaining, limit, intervalMs, resetInMs, resetAt, index, permit, atUs });

@@ -34,14 +34,14 @@ for (const [store, pg] of Object.entries(stores)) {
     for (const key of [unique(), unique()]) {
       const run = JSON.stringify({ correlationId: key });
       const limiter = pg.workflow(JSON.stringify(definition()), run);
-      assert.equal(limiter.name, key);
+      assert.equal(limiter.name, `conductor/workflow/${key}`);
       const jobs = ["1", "2", "3", "4", "5", "6"];
       const asked = await Promise.all(jobs.map((job) => limiter.admit(job)));
       assert.equal(asked.filter(({ action }) => action === "run").length, 3);
     }
     for (const run of [{}, { correlationId: null }, { correlationId: "" }]) {
       const limiter = pg.workflow(definition({ concurrentExecLimit: 1 }), run);
-      assert.equal(limiter.name, "order");
+      assert.equal(limiter.name, "conductor/unlimited/order");
       assert.deepEqual([await limiter.allow(), await limiter.allow()], [true, true]);
     }
   });

@@ -14,6 +14,7 @@ from paddlegate._errors import (
 )
 from paddlegate._gate import Gate, WithinGate
 from paddlegate._graphql import graphql_cost
+from paddlegate._learned import Learned
 from paddlegate._limiter import Limiter
 from paddlegate._native import Decision, __version__
 from paddlegate._paddlegate import Paddlegate
@@ -34,6 +35,7 @@ __all__ = [
     "Gate",
     "InternalError",
     "InvalidError",
+    "Learned",
     "LeaseLostWarning",
     "Limiter",
     "Listed",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from paddlegate import _native
 from paddlegate._asyncio import ask
 from paddlegate._controls import controls
+from paddlegate._learned import learned
 from paddlegate._native import Course, Order
 from paddlegate._texts import body_text, json_text, pairs
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from paddlegate._asyncio import Links
     from paddlegate._controls import Controls
+    from paddlegate._learned import Learned
     from paddlegate._native import Decision, _Provider
     from paddlegate._permit import Grant
     from paddlegate._texts import Headers, Json
@@ -152,28 +154,28 @@ class Live(_native.Limiter):
         index: int = 0,
         permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
-    ) -> str:
+    ) -> Learned:
         """Take over what upstream says of its budget, for all processes.
 
         `remaining` is what is left there; `limit` and `interval`, or `restore_rate` in units per
         second, are its numbers; `reset_in` or `reset_at` is when the interval of a bucket ends.
         What is not given stays. `permit` is that of the call that was answered, or its id.
-        Answers "settled"; or "late" when a later call has brought a later report.
         """
-        settlement: str = self._tell(
-            Order.sync(
-                remaining,
-                limit,
-                interval,
-                restore_rate,
-                reset_in,
-                reset_at,
-                index,
-                permit,
-                at_us,
+        return learned(
+            self._tell(
+                Order.sync(
+                    remaining,
+                    limit,
+                    interval,
+                    restore_rate,
+                    reset_in,
+                    reset_at,
+                    index,
+                    permit,
+                    at_us,
+                )
             )
         )
-        return settlement
 
     async def async_sync(
         self,
@@ -187,70 +189,78 @@ class Live(_native.Limiter):
         index: int = 0,
         permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
-    ) -> str:
+    ) -> Learned:
         """Like `sync`. With an `a` before its name it would be a keyword of Python."""
-        settlement: str = await self._telling(
-            Order.sync(
-                remaining,
-                limit,
-                interval,
-                restore_rate,
-                reset_in,
-                reset_at,
-                index,
-                permit,
-                at_us,
+        return learned(
+            await self._telling(
+                Order.sync(
+                    remaining,
+                    limit,
+                    interval,
+                    restore_rate,
+                    reset_in,
+                    reset_at,
+                    index,
+                    permit,
+                    at_us,
+                )
             )
         )
-        return settlement
 
     def learn(
         self,
         headers: Headers,
         body: Json | None = "",
         *,
-        status: int = 200,
+        status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
+        max_learned: int | None = None,
         permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
-    ) -> str:
+    ) -> Learned:
         """Learn from an answer of upstream, for all processes and in one step.
 
         Its status, headers and body say what the call did cost, what is left of the budget, and
         how long to pause: at most `max_pause`, by default an hour. `permit` is that of the
-        call, or its id; without it the cost settles nothing. What is not understood says
-        nothing. Answers "settled", or else as `correct` does.
+        call, or its id; without it the cost settles nothing. A limit is raised to at most
+        `max_learned` units, by default ten times its own. Without a `status` only an answer is
+        a refusal that the documents of the provider tie to one. What is not understood says
+        nothing.
         """
-        order = _learning(headers, body, status, provider, max_pause, permit, at_us)
-        settlement: str = self._tell(order)
-        return settlement
+        order = _learning(headers, body, status, provider, max_pause, max_learned, permit, at_us)
+        return learned(self._tell(order))
 
     async def alearn(
         self,
         headers: Headers,
         body: Json | None = "",
         *,
-        status: int = 200,
+        status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
+        max_learned: int | None = None,
         permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
-    ) -> str:
+    ) -> Learned:
         """Like `learn`."""
-        return await self._learning(headers, body, status, provider, max_pause, permit, at_us)
+        return await self._learning(
+            headers, body, status, provider, max_pause, max_learned, permit, at_us
+        )
 
-    def _learning(
+    async def _learning(
         self,
         headers: Headers,
         body: Json | None,
-        status: int,
+        status: int | None,
         provider: _Provider,
         max_pause: Span | None,
+        max_learned: int | None,
         permit: str | Grant | Decision | None,
         at_us: int | None = None,
-    ) -> Awaitable[str]:
-        return self._telling(_learning(headers, body, status, provider, max_pause, permit, at_us))
+    ) -> Learned:
+        order = _learning(headers, body, status, provider, max_pause, max_learned, permit, at_us)
+        return learned(await self._telling(order))
 
     def _telling(self, order: Order) -> Awaitable[Any]:
         return ask(self._links, self._begin_tell, self._tell, order)
@@ -259,10 +269,20 @@ class Live(_native.Limiter):
 def _learning(
     headers: Headers,
     body: Json | None,
-    status: int,
+    status: int | None,
     provider: _Provider,
     max_pause: Span | None,
+    max_learned: int | None,
     permit: str | Grant | Decision | None,
     at_us: int | None,
 ) -> Order:
-    return Order.learn(pairs(headers), body_text(body), status, provider, max_pause, permit, at_us)
+    return Order.learn(
+        pairs(headers),
+        body_text(body),
+        status,
+        provider,
+        max_pause,
+        max_learned,
+        permit,
+        at_us,
+    )

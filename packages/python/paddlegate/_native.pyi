@@ -55,6 +55,16 @@ _Provider: TypeAlias = Literal[
 _Rules: TypeAlias = Literal["shopify", "github"]
 _Shown: TypeAlias = tuple[str, int, float] | None
 _Controlled: TypeAlias = tuple[int, float | None, list[_Shown], float | None, list[_Shown]]
+_Scope: TypeAlias = Literal["user", "global", "shared"]
+_Told: TypeAlias = tuple[
+    Literal["settled", "already", "late", "unknown"] | None,
+    list[str],
+    list[str],
+    int | None,
+    float | None,
+    _Scope | None,
+    str | None,
+]
 _Counted: TypeAlias = tuple[int, int, int, float, int, int, float, int, int, int, int, int]
 
 __version__: str
@@ -143,7 +153,13 @@ class WithinLimit:
 @disjoint_base
 class Paddlegate:
     def __new__(cls, url: str | None = None, *, timeout: _Span | None = None) -> Paddlegate: ...
-    def _load(self, document: str) -> list[Loaded]: ...
+    def _load(
+        self,
+        document: str,
+        lock_timeout: _Span | None,
+        tenant: str | None,
+        group: str | None,
+    ) -> list[Loaded]: ...
     def _workflow(self, definition: str, run: str, lock_timeout: _Span | None) -> Loaded: ...
     @property
     def _timeout(self) -> float | None: ...
@@ -372,9 +388,10 @@ class Order:
     def learn(
         headers: list[tuple[str, str]],
         body: str,
-        status: int,
+        status: int | None,
         provider: _Provider,
         max_pause: _Span | None,
+        max_learned: int | None,
         permit: str | Grant | Decision | None,
         at_us: int | None,
     ) -> Order: ...

@@ -334,6 +334,9 @@ class Paddlegate(_native.Paddlegate):
         self,
         document: Json,
         *,
+        lock_timeout: Span | None = None,
+        tenant: str | None = None,
+        group: str | None = None,
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> dict[str, Limiter]:
@@ -341,9 +344,10 @@ class Paddlegate(_native.Paddlegate):
 
         It is in the format of Paddlegate, or of one of the systems that it understands (Open Job
         Spec, Conductor, Invantive, guild-queues). What it says of refused work is `on_limit` of
-        a limiter.
+        a limiter. `lock_timeout` (Open Job Spec and Conductor) is how long a lease lasts,
+        `tenant` (Open Job Spec) whose job it is, `group` (guild-queues) what is limited by itself.
         """
-        loaded = self._load(json_text("document", document))
+        loaded = self._load(json_text("document", document), lock_timeout, tenant, group)
         return {
             it.name: Limiter(self, it.name, it, on_unavailable=on_unavailable, share=share)
             for it in loaded
@@ -353,6 +357,9 @@ class Paddlegate(_native.Paddlegate):
         self,
         path: str | os.PathLike[str],
         *,
+        lock_timeout: Span | None = None,
+        tenant: str | None = None,
+        group: str | None = None,
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> dict[str, Limiter]:
@@ -361,7 +368,14 @@ class Paddlegate(_native.Paddlegate):
         Raises `OSError` for a file that cannot be read.
         """
         document = Path(path).read_bytes()
-        return self.policy_from(document, on_unavailable=on_unavailable, share=share)
+        return self.policy_from(
+            document,
+            lock_timeout=lock_timeout,
+            tenant=tenant,
+            group=group,
+            on_unavailable=on_unavailable,
+            share=share,
+        )
 
     def gate(self, document: Json) -> Gate:
         """Make the gate of a `RateLimitControl` of Invantive; the document is JSON or its object.
@@ -381,9 +395,9 @@ class Paddlegate(_native.Paddlegate):
     ) -> Limiter:
         """Make the limiter of a run of a Conductor workflow; both documents are JSON or objects.
 
-        Its name is the key that the definition gives the `run`, an object with `input`,
-        `correlationId` and `version` as far as the key needs them; a run without a key has an
-        unlimited one, named like the workflow. A lease that is not renewed ends after
+        Its name is `conductor/workflow/` and the key that the definition gives the `run`, an
+        object with `input`, `correlationId` and `version` as far as the key needs them; a run
+        without a key has an unlimited one. A lease that is not renewed ends after
         `lock_timeout`, by default 30 seconds. The policy of the definition is its `on_limit`:
         "wait" for `QUEUE`, "raise" for `REJECT`.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from paddlegate._asyncio import ask, post
 from paddlegate._errors import InvalidError
@@ -13,10 +13,13 @@ from paddlegate._errors import InvalidError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
 
+    from paddlegate._learned import Learned
     from paddlegate._limiter import Limiter
     from paddlegate._native import Decision, _Provider
     from paddlegate._texts import Headers, Json
     from paddlegate._waiting import Span
+
+_T = TypeVar("_T")
 
 
 class Grant:
@@ -107,16 +110,20 @@ class Permit(Grant):
         headers: Headers,
         body: Json | None = "",
         *,
-        status: int = 200,
+        status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
-    ) -> str:
-        """Learn from the answer to this call, as `Limiter.learn` does, and settle its estimate.
-
-        Answers "settled", or else as `points_used` does.
-        """
+        max_learned: int | None = None,
+    ) -> Learned:
+        """Learn from the answer to this call, as `Limiter.learn` does, and settle its estimate."""
         return self._limiter.learn(
-            headers, body, status=status, provider=provider, max_pause=max_pause, permit=self.id
+            headers,
+            body,
+            status=status,
+            provider=provider,
+            max_pause=max_pause,
+            max_learned=max_learned,
+            permit=self.id,
         )
 
     async def alearn(
@@ -124,13 +131,20 @@ class Permit(Grant):
         headers: Headers,
         body: Json | None = "",
         *,
-        status: int = 200,
+        status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
-    ) -> str:
+        max_learned: int | None = None,
+    ) -> Learned:
         """Like `learn`."""
         return await self._limiter.alearn(
-            headers, body, status=status, provider=provider, max_pause=max_pause, permit=self.id
+            headers,
+            body,
+            status=status,
+            provider=provider,
+            max_pause=max_pause,
+            max_learned=max_learned,
+            permit=self.id,
         )
 
     def release(self) -> str:
@@ -172,10 +186,10 @@ class AsyncPermit(Grant):
 
     def __init__(self, limiter: Limiter, decision: Decision, sent: float) -> None:
         super().__init__(limiter, decision, sent)
-        self._releasing: Settlement | None = None
-        self._settlements: list[Settlement] = []
+        self._releasing: Settlement[str] | None = None
+        self._settlements: list[Settlement[Any]] = []
 
-    def points_used(self, actual: int) -> Settlement:
+    def points_used(self, actual: int) -> Settlement[str]:
         """Replace the estimate by what the call did cost; await it to see what became of it.
 
         It takes effect in any case. The end of `async with` waits for it and raises its error.
@@ -191,16 +205,19 @@ class AsyncPermit(Grant):
         headers: Headers,
         body: Json | None = "",
         *,
-        status: int = 200,
+        status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
-    ) -> Settlement:
+        max_learned: int | None = None,
+    ) -> Settlement[Learned]:
         """Learn from the answer to this call, as `Limiter.learn` does, and settle its estimate.
 
-        Await it to see what became of it, as that of `points_used`; it takes effect in any case.
+        Await it to see what became of it; it takes effect in any case.
         """
         return self._settling(
-            self._limiter._learning(headers, body, status, provider, max_pause, self.id)
+            self._limiter._learning(
+                headers, body, status, provider, max_pause, max_learned, self.id
+            )
         )
 
     async def alearn(
@@ -208,16 +225,22 @@ class AsyncPermit(Grant):
         headers: Headers,
         body: Json | None = "",
         *,
-        status: int = 200,
+        status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
-    ) -> str:
+        max_learned: int | None = None,
+    ) -> Learned:
         """Like `learn`, to be awaited."""
         return await self.learn(
-            headers, body, status=status, provider=provider, max_pause=max_pause
+            headers,
+            body,
+            status=status,
+            provider=provider,
+            max_pause=max_pause,
+            max_learned=max_learned,
         )
 
-    def _settling(self, settling: Awaitable[str]) -> Settlement:
+    def _settling(self, settling: Awaitable[_T]) -> Settlement[_T]:
         settlement = Settlement(settling)
         self._settlements.append(settlement)
         return settlement
@@ -228,7 +251,7 @@ class AsyncPermit(Grant):
             if not settlement.awaited:
                 await settlement
 
-    def release(self) -> Settlement:
+    def release(self) -> Settlement[str]:
         """End the lease, once; await it to see what became of it. It takes effect in any case.
 
         Awaited it answers "released"; or else "late" when it had ended before, or "unknown".
@@ -271,8 +294,8 @@ class AsyncPermit(Grant):
             self._released(releasing.result())
 
 
-class Settlement:
-    """A correction or a release on its way. It takes effect whether it is awaited or not.
+class Settlement(Generic[_T]):
+    """A correction, a report or a release on its way. It takes effect whether it is awaited or not.
 
     Awaited a correction answers "settled"; or else "already", "late" (after five minutes) or
     "unknown", which change nothing.
@@ -280,7 +303,7 @@ class Settlement:
 
     __slots__ = ("_future", "awaited")
 
-    def __init__(self, settling: Awaitable[str]) -> None:
+    def __init__(self, settling: Awaitable[_T]) -> None:
         self._future = asyncio.ensure_future(settling)
         self.awaited = False
         """Whether somebody has awaited it."""
@@ -291,7 +314,7 @@ class Settlement:
         future = self._future
         return future.done() and (future.cancelled() or future.exception() is not None)
 
-    def __await__(self) -> Generator[object, None, str]:
+    def __await__(self) -> Generator[object, None, _T]:
         self.awaited = True
         # Whoever waits may be cancelled; the correction goes on.
         return asyncio.shield(self._future).__await__()

@@ -129,3 +129,33 @@ def test_a_fault_is_named_by_its_place():
     limits = {"limiters": {"a": {"window": {"limit": 0, "per": "minute"}}}}
     with pytest.raises(InvalidError, match=r"\$\.limiters\.a\.window"):
         Paddlegate("memory://").policy_from(limits)
+
+
+def test_what_is_said_beside_a_document(store):
+    job = {"key": "api", "concurrency": 2}
+    [limiter] = store.policy_from(job, tenant="acme", lock_timeout=90).values()
+    assert limiter.name == "ojs/tenant/acme/key/api"
+    assert limiter.try_acquire().lease == 90
+    limiter.reset()
+    [limiter] = store.policy_from({**job, "key": "acme:api"}).values()
+    assert limiter.name == "ojs/key/acme:api"
+    [limiter] = store.policy_from({"visibility_timeout_ms": 45_000, "rate_limit": job}).values()
+    assert limiter.try_acquire().lease == 45
+    limiter.reset()
+    guild = {"name": "discord", "reservoir": 5, "timeWindow": 1000}
+    [limiter] = store.policy_from(guild, group="7").values()
+    assert limiter.name == "guild/discord:7"
+    for argument, value in ("tenant", "acme"), ("lock_timeout", 5):
+        with pytest.raises(InvalidError) as caught:
+            store.policy_from(guild, **{argument: value})
+        assert caught.value.argument == argument
+
+
+def test_a_workflow_is_read_or_refused(store):
+    limit = {"rateLimitKey": "max", "concurrentExecLimit": 3}
+    assert list(store.policy_from({"name": "w", "rateLimitConfig": limit})) == [
+        "conductor/workflow/max"
+    ]
+    limit["rateLimitKey"] = "${workflow.input.x}"
+    with pytest.raises(InvalidError, match=r"at \$\.rateLimitConfig\.rateLimitKey: has variables"):
+        store.policy_from({"name": "w", "rateLimitConfig": limit})

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
-from paddlegate import InvalidError, Numbers, OverLimit, Paddlegate, graphql_cost
+from paddlegate import InvalidError, Learned, Numbers, OverLimit, Paddlegate, graphql_cost
 from paddlegate._texts import pairs
 
 PATIENT = 20
@@ -31,9 +31,9 @@ def shopify(actual, left, most=1000.0, rate=50.0):
 def test_pt_t03_what_is_left_upstream_is_left_here(redis, other, name):
     here, there = redis.points(name, 1000, 1_000_000), other.points(name, 1000, 1_000_000)
     assert here.try_acquire(300).remaining == 700
-    assert there.sync(300) == "settled"
+    assert there.sync(300).learned == ("remaining",)
     assert here.peek(0).remaining == 300
-    assert there.sync(900) == "settled"
+    assert there.sync(900).settlement is None
     assert here.peek(0).remaining == 900
 
 
@@ -41,12 +41,12 @@ def test_pt_t05_size_and_rate_are_learned_by_all(redis, other, name):
     here, there = redis.points(name, 1000, 20), other.points(name, 1000, 20)
     with pytest.raises(InvalidError):
         there.try_acquire(1500)
-    assert here.sync(2000, limit=2000, restore_rate=100) == "settled"
+    assert here.sync(2000, limit=2000, restore_rate=100).settlement is None
     assert there.controls().learned == (Numbers("points", 2000, 20),)
     assert there.try_acquire(1500).limit == 2000
-    assert there.sync(restore_rate=50) == "settled"
+    assert there.sync(restore_rate=50).settlement is None
     assert here.controls().learned[0] in {None, Numbers("points", 1000, 20)}
-    assert here.sync(limit=2000, interval="PT40S") == "settled"
+    assert here.sync(limit=2000, interval="PT40S").settlement is None
     assert there.controls().learned == (Numbers("points", 2000, 40),)
 
 
@@ -54,7 +54,7 @@ def test_pt_t06_a_window_that_is_spent_upstream_is_spent_here(redis, other, name
     now = 1_700_000_000_000_000
     here, there = redis.bucket(name, 5000, 3600), other.bucket(name, 5000, 3600)
     for reset in {"reset_in": 1800}, {"reset_at": 1_700_001_800}:
-        assert here.sync(0, 5000, at_us=now, **reset) == "settled"
+        assert here.sync(0, 5000, at_us=now, **reset).settlement is None
         refused = there.try_acquire(at_us=now)
         assert (refused.allowed, refused.retry_after) == (False, 1800)
     assert there.peek(0, at_us=now + 1_800_000_000).remaining == 5000
@@ -64,8 +64,8 @@ def test_a_report_of_an_earlier_call_comes_too_late(store, name):
     limiter = store.points(name, 1000, 1_000_000)
     earlier = limiter.acquire(estimate=10)
     later = limiter.acquire(estimate=10)
-    assert limiter.sync(500, permit=later.id) == "settled"
-    assert limiter.sync(900, permit=earlier) == "late"
+    assert limiter.sync(500, permit=later.id).settlement is None
+    assert limiter.sync(900, permit=earlier).ignored == ("a later answer was learned before",)
 
 
 @pytest.mark.parametrize("form", ["object", "text", "bytes"])
@@ -77,7 +77,7 @@ def test_a_permit_learns_what_its_call_did_cost(store, name, form):
         body = json.dumps(body)
     if form == "bytes":
         body = str(body).encode()
-    assert permit.learn({}, body, provider="shopify") == "settled"
+    assert permit.learn({}, body, provider="shopify").settlement == "settled"
     assert permit.points_used(12) == "already"
     assert limiter.peek(0).remaining >= 988
     assert limiter.stats().corrections == 1
@@ -91,10 +91,10 @@ def test_a_permit_learns_on_an_event_loop(store, name, run):
         assert (await limiter.apeek(0)).remaining == 900
         assert await permit.points_used(12) == "already"
         permit = await limiter.aacquire(estimate=100)
-        assert await permit.learn([], shopify(50, 800, rate=0.001)) == "settled"
-        assert await permit.alearn([], shopify(50, 800, rate=0.001)) == "already"
+        assert (await permit.learn([], shopify(50, 800, rate=0.001))).settlement == "settled"
+        assert (await permit.alearn([], shopify(50, 800, rate=0.001))).settlement == "already"
         plain = limiter.acquire(estimate=100)
-        assert await plain.alearn([], shopify(50, 700, rate=0.001)) == "settled"
+        assert (await plain.alearn([], shopify(50, 700, rate=0.001))).settlement == "settled"
 
     run(main())
 
@@ -113,7 +113,7 @@ def test_a_lesson_takes_effect_though_its_task_is_cancelled(redis, name, run):
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert await lesson == "settled"
+        assert (await lesson).settlement == "settled"
         assert (await limiter.apeek(0)).remaining == 900
 
     run(main())
@@ -134,20 +134,20 @@ def test_a_permit_without_an_estimate_learns_too(store, name):
     limiter = store.window(name, 100, 3600)
     with limiter.within_limit() as permit:
         headers = {"RateLimit": '"a";r=20;t=100', "RateLimit-Policy": '"a";q=100;w=3600'}
-        assert permit.learn(headers) == "settled"
+        assert permit.learn(headers).settlement is None
     assert limiter.peek(0).remaining == 20
 
 
 def test_a_refusal_pauses_all_processes(redis, other, name):
     here, there = redis.points(name, 1000, 20), other.points(name, 1000, 20)
-    assert here.learn({"retry-after": "30"}, status=HTTPStatus.TOO_MANY_REQUESTS) == "settled"
+    assert here.learn({"retry-after": "30"}, status=HTTPStatus.TOO_MANY_REQUESTS).settlement is None
     refused = there.try_acquire(1)
     assert refused.reason == "paused"
     assert 25 < refused.retry_after <= 30
     with pytest.raises(OverLimit):
         there.acquire(1)
     here.resume()
-    assert there.learn({"retry-after": "7200"}, status=503) == "settled"
+    assert there.learn({"retry-after": "7200"}, status=503).settlement is None
     assert 3590 < (here.controls().paused_for or 0) <= 3600
     here.resume()
     there.learn({"retry-after": "7200"}, status=503, max_pause="minute")
@@ -158,11 +158,11 @@ def test_without_its_permit_a_cost_settles_nothing(store, name):
     limiter = store.points(name, 1000, 1_000_000)
     permit = limiter.acquire(estimate=252)
     body = {"extensions": {"cost": {"requestedQueryCost": 252, "actualQueryCost": 12}}}
-    assert limiter.learn({}, body) == "settled"
+    assert limiter.learn({}, body).settlement is None
     assert limiter.peek(0).remaining == 748
-    assert limiter.learn({}, body, permit=permit.id) == "settled"
+    assert limiter.learn({}, body, permit=permit.id).settlement == "settled"
     assert limiter.peek(0).remaining == 988
-    assert limiter.learn({}, body, permit=f"x{permit.id}") == "unknown"
+    assert limiter.learn({}, body, permit=f"x{permit.id}").settlement == "unknown"
 
 
 # As the clients give them: plain classes with the same methods.
@@ -245,7 +245,7 @@ def test_what_is_not_understood_says_nothing(store, name):
     refused("body", limiter.learn, {}, circle)
     bodies: list[Any] = [b"\xff\xfe\x00", "\ud800", "{", "[" * 100_000, None, [], memoryview(b"1")]
     for body in bodies:
-        assert limiter.learn({"X": "\udcff", "\ud800": "1"}, body) == "settled"
+        assert limiter.learn({"X": "\udcff", "\ud800": "1"}, body).settlement is None
     assert limiter.controls().version == 0
 
 
@@ -285,3 +285,37 @@ def test_the_other_arguments_of_a_cost():
         refused("rules", graphql_cost, QUERY, rules=rules)
     for operation in "c", 5, "\ud800":
         refused("operation", graphql_cost, QUERY, operation=operation)
+
+
+def test_the_answer_says_what_was_learned_and_what_was_not(store, name):
+    limiter = store.bucket(name, 100, 60)
+    headers = {"RateLimit": '"s";r=5;t=30', "RateLimit-Policy": '"s";q=1000000000000;w=60'}
+    told = limiter.learn(headers, status=200)
+    assert isinstance(told, Learned)
+    assert told.ignored == ("limit: above max_learned",)
+    assert "remaining" in told.learned
+    assert limiter.controls().learned[0] is None or limiter.controls().learned[0].amount == 100
+    told = limiter.learn(headers, status=200, max_learned=10**12)
+    assert told.learned == ("limit", "remaining")
+    assert limiter.learn({"Retry-After": "30"}).ignored == ("pause: status is missing",)
+    assert limiter.controls().paused_for is None
+    assert limiter.learn({}).ignored == ("not a rate limit answer",)
+    refused("max_learned", limiter.learn, {}, max_learned=-1)
+
+
+@pytest.mark.parametrize("kind", ["leaky", "window"])
+def test_what_is_left_is_not_raised_in_silence(store, name, kind):
+    limiter = getattr(store, kind)(name, 1000, 3600)
+    limiter.try_acquire(900)
+    told = limiter.sync(500)
+    assert told.learned == ()
+    [reason] = told.ignored
+    assert reason.startswith("remaining: ")
+
+
+def test_discord_says_that_a_refusal_is_global(store, name):
+    route = store.bucket(name, 50, 1)
+    headers = {"X-RateLimit-Bucket": "abcd1234", "X-RateLimit-Global": "true"}
+    told = route.learn(headers, {"retry_after": 2.5, "global": True}, status=429)
+    assert (told.scope, told.bucket, told.pause) == ("global", "abcd1234", 2.5)
+    assert told.learned == ("pause",)

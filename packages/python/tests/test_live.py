@@ -171,7 +171,7 @@ def test_on_every_node_of_a_cluster_who_waits_is_called(name, until):
     for limiter in limiters:
         limiter.resume()
     assert all(waiter.entered_after(changed) < SOON for waiter in waiters)
-    assert limiters[0].sync(3) == "settled"
+    assert limiters[0].sync(3).settlement is None
     assert limiters[0].peek().remaining == 3
 
 
@@ -221,9 +221,9 @@ def test_every_verb_is_there_for_tasks(store, name, run):
         assert (await limiter.aoverride(50)).overrides == (Numbers("points", 50, 1000),)
         assert (await limiter.acontrols()).overrides == (Numbers("points", 50, 1000),)
         assert (await limiter.arestore()).version == 0
-        assert await limiter.async_sync(30) == "settled"
+        assert (await limiter.async_sync(30)).settlement is None
         assert (await limiter.apeek(1)).remaining <= 31
-        assert await limiter.alearn({"Retry-After": 70}, status=429) == "settled"
+        assert (await limiter.alearn({"Retry-After": 70}, status=429)).learned == ("pause",)
         assert 60 < ((await limiter.acontrols()).paused_for or 0) <= 70
 
     run(main())

@@ -160,6 +160,14 @@ def synced(how, limiter, step, permit):
     )
 
 
+def told(learned):
+    return {
+        "settlement": learned.settlement,
+        "learned": list(learned.learned),
+        "ignored": list(learned.ignored),
+    }
+
+
 def counted(statistics):
     return {
         f"{field}_us" if field.endswith("_time") else field: micros(value)
@@ -222,18 +230,20 @@ def step_answer(how, limiter, step, permits):
         case "pause" | "resume" | "override" | "restore" | "controls":
             return controlled(ordered(how, limiter, step))
         case "sync":
-            return synced(how, limiter, step, permit)
+            return told(synced(how, limiter, step, permit))
         case "learn":
-            return how.call(
+            learned = how.call(
                 limiter,
                 "learn",
                 step.get("headers", []),
                 step.get("body", ""),
-                status=step.get("status", 200),
+                status=step.get("status"),
                 provider=step.get("provider", "auto"),
+                max_learned=step.get("max_learned"),
                 permit=permit,
                 at_us=step["at_us"],
             )
+            return told(learned)
         case unknown:
             raise AssertionError(f"unknown step: {unknown}")
 

@@ -26,7 +26,7 @@ def test_cn_t16_of_five_starts_three_run(store, name):
 def test_cn_t17_each_key_has_its_limit(store, name):
     for key in f"{name}-a", f"{name}-b":
         limiter = store.workflow(json.dumps(definition()), json.dumps({"correlationId": key}))
-        assert limiter.name == key
+        assert limiter.name == f"conductor/workflow/{key}"
         actions = [limiter.admit(f"{key[-60:]}{number}").action for number in range(6)]
         assert actions.count("run") == 3
 
@@ -34,7 +34,7 @@ def test_cn_t17_each_key_has_its_limit(store, name):
 @pytest.mark.parametrize("run", [{}, {"correlationId": None}, {"correlationId": ""}])
 def test_cn_t18_a_run_without_a_key_is_not_limited(store, run):
     limiter = store.workflow(definition(limit=1), run)
-    assert limiter.name == "order"
+    assert limiter.name == "conductor/unlimited/order"
     assert all(limiter.allow() for _ in range(50))
 
 

@@ -15,8 +15,9 @@ require_relative "paddlegate/skipped"
 # starts nothing and connects to nothing.
 module Paddlegate
   # Only these need the library and `ffi`, which are loaded at their first use.
-  %i[Admission Cleanup Controls Decision Exchange Gate Hints Hub Hubs Jobs Library Limiter Listed
-     Live Loaded Native Permit Policy Statistics Store Upstream Value Verdict Waiter].each do |name|
+  %i[Admission Cleanup Controls Decision Exchange Gate Hints Hub Hubs Jobs Learned Library
+     Limiter Listed Live Loaded Native Permit Policy Statistics Store Upstream Value Verdict
+     Waiter].each do |name|
     autoload name, File.expand_path("paddlegate/#{name.downcase}", __dir__)
   end
 

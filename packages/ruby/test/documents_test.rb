@@ -52,6 +52,16 @@ class DocumentsTest < Minitest::Test
     refute redis.window(name, 2, :minute).allow?
   end
 
+  def test_what_is_said_beside_a_document
+    job = { "key" => "api", "concurrency" => 2 }
+    limiter = memory.policy_from(job, tenant: "acme", lock_timeout: 90).values.first
+    assert_equal "ojs/tenant/acme/key/api", limiter.name
+    assert_equal 90.0, limiter.try_acquire.lease
+    guild = { "name" => "discord", "reservoir" => 5, "timeWindow" => 1000 }
+    assert_equal ["guild/discord:7"], memory.policy_from(guild, group: "7").keys
+    refused("tenant") { memory.policy_from(guild, tenant: "acme") }
+  end
+
   def test_limiters_outlive_the_document
     limiter = memory.policy_from(LIMITS)["reports"]
     GC.start

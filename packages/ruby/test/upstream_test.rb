@@ -16,30 +16,30 @@ class UpstreamTest < Minitest::Test
     both do |store|
       shop = store.points(unique, 1000, 3600)
       shop.acquire(estimate: 300).points_used(300)
-      assert_equal :settled, shop.sync(remaining: 300)
+      assert_equal ["remaining"], shop.sync(remaining: 300).learned
       assert_in_delta 300, shop.peek(cost: 0).remaining, 30
     end
   end
 
   def test_pt_t05_new_numbers_rule_in_all_processes
     name = unique
-    assert_equal :settled, redis.points(name, 1000, 20).sync(limit: 2000, restore_rate: 100)
+    assert_nil redis.points(name, 1000, 20).sync(limit: 2000, restore_rate: 100).settlement
     other = Paddlegate::Store.new(URL, timeout: 10).points(name, 1000, 20)
     assert_equal 2000, other.peek(cost: 0).limit
     learned = { kind: :points, amount: 2000, interval: 20.0, offset: 0.0 }
     assert_equal [learned], other.controls.learned
-    assert_equal :settled, other.sync(limit: 4000, interval: :minute)
+    assert_nil other.sync(limit: 4000, interval: :minute).settlement
     assert_in_delta 60.0, other.controls.learned[0][:interval]
-    assert_equal :settled, other.sync(restore_rate: 1r)
+    assert_nil other.sync(restore_rate: 1r).settlement
     assert_in_delta 1000.0, other.controls.learned[0][:interval]
   end
 
   def test_pt_t06_a_window_ends_when_upstream_says
     both do |store|
       hub = store.bucket(unique, 5000, :hour)
-      assert_equal :settled, hub.sync(remaining: 0, reset_in: 1800)
+      assert_nil hub.sync(remaining: 0, reset_in: 1800).settlement
       assert_in_delta 1800, hub.try_acquire.retry_after, 5
-      assert_equal :settled, hub.sync(remaining: 0, reset_at: Time.now + 600)
+      assert_nil hub.sync(remaining: 0, reset_at: Time.now + 600).settlement
       assert_in_delta 600, hub.try_acquire.retry_after, 5
     end
   end
@@ -47,8 +47,9 @@ class UpstreamTest < Minitest::Test
   def test_a_later_report_goes_before
     shop = memory.points(unique, 1000, :day)
     early, late = Array.new(2) { shop.acquire(estimate: 10) }
-    assert_equal :settled, shop.sync(remaining: 700, permit: late)
-    assert_equal :late, shop.sync(remaining: 100, permit: early.id)
+    assert_nil shop.sync(remaining: 700, permit: late).settlement
+    assert_equal ["a later answer was learned before"],
+                 shop.sync(remaining: 100, permit: early.id).ignored
   end
 
   def test_an_answer_settles_its_permit
@@ -56,7 +57,7 @@ class UpstreamTest < Minitest::Test
       both do |store|
         shop = store.points(unique, 1000, 3600)
         permit = shop.acquire(estimate: 252)
-        assert_equal :settled, permit.learn({}, body, provider: :shopify)
+        assert_equal :settled, permit.learn({}, body, provider: :shopify).settlement
         assert_equal :already, permit.points_used(12)
         assert_equal 12, shop.stats.units
         # Upstream refills sooner, and goes on meanwhile.
@@ -70,26 +71,26 @@ class UpstreamTest < Minitest::Test
     shop = redis.points(unique, 1000, 20)
     permit = shop.acquire(estimate: 252)
     other = Paddlegate::Store.new(URL, timeout: 10).points(shop.name, 1000, 20)
-    assert_equal :settled, other.learn({}, SHOPIFY, permit: permit.id)
-    assert_equal :already, shop.learn({}, SHOPIFY, permit: permit)
+    assert_equal :settled, other.learn({}, SHOPIFY, permit: permit.id).settlement
+    assert_equal :already, shop.learn({}, SHOPIFY, permit: permit).settlement
     # Without a permit the cost settles nothing.
-    assert_equal :settled, shop.learn({}, SHOPIFY)
+    assert_nil shop.learn({}, SHOPIFY).settlement
     assert_equal 12, shop.stats.units
   end
 
   def test_a_lease_without_an_estimate_has_nothing_to_settle
     api = memory.limiter(unique, concurrency: 5, bucket: [5000, :hour])
     permit = api.acquire
-    assert_equal :settled, permit.learn({})
-    assert_equal :unknown, permit.learn({ "Retry-After" => 30 }, SHOPIFY, status: 429)
+    assert_nil permit.learn({}).settlement
+    assert_equal :unknown, permit.learn({ "Retry-After" => 30 }, SHOPIFY, status: 429).settlement
     assert_in_delta 30, api.controls.paused_for, 5
-    assert_equal :settled, memory.bucket(unique, 5, :hour).acquire.learn({})
+    assert_nil memory.bucket(unique, 5, :hour).acquire.learn({}).settlement
   end
 
   def test_a_refusal_pauses_all_processes
     name = unique
     api = redis.window(name, 100, :minute)
-    assert_equal :settled, api.learn({ "Retry-After" => 30 }, "slow down", status: 429)
+    assert_nil api.learn({ "Retry-After" => 30 }, "slow down", status: 429).settlement
     output = ruby(<<~RUBY, "PADDLEGATE_URL" => URL)
       require "paddlegate"
       Paddlegate.configure { |c| c.timeout = 10 }
@@ -115,8 +116,42 @@ class UpstreamTest < Minitest::Test
       { "Retry-After" => "30", "x-bytes" => "\xff", nil => 1, "empty" => [], 5 => [nil] }
     ].each do |headers|
       api = memory.window(unique, 100, :minute)
-      assert_equal :settled, api.learn(headers, status: 429)
+      assert_nil api.learn(headers, status: 429).settlement
       assert_in_delta 30, api.controls.paused_for, 5, headers.inspect
+    end
+  end
+
+  # As Faraday has it.
+  Response = Struct.new(:status, :headers, :body)
+
+  def test_an_answer_of_an_http_client_is_read_whole
+    faraday = Response.new(429, { "Retry-After" => "30" }, { "error" => "slow down" })
+    net = Net::HTTPTooManyRequests.new("1.1", "429", "Too Many Requests")
+    net["Retry-After"] = "30"
+    net.instance_variable_set(:@read, true)
+    [faraday, net].each do |response|
+      api = memory.window(unique, 100, :minute)
+      assert_equal ["pause"], api.learn_from(response).learned
+      assert_in_delta 30, api.controls.paused_for, 5
+    end
+    shop = memory.points(unique, 1000, 3600)
+    permit = shop.acquire(estimate: 252)
+    assert_equal :settled,
+                 permit.learn_from(Response.new(200, {}, JSON.generate(SHOPIFY))).settlement
+    refused("response") { shop.learn_from(Object.new) }
+  end
+
+  def test_an_answer_says_what_was_learned_and_what_was_not
+    both do |store|
+      api = store.bucket(unique, 100, 60)
+      headers = { "RateLimit" => '"s";r=5;t=30', "RateLimit-Policy" => '"s";q=1000000000000;w=60' }
+      assert_equal ["limit: above max_learned"], api.learn(headers, status: 200).ignored
+      told = api.learn(headers, status: 200, max_learned: 10**12)
+      assert_equal %w[limit remaining], told.learned
+      assert_equal ["pause: status is missing"], api.learn({ "Retry-After" => 30 }).ignored
+      discord = { "X-RateLimit-Bucket" => "abcd1234", "X-RateLimit-Global" => "true" }
+      told = api.learn(discord, { "retry_after" => 2.5, "global" => true }, status: 429)
+      assert_equal [:global, "abcd1234", 2.5], [told.scope, told.bucket, told.pause]
     end
   end
 
@@ -124,7 +159,7 @@ class UpstreamTest < Minitest::Test
     api = memory.window(unique, 100, :minute)
     [{}, [], { "X-RateLimit-Remaining" => "many" }].each do |headers|
       ["", nil, "<html>", "\xff\0", "[1", [], {}].each do |body|
-        assert_equal :settled, api.learn(headers, body)
+        assert_nil api.learn(headers, body).settlement
       end
     end
     assert_equal [0, 100], [api.controls.version, api.peek(cost: 0).remaining]
@@ -138,8 +173,9 @@ class UpstreamTest < Minitest::Test
     [5, :body, Object.new, { "a" => Float::NAN }].each do |bad|
       refused("body", bad) { api.learn({}, bad) }
     end
-    { status: [nil, -1, "200", 70_000, 1 << 40], provider: [nil, 5, "nobody", "a\0"],
-      max_pause: [-1, "never"], permit: [5, "\0"] }.each do |argument, values|
+    { status: [-1, "200", 70_000, 1 << 40], provider: [nil, 5, "nobody", "a\0"],
+      max_pause: [-1, "never"], max_learned: [-1, 1.5],
+      permit: [5, "\0"] }.each do |argument, values|
       values.each do |bad|
         refused(argument.to_s, bad) { api.learn({ "Retry-After" => 5 }, **{ argument => bad }) }
       end

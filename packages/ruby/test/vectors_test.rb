@@ -155,7 +155,7 @@ class VectorsTest < Minitest::Test
 
     def do_sync(step)
       reset_at = step["reset_at_us"] && (step["reset_at_us"] / 1_000_000r)
-      settled(step) do |at|
+      told(step) do |at|
         @limiter.sync(remaining: step["remaining"], limit: step["amount"], index: step["index"],
                       interval: seconds(step["interval_us"]), reset_at: reset_at,
                       reset_in: seconds(step["reset_in_us"]), permit: permit(step), **at)
@@ -163,10 +163,10 @@ class VectorsTest < Minitest::Test
     end
 
     def do_learn(step)
-      settled(step) do |at|
+      told(step) do |at|
         @limiter.learn(step.fetch("headers", []), step.fetch("body", ""),
-                       permit: permit(step), status: step.fetch("status", 200),
-                       provider: step["provider"], **at)
+                       permit: permit(step), status: step["status"],
+                       max_learned: step["max_learned"], provider: step["provider"], **at)
       end
     end
 
@@ -177,6 +177,12 @@ class VectorsTest < Minitest::Test
     def do_limits(step)
       @limiter = Replay.limiter(@store, @name, step["limits"])
       nil
+    end
+
+    def told(step, &call)
+      learned = answer_or_error(step, &call)
+      { "settlement" => learned.settlement&.to_s, "learned" => learned.learned,
+        "ignored" => learned.ignored }
     end
 
     def settled(step, &call)

@@ -9,7 +9,7 @@ class WorkflowTest < Minitest::Test
   def test_cn_t16_the_fourth_and_fifth_wait_in_their_order
     on_both do |store, key|
       limiter = store.workflow(definition, { "correlationId" => key })
-      assert_equal [key, :wait], [limiter.name, limiter.on_limit]
+      assert_equal ["conductor/workflow/#{key}", :wait], [limiter.name, limiter.on_limit]
       first, *, fourth, fifth = %w[1 2 3 4 5].map { |run| limiter.admit(run) }
       assert_equal %i[wait wait], [fourth, fifth].map(&:action)
       assert_equal :released, first.permit.release
@@ -31,7 +31,7 @@ class WorkflowTest < Minitest::Test
     on_both do |store, _|
       [{}, { "correlationId" => nil }, { "correlationId" => "" }, "{}"].each do |run|
         limiter = store.workflow(definition, run)
-        assert_equal "order", limiter.name
+        assert_equal "conductor/unlimited/order", limiter.name
         assert_equal([:run] * 4, Array.new(4) { |i| limiter.admit(i.to_s).action })
       end
     end

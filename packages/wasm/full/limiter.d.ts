@@ -7,13 +7,13 @@ import type {
   Controls,
   Decision,
   Interval,
+  Learned,
   Limit,
   LimiterOptions,
   Limits,
   Policy,
   Refusal,
   Request,
-  Settlement,
   Skipped,
   WaitingRequest,
 } from "../index.js";
@@ -24,7 +24,7 @@ export interface Permit extends small.Permit {
    * `learn` of its limiter: replaces the estimate by the cost that the answer tells, and takes over what it says of the
    * budget, in one step. Of a lease without an estimate a cost is `"unknown"`; the rest is taken over.
    */
-  learn(response: UpstreamResponse, options?: AnswerOptions): Settlement;
+  learn(response: UpstreamResponse, options?: AnswerOptions): Learned;
 }
 
 /**
@@ -42,9 +42,9 @@ export interface Limiter<S = never> extends small.Limiter<S> {
   acquire(request?: WaitingRequest): Promise<Permit>;
   /**
    * Takes over what an answer of upstream says, in one step: what is left of its budget, its numbers, and a pause when it
-   * refused the call. With a permit the answer is what became of that.
+   * refused the call. Without a `status` only an answer is a refusal that the documents of the provider tie to one.
    */
-  learn(response: UpstreamResponse, options?: LearnOptions): Settlement;
+  learn(response: UpstreamResponse, options?: LearnOptions): Learned;
   /**
    * Decides about a job under its id, of 1 to 64 bytes. Asked again about one that runs it takes nothing; one that is tried
    * again is asked about under another id, and so counts as a new one. Never waits.
@@ -155,12 +155,24 @@ export type Provider =
   | "anthropic"
   | "ietf";
 
+/** What a caller says beside a document. */
+export interface LoadOptions {
+  /** How long a lease lasts that is not renewed, in milliseconds: Open Job Spec and Conductor. */
+  readonly lockTimeoutMs?: number;
+  /** Whose job it is: Open Job Spec. */
+  readonly tenant?: string;
+  /** What is limited by itself: guild-queues. */
+  readonly group?: string;
+}
+
 /** How an answer is read. */
 export interface AnswerOptions {
   /** Default `"auto"`. */
   readonly provider?: Provider;
   /** Milliseconds: the longest pause to take from an upstream's word. Default one hour. */
   readonly maxPauseMs?: number;
+  /** The most units that a limit is raised to. Default ten times the policy's own. */
+  readonly maxLearned?: number;
 }
 
 /** How an answer is read, and whose it is. */
@@ -177,7 +189,7 @@ export type HeaderValue = string | number | null | undefined | readonly (string 
  * read at once. `{ status, headers, body: await response.text() }` says all.
  */
 export interface UpstreamResponse {
-  /** The status code. Default: `statusCode`, as Node's own client calls it, else 200. */
+  /** The status code. Default: `statusCode`, as Node's own client calls it, else not known. */
   readonly status?: number;
   readonly statusCode?: number | undefined;
   /** `Headers`, a `Map`, pairs, or an object; names are compared without case. */
@@ -247,13 +259,16 @@ export class Paddlegate extends small.Paddlegate {
    * of it. With `on_limit` `"ignore"` the policy is `"ignore"`, else `"raise"`; of a document that
    * says `"ignore"` somewhere, write `load<Skipped>(...)`.
    */
-  load<S extends Skipped = never>(document: string | object): Map<string, Limiter<S>>;
+  load<S extends Skipped = never>(
+    document: string | object,
+    options?: LoadOptions,
+  ): Map<string, Limiter<S>>;
   /** The gate of a `RateLimitControl` of Invantive, its text or its object. The error names the path to what is wrong. */
   gate(document: string | object): Gate;
   /**
-   * The limiter of a run of a Conductor workflow; both are text or object. Its name is the key that the definition gives
-   * the run, an object with `input`, `correlationId` and `version` as far as the key needs them. A run without a key has
-   * an unlimited one, named like the workflow. `onLimit` is `"wait"` for `QUEUE`, `"raise"` for `REJECT`.
+   * The limiter of a run of a Conductor workflow; both are text or object. Its name is `conductor/workflow/` and the key that
+   * the definition gives the run, an object with `input`, `correlationId` and `version` as far as the key needs them. A run
+   * without a key has an unlimited one. `onLimit` is `"wait"` for `QUEUE`, `"raise"` for `REJECT`.
    *
    * @param options `lockTimeoutMs`: milliseconds after which a lease ends that is not renewed. Default 30,000.
    */

@@ -26,8 +26,10 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
     });
 
   extend(Paddlegate, {
-    load(document) {
-      const flat = inside.store(this).load(written("document", document));
+    load(document, options) {
+      const { lockTimeoutMs, tenant, group } = only(["lockTimeoutMs", "tenant", "group"], options);
+      const text = written("document", document);
+      const flat = inside.store(this).load(text, lockTimeoutMs, tenant, group);
       const limiters = Array.from({ length: flat.length / 3 }, (_, i) =>
         loaded(this, ...flat.slice(3 * i, 3 * i + 3)),
       );
@@ -51,8 +53,8 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
     },
 
     learn(response, options) {
-      const { provider, maxPauseMs, permit, atUs } = only(
-        ["provider", "maxPauseMs", "permit", "atUs"],
+      const { provider, maxPauseMs, maxLearned, permit, atUs } = only(
+        ["provider", "maxPauseMs", "maxLearned", "permit", "atUs"],
         options,
       );
       if (typeof response !== "object" || response === null) {
@@ -63,7 +65,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
       const answer = [status, pairs(response.headers), textOf(response.body)];
       const own = permit === undefined || permit === null ? permit : idOf(permit);
       return inside.ask(this, (inner) =>
-        inner.learn(provider, maxPauseMs, ...answer, own, atUs ?? now()),
+        inner.learn(provider, maxPauseMs, maxLearned, ...answer, own, atUs ?? now()),
       );
     },
 
@@ -108,8 +110,8 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
 
   extend(Permit, {
     learn(response, options) {
-      const { provider, maxPauseMs } = only(["provider", "maxPauseMs"], options);
-      return inside.limiterOf(this).learn(response, { provider, maxPauseMs, permit: this.id });
+      const bounds = only(["provider", "maxPauseMs", "maxLearned"], options);
+      return inside.limiterOf(this).learn(response, { ...bounds, permit: this.id });
     },
   });
 

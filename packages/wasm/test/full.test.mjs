@@ -98,23 +98,28 @@ const dialects = {
   ],
   "OJS rate limit": [
     { key: "reports", rate: { limit: 10, period: "PT1M" }, on_limit: "reschedule" },
-    policy("reports", "reschedule", [{ kind: "window", limit: 10, interval: "PT60S" }]),
+    policy("ojs/key/reports", "reschedule", [{ kind: "window", limit: 10, interval: "PT60S" }]),
   ],
   "Conductor task definition": [
     { name: "charge", rateLimitPerFrequency: 5, rateLimitFrequencyInSeconds: 60 },
-    policy("charge", "wait", [{ kind: "window", limit: 5, interval: "PT60S" }]),
+    policy("conductor/task/charge", "wait", [{ kind: "window", limit: 5, interval: "PT60S" }]),
   ],
-  "Conductor workflow definition": [workflow],
+  "Conductor workflow definition": [
+    { name: "order", rateLimitConfig: { rateLimitKey: "max", concurrentExecLimit: 3 } },
+    policy("conductor/workflow/max", "wait", [
+      { kind: "concurrency", limit: 3, interval: "PT30S" },
+    ]),
+  ],
   "Invantive rate limit control": [
     control,
-    policy("api", "raise", [
+    policy("invantive/fail/api", "raise", [
       { kind: "bucket", limit: 2, interval: "PT1S" },
       { kind: "bucket", limit: 5, interval: "PT60S" },
     ]),
   ],
   "guild-queues reservoir": [
     { name: "mail", reservoir: 5, timeWindow: 5000 },
-    policy("mail:default", "reschedule", [{ kind: "bucket", limit: 5, interval: "PT5S" }]),
+    policy("guild/mail:default", "reschedule", [{ kind: "bucket", limit: 5, interval: "PT5S" }]),
   ],
 };
 for (const [format, [document, ...policies]] of Object.entries(dialects)) {
@@ -139,6 +144,7 @@ test("a fault in a document is named by its path", () => {
     ["", /^at \$: not readable as JSON/],
     ["[]", /^at \$: must be a JSON object/],
     ["{}", /^at \$: is in no known format/],
+    [JSON.stringify(workflow), /^at \$\.rateLimitConfig\.rateLimitKey: has variables/],
     ['{"limiters": {}, "key": "a"}', /^at \$: has members of several formats/],
     [JSON.stringify({ limiters: { x: { windw: {} } } }), /^at \$\.limiters\.x\.windw: /],
     [JSON.stringify({ limiters: { x: window } }), /^at \$\.limiters\.x\.window\.limit: /],
@@ -226,11 +232,11 @@ test("a gate sorts requests by its document", () => {
 test("a run of a workflow has the limit of its key", () => {
   const pg = new Paddlegate();
   const runs = pg.workflow(workflow, { correlationId: "shop-7" }, { lockTimeoutMs: 90_000 });
-  assert.deepEqual([runs.name, runs.onLimit], ["shop-7", "wait"]);
+  assert.deepEqual([runs.name, runs.onLimit], ["conductor/workflow/shop-7", "wait"]);
   const actions = ["a", "b", "c", "d"].map((job) => runs.admit(job).action);
   assert.deepEqual(actions, ["run", "run", "run", "wait"]);
   assert.equal(runs.peek().resetAfterMs > 80_000, true);
-  assert.equal(pg.workflow(JSON.stringify(workflow), "{}").name, "order");
+  assert.equal(pg.workflow(JSON.stringify(workflow), "{}").name, "conductor/unlimited/order");
   assert.throws(() => pg.workflow("{", {}), invalid("definition", /^at \$/));
   assert.throws(() => pg.workflow(workflow, 5), invalid("run", /must be/));
 });

@@ -73,10 +73,10 @@ function steps(pg, testCase, name) {
         if (!step.expect) return;
         break;
       case "sync":
-        answer = JSON.stringify(sync(limiter, step, permits.get(step.permit) ?? step.permit));
+        answer = asLearned(sync(limiter, step, permits.get(step.permit) ?? step.permit));
         break;
       case "learn":
-        answer = JSON.stringify(learn(limiter, step, permits.get(step.permit) ?? step.permit));
+        answer = asLearned(learn(limiter, step, permits.get(step.permit) ?? step.permit));
         break;
       case "reset":
         limiter.reset();
@@ -195,8 +195,13 @@ function sync(limiter, step, permit) {
   return limiter.sync({ index, remaining, limit, intervalMs, resetInMs, resetAt, permit, atUs });
 }
 
-function learn(limiter, { status, headers, body, provider, at_us: atUs }, permit) {
-  return limiter.learn({ status, headers, body }, { provider, permit, atUs });
+function learn(limiter, step, permit) {
+  const { status, headers, body, provider, max_learned: maxLearned, at_us: atUs } = step;
+  return limiter.learn({ status, headers, body }, { provider, maxLearned, permit, atUs });
+}
+
+function asLearned({ settlement, learned, ignored }) {
+  return JSON.stringify({ settlement, learned, ignored });
 }
 
 const ms = (us) => (us === undefined ? undefined : us / 1000);

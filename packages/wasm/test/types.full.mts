@@ -5,13 +5,13 @@ import {
   type Columns,
   type Gate,
   graphqlCost,
+  type Learned,
   type Limiter,
   Paddlegate,
   type Permit,
   type Policies,
   policyFrom,
   type Scenario,
-  type Settlement,
   Simulation,
   type Skipped,
   type Totals,
@@ -32,7 +32,7 @@ const shop = pg.points("shop", 1000, 20);
 same<typeof shop, Limiter>(true);
 const permit: Permit = await shop.acquire({ estimate: graphqlCost("{ shop { name } }") });
 const response = await fetch("https://example.com");
-same<ReturnType<typeof permit.learn>, Settlement>(true);
+same<ReturnType<typeof permit.learn>, Learned>(true);
 permit.learn(response, { provider: "shopify", maxPauseMs: 1000 });
 shop.learn({ status: 429, headers: { "Retry-After": 30 } }, { permit: null, atUs: 1 });
 shop.learn({ headers: new Map([["a", "b"]]), body: new Uint8Array() });
@@ -47,7 +47,7 @@ new small.Paddlegate().points("shop", 1000, 20).learn(response);
 const quiet = pg.concurrent("erp", 1, { policy: "ignore" });
 same<typeof quiet, Limiter<Skipped>>(true);
 const value = await quiet.withinLimit((held) => held.learn(response));
-same<typeof value, Settlement | Skipped>(true);
+same<typeof value, Learned | Skipped>(true);
 const admission: Admission = quiet.admit("job", { onLimit: "drop", cost: 1, atUs: 1 });
 admission.permit?.release() satisfies string | undefined;
 same<ReturnType<typeof quiet.admitAll>, Admission[]>(true);

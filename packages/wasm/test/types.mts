@@ -64,7 +64,7 @@ const ordered: Controls = erp.pause({ until: new Date() });
 ordered.overrides[0]?.limit satisfies number | undefined;
 erp.override({ limit: 5, index: 0, expiresInMs: 5, atUs: 1 }).learned satisfies readonly unknown[];
 erp.restore().version satisfies number;
-erp.sync({ remaining: 5, restoreRate: 50, resetAt: 1 }) satisfies "settled" | "late" | "unknown";
+erp.sync({ remaining: 5, restoreRate: 50, resetAt: 1 }).learned satisfies readonly string[];
 // @ts-expect-error: a pause needs an end
 erp.pause();
 // @ts-expect-error: no such policy

@@ -88,6 +88,20 @@ impl Template {
     }
 }
 
+impl Template {
+    /// The text of a template without variables; `None` when it is empty.
+    pub(super) fn text(&self) -> Result<Option<String>> {
+        if self.parts.iter().any(|part| matches!(part, Part::Variable(_))) {
+            return Err(Error::invalid(
+                "rate_limit_key",
+                "at $.rateLimitConfig.rateLimitKey: has variables, whose values come from a run; make the limiter with \
+                 workflow, which takes the definition and a run",
+            ));
+        }
+        self.resolve(&Value::Null)
+    }
+}
+
 /// The steps of `workflow.input.orders[0].id`.
 fn steps(path: &str) -> Result<Vec<Step>> {
     let mut steps = Vec::new();

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::task::{count, name};
 use super::template::Template;
 use crate::dialect::field::Field;
+use crate::dialect::{Definition, room};
 use crate::error::{Error, Result};
 use crate::json;
 use crate::limit::{Limit, MAX_CONCURRENCY};
@@ -12,10 +13,16 @@ use crate::micros::Micros;
 use crate::on_limit::OnLimit;
 use crate::policy::Policy;
 
+const PREFIX: &str = "conductor/workflow/";
+
+/// The longest key in bytes.
+pub(super) const MAX_KEY: usize = room(PREFIX);
+
 /// The limit of a workflow definition. Members other than `name`, `rateLimitConfig` and `tags` are not looked at.
 ///
 /// Each run has a key, and the runs with one key share a limiter. The older form is read too: a tag in `tags` with the
-/// `type` `RATE_LIMIT`, whose `key` is the key and whose `value` is the limit.
+/// `type` `RATE_LIMIT`, whose `key` is the key and whose `value` is the limit. Members may be in snake case, as
+/// `to_dict` of conductor-python writes them.
 ///
 /// ```
 /// # use paddlegate::dialect::conductor::WorkflowDefinition;
@@ -29,7 +36,7 @@ use crate::policy::Policy;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkflowDefinition {
-    /// `name`: what the workflow is called, of 1 to 512 bytes.
+    /// `name`: what the workflow is called, of 1 to 493 bytes.
     pub name: String,
     /// `rateLimitKey`: the key with its variables. Absent or null: no run is limited.
     pub rate_limit_key: Option<Template>,
@@ -51,7 +58,7 @@ impl WorkflowDefinition {
         let mut workflow =
             Self { name: name(&field)?, rate_limit_key: None, concurrent_exec_limit: 0, on_limit: OnLimit::Wait };
         let mut limited = false;
-        if let Some(config) = field.get("rateLimitConfig") {
+        if let Some(config) = field.either("rateLimitConfig", "rate_limit_config")? {
             workflow.read_config(&config)?;
             limited = true;
         }
@@ -70,7 +77,39 @@ impl WorkflowDefinition {
         Ok(workflow)
     }
 
-    /// The key of a run, which is the name of its limiter; `None` when the run is not limited, because a variable of the
+    /// The name of the limiter of a key: `conductor/workflow/` and the key, which no limiter with another name has.
+    pub fn limiter_name(key: &str) -> String {
+        format!("{PREFIX}{key}")
+    }
+
+    /// The name of the limiter of runs without a key.
+    pub(super) fn unlimited_name(&self) -> String {
+        format!("conductor/unlimited/{}", self.name)
+    }
+
+    /// The limiter of all runs when the key is the same for each.
+    ///
+    /// An error when the key has variables, since each run has a limiter of its own then.
+    pub fn definitions(&self, lock_timeout: Micros) -> Result<Vec<Definition>> {
+        let key = match &self.rate_limit_key {
+            None => None,
+            Some(key) => key.text().map_err(|error| Error::invalid("document", error.message()))?,
+        };
+        let (name, policy) = match key {
+            Some(key) if key.len() > MAX_KEY => {
+                let message = format!(
+                    "at $.name: the key of this workflow must have at most {MAX_KEY} bytes: bytes={}",
+                    key.len()
+                );
+                return Err(Error::invalid("document", message));
+            }
+            Some(key) => (Self::limiter_name(&key), self.policy(lock_timeout)?),
+            None => (self.unlimited_name(), Policy::new([Limit::unlimited()])?),
+        };
+        Ok(vec![Definition { name, policy, wait_timeout: None, ttl: None, on_limit: self.on_limit }])
+    }
+
+    /// The key of a run; `None` when the run is not limited, because a variable of the
     /// key is unknown or null or the key is empty.
     ///
     /// `workflow` is an object with what the host knows of the run: `input`, `correlationId`, `version`.
@@ -91,9 +130,10 @@ impl WorkflowDefinition {
 
     fn read_config(&mut self, config: &Field<'_>) -> Result<()> {
         // A word misspelt in here would take the limit away.
-        config.object(&["rateLimitKey", "concurrentExecLimit", "policy"])?;
-        self.rate_limit_key = template(config, "rateLimitKey")?;
-        self.concurrent_exec_limit = count(config, "concurrentExecLimit", MAX_CONCURRENCY)?;
+        config.object(&["rateLimitKey", "rate_limit_key", "concurrentExecLimit", "concurrent_exec_limit", "policy"])?;
+        self.rate_limit_key = template(config.either("rateLimitKey", "rate_limit_key")?)?;
+        let limit = config.either("concurrentExecLimit", "concurrent_exec_limit")?;
+        self.concurrent_exec_limit = count(limit, MAX_CONCURRENCY)?;
         if let Some(policy) = config.get("policy") {
             self.on_limit = match policy.text()? {
                 "QUEUE" => OnLimit::Wait,
@@ -106,8 +146,8 @@ impl WorkflowDefinition {
 
     fn read_tag(&mut self, tag: &Field<'_>) -> Result<()> {
         tag.object(&["type", "key", "value"])?;
-        self.rate_limit_key = template(tag, "key")?;
-        self.concurrent_exec_limit = count(tag, "value", MAX_CONCURRENCY)?;
+        self.rate_limit_key = template(tag.get("key"))?;
+        self.concurrent_exec_limit = count(tag.get("value"), MAX_CONCURRENCY)?;
         Ok(())
     }
 }
@@ -117,8 +157,8 @@ fn is_limit(tag: &Field<'_>) -> Result<bool> {
     tag.get("type").map_or(Ok(false), |kind| Ok(kind.text()? == "RATE_LIMIT"))
 }
 
-fn template(field: &Field<'_>, name: &str) -> Result<Option<Template>> {
-    let Some(field) = field.get(name) else { return Ok(None) };
+fn template(field: Option<Field<'_>>) -> Result<Option<Template>> {
+    let Some(field) = field else { return Ok(None) };
     let template = field.text()?.parse();
     template.map(Some).map_err(|error: Error| field.fault(error.message()))
 }

@@ -1,6 +1,6 @@
 //! `RateLimitControl`: which slot limits a request.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use serde_json::Value;
@@ -78,13 +78,6 @@ impl RateLimitControl {
                 slots.push(slot);
             }
         }
-        let mut limiters = HashSet::new();
-        if let Some(twice) = slots.iter().flat_map(Slot::limiter_names).find(|name| !limiters.insert(name.clone())) {
-            return Err(field.fault(format!(
-                "two slots would have one limiter, rename the slot that ends in a level: limiter={}",
-                shown(&twice)
-            )));
-        }
         let mut elements = Vec::new();
         if let Some(list) = field.get("RateLimitControlList") {
             for item in list.list()? {
@@ -112,8 +105,8 @@ impl RateLimitControl {
 
     /// The limiters of all slots that have a name.
     ///
-    /// Of a slot `web`: `web` for the levels that fail, whose refusal raises, and `web/second`, `web/minute` and `web/hour`
-    /// for those that only delay, whose refusal waits.
+    /// Of a slot `web`: `invantive/fail/web` for the levels that fail, whose refusal raises, and `invantive/second/web`,
+    /// `invantive/minute/web` and `invantive/hour/web` for those that only delay, whose refusal waits.
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         Ok(self.slots.iter().flat_map(Slot::definitions).collect())
     }

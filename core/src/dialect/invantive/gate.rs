@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::control::RateLimitControl;
 use super::element::Facts;
 use super::passage::Passage;
-use super::slot::{Level, Slot, soft_name};
+use super::slot::{Level, Slot, hard_name, soft_name};
 use crate::error::Result;
 use crate::limit::Kind;
 use crate::limiter::Limiter;
@@ -113,7 +113,7 @@ impl Limiters {
         let Some(name) = slot.name() else { return Ok(Self { hard: None, soft: Vec::new() }) };
         let soft = slot.soft().into_iter();
         Ok(Self {
-            hard: slot.hard().map(|policy| pg.limiter(name, policy)).transpose()?,
+            hard: slot.hard().map(|policy| pg.limiter(&hard_name(name), policy)).transpose()?,
             soft: soft
                 .map(|soft| Ok((soft.level, pg.limiter(&soft_name(name, soft.level), soft.policy)?)))
                 .collect::<Result<_>>()?,

@@ -1,10 +1,9 @@
 //! `Slot`: how many actions in each second, minute and hour, and what becomes of more.
 
-use crate::dialect::Definition;
 use crate::dialect::field::Field;
+use crate::dialect::{Definition, room};
 use crate::error::{Error, Result};
 use crate::limit::{Limit, MAX_UNITS};
-use crate::limiter::MAX_NAME;
 use crate::micros::{MAX_SPAN, Micros};
 use crate::on_limit::OnLimit;
 use crate::policy::Policy;
@@ -48,7 +47,7 @@ impl Level {
     /// Every level, the shortest first.
     pub const ALL: [Self; 3] = [Self::Second, Self::Minute, Self::Hour];
 
-    /// The level in words, as the names of limiters end.
+    /// The level in words, as it stands in the names of limiters.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Second => "second",
@@ -146,24 +145,24 @@ impl Slot {
             ttl: None,
             on_limit,
         };
-        let hard = self.hard.iter().map(|policy| define(name.clone(), policy, OnLimit::Raise));
+        let hard = self.hard.iter().map(|policy| define(hard_name(name), policy, OnLimit::Raise));
         let soft = self.soft.iter().map(|soft| define(soft_name(name, soft.level), &soft.policy, OnLimit::Wait));
         hard.chain(soft).collect()
     }
+}
 
-    pub(super) fn limiter_names(&self) -> Vec<String> {
-        self.definitions().into_iter().map(|definition| definition.name).collect()
-    }
+/// The name of the limiter of the levels that fail.
+pub(super) fn hard_name(slot: &str) -> String {
+    format!("invantive/fail/{slot}")
 }
 
 /// The name of the limiter of a level that only delays.
 pub(super) fn soft_name(slot: &str, level: Level) -> String {
-    format!("{slot}/{}", level.name())
+    format!("invantive/{}/{slot}", level.name())
 }
 
 fn name(field: &Field<'_>) -> Result<Option<String>> {
-    // The longest name of a limiter has a level after it.
-    const MOST: usize = MAX_NAME - "/second".len();
+    const MOST: usize = room("invantive/second/");
     let Some(field) = field.get("Name") else { return Ok(None) };
     let name = field.text()?;
     if name.is_empty() || name.len() > MOST {

@@ -2,40 +2,37 @@
 
 use crate::dialect::field::Field;
 use crate::error::{Error, Result};
-use crate::limiter::MAX_NAME;
+
+/// The longest key, queue or tenant in bytes: a tenant and a key fit into one name.
+const MAX_KEY: usize = 247;
 
 /// The key at that place.
 pub(super) fn read(place: &Field<'_>) -> Result<String> {
     let key = place.text()?;
     if !is_key(key) {
         return Err(place.fault(format!(
-            "must begin with a letter or digit and go on with letters, digits, '.', '_', ':' or '-', at most {MAX_NAME} bytes"
+            "must begin with a letter or digit and go on with letters, digits, '.', '_', ':' or '-', at most {MAX_KEY} bytes"
         )));
     }
     Ok(key.to_owned())
 }
 
-/// The key of a tenant. A tenant has no colon, so that no two pairs make the same key.
-pub(super) fn of_tenant(tenant: Option<&str>, key: String) -> Result<String> {
-    let Some(tenant) = tenant else { return Ok(key) };
-    if !is_key(tenant) || tenant.contains(':') {
+/// The name of the limiter of a key or a queue. Keys, queues and tenants have no slash, so no two of them make one name.
+pub(super) fn limiter_name(tenant: Option<&str>, kind: &str, key: &str) -> Result<String> {
+    let Some(tenant) = tenant else { return Ok(format!("ojs/{kind}/{key}")) };
+    if !is_key(tenant) {
         return Err(Error::invalid(
             "tenant",
-            "must begin with a letter or digit and go on with letters, digits, '.', '_' or '-'",
+            format!(
+                "must begin with a letter or digit and go on with letters, digits, '.', '_', ':' or '-', at most {MAX_KEY} bytes"
+            ),
         ));
     }
-    let key = format!("{tenant}:{key}");
-    if key.len() > MAX_NAME {
-        return Err(Error::invalid(
-            "tenant",
-            format!("makes the key longer than {MAX_NAME} bytes: bytes={}", key.len()),
-        ));
-    }
-    Ok(key)
+    Ok(format!("ojs/tenant/{tenant}/{kind}/{key}"))
 }
 
 fn is_key(text: &str) -> bool {
-    text.len() <= MAX_NAME
+    text.len() <= MAX_KEY
         && text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte))
 }

@@ -23,7 +23,7 @@ fn ojs_t01_only_a_key_is_unlimited() {
     let policy = RateLimit::read(&json!({"key": "free", "concurrency": null, "rate": null, "throttle": null})).unwrap();
     let definitions = policy.definitions().unwrap();
     assert_eq!(definitions.len(), 1);
-    assert_eq!(definitions[0].name, "free");
+    assert_eq!(definitions[0].name, "ojs/key/free");
     assert!(definitions[0].policy.limits().is_empty());
     assert_eq!(definitions[0].on_limit, OnLimit::Wait);
 }
@@ -97,7 +97,7 @@ fn ojs_t12_validation() {
         let message = fault(&value);
         assert!(message.starts_with(path), "{value}: {message}");
     }
-    for key in ["a", "0", "api.example.com", "tenant_123:api-1", &"a".repeat(512)] {
+    for key in ["a", "0", "api.example.com", "tenant_123:api-1", &"a".repeat(247)] {
         assert!(RateLimit::read(&json!({"key": key})).is_ok(), "{key}");
     }
 }
@@ -108,8 +108,8 @@ fn ojs_shape_1_the_full_policy() {
         "key": "api.example.com", "concurrency": 5, "rate": {"limit": 100, "period": "PT1M"},
         "throttle": {"interval": "PT1S"}, "on_limit": "reschedule"
     }, "type": "api.call", "args": ["https://api.example.com/data"]});
-    let definition = RateLimit::read(&value).unwrap().definition(None, Micros(7_000_000)).unwrap();
-    assert_eq!(definition.name, "api.example.com");
+    let definition = RateLimit::read(&value).unwrap().definition(None, Some(Micros(7_000_000))).unwrap();
+    assert_eq!(definition.name, "ojs/key/api.example.com");
     assert_eq!(definition.on_limit, OnLimit::Reschedule);
     let expected = [
         of_kind(Kind::Concurrency, 5, 7_000_000),
@@ -123,9 +123,9 @@ fn ojs_shape_1_the_full_policy() {
 fn ojs_shape_2_and_t18_so_many_per_second_of_a_queue() {
     assert_eq!(limits(&json!({"max_per_second": 2_000})), [of_kind(Kind::Window, 2_000, 1_000_000)]);
     let job = json!({"type": "t", "options": {"queue": "mail", "rate_limit": {"max_per_second": 1}}});
-    assert_eq!(RateLimit::read(&job).unwrap().definitions().unwrap()[0].name, "queue/mail");
+    assert_eq!(RateLimit::read(&job).unwrap().definitions().unwrap()[0].name, "ojs/queue/mail");
     let job = json!({"type": "t", "rate_limit": {"max_per_second": 1}});
-    assert_eq!(RateLimit::read(&job).unwrap().definitions().unwrap()[0].name, "queue/default");
+    assert_eq!(RateLimit::read(&job).unwrap().definitions().unwrap()[0].name, "ojs/queue/default");
     let alone = RateLimit::read(&json!({"max_per_second": 1})).unwrap();
     assert!(alone.definitions().unwrap_err().message().starts_with("at $.key: is missing"));
 }
@@ -186,10 +186,58 @@ fn both_places_of_a_job() {
 #[test]
 fn keys_of_tenants() {
     let policy = RateLimit::read(&json!({"key": "api.example.com"})).unwrap();
-    assert_eq!(policy.key_for(Some("tenant_123")).unwrap(), "tenant_123:api.example.com");
-    assert_eq!(policy.key_for(None).unwrap(), "api.example.com");
-    for tenant in ["", "a:b", "/", "a b", &"a".repeat(500)] {
-        assert_eq!(policy.key_for(Some(tenant)).unwrap_err().argument(), Some("tenant"), "{tenant}");
+    assert_eq!(policy.limiter_name(Some("tenant_123")).unwrap(), "ojs/tenant/tenant_123/key/api.example.com");
+    assert_eq!(policy.limiter_name(None).unwrap(), "ojs/key/api.example.com");
+    for tenant in ["", "a/b", "/", "a b", &"a".repeat(248)] {
+        assert_eq!(policy.limiter_name(Some(tenant)).unwrap_err().argument(), Some("tenant"), "{tenant}");
+    }
+    let longest = RateLimit::read(&json!({"key": "k".repeat(247)})).unwrap();
+    assert_eq!(longest.limiter_name(Some(&"t".repeat(247))).unwrap().len(), 510);
+}
+
+#[test]
+fn a_queue_has_a_concurrency_beside_its_rate() {
+    let queue = |rate_limit: Value| RateLimit::read(&json!({"concurrency": 20, "rate_limit": rate_limit}));
+    let policy = queue(json!({"limit": 100, "period": "PT1M"})).unwrap();
+    let limits = [of_kind(Kind::Concurrency, 20, LOCK_TIMEOUT.0), of_kind(Kind::Window, 100, 60_000_000)];
+    assert_eq!(policy.definitions().unwrap()[0].policy.limits(), limits);
+    assert_eq!(queue(json!({"key": "a", "concurrency": 20})).unwrap().concurrency, Some(20));
+    for (document, path) in [
+        (json!({"concurrency": 20, "rate_limit": {"key": "a", "concurrency": 5}}), "at $.concurrency: differs"),
+        (json!({"concurrency": -1, "rate_limit": {"key": "a"}}), "at $.concurrency: must be"),
+        (json!({"rate": {"limit": 1, "period": "PT1S"}, "rate_limit": {"key": "a"}}), "at $.rate: stands beside"),
+        (json!({"on_limit": "drop", "rate_limit": {"key": "a"}}), "at $.on_limit: stands beside"),
+        (json!({"key": "b", "rate_limit": {"key": "a"}}), "at $.key: stands beside"),
+    ] {
+        assert!(fault(&document).starts_with(path), "{document}: {}", fault(&document));
+    }
+}
+
+#[test]
+fn the_visibility_timeout_is_the_lease() {
+    let lease = |document: &Value, given: Option<u64>| {
+        let definition = RateLimit::read(document).unwrap().definition(None, given.map(Micros)).unwrap();
+        definition.policy.limits()[0].interval().0
+    };
+    let policy = json!({"key": "a", "concurrency": 1});
+    let job = json!({"type": "t", "visibility_timeout_ms": 90_000, "rate_limit": policy});
+    assert_eq!((lease(&policy, None), lease(&job, None), lease(&job, Some(5))), (LOCK_TIMEOUT.0, 90_000_000, 5));
+    for job in [
+        json!({"options": {"visibility_timeout_ms": 45_000, "rate_limit": policy}}),
+        json!({"visibility_timeout": 45, "options": {"visibility_timeout_ms": 45_000, "rate_limit": policy}}),
+    ] {
+        assert_eq!(lease(&job, None), 45_000_000, "{job}");
+    }
+    for (document, path) in [
+        (json!({"visibility_timeout_ms": 0, "rate_limit": policy}), "at $.visibility_timeout_ms: must be"),
+        (json!({"visibility_timeout_ms": u64::MAX, "rate_limit": policy}), "at $.visibility_timeout_ms: must be"),
+        (json!({"visibility_timeout": "PT30S", "rate_limit": policy}), "at $.visibility_timeout: must be"),
+        (
+            json!({"visibility_timeout": 1, "options": {"visibility_timeout": 2, "rate_limit": policy}}),
+            "at $.options.visibility_timeout: differs",
+        ),
+    ] {
+        assert!(fault(&document).starts_with(path), "{document}: {}", fault(&document));
     }
 }
 

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
 use super::super::tests::{body, read};
-use super::super::{MAX_PAUSE, Provider};
+use super::super::{MAX_PAUSE, Provider, Response};
 use super::*;
+use crate::learned::Learned;
 use crate::micros::{MAX_SPAN, MAX_TIME};
 use crate::operation::{Answer, Interrupt, Operation};
 use crate::paddlegate::Paddlegate;
@@ -55,7 +56,7 @@ fn points(capacity: u64, refill: u64) -> Limit {
 }
 
 fn lesson<const N: usize>(feedback: &Feedback, limits: [Limit; N]) -> Lesson {
-    feedback.lesson(&Policy::new(limits).unwrap(), MAX_PAUSE)
+    Lesson { notes: Notes::default(), ..feedback.lesson(&Policy::new(limits).unwrap(), MAX_PAUSE, Some(1_000_000)) }
 }
 
 fn remaining(remaining: u64) -> Sync {
@@ -80,7 +81,7 @@ fn with<const N: usize>(
 fn shopify_teaches_points_their_numbers() {
     let feedback = body(Provider::Shopify, SHOPIFY);
     let learned = Sync { limit: Some(points(2_000, 20)), ..remaining(1_988) };
-    let expected = Lesson { actual: Some(12), budgets: vec![learned.clone()], pause: None };
+    let expected = Lesson { actual: Some(12), budgets: vec![learned.clone()], pause: None, ..Lesson::default() };
     assert_eq!(lesson(&feedback, [points(1_000, 20)]), expected);
     // The numbers are those of upstream whatever was configured, and a meter of calls hears nothing of points.
     let both = lesson(&feedback, [window(4, 1), points(100, 5)]);
@@ -141,7 +142,10 @@ fn openai_teaches_requests_and_tokens_in_both_orders() {
     let feedback = read(Provider::OpenAi, 200, &OPENAI, usage);
     let (requests, tokens) = (remaining(59), remaining(149_984));
     let ahead = lesson(&feedback, [window(60, 60), points(150_000, 60)]);
-    assert_eq!(ahead, Lesson { actual: Some(21), budgets: vec![requests.clone(), tokens.clone()], pause: None });
+    assert_eq!(
+        ahead,
+        Lesson { actual: Some(21), budgets: vec![requests.clone(), tokens.clone()], ..Lesson::default() }
+    );
     let behind = lesson(&feedback, [points(150_000, 60), window(60, 60)]);
     assert_eq!(behind.budgets, [tokens.clone(), requests.clone()]);
     // Without requests a limit beside points hears nothing; without points all limits count one thing.
@@ -164,7 +168,8 @@ fn openai_spent_twice_waits_for_the_later() {
 #[test]
 fn discord_spent_without_a_window_is_a_pause() {
     let feedback = read(Provider::Discord, 200, &DISCORD, "{}");
-    let expected = Lesson { actual: None, budgets: vec![remaining(0)], pause: Some(after(1_500_000)) };
+    let expected =
+        Lesson { actual: None, budgets: vec![remaining(0)], pause: Some(after(1_500_000)), ..Lesson::default() };
     for limit in [bucket(50, 1), window(50, 1), Limit::leaky(50, seconds(1)).unwrap()] {
         assert_eq!(lesson(&feedback, [limit]), expected);
     }
@@ -194,11 +199,11 @@ fn the_caller_bounds_every_pause() {
     let spent = read(Provider::Discord, 200, &DISCORD, "{}");
     let refused = Feedback { pause: Some(MAX_PAUSE), ..Feedback::default() };
     for feedback in [&spent, &refused] {
-        assert_eq!(feedback.lesson(&policy, Micros(1_000)).pause, Some(after(1_000)));
-        assert_eq!(feedback.lesson(&policy, Micros(0)).pause, None, "a pause of nothing would be refused");
+        assert_eq!(feedback.lesson(&policy, Micros(1_000), None).pause, Some(after(1_000)));
+        assert_eq!(feedback.lesson(&policy, Micros(0), None).pause, None, "a pause of nothing would be refused");
     }
     let endless = Feedback { pause: Some(Micros(u64::MAX)), ..Feedback::default() };
-    assert_eq!(endless.lesson(&policy, Micros(u64::MAX)).pause, Some(after(MAX_SPAN.0)));
+    assert_eq!(endless.lesson(&policy, Micros(u64::MAX), None).pause, Some(after(MAX_SPAN.0)));
 }
 
 #[test]
@@ -229,11 +234,139 @@ fn numbers_that_no_limit_can_have_are_not_learned() {
 fn a_limiter_learns_it() {
     let shop = Paddlegate::memory().points("shop", 1_000, seconds(20)).unwrap();
     let permit = shop.acquire(Request::estimate(252).at(Micros(1))).unwrap().permit;
-    let lesson = body(Provider::Shopify, SHOPIFY).lesson(shop.policy(), MAX_PAUSE);
+    let lesson = body(Provider::Shopify, SHOPIFY).lesson(shop.policy(), MAX_PAUSE, None);
     assert_eq!(lesson.report(None).actual, None, "no permit, nothing to settle");
     let learn = Operation::Learn { report: lesson.report(permit.as_deref()), at: Some(Micros(2)) };
-    assert_eq!(shop.run(learn, Interrupt::Ignore).unwrap(), Answer::Settlement(Settlement::Settled));
+    let learned = Learned {
+        settlement: Some(Settlement::Settled),
+        learned: vec!["limit".to_owned()],
+        cost: Some(12),
+        ..Learned::default()
+    };
+    assert_eq!(shop.run(learn, Interrupt::Ignore).unwrap(), Answer::Learned(Box::new(learned)));
     assert_eq!(shop.peek(Request::estimate(1).at(Micros(2))).unwrap().remaining, Some(1_988));
+}
+
+#[test]
+fn an_answer_opens_a_limit_to_ten_times_its_own_at_most() {
+    let told = |q: &str| {
+        let policy = format!("\"s\";q={q};w=60");
+        read(Provider::Ietf, 200, &[("RateLimit", "\"s\";r=5;t=30"), ("RateLimit-Policy", &policy)], "")
+    };
+    let of = |feedback: &Feedback, limit: Limit, max_learned| {
+        let lesson = feedback.lesson(&Policy::new([limit]).unwrap(), MAX_PAUSE, max_learned);
+        (lesson.budgets[0].limit.as_ref().map(Limit::amount), lesson.notes.ignored)
+    };
+    let above = || vec!["limit: above max_learned".to_owned()];
+    assert_eq!(of(&told("1000000000000"), bucket(100, 60), None), (None, above()));
+    assert_eq!(of(&told("1001"), bucket(100, 60), None), (None, above()));
+    assert_eq!(of(&told("1000"), bucket(100, 60), None), (Some(1_000), vec![]));
+    assert_eq!(of(&told("1001"), bucket(100, 60), Some(1_001)), (Some(1_001), vec![]));
+    assert_eq!(of(&told("101"), bucket(100, 60), Some(0)), (None, above()));
+    assert_eq!(of(&told("100"), bucket(100, 60), Some(0)), (Some(100), vec![]), "its own is never too large");
+    // What refills faster is more as well.
+    let shop = |rate: &str| body(Provider::Shopify, &SHOPIFY.replace("100.0", rate));
+    assert_eq!(of(&shop("500.0"), points(1_000, 20), None), (Some(2_000), vec![]));
+    assert_eq!(of(&shop("501.0"), points(1_000, 20), None).1, above());
+}
+
+#[test]
+fn what_is_not_learned_is_told_with_its_reason() {
+    let ignored = |feedback: &Feedback, limits: &[Limit]| {
+        feedback.lesson(&Policy::new(limits.to_vec()).unwrap(), MAX_PAUSE, None).notes.ignored
+    };
+    let shop = |limit: &str, rate: &str| {
+        body(Provider::Shopify, &SHOPIFY.replace("2000.0", limit).replace("100.0", rate).replace("1988", "9"))
+    };
+    assert_eq!(ignored(&shop("999999", "11.57"), &[points(1_000_000, 86_400)]), ["limit: cannot be counted exactly"]);
+    let discord = read(Provider::Discord, 200, &DISCORD, "{}");
+    assert_eq!(ignored(&discord, &[bucket(50, 1)]), ["limit: its interval is not told"]);
+    assert_eq!(ignored(&discord, &[points(50, 1)]), ["requests: no limit is left that counts them"]);
+    let github = read(Provider::GitHub, 200, &GITHUB, "[]");
+    assert_eq!(
+        ignored(&github, &[window(10_000, 86_400)]),
+        ["limit: is of another interval", "remaining: is of a shorter interval"]
+    );
+    assert_eq!(ignored(&github, &[bucket(50, 1), bucket(5_000, 3_600)]), [""; 0]);
+    let many = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "100001"), "[]");
+    assert_eq!(ignored(&many, &[window(50_000, 3_600)]), ["limit: is more than a window counts"]);
+    let none = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "0"), "[]");
+    assert_eq!(ignored(&none, &[window(1, 1), window(60, 3_600)]), ["limit[1]: is zero"]);
+    assert_eq!(
+        ignored(&read(Provider::Auto, 200, &[("Date", "x")], "hello"), &[bucket(1, 1)]),
+        ["not a rate limit answer"]
+    );
+    assert_eq!(
+        ignored(&read(Provider::Auto, 429, &[], ""), &[bucket(1, 1)]),
+        ["pause: the answer does not say how long"]
+    );
+}
+
+#[test]
+fn a_refusal_without_its_status_is_one_where_the_documentation_says_so() {
+    let told = |provider, headers: &[(&str, &str)], body: &str| {
+        let response = Response { status: None, headers, body };
+        let feedback = Feedback::read(provider, &response, MAX_PAUSE);
+        let lesson = feedback.lesson(&Policy::new([bucket(50, 1)]).unwrap(), MAX_PAUSE, None);
+        (feedback.throttled, feedback.pause.map(|pause| pause.0 / 1_000), lesson.notes.ignored)
+    };
+    let after = ("Retry-After", "7");
+    let refused = |millis| (true, Some(millis), vec![]);
+    let missing = (false, None, vec!["pause: status is missing".to_owned()]);
+    let discord = r#"{"message": "slow", "retry_after": 1.5, "global": true}"#;
+    assert_eq!(told(Provider::Discord, &[], discord), refused(1_500));
+    assert_eq!(told(Provider::Auto, &[], discord), refused(1_500));
+    assert_eq!(told(Provider::Discord, &[("X-RateLimit-Scope", "user"), after], ""), refused(7_000));
+    assert_eq!(told(Provider::Stripe, &[("Stripe-Rate-Limited-Reason", "global-rate")], ""), refused(1_000));
+    assert_eq!(told(Provider::OpenAi, &[after], r#"{"error": {"code": "rate_limit_exceeded"}}"#), refused(7_000));
+    assert_eq!(
+        told(Provider::Anthropic, &[after], r#"{"type": "error", "error": {"type": "rate_limit_error"}}"#),
+        refused(7_000)
+    );
+    assert_eq!(
+        told(Provider::GitHub, &[after], r#"{"message": "You have exceeded a secondary rate limit."}"#),
+        refused(7_000)
+    );
+    for provider in
+        [Provider::Auto, Provider::Ietf, Provider::OpenAi, Provider::Stripe, Provider::Shopify, Provider::Discord]
+    {
+        assert_eq!(told(provider, &[after], ""), missing, "{provider:?}");
+    }
+    assert_eq!(told(Provider::Discord, &[], "{}").0, false);
+}
+
+#[test]
+fn discord_tells_its_limit_with_the_first_call_of_a_window() {
+    let told = |limit, left, reset| {
+        let headers =
+            [("X-RateLimit-Limit", limit), ("X-RateLimit-Remaining", left), ("X-RateLimit-Reset-After", reset)];
+        read(Provider::Discord, 200, &[&headers[..], &[("X-RateLimit-Bucket", "abcd1234")]].concat(), "{}")
+    };
+    let first = told("5", "4", "0.998");
+    assert_eq!((first.budgets[0].window, first.bucket.as_deref()), (Some(Micros(1_000_000)), Some("abcd1234")));
+    let learned = Sync { limit: Some(bucket(5, 1)), reset: Some(after(998_000)), ..remaining(4) };
+    assert_eq!(lesson(&first, [bucket(50, 1)]).budgets, [learned]);
+    assert_eq!(lesson(&first, [window(50, 1)]).budgets[0].limit, Some(window(5, 1)));
+    assert_eq!(lesson(&first, [window(50, 60)]).budgets[0].limit, None, "of another interval");
+    assert_eq!(told("5", "3", "0.998").budgets[0].window, None);
+    for (reset, window) in [("0.25", 250_000), ("4.998", 5_000_000), ("59.01", 60_000_000), ("60.0", 60_000_000)] {
+        assert_eq!(told("1", "0", reset).budgets[0].window, Some(Micros(window)), "{reset}");
+    }
+}
+
+#[test]
+fn discord_says_of_whom_a_refusal_is() {
+    let notes = |headers: &[(&str, &str)], body: &str| {
+        let feedback = read(Provider::Discord, 429, headers, body);
+        feedback.lesson(&Policy::new([bucket(50, 1)]).unwrap(), MAX_PAUSE, None).notes
+    };
+    let global = notes(
+        &[("X-RateLimit-Global", "true"), ("X-RateLimit-Scope", "global")],
+        r#"{"retry_after": 2.0, "global": true}"#,
+    );
+    assert_eq!((global.scope, global.pause), (Some("global"), Some(Micros(2_000_000))));
+    let shared = notes(&[DISCORD[3], ("X-RateLimit-Scope", "shared")], r#"{"retry_after": 2.0, "global": false}"#);
+    assert_eq!((shared.scope, shared.bucket.as_deref()), (Some("shared"), Some("abcd1234")));
 }
 
 fn budgets() -> impl Strategy<Value = Budget> {
@@ -267,13 +400,22 @@ proptest! {
     fn every_lesson_is_taken(
         budgets in prop::collection::vec(budgets(), 0..5), limits in prop::collection::vec(limits(), 1..5),
         pause in prop::option::of((1..=MAX_SPAN.0).prop_map(Micros)), max_pause in prop_oneof![0..3_u64, 0..=u64::MAX],
+        max_learned in prop::option::of(prop_oneof![0..2_000_u64, any::<u64>()]),
     ) {
         let policy = Policy::new(limits).unwrap();
         let told = budgets.iter().filter(|budget| budget.remaining.is_some()).count();
         let feedback = Feedback { budgets, pause, ..Feedback::default() };
-        let lesson = feedback.lesson(&policy, Micros(max_pause));
+        let lesson = feedback.lesson(&policy, Micros(max_pause), max_learned);
         prop_assert_eq!(lesson.budgets.len(), policy.limits().len());
         prop_assert!(lesson.budgets.iter().filter(|budget| budget.remaining.is_some()).count() <= told);
         prop_assert_eq!(lesson.report(None).check(&policy), Ok(()));
+        // No answer opens a limit further than its owner allows, neither at once nor over time.
+        for (heard, own) in lesson.budgets.iter().zip(policy.limits()) {
+            let Some(numbers) = &heard.limit else { continue };
+            let most = max_learned.unwrap_or(LEARNED_FACTOR * own.amount()).max(own.amount());
+            prop_assert!(numbers.amount() <= most, "{numbers:?} {own:?}");
+            let rate = u128::from(numbers.amount()) * u128::from(own.interval().0);
+            prop_assert!(rate <= u128::from(most) * u128::from(numbers.interval().0), "{numbers:?} {own:?}");
+        }
     }
 }

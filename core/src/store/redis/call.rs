@@ -4,12 +4,13 @@ use std::fmt;
 
 use super::address::{Address, redirection, slot};
 use super::keys::{Fixed, Keys, list, moment, told};
-use super::reply::{controls, decision, garbled, naturals, page, refused, settlement};
+use super::reply::{controls, decision, garbled, naturals, page, refused, settlement, uptake};
 use super::script::{SCRIPT, digest};
 use super::wire::{Value, command, header, word};
 use crate::control::{Change, Control};
 use crate::error::Result;
 use crate::learn::Report;
+use crate::learned::Told;
 use crate::limiter::Limiter;
 use crate::micros::Micros;
 use crate::operation::Answer;
@@ -56,6 +57,7 @@ enum Expects {
         estimate: bool,
     },
     Settlement,
+    Learned(Box<Told>),
     Controls(Limiter),
     Renewal,
     Statistics,
@@ -185,7 +187,14 @@ impl Call {
             words.push(moment(budget.reset));
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        Self::verb(keys, b"learn", report.actual.unwrap_or(0), at, &words, Expects::Settlement)
+        Self::verb(
+            keys,
+            b"learn",
+            report.actual.unwrap_or(0),
+            at,
+            &words,
+            Expects::Learned(Box::new(Told::new(report, policy))),
+        )
     }
 
     pub(crate) fn control(limiter: &Limiter, keys: &Keys, control: &Control<'_>, at: Option<Micros>) -> Self {
@@ -299,6 +308,10 @@ impl Call {
         match (&self.expects, reply) {
             (Expects::Reset, Value::Integer(_)) => Ok(Answer::Reset),
             (Expects::Settlement, Value::Array(items)) => settlement(items).map(Answer::Settlement),
+            (Expects::Learned(told), Value::Array(items)) => {
+                let uptake = uptake(items, told.limits())?;
+                Ok(Answer::Learned(Box::new((**told).clone().learned(&uptake))))
+            }
             (Expects::Renewal, Value::Array(items)) => match naturals(items)[..] {
                 [5, 0] => Ok(Answer::Renewal(None)),
                 [9, lease] => Ok(Answer::Renewal(Some(Micros(lease)))),

@@ -5,6 +5,7 @@ use super::wire::Value;
 use crate::control::Controls;
 use crate::decision::Status;
 use crate::error::{Cause, Error, Result};
+use crate::learned::Uptake;
 use crate::limit::Limit;
 use crate::micros::Micros;
 use crate::paddlegate::{ListPage, Listed};
@@ -94,6 +95,19 @@ pub(super) fn settlement(items: &[Value]) -> Result<Settlement> {
         [Value::Integer(6)] => Ok(Settlement::Unknown),
         [Value::Integer(7)] => Ok(Settlement::Released),
         [Value::Integer(8)] => Ok(Settlement::Cancelled),
+        _ => Err(garbled()),
+    }
+}
+
+/// What a script says of a report on so many limits.
+pub(super) fn uptake(items: &[Value], limits: usize) -> Result<Uptake> {
+    let (Some(status), rest) = (items.get(..1), naturals(items.get(1..).unwrap_or_default())) else {
+        return Err(garbled());
+    };
+    match rest[..] {
+        [flags, ref marks @ ..] if marks.len() == limits && items.len() == limits + 2 => {
+            Ok(Uptake { settlement: settlement(status)?, flags, marks: marks.to_vec() })
+        }
         _ => Err(garbled()),
     }
 }

@@ -90,6 +90,11 @@ module Paddlegate
       @controls ||= FFI::MemoryPointer.new(:char, Controls::SIZE)
     end
 
+    # A `pg_learned`.
+    def learned
+      @learned ||= FFI::MemoryPointer.new(:char, Learned::SIZE)
+    end
+
     # A `pg_admission`.
     def admission
       @admission ||= FFI::MemoryPointer.new(:char, Admission::SIZE)

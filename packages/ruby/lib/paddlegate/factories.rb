@@ -82,18 +82,25 @@ module Paddlegate
     # {Limiter#on_limit} for what becomes of work over the limit. `on_unavailable` and `share` are
     # for all of them.
     #
+    # `lock_timeout` (Open Job Spec and Conductor) is how long a lease lasts, `tenant` (Open Job
+    # Spec) whose job it is, `group` (guild-queues) what is limited by itself.
+    #
     # The message of an {InvalidError} names the place of a fault, such as `$.limits.erp`.
-    def policy_from(document, on_unavailable: nil, share: nil)
+    def policy_from(document, lock_timeout: nil, tenant: nil, group: nil, on_unavailable: nil,
+                    share: nil)
       text = Value.json("document", document)
-      Library.load(store.handle, text).to_h do |loaded|
+      lock_timeout = Value.interval("lock_timeout", lock_timeout) unless lock_timeout.nil?
+      tenant = Value.text("tenant", tenant) unless tenant.nil?
+      group = Value.text("group", group) unless group.nil?
+      Library.load(store.handle, text, lock_timeout, tenant, group).to_h do |loaded|
         [loaded.name, Limiter.loaded(store, loaded, on_unavailable, share)]
       end
     end
 
     # As {#policy_from}, of the file at `path`.
-    def load(path, on_unavailable: nil, share: nil)
+    def load(path, **options)
       document = File.read(path, encoding: "UTF-8")
-      policy_from(document, on_unavailable: on_unavailable, share: share)
+      policy_from(document, **options)
     end
 
     # What a RateLimitControl of Invantive limits: a {Gate}. `document` is JSON, or what that was
@@ -103,8 +110,8 @@ module Paddlegate
     end
 
     # The limiter of a run of a Conductor workflow, as {#policy_from} gives one: runs with one key
-    # share it, and its name is the key. A run without a key has one that is unlimited and has the
-    # name of the workflow.
+    # share it, and its name is `conductor/workflow/` and the key. A run without a key has one that
+    # is unlimited.
     #
     # `definition` is that of the workflow, and `run` what is known of the run: `input`,
     # `correlationId` and `version`; both JSON, or what that was parsed into. A lease lasts at most

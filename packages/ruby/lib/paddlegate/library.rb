@@ -91,10 +91,11 @@ module Paddlegate
       found
     end
 
-    # The limiters that a document defines: {Loaded}s.
-    def load(store, text)
+    # The limiters that a document defines: {Loaded}s. All but the first two may be `nil`.
+    def load(store, text, lock_timeout_us = nil, tenant = nil, group = nil)
       document = make(Native::DocumentHandle) do |*places|
-        Native.pg_load(store, text, text.bytesize, *places)
+        Native.pg_load_with(store, text, text.bytesize, lock_timeout_us || -1, tenant, group,
+                            *places)
       end
       exchange = Exchange.take
       memory = FFI::MemoryPointer.new(:char, Loaded::SIZE)

@@ -79,8 +79,7 @@ module Paddlegate
       paused
     end
 
-    # Takes over what upstream says of its budget: `:settled`; `:late` when a later report was
-    # learned before.
+    # Takes over what upstream says of its budget. Answers {Learned}.
     #
     # `remaining`: the units that are left there. `limit` and `interval`: its numbers, which rule
     # from now on in all processes; instead of the interval `restore_rate` says how many units come
@@ -93,30 +92,39 @@ module Paddlegate
       numbers = [Value.whole("index", index), units("remaining", remaining), units("limit", limit),
                  interval("interval", interval), rate(restore_rate), interval("reset_in", reset_in),
                  time("reset_at", reset_at)]
-      settlement(at_us) { |at, *places| @verbs.sync(@handle, permit, *numbers, at, *places) }
+      told(at_us) { |at, *places| @verbs.sync(@handle, permit, *numbers, at, *places) }
     end
 
     # Takes over what the answer of an upstream API says of its budgets, in one round trip: corrects
     # what is left, learns new numbers, and pauses after a refusal such as a 429, for all processes.
-    # `:settled`, or `:late` as {#sync}. What is not understood says nothing.
+    # Answers {Learned}. What is not understood says nothing.
     #
     # `headers`: a Hash or a list of pairs; a value may be a list. `body`: text, bytes, or what JSON
     # was parsed into. `provider`: `:auto` (the default), `:shopify`, `:github`, `:discord`,
     # `:linear`, `:stripe`, `:openai`, `:anthropic` or `:ietf`. `max_pause`: the longest pause, an
-    # interval; an hour by default. `permit`: that of the call, or its id, which is settled by the
-    # cost that the answer tells; then what became of it, as {Limiter#correct}.
-    def learn(headers, body = "", status: 200, provider: :auto, max_pause: nil, permit: nil,
-              at_us: nil)
+    # interval; an hour by default. `max_learned`: the most units that a limit is raised to; ten
+    # times the policy's own by default. `permit`: that of the call, or its id, which is settled by
+    # the cost that the answer tells. Without a `status` only an answer is a refusal that the
+    # documents of the provider tie to one.
+    def learn(headers, body = "", status: nil, provider: :auto, max_pause: nil, max_learned: nil,
+              permit: nil, at_us: nil)
       words, texts = Upstream.headers(headers)
       body = Upstream.body(body)
-      status = Upstream.status(status)
+      status = status.nil? ? NOT_GIVEN : Upstream.status(status)
       provider = Value.word("provider", provider)
-      max_pause = interval("max_pause", max_pause)
+      bounds = [interval("max_pause", max_pause), units("max_learned", max_learned)]
       permit = Value.permit(permit) unless permit.nil?
-      settlement(at_us) do |at, *places|
+      told(at_us) do |at, *places|
         @verbs.learn(@handle, permit, provider, status, words, texts.size, body, body.bytesize,
-                     max_pause, at, *places)
+                     *bounds, at, *places)
       end
+    end
+
+    # As {#learn}, from the answer of an HTTP client: a `Net::HTTPResponse`, a `Faraday::Response`,
+    # or any object with `status` (or `code`), `headers` and `body`. Answers {Learned}.
+    def learn_from(response, **options)
+      status, headers, body = Upstream.response(response)
+      learn(headers, body, status: status, **options)
     end
 
     private
@@ -127,6 +135,14 @@ module Paddlegate
       controls = Controls.read(exchange.controls)
       exchange.give_back
       controls
+    end
+
+    def told(at_us)
+      exchange = Exchange.take
+      exchange.check(yield(exchange.time(at_us), exchange.learned, exchange.error))
+      learned = Learned.read(exchange.learned)
+      exchange.give_back
+      learned
     end
 
     def units(argument, value)

@@ -107,7 +107,8 @@ module Paddlegate
     attach_function :pg_list_next, %i[pointer pointer pointer], :int32
     attach_function :pg_list_close, %i[pointer pointer], :int32
 
-    attach_function :pg_load, %i[pointer pointer size_t pointer pointer], :int32
+    attach_function :pg_load_with,
+                    %i[pointer pointer size_t int64 string string pointer pointer], :int32
     attach_function :pg_document_next, %i[pointer pointer pointer], :int32
     attach_function :pg_document_close, %i[pointer pointer], :int32
     attach_function :pg_gate_new, %i[pointer pointer size_t pointer pointer], :int32
@@ -138,8 +139,8 @@ module Paddlegate
       signal: %i[pointer string int64 pointer pointer],
       override_from: %i[pointer string int64 pointer pointer],
       sync: %i[pointer string int64 int64 int64 int64 double int64 int64 int64 pointer pointer],
-      learn: %i[pointer string string int32 pointer size_t pointer size_t int64 int64 pointer
-                pointer]
+      learn: %i[pointer string string int32 pointer size_t pointer size_t int64 int64 int64
+                pointer pointer]
     }.freeze
 
     # The verbs for a server: other threads run while one waits, and a signal ends the call.

@@ -8,6 +8,26 @@ module Paddlegate
 
     module_function
 
+    # The status, the headers and the body of what an HTTP client answers.
+    def response(response)
+      if response.respond_to?(:each_header) && response.respond_to?(:code)
+        # Net::HTTP: the code is a text, and a body that was streamed is no text.
+        body = response.body
+        return [Integer(response.code), response.each_header.to_a, body.is_a?(String) ? body : ""]
+      end
+
+      status = %i[status code].find { |name| response.respond_to?(name) }
+      unless status && response.respond_to?(:headers) && response.respond_to?(:body)
+        Value.refuse("must have status, headers and body", "response", response.class)
+      end
+      status = response.public_send(status)
+      # Some clients have an object for it.
+      status = status.to_i if !status.nil? && !status.is_a?(Integer) && status.respond_to?(:to_i)
+      body = response.body
+      body = "" unless [String, Hash, Array].any? { |type| body.is_a?(type) }
+      [status, response.headers || {}, body]
+    end
+
     # Names and values as the words of a `pg_learn`: its memory, which holds on to theirs, and their
     # count. What cannot be a header says nothing.
     def headers(headers)
