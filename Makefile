@@ -39,7 +39,7 @@ CARGO_TEST := cargo test --release --workspace --no-fail-fast --features paddleg
 	--exclude paddlegate-python --exclude paddlegate-wasm
 # With other servers only what a server decides, but everything in `make soak`.
 SERVER_TESTS := $(foreach test,cluster faults keys leases script_times twins vectors,\
-	$(if $(wildcard core/tests/$(test).rs),--test $(test)))
+	$(if $(wildcard core/tests/$(test).rs core/tests/$(test)/main.rs),--test $(test)))
 OTHER_SERVERS := $(CARGO_TEST) $(if $(PADDLEGATE_SOAK),,$(SERVER_TESTS))
 
 # Suites that use all cores run one after the other, then those that mostly sleep run two at a time, the longest first.
