@@ -65,9 +65,12 @@ pub(crate) fn all(times: &mut Times) {
     times.afresh(
         1_000,
         states::window,
-        &act("window: all have ended, acquire", |run| {
-            assert!(run.limiter.acquire(Request::cost(1).at(Micros(late()))).expect("a decision").allowed());
-        }),
+        &Act {
+            bound: Bound::Units,
+            ..act("window: all have ended, acquire", |run| {
+                assert!(run.limiter.acquire(Request::cost(1).at(Micros(late()))).expect("a decision").allowed());
+            })
+        },
     );
     // There are more than a limiter keeps.
     times.on(
