@@ -1,6 +1,5 @@
 //! `Course`: what takes several operations, run to its end, or for an event loop as one call after the other.
 
-use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use paddlegate::dialect::invantive::{Level, Passage, Verdict};
@@ -18,6 +17,7 @@ use crate::gate::{Facts, Gate};
 use crate::limiter::Limiter;
 use crate::line::locked;
 use crate::live;
+use crate::signals::interruptible;
 
 /// What takes several operations, of which each depends on the answers before it.
 ///
@@ -88,16 +88,7 @@ impl Course {
         if self.0.redis.is_none() {
             return Ok(steps.run(Interrupt::Ignore)?.shown(py)?);
         }
-        let (raised, outcome) = py.detach(|| {
-            let raised = RefCell::new(None);
-            let stop = || Python::attach(|py| py.check_signals().map_err(|error| raised.replace(Some(error))).is_err());
-            let outcome = steps.run(Interrupt::Ask(&stop));
-            (raised.into_inner(), outcome)
-        });
-        match raised {
-            Some(error) => Err(error.into()),
-            None => Ok(outcome?.shown(py)?),
-        }
+        Ok(interruptible(py, |interrupt| steps.run(interrupt))?.shown(py)?)
     }
 
     /// Start it: what comes of it, or the first call to carry to the server.

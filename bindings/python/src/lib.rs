@@ -14,6 +14,7 @@ mod link;
 mod live;
 mod operation;
 mod paddlegate;
+mod signals;
 mod within;
 
 /// `paddlegate._native`.

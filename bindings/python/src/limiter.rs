@@ -1,6 +1,5 @@
 //! `Limiter`: a name and a policy. Without a server it answers at once; else the interpreter is free meanwhile.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use paddlegate::store::redis::Redis;
@@ -17,6 +16,7 @@ use crate::hints::Hints;
 use crate::live::Order;
 use crate::operation::{acquire, admit, cancel, correct, enter, given, release, renew};
 use crate::paddlegate::{Loaded, Paddlegate};
+use crate::signals::interruptible;
 
 /// A name and a policy.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
@@ -413,16 +413,7 @@ impl Limiter {
         if self.redis.is_none() {
             return Ok(self.inner.run(operation, Interrupt::Ignore)?);
         }
-        let (raised, answer) = py.detach(|| {
-            let raised = RefCell::new(None);
-            let stop = || Python::attach(|py| py.check_signals().map_err(|error| raised.replace(Some(error))).is_err());
-            let answer = self.inner.run(operation, Interrupt::Ask(&stop));
-            (raised.into_inner(), answer)
-        });
-        match raised {
-            Some(error) => Err(error.into()),
-            None => Ok(answer?),
-        }
+        interruptible(py, |interrupt| self.inner.run(operation, interrupt))
     }
 
     fn answer<'py>(&self, py: Python<'py>, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
