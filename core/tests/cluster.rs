@@ -154,7 +154,7 @@ mod redis_cluster {
         let cluster = Cluster::start();
         let pg = cluster.open();
         let limiters = exhausted(&pg, OnUnavailable::Open);
-        let neighbour = (0..)
+        let neighbour = (0..1_000)
             .map(|i| pg.window(&format!("neighbour {i}"), 1, HOUR).expect("a limiter"))
             .find(|other| slot_of(other) / Cluster::SHARE == 0 && slot_of(other) != slot_of(&limiters[0]))
             .expect("a name")

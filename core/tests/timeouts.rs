@@ -32,6 +32,12 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// One call to the end.
 type Ask<'a> = &'a dyn Fn() -> Result<Decision, Error>;
 
+/// How a limiter's calls are carried, for a list of them.
+type With = fn(&Limiter, &mut dyn FnMut(Ask<'_>));
+
+/// Brings a server into a state.
+type Start = fn() -> State;
+
 /// A server in some state.
 struct State {
     url: String,
@@ -47,7 +53,7 @@ impl State {
     }
 }
 
-const STATES: [(&str, fn() -> State); 12] = [
+const STATES: [(&str, Start); 12] = [
     ("a server that is silent", || silent("redis")),
     ("a TLS handshake that is silent", || silent("rediss")),
     ("a server that dribbles", || served("redis", |client, _| dribble(client, b"$1000000\r\n"))),
@@ -68,13 +74,13 @@ const STATES: [(&str, fn() -> State); 12] = [
 fn every_call_ends_in_every_state_of_the_server() {
     let soak = std::env::var_os("PADDLEGATE_SOAK").is_some_and(|soak| soak == "1");
     let rows = STATES.map(|(name, start)| {
-        [("threads", with_threads as fn(Limiter, &mut dyn FnMut(Ask<'_>))), ("tokio", with_tokio)].map(|(way, with)| {
+        [("threads", with_threads as With), ("tokio", with_tokio)].map(|(way, with)| {
             thread::spawn(move || {
                 let state = start();
                 let store = Paddlegate::open(&state.url, Some(TIMEOUT)).expect("a store");
                 let limiter = store.leaky("ends", 1_000_000, HOUR).expect("a limiter");
                 let mut took = Vec::new();
-                with(limiter, &mut |ask| {
+                with(&limiter, &mut |ask| {
                     for _ in 0..if soak { 50 } else { 2 } {
                         (state.before)(ask);
                         let started = Instant::now();
@@ -116,11 +122,11 @@ fn every_call_ends_while_signals_come_every_five_milliseconds() {
     assert!(ended.success());
 }
 
-fn with_threads(limiter: Limiter, calls: &mut dyn FnMut(Ask<'_>)) {
+fn with_threads(limiter: &Limiter, calls: &mut dyn FnMut(Ask<'_>)) {
     calls(&|| limiter.acquire(Request::cost(1)));
 }
 
-fn with_tokio(limiter: Limiter, calls: &mut dyn FnMut(Ask<'_>)) {
+fn with_tokio(limiter: &Limiter, calls: &mut dyn FnMut(Ask<'_>)) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     calls(&|| runtime.block_on(limiter.acquire_async(Request::cost(1))));
 }
@@ -138,7 +144,7 @@ fn served(scheme: &str, answer: fn(&mut TcpStream, u16) -> std::io::Result<()>) 
     thread::spawn(move || {
         for mut client in listener.incoming().flatten() {
             thread::spawn(move || {
-                while matches!(client.read(&mut [0; 65_536]), Ok(1..)) && answer(&mut client, address.port()).is_ok() {}
+                while matches!(client.read(&mut [0; 16_384]), Ok(1..)) && answer(&mut client, address.port()).is_ok() {}
             });
         }
     });
@@ -230,7 +236,7 @@ fn deaf() -> State {
         let mut clients = Vec::new();
         for mut client in listener.incoming().flatten() {
             let _ = client.set_read_timeout(Some(END));
-            if matches!(client.read(&mut [0; 65_536]), Ok(1..)) {
+            if matches!(client.read(&mut [0; 16_384]), Ok(1..)) {
                 let _ = client.write_all(b"-NOSCRIPT no script\r\n");
                 clients.push(client);
             }

@@ -64,7 +64,7 @@ impl Proxy {
                 let (mut from, mut to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
                 let (number, graveyard) = (opened.open(), opened.clone());
                 thread::spawn(move || {
-                    let mut buffer = [0; 65_536];
+                    let mut buffer = [0; 4_096];
                     while let Ok(size @ 1..) = from.read(&mut buffer) {
                         if !graveyard.has(number) && to.write_all(&buffer[..size]).is_err() {
                             break;

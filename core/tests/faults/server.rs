@@ -153,8 +153,11 @@ fn ask_directly(port: u16, words: &[&str]) -> io::Result<String> {
     let stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let mut stream = BufReader::new(stream);
-    let command: String = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
-    stream.get_mut().write_all(format!("*{}\r\n{command}", words.len()).as_bytes())?;
+    let mut command = format!("*{}\r\n", words.len());
+    for word in words {
+        command.extend(["$", &word.len().to_string(), "\r\n", word, "\r\n"]);
+    }
+    stream.get_mut().write_all(command.as_bytes())?;
     let mut text = Vec::new();
     read_reply(&mut stream, &mut text)?;
     Ok(String::from_utf8_lossy(&text).trim().to_owned())
