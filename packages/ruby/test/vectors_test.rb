@@ -166,7 +166,8 @@ class VectorsTest < Minitest::Test
       told(step) do |at|
         @limiter.learn(step.fetch("headers", []), step.fetch("body", ""),
                        permit: permit(step), status: step["status"],
-                       max_learned: step["max_learned"], provider: step.fetch("provider", "auto"), **at)
+                       max_learned: step["max_learned"],
+                       provider: step.fetch("provider", "auto"), **at)
       end
     end
 
