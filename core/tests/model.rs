@@ -10,6 +10,7 @@ mod product {
     pub(crate) mod decision;
     pub(crate) mod error;
     pub(crate) mod learn;
+    pub(crate) mod learned;
     pub(crate) mod limit;
     pub(crate) mod micros;
     pub(crate) mod permit;
@@ -35,7 +36,8 @@ use micros::MAX_SPAN;
 use permit::{Permit, Settlement};
 use policy::Policy;
 use product::{
-    control, decision, error, limit, micros, permit, policy, queue, ranked, request, state, statistics, verb,
+    control, decision, error, learn, learned, limit, micros, permit, policy, queue, ranked, request, state, statistics,
+    verb,
 };
 use queue::Ticket;
 use request::Place;

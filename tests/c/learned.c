@@ -133,6 +133,7 @@ static void a_document_is_loaded_for_a_tenant(void)
     const char *text = "{\"key\":\"api\",\"concurrency\":2}";
     pg_document *document;
     pg_loaded loaded;
+    pg_error wrong;
 
     OK(pg_load_with(here, text, strlen(text), 90000000, "acme", NULL, &document, &error));
     OK(pg_document_next(document, &loaded, &error));
@@ -140,8 +141,8 @@ static void a_document_is_loaded_for_a_tenant(void)
     CHECK_TEXT("ojs/tenant/acme/key/api", loaded.name);
     CHECK_INT(90000000, loaded.limits[0].interval_us);
     OK(pg_limiter_close(loaded.limiter, &error));
-    CHECK_INT(PG_INVALID, pg_load_with(here, text, strlen(text), PG_NOT_GIVEN, NULL, "7", &document, &error));
-    CHECK_TEXT("group", error.argument);
+    CHECK_INT(PG_INVALID, pg_load_with(here, text, strlen(text), PG_NOT_GIVEN, NULL, "7", &document, &wrong));
+    CHECK_TEXT("group", wrong.argument);
 }
 
 static void a_document_makes_limiters(void)

@@ -59,7 +59,9 @@ class DocumentsTest < Minitest::Test
     assert_equal 90.0, limiter.try_acquire.lease
     guild = { "name" => "discord", "reservoir" => 5, "timeWindow" => 1000 }
     assert_equal ["guild/discord:7"], memory.policy_from(guild, group: "7").keys
-    refused("tenant") { memory.policy_from(guild, tenant: "acme") }
+    wrong = { tenant: "acme" }
+    error = assert_raises(Paddlegate::InvalidError) { memory.policy_from(guild, **wrong) }
+    assert_equal "tenant", error.argument
   end
 
   def test_limiters_outlive_the_document

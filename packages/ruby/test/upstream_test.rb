@@ -55,7 +55,7 @@ class UpstreamTest < Minitest::Test
   def test_an_answer_settles_its_permit
     [JSON.generate(SHOPIFY), JSON.generate(SHOPIFY).b, SHOPIFY].each do |body|
       both do |store|
-        shop = store.points(unique, 1000, 3600)
+        shop = store.points(unique, 1000, 200)
         permit = shop.acquire(estimate: 252)
         assert_equal :settled, permit.learn({}, body, provider: :shopify).settlement
         assert_equal :already, permit.points_used(12)
@@ -138,7 +138,7 @@ class UpstreamTest < Minitest::Test
     permit = shop.acquire(estimate: 252)
     assert_equal :settled,
                  permit.learn_from(Response.new(200, {}, JSON.generate(SHOPIFY))).settlement
-    refused("response") { shop.learn_from(Object.new) }
+    refused("response", "object") { shop.learn_from(Object.new) }
   end
 
   def test_an_answer_says_what_was_learned_and_what_was_not

@@ -166,7 +166,8 @@ class VectorsTest < Minitest::Test
       told(step) do |at|
         @limiter.learn(step.fetch("headers", []), step.fetch("body", ""),
                        permit: permit(step), status: step["status"],
-                       max_learned: step["max_learned"], provider: step["provider"], **at)
+                       max_learned: step["max_learned"],
+                       provider: step.fetch("provider", "auto"), **at)
       end
     end
 
@@ -181,8 +182,8 @@ class VectorsTest < Minitest::Test
 
     def told(step, &call)
       learned = answer_or_error(step, &call)
-      { "settlement" => learned.settlement&.to_s, "learned" => learned.learned,
-        "ignored" => learned.ignored }
+      JSON.generate("settlement" => learned.settlement&.to_s, "learned" => learned.learned,
+                    "ignored" => learned.ignored)
     end
 
     def settled(step, &call)
