@@ -234,6 +234,7 @@ impl Limiter {
     }
 
     /// Fails once the store is closed.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
     fn check_open(&self) -> Result<()> {
         match &self.inner.store {
             #[cfg(feature = "redis")]

@@ -10,6 +10,8 @@ mod product {
     pub(crate) mod decision;
     pub(crate) mod error;
     pub(crate) mod learn;
+    // A name of the public interface, which is a private one here.
+    #[allow(clippy::struct_field_names)]
     pub(crate) mod learned;
     pub(crate) mod limit;
     pub(crate) mod micros;
