@@ -16,7 +16,7 @@ const printed = [
   /^settled\n2000 20000\npaused$/,
   /^reports shopify-44\nran$/,
   /^true api 0\nanswered$/,
-  /^shop-7 run$/,
+  /^conductor\/workflow\/shop-7 run$/,
   /^true\npaused\n20\nrun,run$/,
   /^52\n1\n948$/,
   /^false\ntrue 25 true\nunavailable$/,

@@ -251,7 +251,7 @@ def test_what_is_not_understood_says_nothing(store, name):
 
 def test_other_arguments_are_checked(name):
     limiter = Paddlegate("memory://").window(name, 10, 60)
-    for status in 65_536, -1, "200", 200.0, None, True:
+    for status in 65_536, -1, "200", 200.0, True:
         refused("status", limiter.learn, {}, status=status)
     for provider in "", "Shopify", None, 5, "\ud800":
         refused("provider", limiter.learn, {}, provider=provider)
