@@ -6,6 +6,8 @@
 #   scripts/with-redis.sh cargo test
 set -euo pipefail
 
+# Tests give the time of a call.
+export PADDLEGATE_TEST_CLOCK=1
 [[ -n ${PADDLEGATE_TEST_URL:-} ]] && exec "$@"
 
 source "$(dirname "$0")/redis.bash"

@@ -233,6 +233,16 @@ impl Limiter {
         }
     }
 
+    /// Fails where only a test may give the time: one process could end the leases of all others, or stop their clock.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, unused_variables))]
+    fn check_clock(&self, operation: &Operation<'_>) -> Result<()> {
+        match &self.inner.store {
+            #[cfg(feature = "redis")]
+            Place::Redis { store, .. } if operation.at().is_some() => store.check_test_clock(),
+            _ => Ok(()),
+        }
+    }
+
     /// Fails once the store is closed.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
     fn check_open(&self) -> Result<()> {

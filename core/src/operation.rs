@@ -83,6 +83,24 @@ pub enum Operation<'a> {
     Reset,
 }
 
+impl Operation<'_> {
+    /// The time that the caller gives, for tests.
+    #[cfg(feature = "redis")]
+    pub(crate) const fn at(&self) -> Option<Micros> {
+        match *self {
+            Self::Acquire(request) | Self::Peek(request) | Self::Enter { request, .. } => request.at,
+            Self::Correct { at, .. }
+            | Self::Release { at, .. }
+            | Self::Renew { at, .. }
+            | Self::Cancel { at, .. }
+            | Self::Statistics { at }
+            | Self::Learn { at, .. }
+            | Self::Control { at, .. } => at,
+            Self::Reset => None,
+        }
+    }
+}
+
 /// What an operation answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {

@@ -88,7 +88,8 @@ impl Request {
         Self { cost: None, estimate: Some(units), at: None }
     }
 
-    /// The same at a given time of the store.
+    /// The same at a given time of the store, for tests: in memory, or in a Redis store that was opened with
+    /// `PADDLEGATE_TEST_CLOCK=1` in the environment.
     #[must_use]
     pub const fn at(self, at: Micros) -> Self {
         Self { at: Some(at), ..self }

@@ -46,6 +46,23 @@ mod redis_agrees_with_memory {
     }
 }
 
+mod a_cluster_agrees_with_memory {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(config(40, SEEDS))]
+
+        #[test]
+        fn on_one_to_four_limits(script in composite(60)) {
+            let name = unique("clustered");
+            let mut memory = Library::new(&Paddlegate::memory(), &name, &script.limits);
+            let mut cluster = Library::new(&CLUSTER.with(Clone::clone), &name, &script.limits);
+            compare(&script, &mut memory, &mut cluster)?;
+            cluster.reset();
+        }
+    }
+}
+
 mod redis_keeps {
     use super::*;
 
@@ -92,6 +109,10 @@ fn on_both_stores(script: &Script) -> TestCaseResult {
 
 thread_local! {
     static SERVER: Paddlegate = redis();
+    static CLUSTER: Paddlegate = {
+        let url = std::env::var("PADDLEGATE_TEST_CLUSTER_URL").expect("PADDLEGATE_TEST_CLUSTER_URL names a cluster");
+        Paddlegate::open(&url, Some(std::time::Duration::from_secs(30))).expect("a url of a cluster")
+    };
     static RAW: std::cell::RefCell<Raw> = std::cell::RefCell::new(Raw::open(&test_url()));
 }
 

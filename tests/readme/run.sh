@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 : "${PADDLEGATE_TEST_URL:?names no Redis to test on}"
 export PADDLEGATE_URL=$PADDLEGATE_TEST_URL
-unset PYTHONPATH NODE_PATH RUBYLIB RUBYOPT GEM_PATH LD_LIBRARY_PATH PADDLEGATE_LIBRARY
+unset PADDLEGATE_TEST_CLOCK PYTHONPATH NODE_PATH RUBYLIB RUBYOPT GEM_PATH LD_LIBRARY_PATH PADDLEGATE_LIBRARY
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,10 +1,13 @@
 """Promises of the README that need a whole server or whole processes to be shown."""
 
 import random
+import re
 import struct
 import time
+from pathlib import Path
 
 import pytest
+import redis
 from holders import COMMANDS, Holder, build
 from paddlegate import Paddlegate
 from servers import Redis, free_port
@@ -82,3 +85,43 @@ def test_a_server_clock_that_jumps_back_grants_nothing_extra(fleet, name, tmp_pa
             assert worker.ask("acquire", on="pace", wait_timeout=30)["allowed"]
     finally:
         server.end()
+
+
+def test_the_commands_of_the_readme_are_enough(urls, name):
+    """A user of Redis who may use those and no others, and our keys only, can use every verb."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    paragraph = re.search("^Decisions need the commands.*?^$", readme, re.DOTALL | re.MULTILINE)
+    commands = set(re.findall(r"\b[A-Z]{3,}\b", paragraph[0]))
+    assert {"EVALSHA", "UNLINK"} <= commands
+    with redis.Redis.from_url(urls["redis"]) as admin:
+        rules = [f"+{command}" for command in sorted(commands)]
+        admin.execute_command(
+            *("ACL", "SETUSER", name, "on", ">secret"),
+            *("~pg1:*", "resetchannels", "&pg1:hints:*", *rules),
+        )
+    limited = urls["redis"].replace("redis://", f"redis://{name}:secret@")
+    with Paddlegate(limited, timeout=30) as store:
+        limits = {"window": (10, 60), "points": (100, 60), "bucket": (10, 60)}
+        both = store.limiter(name, concurrency=2, **limits)
+        permit = both.acquire(estimate=2)
+        assert permit.points_used(5) == "settled"
+        assert permit.renew() > 0
+        assert both.enqueue("first", cost=1).allowed
+        assert both.enqueue("second", cost=1).status == "queued"
+        assert both.release(permit) == "released"
+        assert both.claim("second", cost=1).status in ("granted", "queued")
+        assert both.cancel("second") == "cancelled"
+        both.pause(0.01)
+        both.resume()
+        both.override(5, index=1)
+        both.restore()
+        assert both.sync(remaining=3, index=1).ignored is not None
+        assert both.peek().remaining >= 0
+        assert both.stats().granted >= 2
+        assert name in [limiter.name for limiter in store.limiters()]
+        one = store.concurrent(name, 1)
+        with one.within_limit():
+            assert not one.try_acquire()
+        both.reset()
+    with redis.Redis.from_url(urls["redis"]) as admin:
+        admin.execute_command("ACL", "DELUSER", name)

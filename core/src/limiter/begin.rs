@@ -77,6 +77,7 @@ impl Limiter {
 
     fn start(&self, operation: Operation<'_>) -> Result<Begun> {
         self.check_open()?;
+        self.check_clock(&operation)?;
         match operation {
             Operation::Acquire(request) => self.begin_acquire(request),
             Operation::Enter { request, id, wait } => {

@@ -46,12 +46,17 @@ use address::Slots;
 use blocking::Pool;
 pub(crate) use process::PerProcess;
 
+/// The environment variable that lets the callers of stores opened under it give the time: for tests only.
+const TEST_CLOCK: &str = "PADDLEGATE_TEST_CLOCK";
+
 /// A Redis server or cluster, and the connections of this process to it.
 pub struct Redis {
     location: Location,
     timeout: Micros,
     process: PerProcess<Connections>,
     closed: AtomicBool,
+    /// Whether callers may give the time.
+    test_clock: bool,
 }
 
 /// What belongs to one process and is never shared with its forks.
@@ -76,6 +81,7 @@ impl Redis {
             timeout,
             process: PerProcess::default(),
             closed: AtomicBool::new(false),
+            test_clock: std::env::var_os(TEST_CLOCK).is_some_and(|value| value == "1"),
         })
     }
 
@@ -133,6 +139,15 @@ impl Redis {
     /// Fails once [`Paddlegate::close`](crate::Paddlegate::close) was called.
     pub fn check_open(&self) -> Result<()> {
         if self.is_closed() { Err(Error::invalid("store", "is closed; open another one")) } else { Ok(()) }
+    }
+
+    /// Fails unless the store was opened for tests that give the time.
+    pub(crate) fn check_test_clock(&self) -> Result<()> {
+        if self.test_clock {
+            return Ok(());
+        }
+        let message = format!("is for tests; give it in memory, or set {TEST_CLOCK}=1 before the store is opened");
+        Err(Error::invalid("at", message))
     }
 
     pub(crate) fn is_closed(&self) -> bool {
