@@ -76,6 +76,9 @@ pub enum Change {
 pub struct Controls {
     /// Rises with every change; zero when nothing is in force.
     pub version: u64,
+    /// Whether the store knew the limiter before this call: it had a state or statistics. False for a name that nobody has used,
+    /// and for limits of other kinds than those in use under it; an earlier order counts as a use.
+    pub in_use: bool,
     /// How long the pause lasts.
     pub paused_for: Option<Micros>,
     /// Per limit what was told, and rules.
@@ -207,6 +210,7 @@ impl Orders {
         let lasts = overrides.iter().any(Option::is_some) && self.until < MAX_TIME.0;
         Controls {
             version: if self.hold(now) { self.version } else { 0 },
+            in_use: false,
             paused_for: span(self.pause),
             expires_after: span(self.until).filter(|_| lasts),
             overrides,

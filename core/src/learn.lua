@@ -35,6 +35,9 @@ if verb == 'control' then
   if damaged then
     return redis.error_reply(DAMAGED)
   end
+  -- The call's own changes shall not count as a use.
+  local fields = raw and 1 or attempt('HLEN', KEYS[2])
+  local in_use = type(fields) == 'number' and min(fields, 1) or 0
   begin_orders()
   if halt ~= '' or changes ~= '' then
     -- What drained until now did so by the numbers that ruled.
@@ -71,7 +74,7 @@ if verb == 'control' then
   orders_life = compose()
   local holds = table.concat(told, ',')
   local lasts = find(holds, '%d') and told_until < MAX and told_until - now or 0
-  return {orders == '' and 0 or version, max(pause - now, 0), lasts, holds, table.concat(learned, ',')}
+  return {orders == '' and 0 or version, max(pause - now, 0), lasts, holds, table.concat(learned, ','), in_use}
 end
 
 if verb == 'correct' or verb == 'learn' then

@@ -80,15 +80,17 @@ const MAX_OPEN: usize = 250;
 impl Turn<'_> {
     /// Obeys an order, and answers what is in force.
     pub(crate) fn control(mut self, control: &Control<'_>) -> Controls {
+        let in_use = self.state.is_used();
         let fresh = Orders::new(self.own);
         if matches!(control, Control::Look) {
-            return self.state.orders.as_deref().unwrap_or(&fresh).controls(self.now);
+            let orders = self.state.orders.as_deref().unwrap_or(&fresh);
+            return Controls { in_use, ..orders.controls(self.now) };
         }
         // What drained until now did so by the numbers that ruled.
         self.settle_now();
         let mut orders = self.state.orders.take().filter(|orders| orders.hold(self.now)).unwrap_or(Box::new(fresh));
         orders.obey(control, self.now);
-        let controls = orders.controls(self.now);
+        let controls = Controls { in_use, ..orders.controls(self.now) };
         self.policy = orders.policy(self.own, self.now);
         self.state.orders = Some(orders);
         self.orders = true;

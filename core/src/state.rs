@@ -92,6 +92,12 @@ impl State {
         }
     }
 
+    /// Whether any call has changed it: in Redis there would be a state or statistics.
+    pub(crate) fn is_used(&self) -> bool {
+        let is_written = self.last > 0 || self.line.seen > 0 || self.line.tickets > 0 || self.orders.is_some();
+        is_written || self.statistics != Statistics::default()
+    }
+
     /// Whether forgetting this state changes no later decision.
     pub(crate) fn is_idle(&self, policy: &Policy, server: u64) -> bool {
         let now = self.clock(server).0;

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use paddlegate::{ErrorKind, Limit, Limiter, MAX_PERMITS, Micros, Paddlegate, Policy, Request, Settlement};
+use paddlegate::{
+    Control, ErrorKind, Limit, Limiter, MAX_PERMITS, Micros, Moment, Paddlegate, Policy, Request, Settlement,
+};
 use support::names::names;
 use support::{correct, redis, unique};
 
@@ -30,6 +32,7 @@ on_both_stores![
     names_that_look_alike_are_different_limiters,
     one_name_is_one_limiter,
     the_stores_own_clock_is_used,
+    a_limiter_is_in_use_from_its_first_change_on,
     threads_take_no_more_than_the_limit,
     a_permit_is_settled_once_by_whoever_comes_first,
     old_permits_are_forgotten_beyond_ten_thousand,
@@ -83,6 +86,30 @@ fn the_stores_own_clock_is_used(store: &Paddlegate) {
         }
     }
     assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= 1_000), "{starts:?}");
+}
+
+fn a_limiter_is_in_use_from_its_first_change_on(store: &Paddlegate) {
+    let look = |limiter: &Limiter| limiter.control(Control::Look).expect("a look").in_use;
+    let pause = |limiter: &Limiter| limiter.control(Control::Pause(Moment::After(Micros(1)))).expect("a pause").in_use;
+    let name = unique("in use");
+    let limiter = store.window(&name, 5, DAY).expect("a limiter");
+    limiter.peek(Request::cost(1)).expect("a peek");
+    assert!(!look(&limiter), "a look or a peek is a use");
+    take(&limiter);
+    assert!(look(&limiter) && pause(&limiter), "a grant is no use");
+    // Other kinds under the same name are another limiter.
+    let policy = Policy::new([Limit::window(5, DAY).unwrap(), Limit::leaky(5, DAY).unwrap()]).unwrap();
+    let other = store.limiter(&name, policy).expect("a limiter");
+    assert!(!pause(&other), "its own pause is a use");
+    assert!(pause(&other), "the pause before is no use");
+    limiter.reset().expect("a reset");
+    assert!(!look(&limiter), "a reset leaves something behind");
+    // A refusal leaves statistics alone behind.
+    let full = Policy::new([Limit::concurrency(0, HOUR).unwrap()]).unwrap();
+    let full = store.limiter(&unique("full"), full).expect("a limiter");
+    assert!(!take(&full).allowed());
+    assert!(look(&full), "a refusal is no use");
+    assert!(!look(&store.unlimited(&unique("open")).expect("a limiter")));
 }
 
 fn threads_take_no_more_than_the_limit(store: &Paddlegate) {

@@ -117,7 +117,7 @@ export default function bind(module, more) {
       }
       return { name, limits, lastUsed: null, ttl: numbers.at(-1) / 1e6 };
     },
-    controls: (version, pausedForUs, expiresInUs, view) => {
+    controls: (version, inUse, pausedForUs, expiresInUs, view) => {
       const numbers = [...view];
       const limits = [];
       for (let i = 0; i < numbers.length; i += 3) {
@@ -128,6 +128,7 @@ export default function bind(module, more) {
       const learned = Object.freeze(limits.splice(limits.length / 2));
       return Object.freeze({
         version,
+        inUse,
         pausedForMs: milliseconds(pausedForUs),
         overrides: Object.freeze(limits),
         expiresInMs: milliseconds(expiresInUs),

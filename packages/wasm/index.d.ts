@@ -280,6 +280,11 @@ export interface Numbers {
 export interface Controls {
   /** Rises with every change; 0 when nothing is in force. */
   readonly version: number;
+  /**
+   * Whether the store knew the limiter before this call: it had a state or statistics. `false` for a name that nobody has
+   * used, for limits of other kinds than those in use under it, and without any limit. An earlier order counts as a use.
+   */
+  readonly inUse: boolean;
   /** Milliseconds that the pause still lasts; `null` without one. */
   readonly pausedForMs: number | null;
   /** By the policy's limits: what was ordered, and rules. */

@@ -221,10 +221,11 @@ static void jobs_are_rescheduled(void)
 /* Other languages read these structs by their bytes. */
 static void structs_have_a_fixed_layout(void)
 {
-    CHECK_INT(544, sizeof(pg_controls));
+    CHECK_INT(552, sizeof(pg_controls));
     CHECK_INT(24, offsetof(pg_controls, count));
-    CHECK_INT(32, offsetof(pg_controls, overrides));
-    CHECK_INT(288, offsetof(pg_controls, learned));
+    CHECK_INT(32, offsetof(pg_controls, in_use));
+    CHECK_INT(40, offsetof(pg_controls, overrides));
+    CHECK_INT(296, offsetof(pg_controls, learned));
     CHECK_INT(4784, sizeof(pg_learned));
     CHECK_INT(24, offsetof(pg_learned, scope));
     CHECK_INT(40, offsetof(pg_learned, bucket));

@@ -20,6 +20,8 @@ static void ojs_t13_a_pause_refuses_until_it_ends(void)
     CHECK_INT(30000000, controls.paused_for_us);
     CHECK_INT(-1, controls.expires_in_us);
     CHECK_INT(1, controls.count);
+    /* Nobody has used it yet. */
+    CHECK_INT(0, controls.in_use);
     /* A shorter one does not shorten it. */
     OK(pg_pause(second, PG_NOT_GIVEN, NOW + 10000000, NOW + 5000000, NULL, &error));
     OK(pg_acquire(second, &(pg_request){.at_us = NOW + 29999999}, &d, &error));
@@ -34,6 +36,7 @@ static void ojs_t13_a_pause_refuses_until_it_ends(void)
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     OK(pg_pause(second, 1000000, PG_NOT_GIVEN, NOW + 30000000, NULL, &error));
     OK(pg_resume(first, NOW + 30000001, &controls, &error));
+    CHECK_INT(1, controls.in_use);
     CHECK_INT(-1, controls.paused_for_us);
     OK(pg_acquire(second, &(pg_request){.at_us = NOW + 30000002}, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);

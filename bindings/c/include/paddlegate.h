@@ -610,6 +610,11 @@ typedef struct pg_controls {
      */
     size_t count;
     /**
+     * 1 when the store knew the limiter before this call: it had a state or statistics. 0 for a name that nobody has
+     * used, for limits of other kinds than those in use under it, and without any limit. An earlier order counts as a use.
+     */
+    int32_t in_use;
+    /**
      * By limit the numbers that were told and rule; PG_KIND_NONE where there are none.
      */
     struct pg_limit overrides[8];

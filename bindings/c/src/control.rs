@@ -32,6 +32,9 @@ pub struct Controls {
     pub expires_in_us: i64,
     /// How many limits the policy has; 0 when it has no state that could change.
     pub count: usize,
+    /// 1 when the store knew the limiter before this call: it had a state or statistics. 0 for a name that nobody has
+    /// used, for limits of other kinds than those in use under it, and without any limit. An earlier order counts as a use.
+    pub in_use: i32,
     /// By limit the numbers that were told and rule; PG_KIND_NONE where there are none.
     pub overrides: [Limit; 8],
     /// By limit the numbers that were learned from upstream, which rule where nothing was told.
@@ -44,6 +47,7 @@ impl Controls {
         paused_for_us: -1,
         expires_in_us: -1,
         count: 0,
+        in_use: 0,
         overrides: [Limit::NONE; MAX_LIMITS],
         learned: [Limit::NONE; MAX_LIMITS],
     };
@@ -57,6 +61,7 @@ impl From<CoreControls> for Controls {
             paused_for_us: span(core.paused_for),
             expires_in_us: span(core.expires_after),
             count: core.overrides.len().min(MAX_LIMITS),
+            in_use: core.in_use.into(),
             overrides: numbers(&core.overrides),
             learned: numbers(&core.learned),
         }

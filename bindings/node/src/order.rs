@@ -164,6 +164,7 @@ fn place(index: u64) -> usize {
 #[napi(object, object_from_js = false)]
 pub struct InForce {
     pub version: f64,
+    pub in_use: bool,
     pub paused_for_ms: Option<f64>,
     pub overrides: Vec<Option<Numbers>>,
     pub expires_in_ms: Option<f64>,
@@ -209,6 +210,7 @@ impl From<&Controls> for InForce {
         let numbers = |limits: &[Option<Limit>]| limits.iter().map(|limit| limit.as_ref().map(Numbers::from)).collect();
         Self {
             version: number(controls.version),
+            in_use: controls.in_use,
             paused_for_ms: controls.paused_for.map(to_millis),
             overrides: numbers(&controls.overrides),
             expires_in_ms: controls.expires_after.map(to_millis),

@@ -208,7 +208,7 @@ pub(crate) fn learned(it: paddlegate::Learned) -> Learned {
 type Shown = Option<(&'static str, u64, f64)>;
 
 /// In the order of their fields.
-pub(crate) type Controls = (u64, Option<f64>, Vec<Shown>, Option<f64>, Vec<Shown>);
+pub(crate) type Controls = (u64, bool, Option<f64>, Vec<Shown>, Option<f64>, Vec<Shown>);
 
 pub(crate) fn controls(it: &paddlegate::Controls) -> Controls {
     let limits = |limits: &[Option<paddlegate::Limit>]| {
@@ -216,5 +216,5 @@ pub(crate) fn controls(it: &paddlegate::Controls) -> Controls {
         limits.iter().map(|limit| limit.as_ref().map(shown)).collect()
     };
     let (paused_for, expires_in) = (it.paused_for.map(seconds), it.expires_after.map(seconds));
-    (it.version, paused_for, limits(&it.overrides), expires_in, limits(&it.learned))
+    (it.version, it.in_use, paused_for, limits(&it.overrides), expires_in, limits(&it.learned))
 }

@@ -42,6 +42,7 @@ extern "C" {
     fn controls(
         this: &Host,
         version: f64,
+        in_use: bool,
         paused_for_us: Option<f64>,
         expires_in_us: Option<f64>,
         numbers: &[f64],
@@ -115,7 +116,7 @@ impl Host {
             })
             .collect();
         let (paused, expires) = (micros(controls.paused_for), micros(controls.expires_after));
-        self.controls(number(controls.version), paused, expires, &numbers)
+        self.controls(number(controls.version), controls.in_use, paused, expires, &numbers)
     }
 
     pub(crate) fn told(&self, learned: Learned) -> JsValue {

@@ -35,7 +35,8 @@
 --       retry_after_us, reset_after_us, time_us; with an id also lease_us, fence, ticket number (0 none), position (from 0),
 --       ready_us (-1 unknown), granted_at and charged (0, or of the lease that the id has); when
 --       there are orders, last the amount of that limit.  To correct, release and cancel: status alone (3 to 8, see
---       permit.rs).  To learn: that, flags, and per limit marks (see learned.rs).  To control: version, us that the pause lasts, us that what is told holds, told, learned.
+--       permit.rs).  To learn: that, flags, and per limit marks (see learned.rs).  To control: version, us that the pause lasts, us that what is told holds, told, learned,
+--       1 when there was a state or a statistic before the call.
 --       To renew: status and lease_us.  To statistics: the fields in order, then leases and tickets.
 -- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range.
 -- STATE is written by granted, queued and corrected calls only; a refusal at most keeps the distance to a clock that

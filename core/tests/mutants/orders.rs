@@ -19,6 +19,15 @@ pub fn orders() -> Vec<Crowd> {
                 Step::Order(Order::Pause(1_000_000)),
             ],
         },
+        // What is in use has a state, or statistics alone.
+        Crowd {
+            limits: vec![limit(Kind::Leaky, 2, 30)],
+            steps: vec![Step::Order(Order::Look), Step::Order(Order::Pause(1)), Step::Order(Order::Look)],
+        },
+        Crowd {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![Step::Resize(0), take(0, 1), Step::Order(Order::Look)],
+        },
         // An order ends to the microsecond.
         Crowd {
             limits: vec![limit(Kind::Leaky, 2, 30)],

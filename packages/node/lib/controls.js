@@ -6,9 +6,10 @@ function controls(_row, ticket, store) {
 }
 
 /** The same as the addon gives it, frozen. */
-function shown({ version, pausedForMs, overrides, expiresInMs, learned }) {
+function shown({ version, inUse, pausedForMs, overrides, expiresInMs, learned }) {
   return Object.freeze({
     version,
+    inUse,
     pausedForMs: pausedForMs ?? null,
     overrides: Object.freeze(overrides.map(frozen)),
     expiresInMs: expiresInMs ?? null,

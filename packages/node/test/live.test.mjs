@@ -18,6 +18,7 @@ const start = 1_700_000_000_000;
 const SOON_MS = 3_000;
 const nothing = {
   version: 0,
+  inUse: true,
   pausedForMs: null,
   overrides: [null],
   expiresInMs: null,
@@ -50,6 +51,15 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal((await limiter.pause({ until: start + 1, ...at(31_000) })).pausedForMs, 29_000);
     assert.deepEqual(await limiter.resume(at(31_001)), nothing);
     assert.equal(await limiter.allow(at(31_002)), true);
+  });
+
+  test(`${store}: a pause of a name that nobody has used says so`, async () => {
+    const name = unique();
+    const limiter = pg.window(name, 10, 60);
+    assert.equal((await limiter.controls()).inUse, false);
+    await limiter.allow();
+    assert.equal((await elsewhere(store).window(name, 10, 60).pause({ forMs: 1 })).inUse, true);
+    assert.equal((await pg.bucket(name, 10, 60).pause({ forMs: 1 })).inUse, false);
   });
 
   test(`${store}: OJS-T03 an override rules until it is restored or expires`, async () => {
@@ -224,9 +234,14 @@ for (const [store, pg] of Object.entries(stores)) {
     }
     const stateless = pg.unlimited(unique());
     await assert.rejects(stateless.pause({ forMs: 1 }), { argument: "limiter" });
-    assert.deepEqual(await stateless.controls(), { ...nothing, overrides: [], learned: [] });
+    assert.deepEqual(await stateless.controls(), {
+      ...nothing,
+      inUse: false,
+      overrides: [],
+      learned: [],
+    });
     assert.equal(stateless.onLimit, null);
-    assert.deepEqual(await limiter.controls(), nothing);
+    assert.deepEqual(await limiter.controls(), { ...nothing, inUse: false });
     assert.equal((await limiter.peek({ cost: 0 })).remaining, 10);
   });
 }

@@ -25,6 +25,11 @@ class Controls:
 
     version: int
     """Rises with every change; 0 when nothing is in force."""
+    in_use: bool
+    """Whether the store knew the limiter before this call: it had a state or statistics.
+
+    False for a name that nobody has used, for limits of other kinds than those in use under it,
+    and without any limit. An earlier order counts as a use."""
     paused_for: float | None
     """Seconds that the pause lasts; None without a pause."""
     overrides: tuple[Numbers | None, ...]
@@ -37,9 +42,10 @@ class Controls:
 
 def controls(controlled: _Controlled) -> Controls:
     """Name the parts."""
-    version, paused_for, overrides, expires_in, learned = controlled
+    version, in_use, paused_for, overrides, expires_in, learned = controlled
     return Controls(
         version,
+        in_use,
         paused_for,
         tuple(limit and Numbers(*limit) for limit in overrides),
         expires_in,

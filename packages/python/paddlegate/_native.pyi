@@ -54,7 +54,7 @@ _Provider: TypeAlias = Literal[
 ]
 _Rules: TypeAlias = Literal["shopify", "github"]
 _Shown: TypeAlias = tuple[str, int, float] | None
-_Controlled: TypeAlias = tuple[int, float | None, list[_Shown], float | None, list[_Shown]]
+_Controlled: TypeAlias = tuple[int, bool, float | None, list[_Shown], float | None, list[_Shown]]
 _Scope: TypeAlias = Literal["user", "global", "shared"]
 _Told: TypeAlias = tuple[
     Literal["settled", "already", "late", "unknown"] | None,

@@ -77,7 +77,7 @@ def test_ojs_t13_a_pause_holds_everywhere_and_a_shorter_one_does_not_shorten_it(
         there.acquire()
     assert caught.value.decision.reason == "paused"
     assert (caught.value.retry_after or 0) > 20
-    assert there.resume() == Controls(0, None, (None,), None, (None,))
+    assert there.resume() == Controls(0, True, None, (None,), None, (None,))
     assert here.allow()
 
 
@@ -229,6 +229,14 @@ def test_every_verb_is_there_for_tasks(store, name, run):
     run(main())
 
 
+def test_a_pause_of_a_name_that_nobody_has_used_says_so(two, name):
+    here, there = two[0].window(name, 10, 60), two[1].window(name, 10, 60)
+    assert not here.controls().in_use
+    assert here.allow()
+    assert there.pause(0.001).in_use
+    assert not two[1].bucket(name, 10, 60).pause(0.001).in_use
+
+
 def test_controls_are_values(store, name):
     limiter = store.window(name, 10, 60)
     limiter.override(20, expires_in=60)
@@ -265,7 +273,7 @@ def limiter(store, name):
     """A limiter in which nothing is changed by what is refused."""
     limiter = store.bucket(name, 10, 60)
     yield limiter
-    assert limiter.controls() == Controls(0, None, (None,), None, (None,))
+    assert limiter.controls() == Controls(0, False, None, (None,), None, (None,))
     assert limiter.peek(0).remaining == 10
 
 

@@ -109,6 +109,17 @@ class LiveTest < Minitest::Test
     end
   end
 
+  def test_a_pause_of_a_name_that_nobody_has_used_says_so
+    both do |store|
+      name = unique
+      limiter = store.window(name, 10, :minute)
+      assert_same false, limiter.controls.in_use
+      limiter.try_acquire
+      assert_same true, store.window(name, 10, :minute).pause(1).in_use
+      assert_same false, store.bucket(name, 10, :minute).pause(1).in_use
+    end
+  end
+
   def test_wrong_arguments_change_nothing
     limiter = memory.bucket(unique, 5, :day)
     [

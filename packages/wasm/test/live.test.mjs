@@ -8,6 +8,7 @@ const start = 1_700_000_000_000;
 const at = (ms) => ({ atUs: (start + ms) * 1000 });
 const nothing = {
   version: 0,
+  inUse: true,
   pausedForMs: null,
   overrides: [null],
   expiresInMs: null,
@@ -18,7 +19,12 @@ test("OJS-T13 a pause refuses everything until it ends, of this name only", () =
   const pg = new Paddlegate();
   const limiter = pg.window("a", 10, 60);
   const ordered = limiter.pause({ forMs: 30_000, ...at(0) });
-  assert.deepEqual(ordered, { ...nothing, version: start * 1000, pausedForMs: 30_000 });
+  assert.deepEqual(ordered, {
+    ...nothing,
+    version: start * 1000,
+    inUse: false,
+    pausedForMs: 30_000,
+  });
   assert.ok(Object.isFrozen(ordered) && Object.isFrozen(ordered.overrides));
   const { status, reason, retryAfterMs } = limiter.tryAcquire(at(10));
   assert.deepEqual([status, reason, retryAfterMs], ["refused", "paused", 29_990]);
@@ -30,6 +36,15 @@ test("OJS-T13 a pause refuses everything until it ends, of this name only", () =
   assert.equal(limiter.pause({ until, ...at(31_000) }).pausedForMs, 29_000);
   assert.deepEqual(limiter.resume(at(31_001)), nothing);
   assert.equal(limiter.allow(at(31_002)), true);
+});
+
+test("a pause of a name that nobody has used says so", () => {
+  const pg = new Paddlegate();
+  const limiter = pg.window("a", 10, 60);
+  assert.equal(limiter.controls().inUse, false);
+  limiter.allow();
+  assert.equal(limiter.pause({ forMs: 1 }).inUse, true);
+  assert.equal(pg.bucket("a", 10, 60).pause({ forMs: 1 }).inUse, false);
 });
 
 test("OJS-T03 an override rules until it is restored or expires", () => {
@@ -157,6 +172,6 @@ test("mistakes are named and change nothing", () => {
       assert.throws(call, { name: "InvalidError", argument }, `${argument}: ${call}`);
     }
   }
-  assert.deepEqual(limiter.controls(), nothing);
+  assert.deepEqual(limiter.controls(), { ...nothing, inUse: false });
   assert.equal(limiter.peek({ cost: 0 }).remaining, 10);
 });

@@ -53,7 +53,7 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
 }
 
 pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<Controls> {
-    let [version, pause, expires, told, learned] = items else { return Err(garbled()) };
+    let [version, pause, expires, told, learned, in_use] = items else { return Err(garbled()) };
     let number = |value| integer(value).and_then(|number| u64::try_from(number).ok()).ok_or_else(garbled);
     let limits = |value: &Value| -> Result<Vec<Option<Limit>>> {
         let Value::Text(text) = value else { return Err(garbled()) };
@@ -67,6 +67,7 @@ pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<Controls> {
     let span = |span: u64| (span > 0).then_some(Micros(span));
     Ok(Controls {
         version: number(version)?,
+        in_use: number(in_use)? == 1,
         paused_for: span(number(pause)?),
         overrides: limits(told)?,
         expires_after: span(number(expires)?),

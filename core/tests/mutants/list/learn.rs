@@ -103,6 +103,10 @@ pub const LEARN: &[Mutant] = &[
         "    decide(0, 0, nil, 0)\n    settle()\n    if halt",
         "    if halt",
     ),
+    ("order: nothing is in use", "raw and 1 or attempt('HLEN', KEYS[2])", "0"),
+    ("order: everything is in use", "raw and 1 or attempt('HLEN', KEYS[2])", "1"),
+    ("order: only a state is in use", "raw and 1 or attempt('HLEN', KEYS[2])", "raw and 1 or 0"),
+    ("order: only what has statistics is in use", "raw and 1 or attempt('HLEN', KEYS[2])", "attempt('HLEN', KEYS[2])"),
     ("order: tells the version of nothing", "orders == '' and 0 or version", "version"),
     (
         "order: tells an end of what is told for ever",
