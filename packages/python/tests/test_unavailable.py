@@ -380,6 +380,9 @@ def queues(gate, url, name):
         limiter.acquire()
     store = gate.store()
     waits = [store.concurrent(name + mode, 1, on_unavailable=mode) for mode in MODES]
+    for limiter in waits:
+        # The answer to a wait may be lost with the server; this one says what is left, too.
+        limiter.peek()
     return waits, lambda: all(limiter.stats().tickets for limiter in full)
 
 
