@@ -180,8 +180,9 @@ fn waiters_survive_the_loss_of_their_connection() {
 fn a_wait_that_fails_gives_back_what_it_was_granted_and_did_not_hear_of() {
     let server = Server::start();
     let proxy = Proxy::before(server.port);
-    let limiter =
-        Paddlegate::open(&proxy.url(), Some(Duration::from_secs(1))).unwrap().concurrent("lost", 1, LOCK).unwrap();
+    // Long enough that a machine that stalls ends no other call.
+    let time_out = Duration::from_secs(3);
+    let limiter = Paddlegate::open(&proxy.url(), Some(time_out)).unwrap().concurrent("lost", 1, LOCK).unwrap();
     // From now on the server has the script, so that a call has one reply.
     limiter.statistics().unwrap();
     proxy.set(Fault::SwallowOne);
