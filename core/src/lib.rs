@@ -16,84 +16,59 @@
 //! # Ok::<(), paddlegate::Error>(())
 //! ```
 
-mod admission;
-mod batch;
-mod clock;
-mod control;
-#[cfg(any(feature = "documents", feature = "simulate"))]
-mod decimal;
-mod decision;
+mod base;
+mod client;
+mod engine;
 #[cfg(feature = "documents")]
-pub mod dialect;
-#[cfg(feature = "documents")]
-mod document;
-mod error;
-#[cfg(feature = "providers")]
-mod graphql_cost;
-mod hints;
-#[cfg(feature = "documents")]
-mod json;
-mod learn;
-mod learned;
-mod limit;
-mod limiter;
-mod micros;
-mod on_limit;
-mod operation;
-mod paddlegate;
-#[cfg(feature = "documents")]
-pub mod period;
-mod permit;
-mod policy;
-#[cfg(feature = "providers")]
-pub mod provider;
-mod queue;
-mod ranked;
-mod request;
-mod reschedule;
+pub mod formats;
+mod limits;
+mod model;
 #[cfg(feature = "simulate")]
 pub mod simulate;
-mod state;
-mod statistics;
-mod steps;
 pub mod store;
-mod unavailable;
-mod verb;
-#[cfg(feature = "redis")]
-mod waiter;
+#[cfg(feature = "providers")]
+pub mod upstream;
 
-pub use admission::{Action, Admission};
-pub use batch::Batch;
-pub use control::{Change, Control, Controls, Moment};
-pub use decision::{Decision, Status, Ticket};
+pub use base::bounds::{CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT};
+pub use base::error::{Error, ErrorKind, Result};
+pub use base::micros::{MAX_SPAN, MAX_TIME, Micros};
 #[cfg(feature = "documents")]
-pub use dialect::{Definition, LoadOptions};
+pub use base::period;
+pub use client::admission::{Action, Admission};
+pub use client::batch::Batch;
+pub use client::limiter::{Limiter, MAX_NAME, WAIT_TIMEOUT};
+pub use client::local_fallback::Fallback;
+pub use client::multi_step::Steps;
+pub use client::paddlegate::Paddlegate;
+pub use client::prepared::Begun;
+pub use client::reschedule::{RESCHEDULE, Reschedule, backoff};
+pub use client::wakeup::Hints;
+pub use engine::queue::{MAX_TICKETS, RECHECK};
 #[cfg(feature = "documents")]
-pub use document::Document;
-pub use error::{Error, ErrorKind, Result};
+pub use formats::document::Document;
+#[cfg(feature = "documents")]
+pub use formats::load::Loaded;
+#[cfg(feature = "documents")]
+pub use formats::{Definition, LoadOptions};
+pub use model::budget::{Report, Sync};
+pub use model::decision::{Decision, Status, Ticket};
+pub use model::learned::{Learned, Notes};
+pub use model::limit::{Kind, LOCK_TIMEOUT, Limit, MAX_CONCURRENCY, MAX_UNITS, MAX_WINDOW};
+pub use model::limiter_info::{ListPage, Listed};
+pub use model::on_limit::OnLimit;
+pub use model::on_unavailable::OnUnavailable;
+pub use model::operation::{Answer, Operation};
+pub use model::overrides::{Change, Control, Controls, Moment};
+pub use model::permit::{MAX_ID, MAX_PERMIT_ID, MAX_PERMITS, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement, new_id};
+pub use model::policy::{MAX_LIMITS, Policy};
+pub use model::request::{Place, Request, Wait};
+pub use model::statistics::{Statistics, TTL};
+pub use model::wakeup::Hint;
+pub use store::signal_handling::Interrupt;
 #[cfg(feature = "providers")]
-pub use graphql_cost::{CostRules, MAX_QUERY, MAX_QUERY_DEPTH, graphql_cost};
-pub use hints::{Hint, Hints};
-pub use learn::{Report, Sync};
-pub use learned::{Learned, Notes};
-pub use limit::{Kind, LOCK_TIMEOUT, Limit, MAX_CONCURRENCY, MAX_UNITS, MAX_WINDOW};
-pub use limiter::{Limiter, MAX_NAME, WAIT_TIMEOUT};
-pub use micros::{MAX_SPAN, MAX_TIME, Micros};
-pub use on_limit::OnLimit;
-pub use operation::{Answer, Begun, Interrupt, Operation};
-#[cfg(feature = "documents")]
-pub use paddlegate::Loaded;
-pub use paddlegate::{ListPage, Listed, Paddlegate};
-pub use permit::{MAX_ID, MAX_PERMIT_ID, MAX_PERMITS, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement, new_id};
-pub use policy::{MAX_LIMITS, Policy};
+pub use upstream::graphql_cost::{CostRules, MAX_QUERY, MAX_QUERY_DEPTH, graphql_cost};
 #[cfg(feature = "providers")]
-pub use provider::{Feedback, LEARNED_FACTOR, MAX_PAUSE, Provider};
-pub use queue::{CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT, MAX_TICKETS, RECHECK};
-pub use request::{Place, Request, Wait};
-pub use reschedule::{RESCHEDULE, Reschedule, backoff};
-pub use statistics::{Statistics, TTL};
-pub use steps::Steps;
-pub use unavailable::{Fallback, OnUnavailable};
+pub use upstream::{Feedback, LEARNED_FACTOR, MAX_PAUSE, Provider};
 
 /// The version of this library and of all its packages.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use paddlegate::dialect::ojs::{Override, Signal};
+use paddlegate::formats::ojs::{Override, Signal};
 use paddlegate::{Document, ErrorKind, LOCK_TIMEOUT, Result};
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,28 +1,17 @@
 //! Leases, tickets and hints under a model checker: every order of three clients, their faults and the loss of messages.
 //!
-//! What the store does is not written again here: the model runs `state.rs` and `verb.rs` themselves, which are compiled
+//! What the store does is not written again here: the model runs the files of `engine` themselves, which are compiled
 //! into it, so that model and product cannot drift. `queue.rs` and `vectors.rs` hold the script to the same answers.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 #[path = "../src"]
 mod product {
-    pub(crate) mod control;
-    pub(crate) mod decision;
-    pub(crate) mod error;
-    pub(crate) mod learn;
+    pub(crate) mod base;
+    pub(crate) mod engine;
+    pub(crate) mod limits;
     // A name of the public interface, which is a private one here.
     #[allow(clippy::struct_field_names)]
-    pub(crate) mod learned;
-    pub(crate) mod limit;
-    pub(crate) mod micros;
-    pub(crate) mod permit;
-    pub(crate) mod policy;
-    pub(crate) mod queue;
-    pub(crate) mod ranked;
-    pub(crate) mod request;
-    pub(crate) mod state;
-    pub(crate) mod statistics;
-    pub(crate) mod verb;
+    pub(crate) mod model;
 }
 
 mod support;
@@ -32,20 +21,17 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use decision::Status;
-use limit::Limit;
-use micros::MAX_SPAN;
-use permit::{Permit, Settlement};
-use policy::Policy;
-use product::{
-    control, decision, error, learn, learned, limit, micros, permit, policy, queue, ranked, request, state, statistics,
-    verb,
-};
-use queue::Ticket;
-use request::Place;
-use state::State;
+use base::micros::MAX_SPAN;
+use engine::queue::Ticket;
+use engine::state::State;
+use engine::transaction::{Entry, Publish, Turn, Waiting};
+use model::decision::Status;
+use model::limit::Limit;
+use model::permit::{Permit, Settlement};
+use model::policy::Policy;
+use model::request::Place;
+use product::{base, engine, limits, model};
 use stateright::{Checker, HasDiscoveries, Model, Property};
-use verb::{Entry, Publish, Turn, Waiting};
 
 const CLIENTS: usize = 3;
 const IDS: [&str; CLIENTS] = ["a", "b", "c"];
@@ -667,7 +653,7 @@ impl Model for Protocol {
 }
 
 /// What a caller is told.
-fn told(id: &str, reply: &verb::Reply) -> String {
+fn told(id: &str, reply: &engine::reply::Reply) -> String {
     let more = &reply.more;
     let (granted_at, charged) = if more.granted_at > 0 { (more.granted_at, more.charged) } else { (reply.at, 1) };
     let permit = (reply.status == Status::Granted).then(|| Permit { id, granted_at, charged }.to_string());

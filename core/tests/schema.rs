@@ -2,7 +2,7 @@
 
 use std::{env, fs};
 
-use paddlegate::dialect::native::Limits;
+use paddlegate::formats::native::Limits;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/limits.schema.json");
 

@@ -5,7 +5,7 @@ mod support;
 
 use std::time::Duration;
 
-use paddlegate::dialect::invantive::Facts;
+use paddlegate::formats::invantive::Facts;
 use paddlegate::{
     Action, Answer, Begun, Error, ErrorKind, Interrupt, Limit, Limiter, Micros, OnLimit, Operation, Paddlegate, Policy,
     Steps,

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use paddlegate_core::dialect::invantive::{
+use paddlegate_core::formats::invantive::{
     Facts as CoreFacts, Gate as CoreGate, Level as CoreLevel, Verdict as CoreVerdict,
 };
 use paddlegate_core::{Micros, Result, Steps};

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
 use std::slice;
 
-use paddlegate_core::provider::Response;
+use paddlegate_core::upstream::Response;
 use paddlegate_core::{
     Answer, CostRules, Error as CoreError, Feedback, Learned as CoreLearned, Limiter, MAX_PAUSE, Micros, Operation,
     Provider, Report, Result,

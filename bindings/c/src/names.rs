@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use paddlegate_core::dialect::invantive::Level;
+use paddlegate_core::formats::invantive::Level;
 use paddlegate_core::{Action, ErrorKind, Kind, Settlement};
 
 pub(crate) type Name = [u8; 16];

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use napi_derive::napi;
-use paddlegate::dialect::invantive::{self, Passage};
-use paddlegate::dialect::ojs::{Amendment, Signalling};
+use paddlegate::formats::invantive::{self, Passage};
+use paddlegate::formats::ojs::{Amendment, Signalling};
 use paddlegate::{Admission, Answer, Batch, Controls, Error, Limiter, Operation, Steps};
 
 use crate::calls::Calls;

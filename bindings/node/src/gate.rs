@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use napi_derive::napi;
 use paddlegate::Micros;
-use paddlegate::dialect::invantive;
+use paddlegate::formats::invantive;
 
 use crate::calls::Calls;
 use crate::convert::{Code, thrown, whole};

@@ -1,7 +1,7 @@
 //! `Order`: what changes a limiter while it runs. It is rare and has texts, so it comes as an object beside the area.
 
 use napi_derive::napi;
-use paddlegate::provider::Response;
+use paddlegate::upstream::Response;
 use paddlegate::{
     Begun, Control, Controls, Error, Feedback, Learned, Limit, Limiter, MAX_PAUSE, Micros, Moment, OnLimit, Operation,
     Provider, Report, Settlement,

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use paddlegate::dialect::invantive::{Level, Passage, Verdict};
-use paddlegate::dialect::ojs::{Amendment, Signalling};
+use paddlegate::formats::invantive::{Level, Passage, Verdict};
+use paddlegate::formats::ojs::{Amendment, Signalling};
 use paddlegate::store::redis::Redis;
 use paddlegate::{Answer, Batch, Begun, Error, Interrupt, Kind, Steps};
 use pyo3::IntoPyObjectExt;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use paddlegate::Micros;
-use paddlegate::dialect::invantive::{self, Passage};
+use paddlegate::formats::invantive::{self, Passage};
 use paddlegate::store::redis::Redis;
 use pyo3::prelude::*;
 

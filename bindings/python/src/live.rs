@@ -1,6 +1,6 @@
 //! `Order`: what is told to a limiter that runs. Made once, so that both forms of a verb convert alike.
 
-use paddlegate::provider::Response;
+use paddlegate::upstream::Response;
 use paddlegate::{Control, Error, Feedback, Limiter, MAX_PAUSE, Micros, Moment, Operation, Provider, Report};
 use pyo3::prelude::*;
 use pyo3::types::PyString;

@@ -1,6 +1,6 @@
 //! What is done with jobs, and with the requests at a gate.
 
-use paddlegate::dialect::invantive::{self, Facts, Level};
+use paddlegate::formats::invantive::{self, Facts, Level};
 use paddlegate::{Admission, Answer, Error, Kind, Limiter as Inner, Micros, OnLimit, Operation, Result, Steps};
 use wasm_bindgen::prelude::*;
 

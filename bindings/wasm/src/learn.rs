@@ -1,6 +1,6 @@
 //! What answers of upstream APIs say, and what queries are likely to cost there.
 
-use paddlegate::provider::Response;
+use paddlegate::upstream::Response;
 use paddlegate::{CostRules, Error, Feedback, MAX_PAUSE, Operation, Provider, Result};
 use wasm_bindgen::prelude::*;
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use paddlegate::provider::{Feedback, MAX_PAUSE, Provider, Response};
+use paddlegate::upstream::{Feedback, MAX_PAUSE, Provider, Response};
 use paddlegate::{Control, Interrupt, LEARNED_FACTOR, Limit, Operation, Paddlegate, Policy};
 
 fuzz_target!(|answer: (u8, Option<u16>, Vec<(&str, &str)>, &str)| {

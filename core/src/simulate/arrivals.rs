@@ -5,8 +5,8 @@
 use super::draw::{Draw, Stream};
 use super::fields::Field;
 use super::trace::{self, Traced};
-use crate::error::Result;
-use crate::micros::Micros;
+use crate::base::error::Result;
+use crate::base::micros::Micros;
 
 /// The most arrivals of a scenario.
 pub const MAX_ARRIVALS: usize = 1_000_000;

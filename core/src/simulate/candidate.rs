@@ -1,12 +1,12 @@
 //! `Candidate`: a policy, and how those behave whom it refuses.
 
 use super::fields::Field;
-use crate::error::Result;
-use crate::limit::{Kind, LOCK_TIMEOUT, Limit, MAX_UNITS};
-use crate::limiter::MAX_NAME;
-use crate::micros::{MAX_SPAN, Micros};
-use crate::policy::{MAX_LIMITS, Policy};
-use crate::reschedule::RESCHEDULE;
+use crate::base::error::Result;
+use crate::base::micros::{MAX_SPAN, Micros};
+use crate::client::limiter::MAX_NAME;
+use crate::client::reschedule::RESCHEDULE;
+use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit, MAX_UNITS};
+use crate::model::policy::{MAX_LIMITS, Policy};
 
 /// One of the policies that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]

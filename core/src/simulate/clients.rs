@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::hints::Hints;
+use crate::client::wakeup::Hints;
 
 /// The most clients of a scenario.
 pub const MAX_CLIENTS: u64 = 100;

@@ -1,7 +1,7 @@
 //! `Draw`: random numbers that are the same everywhere for the same seed.
 
 use super::fields::Field;
-use crate::error::Result;
+use crate::base::error::Result;
 
 /// What a number is drawn for; draws for one thing do not change those for another.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,9 @@
 
 use super::clients::MAX_CLIENTS;
 use super::fields::{Field, Fields};
-use crate::error::Result;
-use crate::micros::Micros;
+use crate::base::error::Result;
+use crate::base::micros::Micros;
+use crate::model::limit::MAX_UNITS;
 
 /// The most events of a scenario.
 const MAX_EVENTS: usize = 1_000;
@@ -60,7 +61,7 @@ impl Event {
             Word::Resume => What::Resume,
             Word::Override => What::Override {
                 index: size(field.get("index").whole(0, 7)?.unwrap_or(0)),
-                amount: field.get("limit").whole(0, crate::MAX_UNITS)?,
+                amount: field.get("limit").whole(0, MAX_UNITS)?,
                 interval: field.get("interval").length()?,
                 lasts: lasts.length()?,
             },

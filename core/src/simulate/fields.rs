@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use crate::decimal;
-use crate::error::{Error, Result};
-use crate::micros::{MAX_SPAN, Micros};
+use crate::base::decimal;
+use crate::base::error::{Error, Result};
+use crate::base::micros::{MAX_SPAN, Micros};
 
 /// The value at a path of a scenario, such as `policies[0].limits[1].interval`.
 #[derive(Clone, Debug, PartialEq, Eq)]

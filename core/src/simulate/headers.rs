@@ -1,7 +1,7 @@
 //! `headers`: what a server that enforces the policy would tell the caller.
 
-use crate::limit::{Kind, Limit};
-use crate::policy::Policy;
+use crate::model::limit::{Kind, Limit};
+use crate::model::policy::Policy;
 
 /// The state of the tightest limit after a decision, in microseconds.
 pub(super) struct Standing {

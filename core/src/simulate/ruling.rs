@@ -1,8 +1,8 @@
 //! `Rulings`: the numbers that ruled each limit, and what they let through.
 
-use crate::control::Controls;
-use crate::limit::{Kind, Limit};
-use crate::policy::Policy;
+use crate::model::limit::{Kind, Limit};
+use crate::model::overrides::Controls;
+use crate::model::policy::Policy;
 
 /// The limits that ruled from a time on until the next, in order. The times count from the start.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::micros::Micros;
+    use crate::base::micros::Micros;
 
     const S: u64 = 1_000_000;
 

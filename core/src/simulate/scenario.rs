@@ -6,10 +6,11 @@ use super::clients::MAX_CLIENTS;
 use super::draw::Range;
 use super::event::Event;
 use super::fields::{Fields, Scalar};
-use crate::error::Result;
-use crate::limit::MAX_UNITS;
-use crate::micros::{MAX_SPAN, Micros};
-use crate::policy::Policy;
+use crate::base::error::Result;
+use crate::base::micros::{MAX_SPAN, Micros};
+use crate::model::limit::{Kind, Limit, MAX_UNITS};
+
+use crate::model::policy::Policy;
 
 /// The most policies that are compared.
 pub const MAX_POLICIES: usize = 4;
@@ -84,7 +85,7 @@ impl Scenario {
     /// The JSON of a text of any length, which is not a scenario yet. `Invalid` when a member is there twice.
     #[cfg(feature = "documents")]
     pub fn json(text: &str) -> Result<serde_json::Value> {
-        crate::json::unbounded(text)
+        crate::base::json::unbounded(text)
     }
 
     /// How many policies are compared.
@@ -95,8 +96,7 @@ impl Scenario {
     /// The stretch for which the largest bursts are compared: the shortest interval of the first policy, else a second.
     pub(super) fn burst_interval(&self) -> Micros {
         let limits = self.policies.first().map_or(&[][..], |candidate| candidate.policy.limits());
-        let intervals =
-            limits.iter().filter(|limit| limit.kind() != crate::Kind::Concurrency).map(crate::Limit::interval);
+        let intervals = limits.iter().filter(|limit| limit.kind() != Kind::Concurrency).map(Limit::interval);
         intervals.filter(|interval| interval.0 > 0).min().unwrap_or(Micros(1_000_000)).min(MAX_SPAN)
     }
 }

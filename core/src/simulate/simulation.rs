@@ -19,9 +19,9 @@ use super::ruling::Rulings;
 use super::scenario::{Scenario, Upstream};
 use super::timeline::{MAX_ROWS, Timeline};
 use super::totals::Totals;
-use crate::error::{Error, Result};
-use crate::limiter::Limiter;
-use crate::paddlegate::Paddlegate;
+use crate::base::error::{Error, Result};
+use crate::client::limiter::Limiter;
+use crate::client::paddlegate::Paddlegate;
 
 /// The most decisions of a simulation; what has not come to an end then stays pending.
 pub const MAX_DECISIONS: u64 = 20_000_000;

@@ -1,9 +1,9 @@
 //! `trace`: arrivals that were written down, one a line or as CSV.
 
 use super::arrivals::MAX_ARRIVALS;
-use crate::decimal;
-use crate::limit::MAX_UNITS;
-use crate::micros::{MAX_SPAN, MAX_TIME};
+use crate::base::decimal;
+use crate::base::micros::{MAX_SPAN, MAX_TIME};
+use crate::model::limit::MAX_UNITS;
 
 /// One arrival; what is empty comes from the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

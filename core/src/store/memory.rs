@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::heir::{Inherited, pid};
+use super::fork_safe::{Inherited, pid};
 
-use crate::error::{Error, Result};
-use crate::hints::Hint;
-use crate::micros::Micros;
-use crate::policy::Policy;
-use crate::state::State;
-use crate::verb::Publish;
+use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
+use crate::engine::state::State;
+use crate::engine::transaction::Publish;
+use crate::model::policy::Policy;
+use crate::model::wakeup::Hint;
 
 /// The most limiters the memory store remembers at once.
 pub const MAX_KEYS: usize = 1_000_000;
@@ -19,19 +19,11 @@ pub const MAX_KEYS: usize = 1_000_000;
 pub(crate) struct Memory {
     entries: Inherited<Entries>,
     channels: Inherited<HashMap<String, Weak<Inbox>>>,
-    /// The waiters of a process.
-    #[cfg(feature = "redis")]
-    hub: super::redis::PerProcess<crate::waiter::Hub>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self {
-            entries: Inherited::new(Entries::default()),
-            channels: Inherited::new(HashMap::new()),
-            #[cfg(feature = "redis")]
-            hub: super::redis::PerProcess::default(),
-        }
+        Self { entries: Inherited::new(Entries::default()), channels: Inherited::new(HashMap::new()) }
     }
 }
 
@@ -120,12 +112,6 @@ impl Memory {
         Ok(inbox)
     }
 
-    /// The waiters of this process.
-    #[cfg(feature = "redis")]
-    pub(crate) fn hub(&self) -> Arc<crate::waiter::Hub> {
-        self.hub.get()
-    }
-
     /// Keys and policies of all limiters that are remembered.
     pub(crate) fn list(&self) -> Vec<(String, Arc<Policy>)> {
         let entries = self.entries.lock(Entries::default);
@@ -178,7 +164,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::limit::Limit;
+    use crate::model::limit::Limit;
 
     fn policy() -> Arc<Policy> {
         Arc::new(Policy::new([Limit::leaky(1, Duration::from_secs(3_600)).unwrap()]).unwrap())

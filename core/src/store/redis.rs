@@ -1,50 +1,44 @@
 //! The Redis store: one script, one call, one reply. Which bytes travel is decided here, how they travel in
 //! `blocking` (the caller's own thread), in `aio` (tokio), or in the host, which carries a [`Session`] itself.
 
-mod address;
 #[cfg(feature = "aio")]
 mod aio;
 mod blocking;
 mod call;
+mod config;
 mod keys;
 mod listener;
-mod process;
 mod reply;
-mod script;
 mod session;
 mod socket;
 #[cfg(feature = "tls")]
 mod tls;
 mod wire;
 
-pub use address::{Address, Location};
+#[doc(hidden)]
+pub use crate::engine::script::SCRIPT;
 pub use blocking::DEFAULT_TIMEOUT;
 pub use call::{Asking, Call, Step};
+pub use config::{Address, Location};
 pub(crate) use listener::Listener;
 pub use listener::Subscription;
-#[doc(hidden)]
-pub use script::SCRIPT;
 pub use session::{Finished, Outcome, Session};
 pub use socket::Socket;
 
 pub(crate) use blocking::check_timeout;
 pub(crate) use keys::{Keys, TAGS};
 
-use std::collections::HashMap;
+use crate::base::per_process::PerProcess;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::monotonic;
-use crate::error::{Error, Result};
-use crate::micros::Micros;
-use crate::operation::{Answer, Interrupt};
-use crate::store::memory::Memory;
-use crate::unavailable::Circuit;
-use crate::waiter::Hub;
-use address::Slots;
+use crate::base::clock::monotonic;
+use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
+use crate::model::operation::Answer;
+use crate::store::signal_handling::Interrupt;
 use blocking::Pool;
-pub(crate) use process::PerProcess;
+use config::Slots;
 
 /// The environment variable that lets the callers of stores opened under it give the time: for tests only.
 const TEST_CLOCK: &str = "PADDLEGATE_TEST_CLOCK";
@@ -64,12 +58,6 @@ pub struct Redis {
 pub(crate) struct Connections {
     pool: Pool,
     slots: Slots,
-    /// By the node that was learned to own a slot; of all slots of which nothing was learned together.
-    circuits: Mutex<HashMap<Option<Address>, Arc<Circuit>>>,
-    /// The limits of this process alone, while the servers do not answer.
-    local: Arc<Memory>,
-    /// The waiters by the node that tells them.
-    hubs: Mutex<HashMap<String, Arc<Hub>>>,
     #[cfg(feature = "aio")]
     links: aio::Links,
 }
@@ -115,25 +103,14 @@ impl Redis {
         Listener::open(&self.location, node, channel, monotonic() + self.timeout.duration().min(limit))
     }
 
-    /// The waiters of this process at a node.
-    pub(crate) fn hub(&self, node: &Address) -> Arc<Hub> {
-        locked(&self.process.get().hubs).entry(node.to_string()).or_default().clone()
-    }
-
     /// The node that serves a slot as far as is known.
     pub(crate) fn node_of(&self, slot: u16) -> Address {
         self.process.get().slots.route(&self.location, slot)
     }
 
-    /// The limits of this process alone, while the servers do not answer.
-    pub(crate) fn local(&self) -> Arc<Memory> {
-        self.process.get().local.clone()
-    }
-
-    /// Whether the node of a slot answers, as this process has seen it.
-    pub(crate) fn circuit(&self, slot: u16) -> Arc<Circuit> {
-        let process = self.process.get();
-        locked(&process.circuits).entry(process.slots.owner(slot)).or_default().clone()
+    /// The node that is known to own a slot, whether it answers or not.
+    pub(crate) fn owner(&self, slot: u16) -> Option<Address> {
+        self.process.get().slots.owner(slot)
     }
 
     /// Fails once [`Paddlegate::close`](crate::Paddlegate::close) was called.
@@ -154,17 +131,13 @@ impl Redis {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Closes the unused connections of this process and ends its waits; a call on its way closes its own connection.
+    /// Closes the unused connections of this process; a call on its way closes its own connection.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         let process = self.process.get();
         process.pool.clear_all();
         #[cfg(feature = "aio")]
         process.links.clear();
-        let hubs = std::mem::take(&mut *locked(&process.hubs));
-        for hub in hubs.values() {
-            hub.close();
-        }
     }
 
     /// Carries a call on the caller's own thread, within `limit` and the time-out of a call.
@@ -181,9 +154,4 @@ impl Redis {
         let process = self.process.get();
         aio::run(self, &process.links, call).await
     }
-}
-
-/// For values that a panic cannot leave half changed.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
 //! A limiter of the library as the subject of vectors.
 
-use paddlegate::provider::{Lesson, Response};
+use paddlegate::upstream::{Lesson, Response};
 use paddlegate::{
     Answer as Answered, CLAIM_TIMEOUT, Change, Control, Controls, Decision, Feedback, Interrupt, Kind, Learned, Limit,
     Limiter, MAX_PAUSE, Micros, Moment, Operation, Paddlegate, Policy, Provider, Request, Statistics, Wait,

@@ -1,14 +1,14 @@
 //! How a job asks the limiter, and what it does with the answer.
 
 use super::{NONE, START, Simulation, Step};
-use crate::admission::Admission;
-use crate::decision::{Decision, Status};
-use crate::error::{Error, ErrorKind, Result};
-use crate::micros::Micros;
-use crate::on_limit::OnLimit;
-use crate::queue::CLAIM_TIMEOUT;
-use crate::request::{Place, Request, Wait};
-use crate::reschedule::{Reschedule, backoff};
+use crate::base::bounds::CLAIM_TIMEOUT;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::micros::Micros;
+use crate::client::admission::Admission;
+use crate::client::reschedule::{Reschedule, backoff};
+use crate::model::decision::{Decision, Status};
+use crate::model::on_limit::OnLimit;
+use crate::model::request::{Place, Request, Wait};
 use crate::simulate::candidate::Retry;
 use crate::simulate::draw::Draw;
 use crate::simulate::job::{Job, Phase};

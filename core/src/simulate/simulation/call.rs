@@ -1,15 +1,16 @@
 //! A call that went ahead: upstream, its end, and what it gives back.
 
 use super::{NONE, START, Simulation, Step, UNTOLD};
-use crate::control::{Control, Moment};
-use crate::decision::Decision;
-use crate::error::{ErrorKind, Result};
-use crate::micros::Micros;
-use crate::operation::{Interrupt, Operation};
-use crate::request::Request;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::micros::Micros;
+use crate::model::decision::Decision;
+use crate::model::operation::Operation;
+use crate::model::overrides::{Control, Moment};
+use crate::model::request::Request;
 use crate::simulate::candidate::Retry;
 use crate::simulate::job::Course;
 use crate::simulate::timeline::Outcome;
+use crate::store::signal_handling::Interrupt;
 
 impl Simulation {
     /// A call that went ahead has ended.

@@ -1,14 +1,15 @@
 //! What the scenario orders, and what waiters hear.
 
 use super::{NONE, START, Simulation, Step};
-use crate::control::{Control, Moment};
-use crate::decision::Decision;
-use crate::error::{Error, Result};
-use crate::micros::Micros;
-use crate::operation::{Answer, Interrupt, Operation};
+use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
+use crate::model::decision::Decision;
+use crate::model::operation::{Answer, Operation};
+use crate::model::overrides::{Control, Moment};
 use crate::simulate::event::What;
 use crate::simulate::job::{Course, Phase};
 use crate::simulate::timeline::Outcome;
+use crate::store::signal_handling::Interrupt;
 
 impl Simulation {
     pub(super) fn happen(&mut self, event: usize) -> Result<()> {

@@ -1,8 +1,8 @@
 //! The timeline: what is recorded, and what is read of it.
 
 use super::{START, Simulation};
-use crate::decision::Decision;
-use crate::micros::Micros;
+use crate::base::micros::Micros;
+use crate::model::decision::Decision;
 use crate::simulate::headers::{Standing, headers};
 use crate::simulate::timeline::{Outcome, Row, Timeline};
 

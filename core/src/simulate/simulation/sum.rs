@@ -1,7 +1,7 @@
 //! What came of it in all.
 
 use super::Simulation;
-use crate::limit::{Kind, Limit};
+use crate::model::limit::{Kind, Limit};
 use crate::simulate::job::Phase;
 use crate::simulate::totals::{Totals, Waits, largest_burst};
 

@@ -1,7 +1,8 @@
 //! The bounds of a run, made small.
 
 use super::Simulation;
-use crate::simulate::{Scalar, Scenario};
+use crate::simulate::fields::Scalar;
+use crate::simulate::scenario::Scenario;
 
 /// Two in each second of the first ten.
 fn simulation() -> Simulation {

@@ -13,16 +13,16 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
-use super::address::{Address, Location};
 use super::blocking::{MAX_IDLE, TRUSTED};
 use super::call::{Asking, Call};
+use super::config::{Address, Location};
 use super::session::{Finished, Outcome, Session};
 use super::socket::keep_alive;
 use super::{Redis, tls};
-use crate::clock::monotonic;
-use crate::error::{Cause, Error, Result};
-use crate::operation::Answer;
-use crate::store::redis::locked;
+use crate::base::clock::monotonic;
+use crate::base::error::{Cause, Error, Result};
+use crate::base::locked;
+use crate::model::operation::Answer;
 
 /// How many waiting calls are sent in one write.
 const BATCH: usize = 64;

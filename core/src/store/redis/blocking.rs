@@ -7,16 +7,17 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, poll};
 
-use super::address::Address;
 use super::call::{Asking, Call};
+use super::config::Address;
 use super::session::{Outcome, Session};
 use super::socket::Socket;
 use super::{Connections, Redis};
-use crate::clock::monotonic;
-use crate::error::{Cause, Error, Result};
-use crate::micros::Micros;
-use crate::operation::{Answer, Interrupt};
-use crate::store::redis::locked;
+use crate::base::clock::monotonic;
+use crate::base::error::{Cause, Error, Result};
+use crate::base::locked;
+use crate::base::micros::Micros;
+use crate::model::operation::Answer;
+use crate::store::signal_handling::Interrupt;
 
 /// Within which time a call is answered or fails, unless the user chooses another.
 pub const DEFAULT_TIMEOUT: Micros = Micros(1_000_000);

@@ -1,24 +1,24 @@
 //! `Call`: one operation on its way, as bytes to send and replies to understand. No I/O.
 
 use std::fmt;
+use std::sync::Arc;
 
-use super::address::{Address, redirection, slot};
+use super::config::{Address, redirection, slot};
 use super::keys::{Fixed, Keys, list, moment, told};
 use super::reply::{controls, decision, garbled, naturals, page, refused, settlement, uptake};
-use super::script::{SCRIPT, digest};
 use super::wire::{Value, command, header, word};
-use crate::control::{Change, Control};
-use crate::error::Result;
-use crate::learn::Report;
-use crate::learned::Told;
-use crate::limiter::Limiter;
-use crate::micros::Micros;
-use crate::operation::Answer;
-use crate::permit::Permit;
-use crate::policy::{Policy, never};
-use crate::request::Place;
-use crate::statistics::Statistics;
-use crate::verb::Entry;
+use crate::base::error::Result;
+use crate::base::micros::Micros;
+use crate::engine::budget::Told;
+use crate::engine::script::{SCRIPT, digest};
+use crate::engine::transaction::Entry;
+use crate::model::budget::Report;
+use crate::model::operation::Answer;
+use crate::model::overrides::{Change, Control};
+use crate::model::permit::{Permit, new_id};
+use crate::model::policy::{Policy, never};
+use crate::model::request::Place;
+use crate::model::statistics::Statistics;
 
 /// The status of a call without an id that is to be made again with one.
 const AGAIN: i64 = 4;
@@ -48,17 +48,17 @@ pub struct Call {
 
 enum Expects {
     Decision {
-        limiter: Limiter,
+        policy: Arc<Policy>,
         permit: Option<(String, u64)>,
-        /// Units and time of a call without an id, which may have to be made again with one.
-        again: Option<(u64, Option<Micros>)>,
+        /// Keys and time of a call without an id, which may have to be made again with one.
+        again: Option<(Arc<Keys>, Option<Micros>)>,
         /// What was asked for, and whether as an estimate, for the message that it can never pass.
         units: u64,
         estimate: bool,
     },
     Settlement,
     Learned(Box<Told>),
-    Controls(Limiter),
+    Controls(Arc<Policy>),
     Renewal,
     Statistics,
     Reset,
@@ -89,8 +89,8 @@ pub enum Asking {
 impl Call {
     /// A call without an id. `listed` tells the list of limiters how long to keep which entry, when it is time to.
     pub(crate) fn acquire(
-        limiter: &Limiter,
-        keys: &Keys,
+        policy: &Arc<Policy>,
+        keys: &Arc<Keys>,
         cost: u64,
         at: Option<Micros>,
         listed: Option<(Micros, String)>,
@@ -102,13 +102,13 @@ impl Call {
                 invocation(&keys.listed, b"acquire", cost, at, &words)
             }
         };
-        let (limiter, again) = (limiter.clone(), Some((cost, at)));
-        Self::new(keys, bytes, Expects::Decision { limiter, permit: None, again, units: cost, estimate: false })
+        let (policy, again) = (policy.clone(), Some((keys.clone(), at)));
+        Self::new(keys, bytes, Expects::Decision { policy, permit: None, again, units: cost, estimate: false })
     }
 
     /// A call with an id.
     pub(crate) fn enter(
-        limiter: &Limiter,
+        policy: &Arc<Policy>,
         keys: &Keys,
         entry: &Entry<'_>,
         at: Option<Micros>,
@@ -128,16 +128,16 @@ impl Call {
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let bytes = invocation(fixed, b"acquire", entry.units, at, &words);
-        let keeps = entry.permit || limiter.policy().concurrency().is_some() && entry.units > 0;
+        let keeps = entry.permit || policy.concurrency().is_some() && entry.units > 0;
         let permit = keeps.then(|| (entry.id.to_owned(), entry.units));
-        let (limiter, units, estimate) = (limiter.clone(), entry.units, entry.permit);
-        Self::new(keys, bytes, Expects::Decision { limiter, permit, again: None, units, estimate })
+        let (policy, units, estimate) = (policy.clone(), entry.units, entry.permit);
+        Self::new(keys, bytes, Expects::Decision { policy, permit, again: None, units, estimate })
     }
 
-    pub(crate) fn peek(limiter: &Limiter, keys: &Keys, cost: u64, estimate: bool, at: Option<Micros>) -> Self {
+    pub(crate) fn peek(policy: &Arc<Policy>, keys: &Keys, cost: u64, estimate: bool, at: Option<Micros>) -> Self {
         let bytes = invocation(&keys.plain, b"peek", cost, at, &[]);
-        let limiter = limiter.clone();
-        Self::new(keys, bytes, Expects::Decision { limiter, permit: None, again: None, units: cost, estimate })
+        let policy = policy.clone();
+        Self::new(keys, bytes, Expects::Decision { policy, permit: None, again: None, units: cost, estimate })
     }
 
     pub(crate) fn correct(keys: &Keys, permit: &Permit<'_>, actual: u64, at: Option<Micros>) -> Self {
@@ -197,7 +197,7 @@ impl Call {
         )
     }
 
-    pub(crate) fn control(limiter: &Limiter, keys: &Keys, control: &Control<'_>, at: Option<Micros>) -> Self {
+    pub(crate) fn control(policy: &Arc<Policy>, keys: &Keys, control: &Control<'_>, at: Option<Micros>) -> Self {
         let words = match control {
             Control::Look => Default::default(),
             Control::Pause(until) => [moment(Some(*until)), String::new(), String::new()],
@@ -212,7 +212,7 @@ impl Call {
             }
         };
         let words = ["", &words[0], &words[1], &words[2]];
-        Self::verb(keys, b"control", 0, at, &words, Expects::Controls(limiter.clone()))
+        Self::verb(keys, b"control", 0, at, &words, Expects::Controls(policy.clone()))
     }
 
     pub(crate) fn reset(keys: &Keys) -> Self {
@@ -258,10 +258,16 @@ impl Call {
         let error = match reply {
             Value::Error(error) => error,
             reply => match (&self.expects, &reply) {
-                (Expects::Decision { limiter, again: Some((units, at)), .. }, Value::Array(items))
+                (Expects::Decision { policy, again: Some((keys, at)), units, .. }, Value::Array(items))
                     if items.first() == Some(&Value::Integer(AGAIN)) =>
                 {
-                    return limiter.acquire_again(*units, *at).map_or_else(|error| Step::Done(Err(error)), Step::Again);
+                    return match new_id() {
+                        Ok(id) => {
+                            let entry = Entry { id: &id, units: *units, permit: false, queue: None };
+                            Step::Again(Self::enter(policy, keys, &entry, *at, None))
+                        }
+                        Err(error) => Step::Done(Err(error)),
+                    };
                 }
                 _ => return Step::Done(self.decode(&reply)),
             },
@@ -322,22 +328,22 @@ impl Call {
                 Ok(Answer::Statistics(Box::new(Statistics::from_values(values))))
             }
             (Expects::List, Value::Array(items)) => page(items).map(Answer::List),
-            (Expects::Controls(limiter), Value::Array(items)) => {
-                controls(items, limiter.policy()).map(|controls| Answer::Controls(Box::new(controls)))
+            (Expects::Controls(policy), Value::Array(items)) => {
+                controls(items, policy).map(|controls| Answer::Controls(Box::new(controls)))
             }
-            (Expects::Decision { limiter, units, estimate, .. }, Value::Array(items))
+            (Expects::Decision { policy, units, estimate, .. }, Value::Array(items))
                 if items.first() == Some(&Value::Integer(NEVER)) =>
             {
                 let numbers = naturals(items);
                 let (Some(index), Some(most)) = (numbers.get(1), numbers.get(2)) else { return Err(garbled()) };
-                let kind = usize::try_from(*index).ok().and_then(|index| limiter.policy().limits().get(index));
+                let kind = usize::try_from(*index).ok().and_then(|index| policy.limits().get(index));
                 let kind = kind.ok_or_else(garbled)?.kind();
                 Err(never(if *estimate { "estimate" } else { "cost" }, *units, kind, *most))
             }
-            (Expects::Decision { limiter, permit, .. }, Value::Array(items)) => {
-                let reply = decision(items, limiter.policy())?;
+            (Expects::Decision { policy, permit, .. }, Value::Array(items)) => {
+                let reply = decision(items, policy)?;
                 let permit = permit.as_ref().map(|(id, charged)| (id.as_str(), *charged));
-                Ok(Answer::Decision(limiter.decision(&reply, permit)))
+                Ok(Answer::Decision(reply.decision(policy, permit)))
             }
             _ => Err(garbled()),
         }

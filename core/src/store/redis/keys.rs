@@ -1,11 +1,11 @@
 //! `Keys`: where a limiter is in Redis, and its numbers as the script knows them.
 
-use super::address::slot;
+use super::config::slot;
 use super::wire::word;
-use crate::control::Moment;
-use crate::limit::{Kind, Limit, Rule};
-use crate::micros::Micros;
-use crate::policy::Policy;
+use crate::base::micros::Micros;
+use crate::model::limit::{Kind, Limit, Rule};
+use crate::model::overrides::Moment;
+use crate::model::policy::Policy;
 
 /// The layout of what is stored; in every key, so that another layout has other keys.
 const LAYOUT: &str = "pg1";

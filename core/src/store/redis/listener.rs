@@ -4,13 +4,13 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use super::address::{Address, Location};
+use super::config::{Address, Location};
 use super::socket::Socket;
 use super::wire::{Decoder, Value, command};
-use crate::clock::monotonic;
-use crate::error::{Error, Result};
-use crate::hints::Hint;
-use crate::micros::Micros;
+use crate::base::clock::monotonic;
+use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
+use crate::model::wakeup::Hint;
 
 /// Logs in, subscribes and reads messages; moves no bytes itself.
 pub struct Subscription {

@@ -2,16 +2,16 @@
 
 use super::keys::untold;
 use super::wire::Value;
-use crate::control::Controls;
-use crate::decision::Status;
-use crate::error::{Cause, Error, Result};
-use crate::learned::Uptake;
-use crate::limit::Limit;
-use crate::micros::Micros;
-use crate::paddlegate::{ListPage, Listed};
-use crate::permit::Settlement;
-use crate::policy::Policy;
-use crate::verb::{More, Reply};
+use crate::base::error::{Cause, Error, Result};
+use crate::base::micros::Micros;
+use crate::engine::budget::Uptake;
+use crate::engine::reply::{More, Reply};
+use crate::model::decision::Status;
+use crate::model::limit::Limit;
+use crate::model::limiter_info::{ListPage, Listed};
+use crate::model::overrides::Controls;
+use crate::model::permit::Settlement;
+use crate::model::policy::Policy;
 
 pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
     let numbers: Vec<i64> = items.iter().map_while(integer).collect();
@@ -174,7 +174,7 @@ pub(super) fn garbled() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
+    use crate::base::error::ErrorKind;
 
     #[test]
     fn damaged_state_is_an_error_also_without_a_text() {

@@ -4,13 +4,13 @@
 
 use std::collections::VecDeque;
 
-use super::address::{Address, Location};
 use super::call::{Asking, Call, Step};
+use super::config::{Address, Location};
 use super::reply::{is_of_replica, is_without_login, refused};
 use super::wire::{Decoder, Value, command};
-use crate::error::{Cause, Error, Result};
-use crate::micros::Micros;
-use crate::operation::Answer;
+use crate::base::error::{Cause, Error, Result};
+use crate::base::micros::Micros;
+use crate::model::operation::Answer;
 
 /// A connection's protocol state.
 pub struct Session {
@@ -186,9 +186,10 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operation::{Begun, Operation};
-    use crate::paddlegate::Paddlegate;
-    use crate::request::Request;
+    use crate::client::paddlegate::Paddlegate;
+    use crate::client::prepared::Begun;
+    use crate::model::operation::Operation;
+    use crate::model::request::Request;
 
     fn submitted(session: &mut Session, tickets: std::ops::Range<u64>) {
         let limiter = Paddlegate::open("redis://localhost", None).unwrap();

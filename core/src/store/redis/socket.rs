@@ -12,8 +12,8 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv};
 
-use super::address::{Address, Location};
-use crate::clock::monotonic;
+use super::config::{Address, Location};
+use crate::base::clock::monotonic;
 
 /// By how much a time-out may differ from what was asked.
 const SLACK: Duration = Duration::from_millis(10);

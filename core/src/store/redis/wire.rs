@@ -1,6 +1,6 @@
 //! The Redis protocol, version 2: commands out, replies in. No I/O.
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// One reply.
 #[derive(Clone, Debug, PartialEq, Eq)]

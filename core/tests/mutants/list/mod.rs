@@ -26,18 +26,18 @@ macro_rules! lua {
     };
 }
 
-/// In the order in which `store/redis/script.rs` joins them.
+/// In the order in which `engine/script.rs` joins them.
 pub const FILES: [Lua; 12] = [
-    lua!("limit/bucket.lua", arithmetic::BUCKET),
-    lua!("limit/concurrency.lua", arithmetic::CONCURRENCY),
-    lua!("limit/leaky.lua", arithmetic::LEAKY),
-    lua!("limit/window.lua", arithmetic::WINDOW),
-    lua!("store/redis.lua", call::REDIS),
-    lua!("control.lua", call::CONTROL),
-    lua!("store/plain.lua", plain::PLAIN),
-    lua!("store/limits.lua", limits::LIMITS),
-    lua!("queue.lua", queue::QUEUE),
-    lua!("store/verb.lua", verb::VERB),
-    lua!("learn.lua", learn::LEARN),
-    lua!("store/acquire.lua", acquire::ACQUIRE),
+    lua!("limits/bucket.lua", arithmetic::BUCKET),
+    lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
+    lua!("limits/leaky.lua", arithmetic::LEAKY),
+    lua!("limits/window.lua", arithmetic::WINDOW),
+    lua!("engine/state.lua", call::REDIS),
+    lua!("engine/overrides.lua", call::CONTROL),
+    lua!("engine/fast_path.lua", plain::PLAIN),
+    lua!("engine/limits.lua", limits::LIMITS),
+    lua!("engine/transaction/queue.lua", queue::QUEUE),
+    lua!("engine/transaction/enter.lua", verb::VERB),
+    lua!("engine/transaction/upstream.lua", learn::LEARN),
+    lua!("engine/dispatch.lua", acquire::ACQUIRE),
 ];

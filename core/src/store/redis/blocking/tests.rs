@@ -12,10 +12,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use super::*;
-use crate::operation::{Begun, Operation};
-use crate::paddlegate::Paddlegate;
-use crate::request::Request;
-use crate::store::redis::address::Location;
+use crate::client::paddlegate::Paddlegate;
+use crate::client::prepared::Begun;
+use crate::model::operation::Operation;
+use crate::model::request::Request;
+use crate::store::redis::config::Location;
 
 const PATIENT: Duration = Duration::from_secs(30);
 

@@ -1,0 +1,24 @@
+//! Numbers, times, errors, and the constants that two layers need.
+
+pub(crate) mod bounds;
+pub(crate) mod clock;
+#[cfg(any(feature = "documents", feature = "simulate"))]
+pub(crate) mod decimal;
+pub(crate) mod error;
+#[cfg(feature = "documents")]
+pub(crate) mod json;
+pub(crate) mod micros;
+#[cfg(feature = "redis")]
+pub(crate) mod per_process;
+#[cfg(feature = "documents")]
+pub mod period;
+pub(crate) mod ranked;
+
+#[cfg(feature = "redis")]
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks a value that a panic cannot leave half changed.
+#[cfg(feature = "redis")]
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

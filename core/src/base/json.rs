@@ -1,0 +1,91 @@
+//! `parse`: JSON text, read strictly.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use crate::base::error::{Error, Result};
+
+/// The largest document in bytes.
+pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
+
+/// The value of a JSON text of at most 1 MiB in which no object has a member twice.
+pub(crate) fn parse(text: &str) -> Result<Value> {
+    if text.len() > MAX_DOCUMENT {
+        return Err(fault(&format!("must have at most {MAX_DOCUMENT} bytes: bytes={}", text.len())));
+    }
+    unbounded(text)
+}
+
+/// The same of any length.
+pub(crate) fn unbounded(text: &str) -> Result<Value> {
+    // A reader of its own, since whether a member comes twice is lost in a `Value`.
+    let unreadable = |error| fault(&format!("not readable as JSON: {error}"));
+    serde_json::from_str::<Unique>(text).map_err(unreadable)?;
+    serde_json::from_str(text).map_err(unreadable)
+}
+
+fn fault(message: &str) -> Error {
+    Error::invalid("document", format!("at $: {message}"))
+}
+
+/// Any JSON in which no object has a member twice. Its nesting is bounded by `serde_json`.
+struct Unique;
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unique {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self, A::Error> {
+        let mut names = BTreeSet::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if names.contains(&name) {
+                let shown: String = name.chars().take(40).collect();
+                return Err(A::Error::custom(format_args!("a member is there twice, keep one: member={shown:?}")));
+            }
+            names.insert(name);
+            map.next_value::<Self>()?;
+        }
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Self, A::Error> {
+        while list.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> std::result::Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> std::result::Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> std::result::Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> std::result::Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> std::result::Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<Self, E> {
+        Ok(self)
+    }
+}

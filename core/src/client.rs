@@ -1,0 +1,16 @@
+//! What a program holds: a store, its limiters, and what they do while a call waits or the store is away.
+
+pub(crate) mod admission;
+pub(crate) mod batch;
+pub(crate) mod circuit_breaker;
+pub(crate) mod last_known;
+pub(crate) mod limiter;
+pub(crate) mod local_fallback;
+pub(crate) mod multi_step;
+pub(crate) mod paddlegate;
+pub(crate) mod prepared;
+pub(crate) mod reschedule;
+pub(crate) mod store;
+#[cfg(feature = "redis")]
+pub(crate) mod wait;
+pub(crate) mod wakeup;

@@ -1,0 +1,143 @@
+//! `Batch`: several jobs that are admitted together.
+
+use crate::base::error::{Error, Result};
+use crate::client::admission::{Action, Admission};
+use crate::client::limiter::Limiter;
+use crate::client::multi_step::{Steps, decided};
+use crate::model::decision::{Decision, Status};
+use crate::model::limit::Kind;
+use crate::model::on_limit::OnLimit;
+use crate::model::operation::{Answer, Operation};
+use crate::model::permit::Permit;
+use crate::model::request::Request;
+use crate::store::signal_handling::Interrupt;
+
+/// Several jobs of one unit each, asked about in their order. See [`Limiter::admit_all`].
+#[derive(Clone, Debug)]
+pub struct Batch {
+    limiter: Limiter,
+    jobs: Vec<String>,
+    on_limit: OnLimit,
+    partly: bool,
+    admitted: Vec<Admission>,
+    /// The permits to give back, the next one last, and whether that one is corrected already.
+    returned: Vec<String>,
+    is_corrected: bool,
+    end: Option<Result<Vec<Admission>>>,
+}
+
+impl Limiter {
+    /// Decides about several jobs of one unit each, in their order.
+    ///
+    /// Partly: each by itself. Else all run or none: what was taken for the first is given back when a later one cannot run,
+    /// except of a throttle, which starts one at a time and lets no two run together; and none takes a place in the queue.
+    /// Their permits are those of estimates: they may be corrected, and until then, at most for five minutes,
+    /// [`learn`](Self::learn) takes their calls for ones on their way.
+    pub fn admit_all(&self, jobs: &[&str], on_limit: OnLimit, partly: bool) -> Result<Vec<Admission>> {
+        self.batch(jobs, on_limit, partly).run(Interrupt::Ignore)
+    }
+
+    /// [`admit_all`](Self::admit_all) for hosts that carry each step themselves.
+    pub fn batch(&self, jobs: &[&str], on_limit: OnLimit, partly: bool) -> Batch {
+        Batch {
+            limiter: self.clone(),
+            jobs: jobs.iter().map(|&job| job.to_owned()).collect(),
+            on_limit,
+            partly,
+            admitted: Vec::with_capacity(jobs.len()),
+            returned: Vec::new(),
+            is_corrected: false,
+            end: None,
+        }
+    }
+}
+
+impl Steps for Batch {
+    type Outcome = Vec<Admission>;
+
+    fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
+        if let Some(permit) = self.returned.last() {
+            let release = Operation::Release { permit, at: None };
+            let correct = Operation::Correct { permit, actual: 0, at: None };
+            return Some((&self.limiter, if self.is_corrected { release } else { correct }));
+        }
+        if self.end.is_some() {
+            return None;
+        }
+        let id = self.jobs.get(self.admitted.len())?;
+        let (request, wait) = match self.partly {
+            true => (Request::cost(1), Admission::wait(self.on_limit)),
+            false if self.is_throttled() => (Request::cost(0), None),
+            // An estimate can be given back.
+            false => (Request::estimate(1), None),
+        };
+        Some((&self.limiter, Operation::Enter { request, id, wait }))
+    }
+
+    fn tell(&mut self, outcome: Result<Answer>) {
+        if !self.returned.is_empty() {
+            return self.gave_back(outcome.err());
+        }
+        match decided(outcome) {
+            Ok(decision) => self.take(decision),
+            Err(error) => self.stop(Err(error)),
+        }
+    }
+
+    fn outcome(self) -> Result<Vec<Admission>> {
+        match self.end {
+            _ if !self.returned.is_empty() => Err(unfinished()),
+            Some(end) => end,
+            None if self.admitted.len() == self.jobs.len() => Ok(self.admitted),
+            None => Err(unfinished()),
+        }
+    }
+}
+
+impl Batch {
+    fn is_throttled(&self) -> bool {
+        self.jobs.len() > 1 && self.limiter.policy().limits().iter().any(|limit| limit.kind() == Kind::Throttle)
+    }
+
+    fn take(&mut self, decision: Decision) {
+        let decision = if !self.partly && self.is_throttled() {
+            Decision { status: Status::Refused, retry_after: None, ..decision }
+        } else {
+            decision
+        };
+        let admission = Admission::of(decision, self.on_limit);
+        if self.partly || admission.action == Action::Run {
+            self.admitted.push(admission);
+        } else {
+            self.stop(Ok(vec![admission; self.jobs.len()]));
+        }
+    }
+
+    /// Ends it, after what was granted just now is given back; who has run before goes on.
+    fn stop(&mut self, end: Result<Vec<Admission>>) {
+        self.end = Some(end);
+        if self.partly {
+            return;
+        }
+        let new = self.admitted.iter().map(|admission| &admission.decision).filter(|decision| {
+            let permit = decision.permit.as_deref().and_then(Permit::parse);
+            permit.is_none_or(|permit| permit.granted_at == decision.at.0)
+        });
+        self.returned = new.rev().filter_map(|decision| decision.permit.clone()).collect();
+    }
+
+    /// What the first error is counts; the others are given back all the same.
+    fn gave_back(&mut self, error: Option<Error>) {
+        if let (Some(error), Some(Ok(_))) = (error, &self.end) {
+            self.end = Some(Err(error));
+        }
+        if self.is_corrected {
+            self.returned.pop();
+        }
+        self.is_corrected = !self.is_corrected;
+    }
+}
+
+fn unfinished() -> Error {
+    Error::internal("not all jobs were asked about")
+}

@@ -1,0 +1,435 @@
+//! `Limiter`: a name and a policy on a store. Building one asks no server.
+
+mod adjust;
+mod prepare;
+#[cfg(feature = "simulate")]
+mod remaining;
+
+use crate::client::local_fallback;
+use crate::client::store::Backend;
+use crate::client::store::Store;
+use std::fmt;
+#[cfg(feature = "redis")]
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use crate::base::error::{Error, Result};
+use crate::base::micros::{MAX_SPAN, Micros};
+use crate::client::circuit_breaker::Circuit;
+use crate::client::last_known::Known;
+#[cfg(feature = "redis")]
+use crate::client::local_fallback::Fallback;
+use crate::client::prepared::Begun;
+#[cfg(feature = "redis")]
+use crate::client::wait::Hub;
+use crate::client::wakeup::Hints;
+use crate::model::decision::Decision;
+use crate::model::on_unavailable::OnUnavailable;
+use crate::model::operation::{Answer, Operation};
+use crate::model::permit;
+use crate::model::permit::Settlement;
+use crate::model::policy::Policy;
+use crate::model::request::{Request, Wait};
+use crate::model::statistics::{Statistics, TTL};
+use crate::store::memory::{Cell, Memory};
+#[cfg(feature = "redis")]
+use crate::store::redis::{Keys, Redis};
+use crate::store::signal_handling::Interrupt;
+
+/// The longest name of a limiter in bytes.
+pub const MAX_NAME: usize = 512;
+
+/// How long `acquire` and `within_limit` of the packages wait by default.
+pub const WAIT_TIMEOUT: Micros = Micros(5_000_000);
+
+/// A name and a policy. Cheap to clone, safe to share between threads; make it once and keep it.
+#[derive(Clone)]
+pub struct Limiter {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: String,
+    policy: Arc<Policy>,
+    store: Store,
+    place: Place,
+    ttl: Micros,
+    on_unavailable: OnUnavailable,
+    /// The limits of this process alone, while the store cannot decide.
+    local: OnceLock<Option<Limiter>>,
+    known: Known,
+    /// The second at which it was last put on the list of limiters; zero when never.
+    #[cfg(feature = "redis")]
+    listed_at: AtomicU64,
+}
+
+/// Where the state of one limiter is.
+enum Place {
+    /// No limit or a pause: there is nothing to remember.
+    Nowhere,
+    Memory {
+        store: Arc<Memory>,
+        key: String,
+        cell: OnceLock<Cell>,
+    },
+    #[cfg(feature = "redis")]
+    Redis {
+        store: Arc<Redis>,
+        keys: Arc<Keys>,
+    },
+}
+
+impl Place {
+    fn new(store: &Store, name: &str, policy: &Policy) -> Self {
+        if policy.limits().is_empty() || policy.paused().is_some() {
+            return Self::Nowhere;
+        }
+        match &store.backend {
+            Backend::Memory(memory) => {
+                Self::Memory { store: memory.clone(), key: format!("{}:{name}", policy.shape()), cell: OnceLock::new() }
+            }
+            #[cfg(feature = "redis")]
+            Backend::Redis(redis) => Self::Redis { store: redis.clone(), keys: Arc::new(Keys::new(name, policy)) },
+        }
+    }
+}
+
+impl Limiter {
+    pub(crate) fn new(store: &Store, name: &str, policy: Policy, ttl: Option<Micros>) -> Result<Self> {
+        if name.is_empty() || name.len() > MAX_NAME {
+            return Err(Error::invalid("name", format!("must have 1 to {MAX_NAME} bytes: bytes={}", name.len())));
+        }
+        let ttl = ttl.unwrap_or(TTL);
+        if ttl < Micros(1_000_000) || ttl > MAX_SPAN {
+            return Err(Error::invalid("ttl", format!("must be from one second to ten years: ttl_us={}", ttl.0)));
+        }
+        Ok(Self::made(store, name, &Arc::new(policy), ttl, OnUnavailable::Raise))
+    }
+
+    fn made(store: &Store, name: &str, policy: &Arc<Policy>, ttl: Micros, on_unavailable: OnUnavailable) -> Self {
+        let inner = Inner {
+            name: name.to_owned(),
+            policy: policy.clone(),
+            store: store.clone(),
+            place: Place::new(store, name, policy),
+            ttl,
+            on_unavailable,
+            local: OnceLock::new(),
+            known: Known::default(),
+            #[cfg(feature = "redis")]
+            listed_at: AtomicU64::new(0),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The same limiter, which answers so while its store cannot decide. In memory it makes no difference.
+    #[must_use]
+    pub fn with_on_unavailable(&self, on_unavailable: OnUnavailable) -> Self {
+        let Inner { store, name, policy, ttl, .. } = &*self.inner;
+        Self::made(store, name, policy, *ttl, on_unavailable)
+    }
+
+    /// What it answers while its store cannot decide.
+    pub fn on_unavailable(&self) -> OnUnavailable {
+        self.inner.on_unavailable
+    }
+
+    /// The limits of this process alone, while the store cannot decide.
+    pub(crate) fn local(&self) -> Option<&Self> {
+        let OnUnavailable::Local { share } = self.inner.on_unavailable else { return None };
+        let made = self.inner.local.get_or_init(|| {
+            let store = Store::memory(self.inner.store.local()?);
+            let policy = local_fallback::shared(&self.inner.policy, share)?;
+            Self::new(&store, &self.inner.name, policy, None).ok()
+        });
+        made.as_ref()
+    }
+
+    /// What the store has decided, from which this process goes on should it decide alone.
+    pub(crate) fn hear_of(&self, decision: &Decision) {
+        if matches!(self.inner.on_unavailable, OnUnavailable::Local { .. }) {
+            self.inner.known.hear(decision);
+        }
+    }
+
+    /// Goes on from there.
+    pub(crate) fn go_on(&self, local: &Self) -> Result<()> {
+        self.inner.known.hand_over(local)
+    }
+
+    /// Where an operation on a permit goes that was granted here alone.
+    pub(crate) fn local_of(&self, operation: &Operation<'_>) -> Option<&Self> {
+        let (Operation::Correct { permit, .. } | Operation::Release { permit, .. } | Operation::Renew { permit, .. }) =
+            *operation
+        else {
+            return None;
+        };
+        self.local().filter(|_| permit.starts_with(permit::LOCAL))
+    }
+
+    /// Whether its node answers; nothing where that makes no difference.
+    pub(crate) fn circuit(&self) -> Option<Arc<Circuit>> {
+        match &self.inner.place {
+            #[cfg(feature = "redis")]
+            Place::Redis { store, keys } if self.inner.on_unavailable != OnUnavailable::Raise => {
+                Some(self.inner.store.circuit(store, keys.slot()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The name it was made with.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Its limits.
+    pub fn policy(&self) -> &Policy {
+        &self.inner.policy
+    }
+
+    /// Takes the cost if every limit allows it and nobody waits before, else nothing. Never waits for a limit.
+    ///
+    /// `Invalid` when the cost can never pass; `Unavailable` when the store cannot decide.
+    pub fn acquire(&self, request: Request) -> Result<Decision> {
+        match self.run(Operation::Acquire(request), Interrupt::Ignore)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Checks that a plain yes or no is enough for this limiter; `allow` of every package calls it first.
+    ///
+    /// `Invalid` for a policy with a concurrency limit: its grants are leases, and nobody could release one without its
+    /// permit.
+    pub fn check_allow(&self) -> Result<()> {
+        match self.inner.policy.concurrency() {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(
+                "allow",
+                "hands over no permit, so nobody could release its slot of the concurrency limit; acquire a permit instead",
+            )),
+        }
+    }
+
+    /// Fails where only a test may give the time: one process could end the leases of all others, or stop their clock.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, unused_variables))]
+    fn check_clock(&self, operation: &Operation<'_>) -> Result<()> {
+        match &self.inner.place {
+            #[cfg(feature = "redis")]
+            Place::Redis { store, .. } if operation.at().is_some() => store.check_test_clock(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails once the store is closed.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
+    fn check_open(&self) -> Result<()> {
+        match &self.inner.place {
+            #[cfg(feature = "redis")]
+            Place::Redis { store, .. } => store.check_open(),
+            _ => Ok(()),
+        }
+    }
+
+    /// [`acquire`](Self::acquire) under an id of the caller, who may wait.
+    ///
+    /// The id names the lease and the ticket: asking again with it takes no second lease, and keeps the place. A queued
+    /// caller comes again with the same id after `retry_after`, or when its channel tells it; one that wants no more says
+    /// so by [`cancel`](Self::cancel).
+    pub fn enter(&self, request: Request, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
+        match self.run(Operation::Enter { request, id, wait }, Interrupt::Ignore)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// What [`acquire`](Self::acquire) would answer now. Changes nothing; `remaining` is what is there.
+    pub fn peek(&self, request: Request) -> Result<Decision> {
+        match self.run(Operation::Peek(request), Interrupt::Ignore)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Replaces the estimate of a permit by what the call did cost, once; later calls change nothing.
+    ///
+    /// Less gives back, more makes a debt of at most one whole limit. A bucket is corrected only while its interval
+    /// lasts, a window only where it still holds the grant; a throttle counts starts and is not corrected.
+    ///
+    /// A meter (`leaky`, `points`) gives back all that was estimated too much, also what has drained since the grant: of
+    /// 1,000 points that refill in 20 s, 2,000 can be granted in 20 s when the first 1,000 are corrected to nothing. A
+    /// window is never exceeded by what was used: behind more than 1,000 newer units more is charged to a later time, and
+    /// less comes back with the oldest units.
+    pub fn correct(&self, permit: &str, actual: u64) -> Result<Settlement> {
+        self.settlement(Operation::Correct { permit, actual, at: None })
+    }
+
+    /// Ends the lease of a permit, once: `Released`; `Late` when it had ended before, `Unknown` when it is not here.
+    ///
+    /// Frees nobody else's lease, whatever the id. Without a concurrency limit there is nothing to release.
+    pub fn release(&self, permit: &str) -> Result<Settlement> {
+        self.settlement(Operation::Release { permit, at: None })
+    }
+
+    /// Gives a lease its whole time again and answers how long that is; nothing when it has ended.
+    pub fn renew(&self, permit: &str) -> Result<Option<Micros>> {
+        match self.run(Operation::Renew { permit, at: None }, Interrupt::Ignore)? {
+            Answer::Renewal(renewal) => Ok(renewal),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Leaves the queue: `Cancelled`, or `Unknown` when there was no ticket. A lease that it became meanwhile ends too.
+    pub fn cancel(&self, id: &str) -> Result<Settlement> {
+        self.settlement(Operation::Cancel { id, gave_up: false, at: None })
+    }
+
+    /// What all processes did with this limiter, and who is there now.
+    pub fn statistics(&self) -> Result<Statistics> {
+        match self.run(Operation::Statistics { at: None }, Interrupt::Ignore)? {
+            Answer::Statistics(statistics) => Ok(*statistics),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Forgets all that was taken, all permits, leases and tickets, the statistics, and what was ordered.
+    pub fn reset(&self) -> Result<()> {
+        self.run(Operation::Reset, Interrupt::Ignore).map(|_| ())
+    }
+
+    /// Where waiters of this limiter hear that their turn has come: equal for limiters that can share [`Hints`].
+    ///
+    /// Nothing when it has no state and so nobody waits. In a cluster it changes when a slot moves.
+    pub fn place(&self) -> Option<String> {
+        match &self.inner.place {
+            Place::Nowhere => None,
+            Place::Memory { .. } => Some("memory".to_owned()),
+            #[cfg(feature = "redis")]
+            Place::Redis { store, keys } => Some(store.node_of(keys.slot()).to_string()),
+        }
+    }
+
+    /// Listens for the waiters of this process at [`place`](Self::place); connects within the time-out of a call.
+    pub fn listen(&self) -> Result<Hints> {
+        self.listen_within(MAX_SPAN.duration())
+    }
+
+    /// [`listen`](Self::listen) that fails after `limit` even where the time-out of a call is longer.
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
+    pub(crate) fn listen_within(&self, limit: Duration) -> Result<Hints> {
+        self.check_open()?;
+        let channel = format!("pg1:hints:{}", permit::new_id()?);
+        match &self.inner.place {
+            Place::Nowhere => Err(Error::internal("nobody waits for a limiter without a limit")),
+            Place::Memory { store, .. } => Ok(Hints::of_memory(channel.clone(), store.listen(&channel)?)),
+            #[cfg(feature = "redis")]
+            Place::Redis { store, keys } => {
+                let listener = store.listen(&store.node_of(keys.slot()), &channel, limit)?;
+                Ok(Hints::of_redis(channel, listener))
+            }
+        }
+    }
+
+    /// The waiters of this process at [`place`](Self::place).
+    #[cfg(feature = "redis")]
+    pub(crate) fn hub(&self) -> Option<Arc<Hub>> {
+        match &self.inner.place {
+            Place::Nowhere => None,
+            Place::Memory { .. } | Place::Redis { .. } => Some(self.inner.store.hub(self.place()?)),
+        }
+    }
+
+    /// Runs an operation to its end on the calling thread. `interrupt` says what a signal does to a call on its way.
+    pub fn run(&self, operation: Operation<'_>, interrupt: Interrupt<'_>) -> Result<Answer> {
+        self.run_within(operation, interrupt, MAX_SPAN.duration())
+    }
+
+    /// [`run`](Self::run) that fails after `limit` even where the time-out of the store is longer.
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
+    pub(crate) fn run_within(
+        &self,
+        operation: Operation<'_>,
+        interrupt: Interrupt<'_>,
+        limit: Duration,
+    ) -> Result<Answer> {
+        match (self.begin(operation)?, &self.inner.place) {
+            (Begun::Answered(answer), _) => Ok(answer),
+            #[cfg(feature = "redis")]
+            (Begun::Call(call), Place::Redis { store, .. }) => {
+                let fallback = self.fallback(&operation);
+                settled(fallback, store.run(call, interrupt, limit))
+            }
+            #[cfg(feature = "redis")]
+            (Begun::Call(_), _) => Err(Error::internal("a call without a server")),
+        }
+    }
+
+    /// [`run`](Self::run) on the tokio runtime of the caller; one connection serves all its tasks.
+    ///
+    /// Dropping the future does not take back a call that was sent.
+    #[cfg(feature = "aio")]
+    pub async fn run_async(&self, operation: Operation<'_>) -> Result<Answer> {
+        match (self.begin(operation)?, &self.inner.place) {
+            (Begun::Answered(answer), _) => Ok(answer),
+            (Begun::Call(call), Place::Redis { store, .. }) => {
+                let fallback = self.fallback(&operation);
+                settled(fallback, store.run_async(call).await)
+            }
+            (Begun::Call(_), _) => Err(Error::internal("a call without a server")),
+        }
+    }
+
+    /// [`acquire`](Self::acquire) for tokio.
+    #[cfg(feature = "aio")]
+    pub async fn acquire_async(&self, request: Request) -> Result<Decision> {
+        match self.run_async(Operation::Acquire(request)).await? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// [`correct`](Self::correct) for tokio.
+    #[cfg(feature = "aio")]
+    pub async fn correct_async(&self, permit: &str, actual: u64) -> Result<Settlement> {
+        match self.run_async(Operation::Correct { permit, actual, at: None }).await? {
+            Answer::Settlement(settlement) => Ok(settlement),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    pub(crate) fn settlement(&self, operation: Operation<'_>) -> Result<Settlement> {
+        match self.run(operation, Interrupt::Ignore)? {
+            Answer::Settlement(settlement) => Ok(settlement),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// How long statistics are kept after the last use.
+    pub fn ttl(&self) -> Micros {
+        self.inner.ttl
+    }
+}
+
+/// The outcome of an operation that was carried here.
+#[cfg(feature = "redis")]
+fn settled(fallback: Option<Fallback>, result: Result<Answer>) -> Result<Answer> {
+    match fallback {
+        Some(fallback) => fallback.settle(result),
+        None => result,
+    }
+}
+
+impl fmt::Debug for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter")
+            .field("name", &self.inner.name)
+            .field("policy", &self.inner.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn unexpected(answer: &Answer) -> Error {
+    Error::internal(format!("an answer to another question: {answer:?}"))
+}

@@ -1,0 +1,94 @@
+//! What changes a limiter while it runs.
+
+use super::{Limiter, unexpected};
+use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
+use crate::model::budget::{Report, Sync};
+use crate::model::learned::Learned;
+use crate::model::limit::{Kind, Limit};
+use crate::model::operation::{Answer, Operation};
+use crate::model::overrides::{Change, Control, Controls, Moment};
+use crate::store::signal_handling::Interrupt;
+
+impl Limiter {
+    /// Takes over what upstream says of its budget and of the call that it answered, in one step.
+    ///
+    /// Answers what has changed and what was ignored, and with an actual cost the settlement of the permit.
+    pub fn learn(&self, report: Report<'_>) -> Result<Learned> {
+        match self.run(Operation::Learn { report, at: None }, Interrupt::Ignore)? {
+            Answer::Learned(learned) => Ok(*learned),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Changes the limits while the limiter runs, for all processes, and answers what is in force now.
+    ///
+    /// `Invalid` for a limiter without a state: one that is unlimited, or paused by its policy.
+    pub fn control(&self, control: Control<'_>) -> Result<Controls> {
+        match self.run(Operation::Control { control, at: None }, Interrupt::Ignore)? {
+            Answer::Controls(controls) => Ok(*controls),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The changes that override one limit of the policy: what is not given stays as the policy has it.
+    pub fn changed(&self, index: usize, amount: Option<u64>, interval: Option<Micros>) -> Result<Vec<Change>> {
+        let limit = self.limit_at(index)?;
+        if (amount, interval) == (None, None) {
+            return Err(Error::invalid("limit", "give another limit, another interval, or both"));
+        }
+        let other = numbered(limit, amount, interval)?;
+        let mut changes = vec![Change::Keep; self.policy().limits().len()];
+        changes[index] = Change::Set(other);
+        Ok(changes)
+    }
+
+    /// The changes that end the override of one limit, or of all.
+    pub fn restored(&self, index: Option<usize>) -> Result<Vec<Change>> {
+        let limits = self.policy().limits().len();
+        let Some(index) = index else { return Ok(vec![Change::Remove; limits]) };
+        self.limit_at(index)?;
+        let mut changes = vec![Change::Keep; limits];
+        changes[index] = Change::Remove;
+        Ok(changes)
+    }
+
+    /// What [`learn`](Self::learn) is told of the budget behind one limit: what is left, and the numbers that it has.
+    ///
+    /// Of the numbers what is not given stays as the policy has it.
+    pub fn heard(
+        &self,
+        index: usize,
+        remaining: Option<u64>,
+        amount: Option<u64>,
+        interval: Option<Micros>,
+        reset: Option<Moment>,
+    ) -> Result<Vec<Sync>> {
+        let known = self.limit_at(index)?;
+        let numbers = (amount, interval) != (None, None);
+        let limit = numbers.then(|| numbered(known, amount, interval)).transpose()?;
+        let mut budgets = vec![Sync::default(); index + 1];
+        budgets[index] = Sync { remaining, limit, reset };
+        Ok(budgets)
+    }
+
+    fn limit_at(&self, index: usize) -> Result<&Limit> {
+        let limits = self.policy().limits();
+        limits.get(index).ok_or_else(|| {
+            let message = format!("must be below the number of limits: index={index} limits={}", limits.len());
+            Error::invalid("index", message)
+        })
+    }
+}
+
+/// A limit with other numbers, whose errors name the arguments of those who change them.
+fn numbered(known: &Limit, amount: Option<u64>, interval: Option<Micros>) -> Result<Limit> {
+    if known.kind() == Kind::Throttle && amount.is_some_and(|amount| amount != 1) {
+        return Err(Error::invalid("limit", "a throttle lets one start after the other; give an interval"));
+    }
+    let (amount, interval) = (amount.unwrap_or(known.amount()), interval.unwrap_or(known.interval()));
+    Limit::of_kind(known.kind(), amount, interval, known.offset()).map_err(|error| match error.argument() {
+        Some("limit" | "capacity") => Error::invalid("limit", error.message()),
+        _ => Error::invalid("interval", error.message()),
+    })
+}

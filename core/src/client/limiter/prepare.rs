@@ -1,0 +1,374 @@
+//! How an operation starts: answered here when no server has to be asked, else made into a call.
+
+#[cfg(feature = "redis")]
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+
+use super::{Limiter, Place};
+use crate::base::clock;
+use crate::base::error::{Error, Result};
+use crate::base::micros::{MAX_TIME, Micros};
+use crate::client::prepared::Begun;
+use crate::engine::budget::Told;
+use crate::engine::state::State;
+use crate::engine::transaction::{Entry, Turn, Waiting};
+use crate::model::budget::Report;
+use crate::model::decision::Decision;
+#[cfg(feature = "redis")]
+use crate::model::limiter_info::Listed;
+use crate::model::on_unavailable::OnUnavailable;
+use crate::model::operation::{Answer, Operation};
+use crate::model::overrides::{Control, Controls};
+use crate::model::permit;
+use crate::model::permit::{MAX_PERMIT_ID, PERMIT_TIMEOUT, Permit, Settlement};
+use crate::model::policy::Policy;
+use crate::model::request::{Request, Wait, check_id, check_time, check_units};
+use crate::model::statistics::Statistics;
+use crate::store::memory::{Cell, Memory};
+#[cfg(feature = "redis")]
+use crate::store::redis::Call;
+
+impl Limiter {
+    /// Starts an operation: answers what needs no server, else gives the call for the host to carry.
+    ///
+    /// What the store does to a call that the host carries, the host tells the [`fallback`](Self::fallback) of the operation.
+    #[inline]
+    pub fn begin(&self, operation: Operation<'_>) -> Result<Begun> {
+        if self.inner.on_unavailable == OnUnavailable::Raise { self.start(operation) } else { self.guarded(operation) }
+    }
+
+    /// An operation of a limiter that has an answer of its own when the store has none.
+    fn guarded(&self, operation: Operation<'_>) -> Result<Begun> {
+        if let Some(local) = self.local_of(&operation) {
+            return local.start(operation);
+        }
+        // The permit of an open grant: nothing was taken for it, and its holder shall not wait for a store that is away.
+        if let Operation::Learn { report, .. } = operation
+            && report.permit == Some(permit::UNLIMITED)
+        {
+            return Ok(self.unheard(&report, Settlement::Unknown));
+        }
+        let operation = match (operation, self.local()) {
+            (Operation::Learn { report, at }, Some(local)) => {
+                Operation::Learn { report: local.settled_here(report, at)?, at }
+            }
+            (operation, _) => operation,
+        };
+        let begun = self.start(operation)?;
+        // Whatever is wrong with the call is found before.
+        if matches!(begun, Begun::Answered(_)) {
+            return Ok(begun);
+        }
+        self.unasked(&operation).map_or(Ok(begun), |decision| decision.map(decided))
+    }
+
+    /// Settles the permit of a report that was granted here, and leaves the rest to the store.
+    fn settled_here<'a>(&self, report: Report<'a>, at: Option<Micros>) -> Result<Report<'a>> {
+        match (report.permit, report.actual) {
+            (Some(permit), actual) if permit.starts_with(permit::LOCAL) => {
+                let settled = match actual.map(|actual| self.begin_correct(permit, actual, at)).transpose()? {
+                    Some(Begun::Answered(Answer::Settlement(settlement))) => Some(settlement),
+                    _ => None,
+                };
+                Ok(Report { permit: None, actual: None, settled, ..report })
+            }
+            _ => Ok(report),
+        }
+    }
+
+    fn start(&self, operation: Operation<'_>) -> Result<Begun> {
+        self.check_open()?;
+        self.check_clock(&operation)?;
+        match operation {
+            Operation::Acquire(request) => self.begin_acquire(request),
+            Operation::Enter { request, id, wait } => {
+                check_id(id)?;
+                wait.as_ref().map_or(Ok(()), Wait::check)?;
+                let (units, permit) = request.charge(&self.inner.policy)?;
+                let queue = wait.map(|wait| Waiting {
+                    patience: wait.patience.0,
+                    grace: wait.grace.0,
+                    channel: wait.channel,
+                    place: wait.place,
+                });
+                self.begin_enter(&Entry { id, units, permit, queue }, request.at)
+            }
+            Operation::Peek(request) => self.begin_peek(request),
+            Operation::Correct { permit, actual, at } => self.begin_correct(permit, actual, at),
+            Operation::Release { permit, at } => self.begin_release(permit, at),
+            Operation::Renew { permit, at } => self.begin_renew(permit, at),
+            Operation::Cancel { id, gave_up, at } => self.begin_cancel(id, gave_up, at),
+            Operation::Statistics { at } => self.begin_statistics(at),
+            Operation::Learn { report, at } => self.begin_learn(&report, at),
+            Operation::Control { control, at } => self.begin_control(&control, at),
+            Operation::Reset => Ok(self.begin_reset()),
+        }
+    }
+
+    #[inline]
+    fn begin_acquire(&self, request: Request) -> Result<Begun> {
+        let policy = &self.inner.policy;
+        let (units, permit) = request.charge(policy)?;
+        let named = permit || policy.concurrency().is_some() && units > 0;
+        match &self.inner.place {
+            Place::Nowhere => self.known(units, permit, None),
+            _ if named => self.begin_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at),
+            Place::Memory { store, key, cell } => {
+                let now = time(request.at);
+                let cell = remembered(store, key, cell, policy, now)?;
+                let reply = cell.lock(|| State::new(policy)).acquire(policy, now, units)?;
+                match reply {
+                    Some(reply) => Ok(decided(reply.decision(policy, None))),
+                    None => self.begin_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at),
+                }
+            }
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => {
+                Ok(Begun::Call(Call::acquire(&self.inner.policy, keys, units, request.at, self.listed(request.at))))
+            }
+        }
+    }
+
+    /// A call with an id of our own, which a caller may not choose.
+    pub(crate) fn enter_marked(&self, request: Request, id: &str) -> Result<Begun> {
+        let (units, permit) = request.charge(&self.inner.policy)?;
+        self.begin_enter(&Entry { id, units, permit, queue: None }, request.at)
+    }
+
+    fn begin_enter(&self, entry: &Entry<'_>, at: Option<Micros>) -> Result<Begun> {
+        let policy = &self.inner.policy;
+        match &self.inner.place {
+            Place::Nowhere => self.known(entry.units, entry.permit, Some(entry.id)),
+            Place::Memory { .. } => {
+                let keeps = entry.permit || policy.concurrency().is_some() && entry.units > 0;
+                let reply = self.turn(at, entry.id, |turn| turn.enter(*entry))??;
+                Ok(decided(reply.decision(policy, keeps.then_some((entry.id, entry.units)))))
+            }
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => {
+                Ok(Begun::Call(Call::enter(&self.inner.policy, keys, entry, at, self.listed(at))))
+            }
+        }
+    }
+
+    fn begin_peek(&self, mut request: Request) -> Result<Begun> {
+        let policy = &self.inner.policy;
+        if request.estimate.is_none() {
+            // Also of points, where a call must say what it costs: who only looks has nothing to say.
+            request.cost.get_or_insert(1);
+        }
+        let (cost, permit) = request.charge(policy)?;
+        match &self.inner.place {
+            Place::Nowhere => self.known(cost, permit, None),
+            Place::Memory { store, key, cell } => {
+                let now = time(request.at);
+                let cell = remembered(store, key, cell, policy, now)?;
+                let argument = if permit { "estimate" } else { "cost" };
+                let reply = cell.lock(|| State::new(policy)).peek(policy, now, argument, cost)?;
+                Ok(decided(reply.decision(policy, None)))
+            }
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => {
+                Ok(Begun::Call(Call::peek(&self.inner.policy, keys, cost, permit, request.at)))
+            }
+        }
+    }
+
+    fn begin_correct(&self, permit: &str, actual: u64, at: Option<Micros>) -> Result<Begun> {
+        check_units("actual", actual)?;
+        let settled = |settlement| Ok(Begun::Answered(Answer::Settlement(settlement)));
+        if self.inner.policy.limits().is_empty() && permit == permit::UNLIMITED {
+            return settled(Settlement::Settled);
+        }
+        let Some(permit) = parsed(permit, at)? else {
+            return settled(Settlement::Unknown);
+        };
+        match &self.inner.place {
+            Place::Nowhere => settled(Settlement::Unknown),
+            Place::Memory { .. } => settled(self.turn(at, "", |turn| turn.correct(&permit, actual))?),
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => Ok(Begun::Call(Call::correct(keys, &permit, actual, at))),
+        }
+    }
+
+    fn begin_release(&self, permit: &str, at: Option<Micros>) -> Result<Begun> {
+        let settled = |settlement| Ok(Begun::Answered(Answer::Settlement(settlement)));
+        let (Some(permit), Some(_)) = (parsed(permit, at)?, self.inner.policy.concurrency()) else {
+            return settled(Settlement::Unknown);
+        };
+        match &self.inner.place {
+            Place::Nowhere => settled(Settlement::Unknown),
+            Place::Memory { .. } => settled(self.turn(at, permit.id, |turn| turn.release(&permit))?),
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => Ok(Begun::Call(Call::release(keys, &permit, at))),
+        }
+    }
+
+    fn begin_renew(&self, permit: &str, at: Option<Micros>) -> Result<Begun> {
+        let renewed = |renewal| Ok(Begun::Answered(Answer::Renewal(renewal)));
+        let (Some(permit), Some(_)) = (parsed(permit, at)?, self.inner.policy.concurrency()) else {
+            return renewed(None);
+        };
+        match &self.inner.place {
+            Place::Nowhere => renewed(None),
+            Place::Memory { .. } => renewed(self.turn(at, permit.id, |turn| turn.renew(&permit))?),
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => Ok(Begun::Call(Call::renew(keys, &permit, at))),
+        }
+    }
+
+    fn begin_cancel(&self, id: &str, gave_up: bool, at: Option<Micros>) -> Result<Begun> {
+        check_id(id)?;
+        check_time(at)?;
+        let settled = |settlement| Ok(Begun::Answered(Answer::Settlement(settlement)));
+        match &self.inner.place {
+            Place::Nowhere => settled(Settlement::Unknown),
+            Place::Memory { .. } => settled(self.turn(at, id, |turn| turn.cancel(id, gave_up))?),
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => Ok(Begun::Call(Call::cancel(keys, id, gave_up, at))),
+        }
+    }
+
+    fn begin_learn(&self, report: &Report<'_>, at: Option<Micros>) -> Result<Begun> {
+        report.check(&self.inner.policy)?;
+        check_time(at)?;
+        let unlimited = report.permit.is_none_or(|permit| permit == permit::UNLIMITED);
+        if self.inner.policy.limits().is_empty() && unlimited {
+            return Ok(self.unheard(report, Settlement::Settled));
+        }
+        // What an answer says of the budget counts, also where its permit is not known: one that nobody was given.
+        let unknown = Permit { id: "-", granted_at: MAX_TIME.0 - PERMIT_TIMEOUT.0, charged: 0 };
+        let permit =
+            report.permit.map(|permit| parsed(permit, at)).transpose()?.map(|permit| permit.unwrap_or(unknown));
+        match &self.inner.place {
+            Place::Nowhere => Ok(self.unheard(report, Settlement::Unknown)),
+            Place::Memory { .. } => {
+                let uptake = self.turn(at, "", |turn| turn.learn(permit.as_ref(), report))?;
+                let learned = Told::new(report, &self.inner.policy).learned(&uptake);
+                Ok(Begun::Answered(Answer::Learned(Box::new(learned))))
+            }
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => {
+                Ok(Begun::Call(Call::learn(keys, &self.inner.policy, permit.as_ref(), report, at)))
+            }
+        }
+    }
+
+    /// The answer to a report where nothing is kept.
+    fn unheard(&self, report: &Report<'_>, settlement: Settlement) -> Begun {
+        let learned = Told::new(report, &self.inner.policy).unheard(settlement);
+        Begun::Answered(Answer::Learned(Box::new(learned)))
+    }
+
+    fn begin_control(&self, control: &Control<'_>, at: Option<Micros>) -> Result<Begun> {
+        control.check(&self.inner.policy)?;
+        check_time(at)?;
+        let answered = |controls| Ok(Begun::Answered(Answer::Controls(Box::new(controls))));
+        match &self.inner.place {
+            Place::Nowhere if matches!(control, Control::Look) => answered(Controls::default()),
+            Place::Nowhere => Err(Error::invalid(
+                "limiter",
+                "has no state that could change: give it a limit, a high one or a concurrency of 0",
+            )),
+            Place::Memory { .. } => answered(self.turn(at, "", |turn| turn.control(control))?),
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => Ok(Begun::Call(Call::control(&self.inner.policy, keys, control, at))),
+        }
+    }
+
+    fn begin_statistics(&self, at: Option<Micros>) -> Result<Begun> {
+        check_time(at)?;
+        let counted = |statistics| Ok(Begun::Answered(Answer::Statistics(Box::new(statistics))));
+        let policy = &self.inner.policy;
+        match &self.inner.place {
+            Place::Nowhere => counted(Statistics::default()),
+            Place::Memory { store, key, cell } => {
+                let cell = cell.get().cloned().or_else(|| store.find(key));
+                counted(
+                    cell.map_or_else(Statistics::default, |cell| cell.lock(|| State::new(policy)).statistics(time(at))),
+                )
+            }
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => Ok(Begun::Call(Call::statistics(keys, at))),
+        }
+    }
+
+    fn begin_reset(&self) -> Begun {
+        let policy = &self.inner.policy;
+        match &self.inner.place {
+            Place::Nowhere => Begun::Answered(Answer::Reset),
+            Place::Memory { store, key, cell } => {
+                if let Some(cell) = cell.get().cloned().or_else(|| store.find(key)) {
+                    *cell.lock(|| State::new(policy)) = State::new(policy);
+                }
+                Begun::Answered(Answer::Reset)
+            }
+            #[cfg(feature = "redis")]
+            Place::Redis { keys, .. } => {
+                self.inner.listed_at.store(0, Ordering::Relaxed);
+                Begun::Call(Call::reset(keys))
+            }
+        }
+    }
+
+    /// One call on a state in memory that looks at the queue.
+    pub(crate) fn turn<T>(&self, at: Option<Micros>, id: &str, take: impl FnOnce(Turn<'_>) -> T) -> Result<T> {
+        let Place::Memory { store, key, cell } = &self.inner.place else {
+            return Err(Error::internal("a turn without a state"));
+        };
+        let (policy, now) = (&self.inner.policy, time(at));
+        let mut state = remembered(store, key, cell, policy, now)?.lock(|| State::new(policy));
+        Ok(take(Turn::new(&mut state, policy, &**store, now, id)))
+    }
+
+    /// What to tell the list of limiters, once a minute.
+    #[cfg(feature = "redis")]
+    fn listed(&self, at: Option<Micros>) -> Option<(Micros, String)> {
+        let (now, before) = (time(at) / 1_000_000, self.inner.listed_at.load(Ordering::Relaxed));
+        if now.abs_diff(before) < (self.inner.ttl.0 / 2_000_000).min(60) {
+            return None;
+        }
+        self.inner.listed_at.store(now, Ordering::Relaxed);
+        Some((self.inner.ttl, Listed::entry(&self.inner.name, &self.inner.policy, self.inner.ttl)))
+    }
+
+    /// The decision of a policy that needs no state.
+    fn known(&self, units: u64, estimate: bool, id: Option<&str>) -> Result<Begun> {
+        self.inner.policy.check_fits(if estimate { "estimate" } else { "cost" }, units)?;
+        Ok(decided(match self.inner.policy.paused() {
+            Some(index) => Decision::paused(index),
+            None => Decision::unlimited((estimate || id.is_some()).then(|| permit::UNLIMITED.to_owned())),
+        }))
+    }
+}
+
+fn decided(decision: Decision) -> Begun {
+    Begun::Answered(Answer::Decision(decision))
+}
+
+fn time(at: Option<Micros>) -> u64 {
+    at.map_or_else(clock::now, |at| at.0)
+}
+
+fn remembered<'a>(
+    store: &Memory,
+    key: &str,
+    cell: &'a OnceLock<Cell>,
+    policy: &Arc<Policy>,
+    now: u64,
+) -> Result<&'a Cell> {
+    if let Some(cell) = cell.get() {
+        return Ok(cell);
+    }
+    let made = store.cell(key, policy, now)?;
+    Ok(cell.get_or_init(|| made))
+}
+
+/// A permit's id in parts; nothing when this library cannot have given it.
+fn parsed(permit: &str, at: Option<Micros>) -> Result<Option<Permit<'_>>> {
+    check_time(at)?;
+    if permit.is_empty() || permit.len() > MAX_PERMIT_ID {
+        return Err(Error::invalid("permit", format!("must have 1 to {MAX_PERMIT_ID} bytes: bytes={}", permit.len())));
+    }
+    Ok(Permit::parse(permit))
+}

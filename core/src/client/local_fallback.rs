@@ -1,0 +1,143 @@
+//! `OnUnavailable`: what a limiter answers while its store cannot decide.
+
+use crate::client::circuit_breaker::Circuit;
+use crate::client::circuit_breaker::PROBE;
+use crate::model::on_unavailable::OnUnavailable;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+
+use crate::base::clock;
+use crate::base::error::{Cause, Error, ErrorKind, Result};
+use crate::base::micros::Micros;
+use crate::client::limiter::{Limiter, unexpected};
+use crate::client::prepared::Begun;
+use crate::model::decision::{Decision, Status};
+use crate::model::limit::{Kind, Limit};
+use crate::model::operation::{Answer, Operation};
+use crate::model::permit::{LOCAL, MAX_ID, OURS, UNLIMITED, new_id};
+use crate::model::policy::Policy;
+use crate::model::request::Request;
+
+/// What becomes of an operation that is carried by the host and may fail: keep it until then.
+#[derive(Clone, Debug)]
+pub struct Fallback {
+    limiter: Limiter,
+    /// Of the node that the limiter was at when the operation began.
+    circuit: Arc<Circuit>,
+    request: Request,
+    id: Option<String>,
+    looks: bool,
+}
+
+impl Fallback {
+    /// Takes the outcome of the operation; in place of an error of the store the decision that the limiter has for it.
+    pub fn settle(&self, result: Result<Answer>) -> Result<Answer> {
+        let failure = result.as_ref().err().filter(|error| error.kind() == ErrorKind::Unavailable);
+        let (fails, cause) = (failure.is_some(), failure.map(Error::cause));
+        if cause == Some(Cause::Signal) {
+            return result;
+        }
+        // A node that speaks of one slot serves its others.
+        let answers = !fails || cause == Some(Cause::Slot);
+        let now = clock::now();
+        if let Some(circuit) = self.limiter.circuit() {
+            circuit.saw(answers, now);
+        }
+        if answers {
+            // The node that it was at is alive, or another has taken its place: in both cases its limiters ask again.
+            self.circuit.saw(true, now);
+        }
+        if let Ok(Answer::Decision(decision)) = &result {
+            self.limiter.hear_of(decision);
+        }
+        if fails { self.decide(PROBE).map(Answer::Decision) } else { result }
+    }
+
+    fn decide(&self, wait: u64) -> Result<Decision> {
+        match self.limiter.on_unavailable() {
+            OnUnavailable::Raise => Err(Error::unavailable("the store cannot decide")),
+            OnUnavailable::Closed => Ok(refused(self.limiter.policy(), wait)),
+            OnUnavailable::Open => {
+                let keeps = self.request.estimate.is_some() || self.limiter.policy().concurrency().is_some();
+                let permit = (keeps && !self.looks).then(|| UNLIMITED.to_owned());
+                Ok(Decision { degraded: true, ..Decision::unlimited(permit) })
+            }
+            OnUnavailable::Local { .. } => match self.limiter.local() {
+                None => Ok(refused(self.limiter.policy(), wait)),
+                Some(local) => self.ask(local, wait).map(|decision| Decision { degraded: true, ..decision }),
+            },
+        }
+    }
+
+    fn ask(&self, local: &Limiter, wait: u64) -> Result<Decision> {
+        self.limiter.go_on(local)?;
+        let begun = if self.looks {
+            local.begin(Operation::Peek(self.request))
+        } else {
+            // Its mark tells a later release where the lease is.
+            let id = match &self.id {
+                Some(id) if id.len() < MAX_ID => format!("{LOCAL}{id}"),
+                Some(id) => format!("{OURS}{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(id)),
+                None => format!("{LOCAL}{}", new_id()?),
+            };
+            local.enter_marked(self.request, &id)
+        };
+        match begun {
+            Ok(Begun::Answered(Answer::Decision(decision))) => Ok(decision),
+            Ok(Begun::Answered(other)) => Err(unexpected(&other)),
+            #[cfg(feature = "redis")]
+            Ok(Begun::Call(_)) => Err(Error::internal("a call without a server")),
+            // More than this process alone ever lets pass.
+            Err(error) if error.kind() == ErrorKind::Invalid => Ok(refused(local.policy(), wait)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn refused(policy: &Policy, wait: u64) -> Decision {
+    Decision {
+        status: Status::Refused,
+        limit: policy.limits().first().map(Limit::amount),
+        remaining: Some(0),
+        retry_after: Some(Micros(wait)),
+        reset_after: None,
+        permit: None,
+        degraded: true,
+        ..Decision::unlimited(None)
+    }
+}
+
+impl Limiter {
+    /// What becomes of an operation, should the store fail; nothing when its error stands.
+    pub fn fallback(&self, operation: &Operation<'_>) -> Option<Fallback> {
+        let circuit = self.circuit()?;
+        let (request, id, looks) = match *operation {
+            Operation::Acquire(request) => (request, None, false),
+            Operation::Enter { request, id, .. } => (request, Some(id.to_owned()), false),
+            Operation::Peek(request) => (request, None, true),
+            _ => return None,
+        };
+        Some(Fallback { limiter: self.clone(), circuit, request, id, looks })
+    }
+
+    /// The answer to an operation while the store is not asked.
+    pub(crate) fn unasked(&self, operation: &Operation<'_>) -> Option<Result<Decision>> {
+        let fallback = self.fallback(operation)?;
+        let wait = fallback.circuit.wait(clock::now())?;
+        Some(fallback.decide(wait))
+    }
+}
+
+/// The same limits with so many hundredths of each; nothing when of one less than a unit is left.
+pub(crate) fn shared(policy: &Policy, share: u8) -> Option<Policy> {
+    let part = |limit: &Limit| {
+        let share = u64::from(share);
+        let (amount, interval) = match limit.kind() {
+            Kind::Throttle => (1, Micros(limit.interval().0 * 100 / share)),
+            _ => (limit.amount() * share / 100, limit.interval()),
+        };
+        Limit::of_kind(limit.kind(), amount, interval, limit.offset())
+    };
+    let limits: Result<Vec<Limit>> = policy.limits().iter().map(part).collect();
+    limits.and_then(Policy::new).ok()
+}

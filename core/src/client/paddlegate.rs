@@ -1,0 +1,198 @@
+//! `Paddlegate`: a store to make limiters on.
+
+use crate::client::store::Backend;
+use crate::model::limiter_info::ListPage;
+use crate::model::limiter_info::Listed;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::base::error::{Error, Result};
+#[cfg(feature = "redis")]
+use crate::base::micros::MAX_SPAN;
+use crate::base::micros::Micros;
+use crate::client::limiter::Limiter;
+use crate::client::prepared::Begun;
+use crate::client::store::Store;
+use crate::model::limit::Limit;
+use crate::model::operation::Answer;
+use crate::model::policy::Policy;
+use crate::store::memory::Memory;
+#[cfg(feature = "redis")]
+use crate::store::redis::Redis;
+#[cfg(feature = "redis")]
+use crate::store::signal_handling::Interrupt;
+
+/// Makes limiters that share one store. Cheap to clone; opening one starts nothing and connects to nothing.
+#[derive(Clone)]
+pub struct Paddlegate {
+    store: Store,
+}
+
+impl Paddlegate {
+    /// Limits of this process only.
+    pub fn memory() -> Self {
+        Self { store: Store::memory(Arc::new(Memory::default())) }
+    }
+
+    /// Limits in Redis, shared by all processes; connects at the first call.
+    ///
+    /// `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`, or `memory://`.
+    /// More nodes of a cluster may follow the first after commas (`redis://a:7000,b:7000`). Every call has an answer
+    /// or fails within `timeout` (default one second).
+    #[cfg(feature = "redis")]
+    pub fn open(url: &str, timeout: Option<Duration>) -> Result<Self> {
+        let timeout = timeout.map(|timeout| Micros::from_duration("timeout", timeout)).transpose()?;
+        let timeout = crate::store::redis::check_timeout(timeout)?;
+        if url == "memory://" {
+            return Ok(Self::memory());
+        }
+        Ok(Self { store: Store::redis(Arc::new(Redis::new(url, timeout)?)) })
+    }
+
+    /// [`open`](Self::open) with the URL in the environment variable `PADDLEGATE_URL`; in memory when it is not set.
+    #[cfg(feature = "redis")]
+    pub fn from_env(timeout: Option<Duration>) -> Result<Self> {
+        match std::env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty()) {
+            Some(url) => Self::open(url.to_str().ok_or_else(|| Error::invalid("url", "is not utf-8"))?, timeout),
+            None => Self::open("memory://", timeout),
+        }
+    }
+
+    /// Closes all connections of this process to the store and ends its waits. Twice is as good as once.
+    ///
+    /// Afterwards every call of a limiter of this store that needs the server is `Invalid`, argument `store`. The limits
+    /// stay as they are in Redis. In memory this does nothing, and a forked process closes its own connections.
+    pub fn close(&self) {
+        #[cfg(feature = "redis")]
+        self.store.close();
+    }
+
+    /// The Redis store, for hosts that carry the calls themselves; `None` in memory.
+    #[cfg(feature = "redis")]
+    pub fn redis(&self) -> Option<&Arc<Redis>> {
+        match &self.store.backend {
+            Backend::Memory(_) => None,
+            Backend::Redis(redis) => Some(redis),
+        }
+    }
+
+    /// A limiter with any policy.
+    pub fn limiter(&self, name: &str, policy: Policy) -> Result<Limiter> {
+        Limiter::new(&self.store, name, policy, None)
+    }
+
+    /// A limiter whose statistics are kept for `ttl` after its last use, from one second; 90 days by default.
+    ///
+    /// Each name costs a server 350 to 410 bytes for that long: its statistics and its entry in the list of limiters. For
+    /// names that strangers choose, such as addresses, give a short one: then nothing is left soon after the limits are
+    /// whole again, but permits for five minutes after their grant and leases that nobody released for five minutes after
+    /// their end. Calls that do not tell the server the ttl (it is told once a minute) begin statistics for two minutes.
+    pub fn limiter_with_ttl(&self, name: &str, policy: Policy, ttl: Duration) -> Result<Limiter> {
+        Limiter::new(&self.store, name, policy, Some(Micros::from_duration("ttl", ttl)?))
+    }
+
+    /// At most `limit` leases at once, each at most `lock_timeout` long. See [`Limit::concurrency`].
+    pub fn concurrent(&self, name: &str, limit: u64, lock_timeout: Duration) -> Result<Limiter> {
+        self.single(name, Limit::concurrency(limit, lock_timeout)?)
+    }
+
+    /// The limiters that any process used in the last `ttl` of each, whatever its language, by name.
+    ///
+    /// In Redis a list that changes meanwhile has what was there all the time; in memory it has those that are not yet
+    /// forgotten.
+    pub fn limiters(&self) -> Result<Vec<Listed>> {
+        let mut listed = Vec::new();
+        for part in 0..self.parts() {
+            let mut cursor = 0;
+            loop {
+                let answer = match (self.begin_list(part, cursor), &self.store.backend) {
+                    (Begun::Answered(answer), _) => answer,
+                    #[cfg(feature = "redis")]
+                    (Begun::Call(call), Backend::Redis(redis)) => {
+                        redis.run(call, Interrupt::Ignore, MAX_SPAN.duration())?
+                    }
+                    #[cfg(feature = "redis")]
+                    _ => return Err(Error::internal("a list without a store")),
+                };
+                let Answer::List(page) = answer else {
+                    return Err(Error::internal(format!("an answer to another question: {answer:?}")));
+                };
+                listed.extend(page.listed);
+                cursor = page.cursor;
+                if cursor == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(Listed::sorted(listed))
+    }
+
+    /// In how many parts the list of limiters is read. A host that carries many calls reads some 16 at a time, so
+    /// that the calls of others need not wait for long.
+    pub fn parts(&self) -> u16 {
+        match &self.store.backend {
+            Backend::Memory(_) => 1,
+            #[cfg(feature = "redis")]
+            Backend::Redis(_) => crate::store::redis::TAGS,
+        }
+    }
+
+    /// Starts to read a page of a part of the list of limiters: the first one at the cursor 0, the next one at the cursor
+    /// of the page before, until that is 0 again. Pages may repeat what others have: [`Listed::sorted`] brings them
+    /// together. See [`Limiter::begin`].
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
+    pub fn begin_list(&self, part: u16, cursor: u64) -> Begun {
+        match &self.store.backend {
+            Backend::Memory(memory) => {
+                let listed = memory.list().iter().map(|(key, policy)| Listed::of_memory(key, policy)).collect();
+                Begun::Answered(Answer::List(ListPage { listed, cursor: 0 }))
+            }
+            #[cfg(feature = "redis")]
+            Backend::Redis(_) => Begun::Call(crate::store::redis::Call::list(part, cursor)),
+        }
+    }
+
+    /// At most `limit` in each aligned interval. See [`Limit::bucket`].
+    pub fn bucket(&self, name: &str, limit: u64, interval: Duration) -> Result<Limiter> {
+        self.single(name, Limit::bucket(limit, interval)?)
+    }
+
+    /// At most `limit` in any interval. See [`Limit::window`].
+    pub fn window(&self, name: &str, limit: u64, interval: Duration) -> Result<Limiter> {
+        self.single(name, Limit::window(limit, interval)?)
+    }
+
+    /// A burst of `capacity`, which drains fully in `drain`. See [`Limit::leaky`].
+    pub fn leaky(&self, name: &str, capacity: u64, drain: Duration) -> Result<Limiter> {
+        self.single(name, Limit::leaky(capacity, drain)?)
+    }
+
+    /// A budget of `capacity` points, full again after `refill`. See [`Limit::points`].
+    pub fn points(&self, name: &str, capacity: u64, refill: Duration) -> Result<Limiter> {
+        self.single(name, Limit::points(capacity, refill)?)
+    }
+
+    /// Starts at least `interval` apart. See [`Limit::throttle`].
+    pub fn throttle(&self, name: &str, interval: Duration) -> Result<Limiter> {
+        self.single(name, Limit::throttle(interval)?)
+    }
+
+    /// Everything passes.
+    pub fn unlimited(&self, name: &str) -> Result<Limiter> {
+        self.single(name, Limit::unlimited())
+    }
+
+    /// Nothing passes.
+    pub fn paused(&self, name: &str) -> Result<Limiter> {
+        self.single(name, Limit::paused())
+    }
+
+    #[cfg(feature = "documents")]
+    pub(crate) fn limiter_with(&self, name: &str, policy: Policy, ttl: Option<Micros>) -> Result<Limiter> {
+        Limiter::new(&self.store, name, policy, ttl)
+    }
+
+    fn single(&self, name: &str, limit: Limit) -> Result<Limiter> {
+        self.limiter(name, Policy::new([limit])?)
+    }
+}

@@ -1,0 +1,96 @@
+//! `Store`: where a client keeps its limits, and what it keeps beside them in each process.
+
+use std::sync::Arc;
+#[cfg(feature = "redis")]
+use std::{collections::HashMap, sync::Mutex};
+
+#[cfg(feature = "redis")]
+use crate::base::locked;
+#[cfg(feature = "redis")]
+use crate::base::per_process::PerProcess;
+#[cfg(feature = "redis")]
+use crate::client::circuit_breaker::Circuit;
+#[cfg(feature = "redis")]
+use crate::client::wait::Hub;
+use crate::store::memory::Memory;
+#[cfg(feature = "redis")]
+use crate::store::redis::{Address, Redis};
+
+/// A store to make limiters on.
+#[derive(Clone)]
+pub(crate) struct Store {
+    pub(crate) backend: Backend,
+    #[cfg(feature = "redis")]
+    process: Arc<PerProcess<Process>>,
+}
+
+/// Where the limits are.
+#[derive(Clone)]
+pub(crate) enum Backend {
+    Memory(Arc<Memory>),
+    #[cfg(feature = "redis")]
+    Redis(Arc<Redis>),
+}
+
+/// What belongs to one process and is never shared with its forks.
+#[cfg(feature = "redis")]
+#[derive(Default)]
+struct Process {
+    /// By the known owner of a slot; one for all slots without a known owner.
+    circuits: Mutex<HashMap<Option<Address>, Arc<Circuit>>>,
+    /// The limits of this process alone, used while the servers do not answer.
+    local: Arc<Memory>,
+    /// The waiting calls by the node that sends their wake-ups.
+    hubs: Mutex<HashMap<String, Arc<Hub>>>,
+}
+
+impl Store {
+    pub(crate) fn memory(memory: Arc<Memory>) -> Self {
+        Self::new(Backend::Memory(memory))
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn redis(redis: Arc<Redis>) -> Self {
+        Self::new(Backend::Redis(redis))
+    }
+
+    fn new(backend: Backend) -> Self {
+        Self {
+            backend,
+            #[cfg(feature = "redis")]
+            process: Arc::default(),
+        }
+    }
+
+    /// Closes the connections of this process and ends its waits.
+    #[cfg(feature = "redis")]
+    pub(crate) fn close(&self) {
+        let Backend::Redis(redis) = &self.backend else { return };
+        redis.close();
+        let hubs = std::mem::take(&mut *locked(&self.process.get().hubs));
+        for hub in hubs.values() {
+            hub.close();
+        }
+    }
+
+    /// The waiting calls of this process whose wake-ups come from this node.
+    #[cfg(feature = "redis")]
+    pub(crate) fn hub(&self, node: String) -> Arc<Hub> {
+        locked(&self.process.get().hubs).entry(node).or_default().clone()
+    }
+
+    /// The limits of this process alone; none where the store is this process.
+    pub(crate) fn local(&self) -> Option<Arc<Memory>> {
+        match self.backend {
+            Backend::Memory(_) => None,
+            #[cfg(feature = "redis")]
+            Backend::Redis(_) => Some(self.process.get().local.clone()),
+        }
+    }
+
+    /// Whether the node of a slot answers, as this process has seen it.
+    #[cfg(feature = "redis")]
+    pub(crate) fn circuit(&self, redis: &Redis, slot: u16) -> Arc<Circuit> {
+        locked(&self.process.get().circuits).entry(redis.owner(slot)).or_default().clone()
+    }
+}

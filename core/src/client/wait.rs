@@ -1,0 +1,293 @@
+//! `acquire_within`: waits on the calling thread. For Rust and C; other hosts sleep in their own way.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::base::bounds::CLAIM_TIMEOUT;
+use crate::base::clock::monotonic;
+use crate::base::error::{Error, Result};
+use crate::base::locked;
+use crate::base::micros::Micros;
+use crate::client::limiter::Limiter;
+use crate::client::wakeup::Hints;
+use crate::model::decision::{Decision, Status};
+use crate::model::operation::Operation;
+use crate::model::permit::new_id;
+use crate::model::request::{Place, Request, Wait};
+use crate::store::signal_handling::Interrupt;
+
+/// How long after a lost connection the next one is tried.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a wait whose time is up may take to give back what it may have been granted.
+const GRACE: Duration = Duration::from_millis(50);
+
+impl Limiter {
+    /// [`acquire`](Self::acquire) that waits its turn for up to `wait_timeout`, first come first served.
+    ///
+    /// The decision is a grant or a refusal. The thread sleeps meanwhile; one connection per process hears of releases.
+    /// After an error it gives back what it may have been granted, in what is left of `wait_timeout`.
+    pub fn acquire_within(&self, request: Request, wait_timeout: Duration) -> Result<Decision> {
+        let deadline = monotonic()
+            .checked_add(wait_timeout)
+            .ok_or_else(|| Error::invalid("wait_timeout", "must be at most ten years"))?;
+        let id = new_id()?;
+        let mut ticket = Place::End;
+        let decided = self.wait_in_turn(request, &id, deadline, &mut ticket);
+        if let Err(error) = &decided
+            && (error.may_have_counted() || ticket != Place::End)
+        {
+            // The id is nobody else's: a lease or a ticket that the caller does not hear of would stay until it ends.
+            let left = deadline.saturating_duration_since(monotonic()).max(GRACE);
+            let cancel = Operation::Cancel { id: &id, gave_up: false, at: None };
+            let _ = self.run_within(cancel, Interrupt::Ignore, left);
+        }
+        decided
+    }
+
+    fn wait_in_turn(&self, request: Request, id: &str, deadline: Instant, ticket: &mut Place) -> Result<Decision> {
+        while let Some(place) = self.place() {
+            if let Some(decision) = self.wait_at(&place, request, id, deadline, ticket)? {
+                return Ok(decision);
+            }
+        }
+        self.enter(request, id, None)
+    }
+
+    /// Waits as long as this is the place where the limiter's waiters are told; nothing when it is another one.
+    fn wait_at(
+        &self,
+        place: &str,
+        request: Request,
+        id: &str,
+        deadline: Instant,
+        ticket: &mut Place,
+    ) -> Result<Option<Decision>> {
+        let Some(hub) = self.hub() else { return Ok(None) };
+        let seat = hub.sit(id);
+        loop {
+            let left = deadline.saturating_duration_since(monotonic());
+            let channel = hub.channel();
+            let wait = Wait {
+                patience: Micros::from_duration("wait_timeout", left)?,
+                grace: CLAIM_TIMEOUT,
+                channel: channel.as_deref().unwrap_or_default(),
+                place: *ticket,
+            };
+            let decision = self.enter(request, id, Some(wait))?;
+            let (Status::Queued, Some(taken)) = (decision.status, decision.ticket) else {
+                return Ok(Some(decision));
+            };
+            *ticket = Place::Number(taken.number);
+            let look = monotonic() + decision.retry_after.unwrap_or_default().duration();
+            if self.place().as_deref() != Some(place) {
+                return Ok(None);
+            }
+            if channel.is_none()
+                && seat.open(|| self.listen_within(look.min(deadline).saturating_duration_since(monotonic())))
+            {
+                continue;
+            }
+            seat.sleep(look.min(deadline));
+        }
+    }
+}
+
+/// The waiters of a process at one place, and the messages to them. One of the waiting threads reads for all.
+#[derive(Default)]
+pub(crate) struct Hub {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    hints: Option<Arc<Hints>>,
+    tried_at: Option<Instant>,
+    /// A thread connects now, without the lock.
+    is_opening: bool,
+    is_read: bool,
+    seats: HashMap<String, Told>,
+}
+
+/// What one waiter was told.
+#[derive(Default)]
+struct Told {
+    look: Option<Instant>,
+    /// It waits without a channel until the one that is being opened is there.
+    is_deaf: bool,
+    woken: Arc<Condvar>,
+}
+
+struct Seat<'a> {
+    hub: &'a Hub,
+    id: &'a str,
+}
+
+impl Hub {
+    fn sit<'a>(&'a self, id: &'a str) -> Seat<'a> {
+        locked(&self.inner).seats.insert(id.to_owned(), Told::default());
+        Seat { hub: self, id }
+    }
+
+    /// Closes the connection and lets every waiter look at once, which tells it that the store is closed.
+    pub(crate) fn close(&self) {
+        let mut inner = locked(&self.inner);
+        if let Some(hints) = inner.hints.take() {
+            hints.close();
+        }
+        let now = monotonic();
+        for told in inner.seats.values_mut() {
+            told.look = Some(now);
+            told.woken.notify_one();
+        }
+    }
+
+    fn channel(&self) -> Option<String> {
+        locked(&self.inner).hints.as_ref().map(|hints| hints.channel().to_owned())
+    }
+}
+
+impl Seat<'_> {
+    /// Listens, unless another thread is about to or it failed a moment ago; whether somebody listens now.
+    fn open(&self, listen: impl FnOnce() -> Result<Hints>) -> bool {
+        let mut inner = locked(&self.hub.inner);
+        if inner.hints.is_some() {
+            return true;
+        }
+        if inner.is_opening {
+            if let Some(told) = inner.seats.get_mut(self.id) {
+                told.is_deaf = true;
+            }
+            return false;
+        }
+        if inner.tried_at.is_some_and(|tried_at| tried_at.elapsed() < PAUSE) {
+            return false;
+        }
+        (inner.is_opening, inner.tried_at) = (true, Some(monotonic()));
+        drop(inner);
+        let hints = listen().ok().map(Arc::new);
+        let mut inner = locked(&self.hub.inner);
+        (inner.is_opening, inner.hints) = (false, hints);
+        let (is_open, now) = (inner.hints.is_some(), monotonic());
+        for told in inner.seats.values_mut().filter(|told| told.is_deaf) {
+            told.is_deaf = false;
+            if is_open {
+                // Their tickets must learn the channel.
+                told.look = Some(now);
+                told.woken.notify_one();
+            }
+        }
+        is_open
+    }
+
+    /// Sleeps until then, or until told to look.
+    fn sleep(&self, until: Instant) {
+        let mut inner = locked(&self.hub.inner);
+        loop {
+            let Some(told) = inner.seats.get(self.id) else { return };
+            let until = told.look.map_or(until, |look| look.min(until));
+            let left = until.saturating_duration_since(monotonic());
+            if left.is_zero() {
+                if let Some(told) = inner.seats.get_mut(self.id) {
+                    told.look = None;
+                }
+                inner.hand_over(self.id);
+                return;
+            }
+            let woken = told.woken.clone();
+            inner = if let Some(hints) = inner.hints.clone().filter(|_| !inner.is_read) {
+                self.read(inner, &hints, left)
+            } else {
+                woken.wait_timeout(inner, left).map_or_else(|poisoned| poisoned.into_inner().0, |(inner, _)| inner)
+            };
+        }
+    }
+
+    /// Waits for messages and passes them on.
+    fn read<'a>(&'a self, mut inner: MutexGuard<'a, Inner>, hints: &Hints, left: Duration) -> MutexGuard<'a, Inner> {
+        inner.is_read = true;
+        drop(inner);
+        hints.wait(left);
+        let received = hints.receive();
+        let mut inner = locked(&self.hub.inner);
+        inner.is_read = false;
+        let now = monotonic();
+        if let Ok(messages) = received {
+            for hint in messages {
+                if let Some(told) = inner.seats.get_mut(&hint.id) {
+                    told.look = Some(now + hint.delay.duration());
+                    told.woken.notify_one();
+                }
+            }
+        } else {
+            // Tickets must learn the next channel.
+            inner.hints = None;
+            for told in inner.seats.values_mut() {
+                told.look = Some(now);
+                told.woken.notify_one();
+            }
+        }
+        inner
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let mut inner = locked(&self.hub.inner);
+        inner.seats.remove(self.id);
+        inner.hand_over(self.id);
+    }
+}
+
+impl Inner {
+    /// Lets another waiter read, now that this one does not.
+    fn hand_over(&self, id: &str) {
+        if !self.is_read
+            && let Some((_, told)) = self.seats.iter().find(|(other, _)| *other != id)
+        {
+            told.woken.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+    use crate::client::paddlegate::Paddlegate;
+
+    #[test]
+    fn nobody_waits_for_a_connection_that_another_thread_makes_and_all_hear_of_it() {
+        let (hub, patience) = (Arc::new(Hub::default()), Duration::from_secs(60));
+        let (connecting, started) = mpsc::channel();
+        let (connect, may_connect) = mpsc::channel::<()>();
+        let first = thread::spawn({
+            let hub = hub.clone();
+            move || {
+                let seat = hub.sit("first");
+                let limiter = Paddlegate::memory().concurrent("any", 1, Duration::from_secs(60)).unwrap();
+                seat.open(|| {
+                    connecting.send(()).unwrap();
+                    may_connect.recv().unwrap();
+                    limiter.listen()
+                })
+            }
+        });
+        started.recv().unwrap();
+        let (done, is_done) = mpsc::channel();
+        let second = thread::spawn(move || {
+            let seat = hub.sit("second");
+            assert!(!seat.open(|| panic!("twice")) && hub.channel().is_none());
+            done.send(()).unwrap();
+            seat.sleep(monotonic() + patience);
+            hub.channel().is_some()
+        });
+        is_done.recv_timeout(patience).expect("the lock is free while another thread connects");
+        connect.send(()).unwrap();
+        assert!(first.join().unwrap());
+        assert!(second.join().unwrap(), "it was woken when the channel was there");
+    }
+}

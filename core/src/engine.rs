@@ -1,0 +1,11 @@
+//! The decisions: the state of a limiter and what each verb does to it, in Rust and, side by side, in Lua.
+
+pub(crate) mod budget;
+pub(crate) mod overrides;
+pub(crate) mod permits;
+pub(crate) mod queue;
+pub(crate) mod reply;
+#[cfg(feature = "redis")]
+pub(crate) mod script;
+pub(crate) mod state;
+pub(crate) mod transaction;

@@ -1,0 +1,128 @@
+//! `Uptake`: what a report of the upstream changed in the state, and the answer that is made of it.
+
+use crate::model::budget::Report;
+use crate::model::learned::{Learned, Notes, label};
+use crate::model::limit::{Kind, Limit};
+use crate::model::permit::Settlement;
+use crate::model::policy::Policy;
+
+/// What the store says of a report. Twin of the end of `learn.lua`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Uptake {
+    /// `Settled` also when nothing was to be settled.
+    pub(crate) settlement: Settlement,
+    pub(crate) flags: u64,
+    /// By limit.
+    pub(crate) marks: Vec<u64>,
+}
+
+impl Uptake {
+    /// The pause was taken over.
+    pub(crate) const PAUSED: u64 = 1;
+    /// Another pause lasts longer.
+    pub(crate) const SHORTER: u64 = 2;
+    /// A later call has brought a later report, or the call is older than permits are kept.
+    pub(crate) const OLD: u64 = 4;
+    /// Calls are open that the upstream had perhaps not seen.
+    pub(crate) const OPEN: u64 = 8;
+
+    /// Marks of a limit: what has changed.
+    pub(crate) const LIMIT: u64 = 1;
+    pub(crate) const INTERVAL: u64 = 2;
+    pub(crate) const RESET: u64 = 4;
+    pub(crate) const REMAINING: u64 = 8;
+    /// More is left upstream than here, and it may not be raised.
+    pub(crate) const NOT_RAISED: u64 = 16;
+    /// What is left is of an interval that has ended.
+    pub(crate) const PAST: u64 = 32;
+}
+
+/// A report on its way: what is known of it before the store answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    /// With what is known already.
+    learned: Learned,
+    settles: bool,
+    kinds: Vec<Kind>,
+}
+
+impl Told {
+    pub(crate) fn new(report: &Report<'_>, policy: &Policy) -> Self {
+        let notes = report.notes.cloned().unwrap_or_default();
+        let Notes { mut ignored, cost, pause, scope, bucket } = notes;
+        let kinds: Vec<Kind> = policy.limits().iter().map(Limit::kind).collect();
+        for (i, (budget, kind)) in report.budgets.iter().zip(&kinds).enumerate() {
+            let mut ignore = |what, why| ignored.push(format!("{}: {why}", label(what, i, kinds.len())));
+            if budget.remaining.is_some() && matches!(kind, Kind::Throttle | Kind::Concurrency) {
+                ignore("remaining", "this kind of limit has no budget");
+            }
+            if budget.reset.is_some() && *kind != Kind::Bucket {
+                ignore("reset", "only the interval of a bucket has an end");
+            }
+        }
+        if cost.is_some() && report.permit.is_none() && policy.is_estimated() {
+            ignored.push("cost: no permit was given".to_owned());
+        }
+        let learned = Learned { settlement: report.settled, ignored, cost, pause, scope, bucket, ..Learned::default() };
+        Self { learned, settles: report.actual.is_some(), kinds }
+    }
+
+    /// How many limits there are.
+    #[cfg(feature = "redis")]
+    pub(crate) fn limits(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// When the store says so.
+    pub(crate) fn learned(self, outcome: &Uptake) -> Learned {
+        let Self { mut learned, settles, kinds } = self;
+        if settles {
+            learned.settlement = Some(outcome.settlement);
+        }
+        let has = |flag| outcome.flags & flag != 0;
+        let mut ignore = |text: String| learned.ignored.push(text);
+        if has(Uptake::OLD) {
+            ignore("a later answer was learned before".to_owned());
+        }
+        for (i, (mark, kind)) in outcome.marks.iter().zip(&kinds).enumerate() {
+            let label = |what| label(what, i, kinds.len());
+            for (bit, what) in [
+                (Uptake::LIMIT, "limit"),
+                (Uptake::INTERVAL, "interval"),
+                (Uptake::REMAINING, "remaining"),
+                (Uptake::RESET, "reset"),
+            ] {
+                if mark & bit != 0 {
+                    learned.learned.push(label(what));
+                }
+            }
+            if mark & Uptake::NOT_RAISED != 0 {
+                let why = match kind {
+                    Kind::Window => "a window is only lowered",
+                    _ if has(Uptake::OPEN) => "calls are open",
+                    _ => "calls have no permits, so some may be open",
+                };
+                ignore(format!("{}: {why}", label("remaining")));
+            }
+            if mark & Uptake::PAST != 0 {
+                ignore(format!("{}: its interval has ended", label("remaining")));
+            }
+        }
+        if has(Uptake::PAUSED) {
+            learned.learned.push("pause".to_owned());
+        } else if has(Uptake::SHORTER) {
+            ignore("pause: a longer one is in force".to_owned());
+        }
+        learned
+    }
+
+    /// When no store keeps anything of it.
+    pub(crate) fn unheard(self, settlement: Settlement) -> Learned {
+        let Self { mut learned, settles, .. } = self;
+        if settles {
+            learned.settlement = Some(settlement);
+        }
+        learned.ignored.push("the limiter has no limit that could learn".to_owned());
+        learned
+    }
+}

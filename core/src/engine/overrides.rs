@@ -1,0 +1,112 @@
+//! `Overrides`: the overrides, the learned limits and the pause that the state keeps. Twin of `overrides.lua`.
+
+use std::borrow::Cow;
+
+use crate::base::micros::{MAX_TIME, Micros};
+use crate::model::limit::{Kind, Limit};
+use crate::model::overrides::{Change, Control, Controls};
+use crate::model::permit::PERMIT_TIMEOUT;
+use crate::model::policy::Policy;
+use crate::model::statistics::TTL;
+
+/// What is stored of all this.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Orders {
+    pub(crate) version: u64,
+    /// Until when nothing passes.
+    pub(crate) pause: u64,
+    /// Until when `told` holds.
+    pub(crate) until: u64,
+    /// The time of the call whose answer was learned from last.
+    pub(crate) synced: u64,
+    pub(crate) told: Vec<Option<Limit>>,
+    pub(crate) learned: Vec<Option<Limit>>,
+}
+
+impl Orders {
+    pub(crate) fn new(policy: &Policy) -> Self {
+        let none = vec![None; policy.limits().len()];
+        Self { told: none.clone(), learned: none, ..Self::default() }
+    }
+
+    /// The numbers that rule for who comes with this policy.
+    pub(crate) fn policy<'a>(&self, own: &'a Policy, now: u64) -> Cow<'a, Policy> {
+        let told = |i: usize| self.told.get(i).and_then(Option::as_ref).filter(|_| self.until > now);
+        let learned = |i: usize| self.learned.get(i).and_then(Option::as_ref);
+        if (0..own.limits().len()).all(|i| told(i).is_none() && learned(i).is_none()) {
+            return Cow::Borrowed(own);
+        }
+        Cow::Owned(own.with(|i, limit| {
+            match (told(i), learned(i)) {
+                // A bucket ends where upstream's does.
+                (Some(told), Some(learned)) if told.kind() == Kind::Bucket && told.interval() == learned.interval() => {
+                    Limit::of_kind(Kind::Bucket, told.amount(), told.interval(), learned.offset())
+                        .unwrap_or_else(|_| told.clone())
+                }
+                (told, learned) => told.or(learned).unwrap_or(limit).clone(),
+            }
+        }))
+    }
+
+    /// When the override of one limit ends, if it is in force and has an end.
+    #[inline]
+    pub(crate) fn end(&self, i: usize, now: u64) -> Option<u64> {
+        let is_told = self.until > now && self.until < MAX_TIME.0 && self.told.get(i).is_some_and(Option::is_some);
+        is_told.then_some(self.until)
+    }
+
+    /// For how long forgetting these would change a decision, after a call at `last`.
+    pub(crate) fn matter(&self, last: u64, now: u64) -> bool {
+        let told = self.told.iter().any(Option::is_some) && self.until > now;
+        let kept = last + TTL.0 > now && self.learned.iter().any(Option::is_some);
+        self.pause > now || kept || told && (self.until < MAX_TIME.0 || last + TTL.0 > now)
+    }
+
+    /// Whether there is anything to say.
+    pub(crate) fn hold(&self, now: u64) -> bool {
+        let told = self.until > now && self.told.iter().any(Option::is_some);
+        told || self.pause > now || self.learned.iter().any(Option::is_some) || self.synced + PERMIT_TIMEOUT.0 > now
+    }
+
+    pub(crate) fn obey(&mut self, control: &Control<'_>, now: u64) {
+        match control {
+            Control::Look => return,
+            Control::Pause(moment) => self.pause = self.pause.max(moment.on(now)),
+            Control::Resume => self.pause = 0,
+            Control::Override { changes, expires } => {
+                if self.until <= now {
+                    self.told.fill(None);
+                }
+                if changes.iter().any(|change| matches!(change, Change::Set(_))) {
+                    self.until = expires.map_or(MAX_TIME.0, |moment| moment.on(now));
+                }
+                for (told, change) in self.told.iter_mut().zip(*changes) {
+                    match change {
+                        Change::Keep => {}
+                        Change::Remove => *told = None,
+                        Change::Set(limit) => *told = Some(limit.clone()),
+                    }
+                }
+            }
+        }
+        self.changed(now);
+    }
+
+    pub(crate) fn changed(&mut self, now: u64) {
+        self.version = now.max(self.version + 1);
+    }
+
+    pub(crate) fn controls(&self, now: u64) -> Controls {
+        let span = |until: u64| (until > now).then(|| Micros(until - now));
+        let overrides = if self.until > now { self.told.clone() } else { vec![None; self.told.len()] };
+        let lasts = overrides.iter().any(Option::is_some) && self.until < MAX_TIME.0;
+        Controls {
+            version: if self.hold(now) { self.version } else { 0 },
+            in_use: false,
+            paused_for: span(self.pause),
+            expires_after: span(self.until).filter(|_| lasts),
+            overrides,
+            learned: self.learned.clone(),
+        }
+    }
+}

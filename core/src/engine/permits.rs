@@ -1,0 +1,50 @@
+//! `Permits`: the permits of a limiter that are open or were just settled.
+
+use std::collections::HashMap;
+
+use crate::base::bounds::MAX_REMOVALS;
+use crate::base::ranked::Ranked;
+use crate::model::permit::MAX_PERMITS;
+
+/// The open and the just settled permits of a limiter; in Redis a sorted set. A mark is `deadline * 2`, plus one when settled.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Permits {
+    by_mark: Ranked<(u64, String)>,
+    by_id: HashMap<String, u64>,
+}
+
+impl Permits {
+    pub(crate) fn mark(&self, id: &str) -> Option<u64> {
+        self.by_id.get(id).copied()
+    }
+
+    /// Opens a permit or settles it.
+    pub(crate) fn keep(&mut self, id: String, mark: u64) {
+        if let Some(before) = self.by_id.insert(id.clone(), mark) {
+            self.by_mark.remove(&(before, id.clone()));
+        }
+        self.by_mark.insert((mark, id));
+    }
+
+    /// Forgets some of those that have ended, and of those that are too many.
+    pub(crate) fn forget(&mut self, now: u64) {
+        let ended = self.by_mark.rank(|(mark, _)| *mark <= now * 2 + 1);
+        let excess = ended.max(self.by_mark.len().saturating_sub(MAX_PERMITS)).min(MAX_REMOVALS);
+        let forgotten: Vec<_> = self.by_mark.from(0).take(excess).cloned().collect();
+        for permit in &forgotten {
+            self.by_mark.remove(permit);
+            self.by_id.remove(&permit.1);
+        }
+    }
+
+    /// The first of those from a mark on, and how many more there are.
+    pub(crate) fn since(&self, mark: u64, most: usize) -> (impl Iterator<Item = &(u64, String)>, u64) {
+        let rank = self.by_mark.rank(|(other, _)| *other < mark);
+        (self.by_mark.from(rank).take(most), (self.by_mark.len() - rank).saturating_sub(most) as u64)
+    }
+
+    /// When the last one has ended.
+    pub(crate) fn end(&self) -> u64 {
+        self.by_mark.len().checked_sub(1).and_then(|last| self.by_mark.get(last)).map_or(0, |(mark, _)| mark / 2)
+    }
+}

@@ -1,0 +1,91 @@
+//! `Queue`: the tickets of a limiter in the order they came. Twin of `queue.lua`.
+
+use std::collections::HashMap;
+
+use crate::base::micros::Micros;
+use crate::base::ranked::Ranked;
+
+/// The most tickets of a limiter; beyond it a call is refused instead of queued.
+pub const MAX_TICKETS: usize = 100_000;
+
+/// How often a waiter looks that waits for a release, so that a lost message delays it no longer.
+pub const RECHECK: Micros = Micros(5_000_000);
+
+/// How many tickets one call looks at.
+pub(crate) const MAX_LOOKS: u64 = 64;
+
+/// One place in a queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Ticket {
+    pub(crate) id: String,
+    pub(crate) number: u64,
+    /// Units that were queued before it.
+    pub(crate) start: u64,
+    pub(crate) units: u64,
+    /// When it came.
+    pub(crate) since: u64,
+    /// When it looks again.
+    pub(crate) look: u64,
+    /// When its place is lost, unless it has looked.
+    pub(crate) lapse: u64,
+    pub(crate) grace: u64,
+    pub(crate) channel: String,
+}
+
+/// The tickets of a limiter.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue {
+    order: Ranked<(u64, String)>,
+    by_id: HashMap<String, Ticket>,
+    /// The last number, and the units of all tickets since the queue was empty.
+    pub(crate) counter: u64,
+    pub(crate) total: u64,
+}
+
+impl Queue {
+    pub(crate) fn len(&self) -> u64 {
+        self.order.len() as u64
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&Ticket> {
+        self.by_id.get(id)
+    }
+
+    pub(crate) fn at(&self, place: u64) -> Option<&Ticket> {
+        let (_, id) = self.order.get(usize::try_from(place).ok()?)?;
+        self.by_id.get(id)
+    }
+
+    pub(crate) fn rank(&self, ticket: &Ticket) -> u64 {
+        let ticket = (ticket.number, ticket.id.as_str());
+        self.order.rank(|(number, id)| (*number, id.as_str()) < ticket) as u64
+    }
+
+    /// How many stand before one who comes back under a number.
+    pub(crate) fn before(&self, number: u64) -> u64 {
+        self.order.rank(|(other, _)| *other <= number) as u64
+    }
+
+    /// Adds a ticket or keeps what has changed of it.
+    pub(crate) fn keep(&mut self, ticket: Ticket) {
+        self.order.insert((ticket.number, ticket.id.clone()));
+        self.by_id.insert(ticket.id.clone(), ticket);
+    }
+
+    pub(crate) fn remove(&mut self, id: &str) -> Option<Ticket> {
+        let ticket = self.by_id.remove(id)?;
+        self.order.remove(&(ticket.number, ticket.id.clone()));
+        Some(ticket)
+    }
+}
+
+/// What the state says of the queue to calls that do not look at it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) tickets: u64,
+    pub(crate) units: u64,
+    /// When the last of them has lapsed.
+    pub(crate) until: u64,
+    /// When this was written; the limiter's clock never shows less.
+    pub(crate) seen: u64,
+}

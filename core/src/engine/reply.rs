@@ -1,0 +1,90 @@
+//! `Reply`: the numbers of a decision, as the state and the script give them, and the decision that is made of them.
+
+use crate::base::micros::{MAX_TIME, Micros};
+use crate::engine::state::Evaluation;
+use crate::model::decision::{Decision, Status, Ticket};
+use crate::model::limit::{Kind, Limit};
+use crate::model::permit::Permit;
+use crate::model::policy::Policy;
+
+/// The numbers of a decision, as the script replies them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub(crate) status: Status,
+    pub(crate) index: usize,
+    pub(crate) remaining: u64,
+    pub(crate) retry_after: u64,
+    pub(crate) reset_after: u64,
+    pub(crate) at: u64,
+    /// The amount of the limit, when it may be another than that of the caller's policy.
+    pub(crate) amount: Option<u64>,
+    pub(crate) more: More,
+}
+
+/// What a reply says to a call with an id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct More {
+    pub(crate) lease: u64,
+    pub(crate) fence: u64,
+    pub(crate) number: u64,
+    pub(crate) position: u64,
+    pub(crate) ready: Option<u64>,
+    /// Of the lease that the id had before; zero of a new one.
+    pub(crate) granted_at: u64,
+    pub(crate) charged: u64,
+}
+
+impl Reply {
+    pub(crate) fn new(status: Status, outcome: &Evaluation, at: u64) -> Self {
+        Self {
+            status,
+            index: outcome.index,
+            remaining: outcome.remaining,
+            retry_after: outcome.wait,
+            reset_after: outcome.reset,
+            at,
+            amount: None,
+            more: More::default(),
+        }
+    }
+
+    /// The decision of the caller with this policy. `permit` has the id and the charge of the permit that a grant returns.
+    #[inline]
+    pub(crate) fn decision(&self, policy: &Policy, permit: Option<(&str, u64)>) -> Decision {
+        let reply = self;
+        let limit = policy.limits().get(reply.index);
+        let granted = reply.status == Status::Granted;
+        let leased = granted && reply.more.lease > 0;
+        Decision {
+            status: reply.status,
+            limit: Some(reply.amount.unwrap_or_else(|| policy.amount(reply.index))),
+            remaining: Some(reply.remaining),
+            retry_after: known(reply.retry_after),
+            reset_after: known(reply.reset_after).filter(|_| reply.retry_after < MAX_TIME.0),
+            reason: matches!(reply.status, Status::Refused | Status::Queued)
+                .then(|| limit.map_or(Kind::Paused, Limit::kind)),
+            index: reply.index,
+            at: Micros(reply.at),
+            permit: permit.filter(|_| granted).map(|(id, charged)| {
+                // Who asks again with the id of a lease has the permit of that.
+                let more = &reply.more;
+                let (granted_at, charged) =
+                    if more.granted_at > 0 { (more.granted_at, more.charged) } else { (reply.at, charged) };
+                Permit { id, granted_at, charged }.to_string()
+            }),
+            lease: leased.then_some(Micros(reply.more.lease)),
+            fence: leased.then_some(reply.more.fence),
+            ticket: (reply.more.number > 0).then_some(Ticket {
+                number: reply.more.number,
+                position: reply.more.position,
+                ready_after: reply.more.ready.map(Micros),
+            }),
+            degraded: false,
+        }
+    }
+}
+
+/// A wait that has an end.
+fn known(wait: u64) -> Option<Micros> {
+    (wait < MAX_TIME.0).then_some(Micros(wait))
+}

@@ -1,0 +1,103 @@
+//! `Turn`: one call that looks at the queue of a limiter and changes its state.
+
+mod acquire;
+mod enter;
+mod permit;
+mod queue;
+mod upstream;
+
+use crate::engine::queue::Line;
+use crate::engine::state::Ask;
+use crate::engine::state::Evaluation;
+use crate::engine::state::State;
+use crate::limits::concurrency::Lease;
+use crate::model::policy::Policy;
+use crate::model::request::Place;
+use std::borrow::Cow;
+
+/// A call with an id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) units: u64,
+    /// Whether the charge may be corrected.
+    pub(crate) permit: bool,
+    pub(crate) queue: Option<Waiting<'a>>,
+}
+
+/// How a call with an id queues.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting<'a> {
+    pub(crate) patience: u64,
+    pub(crate) grace: u64,
+    /// Empty when it looks by itself.
+    pub(crate) channel: &'a str,
+    pub(crate) place: Place,
+}
+
+/// Carries messages to those who wait.
+pub(crate) trait Publish {
+    /// Whether somebody heard it.
+    fn publish(&self, channel: &str, delay: u64, id: &str) -> bool;
+}
+
+/// One call that looks at the queue.
+pub(crate) struct Turn<'a> {
+    pub(crate) state: &'a mut State,
+    /// The policy of the caller, and what rules in its place.
+    pub(crate) own: &'a Policy,
+    pub(crate) policy: Cow<'a, Policy>,
+    pub(crate) channels: &'a dyn Publish,
+    pub(crate) now: u64,
+    pub(crate) skew: u64,
+    /// Who calls.
+    pub(crate) id: &'a str,
+    pub(crate) line: Line,
+    /// Whether the queue has changed, so that the state must say so.
+    pub(crate) touched: bool,
+    /// How many have left it.
+    pub(crate) removed: usize,
+    /// Whether this is an order.
+    pub(crate) orders: bool,
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn new(
+        state: &'a mut State,
+        own: &'a Policy,
+        channels: &'a dyn Publish,
+        server: u64,
+        id: &'a str,
+    ) -> Self {
+        let (now, skew) = state.clock(server);
+        let policy = state.ruling(own, now);
+        let tickets = state.queue.as_ref().map_or(0, |queue| queue.len());
+        // As in Redis, should the state have been lost: a ticket has one unit at least.
+        let units = if tickets == 0 { 0 } else { state.line.units.max(tickets) };
+        let line = Line { tickets, units, ..state.line };
+        Self { state, own, policy, channels, now, skew, id, line, touched: false, removed: 0, orders: false }
+    }
+
+    pub(crate) fn ask(&self, ahead: u64, before: u64, cost: u64, change: u64) -> Evaluation {
+        let ask = Ask { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 };
+        self.state.decide(&self.policy, self.now, ask)
+    }
+
+    /// Writes what the state says of the queue; what was taken stays as it is.
+    pub(crate) fn write_line(&mut self) {
+        if self.state.last == 0 {
+            let outcome = self.ask(0, 0, 0, 0);
+            self.state.settle(&self.policy, &outcome.levels, self.now, self.skew);
+        }
+        self.state.skew = self.skew;
+        self.state.line = self.line.written(self.now);
+    }
+
+    fn lease_of(&mut self, id: &str, granted_at: Option<u64>) -> Option<Lease> {
+        self.state.leases()?.get(id, granted_at)
+    }
+
+    fn is_reclaimed(&mut self, id: &str, lease: &Lease) -> bool {
+        self.state.leases().is_some_and(|leases| leases.is_reclaimed(id, lease))
+    }
+}

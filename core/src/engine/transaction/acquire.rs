@@ -1,0 +1,79 @@
+//! Calls that do not look at the queue: `acquire` without an id, and `peek`. Twin of `fast_path.lua`.
+
+use crate::base::error::Result;
+use crate::engine::queue::Line;
+use crate::engine::reply::Reply;
+use crate::engine::state::Ask;
+use crate::engine::state::Evaluation;
+use crate::engine::state::State;
+use crate::model::decision::Status;
+use crate::model::policy::Policy;
+use crate::model::statistics::Statistics;
+
+impl State {
+    /// Charges `cost` to all limits or to none, behind the queue. Nothing when only those before it are in its way, as far
+    /// as is known without looking at the queue: such a call is to be made again with an id.
+    #[inline]
+    pub(crate) fn acquire(&mut self, own: &Policy, server: u64, cost: u64) -> Result<Option<Reply>> {
+        let (now, skew) = self.clock(server);
+        let policy = &*self.ruling(own, now);
+        policy.check_fits("cost", cost)?;
+        let ask = self.line.ask(now, cost, cost);
+        let outcome = self.decide(policy, now, ask);
+        let granted = outcome.wait == 0;
+        if granted && cost > 0 {
+            self.take(policy, &outcome, now, skew, cost);
+            self.line = self.line.written(now);
+        } else if !granted && ask.ahead > 0 && self.decide(policy, now, Ask { ahead: 0, before: 0, ..ask }).wait == 0 {
+            return Ok(None);
+        } else {
+            // Without this the clock of a full limiter would stand still until the server's catches up.
+            self.skew = skew;
+            self.statistics.refused += u64::from(!granted);
+        }
+        let status = if granted { Status::Granted } else { Status::Refused };
+        Ok(Some(Reply { amount: Some(policy.amount(outcome.index)), ..Reply::new(status, &outcome, now) }))
+    }
+
+    /// What `acquire` would answer; changes nothing. `remaining` is what is there now.
+    pub(crate) fn peek(&self, own: &Policy, server: u64, argument: &'static str, cost: u64) -> Result<Reply> {
+        let now = self.clock(server).0;
+        let policy = &*self.ruling(own, now);
+        policy.check_fits(argument, cost)?;
+        let outcome = self.decide(policy, now, self.line.ask(now, cost, 0));
+        let status = if outcome.wait == 0 { Status::Granted } else { Status::Refused };
+        Ok(Reply { amount: Some(policy.amount(outcome.index)), ..Reply::new(status, &outcome, now) })
+    }
+
+    pub(super) fn take(&mut self, policy: &Policy, outcome: &Evaluation, now: u64, skew: u64, cost: u64) {
+        for i in 0..policy.limits().len() {
+            if let Some(log) = self.log(i) {
+                log.push(now, cost, outcome.levels[i]);
+            }
+        }
+        self.settle(policy, &outcome.levels, now, skew);
+        self.statistics.granted += 1;
+        self.statistics.units += cost;
+    }
+
+    pub(crate) fn statistics(&mut self, server: u64) -> Statistics {
+        let now = self.clock(server).0;
+        let leases = self.leases().map_or(0, |leases| leases.live(now));
+        let tickets = self.queue.as_ref().map_or(0, |queue| queue.len());
+        Statistics { leases, tickets, ..self.statistics }
+    }
+}
+
+impl Line {
+    /// What a call asks for that does not look at the queue itself.
+    fn ask(self, now: u64, cost: u64, change: u64) -> Ask {
+        let counts = cost > 0 && now < self.until;
+        let (ahead, before) = if counts { (self.tickets, self.units) } else { (0, 0) };
+        Ask { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 }
+    }
+
+    /// An empty queue is not written.
+    pub(crate) fn written(self, now: u64) -> Self {
+        if self.tickets > 0 { Self { seen: now, ..self } } else { Self::default() }
+    }
+}

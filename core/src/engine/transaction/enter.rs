@@ -1,0 +1,220 @@
+//! `enter`: grants, queues or refuses a call with an id. Twin of `enter.lua`.
+
+use crate::base::error::Result;
+use crate::base::micros::MAX_TIME;
+use crate::engine::queue::MAX_LOOKS;
+use crate::engine::queue::MAX_TICKETS;
+use crate::engine::queue::RECHECK;
+use crate::engine::queue::Ticket;
+use crate::engine::reply::More;
+use crate::engine::reply::Reply;
+use crate::engine::state::Evaluation;
+use crate::engine::transaction::Entry;
+use crate::engine::transaction::Turn;
+use crate::engine::transaction::Waiting;
+use crate::limits::concurrency::Lease;
+use crate::model::decision::Status;
+use crate::model::limit::Rule;
+use crate::model::permit::Permit;
+use crate::model::request::Place;
+
+impl Turn<'_> {
+    /// Grants, queues or refuses.
+    pub(crate) fn enter(self, entry: Entry<'_>) -> Result<Reply> {
+        let policy = self.policy.clone();
+        let reply = self.answer(entry)?;
+        Ok(Reply { amount: Some(policy.amount(reply.index)), ..reply })
+    }
+
+    fn answer(mut self, entry: Entry<'_>) -> Result<Reply> {
+        let Entry { id, units, .. } = entry;
+        // Whoever has a lease already takes nothing.
+        if let Some(held) = self.lease_of(id, None).filter(|lease| lease.end > self.now) {
+            let Lease { end, granted_at, fence, charged } = held;
+            let more = More { lease: end - self.now, fence, granted_at, charged, ..More::default() };
+            let outcome = self.ask(0, 0, 0, 0);
+            return Ok(Reply { more, ..Reply::new(Status::Granted, &Evaluation { wait: 0, ..outcome }, self.now) });
+        }
+        let ticket = self.ticket_of(id);
+        if let Err(never) = self.policy.check_fits(if entry.permit { "estimate" } else { "cost" }, units) {
+            if let Some(ticket) = ticket {
+                self.leave(&ticket);
+                self.advance();
+                self.write_line();
+            }
+            return Err(never);
+        }
+        let place = entry.queue.map(|waiting| waiting.place);
+        if ticket.is_none() && place == Some(Place::Kept) {
+            return Ok(Reply::new(Status::Gone, &Evaluation::default(), self.now));
+        }
+        if units == 0 {
+            self.state.skew = self.skew;
+            let outcome = self.ask(0, 0, 0, 0);
+            return Ok(Reply::new(
+                if outcome.wait == 0 { Status::Granted } else { Status::Refused },
+                &outcome,
+                self.now,
+            ));
+        }
+        let outcome = self.weigh(units, ticket.as_ref(), place);
+        let is_full = self.line.tickets >= MAX_TICKETS as u64 || self.line.units + units > MAX_TIME.0;
+        let waiting = entry.queue.filter(|waiting| {
+            // Where nobody may be for now, who has a place keeps it.
+            let is_closed = ticket.is_some() && outcome.rate == MAX_TIME.0;
+            let in_time = outcome.rate <= waiting.patience && (ticket.is_some() || !is_full);
+            waiting.patience > 0 && (in_time || is_closed)
+        });
+        Ok(match waiting {
+            _ if outcome.wait > 0 && waiting.is_none() => self.refuse(&outcome, ticket),
+            Some(waiting) if outcome.wait > 0 => self.wait(entry, waiting, &outcome, ticket),
+            _ => self.grant(entry, &outcome, ticket),
+        })
+    }
+
+    /// Decides behind all that is before it in the queue.
+    fn weigh(&mut self, units: u64, ticket: Option<&Ticket>, place: Option<Place>) -> Evaluation {
+        let alone = self.ask(0, 0, units, units);
+        if self.line.tickets == 0 {
+            return alone;
+        }
+        let mut ahead = self.ahead(ticket, place);
+        let (mut before, mut lapse) = (0, MAX_TIME.0);
+        if alone.wait == 0 {
+            if ahead > 0 {
+                // It may be that nobody was called yet: the limit was raised, or a lease has ended by itself.
+                self.advance();
+                ahead = self.ahead(ticket, place);
+            }
+            (ahead, before, lapse) = self.standing(ahead);
+            if ahead > MAX_LOOKS {
+                before = before.max(self.units_of(ahead, ticket, place));
+            }
+        } else {
+            before = before.max(self.units_of(ahead, ticket, place));
+        }
+        if ahead == 0 {
+            return alone;
+        }
+        let outcome = self.ask(ahead, before, units, units);
+        if outcome.wait == MAX_TIME.0 {
+            return outcome;
+        }
+        // One that has lapsed and could not be removed yet is in its way for this call only.
+        Evaluation { wait: outcome.wait.min(lapse.saturating_sub(self.now).max(1)), ..outcome }
+    }
+
+    /// What so many take, as far as it is known without looking at each.
+    fn units_of(&self, ahead: u64, ticket: Option<&Ticket>, place: Option<Place>) -> u64 {
+        match ticket {
+            _ if self.line.units == self.line.tickets => ahead,
+            None if matches!(place, Some(Place::Number(_))) => ahead,
+            None => self.line.units,
+            Some(ticket) => {
+                ticket.start.saturating_sub(self.head_start(0)).min(self.line.units.saturating_sub(ticket.units))
+            }
+        }
+    }
+
+    /// What was queued before the head of the queue.
+    fn head_start(&self, otherwise: u64) -> u64 {
+        self.state.queue.as_ref().and_then(|queue| queue.at(0)).map_or(otherwise, |head| head.start)
+    }
+
+    /// How many stand before it: who comes back under its old number stands where it stood.
+    fn ahead(&self, ticket: Option<&Ticket>, place: Option<Place>) -> u64 {
+        match (ticket, place) {
+            (Some(ticket), _) => self.rank(ticket),
+            (None, Some(Place::Number(number))) => self.state.queue.as_ref().map_or(0, |queue| queue.before(number)),
+            _ => self.line.tickets,
+        }
+    }
+
+    fn refuse(mut self, outcome: &Evaluation, ticket: Option<Ticket>) -> Reply {
+        if let Some(ticket) = ticket {
+            self.leave(&ticket);
+            self.advance();
+        }
+        self.state.statistics.refused += 1;
+        if self.touched {
+            self.write_line();
+        } else {
+            self.state.skew = self.skew;
+        }
+        Reply::new(Status::Refused, outcome, self.now)
+    }
+
+    /// Takes a place in the queue, or keeps it. What a release can shorten is looked at again all the same, and who has a
+    /// channel, and so somebody who waits, shows that it is alive.
+    fn wait(mut self, entry: Entry<'_>, waiting: Waiting<'_>, outcome: &Evaluation, ticket: Option<Ticket>) -> Reply {
+        let wait = outcome.wait;
+        let mut look = match wait {
+            _ if wait > outcome.rate => outcome.rate.max(wait.min(RECHECK.0)),
+            _ if wait == MAX_TIME.0 => RECHECK.0,
+            _ => wait,
+        };
+        if !waiting.channel.is_empty() {
+            look = look.min(RECHECK.0);
+        }
+        let mut ticket = ticket.unwrap_or_else(|| self.join(entry.id, entry.units, waiting.place));
+        ticket.look = self.now + look;
+        ticket.lapse = ticket.look + waiting.grace;
+        ticket.grace = waiting.grace;
+        waiting.channel.clone_into(&mut ticket.channel);
+        let (number, position) = (ticket.number, self.rank(&ticket));
+        self.keep(ticket);
+        self.write_line();
+        let ready = (self.policy.concurrency().is_none() && wait < MAX_TIME.0).then_some(wait);
+        Reply {
+            retry_after: look,
+            more: More { number, position, ready, ..More::default() },
+            ..Reply::new(Status::Queued, outcome, self.now)
+        }
+    }
+
+    fn join(&mut self, id: &str, units: u64, place: Place) -> Ticket {
+        let head_start = self.head_start(u64::MAX);
+        let queue = self.state.queue.get_or_insert_default();
+        if self.line.tickets == 0 {
+            queue.total = 0;
+        }
+        let (number, start) = match place {
+            Place::Number(number) if number <= queue.counter => (number, head_start.min(queue.total)),
+            _ => (queue.counter + 1, queue.total),
+        };
+        queue.counter = queue.counter.max(number);
+        queue.total = (queue.total + units).min(MAX_TIME.0);
+        self.line.tickets += 1;
+        self.line.units += units;
+        let (since, channel) = (self.now, String::new());
+        Ticket { id: id.to_owned(), number, start, units, since, look: 0, lapse: 0, grace: 0, channel }
+    }
+
+    fn grant(mut self, entry: Entry<'_>, outcome: &Evaluation, ticket: Option<Ticket>) -> Reply {
+        let (now, mut more) = (self.now, More::default());
+        if let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule)
+            && let Some(leases) = self.state.leases()
+        {
+            let fence = now.max(leases.fence + 1);
+            leases.fence = fence;
+            let lease = Lease { end: now + concurrency.timeout, granted_at: now, fence, charged: entry.units };
+            leases.set(entry.id, lease);
+            (more.lease, more.fence) = (concurrency.timeout, fence);
+            let reclaimed = leases.reclaim(now);
+            self.state.statistics.reclaimed += reclaimed;
+        }
+        if entry.permit {
+            self.state.open_permit(&Permit { id: entry.id, granted_at: now, charged: entry.units }, now);
+        }
+        self.state.take(&self.policy, outcome, now, self.skew, entry.units);
+        if let Some(ticket) = ticket {
+            self.leave(&ticket);
+            more.number = ticket.number;
+            self.state.statistics.waited += 1;
+            self.state.statistics.wait_time.0 += now - ticket.since;
+        }
+        self.advance();
+        self.state.line = self.line.written(now);
+        Reply { more, ..Reply::new(Status::Granted, outcome, now) }
+    }
+}

@@ -1,0 +1,112 @@
+//! What happens to a permit after its grant: `correct`, `release`, `renew`, `cancel`. Twin of `dispatch.lua`.
+
+use crate::base::micros::Micros;
+use crate::engine::state::Ask;
+use crate::engine::transaction::Turn;
+use crate::limits::concurrency::Lease;
+use crate::model::limit::Rule;
+use crate::model::permit::PERMIT_TIMEOUT;
+use crate::model::permit::Permit;
+use crate::model::permit::SETTLED_MEMORY;
+use crate::model::permit::Settlement;
+impl Turn<'_> {
+    /// Replaces a permit's charge by the actual cost, once.
+    pub(crate) fn correct(mut self, permit: &Permit<'_>, actual: u64) -> Settlement {
+        let settlement = self.settle_permit(permit, actual);
+        if settlement == Settlement::Settled {
+            self.advance();
+            self.state.line = self.line.written(self.now);
+        }
+        settlement
+    }
+
+    /// Ends a lease.
+    pub(crate) fn release(mut self, permit: &Permit<'_>) -> Settlement {
+        let now = self.now;
+        let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule) else {
+            return Settlement::Unknown;
+        };
+        let lease = self.lease_of(permit.id, Some(permit.granted_at));
+        if let Some(leases) = self.state.leases().filter(|_| lease.is_some()) {
+            leases.remove(permit.id);
+        }
+        let live = lease.is_some_and(|lease| lease.end > now);
+        let late = !live && now >= permit.granted_at + concurrency.timeout;
+        // An id may be old, made up, or released before: only what is known counts, and it is known once.
+        let counts = lease.is_some();
+        if counts {
+            self.state.statistics.held_time.0 += now.saturating_sub(permit.granted_at);
+        }
+        if late || lease.is_some() && !live {
+            self.state.statistics.overages += u64::from(counts);
+            return Settlement::Late;
+        }
+        if !live {
+            return Settlement::Unknown;
+        }
+        self.advance();
+        if self.touched {
+            self.write_line();
+        }
+        Settlement::Released
+    }
+
+    /// Gives a live lease its whole time again; `None` when it has ended.
+    pub(crate) fn renew(mut self, permit: &Permit<'_>) -> Option<Micros> {
+        let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule) else {
+            return None;
+        };
+        let held = self.lease_of(permit.id, Some(permit.granted_at)).filter(|lease| lease.end > self.now)?;
+        self.state.leases()?.set(permit.id, Lease { end: self.now + concurrency.timeout, ..held });
+        Some(Micros(concurrency.timeout))
+    }
+
+    /// Takes a ticket out of the queue, and the lease away that it may have become.
+    pub(crate) fn cancel(mut self, id: &str, gave_up: bool) -> Settlement {
+        let ticket = self.ticket_of(id);
+        let lease = self.lease_of(id, None).filter(|lease| !self.is_reclaimed(id, lease));
+        if let Some(leases) = self.state.leases().filter(|_| lease.is_some()) {
+            leases.remove(id);
+        }
+        if let Some(ticket) = &ticket {
+            self.leave(ticket);
+        }
+        self.state.statistics.refused += u64::from(gave_up);
+        self.advance();
+        if self.touched {
+            self.write_line();
+        }
+        if ticket.is_some() || lease.is_some() { Settlement::Cancelled } else { Settlement::Unknown }
+    }
+
+    pub(super) fn settle_permit(&mut self, permit: &Permit<'_>, actual: u64) -> Settlement {
+        let (now, deadline) = (self.now, permit.granted_at + PERMIT_TIMEOUT.0);
+        if now >= deadline {
+            return Settlement::Late;
+        }
+        let id = permit.to_string();
+        match self.state.permits.mark(&id) {
+            None => return Settlement::Unknown,
+            Some(mark) if mark % 2 == 1 => {
+                return if now < mark / 2 { Settlement::Already } else { Settlement::Unknown };
+            }
+            Some(_) => {}
+        }
+        let change = actual.cast_signed() - permit.charged.cast_signed();
+        let ask = Ask { change, granted_at: permit.granted_at, ..Ask::default() };
+        let outcome = self.state.decide(&self.policy, now, ask);
+        for (i, limit) in self.policy.limits().iter().enumerate() {
+            if let (Rule::Window(window), Some(log)) = (limit.rule, self.state.log(i))
+                && permit.granted_at + window.interval > now
+            {
+                let most = (2 * window.limit).saturating_sub(outcome.levels[i]);
+                log.correct(permit.granted_at, change.min(most.cast_signed()), outcome.levels[i]);
+            }
+        }
+        self.state.permits.keep(id, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
+        self.state.statistics.corrections += 1;
+        self.state.statistics.units = self.state.statistics.units.saturating_add_signed(change);
+        self.state.settle(&self.policy, &outcome.levels, now, self.skew);
+        Settlement::Settled
+    }
+}

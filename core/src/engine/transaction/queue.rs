@@ -1,0 +1,104 @@
+//! The walk along the queue, which wakes every ticket that can be granted. Twin of `queue.lua`.
+
+use crate::base::micros::MAX_TIME;
+use crate::engine::queue::MAX_LOOKS;
+use crate::engine::queue::Ticket;
+use crate::engine::transaction::Turn;
+/// A ticket is not told of changes below this.
+const SLACK: u64 = 1_000;
+
+/// How many dead ones it removes; the next calls go on.
+const MAX_LAPSED: usize = 500;
+
+/// The walk along the queue.
+impl Turn<'_> {
+    pub(crate) fn ticket_of(&self, id: &str) -> Option<Ticket> {
+        self.state.queue.as_ref()?.get(id).cloned()
+    }
+
+    pub(crate) fn rank(&self, ticket: &Ticket) -> u64 {
+        self.state.queue.as_ref().map_or(0, |queue| queue.rank(ticket))
+    }
+
+    pub(crate) fn keep(&mut self, ticket: Ticket) {
+        self.line.until = self.line.until.max(ticket.lapse);
+        self.touched = true;
+        self.state.queue.get_or_insert_default().keep(ticket);
+    }
+
+    pub(crate) fn leave(&mut self, ticket: &Ticket) {
+        if let Some(queue) = &mut self.state.queue {
+            queue.remove(&ticket.id);
+        }
+        self.line.tickets = self.line.tickets.saturating_sub(1);
+        self.line.units = if self.line.tickets > 0 { self.line.units.saturating_sub(ticket.units) } else { 0 };
+        self.touched = true;
+        self.removed += 1;
+    }
+
+    /// The ticket at a place of the queue. A lapsed one leaves, unless it is looking just now, and the next takes its place.
+    fn ticket_at(&mut self, place: u64) -> Option<Ticket> {
+        loop {
+            let ticket = self.state.queue.as_ref()?.at(place)?.clone();
+            let stays = ticket.lapse > self.now && self.policy.fits(ticket.units) || ticket.id == self.id;
+            if stays || self.removed >= MAX_LAPSED {
+                return Some(ticket);
+            }
+            self.leave(&ticket);
+            self.state.statistics.lapsed += 1;
+        }
+    }
+
+    /// What stands before a place: tickets, their units, and the first time at which one of them may lapse.
+    pub(crate) fn standing(&mut self, mut place: u64) -> (u64, u64, u64) {
+        let (mut ahead, mut before, mut lapse) = (0, 0, MAX_TIME.0);
+        while ahead < place && ahead < MAX_LOOKS {
+            let tickets = self.line.tickets;
+            let ticket = self.ticket_at(ahead);
+            place = place.saturating_sub(tickets - self.line.tickets);
+            let Some(ticket) = ticket.filter(|_| ahead < place) else {
+                return (ahead, before, lapse);
+            };
+            ahead += 1;
+            before += ticket.units;
+            lapse = lapse.min(ticket.lapse);
+        }
+        (place, before + place - ahead, lapse)
+    }
+
+    /// Calls those whose turn has come, and tells the next when it comes; the caller itself knows.
+    pub(crate) fn advance(&mut self) {
+        let (mut ahead, mut before, mut turn) = (0, 0, MAX_TIME.0);
+        while self.line.tickets > 0 && ahead < MAX_LOOKS && self.removed < MAX_LAPSED {
+            let Some(mut ticket) = self.ticket_at(ahead) else { return };
+            let wait = self.ask(ahead, before, ticket.units, 0).wait;
+            let look = if wait == 0 { self.now } else { (self.now + wait).min(turn) };
+            let mut heard = true;
+            let slack = if wait == 0 { 0 } else { SLACK };
+            if ticket.id != self.id && !ticket.channel.is_empty() && ticket.look > look + slack {
+                heard = self.channels.publish(&ticket.channel, look - self.now, &ticket.id);
+                if heard {
+                    (ticket.look, ticket.lapse) = (look, look + ticket.grace);
+                    self.keep(ticket.clone());
+                } else {
+                    self.leave(&ticket);
+                }
+            }
+            if self.orders && ticket.channel.is_empty() && ticket.look > look + SLACK {
+                // It cannot be told that a pause has ended, and shall not stop the others until it was to end.
+                (ticket.look, ticket.lapse) = (look, look + ticket.grace);
+                self.keep(ticket.clone());
+            }
+            if wait > 0 && heard {
+                return;
+            }
+            if heard {
+                ahead += 1;
+                before += ticket.units;
+                if ticket.id != self.id {
+                    turn = turn.min(ticket.lapse);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `Report`: what upstream says of its budget, which corrects ours. Twin of `learn.lua`.
+
+use crate::base::micros::{MAX_TIME, Micros};
+use crate::engine::budget::Uptake;
+use crate::engine::overrides::Orders;
+use crate::engine::state::Ask;
+use crate::engine::transaction::Turn;
+use crate::limits::concurrency::Lease;
+use crate::model::budget::Report;
+use crate::model::budget::Sync;
+use crate::model::limit::{Limit, Rule};
+use crate::model::overrides::{Control, Controls};
+use crate::model::permit::OURS;
+use crate::model::permit::{PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
+use crate::model::policy::MAX_LIMITS;
+
+/// How far the end of an upstream's interval must lie from ours to be another one: upstreams say it in whole seconds.
+const SAME_END: u64 = 2_000_000;
+
+/// How many open permits one report looks at.
+const MAX_OPEN: usize = 250;
+
+impl Turn<'_> {
+    /// Obeys an order, and answers what is in force.
+    pub(crate) fn control(mut self, control: &Control<'_>) -> Controls {
+        let in_use = self.state.is_used();
+        let fresh = Orders::new(self.own);
+        if matches!(control, Control::Look) {
+            let orders = self.state.orders.as_deref().unwrap_or(&fresh);
+            return Controls { in_use, ..orders.controls(self.now) };
+        }
+        // What drained until now did so by the numbers that ruled.
+        self.settle_now();
+        let mut orders = self.state.orders.take().filter(|orders| orders.hold(self.now)).unwrap_or(Box::new(fresh));
+        orders.obey(control, self.now);
+        let controls = Controls { in_use, ..orders.controls(self.now) };
+        self.policy = orders.policy(self.own, self.now);
+        self.state.orders = Some(orders);
+        self.orders = true;
+        self.settle_now();
+        self.advance();
+        self.state.line = self.line.written(self.now);
+        controls
+    }
+
+    /// Takes over what upstream says.
+    pub(crate) fn learn(mut self, permit: Option<&Permit<'_>>, report: &Report<'_>) -> Uptake {
+        let now = self.now;
+        let settles = permit.zip(report.actual);
+        let mut settlement = Settlement::Settled;
+        let since = permit.map_or(now, |permit| permit.granted_at.min(now));
+        let synced = self.state.orders.as_ref().filter(|orders| orders.hold(now)).map_or(0, |orders| orders.synced);
+        let late = since < synced || now >= since + PERMIT_TIMEOUT.0;
+        let reports = report.says() && !late;
+        let own = settles.map(|(permit, _)| permit.to_string()).unwrap_or_default();
+        let (in_flight, is_known) = if reports { self.in_flight(&own, since) } else { (0, false) };
+        let mut told = Uptake { settlement, flags: 0, marks: vec![0; self.own.limits().len()] };
+        if reports && !is_known {
+            told.flags |= Uptake::OPEN;
+        }
+        let is_known = is_known && (permit.is_some() || self.own.is_estimated());
+        if let Some((permit, actual)) = settles {
+            settlement = self.settle_permit(permit, actual);
+            told.settlement = settlement;
+        }
+        if report.says() && late {
+            told.flags |= Uptake::OLD;
+        }
+        if !reports && report.pause.is_none() {
+            if settles.is_some() && settlement == Settlement::Settled {
+                self.advance();
+                self.state.line = self.line.written(now);
+            }
+            return told;
+        }
+
+        // What was taken stays taken when an interval ends elsewhere from now on.
+        self.settle_now();
+        let orders = self.state.orders.take().filter(|orders| orders.hold(now));
+        let mut orders = orders.unwrap_or_else(|| Box::new(Orders::new(self.own)));
+        let (before, halted) = (orders.learned.clone(), orders.pause);
+        if let Some(moment) = report.pause {
+            orders.pause = orders.pause.max(moment.on(now));
+            told.flags |= if orders.pause > halted { Uptake::PAUSED } else { Uptake::SHORTER };
+        }
+        let mut past = [false; MAX_LIMITS];
+        if reports {
+            orders.synced = since;
+            for (i, budget) in report.budgets.iter().enumerate() {
+                let own = &self.own.limits()[i];
+                let known = orders.learned[i].as_ref().unwrap_or(own);
+                let heard = hear(known, budget, now);
+                past[i] = heard.past;
+                told.marks[i] = heard.marks(known, budget);
+                if heard.pause > orders.pause {
+                    orders.pause = heard.pause;
+                    told.flags |= Uptake::PAUSED;
+                }
+                if orders.learned[i].is_some() || heard.limit != *own {
+                    orders.learned[i] = Some(heard.limit);
+                }
+            }
+        }
+        if report.pause.is_some() || orders.pause != halted || orders.learned != before {
+            orders.changed(now);
+        }
+        self.policy = orders.policy(self.own, now);
+        self.state.orders = Some(orders);
+        // Levels under the new numbers first, then what the upstream says of them.
+        self.settle_now();
+        for (i, budget) in report.budgets.iter().enumerate().filter(|(i, _)| reports && !past[*i]) {
+            let limit = &self.policy.limits()[i];
+            if let Some(remaining) = budget.remaining.filter(|_| !limit.counts_starts()) {
+                let taken = limit.amount() - remaining.saturating_sub(in_flight).min(limit.amount());
+                told.marks[i] |= self.state.take_over(limit, i, taken, is_known, now);
+            }
+        }
+        self.settle_now();
+        self.advance();
+        self.state.line = self.line.written(now);
+        told
+    }
+
+    /// Takes over that so much is left of one limit, unless less is.
+    ///
+    /// Leases that others had count until their time is over, and so do those of this process: their release goes to the
+    /// store.
+    pub(crate) fn go_on_from(mut self, i: usize, left: u64) {
+        self.settle_now();
+        let (now, limit) = (self.now, &self.policy.limits()[i]);
+        let taken = left.min(limit.amount())..limit.amount();
+        match (limit.rule, self.state.leases()) {
+            (Rule::Concurrency(concurrency), Some(leases)) => {
+                let lease = Lease { end: now + concurrency.timeout, granted_at: now, fence: 0, charged: 1 };
+                taken.for_each(|n| leases.set(&format!("{OURS}known-{n}"), lease));
+            }
+            _ => {
+                self.state.take_over(limit, i, taken.end - taken.start, false, now);
+            }
+        }
+        self.settle_now();
+    }
+
+    pub(crate) fn settle_now(&mut self) {
+        let outcome = self.state.decide(&self.policy, self.now, Ask::default());
+        self.state.settle(&self.policy, &outcome.levels, self.now, self.skew);
+    }
+
+    /// What others have open, and whether nothing is open or was settled since the call at `since`.
+    ///
+    /// What is open was perhaps not seen by the upstream, nor what was settled since: it may have come there after that call.
+    /// Looks at those, and at what is open for less than four minutes.
+    fn in_flight(&self, own: &str, since: u64) -> (u64, bool) {
+        let seen_from = (since + SETTLED_MEMORY.0) * 2;
+        let (marks, more) = self.state.permits.since(seen_from, MAX_OPEN);
+        let mut others = marks.filter(|(_, id)| id != own).peekable();
+        let is_known = more == 0 && others.peek().is_none();
+        let open = others.filter(|(mark, _)| mark % 2 == 0).filter_map(|(_, id)| Permit::parse(id));
+        let read: u64 = open.map(|permit| permit.charged).sum();
+        // The others are taken to have charged what these did on average.
+        let unread = if more > 0 { more * read.div_ceil(MAX_OPEN as u64).min(MAX_TIME.0 / more) } else { 0 };
+        (read + unread, is_known)
+    }
+}
+
+/// What is heard of one limit.
+struct Heard {
+    /// Its numbers.
+    limit: Limit,
+    /// Whether the answer is about the interval before, and so says nothing of what is left in this one.
+    past: bool,
+    /// Until when nothing passes; zero for no pause.
+    pause: u64,
+}
+
+impl Heard {
+    /// What has changed of the numbers, and whether what is left says nothing.
+    fn marks(&self, known: &Limit, budget: &Sync) -> u64 {
+        let marks = [
+            (self.limit.amount() != known.amount(), Uptake::LIMIT),
+            (self.limit.interval() != known.interval(), Uptake::INTERVAL),
+            (self.limit.offset() != known.offset(), Uptake::RESET),
+            (self.past && budget.remaining.is_some(), Uptake::PAST),
+        ];
+        marks.into_iter().filter_map(|(is_so, mark)| is_so.then_some(mark)).sum()
+    }
+}
+
+fn hear(known: &Limit, budget: &Sync, now: u64) -> Heard {
+    let said = budget.limit.as_ref().unwrap_or(known);
+    let mut heard = Heard { limit: said.clone(), past: false, pause: 0 };
+    let Rule::Bucket(bucket) = known.rule else { return heard };
+    let interval = said.interval().0;
+    let mut offset = if bucket.offset < interval { bucket.offset } else { said.offset().0 };
+    if let Some(reset) = budget.reset {
+        let end = reset.on(now);
+        let phase = (interval - end % interval) % interval;
+        let shift = phase.abs_diff(offset);
+        let is_same = shift.min(interval - shift) <= SAME_END;
+        heard.past = end <= now || is_same && end + SAME_END < now + interval - (now + offset) % interval;
+        if !is_same && end > now {
+            offset = phase;
+        }
+        if heard.past && end > now {
+            heard.pause = end;
+        }
+    }
+    if let Ok(limit) = Limit::of_kind(said.kind(), said.amount(), said.interval(), Micros(offset)) {
+        heard.limit = limit;
+    }
+    heard
+}

@@ -1,0 +1,138 @@
+//! `RateLimitControl`: which slot limits a request.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use super::element::{Element, Facts, client};
+use super::slot::Slot;
+use crate::base::error::{Error, Result};
+use crate::base::json;
+use crate::base::micros::Micros;
+use crate::formats::Definition;
+use crate::formats::field::Field;
+
+/// Ordered elements and the slots that they name.
+///
+/// ```
+/// # use paddlegate::Micros;
+/// # use paddlegate::formats::invantive::{Choice, Facts, RateLimitControl};
+/// let control = RateLimitControl::parse(r#"{
+///     "RateLimitControlList": [{ "Url": "https://example.com/*", "SlotName": "web" }],
+///     "RateLimitControlSlotList": [{ "Name": "web", "ActionsPerSecond": 2 }]
+/// }"#)?;
+/// let request = Facts { url: Some("https://example.com/a"), ..Facts::default() };
+/// assert!(matches!(control.choose(&request, Micros(0))?, Choice::Slot(slot) if slot.name() == Some("web")));
+/// assert_eq!(control.choose(&Facts::default(), Micros(0))?, Choice::Unmatched);
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateLimitControl {
+    elements: Vec<Element>,
+    slots: Vec<Slot>,
+}
+
+/// What a control says of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice<'a> {
+    /// No element applies: no limit.
+    Unmatched,
+    /// The first element that applies names no slot: no limit, whatever later elements say.
+    Exempt,
+    /// The slot of the first element that applies.
+    Slot(&'a Slot),
+}
+
+/// A [`Choice`] with the slot by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pick {
+    Unmatched,
+    Exempt,
+    Slot(usize),
+    /// The time decides, and was not given.
+    Unknown,
+}
+
+impl RateLimitControl {
+    /// Reads a control; the error names the path to what is wrong.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::read(&json::parse(text)?)
+    }
+
+    pub(crate) fn read(value: &Value) -> Result<Self> {
+        let field = Field::root(value);
+        field.object(&["RateLimitControlList", "RateLimitControlSlotList"])?;
+        let mut slots: Vec<Slot> = Vec::new();
+        let mut names = HashMap::new();
+        if let Some(list) = field.get("RateLimitControlSlotList") {
+            for item in list.list()? {
+                let slot = Slot::read(&item)?;
+                if let Some(name) = slot.name() {
+                    if names.contains_key(name) {
+                        return Err(item
+                            .fault(format!("has the Name of an earlier slot; give it another: Name={}", shown(name))));
+                    }
+                    names.insert(name.to_owned(), slots.len());
+                }
+                slots.push(slot);
+            }
+        }
+        let mut elements = Vec::new();
+        if let Some(list) = field.get("RateLimitControlList") {
+            for item in list.list()? {
+                elements.push(Element::read(&item, &names)?);
+            }
+        }
+        Ok(Self { elements, slots })
+    }
+
+    /// The slots, in the order of the document.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The slot of the first element that applies to a request at a time; only that one limits it.
+    ///
+    /// `at` decides on the validity of elements. `Invalid` when the request has an address that is none.
+    pub fn choose(&self, request: &Facts<'_>, at: Micros) -> Result<Choice<'_>> {
+        Ok(match self.pick(request, Some(at))? {
+            Pick::Unmatched | Pick::Unknown => Choice::Unmatched,
+            Pick::Exempt => Choice::Exempt,
+            Pick::Slot(index) => self.slots.get(index).map_or(Choice::Unmatched, Choice::Slot),
+        })
+    }
+
+    /// The limiters of all slots that have a name.
+    ///
+    /// Of a slot `web`: `invantive/fail/web` for the levels that fail, whose refusal raises, and `invantive/second/web`,
+    /// `invantive/minute/web` and `invantive/hour/web` for those that only delay, whose refusal waits.
+    pub fn definitions(&self) -> Result<Vec<Definition>> {
+        Ok(self.slots.iter().flat_map(Slot::definitions).collect())
+    }
+
+    /// [`choose`](Self::choose), which may be possible without a time.
+    pub(super) fn pick(&self, request: &Facts<'_>, at: Option<Micros>) -> Result<Pick> {
+        let ip: Option<IpAddr> = request.ip.map(client).transpose()?;
+        for element in self.elements.iter().filter(|element| element.matches(request, ip)) {
+            if element.has_validity() {
+                let Some(at) = at else { return Ok(Pick::Unknown) };
+                if !element.is_valid(at) {
+                    continue;
+                }
+            }
+            return Ok(element.slot().map_or(Pick::Exempt, Pick::Slot));
+        }
+        Ok(Pick::Unmatched)
+    }
+}
+
+/// A name for a message.
+pub(super) fn shown(name: &str) -> String {
+    format!("{:?}", name.chars().take(40).collect::<String>())
+}
+
+/// A fault of the request, never of the document.
+pub(super) fn not_an_address(text: &str) -> Error {
+    Error::invalid("ip", format!("must be an IPv4 or IPv6 address without a port: ip={}", shown(text)))
+}

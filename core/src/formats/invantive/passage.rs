@@ -1,0 +1,141 @@
+//! `Passage`: the way of one request through a gate.
+
+use super::control::Pick;
+use super::element::Facts;
+use super::gate::{Gate, Verdict};
+use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
+use crate::client::limiter::Limiter;
+use crate::client::multi_step::{Steps, decided};
+use crate::model::decision::Decision;
+use crate::model::operation::{Answer, Operation};
+use crate::model::request::Request;
+
+/// One request on its way through a [`Gate`]: the clock where the time decides, then the levels that fail, then each
+/// that only delays.
+#[derive(Clone, Debug)]
+pub struct Passage {
+    gate: Gate,
+    /// As in [`Request::at`].
+    at: Option<Micros>,
+    stage: Stage,
+    verdict: Result<Verdict>,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    /// The facts wait for the time.
+    Clock(Box<[Option<String>; 5]>),
+    /// By the index of the slot.
+    Hard(usize),
+    /// And how many levels that only delay have counted.
+    Soft(usize, usize),
+    Over,
+}
+
+impl Passage {
+    pub(super) fn new(gate: &Gate, facts: &Facts<'_>, at: Option<Micros>) -> Result<Self> {
+        let pick = gate.control().pick(facts, at)?;
+        let mut passage = Self { gate: gate.clone(), at, stage: Stage::Over, verdict: Ok(Verdict::allowed(None)) };
+        match pick {
+            Pick::Unknown => passage.stage = Stage::Clock(Box::new(kept(facts))),
+            pick => passage.enter(pick),
+        }
+        Ok(passage)
+    }
+
+    /// Begins to count in the slot that was picked.
+    fn enter(&mut self, pick: Pick) {
+        self.stage = Stage::Over;
+        if let Pick::Slot(index) = pick
+            && let Some((slot, limiters)) = self.gate.slot(index)
+        {
+            self.verdict = Ok(Verdict::allowed(slot.name()));
+            self.stage = if limiters.hard.is_some() { Stage::Hard(index) } else { Stage::Soft(index, 0) };
+        }
+    }
+
+    fn take(&mut self, decision: &Decision) -> Result<()> {
+        match &self.stage {
+            Stage::Clock(facts) => {
+                let pick = self.gate.control().pick(&lent(facts), Some(decision.at))?;
+                self.enter(pick);
+            }
+            &Stage::Hard(index) if decision.allowed() => self.stage = Stage::Soft(index, 0),
+            &Stage::Hard(index) => {
+                let (slot, _) = self.gate.slot(index).ok_or_else(over)?;
+                let level = slot.hard_level(decision.index);
+                self.verdict = Ok(Verdict {
+                    allowed: false,
+                    delay: level.map_or(Micros(0), |level| slot.delay_of(level)),
+                    level,
+                    retry_after: decision.retry_after,
+                    reason: decision.reason,
+                    ..Verdict::allowed(slot.name())
+                });
+                self.stage = Stage::Over;
+            }
+            &Stage::Soft(index, counted) => {
+                let (slot, limiters) = self.gate.slot(index).ok_or_else(over)?;
+                let &(level, _) = limiters.soft.get(counted).ok_or_else(over)?;
+                let delay = slot.delay_of(level);
+                if let Ok(verdict) = &mut self.verdict
+                    && !decision.allowed()
+                    && (verdict.level.is_none() || delay > verdict.delay)
+                {
+                    (verdict.level, verdict.delay) = (Some(level), delay);
+                }
+                self.stage = Stage::Soft(index, counted + 1);
+            }
+            Stage::Over => return Err(over()),
+        }
+        Ok(())
+    }
+}
+
+impl Steps for Passage {
+    type Outcome = Verdict;
+
+    fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
+        let one = Operation::Acquire(Request { at: self.at, ..Request::cost(1) });
+        match self.stage {
+            Stage::Clock(_) => Some((self.gate.clock(), Operation::Peek(Request::cost(0)))),
+            Stage::Hard(index) => Some((self.gate.slot(index)?.1.hard.as_ref()?, one)),
+            Stage::Soft(index, counted) => Some((&self.gate.slot(index)?.1.soft.get(counted)?.1, one)),
+            Stage::Over => None,
+        }
+    }
+
+    fn tell(&mut self, outcome: Result<Answer>) {
+        if let Err(error) = decided(outcome).and_then(|decision| self.take(&decision)) {
+            (self.verdict, self.stage) = (Err(error), Stage::Over);
+        }
+    }
+
+    fn outcome(self) -> Result<Verdict> {
+        if self.step().is_some() {
+            Err(Error::internal("a verdict before all levels were asked"))
+        } else {
+            self.verdict
+        }
+    }
+}
+
+/// The facts of a request that has to wait.
+fn kept(facts: &Facts<'_>) -> [Option<String>; 5] {
+    [facts.context, facts.url, facts.log_on_code, facts.data_container_id, facts.ip].map(|fact| fact.map(str::to_owned))
+}
+
+fn lent([context, url, log_on_code, data_container_id, ip]: &[Option<String>; 5]) -> Facts<'_> {
+    Facts {
+        context: context.as_deref(),
+        url: url.as_deref(),
+        log_on_code: log_on_code.as_deref(),
+        data_container_id: data_container_id.as_deref(),
+        ip: ip.as_deref(),
+    }
+}
+
+fn over() -> Error {
+    Error::internal("an answer that nobody waits for")
+}

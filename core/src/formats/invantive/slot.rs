@@ -1,0 +1,185 @@
+//! `Slot`: how many actions in each second, minute and hour, and what becomes of more.
+
+use crate::base::error::{Error, Result};
+use crate::base::micros::{MAX_SPAN, Micros};
+use crate::formats::field::Field;
+use crate::formats::{Definition, room};
+use crate::model::limit::{Limit, MAX_UNITS};
+use crate::model::on_limit::OnLimit;
+use crate::model::policy::Policy;
+
+/// A window of a slot, which starts anew when the clock (UTC) goes on to the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// `ActionsPerSecond`.
+    Second,
+    /// `ActionsPerMinute`.
+    Minute,
+    /// `ActionsPerHour`.
+    Hour,
+}
+
+/// The limits of a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    name: Option<String>,
+    delays: Vec<(Level, Micros)>,
+    hard: Option<Policy>,
+    hard_levels: Vec<Level>,
+    soft: Vec<Soft>,
+}
+
+/// A level that only delays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Soft {
+    /// The level.
+    pub level: Level,
+    /// Counts the actions by itself: a refusal means that this action is one too many.
+    ///
+    /// What comes on top of a full window need not be counted, since the window ends with its interval. Paused when the
+    /// level allows no actions: then each is too many.
+    pub policy: Policy,
+    /// By how much each action too many is delayed.
+    pub delay: Micros,
+}
+
+impl Level {
+    /// Every level, the shortest first.
+    pub const ALL: [Self; 3] = [Self::Second, Self::Minute, Self::Hour];
+
+    /// The level in words, as it stands in the names of limiters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Second => "second",
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+        }
+    }
+
+    /// How long its window is.
+    pub const fn interval(self) -> Micros {
+        match self {
+            Self::Second => Micros(1_000_000),
+            Self::Minute => Micros(60_000_000),
+            Self::Hour => Micros(3_600_000_000),
+        }
+    }
+
+    /// The names of its members: actions, delay and whether it fails.
+    const fn members(self) -> [&'static str; 3] {
+        match self {
+            Self::Second => ["ActionsPerSecond", "DelayMsOnOverflowSecond", "FailOnOverflowSecond"],
+            Self::Minute => ["ActionsPerMinute", "DelayMsOnOverflowMinute", "FailOnOverflowMinute"],
+            Self::Hour => ["ActionsPerHour", "DelayMsOnOverflowHour", "FailOnOverflowHour"],
+        }
+    }
+}
+
+impl Slot {
+    pub(super) fn read(field: &Field<'_>) -> Result<Self> {
+        let members = Level::ALL.iter().flat_map(|level| level.members());
+        field.object(&members.chain(["Description", "Name"]).collect::<Vec<_>>())?;
+        if let Some(description) = field.get("Description") {
+            description.text()?;
+        }
+        let mut slot =
+            Self { name: name(field)?, delays: Vec::new(), hard: None, hard_levels: Vec::new(), soft: Vec::new() };
+        let mut hard = Vec::new();
+        for level in Level::ALL {
+            let [actions, delay, fail] = level.members();
+            let delay = number(field, delay, MAX_SPAN.0 / 1_000)?.map_or(Micros(0), |ms| Micros(ms * 1_000));
+            let fail = if field.has(fail) { field.need(fail)?.boolean()? } else { true };
+            slot.delays.push((level, delay));
+            let Some(actions) = number(field, actions, MAX_UNITS)? else { continue };
+            let limit = if actions == 0 {
+                Limit::paused()
+            } else {
+                Limit::bucket(actions, level.interval().duration()).map_err(|error| in_document(field, &error))?
+            };
+            if fail {
+                hard.push(limit);
+                slot.hard_levels.push(level);
+            } else {
+                let policy = Policy::new([limit]).map_err(|error| in_document(field, &error))?;
+                slot.soft.push(Soft { level, policy, delay });
+            }
+        }
+        if !hard.is_empty() {
+            slot.hard = Some(Policy::new(hard).map_err(|error| in_document(field, &error))?);
+        }
+        Ok(slot)
+    }
+
+    /// `Name`; a slot without one cannot be named by an element.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The levels that fail on overflow, decided together: an action that one of them refuses counts in none. `None` when
+    /// no level fails. A level that allows no actions pauses all.
+    pub fn hard(&self) -> Option<Policy> {
+        self.hard.clone()
+    }
+
+    /// The level of a limit of [`hard`](Self::hard), by the [`index`](crate::Decision::index) of its decision.
+    pub fn hard_level(&self, index: usize) -> Option<Level> {
+        self.hard_levels.get(index).copied()
+    }
+
+    /// The levels that only delay, the shortest first.
+    pub fn soft(&self) -> Vec<Soft> {
+        self.soft.clone()
+    }
+
+    /// By how much an answer is delayed when the level overflows, also a failing one. Default zero.
+    pub fn delay_of(&self, level: Level) -> Micros {
+        self.delays.iter().find(|(known, _)| *known == level).map_or(Micros(0), |(_, delay)| *delay)
+    }
+
+    pub(super) fn definitions(&self) -> Vec<Definition> {
+        let Some(name) = &self.name else { return Vec::new() };
+        let define = |name: String, policy: &Policy, on_limit| Definition {
+            name,
+            policy: policy.clone(),
+            wait_timeout: None,
+            ttl: None,
+            on_limit,
+        };
+        let hard = self.hard.iter().map(|policy| define(hard_name(name), policy, OnLimit::Raise));
+        let soft = self.soft.iter().map(|soft| define(soft_name(name, soft.level), &soft.policy, OnLimit::Wait));
+        hard.chain(soft).collect()
+    }
+}
+
+/// The name of the limiter of the levels that fail.
+pub(super) fn hard_name(slot: &str) -> String {
+    format!("invantive/fail/{slot}")
+}
+
+/// The name of the limiter of a level that only delays.
+pub(super) fn soft_name(slot: &str, level: Level) -> String {
+    format!("invantive/{}/{slot}", level.name())
+}
+
+fn name(field: &Field<'_>) -> Result<Option<String>> {
+    const MOST: usize = room("invantive/second/");
+    let Some(field) = field.get("Name") else { return Ok(None) };
+    let name = field.text()?;
+    if name.is_empty() || name.len() > MOST {
+        return Err(field.fault(format!("must have 1 to {MOST} bytes: bytes={}", name.len())));
+    }
+    Ok(Some(name.to_owned()))
+}
+
+fn number(field: &Field<'_>, name: &str, most: u64) -> Result<Option<u64>> {
+    let Some(field) = field.get(name) else { return Ok(None) };
+    let number = field.integer()?;
+    if number > most {
+        return Err(field.fault(format!("must be from 0 to {most}, or null: {name}={number}")));
+    }
+    Ok(Some(number))
+}
+
+fn in_document(field: &Field<'_>, error: &Error) -> Error {
+    field.fault(error.message())
+}

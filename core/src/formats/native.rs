@@ -1,0 +1,106 @@
+//! Our own format: many limiters by name.
+//!
+//! ```json
+//! {
+//!   "limiters": {
+//!     "shopify-42": {"points": {"limit": 1000, "refill": "20s"}, "wait_timeout": "5s"},
+//!     "stripe": {
+//!       "concurrency": {"limit": 5, "lock_timeout": "30s"},
+//!       "window": [{"limit": 100, "per": "minute"}, {"limit": 1000, "per": "hour"}],
+//!       "throttle": {"every": "PT0.1S"},
+//!       "on_limit": "reschedule"
+//!     }
+//!   }
+//! }
+//! ```
+//!
+//! A length of time is a number of seconds, a word (`second`, `minute`, `hour`, `day`), a number with its unit (`500ms`,
+//! `10s`, `5m`, `1h`, `1d`) or an ISO 8601 duration (`PT0.1S`). The limits of one limiter are always decided in the order
+//! concurrency, bucket, window, leaky, points, throttle, paused, whatever the order in the text: that is their `index` in
+//! a decision, and code that shares the limiter names its limits in this order too.
+
+mod kinds;
+mod limiter;
+mod span;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use self::kinds::{Bucket, Concurrency, Leaky, Points, Throttle, Window};
+pub use self::limiter::Limiter;
+pub use self::span::Span;
+
+use super::field::Field;
+use super::{Definition, PREFIXES};
+use crate::base::error::Result;
+use crate::base::json;
+use crate::client::limiter::MAX_NAME;
+
+/// The most limiters in one document.
+pub const MAX_LIMITERS: usize = 10_000;
+
+/// The limiters of a company, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(title = "Paddlegate limits"))]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// The address of this schema, for editors; not looked at.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Every limiter by its name of 1 to 512 bytes; at most 10,000.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(extend("maxProperties" = MAX_LIMITERS, "propertyNames" = {"minLength": 1, "maxLength": MAX_NAME}))
+    )]
+    pub limiters: BTreeMap<String, Limiter>,
+}
+
+impl Limits {
+    /// Reads the format. See the module for what it looks like.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::read(&json::parse(text)?)
+    }
+
+    pub(crate) fn read(value: &Value) -> Result<Self> {
+        let root = Field::root(value);
+        root.object(&["$schema", "limiters"])?;
+        let schema = root.get("$schema").map(|schema| schema.text().map(str::to_owned)).transpose()?;
+        let named = root.need("limiters")?;
+        let members = named.members()?;
+        if members.len() > MAX_LIMITERS {
+            return Err(named.fault(format!("must be at most {MAX_LIMITERS} limiters: limiters={}", members.len())));
+        }
+        let mut limiters = BTreeMap::new();
+        for (name, place) in members {
+            if name.is_empty() || name.len() > MAX_NAME {
+                return Err(place.fault(format!("the name must have 1 to {MAX_NAME} bytes: bytes={}", name.len())));
+            }
+            if let Some(prefix) = PREFIXES.into_iter().find(|prefix| name.starts_with(prefix)) {
+                return Err(place.fault(format!(
+                    "the name begins with {prefix:?}, which is kept for other formats; choose another"
+                )));
+            }
+            limiters.insert(name.to_owned(), Limiter::read(&place)?);
+        }
+        Ok(Self { schema, limiters })
+    }
+
+    /// Every limiter, by name.
+    pub fn definitions(&self) -> Result<Vec<Definition>> {
+        let define = |(name, limiter): (&String, &Limiter)| limiter.definition(name);
+        self.limiters.iter().map(define).collect()
+    }
+
+    /// The JSON Schema of the format, as it is in `limits.schema.json`.
+    #[cfg(feature = "schema")]
+    pub fn json_schema() -> Result<String> {
+        let schema = schemars::schema_for!(Limits);
+        serde_json::to_string_pretty(&schema)
+            .map(|text| text + "\n")
+            .map_err(|error| crate::base::error::Error::internal(format!("the schema cannot be written: {error}")))
+    }
+}

@@ -1,0 +1,167 @@
+//! The kinds of limits, as the format writes them.
+
+use serde::Serialize;
+
+use super::span::Span;
+use crate::base::error::Result;
+use crate::base::micros::Micros;
+use crate::formats::field::Field;
+use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit};
+
+/// A kind of limit: read from its place, and checked as the core checks it.
+pub(super) trait Counted: Sized {
+    fn read(place: &Field<'_>) -> Result<Self>;
+
+    fn limit(&self) -> Result<Limit>;
+
+    fn checked(place: &Field<'_>) -> Result<Self> {
+        let kind = Self::read(place)?;
+        place.checked(kind.limit()).map(|_| kind)
+    }
+}
+
+/// At most `limit` leases at once; 0 is a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Concurrency {
+    /// From 0 to 100,000.
+    #[cfg_attr(feature = "schema", schemars(extend("maximum" = crate::model::limit::MAX_CONCURRENCY)))]
+    pub limit: u64,
+    /// How long a lease lasts when nobody releases it. Default 30 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock_timeout: Option<Span>,
+}
+
+/// At most `limit` units in each interval that begins at a multiple of `per` in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Bucket {
+    /// From 1 to 10^12.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000_000_000_u64)))]
+    pub limit: u64,
+    /// The interval, up to ten years.
+    pub per: Span,
+    /// By how much earlier the intervals begin, below `per`: two hours are the days of UTC+2. Default 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Span>,
+}
+
+/// At most `limit` units in any interval of the length `per`, exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// From 1 to 100,000; a bucket has no such bound.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000)))]
+    pub limit: u64,
+    /// The interval, up to ten years.
+    pub per: Span,
+}
+
+/// A burst of `limit` units, then as fast as they drain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Leaky {
+    /// From 1 to 10^12.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000_000_000_u64)))]
+    pub limit: u64,
+    /// The time in which all of it drains, up to ten years.
+    pub drain: Span,
+}
+
+/// A budget of `limit` points. Calls give an estimate and may correct it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Points {
+    /// From 1 to 10^12.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000_000_000_u64)))]
+    pub limit: u64,
+    /// The time in which an empty budget is full again, up to ten years: 1000 points at 50 a second are 20 s.
+    pub refill: Span,
+}
+
+/// Starts at least so far apart, whatever they cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Throttle {
+    /// The least time from one start to the next, up to ten years.
+    pub every: Span,
+}
+
+impl Counted for Concurrency {
+    fn read(place: &Field<'_>) -> Result<Self> {
+        place.object(&["limit", "lock_timeout"])?;
+        let lock_timeout = place.get("lock_timeout").as_ref().map(Span::above_zero).transpose()?;
+        Ok(Self { limit: place.need("limit")?.integer()?, lock_timeout })
+    }
+
+    fn limit(&self) -> Result<Limit> {
+        let timeout = self.lock_timeout.map_or(LOCK_TIMEOUT, |Span(timeout)| timeout);
+        Limit::of_kind(Kind::Concurrency, self.limit, timeout, Micros(0))
+    }
+}
+
+impl Counted for Bucket {
+    fn read(place: &Field<'_>) -> Result<Self> {
+        place.object(&["limit", "per", "offset"])?;
+        let (limit, per) = counted(place, "per")?;
+        Ok(Self { limit, per, offset: place.get("offset").as_ref().map(Span::read).transpose()? })
+    }
+
+    fn limit(&self) -> Result<Limit> {
+        Limit::of_kind(Kind::Bucket, self.limit, self.per.0, self.offset.map_or(Micros(0), |Span(offset)| offset))
+    }
+}
+
+impl Counted for Window {
+    fn read(place: &Field<'_>) -> Result<Self> {
+        place.object(&["limit", "per"])?;
+        counted(place, "per").map(|(limit, per)| Self { limit, per })
+    }
+
+    fn limit(&self) -> Result<Limit> {
+        Limit::of_kind(Kind::Window, self.limit, self.per.0, Micros(0))
+    }
+}
+
+impl Counted for Leaky {
+    fn read(place: &Field<'_>) -> Result<Self> {
+        place.object(&["limit", "drain"])?;
+        counted(place, "drain").map(|(limit, drain)| Self { limit, drain })
+    }
+
+    fn limit(&self) -> Result<Limit> {
+        Limit::of_kind(Kind::Leaky, self.limit, self.drain.0, Micros(0))
+    }
+}
+
+impl Counted for Points {
+    fn read(place: &Field<'_>) -> Result<Self> {
+        place.object(&["limit", "refill"])?;
+        counted(place, "refill").map(|(limit, refill)| Self { limit, refill })
+    }
+
+    fn limit(&self) -> Result<Limit> {
+        Limit::of_kind(Kind::Points, self.limit, self.refill.0, Micros(0))
+    }
+}
+
+impl Counted for Throttle {
+    fn read(place: &Field<'_>) -> Result<Self> {
+        place.object(&["every"])?;
+        Ok(Self { every: Span::above_zero(&place.need("every")?)? })
+    }
+
+    fn limit(&self) -> Result<Limit> {
+        Limit::of_kind(Kind::Throttle, 1, self.every.0, Micros(0))
+    }
+}
+
+fn counted(place: &Field<'_>, interval: &str) -> Result<(u64, Span)> {
+    Ok((place.need("limit")?.integer()?, Span::above_zero(&place.need(interval)?)?))
+}

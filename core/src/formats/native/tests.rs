@@ -1,0 +1,143 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::base::micros::{MAX_SPAN, Micros};
+use crate::model::limit::{Kind, Limit};
+use crate::model::on_limit::OnLimit;
+
+fn one(limiter: &Value) -> Definition {
+    let limits = Limits::read(&json!({"limiters": {"a": limiter}})).unwrap();
+    limits.definitions().unwrap().remove(0)
+}
+
+fn of_kind(kind: Kind, amount: u64, seconds: u64) -> Limit {
+    Limit::of_kind(kind, amount, Micros(seconds * 1_000_000), Micros(0)).unwrap()
+}
+
+#[test]
+fn the_example_of_the_documentation() {
+    let text = include_str!("../native.rs").lines().filter_map(|line| line.strip_prefix("//! "));
+    let lines: Vec<&str> =
+        text.skip_while(|line| *line != "```json").skip(1).take_while(|line| *line != "```").collect();
+    let definitions = Limits::parse(&lines.join("\n")).unwrap().definitions().unwrap();
+    assert_eq!(definitions.len(), 2);
+    assert_eq!(definitions[0].name, "shopify-42");
+    assert_eq!(definitions[0].policy.limits(), [of_kind(Kind::Points, 1_000, 20)]);
+    assert_eq!(definitions[0].wait_timeout, Some(Micros(5_000_000)));
+    assert_eq!(definitions[0].on_limit, OnLimit::Raise);
+    let stripe = [
+        of_kind(Kind::Concurrency, 5, 30),
+        of_kind(Kind::Window, 100, 60),
+        of_kind(Kind::Window, 1_000, 3_600),
+        Limit::of_kind(Kind::Throttle, 1, Micros(100_000), Micros(0)).unwrap(),
+    ];
+    assert_eq!(definitions[1].policy.limits(), stripe);
+    assert_eq!(definitions[1].on_limit, OnLimit::Reschedule);
+}
+
+#[test]
+fn every_kind_in_one_order() {
+    let definition = one(&json!({
+        "paused": true, "throttle": {"every": 2}, "points": {"limit": 4, "refill": "1m"},
+        "leaky": {"limit": 3, "drain": "PT3S"}, "window": {"limit": 2, "per": "hour"},
+        "bucket": {"limit": 1, "per": "day", "offset": "2h"}, "concurrency": {"limit": 0}, "ttl": "P90D"
+    }));
+    let kinds: Vec<Kind> = definition.policy.limits().iter().map(Limit::kind).collect();
+    let order =
+        [Kind::Concurrency, Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle, Kind::Paused];
+    assert_eq!(kinds, order);
+    assert_eq!(definition.policy.limits()[1].offset(), Micros(7_200_000_000));
+    assert_eq!(definition.ttl, Some(crate::model::statistics::TTL));
+    assert!(one(&json!({"unlimited": true, "paused": false})).policy.limits().is_empty());
+    assert_eq!(one(&json!({"unlimited": true, "wait_timeout": 0})).wait_timeout, Some(Micros(0)));
+}
+
+#[test]
+fn faults_say_where_they_are() {
+    for (limiter, path) in [
+        (json!({}), "at $.limiters.a: has no limit"),
+        (json!({"unlimited": false}), "at $.limiters.a: has no limit"),
+        (json!({"unlimited": true, "throttle": {"every": 1}}), "at $.limiters.a: unlimited stands alone"),
+        (json!({"windows": {}}), "at $.limiters.a.windows: is not known here"),
+        (json!({"window": {"limit": 0, "per": 1}}), "at $.limiters.a.window: "),
+        (json!({"window": {"limit": 1, "per": 0}}), "at $.limiters.a.window.per: must be above zero"),
+        (json!({"window": {"limit": 1, "per": "P1M"}}), "at $.limiters.a.window.per: months"),
+        (json!({"window": {"per": 1}}), "at $.limiters.a.window.limit: is missing"),
+        (json!({"window": [{"limit": 1, "per": 1}, {"limit": 1}]}), "at $.limiters.a.window[1].per: is missing"),
+        (json!({"window": []}), "at $.limiters.a.window: must be an object or a list"),
+        (json!({"window": 5}), "at $.limiters.a.window: must be a list"),
+        (json!({"throttle": vec![json!({"every": 1}); 9]}), "at $.limiters.a.throttle: "),
+        (
+            json!({"throttle": vec![json!({"every": 1}); 8], "paused": true}),
+            "at $.limiters.a: a policy has one to 8 limits",
+        ),
+        (json!({"concurrency": [{"limit": 1}]}), "at $.limiters.a.concurrency: must be an object"),
+        (json!({"bucket": {"limit": 1, "per": 1, "offset": 1}}), "at $.limiters.a.bucket: must be below"),
+        (json!({"paused": true, "ttl": 0.5}), "at $.limiters.a.ttl: must be from one second"),
+        (json!({"paused": true, "wait_timeout": -1}), "at $.limiters.a.wait_timeout: "),
+        (json!({"paused": true, "on_limit": "retry"}), "at $.limiters.a.on_limit: must be raise"),
+        (json!({"paused": 1}), "at $.limiters.a.paused: must be true or false"),
+        (json!(null), "at $.limiters.a: must be an object"),
+    ] {
+        let error = Limits::read(&json!({"limiters": {"a": limiter}})).unwrap_err();
+        assert!(error.message().starts_with(path), "{limiter}: {error}");
+    }
+}
+
+#[test]
+fn names_and_their_number_are_bounded() {
+    let named = |name: &str| Limits::read(&json!({"limiters": {name: {"paused": true}}}));
+    assert!(named(&"n".repeat(512)).is_ok());
+    assert!(named("any name / is a name").is_ok());
+    assert!(named("").unwrap_err().message().starts_with("at $.limiters[\"\"]: the name must have"));
+    assert!(named(&"n".repeat(513)).is_err());
+    let many = |count: usize| {
+        let limiters: BTreeMap<String, Value> = (0..count).map(|i| (i.to_string(), json!({"paused": true}))).collect();
+        Limits::read(&json!({ "limiters": limiters }))
+    };
+    assert_eq!(many(MAX_LIMITERS).unwrap().definitions().unwrap().len(), MAX_LIMITERS);
+    assert!(many(MAX_LIMITERS + 1).unwrap_err().message().starts_with("at $.limiters: must be at most 10000"));
+    assert!(Limits::read(&json!({"limiters": {}, "$schema": "x"})).unwrap().definitions().unwrap().is_empty());
+}
+
+fn spans() -> impl Strategy<Value = Span> {
+    (1..=MAX_SPAN.0).prop_map(|micros| Span(Micros(micros)))
+}
+
+fn limiters() -> impl Strategy<Value = Limiter> {
+    let windows =
+        prop::collection::vec((1_u64..=100_000, spans()).prop_map(|(limit, per)| Window { limit, per }), 0..3);
+    let throttles = prop::collection::vec(spans().prop_map(|every| Throttle { every }), 1..3);
+    let concurrency = prop::option::of((0_u64..=100_000, prop::option::of(spans())))
+        .prop_map(|both| both.map(|(limit, lock_timeout)| Concurrency { limit, lock_timeout }));
+    let rest = (any::<bool>(), prop::option::of(spans()), prop::sample::select(&OnLimit::ALL[..]));
+    (windows, throttles, concurrency, rest).prop_map(
+        |(window, throttle, concurrency, (paused, wait_timeout, on_limit))| Limiter {
+            concurrency,
+            window,
+            throttle,
+            paused,
+            wait_timeout,
+            on_limit,
+            ..Limiter::default()
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(limiters in prop::collection::btree_map("\\PC{1,20}", limiters(), 0..4)) {
+        let limits = Limits { schema: None, limiters };
+        let text = serde_json::to_string(&limits).unwrap();
+        // A policy may be one that the core cannot count exactly, which both ways say.
+        match limits.definitions() {
+            Ok(definitions) => {
+                let read = Limits::parse(&text).unwrap();
+                prop_assert_eq!(&read, &limits);
+                prop_assert_eq!(read.definitions().unwrap(), definitions);
+            }
+            Err(_) => prop_assert!(Limits::parse(&text).is_err()),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Open Job Spec: the rate limit policy of a job or a queue.
+//!
+//! A `rate` is a sliding window: at most `limit` starts in any half-open interval of one period. A window keeps every
+//! start, so above 100,000 a `rate` is a bucket: at most `limit` starts in each aligned period, and up to twice that
+//! across a boundary. Source: `ojs-rate-limiting.md` 1.0.0-rc.1, which allows both and wants the choice documented.
+
+mod amend;
+mod amendment;
+mod key;
+mod signal;
+mod signalling;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+pub use self::amend::{Expiry, Override};
+pub use self::amendment::Amendment;
+pub use self::signal::Signal;
+pub use self::signalling::{SIGNAL_PAUSE, Signalling};
+
+use super::Definition;
+use super::field::Field;
+use crate::base::error::{Error, Result};
+use crate::base::json;
+use crate::base::micros::{MAX_SPAN, Micros};
+use crate::base::period;
+use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit, MAX_WINDOW};
+use crate::model::on_limit::OnLimit;
+use crate::model::policy::Policy;
+
+/// A rate limit policy. All of its strategies must let a job start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// What jobs share the limits; `None` for the policy of a queue.
+    pub key: Option<String>,
+    /// The queue of the job that carried a policy without a key; `default` when the job names none.
+    pub queue: Option<String>,
+    /// The most active jobs, 0 to 100,000; 0 is a pause.
+    pub concurrency: Option<u64>,
+    /// The most starts in a period.
+    pub rate: Option<Rate>,
+    /// The least time from one start to the next.
+    pub throttle: Option<Micros>,
+    /// What happens to a job that is refused: `wait` (default), `reschedule` or `drop`.
+    pub on_limit: OnLimit,
+    /// `visibility_timeout_ms`, or `visibility_timeout` in seconds, of the job or the queue: how long a lease lasts.
+    pub lease: Option<Micros>,
+}
+
+/// At most `limit` starts in a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// From one.
+    pub limit: u64,
+    /// From one microsecond to ten years.
+    pub period: Micros,
+}
+
+impl RateLimit {
+    /// Reads a policy, or a job that has one as `rate_limit` or `options.rate_limit`, or the configuration of a queue with
+    /// `rate_limit` and `concurrency`.
+    ///
+    /// The shapes: `key` with `concurrency`, `rate` and `throttle`; `key` with a whole number `rate` and a `period` in
+    /// a word; `max_per_second` alone; `limit` with `period`, of a queue. A job whose two policies differ is an error.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::read(&json::parse(text)?)
+    }
+
+    pub(crate) fn read(value: &Value) -> Result<Self> {
+        let root = Field::root(value);
+        let options = root.get("options").filter(Field::is_object);
+        let inner = options.as_ref().filter(|options| options.has("rate_limit"));
+        if !root.has("rate_limit") && inner.is_none() {
+            return Self::policy_at(&root);
+        }
+        let read = |place: Option<Field<'_>>| place.map(|place| Self::policy_at(&place)).transpose();
+        let top = read(root.get("rate_limit"))?;
+        let mut policy = match (top, read(inner.and_then(|options| options.get("rate_limit")))?) {
+            (Some(one), Some(other)) if one != other => {
+                return Err(root.fault("rate_limit and options.rate_limit differ; give one of them"));
+            }
+            (Some(policy), _) | (None, Some(policy)) => policy,
+            (None, None) => return Err(root.fault("the rate_limit is null; leave it out or give a policy")),
+        };
+        read_beside(&root, &mut policy)?;
+        policy.lease = lease(&root, options.as_ref())?;
+        if policy.key.is_none() {
+            let queue = options.and_then(|options| options.get("queue")).or_else(|| root.get("queue"));
+            policy.queue = Some(queue.map_or_else(|| Ok("default".to_owned()), |queue| key::read(&queue))?);
+        }
+        Ok(policy)
+    }
+
+    /// The limits as a policy; without any strategy it is unlimited. `lock_timeout` is how long a lease of an active
+    /// job lasts without a sign of life.
+    ///
+    /// Two policies of one key share their counters whatever their numbers are. A strategy that comes or goes, and a
+    /// `rate` that passes 100,000, begin new counters.
+    pub fn policy(&self, lock_timeout: Micros) -> Result<Policy> {
+        let mut limits = Vec::new();
+        if let Some(limit) = self.concurrency {
+            limits.push(Limit::of_kind(Kind::Concurrency, limit, lock_timeout, Micros(0))?);
+        }
+        if let Some(rate) = self.rate {
+            limits.push(rate.limit()?);
+        }
+        if let Some(interval) = self.throttle {
+            limits.push(throttle(interval)?);
+        }
+        if limits.is_empty() {
+            limits.push(Limit::unlimited());
+        }
+        Policy::new(limits)
+    }
+
+    /// The name of the limiter: `ojs/key/KEY`, or `ojs/queue/QUEUE` for the policy of a queue; of a tenant
+    /// `ojs/tenant/TENANT/key/KEY` or `ojs/tenant/TENANT/queue/QUEUE`. An error when there is neither key nor queue.
+    pub fn limiter_name(&self, tenant: Option<&str>) -> Result<String> {
+        match (&self.key, &self.queue) {
+            (Some(key), _) => key::limiter_name(tenant, "key", key),
+            (None, Some(queue)) => key::limiter_name(tenant, "queue", queue),
+            (None, None) => {
+                Err(Error::invalid("document", "at $.key: is missing, and there is no queue to take its place"))
+            }
+        }
+    }
+
+    /// Its one limiter, without a tenant.
+    pub fn definitions(&self) -> Result<Vec<Definition>> {
+        Ok(vec![self.definition(None, None)?])
+    }
+
+    /// The limiter of a tenant. A lease lasts `lock_timeout`, else as long as the document says, else 30 seconds. See [`RateLimit::limiter_name`] and [`RateLimit::policy`].
+    pub fn definition(&self, tenant: Option<&str>, lock_timeout: Option<Micros>) -> Result<Definition> {
+        Ok(Definition {
+            name: self.limiter_name(tenant)?,
+            policy: self.policy(lock_timeout.or(self.lease).unwrap_or(LOCK_TIMEOUT))?,
+            wait_timeout: None,
+            ttl: None,
+            on_limit: self.on_limit,
+        })
+    }
+
+    fn policy_at(place: &Field<'_>) -> Result<Self> {
+        place.object(&["key", "concurrency", "rate", "period", "throttle", "on_limit", "max_per_second", "limit"])?;
+        let of_queue = place.get("max_per_second").or_else(|| place.get("limit")).is_some();
+        let key = if of_queue { place.get("key") } else { Some(place.need("key")?) };
+        Ok(Self {
+            key: key.as_ref().map(key::read).transpose()?,
+            queue: None,
+            concurrency: place.get("concurrency").as_ref().map(concurrency_at).transpose()?,
+            rate: rate_of(place)?,
+            throttle: place.get("throttle").as_ref().map(throttle_at).transpose()?,
+            on_limit: place.get("on_limit").as_ref().map(on_limit_at).transpose()?.unwrap_or(OnLimit::Wait),
+            lease: None,
+        })
+    }
+}
+
+impl Rate {
+    /// A window up to 100,000 and a bucket above.
+    pub fn limit(self) -> Result<Limit> {
+        let kind = if self.limit > MAX_WINDOW { Kind::Bucket } else { Kind::Window };
+        Limit::of_kind(kind, self.limit, self.period, Micros(0))
+    }
+
+    fn checked(self, place: &Field<'_>) -> Result<Self> {
+        place.checked(self.limit()).map(|_| self)
+    }
+}
+
+/// What stands beside a `rate_limit`: the concurrency of a queue. What else belongs to a policy would be lost there.
+fn read_beside(root: &Field<'_>, policy: &mut RateLimit) -> Result<()> {
+    const LOST: [&str; 7] = ["key", "rate", "period", "throttle", "max_per_second", "limit", "on_limit"];
+    if let Some(lost) = LOST.into_iter().find_map(|name| root.get(name)) {
+        return Err(lost.fault("stands beside rate_limit; put it into the rate_limit"));
+    }
+    if let Some(place) = root.get("concurrency") {
+        let concurrency = concurrency_at(&place)?;
+        if policy.concurrency.is_some_and(|known| known != concurrency) {
+            return Err(place.fault("differs from that of the rate_limit; give one of them"));
+        }
+        policy.concurrency = Some(concurrency);
+    }
+    Ok(())
+}
+
+/// How long a lease lasts, as the job or its options say.
+fn lease(root: &Field<'_>, options: Option<&Field<'_>>) -> Result<Option<Micros>> {
+    let mut lease = None;
+    for (name, unit) in [("visibility_timeout_ms", 1_000), ("visibility_timeout", 1_000_000)] {
+        for place in [Some(root), options].into_iter().flatten().filter_map(|place| place.get(name)) {
+            let span = place.integer()?.checked_mul(unit).filter(|span| (1..=MAX_SPAN.0).contains(span));
+            let span = span.ok_or_else(|| place.fault("must be above zero and at most ten years"))?;
+            if lease.is_some_and(|known| known != Micros(span)) {
+                return Err(place.fault("differs from another visibility timeout here; give one of them"));
+            }
+            lease = Some(Micros(span));
+        }
+    }
+    Ok(lease)
+}
+
+/// The rate of a policy, in whichever of its four shapes.
+fn rate_of(policy: &Field<'_>) -> Result<Option<Rate>> {
+    let (rate, limit, most) = (policy.get("rate"), policy.get("limit"), policy.get("max_per_second"));
+    if [&rate, &limit, &most].into_iter().flatten().count() > 1 {
+        return Err(policy.fault("give one of rate, limit and max_per_second"));
+    }
+    let counted = match rate {
+        Some(rate) if rate.is_object() => {
+            if let Some(period) = policy.get("period") {
+                return Err(period.fault("is a second one; the rate has its own"));
+            }
+            return rate_at(&rate).map(Some);
+        }
+        rate => rate.or(limit),
+    };
+    if let Some(most) = most {
+        if let Some(period) = policy.get("period") {
+            return Err(period.fault("max_per_second has a period already"));
+        }
+        return Rate { limit: most.integer()?, period: Micros(1_000_000) }.checked(&most).map(Some);
+    }
+    match (counted, policy.get("period")) {
+        (Some(limit), Some(period)) => {
+            Rate { limit: limit.integer()?, period: period.period(period::period)? }.checked(&limit).map(Some)
+        }
+        (Some(limit), None) => Err(limit.fault("needs a period beside it")),
+        (None, Some(period)) => Err(period.fault("has no limit beside it")),
+        (None, None) => Ok(None),
+    }
+}
+
+fn concurrency_at(place: &Field<'_>) -> Result<u64> {
+    let most = place.integer()?;
+    place.checked(Limit::of_kind(Kind::Concurrency, most, LOCK_TIMEOUT, Micros(0)))?;
+    Ok(most)
+}
+
+/// `{"limit": 100, "period": "PT1M"}`.
+fn rate_at(place: &Field<'_>) -> Result<Rate> {
+    place.object(&["limit", "period"])?;
+    let limit = place.need("limit")?;
+    let period = place.need("period")?.period(period::iso8601)?;
+    Rate { limit: limit.integer()?, period }.checked(&limit)
+}
+
+/// `{"interval": "PT0.1S"}`, or `limit` and `period`, of which it is the quotient, rounded up to the microsecond.
+fn throttle_at(place: &Field<'_>) -> Result<Micros> {
+    place.object(&["interval", "limit", "period"])?;
+    let interval = match (place.get("interval"), place.get("limit"), place.get("period")) {
+        (Some(interval), None, None) => interval.period(period::iso8601)?,
+        (None, Some(limit), Some(period)) => {
+            let (starts, period) = (limit.integer()?, period.period(period::iso8601)?);
+            if starts == 0 || starts > period.0 {
+                return Err(limit.fault(format!("must be from 1 to one start per microsecond: limit={starts}")));
+            }
+            Micros(period.0.div_ceil(starts))
+        }
+        (Some(_), ..) => return Err(place.fault("give either interval or limit and period")),
+        _ => return Err(place.fault("needs interval, or limit and period")),
+    };
+    place.checked(throttle(interval))?;
+    Ok(interval)
+}
+
+fn throttle(interval: Micros) -> Result<Limit> {
+    Limit::of_kind(Kind::Throttle, 1, interval, Micros(0))
+}
+
+fn on_limit_at(place: &Field<'_>) -> Result<OnLimit> {
+    match OnLimit::from_name(place.text()?) {
+        Ok(action @ (OnLimit::Wait | OnLimit::Reschedule | OnLimit::Drop)) => Ok(action),
+        _ => Err(place.fault("must be wait, reschedule or drop")),
+    }
+}

@@ -1,0 +1,94 @@
+//! `Override`: limits that are changed at run time.
+
+use serde_json::Value;
+
+use super::{Rate, concurrency_at, rate_at, throttle, throttle_at};
+use crate::base::error::Result;
+use crate::base::json;
+use crate::base::micros::Micros;
+use crate::base::period;
+use crate::formats::field::Field;
+use crate::model::limit::{Kind, Limit};
+use crate::model::overrides::Change;
+
+/// The body of `PUT /ojs/v1/rate-limits/{key}`: the strategies it names are overridden, the others stay as they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// The most active jobs; 0 pauses.
+    pub concurrency: Change,
+    /// The most starts in a period.
+    pub rate: Change,
+    /// The spacing of starts.
+    pub throttle: Change,
+    /// When all overrides end; whether that is past is for the caller to refuse.
+    pub expires_at: Expiry,
+}
+
+/// What a document says of the end of the overrides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// Nothing: what was said before holds.
+    Keep,
+    /// They hold until they are removed.
+    Never,
+    /// They end at this time since the Unix epoch.
+    At(Micros),
+}
+
+impl Override {
+    /// Reads `concurrency`, `rate`, `throttle` and `expires_at`, each optional; null removes that strategy's override.
+    ///
+    /// `limit` with `period` is another way to write `rate`. `lock_timeout` is how long a lease of an active job lasts.
+    /// An unknown member and a body without members are errors.
+    pub fn parse(text: &str, lock_timeout: Micros) -> Result<Self> {
+        Self::read(&json::parse(text)?, lock_timeout)
+    }
+
+    pub(crate) fn read(value: &Value, lock_timeout: Micros) -> Result<Self> {
+        const MEMBERS: [&str; 6] = ["concurrency", "rate", "throttle", "limit", "period", "expires_at"];
+        let root = Field::root(value);
+        root.object(&MEMBERS)?;
+        if !MEMBERS.into_iter().any(|name| root.has(name)) {
+            return Err(root.fault("changes nothing; give concurrency, rate, throttle or expires_at"));
+        }
+        Ok(Self {
+            concurrency: change(&root, "concurrency", |place| {
+                let most = concurrency_at(place)?;
+                place.checked(Limit::of_kind(Kind::Concurrency, most, lock_timeout, Micros(0)))
+            })?,
+            rate: rate_of(&root)?,
+            throttle: change(&root, "throttle", |place| place.checked(throttle(throttle_at(place)?)))?,
+            expires_at: match root.get("expires_at") {
+                Some(time) => Expiry::At(time.time()?),
+                None if root.has("expires_at") => Expiry::Never,
+                None => Expiry::Keep,
+            },
+        })
+    }
+}
+
+fn change(root: &Field<'_>, name: &str, read: impl FnOnce(&Field<'_>) -> Result<Limit>) -> Result<Change> {
+    match root.get(name) {
+        Some(place) => read(&place).map(Change::Set),
+        None if root.has(name) => Ok(Change::Remove),
+        None => Ok(Change::Keep),
+    }
+}
+
+fn rate_of(root: &Field<'_>) -> Result<Change> {
+    if !root.has("limit") && !root.has("period") {
+        return change(root, "rate", |place| place.checked(rate_at(place)?.limit()));
+    }
+    if root.has("rate") {
+        return Err(root.fault("give either rate or limit and period"));
+    }
+    match (root.get("limit"), root.get("period")) {
+        (None, None) => Ok(Change::Remove),
+        (Some(limit), Some(period)) => {
+            let rate = Rate { limit: limit.integer()?, period: period.period(period::period)? };
+            limit.checked(rate.limit()).map(Change::Set)
+        }
+        (Some(limit), None) => Err(limit.fault("needs a period beside it")),
+        (None, Some(period)) => Err(period.fault("needs a limit beside it")),
+    }
+}

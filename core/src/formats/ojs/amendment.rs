@@ -1,0 +1,177 @@
+//! `Amendment`: an override on its way to a limiter.
+
+use super::amend::{Expiry, Override};
+use crate::base::error::{Error, Result};
+use crate::base::micros::{MAX_SPAN, Micros};
+use crate::client::limiter::{Limiter, unexpected};
+use crate::client::multi_step::{Steps, decided};
+use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit};
+use crate::model::operation::{Answer, Operation};
+use crate::model::overrides::{Change, Control, Controls, Moment};
+use crate::model::policy::Policy;
+use crate::model::request::Request;
+use crate::store::signal_handling::Interrupt;
+
+/// An [`Override`] on its way to a limiter: a look at the clock if it has an end, a look at what is in force, the order.
+#[derive(Clone, Debug)]
+pub struct Amendment {
+    limiter: Limiter,
+    /// One for each limit of the policy.
+    changes: Vec<Change>,
+    expiry: Expiry,
+    /// As in [`Request::at`].
+    at: Option<Micros>,
+    stage: Stage,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    Clock,
+    Look,
+    Order(Option<Moment>),
+    Over(Result<Controls>),
+}
+
+impl Limiter {
+    /// Applies an override of Open Job Spec for all processes, and answers what is in force then.
+    ///
+    /// The document is that of [`Override::parse`]: what it does not name stays as it is, an earlier end too; null removes
+    /// an override. `Invalid` names the path to what is wrong: also a strategy that the limiter does not have, or has
+    /// twice, and an `expires_at` that is past or has nothing to end. `at` is as in [`Request::at`].
+    pub fn override_from(&self, document: &str, at: Option<Micros>) -> Result<Controls> {
+        self.amendment(document, at)?.run(Interrupt::Ignore)
+    }
+
+    /// [`override_from`](Self::override_from) for hosts that carry each step themselves.
+    pub fn amendment(&self, document: &str, at: Option<Micros>) -> Result<Amendment> {
+        let lease = self.policy().concurrency().map_or(LOCK_TIMEOUT, Limit::interval);
+        let document = Override::parse(document, lease)?;
+        let mut changes = vec![Change::Keep; self.policy().limits().len()];
+        let strategies = [
+            ("concurrency", &[Kind::Concurrency][..], document.concurrency),
+            ("rate", &[Kind::Window, Kind::Bucket], document.rate),
+            ("throttle", &[Kind::Throttle], document.throttle),
+        ];
+        for (name, kinds, change) in strategies {
+            if let Some((index, change)) = changed(self.policy(), name, kinds, change)? {
+                changes[index] = change;
+            }
+        }
+        let stage = match (document.expires_at, at) {
+            (Expiry::At(_), None) => Stage::Clock,
+            (Expiry::At(end), Some(now)) => {
+                check(end, now)?;
+                Stage::Look
+            }
+            (Expiry::Keep | Expiry::Never, _) => Stage::Look,
+        };
+        Ok(Amendment { limiter: self.clone(), changes, expiry: document.expires_at, at, stage })
+    }
+}
+
+impl Steps for Amendment {
+    type Outcome = Controls;
+
+    fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
+        let (control, at) = match &self.stage {
+            Stage::Clock => return Some((&self.limiter, Operation::Peek(Request::cost(0)))),
+            Stage::Look => (Control::Look, self.at),
+            &Stage::Order(expires) => (Control::Override { changes: &self.changes, expires }, self.at),
+            Stage::Over(_) => return None,
+        };
+        Some((&self.limiter, Operation::Control { control, at }))
+    }
+
+    fn tell(&mut self, outcome: Result<Answer>) {
+        self.stage = self.next(outcome).unwrap_or_else(|error| Stage::Over(Err(error)));
+    }
+
+    fn outcome(self) -> Result<Controls> {
+        match self.stage {
+            Stage::Over(answer) => answer,
+            _ => Err(Error::internal("an override was not yet ordered")),
+        }
+    }
+}
+
+impl Amendment {
+    fn next(&mut self, outcome: Result<Answer>) -> Result<Stage> {
+        match (&self.stage, self.expiry) {
+            (Stage::Clock, Expiry::At(end)) => {
+                check(end, decided(outcome)?.at)?;
+                Ok(Stage::Look)
+            }
+            (Stage::Look, expiry) => {
+                let in_force = controls(outcome)?;
+                let expires = match expiry {
+                    // Ten years are the longest span that can be told.
+                    Expiry::Keep if self.sets() => {
+                        in_force.expires_after.map(|after| Moment::After(after.min(MAX_SPAN)))
+                    }
+                    Expiry::Keep | Expiry::Never => None,
+                    Expiry::At(end) => Some(Moment::At(end)),
+                };
+                if expiry != Expiry::Keep {
+                    self.set_again(&in_force)?;
+                }
+                Ok(Stage::Order(expires))
+            }
+            (Stage::Order(_), _) => controls(outcome).map(|controls| Stage::Over(Ok(controls))),
+            (Stage::Clock | Stage::Over(_), _) => Err(Error::internal("an answer that nobody waits for")),
+        }
+    }
+
+    fn sets(&self) -> bool {
+        self.changes.iter().any(|change| matches!(change, Change::Set(_)))
+    }
+
+    /// An end holds for everything that is overridden, and is told with it.
+    fn set_again(&mut self, in_force: &Controls) -> Result<()> {
+        for (change, told) in self.changes.iter_mut().zip(&in_force.overrides) {
+            if let (Change::Keep, Some(told)) = (&*change, told) {
+                *change = Change::Set(told.clone());
+            }
+        }
+        if self.sets() {
+            return Ok(());
+        }
+        match self.expiry {
+            Expiry::At(_) => Err(fault("expires_at", "there is no override to end; give one beside it")),
+            Expiry::Keep | Expiry::Never => Ok(()),
+        }
+    }
+}
+
+fn check(end: Micros, now: Micros) -> Result<()> {
+    if end > now { Ok(()) } else { Err(fault("expires_at", "is past; give a later time")) }
+}
+
+/// What becomes of which limit; nothing when the strategy is not named, or is not there to be removed.
+fn changed(policy: &Policy, name: &str, kinds: &[Kind], change: Change) -> Result<Option<(usize, Change)>> {
+    let mut found = policy.limits().iter().enumerate().filter(|(_, limit)| kinds.contains(&limit.kind()));
+    let (index, known, change) = match (change, found.next()) {
+        (Change::Keep, _) | (Change::Remove, None) => return Ok(None),
+        (Change::Set(_), None) => {
+            return Err(fault(name, "the limiter has no such limit; give its policy one to override"));
+        }
+        (change, Some((index, known))) => (index, known, change),
+    };
+    if found.next().is_some() {
+        return Err(fault(name, "the limiter has several of these; override one by its index"));
+    }
+    let Change::Set(limit) = change else { return Ok(Some((index, change))) };
+    // A window and a bucket are two ways to limit a rate, and the limiter has chosen one.
+    let limit = Limit::of_kind(known.kind(), limit.amount(), limit.interval(), known.offset());
+    Ok(Some((index, Change::Set(limit.map_err(|error| fault(name, error.message()))?))))
+}
+
+fn controls(outcome: Result<Answer>) -> Result<Controls> {
+    match outcome? {
+        Answer::Controls(controls) => Ok(*controls),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn fault(name: &str, message: &str) -> Error {
+    Error::invalid("document", format!("at $.{name}: {message}"))
+}

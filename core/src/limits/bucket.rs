@@ -1,0 +1,46 @@
+//! `bucket`: a count in the aligned window `floor((now + offset) / interval)`. Twin of `bucket.lua`.
+
+use super::check::LimitCheck;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bucket {
+    pub(crate) limit: u64,
+    pub(crate) interval: u64,
+    pub(crate) offset: u64,
+}
+
+impl Bucket {
+    /// Brings a count of the time `last` under the limit `held` to `now`, asks for `cost`, and if it fits makes the change.
+    #[inline]
+    pub(crate) fn decide(
+        &self,
+        mut count: u64,
+        held: u64,
+        last: u64,
+        now: u64,
+        cost: Option<u64>,
+        change: i64,
+    ) -> LimitCheck {
+        let elapsed = self.elapsed(now);
+        if now - last > elapsed {
+            count = 0;
+        } else if held != self.limit && count > self.limit {
+            count = self.limit;
+        }
+        let mut wait = 0;
+        if let Some(cost) = cost.filter(|cost| count + cost > self.limit) {
+            // Those ahead may fill more than one interval.
+            let intervals = (count.min(self.limit) + cost).div_ceil(self.limit).max(2) - 2;
+            wait = (self.interval - elapsed).saturating_add(intervals.saturating_mul(self.interval));
+        } else if change != 0 {
+            count = count.saturating_add_signed(change).min(2 * self.limit);
+        }
+        let reset = if count > 0 { self.interval - elapsed } else { 0 };
+        LimitCheck { level: count, wait, remaining: self.limit.saturating_sub(count), reset }
+    }
+
+    /// How long the window of `now` has lasted.
+    pub(crate) fn elapsed(&self, now: u64) -> u64 {
+        (now + self.offset) % self.interval
+    }
+}

@@ -1,0 +1,113 @@
+//! `concurrency`: so many leases at once. A wait is until so many leases have ended by themselves; a release may come
+//! sooner. Twin of `concurrency.lua`.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use super::check::LimitCheck;
+use crate::base::bounds::MAX_REMOVALS;
+use crate::base::ranked::Ranked;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Concurrency {
+    pub(crate) limit: u64,
+    pub(crate) timeout: u64,
+}
+
+impl Concurrency {
+    /// Counts the live leases at `now` and asks for `cost` more; the leases themselves are changed by the caller.
+    pub(crate) fn decide(&self, leases: &Leases, now: u64, cost: Option<u64>, change: u64) -> LimitCheck {
+        let mut live = leases.live(now);
+        let mut reset = leases.end(now, live).map_or(0, |end| end - now);
+        let mut wait = 0;
+        if let Some(cost) = cost.filter(|cost| live + cost > self.limit) {
+            let ended = live + cost - self.limit;
+            wait = leases.end(now, ended).map_or(self.timeout, |end| end - now);
+        } else if change > 0 {
+            live += change;
+            reset = reset.max(self.timeout);
+        }
+        LimitCheck { level: live, wait, remaining: self.limit.saturating_sub(live), reset }
+    }
+}
+
+/// The most leases that stay known after they have ended without a release and made room for others.
+const MAX_RECLAIMED: usize = 1_000;
+
+/// The leases of a limiter by their ends; in Redis a sorted set with records, with the same operations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Leases {
+    by_end: Ranked<(u64, String)>,
+    /// Those that have ended and made room for others, the last first: their late release counts, once.
+    reclaimed: BTreeSet<(Reverse<u64>, String)>,
+    by_id: HashMap<String, Lease>,
+    /// The last fencing number.
+    pub(crate) fence: u64,
+}
+
+/// One lease, and whose it is when an id comes again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lease {
+    pub(crate) end: u64,
+    pub(crate) granted_at: u64,
+    pub(crate) fence: u64,
+    pub(crate) charged: u64,
+}
+
+impl Leases {
+    /// How many have not ended.
+    pub(crate) fn live(&self, now: u64) -> u64 {
+        (self.by_end.len() - self.ended(now)) as u64
+    }
+
+    /// When the `k`-th live lease ends, counted from 1.
+    fn end(&self, now: u64, k: u64) -> Option<u64> {
+        let k = usize::try_from(k).ok()?.checked_sub(1)?;
+        self.by_end.get(self.ended(now) + k).map(|(end, _)| *end)
+    }
+
+    fn ended(&self, now: u64) -> usize {
+        self.by_end.rank(|(end, _)| *end <= now)
+    }
+
+    /// The lease of an id, live or ended; with `granted_at` only the one granted then.
+    pub(crate) fn get(&self, id: &str, granted_at: Option<u64>) -> Option<Lease> {
+        self.by_id.get(id).copied().filter(|lease| granted_at.is_none_or(|granted_at| lease.granted_at == granted_at))
+    }
+
+    /// Whether it has made room for another.
+    pub(crate) fn is_reclaimed(&self, id: &str, lease: &Lease) -> bool {
+        self.reclaimed.contains(&(Reverse(lease.end), id.to_owned()))
+    }
+
+    /// Grants or renews.
+    pub(crate) fn set(&mut self, id: &str, lease: Lease) {
+        self.remove(id);
+        self.by_end.insert((lease.end, id.to_owned()));
+        self.by_id.insert(id.to_owned(), lease);
+    }
+
+    pub(crate) fn remove(&mut self, id: &str) {
+        if let Some(lease) = self.by_id.remove(id)
+            && !self.reclaimed.remove(&(Reverse(lease.end), id.to_owned()))
+        {
+            self.by_end.remove(&(lease.end, id.to_owned()));
+        }
+    }
+
+    /// Lets some of those that have ended make room, and answers how many.
+    pub(crate) fn reclaim(&mut self, now: u64) -> u64 {
+        let ended: Vec<(u64, String)> =
+            self.by_end.from(0).take_while(|(end, _)| *end <= now).take(MAX_REMOVALS).cloned().collect();
+        for lease in &ended {
+            self.by_end.remove(lease);
+            self.reclaimed.insert((Reverse(lease.0), lease.1.clone()));
+        }
+        while self.reclaimed.len() > MAX_RECLAIMED
+            && let Some((_, id)) = self.reclaimed.pop_last()
+        {
+            self.by_id.remove(&id);
+        }
+        ended.len() as u64
+    }
+}

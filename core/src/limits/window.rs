@@ -1,0 +1,109 @@
+//! `window`: the times of the last grants, newest first; half-open, so an entry one interval old has expired.
+//!
+//! `at(i)` is the i-th newest time. Twin of `window.lua`.
+
+use std::collections::VecDeque;
+
+use super::check::LimitCheck;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) limit: u64,
+    pub(crate) interval: u64,
+}
+
+impl Window {
+    /// Counts the live entries at `now` and asks for `cost`; the log itself is changed by the caller.
+    pub(crate) fn decide(&self, log: &Log, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
+        // How many entries are live: gallops from the old end, so usually two looks.
+        let (mut live, mut step) = (log.len(), 1);
+        while live > 0 {
+            let probe = live.saturating_sub(step);
+            if log.at(probe) + self.interval > now {
+                let mut low = probe + 1;
+                while low < live {
+                    let middle = u64::midpoint(low, live);
+                    if log.at(middle) + self.interval > now {
+                        low = middle + 1;
+                    } else {
+                        live = middle;
+                    }
+                }
+                break;
+            }
+            (live, step) = (probe, step * 2);
+        }
+        let (mut wait, mut reset) = (0, 0);
+        if let Some(cost) = cost.filter(|cost| live + cost > self.limit) {
+            // So many entries must expire first: those that live, then those of the calls ahead, which take their places.
+            let mut expired = live + cost - self.limit;
+            if expired > live.max(self.limit) {
+                wait = ((expired - 1) / self.limit).saturating_mul(self.interval);
+                expired = (expired - 1) % self.limit + 1;
+            }
+            let first = if expired <= live { log.at(live - expired) + self.interval - now } else { self.interval };
+            wait = first.saturating_add(wait);
+        } else if change > 0 {
+            reset = self.interval;
+        }
+        if reset == 0 && live > 0 {
+            reset = log.at(0) + self.interval - now;
+        }
+        let taken = live.saturating_add_signed(if wait == 0 { change } else { 0 });
+        LimitCheck { level: live, wait, remaining: self.limit.saturating_sub(taken), reset }
+    }
+}
+
+/// How many entries of a log a correction moves at most.
+const MAX_MOVED: usize = 1_000;
+
+/// The times of a window, newest first; in Redis a list, with the same operations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log(VecDeque<u64>);
+
+impl Log {
+    pub(crate) fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// The `i`-th newest time; 0 when there is none.
+    pub(crate) fn at(&self, i: u64) -> u64 {
+        usize::try_from(i).ok().and_then(|i| self.0.get(i)).copied().unwrap_or(0)
+    }
+
+    /// Adds `cost` entries of `now` and keeps only the `live` newest of the others.
+    pub(crate) fn push(&mut self, now: u64, cost: u64, live: u64) {
+        self.0.truncate(usize::try_from(live).unwrap_or(usize::MAX));
+        for _ in 0..cost {
+            self.0.push_front(now);
+        }
+    }
+
+    /// Adds or removes entries of a grant, of which `live` live, if the log still has them. Only so many are moved.
+    pub(crate) fn correct(&mut self, time: u64, change: i64, live: u64) {
+        let first = self.0.partition_point(|entry| *entry > time);
+        let run = self.0.partition_point(|entry| *entry >= time) - first;
+        let count = usize::try_from(change.unsigned_abs()).unwrap_or(usize::MAX);
+        if run == 0 {
+            return;
+        }
+        if change > 0 {
+            // Behind so many newer entries it is charged as if it had come with the oldest of those.
+            let place = first.min(MAX_MOVED);
+            let entry = self.0[place];
+            let moved: Vec<u64> = self.0.drain(..place).collect();
+            for time in std::iter::repeat_n(entry, count).chain(moved.into_iter().rev()) {
+                self.0.push_front(time);
+            }
+            return;
+        }
+        let count = count.min(run);
+        let older = self.0.len() - first - run;
+        if first <= MAX_MOVED || older <= MAX_MOVED || count <= MAX_MOVED {
+            self.0.drain(first..first + count);
+        } else {
+            // Many in the midst of many: the oldest go in their place, so that nothing comes back too early.
+            self.0.truncate(usize::try_from(live).unwrap_or(usize::MAX) - count);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What callers write and read: limits, policies, requests, decisions, permits, overrides, budgets.
+
+pub(crate) mod budget;
+pub(crate) mod decision;
+pub(crate) mod learned;
+pub(crate) mod limit;
+pub(crate) mod limiter_info;
+pub(crate) mod on_limit;
+pub(crate) mod on_unavailable;
+pub(crate) mod operation;
+pub(crate) mod overrides;
+pub(crate) mod permit;
+pub(crate) mod policy;
+pub(crate) mod request;
+pub(crate) mod statistics;
+pub(crate) mod wakeup;

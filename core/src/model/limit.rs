@@ -1,0 +1,284 @@
+//! `Limit`: one rule of a policy, checked when it is built, so that no later product exceeds 2^53.
+
+use std::time::Duration;
+
+use crate::base::error::{Error, Result};
+use crate::base::micros::{MAX_SPAN, Micros};
+use crate::limits::bucket::Bucket;
+use crate::limits::concurrency::Concurrency;
+use crate::limits::leaky::Leaky;
+use crate::limits::window::Window;
+
+/// The largest limit, capacity, cost and actual cost.
+pub const MAX_UNITS: u64 = 1_000_000_000_000;
+
+/// The largest limit of a window, which keeps a time for each unit.
+pub const MAX_WINDOW: u64 = 100_000;
+
+/// The largest limit of a concurrency limit, which keeps an id for each lease.
+pub const MAX_CONCURRENCY: u64 = 100_000;
+
+/// How long a lease lasts by default.
+pub const LOCK_TIMEOUT: Micros = Micros(30_000_000);
+
+/// What a limit is called. The names are the ones that `reason` carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// So many in each aligned interval.
+    Bucket = 1,
+    /// So many in any interval.
+    Window = 2,
+    /// A burst of the capacity, then as fast as it drains.
+    Leaky = 3,
+    /// A leaky meter whose cost is estimated first and corrected later.
+    Points = 4,
+    /// Starts at least an interval apart, whatever they cost.
+    Throttle = 5,
+    /// No limit.
+    Unlimited = 6,
+    /// Nothing may pass.
+    Paused = 7,
+    /// So many at once.
+    Concurrency = 8,
+}
+
+impl Kind {
+    /// Every kind, in the order of the codes.
+    pub const ALL: [Self; 8] = [
+        Self::Bucket,
+        Self::Window,
+        Self::Leaky,
+        Self::Points,
+        Self::Throttle,
+        Self::Unlimited,
+        Self::Paused,
+        Self::Concurrency,
+    ];
+
+    /// The kind in words, as `reason` shows it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bucket => "bucket",
+            Self::Window => "window",
+            Self::Leaky => "leaky",
+            Self::Points => "points",
+            Self::Throttle => "throttle",
+            Self::Unlimited => "unlimited",
+            Self::Paused => "paused",
+            Self::Concurrency => "concurrency",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let shown: String = name.chars().take(40).collect();
+            Error::invalid(
+                "kind",
+                format!(
+                    "must be bucket, window, leaky, points, throttle, concurrency, unlimited or paused: kind={shown:?}"
+                ),
+            )
+        })
+    }
+
+    /// The letter that stands for this kind in keys and in the script.
+    pub(crate) const fn letter(self) -> char {
+        match self {
+            Self::Bucket => 'b',
+            Self::Window => 'w',
+            Self::Leaky => 'l',
+            Self::Points => 'p',
+            Self::Throttle => 't',
+            Self::Unlimited => 'u',
+            Self::Paused => 'z',
+            Self::Concurrency => 'c',
+        }
+    }
+}
+
+/// One rule: how many units in which time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    kind: Kind,
+    amount: u64,
+    interval: Micros,
+    pub(crate) rule: Rule,
+}
+
+/// The arithmetic behind a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    Bucket(Bucket),
+    Window(Window),
+    Leaky(Leaky),
+    Concurrency(Concurrency),
+    Unlimited,
+    Paused,
+}
+
+impl Limit {
+    /// At most `limit` units in each interval that starts at a multiple of `interval` since the Unix epoch (UTC).
+    ///
+    /// Across a boundary up to twice the limit can pass within one interval.
+    pub fn bucket(limit: u64, interval: Duration) -> Result<Self> {
+        Self::bucket_with_offset(limit, interval, Duration::ZERO)
+    }
+
+    /// A bucket whose intervals start `offset` earlier, for days of another time zone.
+    ///
+    /// The offset must be below the interval. For UTC+2 it is two hours.
+    pub fn bucket_with_offset(limit: u64, interval: Duration, offset: Duration) -> Result<Self> {
+        Self::of_kind(Kind::Bucket, limit, micros("interval", interval)?, micros("offset", offset)?)
+    }
+
+    fn checked_bucket(limit: u64, interval: Micros, offset: Micros) -> Result<Self> {
+        units("limit", limit, MAX_UNITS)?;
+        span("interval", interval)?;
+        if offset >= interval {
+            return Err(Error::invalid("offset", format!("must be below the interval: offset_us={}", offset.0)));
+        }
+        let rule = Bucket { limit, interval: interval.0, offset: offset.0 };
+        Ok(Self { kind: Kind::Bucket, amount: limit, interval, rule: Rule::Bucket(rule) })
+    }
+
+    /// At most `limit` units in any half-open interval, exactly. Keeps the time of each unit: `limit` is at most 100,000.
+    pub fn window(limit: u64, interval: Duration) -> Result<Self> {
+        Self::of_kind(Kind::Window, limit, micros("interval", interval)?, Micros(0))
+    }
+
+    fn checked_window(limit: u64, interval: Micros) -> Result<Self> {
+        if limit > MAX_WINDOW {
+            return Err(Error::invalid(
+                "limit",
+                format!("a window keeps every unit; use bucket or leaky above {MAX_WINDOW}: limit={limit}"),
+            ));
+        }
+        units("limit", limit, MAX_WINDOW)?;
+        span("interval", interval)?;
+        let rule = Window { limit, interval: interval.0 };
+        Ok(Self { kind: Kind::Window, amount: limit, interval, rule: Rule::Window(rule) })
+    }
+
+    /// A meter that holds `capacity` units and drains fully in `drain`: a burst, then `capacity / drain`.
+    pub fn leaky(capacity: u64, drain: Duration) -> Result<Self> {
+        Self::of_kind(Kind::Leaky, capacity, micros("drain", drain)?, Micros(0))
+    }
+
+    /// A budget of `capacity` points, full again after `refill`. Calls give an estimate and may correct it.
+    pub fn points(capacity: u64, refill: Duration) -> Result<Self> {
+        Self::of_kind(Kind::Points, capacity, micros("refill", refill)?, Micros(0))
+    }
+
+    /// Starts at least `interval` apart. Counts calls: a call of any cost is one start.
+    pub fn throttle(interval: Duration) -> Result<Self> {
+        Self::of_kind(Kind::Throttle, 1, micros("interval", interval)?, Micros(0))
+    }
+
+    /// At most `limit` leases at once; 0 is a pause. A lease ends when it is released, or `lock_timeout` after its grant.
+    ///
+    /// A call of any cost takes one lease. `limit` is at most 100,000.
+    pub fn concurrency(limit: u64, lock_timeout: Duration) -> Result<Self> {
+        Self::of_kind(Kind::Concurrency, limit, micros("lock_timeout", lock_timeout)?, Micros(0))
+    }
+
+    fn checked_concurrency(limit: u64, lock_timeout: Micros) -> Result<Self> {
+        if limit > MAX_CONCURRENCY {
+            return Err(Error::invalid("limit", format!("must be from 0 to {MAX_CONCURRENCY}: limit={limit}")));
+        }
+        span("lock_timeout", lock_timeout)?;
+        let rule = Concurrency { limit, timeout: lock_timeout.0 };
+        Ok(Self { kind: Kind::Concurrency, amount: limit, interval: lock_timeout, rule: Rule::Concurrency(rule) })
+    }
+
+    /// Everything passes, and no store is asked.
+    pub const fn unlimited() -> Self {
+        Self { kind: Kind::Unlimited, amount: 0, interval: Micros(0), rule: Rule::Unlimited }
+    }
+
+    /// Nothing passes, and no store is asked.
+    pub const fn paused() -> Self {
+        Self { kind: Kind::Paused, amount: 0, interval: Micros(0), rule: Rule::Paused }
+    }
+
+    /// A limit by the name of its kind; kinds without an amount or an interval ignore them.
+    ///
+    /// This is the constructor that bindings call.
+    pub fn of_kind(kind: Kind, amount: u64, interval: Micros, offset: Micros) -> Result<Self> {
+        match kind {
+            Kind::Bucket => Self::checked_bucket(amount, interval, offset),
+            Kind::Window => Self::checked_window(amount, interval),
+            Kind::Leaky => Self::meter(kind, amount, "drain", interval),
+            Kind::Points => Self::meter(kind, amount, "refill", interval),
+            Kind::Throttle => Self::meter(kind, 1, "interval", interval),
+            Kind::Unlimited => Ok(Self::unlimited()),
+            Kind::Paused => Ok(Self::paused()),
+            Kind::Concurrency => Self::checked_concurrency(amount, interval),
+        }
+    }
+
+    /// The kind.
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The limit or the capacity in units; 1 for a throttle, 0 for unlimited and paused.
+    pub const fn amount(&self) -> u64 {
+        self.amount
+    }
+
+    /// The interval, the time to drain or refill fully, or how long a lease lasts.
+    pub const fn interval(&self) -> Micros {
+        self.interval
+    }
+
+    /// By how much earlier the intervals of a bucket start.
+    pub const fn offset(&self) -> Micros {
+        match self.rule {
+            Rule::Bucket(bucket) => Micros(bucket.offset),
+            _ => Micros(0),
+        }
+    }
+
+    /// A throttle counts starts, and a lease is one, whatever it costs.
+    pub(crate) fn counts_starts(&self) -> bool {
+        matches!(self.kind, Kind::Throttle | Kind::Concurrency)
+    }
+
+    fn meter(kind: Kind, capacity: u64, interval_name: &'static str, interval: Micros) -> Result<Self> {
+        units("capacity", capacity, MAX_UNITS)?;
+        span(interval_name, interval)?;
+        let Some(rule) = Leaky::new(capacity, interval.0) else {
+            return Err(Error::invalid(
+                "capacity",
+                format!(
+                    "capacity and {interval_name} cannot be counted exactly; choose rounder numbers: capacity={capacity} {interval_name}_us={}",
+                    interval.0
+                ),
+            ));
+        };
+        Ok(Self { kind, amount: capacity, interval, rule: Rule::Leaky(rule) })
+    }
+}
+
+fn units(argument: &'static str, value: u64, most: u64) -> Result<()> {
+    if value == 0 || value > most {
+        return Err(Error::invalid(argument, format!("must be from 1 to {most}: {argument}={value}")));
+    }
+    Ok(())
+}
+
+fn span(argument: &'static str, value: Micros) -> Result<()> {
+    if value.0 == 0 || value > MAX_SPAN {
+        return Err(Error::invalid(
+            argument,
+            format!("must be from one microsecond to ten years: {argument}_us={}", value.0),
+        ));
+    }
+    Ok(())
+}
+
+fn micros(argument: &'static str, duration: Duration) -> Result<Micros> {
+    Micros::from_duration(argument, duration)
+}

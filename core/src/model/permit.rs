@@ -1,0 +1,104 @@
+//! `Permit`: what a grant with an estimate hands over, settled once by its id from any process.
+
+use std::fmt;
+
+use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
+
+/// How long a permit may be settled after its grant; later the estimate stands.
+pub const PERMIT_TIMEOUT: Micros = Micros(300_000_000);
+
+/// How long a settled permit is remembered, so that a repeated settlement can be told from an unknown one.
+pub const SETTLED_MEMORY: Micros = Micros(60_000_000);
+
+/// The most permits a limiter remembers; beyond it the oldest are forgotten and their estimates stand.
+pub const MAX_PERMITS: usize = 10_000;
+
+/// The longest id that a caller may choose for a call, in bytes.
+pub const MAX_ID: usize = 64;
+
+/// The longest id of a permit in bytes: the id of the call, the time of the grant and the charge.
+pub const MAX_PERMIT_ID: usize = MAX_ID + 1 + 16 + 1 + 13;
+
+/// What the ids of permits begin with that this process has granted alone, while its store could not decide.
+pub(crate) const LOCAL: char = '~';
+
+/// What such ids begin with that are not made from the id of a caller, which does not begin with `~`.
+pub(crate) const OURS: &str = "~~";
+
+/// The id that a policy without limits hands out.
+pub(crate) const UNLIMITED: &str = "unlimited";
+
+/// What became of a correction, a release or a cancellation. The codes and names never change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Settlement {
+    /// The charge is now the actual cost.
+    Settled = 3,
+    /// It was settled before.
+    Already = 4,
+    /// The permit is older than five minutes and the estimate stands, or the lease had ended before its release.
+    Late = 5,
+    /// No such permit, lease or ticket is here: never given, given back, reset since, or forgotten.
+    Unknown = 6,
+    /// The lease is free for another.
+    Released = 7,
+    /// The ticket has left the queue.
+    Cancelled = 8,
+}
+
+impl Settlement {
+    /// The settlement in words, as the scripting languages show it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Settled => "settled",
+            Self::Already => "already",
+            Self::Late => "late",
+            Self::Unknown => "unknown",
+            Self::Released => "released",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A permit's id in parts: `<id of the call>:<time of the grant>:<charge>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Permit<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) granted_at: u64,
+    pub(crate) charged: u64,
+}
+
+impl<'a> Permit<'a> {
+    /// `None` when the text is not an id that this library could have given.
+    pub(crate) fn parse(id: &'a str) -> Option<Self> {
+        let mut parts = id.rsplitn(3, ':');
+        let (charged, granted_at) = (number(parts.next()?)?, number(parts.next()?)?);
+        let permit = Self { id: parts.next()?, granted_at, charged };
+        let known = !permit.id.is_empty()
+            && permit.id.len() <= MAX_ID
+            && permit.granted_at <= crate::base::micros::MAX_TIME.0
+            && permit.charged <= crate::model::limit::MAX_UNITS;
+        known.then_some(permit)
+    }
+}
+
+impl fmt::Display for Permit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.id, self.granted_at, self.charged)
+    }
+}
+
+/// A new id for a call: sixteen bytes from the operating system as hex.
+pub fn new_id() -> Result<String> {
+    // A generator in the process would repeat itself after fork.
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::internal(format!("no random bytes for a permit id: {error}")))?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+}
+
+fn number(text: &str) -> Option<u64> {
+    let plain = !text.is_empty() && text.len() <= 16 && text.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| text.parse().ok()).flatten()
+}

@@ -1,0 +1,99 @@
+//! `Policy`: limits that are decided together, all charged or none.
+
+use crate::base::error::{Error, Result};
+use crate::model::limit::{Kind, Limit, Rule};
+
+/// The most limits a policy may have.
+pub const MAX_LIMITS: usize = 8;
+
+/// One to eight limits of any kind. Every limit must let a call pass; the most restrictive rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    limits: Vec<Limit>,
+    estimated: bool,
+    shape: String,
+}
+
+impl Policy {
+    /// Refuses an empty list and more than eight limits. Unlimited parts are dropped, since they never refuse.
+    pub fn new(limits: impl IntoIterator<Item = Limit>) -> Result<Self> {
+        let mut limits: Vec<Limit> = limits.into_iter().collect();
+        if limits.is_empty() || limits.len() > MAX_LIMITS {
+            return Err(Error::invalid(
+                "limits",
+                format!("a policy has one to {MAX_LIMITS} limits: limits={}", limits.len()),
+            ));
+        }
+        limits.retain(|limit| limit.kind() != Kind::Unlimited);
+        if limits.iter().filter(|limit| limit.kind() == Kind::Concurrency).count() > 1 {
+            return Err(Error::invalid("limits", "a policy has at most one concurrency limit; keep the lower"));
+        }
+        Ok(Self {
+            estimated: limits.iter().any(|limit| limit.kind() == Kind::Points),
+            shape: limits.iter().map(|limit| limit.kind().letter()).collect(),
+            limits,
+        })
+    }
+
+    /// The limits that can refuse, in the order they were given. Empty when the policy is unlimited.
+    pub fn limits(&self) -> &[Limit] {
+        &self.limits
+    }
+
+    /// Whether calls must say what they expect to cost (the policy has a `points` limit).
+    pub const fn is_estimated(&self) -> bool {
+        self.estimated
+    }
+
+    /// The kinds as letters; a part of the key, so that other kinds under the same name have their own state.
+    pub(crate) fn shape(&self) -> &str {
+        &self.shape
+    }
+
+    /// The concurrency limit, which makes grants leases.
+    pub fn concurrency(&self) -> Option<&Limit> {
+        self.limits.iter().find(|limit| limit.kind() == Kind::Concurrency)
+    }
+
+    /// The same kinds with other numbers.
+    pub(crate) fn with(&self, number: impl Fn(usize, &Limit) -> Limit) -> Self {
+        let limits = self.limits.iter().enumerate().map(|(i, limit)| number(i, limit));
+        Self { limits: limits.collect(), estimated: self.estimated, shape: self.shape.clone() }
+    }
+
+    /// The amount of a limit; zero of the pause behind the last.
+    pub(crate) fn amount(&self, index: usize) -> u64 {
+        self.limits.get(index).map_or(0, Limit::amount)
+    }
+
+    /// The index of a pause, which refuses without looking at anything else.
+    pub(crate) fn paused(&self) -> Option<usize> {
+        self.limits.iter().position(|limit| limit.rule == Rule::Paused)
+    }
+
+    /// Refuses a cost that no waiting would let pass.
+    #[inline]
+    pub(crate) fn check_fits(&self, argument: &'static str, cost: u64) -> Result<()> {
+        match self.misfit(cost) {
+            Some(limit) => Err(never(argument, cost, limit.kind(), limit.amount())),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether waiting may let a cost pass.
+    #[inline]
+    pub(crate) fn fits(&self, cost: u64) -> bool {
+        self.misfit(cost).is_none()
+    }
+
+    #[inline]
+    fn misfit(&self, cost: u64) -> Option<&Limit> {
+        self.limits.iter().find(|limit| cost > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts())
+    }
+}
+
+/// That no waiting lets a cost pass.
+pub(crate) fn never(argument: &'static str, cost: u64, kind: Kind, most: u64) -> Error {
+    let message = format!("can never pass, take smaller steps: {argument}={cost} {}={most}", kind.name());
+    Error::invalid(argument, message)
+}

@@ -1,0 +1,77 @@
+//! A lock that a fork cannot leave held for ever.
+
+use std::process;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use crate::base::clock;
+
+/// How long a child takes a lock for one that its own threads hold; they hold it for less than a microsecond.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A value behind a lock, and its heir.
+///
+/// A thread that is not in the child may have held the lock at the fork, in the middle of a change. The child then leaves
+/// lock and value as they are and goes on with a fresh value of its own, as every process has its own memory store.
+#[derive(Debug)]
+pub(crate) struct Inherited<T> {
+    mutex: Mutex<T>,
+    made_by: u32,
+    heir: OnceLock<Box<Inherited<T>>>,
+}
+
+impl<T> Inherited<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { mutex: Mutex::new(value), made_by: pid(), heir: OnceLock::new() }
+    }
+
+    /// The value, or in a child that could not have it a `fresh` one.
+    #[inline]
+    pub(crate) fn lock(&self, fresh: impl Fn() -> T) -> MutexGuard<'_, T> {
+        match self.mutex.try_lock() {
+            Ok(guard) => guard,
+            // A value is changed only after the last step that can fail, so a poisoned lock holds a sound one.
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => self.wait(fresh),
+        }
+    }
+
+    #[cold]
+    fn wait(&self, fresh: impl Fn() -> T) -> MutexGuard<'_, T> {
+        if self.made_by == pid() {
+            return self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        }
+        let started = clock::monotonic();
+        while self.heir.get().is_none() && started.elapsed() < PATIENCE {
+            if let Ok(guard) = self.mutex.try_lock() {
+                return guard;
+            }
+            thread::yield_now();
+        }
+        let heir = self.heir.get_or_init(|| Box::new(Self::new(fresh())));
+        heir.mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The browser has one process and one thread.
+pub(crate) fn pid() -> u32 {
+    if cfg!(target_family = "wasm") { 0 } else { process::id() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_the_parent_left_held_is_replaced_once() {
+        let mut inherited = Inherited::new(7);
+        assert_eq!(*inherited.lock(|| 0), 7);
+        inherited.made_by = u32::MAX;
+        assert_eq!(*inherited.lock(|| 0), 7, "a child takes what it can have");
+        let held = inherited.mutex.lock().unwrap();
+        *inherited.lock(|| 1) += 1;
+        assert_eq!(*inherited.lock(|| 9), 2);
+        assert_eq!(*held, 7);
+    }
+}

@@ -1,0 +1,216 @@
+//! Where the servers are: the URL, and what redirections taught about a cluster.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::base::error::{Error, Result};
+use crate::base::locked;
+
+const DEFAULT_PORT: u16 = 6379;
+const SLOTS: u16 = 16_384;
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// A host name or address, and a port.
+    Tcp(String, u16),
+    /// The path of a Unix domain socket.
+    Unix(String),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix:{path}"),
+        }
+    }
+}
+
+/// A URL in parts. Its `Debug` shows no password.
+#[derive(Clone)]
+pub struct Location {
+    /// The nodes that the URL names; at least one.
+    pub nodes: Vec<Address>,
+    /// Whether connections are encrypted.
+    pub tls: bool,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<String>,
+    pub(crate) db: u32,
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Location").field("nodes", &self.nodes).field("tls", &self.tls).finish_non_exhaustive()
+    }
+}
+
+impl Location {
+    /// Reads a URL. No error repeats it, since it may hold a password.
+    pub fn parse(text: &str) -> Result<Self> {
+        let refused =
+            |why: &str| Error::invalid("url", format!("{why}; write redis://host:port/db, rediss:// or unix:///path"));
+        let (first, others) = split_nodes(text).ok_or_else(|| refused("is not a url"))?;
+        let url = url::Url::parse(&first).map_err(|_| refused("is not a url"))?;
+        let tls = url.scheme() == "rediss";
+        let text_of = |part: &str| percent_decoded(part).ok_or_else(|| refused("is not utf-8"));
+        let user = Some(url.username()).filter(|user| !user.is_empty()).map(text_of).transpose()?;
+        let password = url.password().map(text_of).transpose()?;
+        let (nodes, db) = match url.scheme() {
+            "redis" | "rediss" => {
+                let host = url.host_str().unwrap_or("127.0.0.1").trim_matches(['[', ']']);
+                let mut nodes = vec![Address::Tcp(host.to_owned(), url.port().unwrap_or(DEFAULT_PORT))];
+                for other in others {
+                    nodes.push(tcp(&other).ok_or_else(|| refused("has a bad host after a comma"))?);
+                }
+                (nodes, url.path().trim_matches('/').to_owned())
+            }
+            "unix" | "redis+unix" => {
+                let db = url.query_pairs().find(|(key, _)| key == "db").map(|(_, db)| db.into_owned());
+                (vec![Address::Unix(text_of(url.path())?)], db.unwrap_or_default())
+            }
+            _ => return Err(refused("has a scheme that is not known")),
+        };
+        let db =
+            if db.is_empty() { 0 } else { db.parse().map_err(|_| refused("has a database that is not a number"))? };
+        Ok(Self { nodes, tls, user, password, db })
+    }
+}
+
+/// Cuts `redis://user:pw@a:1,b:2/0` into `redis://user:pw@a:1/0` and `b:2`.
+fn split_nodes(text: &str) -> Option<(String, Vec<String>)> {
+    let (scheme, rest) = text.split_once("://")?;
+    let (authority, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
+    let (login, hosts) = authority.rfind('@').map_or(("", authority), |at| authority.split_at(at + 1));
+    let mut hosts = hosts.split(',').map(str::to_owned);
+    let first = hosts.next()?;
+    Some((format!("{scheme}://{login}{first}{path}"), hosts.collect()))
+}
+
+fn tcp(text: &str) -> Option<Address> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.starts_with('[') => (host, port.parse().ok()?),
+        _ => (text, DEFAULT_PORT),
+    };
+    let host = host.trim_matches(['[', ']']);
+    (!host.is_empty()).then(|| Address::Tcp(host.to_owned(), port))
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    percent_encoding::percent_decode_str(text).decode_utf8().ok().map(Into::into)
+}
+
+/// Which node owns which slot, as far as redirections have told.
+#[derive(Default)]
+pub(crate) struct Slots {
+    learned: Mutex<HashMap<u16, Address>>,
+    /// The last node that was learned for a slot, also when it does not answer any more.
+    owners: Mutex<HashMap<u16, Address>>,
+    /// Which node of the URL is asked about slots that nothing is known of.
+    first: AtomicUsize,
+}
+
+impl Slots {
+    pub(crate) fn route(&self, location: &Location, slot: u16) -> Address {
+        let first = &location.nodes[self.first.load(Ordering::Relaxed) % location.nodes.len()];
+        locked(&self.learned).get(&slot).unwrap_or(first).clone()
+    }
+
+    pub(crate) fn learn(&self, slot: u16, address: &Address) {
+        locked(&self.learned).insert(slot, address.clone());
+        locked(&self.owners).insert(slot, address.clone());
+    }
+
+    /// The node that is known to own a slot, whether it answers or not.
+    pub(crate) fn owner(&self, slot: u16) -> Option<Address> {
+        locked(&self.owners).get(&slot).cloned()
+    }
+
+    pub(crate) fn forget(&self, location: &Location, address: &Address) {
+        locked(&self.learned).retain(|_, node| node != address);
+        let first = self.first.load(Ordering::Relaxed);
+        if location.nodes[first % location.nodes.len()] == *address {
+            self.first.store(first + 1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The address in `MOVED 3999 host:port` or `ASK ...`; an empty host means the node that answered.
+pub(crate) fn redirection(error: &str, answered: &Address) -> Option<Address> {
+    let mut words = error.split(' ').skip(1);
+    let slot: u16 = words.next()?.parse().ok()?;
+    let target = words.next()?;
+    let (host, port) = target.rsplit_once(':')?;
+    let host = match (host, answered) {
+        ("", Address::Tcp(host, _)) => host,
+        ("" | "?", _) => return None,
+        (host, _) => host.trim_matches(['[', ']']),
+    };
+    (slot < SLOTS).then_some(Address::Tcp(host.to_owned(), port.parse().ok()?))
+}
+
+/// The slot of a hash tag: CRC16 (XMODEM) modulo 16384, as the cluster specification defines it.
+pub(crate) fn slot(tag: &[u8]) -> u16 {
+    let mut crc: u16 = 0;
+    for byte in tag {
+        crc ^= u16::from(*byte) << 8;
+        for _ in 0..8 {
+            crc = if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
+        }
+    }
+    crc % SLOTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(url: &str) -> Vec<String> {
+        Location::parse(url).unwrap().nodes.iter().map(Address::to_string).collect()
+    }
+
+    #[test]
+    fn urls_are_read() {
+        assert_eq!(nodes("redis://localhost"), ["localhost:6379"]);
+        assert_eq!(nodes("rediss://u:p@h:1/3"), ["h:1"]);
+        assert_eq!(nodes("redis://[::1]:7"), ["[::1]:7"]);
+        assert_eq!(nodes("unix:///run/redis.sock?db=2"), ["unix:/run/redis.sock"]);
+        assert_eq!(nodes("redis://:pw@a:7000,b:7001,c"), ["a:7000", "b:7001", "c:6379"]);
+        let location = Location::parse("redis://us%65r:p%40ss@h/5").unwrap();
+        assert_eq!(location.user.as_deref(), Some("user"));
+        assert_eq!(location.password.as_deref(), Some("p@ss"));
+        assert_eq!(location.db, 5);
+        assert_eq!(Location::parse("unix:///s?db=2").unwrap().db, 2);
+    }
+
+    #[test]
+    fn no_error_and_no_debug_shows_the_password() {
+        for url in ["redis://u:secret@h/x", "http://u:secret@h", "secret", "redis://u:secret@h:99999"] {
+            let error = Location::parse(url).unwrap_err();
+            assert_eq!(error.argument(), Some("url"));
+            assert!(!format!("{error:?}").contains("secret"), "{url}");
+        }
+        let location = Location::parse("redis://u:secret@h").unwrap();
+        assert!(!format!("{location:?}").contains("secret"));
+    }
+
+    #[test]
+    fn slots_are_those_of_the_cluster_specification() {
+        // The check value of CRC16/XMODEM, and slots that redis-server 7.0 answered to CLUSTER KEYSLOT.
+        assert_eq!(slot(b"123456789"), 0x31c3);
+        assert_eq!(slot(b"foo"), 12_182);
+        assert_eq!(slot(b""), 0);
+    }
+
+    #[test]
+    fn redirections_are_read() {
+        let here = Address::Tcp("h".into(), 1);
+        assert_eq!(redirection("MOVED 3999 10.0.0.1:7001", &here), Some(Address::Tcp("10.0.0.1".into(), 7001)));
+        assert_eq!(redirection("ASK 1 :7001", &here), Some(Address::Tcp("h".into(), 7001)));
+        assert_eq!(redirection("MOVED 1 ?:7001", &here), None);
+        assert_eq!(redirection("MOVED", &here), None);
+    }
+}

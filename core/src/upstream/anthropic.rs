@@ -1,0 +1,92 @@
+//! Anthropic: requests, tokens, input tokens and output tokens, in this order.
+//!
+//! After <https://docs.claude.com/en/api/rate-limits>. Tokens that are written to the prompt cache count towards the
+//! input, tokens that are read from it do not.
+
+use super::answer::Answer;
+use super::decimal::{rfc3339, units_up};
+use super::json::Json;
+use super::{Budget, Feedback, Unit};
+
+/// Overloaded, which Anthropic has a code of its own for.
+const OVERLOADED: u16 = 529;
+
+pub(super) fn read(answer: &Answer<'_>) -> Feedback {
+    let mut feedback = Feedback { actual: answer.body.get("usage").and_then(used), ..Feedback::default() };
+    for (unit, name) in [
+        (Unit::Requests, "requests"),
+        (Unit::Tokens, "tokens"),
+        (Unit::Tokens, "input-tokens"),
+        (Unit::Tokens, "output-tokens"),
+    ] {
+        feedback.budgets.extend(budget(answer, unit, name));
+    }
+    if answer.status == OVERLOADED {
+        feedback.pause = answer.retry_after();
+    }
+    answer.settle(&mut feedback);
+    feedback
+}
+
+fn budget(answer: &Answer<'_>, unit: Unit, name: &str) -> Option<Budget> {
+    let name = |word: &str| format!("anthropic-ratelimit-{name}-{word}");
+    let budget = Budget::new(unit, answer.count(&name("remaining")), answer.count(&name("limit")))?;
+    let reset = answer.header(&name("reset")).and_then(rfc3339).and_then(|time| answer.reset_at(time));
+    Some(Budget { reset, ..budget })
+}
+
+fn used(usage: Json<'_>) -> Option<u64> {
+    let members = usage.pick(["input_tokens", "output_tokens", "cache_creation_input_tokens"]);
+    let [input, output, cached] = members.map(|member| member.and_then(Json::number).and_then(units_up));
+    Some(input?.saturating_add(output?).saturating_add(cached.unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::read;
+    use super::super::{Provider, Reset};
+    use super::*;
+    use crate::base::micros::Micros;
+
+    const HEADERS: [(&str, &str); 13] = [
+        ("date", "Thu, 21 Aug 2025 12:40:00 GMT"),
+        ("anthropic-ratelimit-input-tokens-limit", "80000"),
+        ("anthropic-ratelimit-input-tokens-remaining", "79000"),
+        ("anthropic-ratelimit-input-tokens-reset", "2025-08-21T12:40:59Z"),
+        ("anthropic-ratelimit-output-tokens-limit", "16000"),
+        ("anthropic-ratelimit-output-tokens-remaining", "0"),
+        ("anthropic-ratelimit-output-tokens-reset", "2025-08-21T12:41:00.25Z"),
+        ("anthropic-ratelimit-requests-limit", "1000"),
+        ("anthropic-ratelimit-requests-remaining", "999"),
+        ("anthropic-ratelimit-requests-reset", "2025-08-21T12:39:59Z"),
+        ("anthropic-ratelimit-tokens-limit", "96000"),
+        ("anthropic-ratelimit-tokens-remaining", "95000"),
+        ("anthropic-ratelimit-tokens-reset", "2025-08-21T14:40:59+02:00"),
+    ];
+
+    #[test]
+    fn four_budgets_and_what_was_used() {
+        let body = r#"{"type":"message","usage":{"input_tokens":10,"cache_creation_input_tokens":5,
+            "cache_read_input_tokens":1000,"output_tokens":25}}"#;
+        let feedback = read(Provider::Auto, 200, &HEADERS, body);
+        assert_eq!((feedback.actual, feedback.pause), (Some(40), None));
+        let told: Vec<_> = feedback.budgets.iter().map(|b| (b.unit, b.remaining, b.limit, b.reset)).collect();
+        let after = |micros| Some(Reset::After(Micros(micros)));
+        let expected = [
+            (Unit::Requests, Some(999), Some(1000), after(0)),
+            (Unit::Tokens, Some(95_000), Some(96_000), after(59_000_000)),
+            (Unit::Tokens, Some(79_000), Some(80_000), after(59_000_000)),
+            (Unit::Tokens, Some(0), Some(16_000), after(60_250_000)),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn refusals_and_overload_pause() {
+        assert_eq!(read(Provider::Auto, 429, &HEADERS, "").pause, Some(Micros(60_250_000)));
+        let told = [&HEADERS[..], &[("retry-after", "7")]].concat();
+        assert_eq!(read(Provider::Auto, 429, &told, "").pause, Some(Micros(7_000_000)));
+        let overloaded = read(Provider::Auto, 529, &told, "");
+        assert_eq!((overloaded.throttled, overloaded.pause), (false, Some(Micros(7_000_000))));
+    }
+}

@@ -1,0 +1,118 @@
+//! What most APIs send without naming themselves: `X-RateLimit-Limit`, `-Remaining`, `-Reset`.
+
+use super::answer::{Answer, reset_after};
+use super::decimal::{http_date, milliseconds, rfc3339, seconds};
+use super::structured::{Item, Value, list};
+use super::{Budget, Feedback, Reset, Unit};
+use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
+
+pub(super) fn read(answer: &Answer<'_>) -> Feedback {
+    let mut feedback = Feedback { budgets: budgets(answer, "x-ratelimit", Vec::new()), ..Feedback::default() };
+    answer.settle(&mut feedback);
+    feedback
+}
+
+/// The three headers with this prefix, and further policies that are known otherwise.
+///
+/// The limit may be a list, `10, 10;w=1, 50;w=60`: the limit that comes next, then the policies (drafts 00 to 04).
+pub(super) fn budgets(answer: &Answer<'_>, prefix: &str, mut policies: Vec<Item>) -> Vec<Budget> {
+    let limits = answer.list(&format!("{prefix}-limit"));
+    let mut limits = limits.as_deref().and_then(list).unwrap_or_default().into_iter();
+    let first = limits.next();
+    policies.splice(..0, limits);
+    let remaining = answer.count(&format!("{prefix}-remaining"));
+    let limit = first.as_ref().and_then(|item| whole(&item.value)).or_else(|| answer.count(&format!("{prefix}-limit")));
+    let reset = answer.header(&format!("{prefix}-reset")).and_then(|text| self::reset(answer, text));
+    let window = first.and_then(|item| item.window);
+    of_policies(remaining, limit, window, reset, &policies)
+}
+
+/// The budget that is told of, with the window of the policy that has its limit, and the policies that are not.
+pub(super) fn of_policies(
+    remaining: Option<u64>,
+    limit: Option<u64>,
+    window: Option<u64>,
+    reset: Option<Reset>,
+    policies: &[Item],
+) -> Vec<Budget> {
+    let same = policies.iter().position(|policy| limit.is_some() && whole(&policy.value) == limit);
+    let window = window.or_else(|| same.and_then(|index| policies.get(index)?.window)).and_then(span);
+    let told = Budget::new(Unit::Requests, remaining, limit).map(|budget| Budget { window, reset, ..budget });
+    let others = policies.iter().enumerate().filter(|(index, _)| Some(*index) != same);
+    let others = others.filter_map(|(_, policy)| {
+        let budget = Budget::new(Unit::Requests, None, whole(&policy.value))?;
+        Some(Budget { window: policy.window.and_then(span), ..budget })
+    });
+    told.into_iter().chain(others).collect()
+}
+
+/// A length in seconds; none is zero or beyond ten years.
+pub(super) fn span(seconds: u64) -> Option<Micros> {
+    let micros = seconds.checked_mul(1_000_000)?;
+    Some(Micros(micros)).filter(|span| span.0 > 0 && *span <= MAX_SPAN)
+}
+
+/// A reset in any of the forms in use: small numbers are seconds from now, large ones seconds since 1970, those too
+/// large for that milliseconds since 1970; else a date.
+pub(super) fn reset(answer: &Answer<'_>, text: &str) -> Option<Reset> {
+    let Some(number) = seconds(text) else {
+        return rfc3339(text).or_else(|| http_date(text)).and_then(|time| answer.reset_at(time));
+    };
+    if number <= MAX_SPAN {
+        reset_after(number)
+    } else if number <= MAX_TIME {
+        answer.reset_at(number)
+    } else {
+        milliseconds(text).and_then(|time| answer.reset_at(time))
+    }
+}
+
+fn whole(value: &Value) -> Option<u64> {
+    if let Value::Number(number) = value { Some(*number) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Provider;
+    use super::super::tests::read;
+    use super::*;
+
+    const DATE: (&str, &str) = ("Date", "Mon, 01 Jul 2013 17:27:06 GMT");
+
+    #[test]
+    fn resets_are_told_by_their_size() {
+        let after = |micros| Some(Reset::After(Micros(micros)));
+        for (text, reset) in [
+            ("30", after(30_000_000)),
+            ("0.25", after(250_000)),
+            ("0", after(0)),
+            ("1372700873", after(1_247_000_000)),
+            ("1372700873000", after(1_247_000_000)),
+            ("1372699000", after(0)),
+            ("2013-07-01T17:47:53Z", after(1_247_000_000)),
+            ("Mon, 01 Jul 2013 17:47:53 GMT", after(1_247_000_000)),
+            ("soon", None),
+            ("-1", None),
+            ("99999999999999999", None),
+            ("99999999999999999999999", None),
+        ] {
+            let headers = [DATE, ("X-RateLimit-Limit", "60"), ("X-RateLimit-Reset", text)];
+            assert_eq!(read(Provider::Auto, 200, &headers, "").budgets[0].reset, reset, "{text}");
+        }
+        let headers = [("X-RateLimit-Limit", "60"), ("X-RateLimit-Reset", "1372700873")];
+        let at = Some(Reset::At(Micros(1_372_700_873_000_000)));
+        assert_eq!(read(Provider::Auto, 200, &headers, "").budgets[0].reset, at);
+    }
+
+    #[test]
+    fn a_refusal_waits_for_what_is_spent() {
+        let headers = [("X-RateLimit-Limit", "60"), ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "30"), DATE];
+        let feedback = read(Provider::Auto, 429, &headers, "");
+        assert_eq!((feedback.throttled, feedback.pause), (true, Some(Micros(30_000_000))));
+        assert_eq!(read(Provider::Auto, 200, &headers, "").pause, None);
+        let decimals = [("X-RateLimit-Limit", "60.0"), ("X-RateLimit-Remaining", "7.9")];
+        let budget = Budget::new(Unit::Requests, Some(7), Some(60));
+        assert_eq!(read(Provider::Auto, 200, &decimals, "").budgets, Vec::from_iter(budget));
+        assert_eq!(read(Provider::Auto, 429, &[], ""), Feedback { throttled: true, ..Feedback::default() });
+    }
+}

@@ -1,0 +1,110 @@
+//! Discord: limits per route, told by headers, and refusals that say whose they are.
+//!
+//! After <https://discord.com/developers/docs/topics/rate-limits>. The body's `retry_after` has decimals where the
+//! header `Retry-After` is rounded up to whole seconds.
+
+use super::answer::{Answer, reset_after};
+use super::decimal::seconds;
+use super::json::Json;
+use super::{Budget, Feedback, Scope, Unit};
+use crate::base::micros::Micros;
+
+/// The longest name of a bucket in bytes; they are hashes.
+const MAX_BUCKET: usize = 128;
+
+pub(super) fn read(answer: &Answer<'_>) -> Feedback {
+    let mut feedback = Feedback::default();
+    let wait = answer.header("x-ratelimit-reset-after").and_then(seconds);
+    let limits = (answer.count("x-ratelimit-remaining"), answer.count("x-ratelimit-limit"));
+    if let Some(budget) = Budget::new(Unit::Requests, limits.0, limits.1) {
+        let reset = wait
+            .and_then(reset_after)
+            .or_else(|| answer.header("x-ratelimit-reset").and_then(seconds).and_then(|time| answer.reset_at(time)));
+        // The answer to the first call of a window tells how long the window is.
+        let is_first = budget.limit.is_some() && budget.remaining.map(|left| left + 1) == budget.limit;
+        let window = wait.filter(|wait| is_first && wait.0 > 0).map(whole);
+        feedback.budgets.push(Budget { window, reset, ..budget });
+    }
+    feedback.bucket = answer.header("x-ratelimit-bucket").filter(|name| name.len() <= MAX_BUCKET).map(str::to_owned);
+    if answer.status == 429 {
+        let [retry_after, global] = answer.body.pick(["retry_after", "global"]);
+        let told = retry_after.and_then(Json::number).and_then(seconds);
+        feedback.pause = told.or_else(|| answer.retry_after()).or(wait);
+        feedback.scope = scope(answer, global);
+    }
+    answer.settle(&mut feedback);
+    feedback
+}
+
+/// The length of a window of which a little has passed: whole seconds, or as it is told below half a second.
+fn whole(rest: Micros) -> Micros {
+    const SECOND: u64 = 1_000_000;
+    if rest.0 <= SECOND / 2 { rest } else { Micros(rest.0.div_ceil(SECOND) * SECOND) }
+}
+
+fn scope(answer: &Answer<'_>, global: Option<Json<'_>>) -> Option<Scope> {
+    let is_global = answer.header("x-ratelimit-global") == Some("true") || global.is_some_and(Json::is_true);
+    match answer.header("x-ratelimit-scope") {
+        _ if is_global => Some(Scope::Global),
+        Some("global") => Some(Scope::Global),
+        Some("shared") => Some(Scope::Shared),
+        Some("user") => Some(Scope::User),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::read;
+    use super::super::{Provider, Reset};
+    use super::*;
+
+    #[test]
+    fn every_answer_tells_its_bucket() {
+        let mut headers = vec![
+            ("X-RateLimit-Limit", "5"),
+            ("X-RateLimit-Remaining", "0"),
+            ("X-RateLimit-Reset", "1470173023.5"),
+            ("X-RateLimit-Reset-After", "1.0000001"),
+            ("X-RateLimit-Bucket", "abcd1234"),
+        ];
+        let feedback = read(Provider::Auto, 200, &headers, "{}");
+        let [budget] = feedback.budgets[..] else { panic!("{feedback:?}") };
+        assert_eq!((budget.unit, budget.remaining, budget.limit), (Unit::Requests, Some(0), Some(5)));
+        assert_eq!(budget.reset, Some(Reset::After(Micros(1_000_001))));
+        assert_eq!((feedback.pause, feedback.throttled, feedback.scope), (None, false, None));
+        headers.remove(3);
+        let feedback = read(Provider::Auto, 200, &headers, "{}");
+        assert_eq!(feedback.budgets[0].reset, Some(Reset::At(Micros(1_470_173_023_500_000))));
+    }
+
+    #[test]
+    fn dq_t08_a_refusal_pauses_for_its_decimals() {
+        let headers = [
+            ("Retry-After", "65"),
+            ("X-RateLimit-Limit", "10"),
+            ("X-RateLimit-Remaining", "0"),
+            ("X-RateLimit-Reset", "1470173023"),
+            ("X-RateLimit-Reset-After", "64.57"),
+            ("X-RateLimit-Bucket", "abcd1234"),
+            ("X-RateLimit-Scope", "user"),
+        ];
+        let body = r#"{"message":"You are being rate limited.","retry_after":64.57,"global":false}"#;
+        let feedback = read(Provider::Auto, 429, &headers, body);
+        assert_eq!((feedback.throttled, feedback.pause), (true, Some(Micros(64_570_000))));
+        assert_eq!(feedback.scope, Some(Scope::User));
+        let feedback = read(Provider::Discord, 429, &headers, "not json");
+        assert_eq!(feedback.pause, Some(Micros(65_000_000)));
+        assert_eq!(read(Provider::Discord, 429, &headers[1..], "").pause, Some(Micros(64_570_000)));
+    }
+
+    #[test]
+    fn a_refusal_may_be_global_or_shared() {
+        let body = r#"{"message":"You are being rate limited.","retry_after":64.57,"global":true}"#;
+        let feedback = read(Provider::Auto, 429, &[("Retry-After", "65"), ("X-RateLimit-Global", "true")], body);
+        assert_eq!((feedback.scope, feedback.pause), (Some(Scope::Global), Some(Micros(64_570_000))));
+        assert_eq!(read(Provider::Auto, 429, &[], body).scope, Some(Scope::Global));
+        let shared = read(Provider::Auto, 429, &[("Retry-After", "1337"), ("X-RateLimit-Scope", "shared")], "");
+        assert_eq!((shared.scope, shared.pause), (Some(Scope::Shared), Some(Micros(1_337_000_000))));
+    }
+}

@@ -1,0 +1,179 @@
+//! GitHub: budgets per hour, and secondary limits that are told only by refusals.
+//!
+//! After <https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api> and
+//! <https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api>. A refusal comes as
+//! 403, as 429, or from GraphQL as 200 with an error.
+
+use super::answer::{Answer, UNKNOWN_WAIT, errors};
+use super::decimal::{rfc3339, seconds, units_down, units_up};
+use super::json::Json;
+use super::{Budget, Feedback, Reset, Unit};
+use crate::base::micros::Micros;
+
+const HOUR: Micros = Micros(3_600_000_000);
+const MINUTE: Micros = Micros(60_000_000);
+const GRAPHQL: &str = "graphql";
+
+pub(super) fn read(answer: &Answer<'_>) -> Feedback {
+    let mut feedback = Feedback::default();
+    let [data, list, message] = answer.body.pick(["data", "errors", "message"]);
+    let told = data.and_then(|data| data.get("rateLimit"));
+    feedback.actual = told.and_then(|told| told.get("cost")?.number()).and_then(units_up);
+    feedback.budgets.extend(
+        match (headers(answer), told.and_then(|told| points(answer, told))) {
+            (Some(header), Some(body)) if header.unit == body.unit => [Some(merged(header, body)), None],
+            (header, body) => [header, body],
+        }
+        .into_iter()
+        .flatten(),
+    );
+    let forbidden = answer.status == 403
+        && (feedback.budgets.iter().any(|budget| budget.remaining == Some(0))
+            || answer.header("retry-after").is_some()
+            || message.is_some_and(is_about_limits));
+    feedback.throttled = forbidden || answer.status == 429 || errors(list).into_iter().any(is_limited);
+    answer.settle(&mut feedback);
+    if feedback.throttled {
+        feedback.pause = feedback.pause.or(Some(UNKNOWN_WAIT));
+    }
+    feedback
+}
+
+fn headers(answer: &Answer<'_>) -> Option<Budget> {
+    let resource = answer.header("x-ratelimit-resource");
+    let unit = if resource == Some(GRAPHQL) { Unit::Points } else { Unit::Requests };
+    let budget = Budget::new(unit, answer.count("x-ratelimit-remaining"), answer.count("x-ratelimit-limit"))?;
+    let reset = answer.header("x-ratelimit-reset").and_then(seconds).and_then(|time| answer.reset_at(time));
+    Some(Budget { window: window(resource), reset, ..budget })
+}
+
+fn points(answer: &Answer<'_>, told: Json<'_>) -> Option<Budget> {
+    let [limit, remaining, reset] = told.pick(["limit", "remaining", "resetAt"]);
+    let [limit, remaining] = [limit, remaining].map(|member| member.and_then(Json::number).and_then(units_down));
+    let budget = Budget::new(Unit::Points, remaining, limit)?;
+    let time = reset.and_then(Json::text).and_then(|text| rfc3339(&text));
+    Some(Budget { window: window(Some(GRAPHQL)), reset: time.and_then(|time| answer.reset_at(time)), ..budget })
+}
+
+/// Headers and body tell of the same budget; the lower word counts.
+fn merged(header: Budget, body: Budget) -> Budget {
+    let remaining = [header.remaining, body.remaining].into_iter().flatten().min();
+    let limit = body.limit.or(header.limit);
+    let reset: Option<Reset> = body.reset.or(header.reset);
+    let budget = Budget::new(body.unit, remaining, limit).unwrap_or(body);
+    Budget { window: body.window, reset, ..budget }
+}
+
+/// The windows that are published; answers of before there were resources are of the hourly one.
+fn window(resource: Option<&str>) -> Option<Micros> {
+    match resource {
+        None | Some("core" | GRAPHQL | "integration_manifest" | "scim" | "audit_log") => Some(HOUR),
+        Some("search" | "code_search" | "dependency_snapshots" | "dependency_sbom" | "source_import") => Some(MINUTE),
+        Some(_) => None,
+    }
+}
+
+fn is_limited(error: Json<'_>) -> bool {
+    let [kind, code, message] = error.pick(["type", "code", "message"]);
+    let kind = kind.and_then(Json::text);
+    matches!(kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
+        || code.and_then(Json::text).as_deref() == Some("graphql_rate_limit")
+        || message.is_some_and(is_about_limits)
+}
+
+pub(super) fn is_about_limits(message: Json<'_>) -> bool {
+    let text = message.text().unwrap_or_default().to_ascii_lowercase();
+    ["secondary rate limit", "api rate limit", "abuse detection"].iter().any(|words| text.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::read;
+    use super::super::{MAX_PAUSE, Provider};
+    use super::*;
+
+    const QUERY: &str = r#"{"data":{"viewer":{"login":"octocat"},"rateLimit":{"limit":5000,"cost":1,"remaining":4999,
+        "used":1,"resetAt":"2025-01-01T01:00:00Z"}}}"#;
+    const RESET: &str = "1735693200";
+    const DATE: (&str, &str) = ("Date", "Wed, 01 Jan 2025 00:30:00 GMT");
+
+    #[test]
+    fn graphql_tells_cost_and_budget_in_the_body() {
+        let feedback = read(Provider::Auto, 200, &[], QUERY);
+        assert_eq!(feedback.actual, Some(1));
+        let [budget] = feedback.budgets[..] else { panic!("{feedback:?}") };
+        assert_eq!((budget.unit, budget.remaining, budget.limit), (Unit::Points, Some(4999), Some(5000)));
+        assert_eq!((budget.window, budget.refill), (Some(HOUR), None));
+        assert_eq!(budget.reset, Some(Reset::At(Micros(1_735_693_200_000_000))));
+        assert_eq!((feedback.pause, feedback.throttled), (None, false));
+    }
+
+    #[test]
+    fn headers_and_body_of_graphql_are_one_budget() {
+        let headers = [
+            ("X-RateLimit-Limit", "5000"),
+            ("X-RateLimit-Remaining", "4990"),
+            ("X-RateLimit-Used", "10"),
+            ("X-RateLimit-Reset", RESET),
+            ("X-RateLimit-Resource", "graphql"),
+            DATE,
+        ];
+        let feedback = read(Provider::Auto, 200, &headers, QUERY);
+        let [budget] = feedback.budgets[..] else { panic!("{feedback:?}") };
+        assert_eq!((budget.remaining, budget.reset), (Some(4990), Some(Reset::After(Micros(1_800_000_000)))));
+    }
+
+    #[test]
+    fn rest_has_requests_per_hour_or_minute() {
+        for (resource, window) in [("core", Some(HOUR)), ("search", Some(MINUTE)), ("new_thing", None)] {
+            let headers = [
+                ("x-ratelimit-limit", "60"),
+                ("x-ratelimit-remaining", "59"),
+                ("x-ratelimit-reset", RESET),
+                ("x-ratelimit-resource", resource),
+            ];
+            let feedback = read(Provider::GitHub, 200, &headers, "[]");
+            assert_eq!((feedback.budgets[0].unit, feedback.budgets[0].window), (Unit::Requests, window));
+        }
+    }
+
+    #[test]
+    fn pt_t06_spent_waits_for_the_reset() {
+        let headers =
+            [("x-ratelimit-limit", "5000"), ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", RESET), DATE];
+        let body = r#"{"message":"API rate limit exceeded for user ID 1."}"#;
+        for status in [403, 429] {
+            let feedback = read(Provider::GitHub, status, &headers, body);
+            assert_eq!((feedback.throttled, feedback.pause), (true, Some(Micros(1_800_000_000))));
+        }
+        let granted = read(Provider::GitHub, 200, &headers, "[]");
+        assert_eq!((granted.throttled, granted.pause), (false, None));
+        let graphql = r#"{"errors":[{"type":"RATE_LIMIT","code":"graphql_rate_limit",
+            "message":"API rate limit already exceeded for user ID 1."}]}"#;
+        let feedback = read(Provider::GitHub, 200, &headers, graphql);
+        assert_eq!((feedback.throttled, feedback.pause), (true, Some(Micros(1_800_000_000))));
+        let no_date = read(Provider::GitHub, 403, &headers[..3], body);
+        assert_eq!(no_date.pause, Some(UNKNOWN_WAIT));
+        let far = [headers[1], headers[2], ("Date", "Tue, 31 Dec 2024 00:00:00 GMT")];
+        assert_eq!(read(Provider::GitHub, 403, &far, body).pause, Some(MAX_PAUSE));
+    }
+
+    #[test]
+    fn secondary_limits_wait_for_retry_after_or_a_minute() {
+        let body = r#"{"message":"You have exceeded a secondary rate limit. Please wait a few minutes."}"#;
+        let left = ("x-ratelimit-remaining", "4000");
+        let feedback = read(Provider::GitHub, 403, &[left], body);
+        assert_eq!((feedback.throttled, feedback.pause), (true, Some(UNKNOWN_WAIT)));
+        let feedback = read(Provider::GitHub, 403, &[left, ("Retry-After", "17")], "");
+        assert_eq!((feedback.throttled, feedback.pause), (true, Some(Micros(17_000_000))));
+    }
+
+    #[test]
+    fn forbidden_for_other_reasons_is_not_throttled() {
+        let body = r#"{"message":"Resource not accessible by integration"}"#;
+        let feedback = read(Provider::GitHub, 403, &[("x-ratelimit-remaining", "4000")], body);
+        assert_eq!((feedback.throttled, feedback.pause), (false, None));
+        let found = r#"{"data":{"search":{"title":"You have exceeded a secondary rate limit"}}}"#;
+        assert!(!read(Provider::GitHub, 200, &[], found).throttled);
+    }
+}

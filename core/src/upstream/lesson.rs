@@ -1,0 +1,177 @@
+//! `Lesson`: what an answer means for one limiter, whose limits may count another thing in another time.
+
+#[cfg(test)]
+mod tests;
+
+use super::{Budget, Feedback, LEARNED_FACTOR, Reset, Scope, Unit};
+use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
+use crate::model::budget::{Report, Sync};
+use crate::model::learned::{Notes, label};
+use crate::model::limit::{Kind, Limit, MAX_WINDOW};
+use crate::model::overrides::Moment;
+use crate::model::policy::Policy;
+
+/// What [`Limiter::learn`](crate::Limiter::learn) is told of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lesson {
+    /// What the call did cost.
+    pub actual: Option<u64>,
+    /// What is said of the budget behind each limit of the policy.
+    pub budgets: Vec<Sync>,
+    /// Nothing is granted until then.
+    pub pause: Option<Moment>,
+    /// What is told beside, and what no limit of the policy can learn.
+    pub notes: Notes,
+}
+
+impl Lesson {
+    /// The report of the call that had this permit; without one its cost settles nothing.
+    pub fn report<'a>(&'a self, permit: Option<&'a str>) -> Report<'a> {
+        Report {
+            permit,
+            actual: self.actual.filter(|_| permit.is_some()),
+            budgets: &self.budgets,
+            pause: self.pause,
+            notes: Some(&self.notes),
+            settled: None,
+        }
+    }
+}
+
+impl Feedback {
+    /// What this says to a limiter of that policy, where a pause lasts at most `max_pause`.
+    ///
+    /// A limit is raised to at most `max_learned` units, at once and, where they come back continuously, within the policy's
+    /// own interval; by default to [`LEARNED_FACTOR`] times the policy's own limit. A larger one is ignored, since one answer
+    /// would open the limiter for all processes.
+    ///
+    /// A `points` limit hears of points, or of tokens where no points are told; a bucket, window or leaky limit of requests,
+    /// or, in a policy without points, of points or tokens where no requests are told. Each budget is heard by one limit:
+    /// first by the one whose interval is its window, then in the order of both. The numbers of a limit are learned only
+    /// where the answer tells their time too: how fast it refills, or a window that is the limit's own. What is left of a
+    /// window that is shorter than the limit's interval says nothing of it. A spent budget that is whole again at once is a
+    /// pause until then, unless the limit is a bucket or a window of that length; the last one where there are several.
+    pub fn lesson(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> Lesson {
+        let (heard, rest) = self.heard(policy);
+        let mut lesson = Lesson { actual: self.actual, notes: self.notes(&rest), ..Lesson::default() };
+        let mut pause = None;
+        for (i, (limit, heard)) in policy.limits().iter().zip(heard).enumerate() {
+            let Some(budget) = heard else {
+                lesson.budgets.push(Sync::default());
+                continue;
+            };
+            let known = is_window_of(&budget, limit);
+            let is_shorter = budget.window.is_some_and(|window| window < limit.interval());
+            let mut ignore = |what, why| {
+                lesson.notes.ignored.push(format!("{}: {why}", label(what, i, policy.limits().len())));
+            };
+            let numbers = numbers(&budget, limit, max_learned).unwrap_or_else(|why| {
+                ignore("limit", why);
+                None
+            });
+            if is_shorter && budget.remaining.is_some() {
+                ignore("remaining", "is of a shorter interval");
+            }
+            lesson.budgets.push(Sync {
+                remaining: budget.remaining.filter(|_| !is_shorter),
+                limit: numbers,
+                reset: budget.reset.filter(|_| known && limit.kind() == Kind::Bucket).and_then(moment),
+            });
+            let waits_itself = known && matches!(limit.kind(), Kind::Bucket | Kind::Window);
+            let spent = budget.remaining == Some(0) && !waits_itself && budget.refill.is_none();
+            if let Some(Reset::After(wait)) = budget.reset.filter(|_| spent) {
+                pause = pause.max(Some(wait));
+            }
+        }
+        let pause = self.pause.or(pause).map(|pause| pause.min(max_pause).min(MAX_SPAN));
+        let pause = pause.filter(|pause| pause.0 > 0);
+        lesson.notes.pause = pause;
+        lesson.pause = pause.map(Moment::After);
+        if pause.is_none() && self.throttled && self.budgets.is_empty() {
+            lesson.notes.ignored.push("pause: the answer does not say how long".to_owned());
+        }
+        lesson
+    }
+
+    /// What is told beside the budgets, and of budgets that no limit hears of.
+    fn notes(&self, rest: &[Budget]) -> Notes {
+        let mut ignored = Vec::new();
+        let is_nothing = self.budgets.is_empty() && self.actual.is_none() && self.pause.is_none() && !self.throttled;
+        if self.needs_status {
+            ignored.push("pause: status is missing".to_owned());
+        } else if is_nothing {
+            ignored.push("not a rate limit answer".to_owned());
+        }
+        for unit in [Unit::Requests, Unit::Points, Unit::Tokens] {
+            if rest.iter().any(|budget| budget.unit == unit) {
+                ignored.push(format!("{}: no limit is left that counts them", unit.name()));
+            }
+        }
+        let scope = self.scope.map(Scope::name);
+        Notes { ignored, cost: self.actual, pause: None, scope, bucket: self.bucket.clone() }
+    }
+
+    /// The budget that each limit hears of, and those that are left.
+    fn heard(&self, policy: &Policy) -> (Vec<Option<Budget>>, Vec<Budget>) {
+        let mut heard = vec![None; policy.limits().len()];
+        let mut budgets = self.budgets.clone();
+        // In two rounds, lest a limit takes what is told of the next one.
+        for own in [true, false] {
+            for (limit, heard) in policy.limits().iter().zip(&mut heard).filter(|(_, heard)| heard.is_none()) {
+                let unit = self.unit(limit, policy);
+                let fits = |budget: &Budget| Some(budget.unit) == unit && (!own || is_window_of(budget, limit));
+                *heard = budgets.iter().position(fits).map(|at| budgets.remove(at));
+            }
+        }
+        (heard, budgets)
+    }
+
+    /// What a limit counts, as far as the answer tells of it.
+    fn unit(&self, limit: &Limit, policy: &Policy) -> Option<Unit> {
+        let units: &[Unit] = match limit.kind() {
+            Kind::Points => &[Unit::Points, Unit::Tokens],
+            Kind::Bucket | Kind::Window | Kind::Leaky if policy.is_estimated() => &[Unit::Requests],
+            Kind::Bucket | Kind::Window | Kind::Leaky => &[Unit::Requests, Unit::Points, Unit::Tokens],
+            _ => &[],
+        };
+        units.iter().copied().find(|unit| self.budgets.iter().any(|budget| budget.unit == *unit))
+    }
+}
+
+fn is_window_of(budget: &Budget, limit: &Limit) -> bool {
+    budget.window == Some(limit.interval())
+}
+
+/// The numbers that the limit has upstream, where their time is known; or why they are not learned.
+fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<Option<Limit>, &'static str> {
+    let Some(amount) = budget.limit else { return Ok(None) };
+    let own = limit.interval();
+    let interval = match (limit.kind(), budget.refill) {
+        (Kind::Points | Kind::Leaky, Some(refill)) => refill,
+        _ if is_window_of(budget, limit) => own,
+        _ if budget.window.is_some() => return Err("is of another interval"),
+        _ => return Err("its interval is not told"),
+    };
+    if amount == 0 {
+        return Err("is zero");
+    }
+    let most = max_learned.unwrap_or(limit.amount().saturating_mul(LEARNED_FACTOR)).max(limit.amount());
+    // What comes back within the policy's own interval.
+    let rate = u128::from(amount) * u128::from(own.0);
+    if amount > most || rate > u128::from(most) * u128::from(interval.0) {
+        return Err("above max_learned");
+    }
+    match Limit::of_kind(limit.kind(), amount, interval, limit.offset()) {
+        Ok(limit) => Ok(Some(limit)),
+        Err(_) if limit.kind() == Kind::Window && amount > MAX_WINDOW => Err("is more than a window counts"),
+        Err(_) => Err("cannot be counted exactly"),
+    }
+}
+
+/// A moment that a limiter takes.
+fn moment(reset: Reset) -> Option<Moment> {
+    match reset {
+        Reset::After(span) => Some(Moment::After(span)),
+        Reset::At(at) => (at < MAX_TIME).then_some(Moment::At(at)),
+    }
+}

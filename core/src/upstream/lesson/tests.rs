@@ -1,0 +1,422 @@
+//! What answers of real upstreams mean for policies that people have.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+use super::super::tests::{body, read};
+use super::super::{MAX_PAUSE, Provider, Response};
+use super::*;
+use crate::base::micros::{MAX_SPAN, MAX_TIME};
+use crate::client::paddlegate::Paddlegate;
+use crate::model::learned::Learned;
+use crate::model::operation::{Answer, Operation};
+use crate::model::permit::Settlement;
+use crate::model::request::Request;
+use crate::store::signal_handling::Interrupt;
+
+const SHOPIFY: &str = r#"{"data":{},"extensions":{"cost":{"requestedQueryCost":252,"actualQueryCost":12,
+    "throttleStatus":{"maximumAvailable":2000.0,"currentlyAvailable":1988,"restoreRate":100.0}}}}"#;
+const GITHUB: [(&str, &str); 5] = [
+    ("x-ratelimit-limit", "5000"),
+    ("x-ratelimit-remaining", "4990"),
+    ("x-ratelimit-reset", "1735693200"),
+    ("x-ratelimit-resource", "core"),
+    ("Date", "Wed, 01 Jan 2025 00:30:00 GMT"),
+];
+const OPENAI: [(&str, &str); 6] = [
+    ("x-ratelimit-limit-requests", "60"),
+    ("x-ratelimit-limit-tokens", "150000"),
+    ("x-ratelimit-remaining-requests", "59"),
+    ("x-ratelimit-remaining-tokens", "149984"),
+    ("x-ratelimit-reset-requests", "1s"),
+    ("x-ratelimit-reset-tokens", "6m0s"),
+];
+const DISCORD: [(&str, &str); 4] = [
+    ("X-RateLimit-Limit", "5"),
+    ("X-RateLimit-Remaining", "0"),
+    ("X-RateLimit-Reset-After", "1.5"),
+    ("X-RateLimit-Bucket", "abcd1234"),
+];
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn bucket(limit: u64, interval: u64) -> Limit {
+    Limit::bucket(limit, seconds(interval)).unwrap()
+}
+
+fn window(limit: u64, interval: u64) -> Limit {
+    Limit::window(limit, seconds(interval)).unwrap()
+}
+
+fn points(capacity: u64, refill: u64) -> Limit {
+    Limit::points(capacity, seconds(refill)).unwrap()
+}
+
+fn lesson<const N: usize>(feedback: &Feedback, limits: [Limit; N]) -> Lesson {
+    Lesson { notes: Notes::default(), ..feedback.lesson(&Policy::new(limits).unwrap(), MAX_PAUSE, Some(1_000_000)) }
+}
+
+fn remaining(remaining: u64) -> Sync {
+    Sync { remaining: Some(remaining), ..Sync::default() }
+}
+
+const fn after(micros: u64) -> Moment {
+    Moment::After(Micros(micros))
+}
+
+/// The same headers, of which one has another value.
+fn with<const N: usize>(
+    mut headers: [(&'static str, &'static str); N],
+    name: &str,
+    value: &'static str,
+) -> [(&'static str, &'static str); N] {
+    headers.iter_mut().filter(|header| header.0 == name).for_each(|header| header.1 = value);
+    headers
+}
+
+#[test]
+fn shopify_teaches_points_their_numbers() {
+    let feedback = body(Provider::Shopify, SHOPIFY);
+    let learned = Sync { limit: Some(points(2_000, 20)), ..remaining(1_988) };
+    let expected = Lesson { actual: Some(12), budgets: vec![learned.clone()], pause: None, ..Lesson::default() };
+    assert_eq!(lesson(&feedback, [points(1_000, 20)]), expected);
+    // The numbers are those of upstream whatever was configured, and a meter of calls hears nothing of points.
+    let both = lesson(&feedback, [window(4, 1), points(100, 5)]);
+    assert_eq!(both.budgets, [Sync::default(), learned]);
+    // In a policy without points, costs are what every limit counts.
+    let leaky = lesson(&feedback, [Limit::leaky(1_000, seconds(10)).unwrap()]);
+    assert_eq!(leaky.budgets[0].limit, Some(Limit::leaky(2_000, seconds(20)).unwrap()));
+    assert_eq!(lesson(&feedback, [bucket(1_000, 20)]).budgets, [remaining(1_988)]);
+}
+
+#[test]
+fn shopify_spent_refills_and_needs_no_pause() {
+    let spent = SHOPIFY.replace("1988", "0.5");
+    let spent = lesson(&body(Provider::Shopify, &spent), [points(1_000, 20)]);
+    assert_eq!((spent.budgets[0].remaining, spent.pause), (Some(0), None));
+}
+
+#[test]
+fn github_teaches_the_limit_that_has_its_window() {
+    let feedback = read(Provider::GitHub, 200, &GITHUB, "[]");
+    let learned = Sync { limit: Some(bucket(5_000, 3_600)), reset: Some(after(1_800_000_000)), ..remaining(4_990) };
+    assert_eq!(lesson(&feedback, [bucket(5_000, 3_600)]).budgets, std::slice::from_ref(&learned));
+    assert_eq!(lesson(&feedback, [bucket(60, 3_600)]).budgets, std::slice::from_ref(&learned), "other numbers");
+    assert_eq!(lesson(&feedback, [window(10, 1)]).budgets, [remaining(4_990)]);
+    assert_eq!(lesson(&feedback, [bucket(10, 60)]).budgets, [remaining(4_990)]);
+    let sliding = Sync { limit: Some(window(5_000, 3_600)), ..remaining(4_990) };
+    assert_eq!(lesson(&feedback, [window(60, 3_600)]).budgets, [sliding], "only a bucket has an end");
+    for others in [[window(10, 1), bucket(60, 3_600)], [bucket(60, 3_600), window(10, 1)]] {
+        let expected = others.clone().map(|limit| match limit.kind() {
+            Kind::Bucket => learned.clone(),
+            _ => Sync::default(),
+        });
+        assert_eq!(lesson(&feedback, others).budgets, expected, "its own limit goes first");
+    }
+}
+
+#[test]
+fn github_keeps_the_offset_and_the_time_of_another_clock() {
+    let of_zone = Limit::bucket_with_offset(60, seconds(3_600), seconds(1_800)).unwrap();
+    let feedback = read(Provider::GitHub, 200, &GITHUB[..4], "[]");
+    let learned = lesson(&feedback, [of_zone]).budgets.remove(0);
+    assert_eq!(learned.limit, Some(Limit::bucket_with_offset(5_000, seconds(3_600), seconds(1_800)).unwrap()));
+    assert_eq!(learned.reset, Some(Moment::At(Micros(1_735_693_200_000_000))));
+}
+
+#[test]
+fn github_spent_is_no_pause_of_its_own_limit() {
+    let feedback = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-remaining", "0"), "[]");
+    assert_eq!(lesson(&feedback, [bucket(5_000, 3_600)]).pause, None, "the bucket refuses until its end");
+    assert_eq!(lesson(&feedback, [window(10, 1)]).pause, Some(after(1_800_000_000)));
+    let elsewhere = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-remaining", "0")[..4], "[]");
+    assert_eq!(lesson(&elsewhere, [window(10, 1)]).pause, None, "a time of another clock is no length");
+}
+
+#[test]
+fn openai_teaches_requests_and_tokens_in_both_orders() {
+    let usage = r#"{"usage":{"total_tokens":21}}"#;
+    let feedback = read(Provider::OpenAi, 200, &OPENAI, usage);
+    let (requests, tokens) = (remaining(59), remaining(149_984));
+    let ahead = lesson(&feedback, [window(60, 60), points(150_000, 60)]);
+    assert_eq!(
+        ahead,
+        Lesson { actual: Some(21), budgets: vec![requests.clone(), tokens.clone()], ..Lesson::default() }
+    );
+    let behind = lesson(&feedback, [points(150_000, 60), window(60, 60)]);
+    assert_eq!(behind.budgets, [tokens.clone(), requests.clone()]);
+    // Without requests a limit beside points hears nothing; without points all limits count one thing.
+    let only_tokens = read(Provider::OpenAi, 200, &[OPENAI[1], OPENAI[3]], usage);
+    let both = lesson(&only_tokens, [window(60, 60), points(150_000, 60)]);
+    assert_eq!(both.budgets, [Sync::default(), tokens.clone()]);
+    assert_eq!(lesson(&only_tokens, [bucket(150_000, 60)]).budgets, [tokens]);
+    assert_eq!(lesson(&feedback, [window(60, 60), bucket(10_000, 86_400)]).budgets, [requests, Sync::default()]);
+}
+
+#[test]
+fn openai_spent_twice_waits_for_the_later() {
+    let spent = with(OPENAI, "x-ratelimit-remaining-requests", "0");
+    let policy = || [window(60, 60), points(150_000, 60)];
+    assert_eq!(lesson(&read(Provider::OpenAi, 200, &spent, ""), policy()).pause, Some(after(1_000_000)));
+    let both = read(Provider::OpenAi, 200, &with(spent, "x-ratelimit-remaining-tokens", "0"), "");
+    assert_eq!(lesson(&both, policy()).pause, Some(after(360_000_000)));
+}
+
+#[test]
+fn discord_spent_without_a_window_is_a_pause() {
+    let feedback = read(Provider::Discord, 200, &DISCORD, "{}");
+    let expected =
+        Lesson { actual: None, budgets: vec![remaining(0)], pause: Some(after(1_500_000)), ..Lesson::default() };
+    for limit in [bucket(50, 1), window(50, 1), Limit::leaky(50, seconds(1)).unwrap()] {
+        assert_eq!(lesson(&feedback, [limit]), expected);
+    }
+    let left = read(Provider::Discord, 200, &with(DISCORD, "X-RateLimit-Remaining", "1"), "{}");
+    assert_eq!(lesson(&left, [bucket(50, 1)]).pause, None);
+    let over = read(Provider::Discord, 200, &with(DISCORD, "X-RateLimit-Reset-After", "0"), "{}");
+    assert_eq!(lesson(&over, [bucket(50, 1)]).pause, None);
+    // What the refusal says goes before what the budget says.
+    let refusal = r#"{"message":"You are being rate limited.","retry_after":0.25,"global":false}"#;
+    let refused = read(Provider::Discord, 429, &DISCORD, refusal);
+    assert_eq!(lesson(&refused, [bucket(50, 1)]).pause, Some(after(250_000)));
+}
+
+#[test]
+fn a_limit_that_counts_leases_or_starts_hears_only_of_pauses() {
+    let feedback = read(Provider::Discord, 429, &DISCORD, r#"{"retry_after":2,"global":false}"#);
+    let limits = [Limit::concurrency(5, seconds(30)).unwrap(), Limit::throttle(seconds(1)).unwrap(), Limit::paused()];
+    let heard = lesson(&feedback, limits);
+    assert_eq!((heard.budgets, heard.pause), (vec![Sync::default(); 3], Some(after(2_000_000))));
+    let spent = read(Provider::Discord, 200, &DISCORD, "{}");
+    assert_eq!(lesson(&spent, [Limit::unlimited()]), Lesson::default());
+}
+
+#[test]
+fn the_caller_bounds_every_pause() {
+    let policy = Policy::new([bucket(50, 1)]).unwrap();
+    let spent = read(Provider::Discord, 200, &DISCORD, "{}");
+    let refused = Feedback { pause: Some(MAX_PAUSE), ..Feedback::default() };
+    for feedback in [&spent, &refused] {
+        assert_eq!(feedback.lesson(&policy, Micros(1_000), None).pause, Some(after(1_000)));
+        assert_eq!(feedback.lesson(&policy, Micros(0), None).pause, None, "a pause of nothing would be refused");
+    }
+    let endless = Feedback { pause: Some(Micros(u64::MAX)), ..Feedback::default() };
+    assert_eq!(endless.lesson(&policy, Micros(u64::MAX), None).pause, Some(after(MAX_SPAN.0)));
+}
+
+#[test]
+fn a_budget_is_used_for_one_limit_only() {
+    let feedback = read(Provider::GitHub, 200, &GITHUB, "[]");
+    let twice = lesson(&feedback, [window(10, 1), window(20, 2)]);
+    assert_eq!(twice.budgets, [remaining(4_990), Sync::default()]);
+    let same = lesson(&feedback, [bucket(60, 3_600), bucket(70, 3_600)]);
+    assert_eq!((same.budgets[0].remaining, &same.budgets[1]), (Some(4_990), &Sync::default()));
+    let headers =
+        [("RateLimit", "\"s\";r=3;t=1, \"h\";r=90;t=60"), ("RateLimit-Policy", "\"s\";q=5;w=1, \"h\";q=100;w=3600")];
+    let ietf = read(Provider::Ietf, 200, &headers, "");
+    let heard = lesson(&ietf, [bucket(1_000, 3_600), bucket(10, 1)]);
+    let second = Sync { limit: Some(bucket(5, 1)), reset: Some(after(1_000_000)), ..remaining(3) };
+    let hour = Sync { limit: Some(bucket(100, 3_600)), reset: Some(after(60_000_000)), ..remaining(90) };
+    assert_eq!(heard.budgets, [hour, second]);
+}
+
+#[test]
+fn numbers_that_no_limit_can_have_are_not_learned() {
+    let many = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "100001"), "[]");
+    assert_eq!(lesson(&many, [window(60, 3_600)]).budgets, [remaining(4_990)]);
+    let none = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "0"), "[]");
+    assert_eq!(lesson(&none, [bucket(60, 3_600)]).budgets[0].limit, None);
+}
+
+#[test]
+fn a_limiter_learns_it() {
+    let shop = Paddlegate::memory().points("shop", 1_000, seconds(20)).unwrap();
+    let permit = shop.acquire(Request::estimate(252).at(Micros(1))).unwrap().permit;
+    let lesson = body(Provider::Shopify, SHOPIFY).lesson(shop.policy(), MAX_PAUSE, None);
+    assert_eq!(lesson.report(None).actual, None, "no permit, nothing to settle");
+    let learn = Operation::Learn { report: lesson.report(permit.as_deref()), at: Some(Micros(2)) };
+    let learned = Learned {
+        settlement: Some(Settlement::Settled),
+        learned: vec!["limit".to_owned()],
+        cost: Some(12),
+        ..Learned::default()
+    };
+    assert_eq!(shop.run(learn, Interrupt::Ignore).unwrap(), Answer::Learned(Box::new(learned)));
+    assert_eq!(shop.peek(Request::estimate(1).at(Micros(2))).unwrap().remaining, Some(1_988));
+}
+
+#[test]
+fn an_answer_opens_a_limit_to_ten_times_its_own_at_most() {
+    let told = |q: &str| {
+        let policy = format!("\"s\";q={q};w=60");
+        read(Provider::Ietf, 200, &[("RateLimit", "\"s\";r=5;t=30"), ("RateLimit-Policy", &policy)], "")
+    };
+    let of = |feedback: &Feedback, limit: Limit, max_learned| {
+        let lesson = feedback.lesson(&Policy::new([limit]).unwrap(), MAX_PAUSE, max_learned);
+        (lesson.budgets[0].limit.as_ref().map(Limit::amount), lesson.notes.ignored)
+    };
+    let above = || vec!["limit: above max_learned".to_owned()];
+    assert_eq!(of(&told("1000000000000"), bucket(100, 60), None), (None, above()));
+    assert_eq!(of(&told("1001"), bucket(100, 60), None), (None, above()));
+    assert_eq!(of(&told("1000"), bucket(100, 60), None), (Some(1_000), vec![]));
+    assert_eq!(of(&told("1001"), bucket(100, 60), Some(1_001)), (Some(1_001), vec![]));
+    assert_eq!(of(&told("101"), bucket(100, 60), Some(0)), (None, above()));
+    assert_eq!(of(&told("100"), bucket(100, 60), Some(0)), (Some(100), vec![]), "its own is never too large");
+    // What refills faster is more as well.
+    let shop = |rate: &str| body(Provider::Shopify, &SHOPIFY.replace("100.0", rate));
+    assert_eq!(of(&shop("500.0"), points(1_000, 20), None), (Some(2_000), vec![]));
+    assert_eq!(of(&shop("501.0"), points(1_000, 20), None).1, above());
+}
+
+#[test]
+fn what_is_not_learned_is_told_with_its_reason() {
+    let ignored = |feedback: &Feedback, limits: &[Limit]| {
+        feedback.lesson(&Policy::new(limits.to_vec()).unwrap(), MAX_PAUSE, None).notes.ignored
+    };
+    let shop = |limit: &str, rate: &str| {
+        body(Provider::Shopify, &SHOPIFY.replace("2000.0", limit).replace("100.0", rate).replace("1988", "9"))
+    };
+    assert_eq!(ignored(&shop("999999", "11.57"), &[points(1_000_000, 86_400)]), ["limit: cannot be counted exactly"]);
+    let discord = read(Provider::Discord, 200, &DISCORD, "{}");
+    assert_eq!(ignored(&discord, &[bucket(50, 1)]), ["limit: its interval is not told"]);
+    assert_eq!(ignored(&discord, &[points(50, 1)]), ["requests: no limit is left that counts them"]);
+    let github = read(Provider::GitHub, 200, &GITHUB, "[]");
+    assert_eq!(
+        ignored(&github, &[window(10_000, 86_400)]),
+        ["limit: is of another interval", "remaining: is of a shorter interval"]
+    );
+    assert_eq!(ignored(&github, &[bucket(50, 1), bucket(5_000, 3_600)]), [""; 0]);
+    let many = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "100001"), "[]");
+    assert_eq!(ignored(&many, &[window(50_000, 3_600)]), ["limit: is more than a window counts"]);
+    let none = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "0"), "[]");
+    assert_eq!(ignored(&none, &[window(1, 1), window(60, 3_600)]), ["limit[1]: is zero"]);
+    assert_eq!(
+        ignored(&read(Provider::Auto, 200, &[("Date", "x")], "hello"), &[bucket(1, 1)]),
+        ["not a rate limit answer"]
+    );
+    assert_eq!(
+        ignored(&read(Provider::Auto, 429, &[], ""), &[bucket(1, 1)]),
+        ["pause: the answer does not say how long"]
+    );
+}
+
+#[test]
+fn a_refusal_without_its_status_is_one_where_the_documentation_says_so() {
+    let told = |provider, headers: &[(&str, &str)], body: &str| {
+        let response = Response { status: None, headers, body };
+        let feedback = Feedback::read(provider, &response, MAX_PAUSE);
+        let lesson = feedback.lesson(&Policy::new([bucket(50, 1)]).unwrap(), MAX_PAUSE, None);
+        (feedback.throttled, feedback.pause.map(|pause| pause.0 / 1_000), lesson.notes.ignored)
+    };
+    let after = ("Retry-After", "7");
+    let refused = |millis| (true, Some(millis), vec![]);
+    let missing = (false, None, vec!["pause: status is missing".to_owned()]);
+    let discord = r#"{"message": "slow", "retry_after": 1.5, "global": true}"#;
+    assert_eq!(told(Provider::Discord, &[], discord), refused(1_500));
+    assert_eq!(told(Provider::Auto, &[], discord), refused(1_500));
+    assert_eq!(told(Provider::Discord, &[("X-RateLimit-Scope", "user"), after], ""), refused(7_000));
+    assert_eq!(told(Provider::Stripe, &[("Stripe-Rate-Limited-Reason", "global-rate")], ""), refused(1_000));
+    assert_eq!(told(Provider::OpenAi, &[after], r#"{"error": {"code": "rate_limit_exceeded"}}"#), refused(7_000));
+    assert_eq!(
+        told(Provider::Anthropic, &[after], r#"{"type": "error", "error": {"type": "rate_limit_error"}}"#),
+        refused(7_000)
+    );
+    assert_eq!(
+        told(Provider::GitHub, &[after], r#"{"message": "You have exceeded a secondary rate limit."}"#),
+        refused(7_000)
+    );
+    for provider in
+        [Provider::Auto, Provider::Ietf, Provider::OpenAi, Provider::Stripe, Provider::Shopify, Provider::Discord]
+    {
+        assert_eq!(told(provider, &[after], ""), missing, "{provider:?}");
+    }
+    assert!(!told(Provider::Discord, &[], "{}").0);
+}
+
+#[test]
+fn discord_tells_its_limit_with_the_first_call_of_a_window() {
+    let told = |limit, left, reset| {
+        let headers =
+            [("X-RateLimit-Limit", limit), ("X-RateLimit-Remaining", left), ("X-RateLimit-Reset-After", reset)];
+        read(Provider::Discord, 200, &[&headers[..], &[("X-RateLimit-Bucket", "abcd1234")]].concat(), "{}")
+    };
+    let first = told("5", "4", "0.998");
+    assert_eq!((first.budgets[0].window, first.bucket.as_deref()), (Some(Micros(1_000_000)), Some("abcd1234")));
+    let learned = Sync { limit: Some(bucket(5, 1)), reset: Some(after(998_000)), ..remaining(4) };
+    assert_eq!(lesson(&first, [bucket(50, 1)]).budgets, [learned]);
+    assert_eq!(lesson(&first, [window(50, 1)]).budgets[0].limit, Some(window(5, 1)));
+    assert_eq!(lesson(&first, [window(50, 60)]).budgets[0].limit, None, "of another interval");
+    assert_eq!(told("5", "3", "0.998").budgets[0].window, None);
+    for (reset, window) in [("0.25", 250_000), ("4.998", 5_000_000), ("59.01", 60_000_000), ("60.0", 60_000_000)] {
+        assert_eq!(told("1", "0", reset).budgets[0].window, Some(Micros(window)), "{reset}");
+    }
+}
+
+#[test]
+fn discord_says_of_whom_a_refusal_is() {
+    let notes = |headers: &[(&str, &str)], body: &str| {
+        let feedback = read(Provider::Discord, 429, headers, body);
+        feedback.lesson(&Policy::new([bucket(50, 1)]).unwrap(), MAX_PAUSE, None).notes
+    };
+    let global = notes(
+        &[("X-RateLimit-Global", "true"), ("X-RateLimit-Scope", "global")],
+        r#"{"retry_after": 2.0, "global": true}"#,
+    );
+    assert_eq!((global.scope, global.pause), (Some("global"), Some(Micros(2_000_000))));
+    let shared = notes(&[DISCORD[3], ("X-RateLimit-Scope", "shared")], r#"{"retry_after": 2.0, "global": false}"#);
+    assert_eq!((shared.scope, shared.bucket.as_deref()), (Some("shared"), Some("abcd1234")));
+}
+
+fn budgets() -> impl Strategy<Value = Budget> {
+    let unit = prop::sample::select(vec![Unit::Points, Unit::Requests, Unit::Tokens]);
+    let span = || prop::option::of(prop_oneof![Just(Micros(1_000_000)), (1..=MAX_SPAN.0).prop_map(Micros)]);
+    let reset = prop_oneof![
+        (0..=MAX_SPAN.0).prop_map(|span| Reset::After(Micros(span))),
+        prop_oneof![Just(MAX_TIME.0), 0..MAX_TIME.0].prop_map(|at| Reset::At(Micros(at))),
+    ];
+    let few = || prop::option::of(prop_oneof![0..3_u64, 0..1_000_000_000_000_u64]);
+    (unit, few(), few(), span(), span(), prop::option::of(reset)).prop_map(
+        |(unit, remaining, limit, refill, window, reset)| Budget { unit, remaining, limit, refill, window, reset },
+    )
+}
+
+fn limits() -> impl Strategy<Value = Limit> {
+    let kinds = vec![Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle, Kind::Paused];
+    (prop::sample::select(kinds), 1..1_000_u64, 1..3_u64)
+        .prop_map(|(kind, amount, time)| Limit::of_kind(kind, amount, Micros(time * 1_000_000), Micros(0)).unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 2_000,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("proptest-regressions/lesson.txt"))),
+        ..ProptestConfig::default()
+    })]
+
+    /// Whatever an answer says, its lesson is one that the limiter takes.
+    #[test]
+    fn every_lesson_is_taken(
+        budgets in prop::collection::vec(budgets(), 0..5), limits in prop::collection::vec(limits(), 1..5),
+        pause in prop::option::of((1..=MAX_SPAN.0).prop_map(Micros)), max_pause in prop_oneof![0..3_u64, 0..=u64::MAX],
+        max_learned in prop::option::of(prop_oneof![0..2_000_u64, any::<u64>()]),
+    ) {
+        let policy = Policy::new(limits).unwrap();
+        let told = budgets.iter().filter(|budget| budget.remaining.is_some()).count();
+        let feedback = Feedback { budgets, pause, ..Feedback::default() };
+        let lesson = feedback.lesson(&policy, Micros(max_pause), max_learned);
+        prop_assert_eq!(lesson.budgets.len(), policy.limits().len());
+        prop_assert!(lesson.budgets.iter().filter(|budget| budget.remaining.is_some()).count() <= told);
+        prop_assert_eq!(lesson.report(None).check(&policy), Ok(()));
+        // No answer opens a limit further than its owner allows, neither at once nor over time.
+        for (heard, own) in lesson.budgets.iter().zip(policy.limits()) {
+            let Some(numbers) = &heard.limit else { continue };
+            let most = max_learned.unwrap_or(LEARNED_FACTOR * own.amount()).max(own.amount());
+            prop_assert!(numbers.amount() <= most, "{numbers:?} {own:?}");
+            let rate = u128::from(numbers.amount()) * u128::from(own.interval().0);
+            prop_assert!(rate <= u128::from(most) * u128::from(numbers.interval().0), "{numbers:?} {own:?}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Linear: a budget of requests and one of complexity, both refilled continuously over an hour.
+//!
+//! After <https://linear.app/developers/rate-limiting>. A refusal comes as HTTP 400 with the code `RATELIMITED`; where
+//! several budgets are spent the later reset rules. Resets are in milliseconds since 1970.
+
+use super::answer::{Answer, errors};
+use super::decimal::{milliseconds, units_down, units_up};
+use super::json::Json;
+use super::{Budget, Feedback, Unit};
+use crate::base::micros::Micros;
+
+/// The period of every published limit.
+const REFILL: Micros = Micros(3_600_000_000);
+
+pub(super) fn read(answer: &Answer<'_>) -> Feedback {
+    let throttled = answer.status == 429 || errors(answer.body.get("errors")).into_iter().any(is_limited);
+    let mut feedback = Feedback { throttled, ..Feedback::default() };
+    if !feedback.throttled {
+        feedback.actual = answer.header("x-complexity").and_then(units_up);
+    }
+    feedback.budgets.extend(budget(answer, Unit::Requests, "requests"));
+    feedback.budgets.extend(budget(answer, Unit::Points, "complexity"));
+    // Limits of single endpoints are not the caller's budget, but what refused may be one of them.
+    let mut all = feedback.clone();
+    all.budgets.extend(budget(answer, Unit::Requests, "endpoint-requests"));
+    all.budgets.extend(budget(answer, Unit::Points, "endpoint-complexity"));
+    answer.settle(&mut all);
+    feedback.pause = all.pause;
+    feedback
+}
+
+fn budget(answer: &Answer<'_>, unit: Unit, name: &str) -> Option<Budget> {
+    let [remaining, limit, reset] =
+        ["remaining", "limit", "reset"].map(|last| answer.header(&format!("x-ratelimit-{name}-{last}")));
+    let [remaining, limit] = [remaining, limit].map(|text| text.and_then(units_down));
+    let reset = reset.and_then(milliseconds).and_then(|time| answer.reset_at(time));
+    Some(Budget { refill: Some(REFILL), reset, ..Budget::new(unit, remaining, limit)? })
+}
+
+fn is_limited(error: Json<'_>) -> bool {
+    let Some(extensions) = error.get("extensions") else { return false };
+    let words = extensions.pick(["code", "type"]).map(|word| word.and_then(Json::text));
+    words.into_iter().flatten().any(|word| word.eq_ignore_ascii_case("RATELIMITED"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::read;
+    use super::super::{Provider, Reset};
+    use super::*;
+
+    const DATE: (&str, &str) = ("Date", "Mon, 02 Feb 2026 02:40:00 GMT");
+    const LIMITED: &str = r#"{"errors":[{"message":"Rate limit exceeded","extensions":{"code":"RATELIMITED"}}]}"#;
+
+    #[test]
+    fn two_budgets_and_the_complexity_of_the_query() {
+        let headers = [
+            ("X-Complexity", "18"),
+            ("X-RateLimit-Requests-Limit", "1500"),
+            ("X-RateLimit-Requests-Remaining", "1499"),
+            ("X-RateLimit-Requests-Reset", "1770000000000"),
+            ("X-RateLimit-Complexity-Limit", "250000"),
+            ("X-RateLimit-Complexity-Remaining", "249982"),
+            ("X-RateLimit-Complexity-Reset", "1770000002000"),
+        ];
+        let feedback = read(Provider::Auto, 200, &headers, r#"{"data":{}}"#);
+        assert_eq!((feedback.actual, feedback.pause, feedback.throttled), (Some(18), None, false));
+        let [requests, points] = feedback.budgets[..] else { panic!("{feedback:?}") };
+        assert_eq!((requests.unit, requests.remaining, requests.limit), (Unit::Requests, Some(1499), Some(1500)));
+        assert_eq!((points.unit, points.remaining, points.limit), (Unit::Points, Some(249_982), Some(250_000)));
+        assert_eq!(points.reset, Some(Reset::At(Micros(1_770_000_002_000_000))));
+        assert_eq!((points.refill, points.window), (Some(REFILL), None));
+    }
+
+    #[test]
+    fn pt_t07_when_both_are_spent_the_later_reset_rules() {
+        let headers = [
+            DATE,
+            ("X-RateLimit-Requests-Remaining", "0"),
+            ("X-RateLimit-Requests-Reset", "1770000020000"),
+            ("X-RateLimit-Complexity-Remaining", "0"),
+            ("X-RateLimit-Complexity-Reset", "1770000045000"),
+            ("X-RateLimit-Endpoint-Requests-Remaining", "7"),
+            ("X-RateLimit-Endpoint-Requests-Reset", "1770000900000"),
+        ];
+        let feedback = read(Provider::Linear, 400, &headers, LIMITED);
+        assert_eq!((feedback.throttled, feedback.pause), (true, Some(Micros(45_000_000))));
+        assert_eq!((feedback.actual, feedback.budgets.len()), (None, 2));
+        let told = [&headers[..], &[("Retry-After", "3")]].concat();
+        assert_eq!(read(Provider::Linear, 400, &told, LIMITED).pause, Some(Micros(3_000_000)));
+        assert_eq!(read(Provider::Linear, 200, &headers, "{}").pause, None);
+    }
+
+    #[test]
+    fn an_endpoint_that_refuses_pauses_but_is_no_budget() {
+        let headers = [
+            DATE,
+            ("X-RateLimit-Endpoint-Requests-Remaining", "0"),
+            ("X-RateLimit-Endpoint-Requests-Reset", "1770000010000"),
+        ];
+        let feedback = read(Provider::Linear, 400, &headers, LIMITED);
+        assert_eq!((feedback.pause, feedback.budgets.len()), (Some(Micros(10_000_000)), 0));
+        let other = r#"{"errors":[{"extensions":{"code":"INPUT_ERROR"}}]}"#;
+        assert!(!read(Provider::Linear, 400, &headers, other).throttled);
+    }
+}

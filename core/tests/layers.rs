@@ -1,0 +1,93 @@
+//! The layers of the crate: a module uses only its own layer and the layers below it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// From the top. Layers of one floor do not use each other.
+const FLOORS: [&[&str]; 8] =
+    [&["simulate"], &["formats"], &["client"], &["store", "upstream"], &["engine"], &["model"], &["limits"], &["base"]];
+
+#[test]
+fn every_module_belongs_to_a_layer() {
+    for path in sources() {
+        let layer = layer(&path);
+        assert!(layer == "lib" || floor(&layer).is_some(), "{} is in no layer", path.display());
+    }
+}
+
+#[test]
+fn arrows_point_down() {
+    let mut arrows = 0;
+    for path in sources().into_iter().filter(|path| layer(path) != "lib") {
+        let from = layer(&path);
+        let text = fs::read_to_string(&path).expect("a source file");
+        for (number, line) in code(&text) {
+            for used in uses(line) {
+                arrows += 1;
+                assert!(points_down(&from, &used), "{}:{number}: {from} uses {used}: {line}", path.display());
+            }
+        }
+    }
+    assert!(arrows > 500, "the test reads nothing: arrows={arrows}");
+}
+
+#[test]
+fn an_arrow_that_points_up_is_seen() {
+    let line = "use crate::client::limiter::Limiter;";
+    assert_eq!(uses(line), ["client"]);
+    assert!(!points_down("engine", "client") && points_down("formats", "client"));
+    assert!(!points_down("store", "upstream") && !points_down("upstream", "store"));
+    // What lib.rs exports again hides its layer.
+    assert_eq!(uses("let error = crate::Error::internal(text);"), ["Error"]);
+    assert!(!points_down("client", "Error"));
+    let text = "use crate::base::micros::Micros;\n/// [`crate::Limiter`]\n#[cfg(test)]\nmod tests {\nuse crate::x::Y;";
+    assert_eq!(code(text).collect::<Vec<_>>(), [(1, "use crate::base::micros::Micros;"), (3, "#[cfg(test)]")]);
+}
+
+/// The lines of a file that are neither comments nor tests.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line));
+    let lines = lines.take_while(|(_, line)| *line != "mod tests {");
+    lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// The names that follow `crate::`.
+fn uses(line: &str) -> Vec<String> {
+    let name = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    line.split("crate::").skip(1).map(name).collect()
+}
+
+fn points_down(from: &str, to: &str) -> bool {
+    from == to || matches!((floor(from), floor(to)), (Some(from), Some(to)) if from < to)
+}
+
+fn floor(layer: &str) -> Option<usize> {
+    FLOORS.iter().position(|floor| floor.contains(&layer))
+}
+
+/// The first part of the path of a file below `src`, without its ending.
+fn layer(path: &Path) -> String {
+    let below = path.strip_prefix(root()).expect("a file below src");
+    let first = below.components().next().expect("a name").as_os_str().to_string_lossy();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// All Rust files but those that hold only tests.
+fn sources() -> Vec<PathBuf> {
+    let (mut folders, mut files) = (vec![root()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") && !path.ends_with("tests.rs") {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
