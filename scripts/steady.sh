@@ -54,18 +54,17 @@ end_session() {
     session=''
 }
 
-# Stops what runs, but not for longer what a test itself has stopped.
+# Stops what runs, but not for longer what a test itself has stopped: so each is looked at just before.
 stall() {
-    local pids stopped=''
+    local pid status stopped=()
     for _ in 1 2 3; do
-        pids=$(running ^TZ)
-        # shellcheck disable=SC2086
-        [[ -z $pids ]] || kill -STOP $pids 2>/dev/null
-        stopped+=" $pids"
+        for pid in $(running ^TZ); do
+            status=$(<"/proc/$pid/stat") 2>/dev/null || continue
+            [[ ${status##*) } == [TZ]* ]] || { kill -STOP "$pid" 2>/dev/null && stopped+=("$pid"); }
+        done
     done
     sleep 1
-    # shellcheck disable=SC2086
-    kill -CONT $stopped 2>/dev/null
+    ((${#stopped[@]} == 0)) || kill -CONT "${stopped[@]}" 2>/dev/null
 }
 
 # round SUITE NUMBER SIGNALS: one run, whose line is added to the summary
@@ -77,14 +76,15 @@ round() {
     PADDLEGATE_SEED=$run_seed PADDLEGATE_TALLY=$logs env --"$signals"-signal=INT --"$signals"-signal=HUP \
         setsid --fork --wait make --no-print-directory "${built[@]}" "test-$suite" >"$log" 2>&1 </dev/null &
     local job=$!
-    sleep 0.2
-    session=$(ps -o pid= --ppid "$job" | tr -d ' ')
+    while session=$(ps -o pid= --ppid "$job" | tr -d ' ') && [[ -z $session ]] && kill -0 "$job" 2>/dev/null; do
+        sleep 0.1
+    done
     next=$((SECONDS + 1 + RANDOM % 4))
     while kill -0 "$job" 2>/dev/null; do
         if ((SECONDS - began > seconds)); then
             echo "steady: ended after $seconds s" >>"$log"
             end_session
-        elif ((number > 0 && SECONDS >= next)); then
+        elif [[ -n $session ]] && ((number > 0 && SECONDS >= next)); then
             sleep "0.$((RANDOM % 1000))"
             stall
             stalls=$((stalls + 1))

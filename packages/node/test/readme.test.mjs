@@ -29,7 +29,11 @@ for (const [i, example] of examples.entries()) {
     const own = await redisServer(t);
     const code = example
       .replace('"paddlegate"', JSON.stringify(entry))
-      .replace("redis://localhost:6379/0", own.url);
+      // With a time-out that a machine that stalls for a second does not reach.
+      .replace(
+        'new Paddlegate("redis://localhost:6379/0")',
+        `new Paddlegate("${own.url}", { timeoutMs: 10_000 })`,
+      );
     const { output, status } = await run(code, { PADDLEGATE_URL: own.url });
     assert.equal(status, 0);
     assert.match(output, printed[i]);
