@@ -38,33 +38,33 @@ pub use client::admission::{Action, Admission};
 pub use client::batch::Batch;
 pub use client::limiter::{Limiter, MAX_NAME, WAIT_TIMEOUT};
 pub use client::local_fallback::Fallback;
-pub use client::multi_step::Steps;
+pub use client::multi_step::MultiStep;
 pub use client::paddlegate::Paddlegate;
-pub use client::prepared::Begun;
+pub use client::prepared::Prepared;
 pub use client::reschedule::{RESCHEDULE, Reschedule, backoff};
-pub use client::wakeup::Hints;
+pub use client::wakeup::WakeupListener;
 pub use engine::queue::{MAX_TICKETS, RECHECK};
 #[cfg(feature = "documents")]
 pub use formats::document::Document;
 #[cfg(feature = "documents")]
-pub use formats::load::Loaded;
+pub use formats::load::LoadedLimiter;
 #[cfg(feature = "documents")]
 pub use formats::{Definition, LoadOptions};
-pub use model::budget::{Report, Sync};
+pub use model::budget::{BudgetUpdate, UpstreamReport};
 pub use model::decision::{Decision, Status, Ticket};
 pub use model::learned::{Learned, Notes};
 pub use model::limit::{Kind, LOCK_TIMEOUT, Limit, MAX_CONCURRENCY, MAX_UNITS, MAX_WINDOW};
-pub use model::limiter_info::{ListPage, Listed};
+pub use model::limiter_info::{LimiterInfo, ListPage};
 pub use model::on_limit::OnLimit;
 pub use model::on_unavailable::OnUnavailable;
 pub use model::operation::{Answer, Operation};
-pub use model::overrides::{Change, Control, Controls, Moment};
+pub use model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 pub use model::permit::{MAX_ID, MAX_PERMIT_ID, MAX_PERMITS, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement, new_id};
 pub use model::policy::{MAX_LIMITS, Policy};
-pub use model::request::{Place, Request, Wait};
-pub use model::statistics::{Statistics, TTL};
-pub use model::wakeup::Hint;
-pub use store::signal_handling::Interrupt;
+pub use model::request::{QueuePosition, Request, Wait};
+pub use model::statistics::{DEFAULT_STATISTICS_TTL, Statistics};
+pub use model::wakeup::Wakeup;
+pub use store::signal_handling::SignalHandling;
 #[cfg(feature = "providers")]
 pub use upstream::graphql_cost::{CostRules, MAX_QUERY, MAX_QUERY_DEPTH, graphql_cost};
 #[cfg(feature = "providers")]

@@ -41,5 +41,5 @@ pub use clients::MAX_CLIENTS;
 pub use fields::Scalar;
 pub use scenario::{MAX_POLICIES, Scenario};
 pub use simulation::{MAX_DECISIONS, Simulation};
-pub use timeline::{MAX_ROWS, Outcome, Timeline};
+pub use timeline::{JobOutcome, MAX_ROWS, Timeline};
 pub use totals::{Totals, Waits};

@@ -36,7 +36,7 @@ mod structured;
 mod tests;
 
 use answer::Answer;
-pub use lesson::Lesson;
+pub use lesson::LimiterUpdate;
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;

@@ -4,7 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use paddlegate::{Action, Control, Interrupt, Limit, Limiter, Micros, OnLimit, Operation, Paddlegate, Policy, Request};
+use paddlegate::{
+    Action, AdminCommand, Limit, Limiter, Micros, OnLimit, Operation, Paddlegate, Policy, Request, SignalHandling,
+};
 use support::{redis, unique};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -123,9 +125,9 @@ fn a_job_too_large_for_a_lowered_limit_is_told_and_does_not_stop_the_others() {
         let run = limiter.admit("runs", at(6, 0), OnLimit::Wait).unwrap();
         assert_eq!(run.action, Action::Run);
         assert_eq!(limiter.admit("large", at(5, 1), OnLimit::Wait).unwrap().action, Action::Wait);
-        let control = Control::Override { changes: &limiter.changed(0, Some(2), None).unwrap(), expires: None };
-        let operation = Operation::Control { control, at: Some(Micros(1_700_000_002_000_000)) };
-        limiter.run(operation, Interrupt::Ignore).unwrap();
+        let control = AdminCommand::Override { changes: &limiter.changed(0, Some(2), None).unwrap(), expires: None };
+        let operation = Operation::AdminCommand { control, at: Some(Micros(1_700_000_002_000_000)) };
+        limiter.run(operation, SignalHandling::Ignore).unwrap();
         assert_eq!(limiter.admit("runs", at(6, 3), OnLimit::Wait).unwrap().action, Action::Run, "it holds its lease");
         assert_eq!(limiter.admit("large", at(5, 4), OnLimit::Wait).unwrap_err().argument(), Some("cost"));
         assert_eq!(

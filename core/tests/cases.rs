@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    Action, Answer, Control, Interrupt, Limit, Limiter, MAX_SPAN, Micros, Moment, OnLimit, Operation, Paddlegate,
-    Place, Policy, Request, Status, Wait,
+    Action, AdminCommand, Answer, Deadline, Limit, Limiter, MAX_SPAN, Micros, OnLimit, Operation, Paddlegate, Policy,
+    QueuePosition, Request, SignalHandling, Status, Wait,
 };
 use support::{redis, unique};
 
@@ -26,7 +26,7 @@ fn at(us: u64) -> Request {
 }
 
 /// A ticket, which is kept for a minute after its time.
-fn place(limiter: &Limiter, job: &str, place: Place, us: u64) -> Status {
+fn place(limiter: &Limiter, job: &str, place: QueuePosition, us: u64) -> Status {
     let wait = Wait { patience: MAX_SPAN, grace: Micros(60 * SECOND), channel: "", place };
     limiter.enter(at(us), job, Some(wait)).expect("a decision").status
 }
@@ -47,17 +47,17 @@ fn cn_t23_a_limit_that_is_turned_on_applies_to_tasks_that_wait() {
 
         // And to those that have a place already, for what stopped them was something else.
         let limiter = store.concurrent(&unique("task"), 5, Duration::from_secs(3_600)).unwrap();
-        let order = |control: Control<'_>, us: u64| {
-            let operation = Operation::Control { control, at: Some(Micros(START + us)) };
-            limiter.run(operation, Interrupt::Ignore).expect("controls");
+        let order = |control: AdminCommand<'_>, us: u64| {
+            let operation = Operation::AdminCommand { control, at: Some(Micros(START + us)) };
+            limiter.run(operation, SignalHandling::Ignore).expect("controls");
         };
-        order(Control::Pause(Moment::After(Micros(3_600 * SECOND))), 0);
+        order(AdminCommand::Pause(Deadline::After(Micros(3_600 * SECOND))), 0);
         for job in ["a", "b", "c"] {
             assert_eq!(limiter.admit(job, at(1), OnLimit::Wait).unwrap().action, Action::Wait);
         }
         let changes = limiter.changed(0, Some(1), None).unwrap();
-        order(Control::Override { changes: &changes, expires: None }, 2);
-        order(Control::Resume, 3);
+        order(AdminCommand::Override { changes: &changes, expires: None }, 2);
+        order(AdminCommand::Resume, 3);
         let asked = ["a", "b", "c"].map(|job| limiter.admit(job, at(4), OnLimit::Wait).unwrap().action);
         assert_eq!(asked, [Action::Run, Action::Wait, Action::Wait]);
     });
@@ -69,13 +69,13 @@ fn dq_t11_of_two_that_resume_at_once_one_gets_each_job() {
         let limiter = store.window(&unique("resume"), 50, Duration::from_secs(1)).unwrap();
         let jobs: Vec<String> = (0..50).map(|job| format!("job{job}")).collect();
         for full in 0..50 {
-            assert_eq!(place(&limiter, &format!("full{full}"), Place::End, 0), Status::Granted);
+            assert_eq!(place(&limiter, &format!("full{full}"), QueuePosition::End, 0), Status::Granted);
         }
         for job in &jobs {
-            assert_eq!(place(&limiter, job, Place::End, 1), Status::Queued);
+            assert_eq!(place(&limiter, job, QueuePosition::End, 1), Status::Queued);
         }
         let resume = || {
-            let resumed = jobs.iter().map(|job| place(&limiter, job, Place::Kept, SECOND));
+            let resumed = jobs.iter().map(|job| place(&limiter, job, QueuePosition::Existing, SECOND));
             resumed.map(|status| usize::from(status == Status::Granted)).collect::<Vec<_>>()
         };
         let (one, other) = thread::scope(|scope| {
@@ -93,16 +93,16 @@ fn dq_t12_the_reservation_of_a_job_that_never_comes_back_expires() {
         let policy = Policy::new([Limit::bucket(1, Duration::from_secs(10)).unwrap()]).unwrap();
         let limiter = store.limiter(&unique("crash"), policy).unwrap();
         let start = START.div_ceil(10 * SECOND) * 10 * SECOND - START;
-        assert_eq!(place(&limiter, "runs", Place::End, start), Status::Granted);
-        assert_eq!(place(&limiter, "crashes", Place::End, start + 1), Status::Queued);
-        assert_eq!(place(&limiter, "next", Place::End, start + 2), Status::Queued);
+        assert_eq!(place(&limiter, "runs", QueuePosition::End, start), Status::Granted);
+        assert_eq!(place(&limiter, "crashes", QueuePosition::End, start + 1), Status::Queued);
+        assert_eq!(place(&limiter, "next", QueuePosition::End, start + 2), Status::Queued);
         // Its time is the next window, and it is waited for during a minute after that.
         let due = start + 10 * SECOND;
-        assert_eq!(place(&limiter, "next", Place::Kept, due + 60 * SECOND - 1), Status::Queued);
-        assert_eq!(place(&limiter, "next", Place::Kept, due + 60 * SECOND + 1), Status::Granted);
-        assert_eq!(place(&limiter, "crashes", Place::Kept, due + 61 * SECOND), Status::Gone);
+        assert_eq!(place(&limiter, "next", QueuePosition::Existing, due + 60 * SECOND - 1), Status::Queued);
+        assert_eq!(place(&limiter, "next", QueuePosition::Existing, due + 60 * SECOND + 1), Status::Granted);
+        assert_eq!(place(&limiter, "crashes", QueuePosition::Existing, due + 61 * SECOND), Status::Gone);
         let statistics =
-            limiter.run(Operation::Statistics { at: Some(Micros(START + due + 61 * SECOND)) }, Interrupt::Ignore);
+            limiter.run(Operation::Statistics { at: Some(Micros(START + due + 61 * SECOND)) }, SignalHandling::Ignore);
         let Ok(Answer::Statistics(statistics)) = statistics else { panic!("{statistics:?}") };
         assert_eq!((statistics.lapsed, statistics.tickets), (1, 0));
     });

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    Begun, ErrorKind, Limit, Limiter, MAX_SPAN, OnUnavailable, Operation, Paddlegate, Place, Policy, Request,
-    Settlement, Status, Wait,
+    ErrorKind, Limit, Limiter, MAX_SPAN, OnUnavailable, Operation, Paddlegate, Policy, Prepared, QueuePosition,
+    Request, Settlement, Status, Wait,
 };
 use server::{Server, wait_until};
 
@@ -91,12 +91,12 @@ mod redis_cluster {
         let cluster = Cluster::start();
         let pg = cluster.open();
         let limiter = pg.concurrent("leases move", 1, HOUR).expect("a limiter");
-        let enter = |id: &str, place: Place| {
+        let enter = |id: &str, place: QueuePosition| {
             let wait = Wait { place, ..Wait::up_to(MAX_SPAN) };
             limiter.enter(Request::cost(1), id, Some(wait)).unwrap_or_else(|error| panic!("{id}: {error}"))
         };
-        let holder = enter("holder", Place::End);
-        let number = enter("waiter", Place::End).ticket.expect("a ticket").number;
+        let holder = enter("holder", QueuePosition::End);
+        let number = enter("waiter", QueuePosition::End).ticket.expect("a ticket").number;
         cluster.start_to_move(&limiter);
         // The limiter has no permits to correct, so one of its keys is missing, and the cluster sends nobody anywhere.
         let error = limiter.enter(Request::cost(1), "third", None).expect_err("a key that is not there");
@@ -104,11 +104,11 @@ mod redis_cluster {
         cluster.move_keys(&limiter);
         cluster.finish_to_move(&limiter);
         assert_eq!(limiter.enter(Request::cost(1), "third", None).expect("a decision").status, Status::Refused);
-        let again = enter("waiter", Place::Number(number));
+        let again = enter("waiter", QueuePosition::Number(number));
         let ticket = again.ticket.expect("a ticket");
         assert_eq!((again.status, ticket.number, ticket.position), (Status::Queued, number, 0));
         assert_eq!(limiter.release(&holder.permit.expect("a permit")).expect("a settlement"), Settlement::Released);
-        let granted = enter("waiter", Place::Number(number));
+        let granted = enter("waiter", QueuePosition::Number(number));
         assert!(granted.allowed() && granted.fence > holder.fence, "{granted:?}");
         let statistics = limiter.statistics().expect("statistics");
         assert_eq!((statistics.granted, statistics.waited, statistics.leases, statistics.tickets), (2, 1, 1, 0));
@@ -295,7 +295,7 @@ fn keys(node: &Server) -> usize {
 
 fn slot_of(limiter: &Limiter) -> u16 {
     match limiter.begin(Operation::Reset) {
-        Ok(Begun::Call(call)) => call.slot(),
+        Ok(Prepared::Call(call)) => call.slot(),
         other => panic!("not on redis: {other:?}"),
     }
 }

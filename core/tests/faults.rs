@@ -17,7 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use paddlegate::{
-    Decision, Error, ErrorKind, Limit, Limiter, MAX_SPAN, Paddlegate, Place, Policy, Request, Settlement, Status, Wait,
+    Decision, Error, ErrorKind, Limit, Limiter, MAX_SPAN, Paddlegate, Policy, QueuePosition, Request, Settlement,
+    Status, Wait,
 };
 use proxy::{Fault, Proxy};
 use server::{Server, free_port, wait_until};
@@ -226,7 +227,7 @@ fn patient() -> Wait<'static> {
 
 /// The place it has, or none.
 fn kept() -> Wait<'static> {
-    Wait { place: Place::Kept, ..patient() }
+    Wait { place: QueuePosition::Existing, ..patient() }
 }
 
 /// A limiter of one unit with a holder and two waiters, `first` and `second`.

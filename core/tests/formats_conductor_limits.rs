@@ -3,8 +3,8 @@
 
 use paddlegate::formats::conductor::{TaskDefinition, WorkflowDefinition};
 use paddlegate::{
-    Answer, Decision, Interrupt, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, Limiter, MAX_SPAN, Micros, OnLimit, Operation,
-    Paddlegate, Request, Settlement, Status, Wait,
+    Answer, Decision, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, Limiter, MAX_SPAN, Micros, OnLimit, Operation, Paddlegate,
+    Request, Settlement, SignalHandling, Status, Wait,
 };
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ fn enter(limiter: &Limiter, id: &str, time: u64) -> Decision {
 }
 
 fn release(limiter: &Limiter, permit: &str, time: u64) -> Settlement {
-    match limiter.run(Operation::Release { permit, at: Some(Micros(START + time)) }, Interrupt::Ignore) {
+    match limiter.run(Operation::Release { permit, at: Some(Micros(START + time)) }, SignalHandling::Ignore) {
         Ok(Answer::Settlement(settlement)) => settlement,
         other => panic!("not a settlement: {other:?}"),
     }
@@ -152,7 +152,7 @@ fn cn_t16_and_t20_held_workflows_start_in_their_order() {
 
     // 5 is cancelled while it is held: 6 moves up.
     let cancel = Operation::Cancel { id: "5", gave_up: false, at: Some(Micros(START + 2 * SECOND)) };
-    assert_eq!(limiter.run(cancel, Interrupt::Ignore).unwrap(), Answer::Settlement(Settlement::Cancelled));
+    assert_eq!(limiter.run(cancel, SignalHandling::Ignore).unwrap(), Answer::Settlement(Settlement::Cancelled));
     release(&limiter, started[1].permit.as_deref().unwrap(), 2 * SECOND);
     assert_eq!(enter(&limiter, "7", 2 * SECOND).status, Status::Queued);
     assert_eq!(enter(&limiter, "6", 2 * SECOND).status, Status::Granted);
@@ -177,6 +177,6 @@ fn cn_t22_a_rejected_start_is_not_queued() {
     let limiter = Paddlegate::memory().limiter("max", reject.policy(LOCK_TIMEOUT).unwrap()).unwrap();
     let start = |id| limiter.enter(Request::cost(1).at(Micros(START)), id, None).unwrap().status;
     assert_eq!((start("a"), start("b")), (Status::Granted, Status::Refused));
-    let statistics = limiter.run(Operation::Statistics { at: Some(Micros(START)) }, Interrupt::Ignore).unwrap();
+    let statistics = limiter.run(Operation::Statistics { at: Some(Micros(START)) }, SignalHandling::Ignore).unwrap();
     assert!(matches!(statistics, Answer::Statistics(statistics) if (statistics.leases, statistics.tickets) == (1, 0)));
 }

@@ -6,8 +6,8 @@ mod formats_support;
 use formats_support::{config, corpus, nearly};
 use paddlegate::formats::guild::{Reservoir, ready_at};
 use paddlegate::{
-    Answer, Decision, Interrupt, JOB_CLAIM_TIMEOUT, Kind, Limiter, MAX_SPAN, Micros, OnLimit, Operation, Paddlegate,
-    Request, Settlement, Statistics, Status, Wait,
+    Answer, Decision, JOB_CLAIM_TIMEOUT, Kind, Limiter, MAX_SPAN, Micros, OnLimit, Operation, Paddlegate, Request,
+    Settlement, SignalHandling, Statistics, Status, Wait,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -42,7 +42,7 @@ fn ready_ms(decision: &Decision) -> u64 {
 }
 
 fn statistics(limiter: &Limiter, at_ms: u64) -> Statistics {
-    match limiter.run(Operation::Statistics { at: Some(Micros(at_ms * MS)) }, Interrupt::Ignore) {
+    match limiter.run(Operation::Statistics { at: Some(Micros(at_ms * MS)) }, SignalHandling::Ignore) {
         Ok(Answer::Statistics(statistics)) => *statistics,
         other => panic!("no statistics: {other:?}"),
     }
@@ -110,7 +110,7 @@ fn dq_t07_a_deleted_job_leaves_no_hole() {
     let limiter = limiter_of(&Paddlegate::memory(), &reservoir(1, 1_000));
     assert_eq!(times(&limiter, 0..4, 500), [500, 1_000, 2_000, 3_000]);
     let cancel = Operation::Cancel { id: "job-1", gave_up: false, at: Some(Micros(600 * MS)) };
-    assert_eq!(limiter.run(cancel, Interrupt::Ignore).unwrap(), Answer::Settlement(Settlement::Cancelled));
+    assert_eq!(limiter.run(cancel, SignalHandling::Ignore).unwrap(), Answer::Settlement(Settlement::Cancelled));
     assert_eq!(statistics(&limiter, 600).tickets, 2);
     assert_eq!(times(&limiter, 2..5, 600), [1_000, 2_000, 3_000]);
 }

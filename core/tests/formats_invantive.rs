@@ -4,7 +4,7 @@
 mod formats_support;
 
 use formats_support::{config, corpus, nearly};
-use paddlegate::formats::invantive::{Choice, Facts, Level, RateLimitControl};
+use paddlegate::formats::invantive::{Choice, Level, RateLimitControl, RequestAttributes};
 use paddlegate::{Kind, Micros, OnLimit, Paddlegate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn control(elements: &Value, slots: &Value) -> RateLimitControl {
     RateLimitControl::parse(&document.to_string()).expect("a control")
 }
 
-fn slot_of(control: &RateLimitControl, request: &Facts<'_>, at: u64) -> Option<String> {
+fn slot_of(control: &RateLimitControl, request: &RequestAttributes<'_>, at: u64) -> Option<String> {
     match control.choose(request, Micros(at)).expect("a choice") {
         Choice::Slot(slot) => Some(slot.name().expect("a name").to_owned()),
         Choice::Unmatched | Choice::Exempt => None,
@@ -27,7 +27,7 @@ fn slot_of(control: &RateLimitControl, request: &Facts<'_>, at: u64) -> Option<S
 }
 
 /// Whether a criterion matches a request.
-fn matches(criterion: &Value, request: &Facts<'_>) -> bool {
+fn matches(criterion: &Value, request: &RequestAttributes<'_>) -> bool {
     let mut element = criterion.clone();
     element["SlotName"] = json!("s");
     slot_of(&control(&json!([element]), &json!([{ "Name": "s" }])), request, START).is_some()
@@ -45,7 +45,7 @@ fn iv_t08_and_t09_validity() {
         let elements = json!([{ "ValidFromUtc": from, "ValidToUtc": to, "SlotName": "a" }, { "SlotName": "b" }]);
         control(&elements, &json!([{ "Name": "a" }, { "Name": "b" }]))
     };
-    let at = |control: &RateLimitControl, at: u64| slot_of(control, &Facts::default(), at).unwrap();
+    let at = |control: &RateLimitControl, at: u64| slot_of(control, &RequestAttributes::default(), at).unwrap();
     let noon = START + 12 * 3_600 * SECOND;
     for from in ["2026-06-01T12:00:00Z", "2026-06-01T12:00:00", "2026-06-01T14:00:00+02:00", "2026-06-01 12:00:00.000"]
     {
@@ -92,7 +92,10 @@ fn iv_t08_and_t09_validity() {
 #[test]
 fn iv_t10_networks() {
     let from = |network: &str, ip: &str| {
-        matches(&json!({ "IpAddressClientCidr": network }), &Facts { ip: Some(ip), ..Facts::default() })
+        matches(
+            &json!({ "IpAddressClientCidr": network }),
+            &RequestAttributes { ip: Some(ip), ..RequestAttributes::default() },
+        )
     };
     for (network, inside, outside) in [
         ("1.2.3.4/5", "7.255.255.255", "8.0.0.0"),
@@ -108,14 +111,15 @@ fn iv_t10_networks() {
         assert!(from(network, inside), "{inside} in {network}");
         assert!(!from(network, outside), "{outside} in {network}");
     }
-    assert!(!matches(&json!({ "IpAddressClientCidr": "0.0.0.0/0" }), &Facts::default()), "no address");
+    assert!(!matches(&json!({ "IpAddressClientCidr": "0.0.0.0/0" }), &RequestAttributes::default()), "no address");
     for wrong in ["", "1.2.3", "1.2.3.4/33", "1.2.3.4/-1", "::/129", "host", "1.2.3.4:80"] {
         let message = fault(&json!({ "RateLimitControlList": [{ "IpAddressClientCidr": wrong }] }));
         assert!(message.starts_with("at $.RateLimitControlList[0].IpAddressClientCidr:"), "{message}");
     }
     let none = control(&json!([]), &json!([]));
     for wrong in ["", "unknown", "1.2.3.4:80", "[::1]", "1.2.3.4, 5.6.7.8"] {
-        let error = none.choose(&Facts { ip: Some(wrong), ..Facts::default() }, Micros(0)).unwrap_err();
+        let error =
+            none.choose(&RequestAttributes { ip: Some(wrong), ..RequestAttributes::default() }, Micros(0)).unwrap_err();
         assert_eq!(error.argument(), Some("ip"), "{wrong}");
     }
 }
@@ -132,14 +136,16 @@ fn iv_t11_wildcards() {
     ] {
         for (values, expected) in [(&yes, true), (&no, false)] {
             for value in values {
-                let request = Facts { context: Some(value), url: Some(value), ..Facts::default() };
+                let request =
+                    RequestAttributes { context: Some(value), url: Some(value), ..RequestAttributes::default() };
                 assert_eq!(matches(&json!({ "Context": pattern }), &request), expected, "{pattern} {value}");
                 assert_eq!(matches(&json!({ "Url": pattern }), &request), expected, "{pattern} {value}");
             }
         }
-        assert!(!matches(&json!({ "Context": pattern }), &Facts::default()), "{pattern} without a context");
+        assert!(!matches(&json!({ "Context": pattern }), &RequestAttributes::default()), "{pattern} without a context");
     }
-    let star = Facts { log_on_code: Some("ab"), data_container_id: Some("ab"), ..Facts::default() };
+    let star =
+        RequestAttributes { log_on_code: Some("ab"), data_container_id: Some("ab"), ..RequestAttributes::default() };
     assert!(!matches(&json!({ "LogOnCode": "a*" }), &star));
     assert!(!matches(&json!({ "DataContainerId": "a*" }), &star));
 }
@@ -147,7 +153,11 @@ fn iv_t11_wildcards() {
 #[test]
 fn iv_t12_all_criteria_must_match() {
     let both = json!({ "LogOnCode": "u", "DataContainerId": "7" });
-    let request = |log_on_code, data_container_id| Facts { log_on_code, data_container_id, ..Facts::default() };
+    let request = |log_on_code, data_container_id| RequestAttributes {
+        log_on_code,
+        data_container_id,
+        ..RequestAttributes::default()
+    };
     assert!(matches(&both, &request(Some("u"), Some("7"))));
     for (log_on_code, data_container_id) in
         [(Some("u"), Some("8")), (Some("v"), Some("7")), (Some("u"), None), (None, None)]
@@ -267,7 +277,7 @@ proptest! {
         }
         let document = json!({ "RateLimitControlList": [element, {}], "RateLimitControlSlotList": [slot] });
         let fact = |index: usize| facts[index].as_deref();
-        let request = Facts {
+        let request = RequestAttributes {
             context: fact(0), url: fact(1), log_on_code: fact(2), data_container_id: fact(3), ip: fact(4),
         };
         for text in [document.to_string(), whole.to_string(), text] {

@@ -4,7 +4,7 @@
 mod formats_support;
 
 use formats_support::{config, corpus};
-use paddlegate::formats::invantive::{Choice, Facts, Gate, Level, RateLimitControl, Verdict};
+use paddlegate::formats::invantive::{Choice, Gate, GateDecision, Level, RateLimitControl, RequestAttributes};
 use paddlegate::{Micros, Paddlegate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -25,8 +25,8 @@ fn gate(slot: &Value) -> Gate {
     control(&json!([{ "SlotName": "s" }]), &json!([slot])).gate(&Paddlegate::memory()).expect("a gate")
 }
 
-fn admit(gate: &Gate, time: u64) -> Verdict {
-    gate.admit(&Facts::default(), Some(Micros(START + time))).expect("a verdict")
+fn admit(gate: &Gate, time: u64) -> GateDecision {
+    gate.admit(&RequestAttributes::default(), Some(Micros(START + time))).expect("a verdict")
 }
 
 /// Whether a request passes, its delay in milliseconds and the level, at each time in milliseconds.
@@ -35,7 +35,7 @@ fn admitted(gate: &Gate, times_ms: &[u64]) -> Vec<(bool, u64, Option<Level>)> {
     times_ms.iter().map(admit).map(|verdict| (verdict.allowed, verdict.delay.0 / 1_000, verdict.level)).collect()
 }
 
-fn slot_of(control: &RateLimitControl, request: &Facts<'_>, at: u64) -> Option<String> {
+fn slot_of(control: &RateLimitControl, request: &RequestAttributes<'_>, at: u64) -> Option<String> {
     match control.choose(request, Micros(at)).expect("a choice") {
         Choice::Slot(slot) => Some(slot.name().expect("a name").to_owned()),
         Choice::Unmatched | Choice::Exempt => None,
@@ -95,7 +95,7 @@ fn iv_t07_the_first_element_that_applies() {
     );
     let gate = control.gate(&Paddlegate::memory()).unwrap();
     for (url, slot) in [("https://x/a/1", "s1"), ("https://x/b", "s2"), ("https://y", "s3")] {
-        let request = Facts { url: Some(url), ..Facts::default() };
+        let request = RequestAttributes { url: Some(url), ..RequestAttributes::default() };
         assert_eq!(slot_of(&control, &request, START).as_deref(), Some(slot), "{url}");
         // Each slot has one action: were another counted too, a later one would fail.
         let verdict = gate.admit(&request, Some(Micros(START))).unwrap();
@@ -109,11 +109,11 @@ fn iv_t08_the_store_is_asked_for_the_time() {
     let slots = json!([{ "Name": "past", "ActionsPerHour": 0 }, { "Name": "now", "ActionsPerHour": 1_000 }]);
     let elements = json!([{ "ValidToUtc": "2001-01-01T00:00:00Z", "SlotName": "past" }, { "SlotName": "now" }]);
     let pg = Paddlegate::memory();
-    let verdict = control(&elements, &slots).admit(&pg, &Facts::default(), None).unwrap();
+    let verdict = control(&elements, &slots).admit(&pg, &RequestAttributes::default(), None).unwrap();
     assert_eq!((verdict.allowed, verdict.slot.as_deref()), (true, Some("now")));
     assert_eq!(pg.limiters().unwrap().len(), 1, "no limiter for the time alone");
     let elements = json!([{ "ValidToUtc": "2001-01-01T00:00:00Z", "SlotName": "past" }]);
-    let verdict = control(&elements, &slots).admit(&pg, &Facts::default(), None).unwrap();
+    let verdict = control(&elements, &slots).admit(&pg, &RequestAttributes::default(), None).unwrap();
     assert_eq!((verdict.allowed, verdict.slot), (true, None));
 }
 
@@ -128,7 +128,12 @@ fn iv_t13_elements_share_a_slot() {
         .into_iter()
         .zip(gates.iter().cycle())
         .map(|(context, gate)| {
-            gate.admit(&Facts { context: Some(context), ..Facts::default() }, Some(Micros(START))).unwrap().allowed
+            gate.admit(
+                &RequestAttributes { context: Some(context), ..RequestAttributes::default() },
+                Some(Micros(START)),
+            )
+            .unwrap()
+            .allowed
         })
         .collect();
     assert_eq!(allowed, [true, true, true, false]);
@@ -138,10 +143,10 @@ fn iv_t13_elements_share_a_slot() {
 fn iv_t15_no_limiting() {
     for document in [json!({}), json!({ "RateLimitControlList": null, "RateLimitControlSlotList": null })] {
         let control = RateLimitControl::parse(&document.to_string()).unwrap();
-        assert_eq!(control.choose(&Facts::default(), Micros(0)).unwrap(), Choice::Unmatched);
+        assert_eq!(control.choose(&RequestAttributes::default(), Micros(0)).unwrap(), Choice::Unmatched);
     }
     let empty = RateLimitControl::parse(&corpus("good-invantive-empty.json")).unwrap();
-    let verdict = empty.admit(&Paddlegate::memory(), &Facts::default(), Some(Micros(START))).unwrap();
+    let verdict = empty.admit(&Paddlegate::memory(), &RequestAttributes::default(), Some(Micros(START))).unwrap();
     assert_eq!((verdict.allowed, verdict.delay, verdict.slot), (true, Micros(0), None));
     assert_eq!(empty.definitions().unwrap(), []);
     // Levels without a number are no limits, whatever else is said of them.
@@ -152,11 +157,12 @@ fn iv_t15_no_limiting() {
 #[test]
 fn iv_t18_no_element_matches() {
     let control = RateLimitControl::parse(&corpus("good-invantive-elements.json")).unwrap();
-    let monitor = Facts { url: Some("https://x/a"), ip: Some("10.200.0.1"), ..Facts::default() };
+    let monitor =
+        RequestAttributes { url: Some("https://x/a"), ip: Some("10.200.0.1"), ..RequestAttributes::default() };
     assert_eq!(control.choose(&monitor, Micros(START)).unwrap(), Choice::Exempt);
     let only =
         self::control(&json!([{ "Context": "a", "SlotName": "s" }]), &json!([{ "Name": "s", "ActionsPerHour": 0 }]));
-    assert_eq!(only.choose(&Facts::default(), Micros(START)).unwrap(), Choice::Unmatched);
+    assert_eq!(only.choose(&RequestAttributes::default(), Micros(START)).unwrap(), Choice::Unmatched);
     let gate = only.gate(&Paddlegate::memory()).unwrap();
     assert_eq!(admitted(&gate, &[0; 10]), [OK; 10]);
 }

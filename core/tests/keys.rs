@@ -231,7 +231,7 @@ mod redis_keys {
             let statistics = raw.keys(":m:").pop().expect("statistics");
             raw.ask(&[&b"DEL"[..], &statistics]);
             limiter
-                .run(Operation::Cancel { id: "waiter", gave_up: true, at: None }, paddlegate::Interrupt::Ignore)
+                .run(Operation::Cancel { id: "waiter", gave_up: true, at: None }, paddlegate::SignalHandling::Ignore)
                 .expect("a cancellation");
             assert!((1..=120_000).contains(&raw.ttl(&statistics)));
             limiter.reset().expect("a reset");

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use paddlegate::{
-    Answer, Begun, Change, Control, Decision, Hint, Kind, Limit, Limiter, Micros, Moment, Operation, Paddlegate, Place,
-    Policy, Request, Settlement, Status, Wait,
+    AdminCommand, Answer, Deadline, Decision, Kind, Limit, LimitOverride, Limiter, Micros, Operation, Paddlegate,
+    Policy, Prepared, QueuePosition, Request, Settlement, Status, Wait, Wakeup,
 };
 use proptest::prelude::*;
 use support::calls::{cancel, enter, forever, kept, release, renew, run, statistics};
@@ -141,8 +141,8 @@ fn status(limiter: &Limiter, id: &str, at: u64) -> Status {
 }
 
 /// Who is called to look at once. At most one other is told when to look at last, should the called one not come.
-fn called(hints: &[Hint]) -> Vec<&str> {
-    let (now, later): (Vec<&Hint>, Vec<&Hint>) = hints.iter().partition(|hint| hint.delay.0 == 0);
+fn called(hints: &[Wakeup]) -> Vec<&str> {
+    let (now, later): (Vec<&Wakeup>, Vec<&Wakeup>) = hints.iter().partition(|hint| hint.delay.0 == 0);
     assert!(later.len() <= 1 && later.iter().all(|hint| hint.delay.0 == GRACE), "{hints:?}");
     now.into_iter().map(|hint| hint.id.as_str()).collect()
 }
@@ -350,7 +350,7 @@ fn sk_t38_a_clock_that_jumps_grants_no_more(shop: &Shop) {
     granted(&limiter, "third", NOW - hour + 60 * SECOND);
     // Without a time given, no word of a call comes from the clock of the caller.
     let call = |operation| match limiter.begin(operation) {
-        Ok(Begun::Call(call)) => call.bytes().to_vec(),
+        Ok(Prepared::Call(call)) => call.bytes().to_vec(),
         _ => Vec::new(),
     };
     let own = Operation::Enter { request: Request::cost(1), id: "own", wait: Some(forever()) };
@@ -595,9 +595,10 @@ fn late_releases_of_one_lease_count_once_and_made_up_ones_never(shop: &Shop) {
 
 fn a_wait_ends_with_the_override_that_caused_it(shop: &Shop) {
     let order = |limiter: &Limiter, limit: paddlegate::Result<Limit>| {
-        let changes = [Change::Set(limit.expect("a limit"))];
-        let control = Control::Override { changes: &changes, expires: Some(Moment::After(Micros(SECOND * 3 / 2))) };
-        run(limiter, Operation::Control { control, at: Some(Micros(NOW)) });
+        let changes = [LimitOverride::Set(limit.expect("a limit"))];
+        let control =
+            AdminCommand::Override { changes: &changes, expires: Some(Deadline::After(Micros(SECOND * 3 / 2))) };
+        run(limiter, Operation::AdminCommand { control, at: Some(Micros(NOW)) });
     };
     let minute = Duration::from_secs(60);
     let window = shop.store.window(&unique("window"), 10, minute).expect("a limiter");
@@ -633,7 +634,7 @@ fn a_claim_after_cancel_is_gone(shop: &Shop) {
     assert_eq!(statistics(&limiter, NOW + 3).leases, 0, "nothing was taken");
     let claimed = {
         granted(&limiter, "holder", NOW + 4);
-        queued(&limiter, "waiter", Wait { place: Place::Number(number), ..forever() }, NOW + 4);
+        queued(&limiter, "waiter", Wait { place: QueuePosition::Number(number), ..forever() }, NOW + 4);
         assert_eq!(cancel(&limiter, "holder", NOW + 5), Settlement::Cancelled);
         claimed(&limiter, "waiter", NOW + 5)
     };
@@ -698,7 +699,7 @@ fn a_lapsed_ticket_returns_under_its_old_number(shop: &Shop) {
     assert_eq!(statistics(&limiter, lapse).lapsed, 1);
     assert_eq!(status(&limiter, "stopped", lapse), Status::Gone);
     // It comes back before those who came later, but takes nothing from those who were served.
-    let back = queued(&limiter, "stopped", Wait { place: Place::Number(number), ..forever() }, lapse);
+    let back = queued(&limiter, "stopped", Wait { place: QueuePosition::Number(number), ..forever() }, lapse);
     assert_eq!(back, (number, 0));
     assert_eq!(queued(&limiter, "third", kept(), lapse).1, 1);
     release(&limiter, &permit, lapse + 1);
@@ -710,7 +711,7 @@ fn a_lapsed_ticket_returns_under_its_old_number(shop: &Shop) {
     let (last, _) = queued(&limiter, "fourth", forever(), lapse + 3);
     assert!(last > second);
     let (invented, position) =
-        queued(&limiter, "fifth", Wait { place: Place::Number(last + 100), ..forever() }, lapse + 3);
+        queued(&limiter, "fifth", Wait { place: QueuePosition::Number(last + 100), ..forever() }, lapse + 3);
     assert_eq!((invented, position), (last + 1, 1));
 }
 
@@ -770,9 +771,10 @@ fn who_waits_keeps_its_place_while_nobody_may_be_there(shop: &Shop) {
     let (second, _) = queued(&limiter, "second", forever(), NOW);
     let order = |amount: Option<u64>, at: u64| {
         let timeout = Duration::from_secs(600);
-        let change = amount.map_or(Change::Remove, |amount| Change::Set(Limit::concurrency(amount, timeout).unwrap()));
-        let control = Control::Override { changes: &[change], expires: None };
-        run(&limiter, Operation::Control { control, at: Some(Micros(at)) });
+        let change = amount
+            .map_or(LimitOverride::Remove, |amount| LimitOverride::Set(Limit::concurrency(amount, timeout).unwrap()));
+        let control = AdminCommand::Override { changes: &[change], expires: None };
+        run(&limiter, Operation::AdminCommand { control, at: Some(Micros(at)) });
     };
     order(Some(0), NOW + 1);
     release(&limiter, &holder, NOW + 2);
@@ -811,7 +813,7 @@ fn a_waiter_whose_channel_is_dead_is_passed_over_at_once(shop: &Shop) {
     release(&limiter, &holder, NOW + 1);
     assert_eq!(called(&inbox.take()), ["hears"]);
     // It was alive all the time: back under its number it goes first, with a channel or without.
-    let deaf = enter(&limiter, "deaf", 1, Some(Wait { place: Place::Number(number), ..forever() }), NOW + 2);
+    let deaf = enter(&limiter, "deaf", 1, Some(Wait { place: QueuePosition::Number(number), ..forever() }), NOW + 2);
     let hears = enter(&limiter, "hears", 1, Some(kept()), NOW + 2);
     assert!(deaf.allowed() != hears.allowed(), "all have looked, so one is in: {deaf:?} {hears:?}");
     let permit = deaf.permit.or(hears.permit).expect("a permit");

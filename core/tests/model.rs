@@ -24,12 +24,12 @@ use std::time::Duration;
 use base::micros::MAX_SPAN;
 use engine::queue::Ticket;
 use engine::state::State;
-use engine::transaction::{Entry, Publish, Turn, Waiting};
+use engine::transaction::{Entry, Publish, Transaction, Waiting};
 use model::decision::Status;
 use model::limit::Limit;
 use model::permit::{Permit, Settlement};
 use model::policy::Policy;
-use model::request::Place;
+use model::request::QueuePosition;
 use product::{base, engine, limits, model};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -212,10 +212,10 @@ impl World {
         policy: &Policy,
         client: usize,
         call: Call,
-        take: impl FnOnce(Turn<'_>) -> T,
+        take: impl FnOnce(Transaction<'_>) -> T,
     ) -> T {
         let air = Air { hears: self.clients.iter().map(|client| client.hears).collect(), sent: RefCell::default() };
-        let answer = take(Turn::new(&mut self.store, policy, &air, self.now, IDS[client]));
+        let answer = take(Transaction::new(&mut self.store, policy, &air, self.now, IDS[client]));
         let hints = air.sent.into_inner();
         for (client, delay) in &hints {
             self.clients[*client].hints.push(self.now + delay);
@@ -259,7 +259,7 @@ impl World {
             patience: MAX_SPAN.0,
             grace: GRACE * TICK,
             channel: if self.clients[client].hears { "open" } else { "" },
-            place: if number == 0 { Place::End } else { Place::Number(number) },
+            place: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
         };
         let entry = Entry { id: IDS[client], units: 1, permit: false, queue: Some(waiting) };
         let call = Call::Enter(number, self.clients[client].hears);
@@ -769,8 +769,8 @@ mod walks {
                 Call::Enter(number, hears) => {
                     assert_eq!(*hears, !channel.is_empty());
                     let place = match number {
-                        0 => paddlegate::Place::End,
-                        number => paddlegate::Place::Number(*number),
+                        0 => paddlegate::QueuePosition::End,
+                        number => paddlegate::QueuePosition::Number(*number),
                     };
                     let wait =
                         Wait { patience: paddlegate::MAX_SPAN, grace: Micros(GRACE * TICK), channel: &channel, place };

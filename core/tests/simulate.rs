@@ -1,6 +1,6 @@
 //! The simulator: what it counts, against models that are written another way.
 
-use paddlegate::simulate::{Outcome, Scalar, Scenario, Simulation, Totals};
+use paddlegate::simulate::{JobOutcome, Scalar, Scenario, Simulation, Totals};
 use paddlegate::{Result, backoff};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn totals(value: &Value, policy: usize) -> Totals {
 /// When those were granted who were, in seconds.
 fn granted(simulation: &Simulation) -> Vec<u64> {
     let timeline = simulation.timeline();
-    let rows = (0..timeline.len()).filter(|row| timeline.outcome[*row] == Outcome::Granted as u8);
+    let rows = (0..timeline.len()).filter(|row| timeline.outcome[*row] == JobOutcome::Granted as u8);
     rows.map(|row| timeline.at[row] / S).collect()
 }
 

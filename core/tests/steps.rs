@@ -5,10 +5,10 @@ mod support;
 
 use std::time::Duration;
 
-use paddlegate::formats::invantive::Facts;
+use paddlegate::formats::invantive::RequestAttributes;
 use paddlegate::{
-    Action, Answer, Begun, Error, ErrorKind, Interrupt, Limit, Limiter, Micros, OnLimit, Operation, Paddlegate, Policy,
-    Steps,
+    Action, Answer, Error, ErrorKind, Limit, Limiter, Micros, MultiStep, OnLimit, Operation, Paddlegate, Policy,
+    Prepared, SignalHandling,
 };
 use support::{redis, unique};
 
@@ -16,10 +16,10 @@ const MINUTE: Duration = Duration::from_secs(60);
 const START: Micros = Micros(3_600_000_000);
 
 /// Carries steps as a host does, and counts them; the answer to the step with the number `fails` is lost.
-fn carried<S: Steps>(mut steps: S, fails: Option<usize>) -> (usize, Result<S::Outcome, Error>) {
+fn carried<S: MultiStep>(mut steps: S, fails: Option<usize>) -> (usize, Result<S::Output, Error>) {
     let mut count = 0;
     while let Some((limiter, operation)) = steps.step() {
-        let outcome = limiter.run(operation, Interrupt::Ignore);
+        let outcome = limiter.run(operation, SignalHandling::Ignore);
         let outcome = if fails == Some(count) { Err(Error::unknown_outcome("lost")) } else { outcome };
         steps.tell(outcome);
         count += 1;
@@ -47,12 +47,12 @@ fn a_passage_asks_the_clock_only_where_the_time_decides() {
             )
         };
         let (always, until) = (document(""), document(r#""ValidToUtc": "2100-01-01T00:00:00Z","#));
-        let facts = Facts { context: Some("a"), ..Facts::default() };
+        let facts = RequestAttributes { context: Some("a"), ..RequestAttributes::default() };
         for (document, facts, at, asked) in [
             (&always, facts, None, 3),
             (&until, facts, None, 4),
             (&until, facts, Some(START), 3),
-            (&until, Facts::default(), None, 0),
+            (&until, RequestAttributes::default(), None, 0),
         ] {
             let (count, verdict) = carried(store.gate(document).unwrap().start(&facts, at).unwrap(), None);
             assert!(verdict.unwrap().allowed);
@@ -63,7 +63,7 @@ fn a_passage_asks_the_clock_only_where_the_time_decides() {
         assert_eq!(lost.1.unwrap_err().kind(), ErrorKind::Unavailable);
         let early = store.gate(&always).unwrap().start(&facts, None).unwrap();
         assert_eq!(early.outcome().unwrap_err().kind(), ErrorKind::Internal);
-        let bad = store.gate(&always).unwrap().start(&Facts { ip: Some("x"), ..facts }, None).unwrap_err();
+        let bad = store.gate(&always).unwrap().start(&RequestAttributes { ip: Some("x"), ..facts }, None).unwrap_err();
         assert_eq!(bad.argument(), Some("ip"));
     }
 }
@@ -138,8 +138,10 @@ fn ojs_t13_a_signal_takes_a_pause_for_each_of_its_times() {
             let (count, outcome) = carried(limiter.signalling(failure, Some(START)).unwrap(), None);
             assert_eq!((count, outcome), (pauses, Ok(is_signal)), "{failure}");
         }
-        let look = Operation::Control { control: paddlegate::Control::Look, at: Some(START) };
-        let Ok(Answer::Controls(controls)) = limiter.run(look, Interrupt::Ignore) else { panic!("no controls") };
+        let look = Operation::AdminCommand { control: paddlegate::AdminCommand::Get, at: Some(START) };
+        let Ok(Answer::RuntimeState(controls)) = limiter.run(look, SignalHandling::Ignore) else {
+            panic!("no controls")
+        };
         assert_eq!(controls.paused_for, Some(START), "until the later of all");
         assert_eq!(limiter.signal("{", None).unwrap_err().argument(), Some("document"));
     }
@@ -158,7 +160,7 @@ fn cn_t16_to_t18_the_limiter_of_a_run() {
     assert_eq!(limit, Some((3, Micros(90_000_000))));
     let free = store.workflow(definition, "{}", None).unwrap();
     assert_eq!((free.limiter.name(), free.limiter.policy().limits()), ("conductor/unlimited/order", [].as_slice()));
-    assert!(matches!(free.limiter.begin(Operation::Acquire(paddlegate::Request::cost(1))), Ok(Begun::Answered(_))));
+    assert!(matches!(free.limiter.begin(Operation::Acquire(paddlegate::Request::cost(1))), Ok(Prepared::Answered(_))));
     let long = format!(r#"{{"input": {{"shop": "{}"}}}}"#, "x".repeat(494));
     let run = r#"{"input": {"shop": 7}}"#;
     for (definition, run, lock_timeout, argument) in [

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    Control, ErrorKind, Limit, Limiter, MAX_PERMITS, Micros, Moment, Paddlegate, Policy, Request, Settlement,
+    AdminCommand, Deadline, ErrorKind, Limit, Limiter, MAX_PERMITS, Micros, Paddlegate, Policy, Request, Settlement,
 };
 use support::names::names;
 use support::{correct, redis, unique};
@@ -89,8 +89,9 @@ fn the_stores_own_clock_is_used(store: &Paddlegate) {
 }
 
 fn a_limiter_is_in_use_from_its_first_change_on(store: &Paddlegate) {
-    let look = |limiter: &Limiter| limiter.control(Control::Look).expect("a look").in_use;
-    let pause = |limiter: &Limiter| limiter.control(Control::Pause(Moment::After(Micros(1)))).expect("a pause").in_use;
+    let look = |limiter: &Limiter| limiter.control(AdminCommand::Get).expect("a look").in_use;
+    let pause =
+        |limiter: &Limiter| limiter.control(AdminCommand::Pause(Deadline::After(Micros(1)))).expect("a pause").in_use;
     let name = unique("in use");
     let limiter = store.window(&name, 5, DAY).expect("a limiter");
     limiter.peek(Request::cost(1)).expect("a peek");

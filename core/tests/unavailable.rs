@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use paddlegate::{
-    Control, ErrorKind, Kind, Limit, Limiter, Micros, Moment, OnUnavailable, Paddlegate, Policy, Report, Request,
-    Settlement, Status,
+    AdminCommand, Deadline, ErrorKind, Kind, Limit, Limiter, Micros, OnUnavailable, Paddlegate, Policy, Request,
+    Settlement, Status, UpstreamReport,
 };
 use support::{test_url, unique};
 
@@ -112,7 +112,7 @@ fn local_limits_are_one_for_all_limiters_of_a_name_and_hold_by_their_shares() {
 fn what_upstream_says_of_a_call_granted_here_settles_it_here() {
     let limiter = lost(Limit::points(1_000, MINUTE).unwrap(), OnUnavailable::Local { share: 100 });
     let permit = limiter.acquire(Request::estimate(400)).unwrap().permit.unwrap();
-    let report = Report { permit: Some(&permit), actual: Some(100), ..Report::default() };
+    let report = UpstreamReport { permit: Some(&permit), actual: Some(100), ..UpstreamReport::default() };
     assert_eq!(limiter.learn(report).unwrap_err().kind(), ErrorKind::Unavailable, "the store hears nothing of it");
     assert!(limiter.peek(Request::cost(0)).unwrap().remaining >= Some(900));
     assert_eq!(limiter.correct(&permit, 100).unwrap(), Settlement::Already);
@@ -224,7 +224,7 @@ fn no_id_of_a_caller_meets_what_was_taken_over_from_the_store() {
 fn a_pause_that_was_heard_of_stays_while_the_store_is_away() {
     let gate = Gate::open();
     let limiter = left_alone(&gate, [Limit::window(5, MINUTE).unwrap()], 100);
-    limiter.control(Control::Pause(Moment::After(Micros(3_600_000_000)))).unwrap();
+    limiter.control(AdminCommand::Pause(Deadline::After(Micros(3_600_000_000)))).unwrap();
     assert_eq!(limiter.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Paused));
     gate.shut.store(true, Ordering::SeqCst);
     let decision = limiter.acquire(Request::cost(1)).unwrap();

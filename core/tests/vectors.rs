@@ -2,7 +2,7 @@
 
 mod support;
 
-use paddlegate::{Interrupt, Limiter, Micros, Operation, Paddlegate, Request};
+use paddlegate::{Limiter, Micros, Operation, Paddlegate, Request, SignalHandling};
 use serde_json::Value;
 use support::limiter::{Named, policy};
 use support::vectors::{cases, replay};
@@ -96,6 +96,6 @@ fn provoke(store: &Paddlegate, case: &Value) -> (paddlegate::Error, Option<Limit
             Operation::Correct { permit, actual: units("actual").expect("actual"), at }
         }
     };
-    let error = limiter.run(operation, Interrupt::Ignore).err().unwrap_or_else(|| panic!("{title}: no error"));
+    let error = limiter.run(operation, SignalHandling::Ignore).err().unwrap_or_else(|| panic!("{title}: no error"));
     (error, Some(limiter))
 }

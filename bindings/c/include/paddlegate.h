@@ -497,7 +497,7 @@ typedef struct pg_wait {
 /**
  * A message to one who waits.
  */
-typedef struct pg_hint {
+typedef struct Wakeup {
     /**
      * When to look, from now; 0 for at once.
      */
@@ -506,7 +506,7 @@ typedef struct pg_hint {
      * The id of the call whose turn it is.
      */
     char id[72];
-} pg_hint;
+} Wakeup;
 
 /**
  * What a limiter has done in all processes, and who is there now. Times are sums.
@@ -565,7 +565,7 @@ typedef struct pg_statistics {
 /**
  * One limiter of a list.
  */
-typedef struct pg_listed {
+typedef struct LimiterInfo {
     /**
      * Its name; empty after the last one.
      */
@@ -587,12 +587,12 @@ typedef struct pg_listed {
      * For how long after it the limiter is listed and its statistics are kept.
      */
     int64_t ttl_us;
-} pg_listed;
+} LimiterInfo;
 
 /**
  * What is in force beside the policies of the processes.
  */
-typedef struct pg_controls {
+typedef struct RuntimeState {
     /**
      * Rises with every change; 0 when nothing is in force.
      */
@@ -622,7 +622,7 @@ typedef struct pg_controls {
      * By limit the numbers that were learned from upstream, which rule where nothing was told.
      */
     struct pg_limit learned[8];
-} pg_controls;
+} RuntimeState;
 
 /**
  * What became of a report: what it has changed, and what it has not, and why. What was known already is in neither list.
@@ -665,7 +665,7 @@ typedef struct pg_learned {
 /**
  * One limiter of a document.
  */
-typedef struct pg_loaded {
+typedef struct LoadedLimiter {
     /**
      * Its name; empty after the last one.
      */
@@ -694,7 +694,7 @@ typedef struct pg_loaded {
      * What becomes of work that is refused: "raise", "ignore", "wait", "reschedule" or "drop".
      */
     char on_limit[16];
-} pg_loaded;
+} LoadedLimiter;
 
 /**
  * What is done with a job, and when to ask again.
@@ -720,7 +720,7 @@ typedef struct pg_admission {
  *
  * All NULL and zero, and NULL in its place, is a request of which nothing is known.
  */
-typedef struct pg_facts {
+typedef struct RequestAttributes {
     /**
      * Compared with Context.
      */
@@ -745,12 +745,12 @@ typedef struct pg_facts {
      * As in pg_request.
      */
     int64_t at_us;
-} pg_facts;
+} RequestAttributes;
 
 /**
  * What becomes of a request.
  */
-typedef struct pg_verdict {
+typedef struct GateDecision {
     /**
      * 1 when it may go ahead; 0 when its answer is a failure.
      */
@@ -775,7 +775,7 @@ typedef struct pg_verdict {
      * The name of the slot that counted; empty when nothing limits the request.
      */
     char slot[520];
-} pg_verdict;
+} GateDecision;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1122,7 +1122,7 @@ pg_code pg_hints_channel(const struct pg_hints *hints,
  * open others and let all who wait look again. It costs nothing else when messages are lost.
  */
 pg_code pg_hints_receive(const struct pg_hints *hints,
-                         struct pg_hint *received,
+                         struct Wakeup *received,
                          size_t room,
                          size_t *count,
                          struct pg_error *error);
@@ -1151,7 +1151,9 @@ pg_code pg_list_open(const struct pg_store *store, struct pg_list **list, struct
 /**
  * The next limiter of a list. One without a name comes after the last.
  */
-pg_code pg_list_next(const struct pg_list *list, struct pg_listed *listed, struct pg_error *error);
+pg_code pg_list_next(const struct pg_list *list,
+                     struct LimiterInfo *listed,
+                     struct pg_error *error);
 
 /**
  * Closes a list.
@@ -1170,7 +1172,7 @@ pg_code pg_pause(const struct pg_limiter *limiter,
                  int64_t for_us,
                  int64_t until_us,
                  int64_t at_us,
-                 struct pg_controls *controls,
+                 struct RuntimeState *controls,
                  struct pg_error *error);
 
 /**
@@ -1178,7 +1180,7 @@ pg_code pg_pause(const struct pg_limiter *limiter,
  */
 pg_code pg_resume(const struct pg_limiter *limiter,
                   int64_t at_us,
-                  struct pg_controls *controls,
+                  struct RuntimeState *controls,
                   struct pg_error *error);
 
 /**
@@ -1196,7 +1198,7 @@ pg_code pg_override(const struct pg_limiter *limiter,
                     int64_t expires_in_us,
                     int64_t expires_at_us,
                     int64_t at_us,
-                    struct pg_controls *controls,
+                    struct RuntimeState *controls,
                     struct pg_error *error);
 
 /**
@@ -1205,7 +1207,7 @@ pg_code pg_override(const struct pg_limiter *limiter,
 pg_code pg_restore(const struct pg_limiter *limiter,
                    int64_t index,
                    int64_t at_us,
-                   struct pg_controls *controls,
+                   struct RuntimeState *controls,
                    struct pg_error *error);
 
 /**
@@ -1213,7 +1215,7 @@ pg_code pg_restore(const struct pg_limiter *limiter,
  */
 pg_code pg_controls_get(const struct pg_limiter *limiter,
                         int64_t at_us,
-                        struct pg_controls *controls,
+                        struct RuntimeState *controls,
                         struct pg_error *error);
 
 /**
@@ -1312,7 +1314,7 @@ pg_code pg_load_with(const struct pg_store *store,
  * The next limiter of a document. One without a name comes after the last.
  */
 pg_code pg_document_next(const struct pg_document *document,
-                         struct pg_loaded *loaded,
+                         struct LoadedLimiter *loaded,
                          struct pg_error *error);
 
 /**
@@ -1382,7 +1384,7 @@ pg_code pg_signal(const struct pg_limiter *limiter,
 pg_code pg_override_from(const struct pg_limiter *limiter,
                          const char *document,
                          int64_t at_us,
-                         struct pg_controls *controls,
+                         struct RuntimeState *controls,
                          struct pg_error *error);
 
 /**
@@ -1406,8 +1408,8 @@ pg_code pg_gate_new(const struct pg_store *store,
  * element has a validity and facts no at_us.
  */
 pg_code pg_gate_admit(const struct pg_gate *gate,
-                      const struct pg_facts *facts,
-                      struct pg_verdict *verdict,
+                      const struct RequestAttributes *facts,
+                      struct GateDecision *verdict,
                       struct pg_error *error);
 
 /**
@@ -1434,7 +1436,7 @@ pg_code pg_workflow(const struct pg_store *store,
                     const char *definition,
                     const char *run,
                     int64_t lock_timeout_us,
-                    struct pg_loaded *loaded,
+                    struct LoadedLimiter *loaded,
                     struct pg_error *error);
 
 /**

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::mem::{MaybeUninit, size_of};
 use std::slice;
 
-use paddlegate_core::{Error as CoreError, OnLimit, Result, Steps};
+use paddlegate_core::{Error as CoreError, MultiStep, OnLimit, Result};
 
 use crate::admission::Admission;
 use crate::call::GRACE;

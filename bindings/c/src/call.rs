@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use paddlegate_core::{Answer, Error as CoreError, Interrupt, Micros, Operation, Request as CoreRequest, Result};
+use paddlegate_core::{Answer, Error as CoreError, Micros, Operation, Request as CoreRequest, Result, SignalHandling};
 
 use crate::decision::{Decision, Settlement};
 use crate::error::{Code, Error};
@@ -14,7 +14,7 @@ use crate::text;
 
 /// A host such as Ruby acts on a signal only when the call has returned, so a call to a server that
 /// does not answer ends so long after one.
-pub(crate) const GRACE: Interrupt<'static> = Interrupt::Grace(Micros(100_000));
+pub(crate) const GRACE: SignalHandling<'static> = SignalHandling::Grace(Micros(100_000));
 
 /// Takes the cost if every limit allows it, else nothing.
 ///

@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 
 use paddlegate_core::{
-    Answer, Change, Control, Controls as CoreControls, Error as CoreError, Limit as CoreLimit, Limiter, MAX_LIMITS,
-    Micros, Moment, Operation, Result,
+    AdminCommand, Answer, Deadline, Error as CoreError, Limit as CoreLimit, LimitOverride, Limiter, MAX_LIMITS, Micros,
+    Operation, Result, RuntimeState as CoreControls,
 };
 
 use crate::call::{GRACE, unexpected};
@@ -23,7 +23,7 @@ pub const PG_NOT_GIVEN: i64 = -1;
 
 /// What is in force beside the policies of the processes.
 #[repr(C)]
-pub struct Controls {
+pub struct RuntimeState {
     /// Rises with every change; 0 when nothing is in force.
     pub version: i64,
     /// How long the pause that was ordered lasts; -1 without one.
@@ -41,7 +41,7 @@ pub struct Controls {
     pub learned: [Limit; 8],
 }
 
-impl Controls {
+impl RuntimeState {
     pub(crate) const NONE: Self = Self {
         version: 0,
         paused_for_us: -1,
@@ -53,7 +53,7 @@ impl Controls {
     };
 }
 
-impl From<CoreControls> for Controls {
+impl From<CoreControls> for RuntimeState {
     fn from(core: CoreControls) -> Self {
         let span = |span: Option<Micros>| number(span.map(|Micros(micros)| micros));
         Self {
@@ -88,13 +88,13 @@ pub extern "C" fn pg_pause(
     for_us: i64,
     until_us: i64,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<Controls>>,
+    controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     order(limiter, at_us, controls, error, |_, run| {
         let moment = moment(("for", for_us), ("until", until_us))?
             .ok_or_else(|| CoreError::invalid("for", "say for how long or until when"))?;
-        run(Control::Pause(moment))
+        run(AdminCommand::Pause(moment))
     })
 }
 
@@ -103,10 +103,10 @@ pub extern "C" fn pg_pause(
 pub extern "C" fn pg_resume(
     limiter: *const LimiterHandle,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<Controls>>,
+    controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    order(limiter, at_us, controls, error, |_, run| run(Control::Resume))
+    order(limiter, at_us, controls, error, |_, run| run(AdminCommand::Resume))
 }
 
 /// Puts other numbers before those of every policy, for one limit and in all processes.
@@ -124,7 +124,7 @@ pub extern "C" fn pg_override(
     expires_in_us: i64,
     expires_at_us: i64,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<Controls>>,
+    controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     order(limiter, at_us, controls, error, |limiter, run| {
@@ -132,7 +132,7 @@ pub extern "C" fn pg_override(
         let (amount, interval) = amounts(amount, interval_us)?;
         let changes = limiter.changed(index, amount, interval)?;
         let expires = moment(("expires_in", expires_in_us), ("expires_at", expires_at_us))?;
-        run(Control::Override { changes: &changes, expires })
+        run(AdminCommand::Override { changes: &changes, expires })
     })
 }
 
@@ -142,13 +142,13 @@ pub extern "C" fn pg_restore(
     limiter: *const LimiterHandle,
     index: i64,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<Controls>>,
+    controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     order(limiter, at_us, controls, error, |limiter, run| {
         let index = if index == PG_EVERY_LIMIT { None } else { Some(place(index)?) };
-        let changes: Vec<Change> = limiter.restored(index)?;
-        run(Control::Override { changes: &changes, expires: None })
+        let changes: Vec<LimitOverride> = limiter.restored(index)?;
+        run(AdminCommand::Override { changes: &changes, expires: None })
     })
 }
 
@@ -157,19 +157,19 @@ pub extern "C" fn pg_restore(
 pub extern "C" fn pg_controls_get(
     limiter: *const LimiterHandle,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<Controls>>,
+    controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    control(limiter, at_us, controls, error, |_, run| run(Control::Look))
+    control(limiter, at_us, controls, error, |_, run| run(AdminCommand::Get))
 }
 
 /// A change; what is in force after it may be of no interest.
 fn order(
     limiter: *const LimiterHandle,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<Controls>>,
+    controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
-    body: impl FnOnce(&Limiter, &dyn Fn(Control<'_>) -> Result<Answer>) -> Result<Answer>,
+    body: impl FnOnce(&Limiter, &dyn Fn(AdminCommand<'_>) -> Result<Answer>) -> Result<Answer>,
 ) -> Code {
     let mut unwanted = MaybeUninit::uninit();
     control(limiter, at_us, Some(controls.unwrap_or(&mut unwanted)), error, body)
@@ -178,22 +178,22 @@ fn order(
 fn control(
     limiter: *const LimiterHandle,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<Controls>>,
+    controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
-    body: impl FnOnce(&Limiter, &dyn Fn(Control<'_>) -> Result<Answer>) -> Result<Answer>,
+    body: impl FnOnce(&Limiter, &dyn Fn(AdminCommand<'_>) -> Result<Answer>) -> Result<Answer>,
 ) -> Code {
     guard_into(
         "controls",
         controls,
-        || Controls::NONE,
+        || RuntimeState::NONE,
         error,
         || {
             let at = time(at_us)?;
             let answer = LIMITERS.with(limiter, |limiter| {
-                body(limiter, &|control| limiter.run(Operation::Control { control, at }, GRACE))
+                body(limiter, &|control| limiter.run(Operation::AdminCommand { control, at }, GRACE))
             })?;
             match answer {
-                Answer::Controls(controls) => Ok((*controls).into()),
+                Answer::RuntimeState(controls) => Ok((*controls).into()),
                 other => Err(unexpected(&other)),
             }
         },
@@ -206,11 +206,11 @@ pub(crate) fn given(argument: &'static str, value: i64) -> Result<Option<u64>> {
 }
 
 /// A moment in one of its two forms, or none.
-pub(crate) fn moment(after: (&'static str, i64), at: (&'static str, i64)) -> Result<Option<Moment>> {
+pub(crate) fn moment(after: (&'static str, i64), at: (&'static str, i64)) -> Result<Option<Deadline>> {
     match (given(after.0, after.1)?, given(at.0, at.1)?) {
         (None, None) => Ok(None),
-        (Some(after), None) => Ok(Some(Moment::After(Micros(after)))),
-        (None, Some(at)) => Ok(Some(Moment::At(Micros(at)))),
+        (Some(after), None) => Ok(Some(Deadline::After(Micros(after)))),
+        (None, Some(at)) => Ok(Some(Deadline::At(Micros(at)))),
         (Some(_), Some(_)) => Err(CoreError::invalid(at.0, format!("give it or {}, not both", after.0))),
     }
 }

@@ -1,7 +1,7 @@
 //! What the packages take when the user says nothing, so that it is written once.
 
 use paddlegate_core::{
-    CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, MAX_PAUSE, Micros, RESCHEDULE, TTL, WAIT_TIMEOUT,
+    CLAIM_TIMEOUT, DEFAULT_STATISTICS_TTL, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, MAX_PAUSE, Micros, RESCHEDULE, WAIT_TIMEOUT,
 };
 
 /// How long the packages wait for a limit unless told otherwise.
@@ -32,7 +32,7 @@ pub extern "C" fn pg_job_claim_timeout_us() -> i64 {
 /// otherwise.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_ttl_us() -> i64 {
-    micros(TTL)
+    micros(DEFAULT_STATISTICS_TTL)
 }
 
 /// The longest pause to take from an upstream's word, unless told otherwise.

@@ -6,7 +6,7 @@ use std::ptr;
 use std::str;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use paddlegate_core::{Error as CoreError, LoadOptions, Loaded as CoreLoaded, MAX_LIMITS, Micros, Result};
+use paddlegate_core::{Error as CoreError, LoadOptions, LoadedLimiter as CoreLoaded, MAX_LIMITS, Micros, Result};
 
 use crate::control::given;
 use crate::decision::number;
@@ -32,7 +32,7 @@ static DOCUMENTS: Table<Document, DocumentHandle> = Table::new("document", 0b100
 
 /// One limiter of a document.
 #[repr(C)]
-pub struct Loaded {
+pub struct LoadedLimiter {
     /// Its name; empty after the last one.
     pub name: [c_char; 520],
     /// The limiter, to be closed by pg_limiter_close; NULL after the last one.
@@ -49,7 +49,7 @@ pub struct Loaded {
     pub on_limit: [c_char; 16],
 }
 
-impl Loaded {
+impl LoadedLimiter {
     pub(crate) const NONE: Self = Self {
         name: [0; 520],
         limiter: ptr::null_mut(),
@@ -131,18 +131,18 @@ pub unsafe extern "C" fn pg_load_with(
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_document_next(
     document: *const DocumentHandle,
-    loaded: Option<&mut MaybeUninit<Loaded>>,
+    loaded: Option<&mut MaybeUninit<LoadedLimiter>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into(
         "loaded",
         loaded,
-        || Loaded::NONE,
+        || LoadedLimiter::NONE,
         error,
         || {
             DOCUMENTS.with(document, |document| {
                 let next = document.limiters.get(document.next.fetch_add(1, Ordering::Relaxed));
-                next.map_or(Ok(Loaded::NONE), Loaded::open)
+                next.map_or(Ok(LoadedLimiter::NONE), LoadedLimiter::open)
             })
         },
     )

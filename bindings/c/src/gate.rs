@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use paddlegate_core::formats::invantive::{
-    Facts as CoreFacts, Gate as CoreGate, Level as CoreLevel, Verdict as CoreVerdict,
+    Gate as CoreGate, GateDecision as CoreVerdict, Level as CoreLevel, RequestAttributes as CoreFacts,
 };
-use paddlegate_core::{Micros, Result, Steps};
+use paddlegate_core::{Micros, MultiStep, Result};
 
 use crate::call::GRACE;
 use crate::decision::number;
@@ -33,7 +33,7 @@ static GATES: Table<CoreGate, GateHandle> = Table::new("gate", 0b0110);
 /// All NULL and zero, and NULL in its place, is a request of which nothing is known.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Facts {
+pub struct RequestAttributes {
     /// Compared with Context.
     pub context: *const c_char,
     /// Compared with Url.
@@ -48,7 +48,7 @@ pub struct Facts {
     pub at_us: i64,
 }
 
-impl Facts {
+impl RequestAttributes {
     unsafe fn core<'a>(&self) -> Result<(CoreFacts<'a>, Option<Micros>)> {
         // SAFETY: each is NULL or a text of the caller that ends with a zero byte.
         let facts = unsafe {
@@ -90,7 +90,7 @@ impl From<CoreLevel> for Level {
 
 /// What becomes of a request.
 #[repr(C)]
-pub struct Verdict {
+pub struct GateDecision {
     /// 1 when it may go ahead; 0 when its answer is a failure.
     pub allowed: i32,
     /// The level that refused, or the one that delays longest; PG_LEVEL_NONE when none is full.
@@ -105,12 +105,12 @@ pub struct Verdict {
     pub slot: [c_char; 520],
 }
 
-impl Verdict {
+impl GateDecision {
     const NONE: Self =
         Self { allowed: 0, level: Level::None, reason: Kind::None, delay_us: 0, retry_after_us: -1, slot: [0; 520] };
 }
 
-impl From<CoreVerdict> for Verdict {
+impl From<CoreVerdict> for GateDecision {
     fn from(core: CoreVerdict) -> Self {
         Self {
             allowed: core.allowed.into(),
@@ -151,19 +151,19 @@ pub unsafe extern "C" fn pg_gate_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_gate_admit(
     gate: *const GateHandle,
-    facts: Option<&Facts>,
-    verdict: Option<&mut MaybeUninit<Verdict>>,
+    facts: Option<&RequestAttributes>,
+    verdict: Option<&mut MaybeUninit<GateDecision>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into(
         "verdict",
         verdict,
-        || Verdict::NONE,
+        || GateDecision::NONE,
         error,
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let (facts, at) = facts.map_or(Ok((CoreFacts::default(), None)), |facts| unsafe { facts.core() })?;
-            GATES.with(gate, |gate| gate.start(&facts, at)?.run(GRACE)).map(Verdict::from)
+            GATES.with(gate, |gate| gate.start(&facts, at)?.run(GRACE)).map(GateDecision::from)
         },
     )
 }

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 use std::{process, ptr};
 
-use paddlegate_core::{Error as CoreError, Hint as CoreHint, Hints, MAX_ID, Result};
+use paddlegate_core::{Error as CoreError, MAX_ID, Result, Wakeup as CoreHint, WakeupListener};
 
 use crate::decision::number;
 use crate::error::{Code, Error};
@@ -23,7 +23,7 @@ pub struct HintsHandle {
 }
 
 struct Ear {
-    hints: Hints,
+    hints: WakeupListener,
     fd: i32,
     /// What there was no room for.
     rest: Mutex<VecDeque<CoreHint>>,
@@ -34,7 +34,7 @@ static HINTS: Table<Ear, HintsHandle> = Table::new("hints", 0b0011);
 
 /// A message to one who waits.
 #[repr(C)]
-pub struct Hint {
+pub struct Wakeup {
     /// When to look, from now; 0 for at once.
     pub delay_us: i64,
     /// The id of the call whose turn it is.
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn pg_hints_channel(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_hints_receive(
     hints: *const HintsHandle,
-    received: *mut Hint,
+    received: *mut Wakeup,
     room: usize,
     count: Option<&mut MaybeUninit<usize>>,
     error: Option<&mut MaybeUninit<Error>>,
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn pg_hints_receive(
                 }
                 let count = rest.len().min(room);
                 for (i, hint) in rest.drain(..count).enumerate() {
-                    let hint = Hint { delay_us: number(Some(hint.delay.0)), id: text::write(&hint.id) };
+                    let hint = Wakeup { delay_us: number(Some(hint.delay.0)), id: text::write(&hint.id) };
                     // SAFETY: not NULL, so a place of the caller for `room` messages, of which these are the first `count`.
                     unsafe { received.add(i).write(hint) };
                 }

@@ -7,7 +7,7 @@ use std::slice;
 use paddlegate_core::upstream::Response;
 use paddlegate_core::{
     Answer, CostRules, Error as CoreError, Feedback, Learned as CoreLearned, Limiter, MAX_PAUSE, Micros, Operation,
-    Provider, Report, Result,
+    Provider, Result, UpstreamReport,
 };
 
 use crate::call::{GRACE, unexpected};
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn pg_sync(
                 interval = refill(limiter, index, amount, interval, restore_rate)?;
             }
             let budgets = limiter.heard(index, remaining, amount, interval, reset)?;
-            let report = Report { permit, budgets: &budgets, ..Report::default() };
+            let report = UpstreamReport { permit, budgets: &budgets, ..UpstreamReport::default() };
             limiter.run(Operation::Learn { report, at }, GRACE)
         })
     })

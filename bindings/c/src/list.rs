@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use paddlegate_core::{Listed as CoreListed, MAX_LIMITS};
+use paddlegate_core::{LimiterInfo as CoreListed, MAX_LIMITS};
 
 use crate::decision::number;
 use crate::error::{Code, Error};
@@ -29,7 +29,7 @@ static LISTS: Table<List, ListHandle> = Table::new("list", 0b1100);
 
 /// One limiter of a list.
 #[repr(C)]
-pub struct Listed {
+pub struct LimiterInfo {
     /// Its name; empty after the last one.
     pub name: [c_char; 520],
     /// Its limits as they were last used.
@@ -43,12 +43,12 @@ pub struct Listed {
     pub ttl_us: i64,
 }
 
-impl Listed {
+impl LimiterInfo {
     const NONE: Self =
         Self { name: [0; 520], limits: [Limit::NONE; MAX_LIMITS], count: 0, last_used_us: -1, ttl_us: 0 };
 }
 
-impl From<&CoreListed> for Listed {
+impl From<&CoreListed> for LimiterInfo {
     fn from(core: &CoreListed) -> Self {
         let mut listed = Self {
             name: text::write(&core.name),
@@ -84,18 +84,18 @@ pub extern "C" fn pg_list_open(
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_list_next(
     list: *const ListHandle,
-    listed: Option<&mut MaybeUninit<Listed>>,
+    listed: Option<&mut MaybeUninit<LimiterInfo>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into(
         "listed",
         listed,
-        || Listed::NONE,
+        || LimiterInfo::NONE,
         error,
         || {
             LISTS.with(list, |list| {
                 let next = list.limiters.get(list.next.fetch_add(1, Ordering::Relaxed));
-                Ok(next.map_or(Listed::NONE, Listed::from))
+                Ok(next.map_or(LimiterInfo::NONE, LimiterInfo::from))
             })
         },
     )

@@ -3,10 +3,10 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use paddlegate_core::Steps;
+use paddlegate_core::MultiStep;
 
 use crate::call::GRACE;
-use crate::control::Controls;
+use crate::control::RuntimeState;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limiter::{LIMITERS, LimiterHandle};
@@ -54,20 +54,20 @@ pub unsafe extern "C" fn pg_override_from(
     limiter: *const LimiterHandle,
     document: *const c_char,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<Controls>>,
+    controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     let mut unwanted = MaybeUninit::uninit();
     guard_into(
         "controls",
         Some(controls.unwrap_or(&mut unwanted)),
-        || Controls::NONE,
+        || RuntimeState::NONE,
         error,
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let document = unsafe { text::read("document", document) }?;
             let at = time(at_us)?;
-            LIMITERS.with(limiter, |limiter| limiter.amendment(document, at)?.run(GRACE)).map(Controls::from)
+            LIMITERS.with(limiter, |limiter| limiter.amendment(document, at)?.run(GRACE)).map(RuntimeState::from)
         },
     )
 }

@@ -3,7 +3,9 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use paddlegate_core::{Answer, CLAIM_TIMEOUT, MAX_SPAN, Micros, Operation, Place, Result, Wait as CoreWait, new_id};
+use paddlegate_core::{
+    Answer, CLAIM_TIMEOUT, MAX_SPAN, Micros, Operation, QueuePosition, Result, Wait as CoreWait, new_id,
+};
 
 use crate::call::{run, settle, unexpected};
 use crate::decision::{Decision, Settlement};
@@ -50,9 +52,9 @@ impl Wait {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             channel: unsafe { text::read_or("channel", self.channel, "") }?,
             place: match self.place {
-                PG_PLACE_END => Place::End,
-                PG_PLACE_KEPT => Place::Kept,
-                number => Place::Number(not_negative("ticket", number)?),
+                PG_PLACE_END => QueuePosition::End,
+                PG_PLACE_KEPT => QueuePosition::Existing,
+                number => QueuePosition::Number(not_negative("ticket", number)?),
             },
         })
     }

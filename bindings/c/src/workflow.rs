@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use paddlegate_core::Micros;
 
 use crate::control::given;
-use crate::document::Loaded;
+use crate::document::LoadedLimiter;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::store::{STORES, StoreHandle};
@@ -26,20 +26,20 @@ pub unsafe extern "C" fn pg_workflow(
     definition: *const c_char,
     run: *const c_char,
     lock_timeout_us: i64,
-    loaded: Option<&mut MaybeUninit<Loaded>>,
+    loaded: Option<&mut MaybeUninit<LoadedLimiter>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into(
         "loaded",
         loaded,
-        || Loaded::NONE,
+        || LoadedLimiter::NONE,
         error,
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let (definition, run) = unsafe { (text::read("definition", definition)?, text::read("run", run)?) };
             let lock_timeout = given("lock_timeout", lock_timeout_us)?.map(Micros);
             let limiter = STORES.with(store, |store| store.workflow(definition, run, lock_timeout))?;
-            Loaded::open(&limiter)
+            LoadedLimiter::open(&limiter)
         },
     )
 }

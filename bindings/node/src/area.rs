@@ -1,8 +1,8 @@
-//! `Area`: numbers that both sides see. `packages/node/lib/area.js` has the same layout.
+//! `SharedBuffer`: numbers that both sides see. `packages/node/lib/area.js` has the same layout.
 
 use napi::bindgen_prelude::Buffer;
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, MAX_SPAN, Micros, Operation, Place, Request, Statistics, Wait,
+    Answer, CLAIM_TIMEOUT, Decision, Error, MAX_SPAN, Micros, Operation, QueuePosition, Request, Statistics, Wait,
 };
 
 use crate::convert::{millis, number, whole};
@@ -11,7 +11,7 @@ use crate::convert::{millis, number, whole};
 pub(crate) mod input {
     /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire of which only the first field may be read, 6 enter, 7 release,
     /// 8 renew, 9 cancel, 10 statistics; 11 and 12 are no operations: see [`Calls::begin`](crate::calls::Calls::begin);
-    /// from 13 to 19 and 21 to 23 they come with an [`Order`](crate::order::Order); 20 admits a job.
+    /// from 13 to 19 and 21 to 23 they come with an [`AdminRequest`](crate::order::AdminRequest); 20 admits a job.
     pub(crate) const OPERATION: usize = 0;
     /// Which of the next three are given: 1 cost, 2 estimate, 4 at; and 8: it waits, 16: its time was up.
     pub(crate) const GIVEN: usize = 1;
@@ -52,7 +52,7 @@ pub(crate) const ALLOW: usize = 5;
 const WITH_PERMIT: u8 = 4;
 const DEGRADED: u8 = 8;
 
-/// What a row tells; a decision's fields follow in the order of [`Area::decision`].
+/// What a row tells; a decision's fields follow in the order of [`SharedBuffer::decision`].
 #[derive(Clone, Copy)]
 pub(crate) enum Event {
     Decision = 0,
@@ -72,15 +72,15 @@ pub(crate) enum Event {
     /// The limiters are kept for `listed`; the field is the cursor of the next page.
     List = 8,
     /// They are kept for `controls`.
-    Controls = 9,
+    RuntimeState = 9,
     /// It is kept for `learned`.
     Learned = 10,
 }
 
 /// Memory of JavaScript's, as 64-bit floats.
-pub(crate) struct Area(Buffer);
+pub(crate) struct SharedBuffer(Buffer);
 
-impl Area {
+impl SharedBuffer {
     pub(crate) fn new(memory: Buffer) -> Self {
         Self(memory)
     }
@@ -139,9 +139,9 @@ impl Area {
             grace: span("claim_timeout", input::GRACE, CLAIM_TIMEOUT)?,
             channel,
             place: match self.get(input::PLACE) {
-                end if end.is_nan() => Place::End,
-                kept if kept < 0.0 => Place::Kept,
-                place => Place::Number(whole("ticket", place)?),
+                end if end.is_nan() => QueuePosition::End,
+                kept if kept < 0.0 => QueuePosition::Existing,
+                place => QueuePosition::Number(whole("ticket", place)?),
             },
         }))
     }
@@ -181,7 +181,7 @@ impl Area {
             Answer::Renewal(lease) => self.event(row, ticket, Event::Renewal, or_nan(lease.map(|lease| lease.0))),
             Answer::Statistics(counts) => self.statistics(row, ticket, counts),
             Answer::List(page) => self.event(row, ticket, Event::List, number(page.cursor)),
-            Answer::Controls(_) => self.event(row, ticket, Event::Controls, 0.0),
+            Answer::RuntimeState(_) => self.event(row, ticket, Event::RuntimeState, 0.0),
             Answer::Learned(_) => self.event(row, ticket, Event::Learned, 0.0),
             Answer::Reset => self.event(row, ticket, Event::Reset, 0.0),
         }

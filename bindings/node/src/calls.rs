@@ -5,14 +5,15 @@ mod begin;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use paddlegate::store::redis::{Address, Asking, Call, Finished, Outcome, Redis, Session};
+use paddlegate::store::redis::{Address, Asking, Call, CallOutcome, Completion, ConnectionState, Redis};
 use paddlegate::{
-    Action, Admission, Answer, Controls, Error, Fallback, Hint, Hints, Learned, Listed, Micros, OnLimit, Steps,
+    Action, Admission, Answer, Error, Fallback, Learned, LimiterInfo, Micros, MultiStep, OnLimit, RuntimeState, Wakeup,
+    WakeupListener,
 };
 
-use crate::area::{Area, Event, MAX_ROWS, input, output};
+use crate::area::{Event, MAX_ROWS, SharedBuffer, input, output};
 use crate::convert::{number, to_millis};
-use crate::course::{Stepping, Way};
+use crate::course::{CallState, Procedure};
 use crate::link::Link;
 
 /// The ticket of what was answered, or failed, at once.
@@ -21,7 +22,7 @@ const AT_ONCE: u64 = 0;
 /// What one store has under way. JavaScript calls from one thread, so nothing in it is locked.
 pub(crate) struct Calls {
     redis: Option<Arc<Redis>>,
-    area: Area,
+    area: SharedBuffer,
     last_ticket: u64,
     links: Vec<Link>,
     last_link: u32,
@@ -34,16 +35,16 @@ pub(crate) struct Calls {
     texts: HashMap<u64, String>,
     failures: HashMap<u64, paddlegate::Result<Answer>>,
     /// Parts of the list of limiters, until they are asked for.
-    lists: HashMap<u64, Vec<Listed>>,
+    lists: HashMap<u64, Vec<LimiterInfo>>,
     /// What is in force, until it is asked for.
-    controls: HashMap<u64, Box<Controls>>,
+    controls: HashMap<u64, Box<RuntimeState>>,
     learned: HashMap<u64, Box<Learned>>,
     /// What to do with jobs, until it is asked for.
     admissions: HashMap<u64, (Action, Option<Micros>)>,
     /// What takes several operations, until it is asked for.
-    pub(crate) started: Option<Stepping>,
+    pub(crate) started: Option<Procedure>,
     /// Where the waiters of a store in memory hear that their turn has come.
-    hints: Option<Hints>,
+    hints: Option<WakeupListener>,
 }
 
 /// What becomes of an outcome before it is handed over.
@@ -53,11 +54,11 @@ struct Settling {
     /// Of a job.
     on_limit: Option<OnLimit>,
     /// Of one call of several.
-    course: Option<Way>,
+    course: Option<CallState>,
 }
 
 impl Calls {
-    pub(crate) fn new(redis: Option<Arc<Redis>>, area: Area) -> Self {
+    pub(crate) fn new(redis: Option<Arc<Redis>>, area: SharedBuffer) -> Self {
         Self {
             redis,
             area,
@@ -78,12 +79,12 @@ impl Calls {
     }
 
     /// All that the parts of the list told.
-    pub(crate) fn listed(&mut self, tickets: &[u64]) -> Vec<Listed> {
-        Listed::sorted(tickets.iter().filter_map(|ticket| self.lists.remove(ticket)).flatten().collect())
+    pub(crate) fn listed(&mut self, tickets: &[u64]) -> Vec<LimiterInfo> {
+        LimiterInfo::sorted(tickets.iter().filter_map(|ticket| self.lists.remove(ticket)).flatten().collect())
     }
 
     /// What is in force, by the last call's answer.
-    pub(crate) fn controls(&mut self, ticket: u64) -> Option<Box<Controls>> {
+    pub(crate) fn controls(&mut self, ticket: u64) -> Option<Box<RuntimeState>> {
         self.controls.remove(&ticket)
     }
 
@@ -97,8 +98,8 @@ impl Calls {
     }
 
     /// The messages to the waiters in memory.
-    pub(crate) fn hints(&self) -> paddlegate::Result<Vec<Hint>> {
-        self.hints.as_ref().map_or_else(|| Ok(Vec::new()), Hints::receive)
+    pub(crate) fn hints(&self) -> paddlegate::Result<Vec<Wakeup>> {
+        self.hints.as_ref().map_or_else(|| Ok(Vec::new()), WakeupListener::receive)
     }
 
     /// Takes what has arrived, then hands over what is finished and what is to be sent. Gives the number of rows.
@@ -114,7 +115,7 @@ impl Calls {
         self.area.set(output::BROKEN, f64::from(u8::from(link.broken.is_some())));
         self.area.set(output::TO_SEND, number(link.take_output(to_send) as u64));
         let rows = link.finished.len().min(MAX_ROWS);
-        let finished: Vec<Finished> = link.finished.drain(..rows).collect();
+        let finished: Vec<Completion> = link.finished.drain(..rows).collect();
         for (row, done) in finished.into_iter().enumerate() {
             self.finish(row, done);
         }
@@ -129,7 +130,7 @@ impl Calls {
         let mut tickets = Vec::new();
         for done in link.session.fail(&error) {
             tickets.push(number(done.ticket));
-            if let Outcome::Answered(result) = done.outcome {
+            if let CallOutcome::Answered(result) = done.outcome {
                 let result = self.settle(done.ticket, result);
                 self.failures.insert(done.ticket, result);
             }
@@ -216,24 +217,24 @@ impl Calls {
         self.answered(0, AT_ONCE, Answer::Decision(decision));
     }
 
-    fn finish(&mut self, row: usize, done: Finished) {
+    fn finish(&mut self, row: usize, done: Completion) {
         let ticket = done.ticket;
         match done.outcome {
-            Outcome::Answered(result) => match self.settle(ticket, result) {
+            CallOutcome::Answered(result) => match self.settle(ticket, result) {
                 Ok(answer) => self.answered(row, ticket, answer),
                 Err(error) => {
                     self.failures.insert(ticket, Err(error));
                     self.area.event(row, ticket, Event::Failed, 0.0);
                 }
             },
-            Outcome::Elsewhere(call, node, asking) => {
+            CallOutcome::Redirect(call, node, asking) => {
                 if let (Some(redis), Asking::No) = (&self.redis, asking) {
                     redis.learn(&call, &node);
                 }
                 let link = self.submit(ticket, call, node, asking);
                 self.area.event(row, ticket, Event::Moved, f64::from(link));
             }
-            Outcome::Later(call, pause) => {
+            CallOutcome::RetryAfter(call, pause) => {
                 self.held.insert(ticket, call);
                 self.area.event(row, ticket, Event::Later, to_millis(pause));
             }
@@ -246,7 +247,7 @@ impl Calls {
             Answer::Decision(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),
             Answer::Settlement(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
             Answer::List(page) => self.lists.extend([(ticket, page.listed)]),
-            Answer::Controls(controls) => self.controls.extend([(ticket, controls)]),
+            Answer::RuntimeState(controls) => self.controls.extend([(ticket, controls)]),
             Answer::Learned(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Renewal(_) | Answer::Statistics(_) | Answer::Reset => {}
         }
@@ -268,7 +269,7 @@ impl Calls {
             return link.id;
         }
         let Some(redis) = &self.redis else { return 0 };
-        let mut session = Session::new(redis.location(), node.clone());
+        let mut session = ConnectionState::new(redis.location(), node.clone());
         session.submit(ticket, call, asking);
         self.last_link += 1;
         self.links.push(Link::new(self.last_link, node, session));

@@ -2,7 +2,7 @@
 
 use napi::Either;
 use napi_derive::napi;
-use paddlegate::{Error, Kind, LOCK_TIMEOUT, Limit, Listed, Loaded, Micros, OnUnavailable, Policy};
+use paddlegate::{Error, Kind, LOCK_TIMEOUT, Limit, LimiterInfo, Micros, OnUnavailable, Policy};
 
 /// The first whole number that a float cannot tell from its neighbour.
 const TOO_LARGE: f64 = 9_007_199_254_740_992.0;
@@ -80,8 +80,8 @@ pub struct LoadedLimiter {
     pub on_limit: &'static str,
 }
 
-impl From<&Loaded> for LoadedLimiter {
-    fn from(loaded: &Loaded) -> Self {
+impl From<&paddlegate::LoadedLimiter> for LoadedLimiter {
+    fn from(loaded: &paddlegate::LoadedLimiter) -> Self {
         Self {
             name: loaded.limiter.name().to_owned(),
             wait_timeout_ms: loaded.wait_timeout.map(to_millis),
@@ -109,8 +109,8 @@ pub struct ListedLimit {
     pub offset: f64,
 }
 
-impl From<Listed> for ListedLimiter {
-    fn from(listed: Listed) -> Self {
+impl From<LimiterInfo> for ListedLimiter {
+    fn from(listed: LimiterInfo) -> Self {
         let limits = listed.limits.iter().map(|&(kind, amount, interval, offset)| ListedLimit {
             kind: kind.name(),
             amount: number(amount),

@@ -1,12 +1,12 @@
-//! `Course`: what takes several operations; JavaScript carries one after the other.
+//! `MultiStepCall`: what takes several operations; JavaScript carries one after the other.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use napi_derive::napi;
-use paddlegate::formats::invantive::{self, Passage};
-use paddlegate::formats::ojs::{Amendment, Signalling};
-use paddlegate::{Admission, Answer, Batch, Controls, Error, Limiter, Operation, Steps};
+use paddlegate::formats::invantive::{self, GateCheck};
+use paddlegate::formats::ojs::{OverrideProcedure, PauseProcedure};
+use paddlegate::{Admission, Answer, Batch, Error, Limiter, MultiStep, Operation, RuntimeState};
 
 use crate::calls::Calls;
 use crate::convert::{Code, thrown, to_millis};
@@ -15,34 +15,34 @@ use crate::order::InForce;
 type Result<T> = napi::Result<T, Code>;
 
 /// What is under way, shared with the calls on their way; nothing when its outcome is taken.
-pub(crate) type Way = Rc<RefCell<Option<Stepping>>>;
+pub(crate) type CallState = Rc<RefCell<Option<Procedure>>>;
 
-pub(crate) enum Stepping {
-    Gate(Passage),
+pub(crate) enum Procedure {
+    Gate(GateCheck),
     Jobs(Batch),
-    Override(Amendment),
-    Signal(Signalling),
+    Override(OverrideProcedure),
+    Signal(PauseProcedure),
 }
 
 /// What comes of it.
-pub(crate) enum Outcome {
-    Verdict(invantive::Verdict),
+pub(crate) enum CallOutcome {
+    GateDecision(invantive::GateDecision),
     Jobs(Vec<Admission>),
-    Override(Box<Controls>),
+    Override(Box<RuntimeState>),
     Signal(bool),
 }
 
 /// What takes several operations. Call `next` until it gives 0, then for its outcome.
 #[napi]
-pub struct Course {
+pub struct MultiStepCall {
     calls: Rc<RefCell<Calls>>,
-    way: Way,
+    way: CallState,
     admitted: Vec<Admission>,
 }
 
 /// What becomes of a request at a gate.
 #[napi(object, object_from_js = false)]
-pub struct Verdict {
+pub struct GateDecision {
     pub allowed: bool,
     pub delay_ms: f64,
     pub slot: Option<String>,
@@ -52,7 +52,7 @@ pub struct Verdict {
 }
 
 #[napi]
-impl Course {
+impl MultiStepCall {
     /// Starts the next call and gives its ticket; 0 when there is none.
     #[napi(catch_unwind)]
     pub fn next(&self) -> i32 {
@@ -61,9 +61,9 @@ impl Course {
 
     /// What becomes of the request.
     #[napi(catch_unwind)]
-    pub fn verdict(&self) -> Result<Verdict> {
+    pub fn verdict(&self) -> Result<GateDecision> {
         match self.outcome()? {
-            Outcome::Verdict(verdict) => Ok(verdict.into()),
+            CallOutcome::GateDecision(verdict) => Ok(verdict.into()),
             _ => Err(thrown(&other())),
         }
     }
@@ -71,7 +71,7 @@ impl Course {
     /// How many jobs were asked about; `admission` tells of each.
     #[napi(catch_unwind)]
     pub fn admissions(&mut self) -> Result<u32> {
-        let Outcome::Jobs(admitted) = self.outcome()? else { return Err(thrown(&other())) };
+        let CallOutcome::Jobs(admitted) = self.outcome()? else { return Err(thrown(&other())) };
         self.admitted = admitted;
         u32::try_from(self.admitted.len()).map_err(|_| thrown(&other()))
     }
@@ -88,7 +88,7 @@ impl Course {
     #[napi(catch_unwind)]
     pub fn controls(&self) -> Result<InForce> {
         match self.outcome()? {
-            Outcome::Override(controls) => Ok(InForce::from(&*controls)),
+            CallOutcome::Override(controls) => Ok(InForce::from(&*controls)),
             _ => Err(thrown(&other())),
         }
     }
@@ -97,25 +97,25 @@ impl Course {
     #[napi(catch_unwind)]
     pub fn signal(&self) -> Result<bool> {
         match self.outcome()? {
-            Outcome::Signal(is_signal) => Ok(is_signal),
+            CallOutcome::Signal(is_signal) => Ok(is_signal),
             _ => Err(thrown(&other())),
         }
     }
 }
 
-impl Course {
-    pub(crate) fn new(calls: &Rc<RefCell<Calls>>, steps: Stepping) -> Self {
+impl MultiStepCall {
+    pub(crate) fn new(calls: &Rc<RefCell<Calls>>, steps: Procedure) -> Self {
         Self { calls: Rc::clone(calls), way: Rc::new(RefCell::new(Some(steps))), admitted: Vec::new() }
     }
 
-    fn outcome(&self) -> Result<Outcome> {
+    fn outcome(&self) -> Result<CallOutcome> {
         let steps = self.way.borrow_mut().take().ok_or_else(other);
-        steps.and_then(Steps::outcome).map_err(|error| thrown(&error))
+        steps.and_then(MultiStep::outcome).map_err(|error| thrown(&error))
     }
 }
 
-impl Steps for Stepping {
-    type Outcome = Outcome;
+impl MultiStep for Procedure {
+    type Output = CallOutcome;
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
         match self {
@@ -135,18 +135,18 @@ impl Steps for Stepping {
         }
     }
 
-    fn outcome(self) -> paddlegate::Result<Outcome> {
+    fn outcome(self) -> paddlegate::Result<CallOutcome> {
         Ok(match self {
-            Self::Gate(steps) => Outcome::Verdict(steps.outcome()?),
-            Self::Jobs(steps) => Outcome::Jobs(steps.outcome()?),
-            Self::Override(steps) => Outcome::Override(Box::new(steps.outcome()?)),
-            Self::Signal(steps) => Outcome::Signal(steps.outcome()?),
+            Self::Gate(steps) => CallOutcome::GateDecision(steps.outcome()?),
+            Self::Jobs(steps) => CallOutcome::Jobs(steps.outcome()?),
+            Self::Override(steps) => CallOutcome::Override(Box::new(steps.outcome()?)),
+            Self::Signal(steps) => CallOutcome::Signal(steps.outcome()?),
         })
     }
 }
 
-impl From<invantive::Verdict> for Verdict {
-    fn from(it: invantive::Verdict) -> Self {
+impl From<invantive::GateDecision> for GateDecision {
+    fn from(it: invantive::GateDecision) -> Self {
         Self {
             allowed: it.allowed,
             delay_ms: to_millis(it.delay),

@@ -9,7 +9,7 @@ use paddlegate::formats::invantive;
 
 use crate::calls::Calls;
 use crate::convert::{Code, thrown, whole};
-use crate::course::{Course, Stepping};
+use crate::course::{MultiStepCall, Procedure};
 
 /// Chooses which slot of a document limits a request.
 #[napi]
@@ -20,7 +20,7 @@ pub struct Gate {
 
 /// What is known of a request.
 #[napi(object, object_to_js = false)]
-pub struct Facts {
+pub struct RequestAttributes {
     pub context: Option<String>,
     pub url: Option<String>,
     pub log_on_code: Option<String>,
@@ -36,9 +36,9 @@ impl Gate {
     // Objects are handed over by value.
     #[allow(clippy::needless_pass_by_value)]
     #[napi(catch_unwind)]
-    pub fn start(&self, facts: Facts) -> napi::Result<Course, Code> {
+    pub fn start(&self, facts: RequestAttributes) -> napi::Result<MultiStepCall, Code> {
         let at = facts.at_us.map(|at| whole("at", at).map(Micros)).transpose();
-        let known = invantive::Facts {
+        let known = invantive::RequestAttributes {
             context: facts.context.as_deref(),
             url: facts.url.as_deref(),
             log_on_code: facts.log_on_code.as_deref(),
@@ -46,7 +46,7 @@ impl Gate {
             ip: facts.ip.as_deref(),
         };
         let passage = at.and_then(|at| self.inner.start(&known, at)).map_err(|error| thrown(&error))?;
-        Ok(Course::new(&self.calls, Stepping::Gate(passage)))
+        Ok(MultiStepCall::new(&self.calls, Procedure::Gate(passage)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The native half of the npm package `paddlegate`: convert, call the core, map the error; nothing else.
 //!
 //! JavaScript owns the sockets, the timers and the promises. What is called once per decision are functions without
-//! arguments: an argument costs 70 ns to take over, a number in the shared [`Area`](area::Area) 3.
+//! arguments: an argument costs 70 ns to take over, a number in the shared [`SharedBuffer`](area::Area) 3.
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 

@@ -3,21 +3,21 @@
 use std::collections::VecDeque;
 
 use paddlegate::Error;
-use paddlegate::store::redis::{Address, Finished, Session};
+use paddlegate::store::redis::{Address, Completion, ConnectionState};
 
 pub(crate) struct Link {
     pub(crate) id: u32,
     pub(crate) node: Address,
-    pub(crate) session: Session,
+    pub(crate) session: ConnectionState,
     /// What there was no row for yet.
-    pub(crate) finished: VecDeque<Finished>,
+    pub(crate) finished: VecDeque<Completion>,
     /// What did not fit into the bytes to send.
     unsent: Vec<u8>,
     pub(crate) broken: Option<Error>,
 }
 
 impl Link {
-    pub(crate) fn new(id: u32, node: Address, session: Session) -> Self {
+    pub(crate) fn new(id: u32, node: Address, session: ConnectionState) -> Self {
         Self { id, node, session, finished: VecDeque::new(), unsent: Vec::new(), broken: None }
     }
 

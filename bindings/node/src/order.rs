@@ -1,14 +1,14 @@
-//! `Order`: what changes a limiter while it runs. It is rare and has texts, so it comes as an object beside the area.
+//! `AdminRequest`: what changes a limiter while it runs. It is rare and has texts, so it comes as an object beside the area.
 
 use napi_derive::napi;
 use paddlegate::upstream::Response;
 use paddlegate::{
-    Begun, Control, Controls, Error, Feedback, Learned, Limit, Limiter, MAX_PAUSE, Micros, Moment, OnLimit, Operation,
-    Provider, Report, Settlement,
+    AdminCommand, Deadline, Error, Feedback, Learned, Limit, Limiter, MAX_PAUSE, Micros, OnLimit, Operation, Prepared,
+    Provider, RuntimeState, Settlement, UpstreamReport,
 };
 
 use crate::convert::{millis, number, time, to_millis, whole};
-use crate::course::Stepping;
+use crate::course::Procedure;
 
 /// The operations of `lib/area.js` that come with an order.
 const PAUSE: usize = 13;
@@ -26,7 +26,7 @@ const ADMIT_ALL: usize = 23;
 
 /// What is not given is left out; JavaScript passes NaN for what is no number.
 #[napi(object, object_to_js = false)]
-pub(crate) struct Order {
+pub(crate) struct AdminRequest {
     /// Which limit of the policy.
     pub index: Option<f64>,
     pub limit: Option<f64>,
@@ -51,27 +51,33 @@ pub(crate) struct Order {
     pub partly: Option<bool>,
 }
 
-impl Order {
-    pub(crate) fn begin(&self, limiter: &Limiter, operation: usize, at: Option<Micros>) -> paddlegate::Result<Begun> {
-        let control = |control| limiter.begin(Operation::Control { control, at });
+impl AdminRequest {
+    pub(crate) fn begin(
+        &self,
+        limiter: &Limiter,
+        operation: usize,
+        at: Option<Micros>,
+    ) -> paddlegate::Result<Prepared> {
+        let control = |control| limiter.begin(Operation::AdminCommand { control, at });
         let index = || self.index.map(|index| whole("index", index).map(place)).transpose();
         match operation {
-            PAUSE => control(Control::Pause(self.moment("for", "until")?.ok_or_else(endless)?)),
-            RESUME => control(Control::Resume),
+            PAUSE => control(AdminCommand::Pause(self.moment("for", "until")?.ok_or_else(endless)?)),
+            RESUME => control(AdminCommand::Resume),
             OVERRIDE => {
                 let index = index()?.unwrap_or_default();
                 let changes = limiter.changed(index, self.amount()?, self.interval()?)?;
-                control(Control::Override { changes: &changes, expires: self.moment("expires_in", "expires_at")? })
+                control(AdminCommand::Override { changes: &changes, expires: self.moment("expires_in", "expires_at")? })
             }
-            RESTORE => control(Control::Override { changes: &limiter.restored(index()?)?, expires: None }),
-            CONTROLS => control(Control::Look),
+            RESTORE => control(AdminCommand::Override { changes: &limiter.restored(index()?)?, expires: None }),
+            CONTROLS => control(AdminCommand::Get),
             SYNC => {
                 let index = index()?.unwrap_or_default();
                 let remaining = self.remaining.map(|units| whole("remaining", units)).transpose()?;
                 let (amount, interval) = (self.amount()?, self.refill(limiter, index)?);
                 let budgets =
                     limiter.heard(index, remaining, amount, interval, self.moment("reset_in", "reset_at")?)?;
-                let report = Report { permit: self.permit.as_deref(), budgets: &budgets, ..Report::default() };
+                let report =
+                    UpstreamReport { permit: self.permit.as_deref(), budgets: &budgets, ..UpstreamReport::default() };
                 limiter.begin(Operation::Learn { report, at })
             }
             LEARN => self.learn(limiter, at),
@@ -87,21 +93,21 @@ impl Order {
         limiter: &Limiter,
         operation: usize,
         at: Option<Micros>,
-    ) -> paddlegate::Result<Option<Stepping>> {
+    ) -> paddlegate::Result<Option<Procedure>> {
         let document = self.document.as_deref().unwrap_or_default();
         Ok(Some(match operation {
-            OVERRIDE_FROM => Stepping::Override(limiter.amendment(document, at)?),
-            SIGNAL => Stepping::Signal(limiter.signalling(document, at)?),
+            OVERRIDE_FROM => Procedure::Override(limiter.amendment(document, at)?),
+            SIGNAL => Procedure::Signal(limiter.signalling(document, at)?),
             ADMIT_ALL => {
                 let on_limit = self.on_limit.as_deref().map_or(Ok(OnLimit::Wait), OnLimit::from_name)?;
                 let jobs: Vec<&str> = self.jobs.iter().flatten().map(String::as_str).collect();
-                Stepping::Jobs(limiter.batch(&jobs, on_limit, self.partly.unwrap_or_default()))
+                Procedure::Jobs(limiter.batch(&jobs, on_limit, self.partly.unwrap_or_default()))
             }
             _ => return Ok(None),
         }))
     }
 
-    fn learn(&self, limiter: &Limiter, at: Option<Micros>) -> paddlegate::Result<Begun> {
+    fn learn(&self, limiter: &Limiter, at: Option<Micros>) -> paddlegate::Result<Prepared> {
         let provider = self.provider.as_deref().map_or(Ok(Provider::Auto), Provider::from_name)?;
         let max_pause = self.max_pause_ms.map_or(Ok(MAX_PAUSE), |given| millis("max_pause", given))?;
         let max_learned = self.max_learned.map(|most| whole("max_learned", most)).transpose()?;
@@ -137,12 +143,12 @@ impl Order {
     }
 
     /// A moment, by the names of the arguments for a span and for a time.
-    fn moment(&self, span_name: &'static str, time_name: &'static str) -> paddlegate::Result<Option<Moment>> {
+    fn moment(&self, span_name: &'static str, time_name: &'static str) -> paddlegate::Result<Option<Deadline>> {
         let after = self.after_ms.map(|span| millis(span_name, span)).transpose()?;
         let at = self.at_ms.map(|at| time(time_name, at)).transpose()?;
         match (after, at) {
             (Some(_), Some(_)) => Err(Error::invalid(time_name, "give either how long from now on or a time")),
-            (after, at) => Ok(after.map(Moment::After).or(at.map(Moment::At))),
+            (after, at) => Ok(after.map(Deadline::After).or(at.map(Deadline::At))),
         }
     }
 }
@@ -173,7 +179,7 @@ pub struct InForce {
 
 /// What became of a report.
 #[napi(object, object_from_js = false)]
-pub struct Told {
+pub struct WakeupMessage {
     pub settlement: Option<&'static str>,
     pub learned: Vec<String>,
     pub ignored: Vec<String>,
@@ -183,7 +189,7 @@ pub struct Told {
     pub bucket: Option<String>,
 }
 
-impl From<Learned> for Told {
+impl From<Learned> for WakeupMessage {
     fn from(it: Learned) -> Self {
         Self {
             settlement: it.settlement.map(Settlement::name),
@@ -205,8 +211,8 @@ pub struct Numbers {
     pub interval_ms: f64,
 }
 
-impl From<&Controls> for InForce {
-    fn from(controls: &Controls) -> Self {
+impl From<&RuntimeState> for InForce {
+    fn from(controls: &RuntimeState) -> Self {
         let numbers = |limits: &[Option<Limit>]| limits.iter().map(|limit| limit.as_ref().map(Numbers::from)).collect();
         Self {
             version: number(controls.version),

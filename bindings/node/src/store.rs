@@ -7,16 +7,16 @@ use napi::bindgen_prelude::{Buffer, Function};
 use napi::{Either, Env};
 use napi_derive::napi;
 use paddlegate::store::redis::{Address, Redis};
-use paddlegate::{Error, Limiter, LoadOptions, Loaded, Micros, Paddlegate};
+use paddlegate::{Error, Limiter, LoadOptions, Micros, Paddlegate};
 
-use crate::area::Area;
+use crate::area::SharedBuffer;
 use crate::calls::Calls;
 use crate::convert::{
     Code, LimitSpec, ListedLimiter, LoadedLimiter, millis, number, on_unavailable, policy, span, thrown, to_millis,
 };
-use crate::course::Course;
+use crate::course::MultiStepCall;
 use crate::gate::Gate;
-use crate::order::{InForce, Order, Told};
+use crate::order::{AdminRequest, InForce, WakeupMessage};
 use crate::subscription::{Message, Subscription};
 
 type Result<T> = napi::Result<T, Code>;
@@ -67,7 +67,7 @@ impl Store {
         let timeout = timeout_ms.map(|given| millis("timeout", given)).transpose();
         let opened = timeout.and_then(|timeout| Paddlegate::open(&url, timeout.map(Micros::duration)));
         let paddlegate = opened.map_err(|error| thrown(&error))?;
-        let calls = Rc::new(RefCell::new(Calls::new(paddlegate.redis().cloned(), Area::new(area))));
+        let calls = Rc::new(RefCell::new(Calls::new(paddlegate.redis().cloned(), SharedBuffer::new(area))));
         Ok(Self { paddlegate, calls, loaded: Vec::new() })
     }
 
@@ -136,7 +136,7 @@ impl Store {
         let loaded = on_unavailable(mode.as_deref(), share).and_then(|mode| {
             let lock_timeout = lock_timeout_ms.map(|given| millis("lock_timeout", given)).transpose()?;
             let loaded = self.paddlegate.workflow(&definition, &run, lock_timeout)?;
-            Ok(Loaded { limiter: loaded.limiter.with_on_unavailable(mode), ..loaded })
+            Ok(paddlegate::LoadedLimiter { limiter: loaded.limiter.with_on_unavailable(mode), ..loaded })
         });
         let loaded = loaded.map_err(|error| thrown(&error))?;
         let shown = LoadedLimiter::from(&loaded);
@@ -159,10 +159,10 @@ impl Store {
 
     /// What takes several operations, by the last order.
     #[napi(catch_unwind)]
-    pub fn course(&self) -> Result<Course> {
+    pub fn course(&self) -> Result<MultiStepCall> {
         let steps = self.calls.borrow_mut().started.take();
         let steps = steps.ok_or_else(|| thrown(&Error::internal("nothing was started")))?;
-        Ok(Course::new(&self.calls, steps))
+        Ok(MultiStepCall::new(&self.calls, steps))
     }
 
     /// In how many parts the list of limiters is read.
@@ -195,8 +195,8 @@ impl Store {
 
     /// What became of a report.
     #[napi(catch_unwind)]
-    pub fn learned(&self, ticket: u32) -> Option<Told> {
-        self.calls.borrow_mut().learned(ticket.into()).map(|learned| Told::from(*learned))
+    pub fn learned(&self, ticket: u32) -> Option<WakeupMessage> {
+        self.calls.borrow_mut().learned(ticket.into()).map(|learned| WakeupMessage::from(*learned))
     }
 
     /// What to do with a job, by the last answer.
@@ -304,7 +304,7 @@ impl Store {
         let run = env.create_function_from_closure("run", move |context| {
             let given = context.length();
             if given > 2 {
-                let order = context.get::<Order>(2)?;
+                let order = context.get::<AdminRequest>(2)?;
                 return Ok(calls.borrow_mut().begin_order(&limiter, &order));
             }
             let id = if given > 0 { Some(context.get::<String>(0)?) } else { None };

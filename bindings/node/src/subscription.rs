@@ -2,8 +2,8 @@
 
 use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
-use paddlegate::store::redis::{Address, Location};
-use paddlegate::{Error, Hint};
+use paddlegate::store::redis::{Address, RedisConfig};
+use paddlegate::{Error, Wakeup};
 
 use crate::convert::{Code, thrown, to_millis};
 use crate::store::Node;
@@ -24,14 +24,14 @@ pub struct Message {
     pub delay_ms: f64,
 }
 
-impl From<Hint> for Message {
-    fn from(hint: Hint) -> Self {
+impl From<Wakeup> for Message {
+    fn from(hint: Wakeup) -> Self {
         Self { id: hint.id, delay_ms: to_millis(hint.delay) }
     }
 }
 
 impl Subscription {
-    pub(crate) fn new(location: &Location, place: &str) -> paddlegate::Result<Self> {
+    pub(crate) fn new(location: &RedisConfig, place: &str) -> paddlegate::Result<Self> {
         let node = address(place).ok_or_else(|| Error::internal(format!("no such place: {place}")))?;
         let channel = format!("pg1:hints:{}", paddlegate::new_id()?);
         Ok(Self { inner: paddlegate::store::redis::Subscription::new(location, &channel), channel, node })

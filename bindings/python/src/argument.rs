@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use paddlegate::{Error, Kind, Limit, MAX_TIME, Micros, OnLimit, OnUnavailable, Place, Policy, Request};
+use paddlegate::{Error, Kind, Limit, MAX_TIME, Micros, OnLimit, OnUnavailable, Policy, QueuePosition, Request};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDateTime, PyString, PyTzInfo};
 
@@ -10,7 +10,7 @@ use crate::decision::Decision;
 use crate::error::Result;
 
 /// An argument that may be left out.
-pub(crate) type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+pub(crate) type OptionalArg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 pub(crate) fn text<'a>(argument: &'static str, value: &'a Bound<'_, PyAny>) -> Result<&'a str> {
     match value.cast::<PyString>() {
@@ -95,7 +95,7 @@ pub(crate) fn rate(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<f
     }
 }
 
-pub(crate) fn request(cost: Given, estimate: Given, at_us: Given) -> Result<Request> {
+pub(crate) fn request(cost: OptionalArg, estimate: OptionalArg, at_us: OptionalArg) -> Result<Request> {
     Ok(Request {
         cost: cost.map(|cost| whole("cost", cost)).transpose()?,
         estimate: estimate.map(|estimate| whole("estimate", estimate)).transpose()?,
@@ -103,7 +103,7 @@ pub(crate) fn request(cost: Given, estimate: Given, at_us: Given) -> Result<Requ
     })
 }
 
-pub(crate) fn time(at_us: Given) -> Result<Option<Micros>> {
+pub(crate) fn time(at_us: OptionalArg) -> Result<Option<Micros>> {
     at_us.map(|at| whole("at_us", at).map(Micros)).transpose()
 }
 
@@ -116,18 +116,18 @@ pub(crate) fn on_limit(policy: &Bound<'_, PyAny>) -> Result<OnLimit> {
     }
 }
 
-pub(crate) fn on_unavailable(mode: Given, share: Given) -> Result<OnUnavailable> {
+pub(crate) fn on_unavailable(mode: OptionalArg, share: OptionalArg) -> Result<OnUnavailable> {
     let share = share.map(|share| whole("share", share)).transpose()?;
     let mode = mode.map_or(Ok(OnUnavailable::Raise.name()), |mode| text("on_unavailable", mode))?;
     Ok(OnUnavailable::from_name(mode, share)?)
 }
 
 /// 0 is the end of the queue, -1 the place that is kept, another number that of a ticket.
-pub(crate) fn place(number: i64) -> Place {
+pub(crate) fn place(number: i64) -> QueuePosition {
     match u64::try_from(number) {
-        Ok(0) => Place::End,
-        Ok(number) => Place::Number(number),
-        Err(_) => Place::Kept,
+        Ok(0) => QueuePosition::End,
+        Ok(number) => QueuePosition::Number(number),
+        Err(_) => QueuePosition::Existing,
     }
 }
 

@@ -7,7 +7,7 @@ use paddlegate::{Answer, Error, Fallback, Micros};
 use pyo3::prelude::*;
 
 use crate::answer::outcome;
-use crate::course::Way;
+use crate::course::CallState;
 use crate::decision::seconds;
 use crate::error::{Failure, Result, exception};
 use crate::line::locked;
@@ -22,17 +22,17 @@ pub(crate) struct Call {
     pub(crate) asking: Asking,
     pause: Micros,
     unsent: Option<Error>,
-    pub(crate) then: Then,
+    pub(crate) then: OnComplete,
     is_next: bool,
 }
 
 /// What becomes of the outcome of a call.
 #[derive(Clone, Default)]
-pub(crate) struct Then {
+pub(crate) struct OnComplete {
     /// Of a limiter that has an answer of its own when the store has none.
     pub(crate) fallback: Option<Fallback>,
     /// Of one call of several.
-    pub(crate) course: Option<Arc<Way>>,
+    pub(crate) course: Option<Arc<CallState>>,
 }
 
 impl Call {
@@ -45,17 +45,17 @@ impl Call {
             asking: Asking::No,
             pause: Micros(0),
             unsent: None,
-            then: Then::default(),
+            then: OnComplete::default(),
             is_next: false,
         }
     }
 
-    pub(crate) fn then(self, then: Then) -> Self {
+    pub(crate) fn then(self, then: OnComplete) -> Self {
         Self { then, ..self }
     }
 
     /// One of several, which follows another one.
-    pub(crate) fn next(redis: &Arc<Redis>, bytes: Bytes, then: Then) -> Self {
+    pub(crate) fn next(redis: &Arc<Redis>, bytes: Bytes, then: OnComplete) -> Self {
         Self { then, is_next: true, ..Self::new(redis, bytes) }
     }
 
@@ -133,7 +133,7 @@ impl Call {
     }
 }
 
-impl Then {
+impl OnComplete {
     pub(crate) const fn is_nothing(&self) -> bool {
         self.fallback.is_none() && self.course.is_none()
     }

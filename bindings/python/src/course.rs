@@ -1,19 +1,19 @@
-//! `Course`: what takes several operations, run to its end, or for an event loop as one call after the other.
+//! `MultiStepCall`: what takes several operations, run to its end, or for an event loop as one call after the other.
 
 use std::sync::{Arc, Mutex};
 
-use paddlegate::formats::invantive::{Level, Passage, Verdict};
-use paddlegate::formats::ojs::{Amendment, Signalling};
+use paddlegate::formats::invantive::{GateCheck, GateDecision, Level};
+use paddlegate::formats::ojs::{OverrideProcedure, PauseProcedure};
 use paddlegate::store::redis::Redis;
-use paddlegate::{Answer, Batch, Begun, Error, Interrupt, Kind, Steps};
+use paddlegate::{Answer, Batch, Error, Kind, MultiStep, Prepared, SignalHandling};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use crate::argument::{Given, text, texts, time};
-use crate::call::{Call, Then};
+use crate::argument::{OptionalArg, text, texts, time};
+use crate::call::{Call, OnComplete};
 use crate::decision::{Decision, seconds};
 use crate::error::Result;
-use crate::gate::{Facts, Gate};
+use crate::gate::{Gate, RequestAttributes};
 use crate::limiter::Limiter;
 use crate::line::locked;
 use crate::live;
@@ -23,27 +23,27 @@ use crate::signals::interruptible;
 ///
 /// It is run once.
 #[pyclass(frozen, module = "paddlegate._native")]
-pub(crate) struct Course(Arc<Way>);
+pub(crate) struct MultiStepCall(Arc<CallState>);
 
 /// The way of a course, which its calls know.
-pub(crate) struct Way {
+pub(crate) struct CallState {
     redis: Option<Arc<Redis>>,
     /// Never held while Python code can run; nothing when it is over.
-    steps: Mutex<Option<Stepping>>,
+    steps: Mutex<Option<Procedure>>,
 }
 
-enum Stepping {
-    Gate(Passage),
+enum Procedure {
+    Gate(GateCheck),
     Jobs(Batch),
-    Override(Amendment),
-    Signal(Signalling),
+    Override(OverrideProcedure),
+    Signal(PauseProcedure),
 }
 
 /// What comes of it.
-enum Outcome {
-    Verdict(Verdict),
+enum CallOutcome {
+    GateDecision(GateDecision),
     Decisions(Vec<Decision>),
-    Controls(live::Controls),
+    RuntimeState(live::RuntimeState),
     Signal(bool),
 }
 
@@ -51,42 +51,42 @@ enum Outcome {
 type Shown = (bool, f64, Option<String>, Option<&'static str>, Option<f64>, Option<&'static str>);
 
 #[pymethods]
-impl Course {
+impl MultiStepCall {
     /// Ask whether a request may pass a gate.
     #[staticmethod]
     #[allow(clippy::needless_pass_by_value)]
-    fn pass_gate(gate: &Gate, facts: Facts<'_>, at_us: Given) -> Result<Self> {
+    fn pass_gate(gate: &Gate, facts: RequestAttributes<'_>, at_us: OptionalArg) -> Result<Self> {
         let passage = gate.start(&facts, time(at_us)?)?;
-        Ok(Self::new(gate.redis.as_ref(), Stepping::Gate(passage)))
+        Ok(Self::new(gate.redis.as_ref(), Procedure::Gate(passage)))
     }
 
     /// Ask about jobs of which all run or none.
     #[staticmethod]
-    fn jobs(limiter: &Limiter, ids: &Bound<'_, PyAny>, on_limit: Given) -> Result<Self> {
+    fn jobs(limiter: &Limiter, ids: &Bound<'_, PyAny>, on_limit: OptionalArg) -> Result<Self> {
         let (ids, on_limit) = (texts("ids", ids)?, limiter.on_jobs(on_limit)?);
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        Ok(Self::new(limiter.redis.as_ref(), Stepping::Jobs(limiter.inner.batch(&ids, on_limit, false))))
+        Ok(Self::new(limiter.redis.as_ref(), Procedure::Jobs(limiter.inner.batch(&ids, on_limit, false))))
     }
 
     /// Override limits as a document of Open Job Spec says.
     #[staticmethod]
-    fn override_from(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: Given) -> Result<Self> {
+    fn override_from(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
         let amendment = limiter.inner.amendment(text("document", document)?, time(at_us)?)?;
-        Ok(Self::new(limiter.redis.as_ref(), Stepping::Override(amendment)))
+        Ok(Self::new(limiter.redis.as_ref(), Procedure::Override(amendment)))
     }
 
     /// Pause as the failure of a job of Open Job Spec says.
     #[staticmethod]
-    fn signal(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: Given) -> Result<Self> {
+    fn signal(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
         let signalling = limiter.inner.signalling(text("document", document)?, time(at_us)?)?;
-        Ok(Self::new(limiter.redis.as_ref(), Stepping::Signal(signalling)))
+        Ok(Self::new(limiter.redis.as_ref(), Procedure::Signal(signalling)))
     }
 
     /// Run it to its end.
     fn run<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let steps = locked(&self.0.steps).take().ok_or_else(twice)?;
         if self.0.redis.is_none() {
-            return Ok(steps.run(Interrupt::Ignore)?.shown(py)?);
+            return Ok(steps.run(SignalHandling::Ignore)?.shown(py)?);
         }
         Ok(interruptible(py, |interrupt| steps.run(interrupt))?.shown(py)?)
     }
@@ -97,13 +97,13 @@ impl Course {
     }
 }
 
-impl Course {
-    fn new(redis: Option<&Arc<Redis>>, steps: Stepping) -> Self {
-        Self(Arc::new(Way { redis: redis.cloned(), steps: Mutex::new(Some(steps)) }))
+impl MultiStepCall {
+    fn new(redis: Option<&Arc<Redis>>, steps: Procedure) -> Self {
+        Self(Arc::new(CallState { redis: redis.cloned(), steps: Mutex::new(Some(steps)) }))
     }
 }
 
-impl Way {
+impl CallState {
     /// Takes the outcome of a call of this course; what comes of all, or the next call.
     pub(crate) fn told<'py>(
         self: &Arc<Self>,
@@ -123,13 +123,13 @@ impl Way {
                 let under_way = steps.as_mut().ok_or_else(twice)?;
                 let Some((limiter, operation)) = under_way.step() else { break };
                 match (limiter.begin(operation), &self.redis) {
-                    (Ok(Begun::Call(call)), Some(redis)) => {
-                        let then = Then { fallback: limiter.fallback(&operation), course: Some(self.clone()) };
+                    (Ok(Prepared::Call(call)), Some(redis)) => {
+                        let then = OnComplete { fallback: limiter.fallback(&operation), course: Some(self.clone()) };
                         drop(steps);
                         return Ok(Call::next(redis, call, then).into_bound_py_any(py)?);
                     }
-                    (Ok(Begun::Call(_)), None) => return Err(Error::internal("a call without a server").into()),
-                    (Ok(Begun::Answered(answer)), _) => under_way.tell(Ok(answer)),
+                    (Ok(Prepared::Call(_)), None) => return Err(Error::internal("a call without a server").into()),
+                    (Ok(Prepared::Answered(answer)), _) => under_way.tell(Ok(answer)),
                     (Err(error), _) => under_way.tell(Err(error)),
                 }
             }
@@ -139,8 +139,8 @@ impl Way {
     }
 }
 
-impl Steps for Stepping {
-    type Outcome = Outcome;
+impl MultiStep for Procedure {
+    type Output = CallOutcome;
 
     fn step(&self) -> Option<(&paddlegate::Limiter, paddlegate::Operation<'_>)> {
         match self {
@@ -160,30 +160,30 @@ impl Steps for Stepping {
         }
     }
 
-    fn outcome(self) -> paddlegate::Result<Outcome> {
+    fn outcome(self) -> paddlegate::Result<CallOutcome> {
         Ok(match self {
-            Self::Gate(steps) => Outcome::Verdict(steps.outcome()?),
-            Self::Jobs(steps) => {
-                Outcome::Decisions(steps.outcome()?.into_iter().map(|admission| Decision(admission.decision)).collect())
-            }
-            Self::Override(steps) => Outcome::Controls(live::controls(&steps.outcome()?)),
-            Self::Signal(steps) => Outcome::Signal(steps.outcome()?),
+            Self::Gate(steps) => CallOutcome::GateDecision(steps.outcome()?),
+            Self::Jobs(steps) => CallOutcome::Decisions(
+                steps.outcome()?.into_iter().map(|admission| Decision(admission.decision)).collect(),
+            ),
+            Self::Override(steps) => CallOutcome::RuntimeState(live::controls(&steps.outcome()?)),
+            Self::Signal(steps) => CallOutcome::Signal(steps.outcome()?),
         })
     }
 }
 
-impl Outcome {
+impl CallOutcome {
     fn shown(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         match self {
-            Self::Verdict(verdict) => verdict_shown(verdict).into_bound_py_any(py),
+            Self::GateDecision(verdict) => verdict_shown(verdict).into_bound_py_any(py),
             Self::Decisions(decisions) => decisions.into_bound_py_any(py),
-            Self::Controls(controls) => controls.into_bound_py_any(py),
+            Self::RuntimeState(controls) => controls.into_bound_py_any(py),
             Self::Signal(is_signal) => is_signal.into_bound_py_any(py),
         }
     }
 }
 
-fn verdict_shown(it: Verdict) -> Shown {
+fn verdict_shown(it: GateDecision) -> Shown {
     let (level, reason) = (it.level.map(Level::name), it.reason.map(Kind::name));
     (it.allowed, seconds(it.delay), it.slot, level, it.retry_after.map(seconds), reason)
 }

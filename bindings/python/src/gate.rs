@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use paddlegate::Micros;
-use paddlegate::formats::invantive::{self, Passage};
+use paddlegate::formats::invantive::{self, GateCheck};
 use paddlegate::store::redis::Redis;
 use pyo3::prelude::*;
 
@@ -21,7 +21,7 @@ pub(crate) struct Gate {
 type Fact<'py> = Option<Bound<'py, PyAny>>;
 
 /// Context, URL, log-on code, data container id and address, each where it is known.
-pub(crate) type Facts<'py> = (Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>);
+pub(crate) type RequestAttributes<'py> = (Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>);
 
 #[pymethods]
 impl Gate {
@@ -34,8 +34,8 @@ impl Gate {
 }
 
 impl Gate {
-    pub(crate) fn start(&self, facts: &Facts<'_>, at: Option<Micros>) -> Result<Passage> {
-        let facts = invantive::Facts {
+    pub(crate) fn start(&self, facts: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateCheck> {
+        let facts = invantive::RequestAttributes {
             context: fact("context", &facts.0)?,
             url: fact("url", &facts.1)?,
             log_on_code: fact("log_on_code", &facts.2)?,

@@ -1,4 +1,4 @@
-//! `Hints`: where one process or loop hears that the turn of its waiters has come.
+//! `WakeupListener`: where one process or loop hears that the turn of its waiters has come.
 
 use pyo3::prelude::*;
 
@@ -7,10 +7,10 @@ use crate::error::Result;
 
 /// Messages to those who wait. When the descriptor can be read, `receive` gives them.
 #[pyclass(frozen, module = "paddlegate._native")]
-pub(crate) struct Hints(pub(crate) paddlegate::Hints);
+pub(crate) struct WakeupListener(pub(crate) paddlegate::WakeupListener);
 
 #[pymethods]
-impl Hints {
+impl WakeupListener {
     /// What tickets name so that their messages come here.
     #[getter]
     fn channel(&self) -> &str {

@@ -25,21 +25,21 @@ mod _native {
     #[pymodule_export]
     use crate::call::Call;
     #[pymodule_export]
-    use crate::course::Course;
+    use crate::course::MultiStepCall;
     #[pymodule_export]
     use crate::decision::{Decision, restore};
     #[pymodule_export]
     use crate::gate::Gate;
     #[pymodule_export]
-    use crate::hints::Hints;
+    use crate::hints::WakeupListener;
     #[pymodule_export]
     use crate::limiter::{Limiter, new_id};
     #[pymodule_export]
     use crate::link::Link;
     #[pymodule_export]
-    use crate::live::Order;
+    use crate::live::AdminRequest;
     #[pymodule_export]
-    use crate::paddlegate::{Loaded, Paddlegate, graphql_cost, sort_listed};
+    use crate::paddlegate::{LoadedLimiter, Paddlegate, graphql_cost, sort_listed};
     #[pymodule_export]
     use crate::within::{WithinLimit, surely};
 

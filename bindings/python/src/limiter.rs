@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use paddlegate::store::redis::Redis;
-use paddlegate::{Admission, Answer, Begun, Error, Interrupt, LOCK_TIMEOUT, Micros, OnLimit, OnUnavailable, Operation};
+use paddlegate::{
+    Admission, Answer, Error, LOCK_TIMEOUT, Micros, OnLimit, OnUnavailable, Operation, Prepared, SignalHandling,
+};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::answer::{decision, shown};
-use crate::argument::{Given, on_limit, permit_id, request, span, text, texts, time};
-use crate::call::{Call, Then};
+use crate::argument::{OptionalArg, on_limit, permit_id, request, span, text, texts, time};
+use crate::call::{Call, OnComplete};
 use crate::decision::{Decision, seconds};
 use crate::error::{Failure, Result};
-use crate::hints::Hints;
-use crate::live::Order;
+use crate::hints::WakeupListener;
+use crate::live::AdminRequest;
 use crate::operation::{acquire, admit, cancel, correct, enter, given, release, renew};
-use crate::paddlegate::{Loaded, Paddlegate};
+use crate::paddlegate::{LoadedLimiter, Paddlegate};
 use crate::signals::interruptible;
 
 /// A name and a policy.
@@ -41,17 +43,17 @@ impl Limiter {
         paddlegate: &Paddlegate,
         name: &Bound<'_, PyAny>,
         limits: &Bound<'_, PyAny>,
-        wait_timeout: Given,
-        lock_timeout: Given,
-        policy: Given,
-        ttl: Given,
-        on_unavailable: Given,
-        share: Given,
+        wait_timeout: OptionalArg,
+        lock_timeout: OptionalArg,
+        policy: OptionalArg,
+        ttl: OptionalArg,
+        on_unavailable: OptionalArg,
+        share: OptionalArg,
     ) -> Result<Self> {
         let Paddlegate(store) = paddlegate;
         let on_unavailable = crate::argument::on_unavailable(on_unavailable, share)?;
-        if let Ok(loaded) = limits.cast::<Loaded>() {
-            let Loaded(loaded) = loaded.get();
+        if let Ok(loaded) = limits.cast::<LoadedLimiter>() {
+            let LoadedLimiter(loaded) = loaded.get();
             return Ok(Self {
                 inner: loaded.limiter.with_on_unavailable(on_unavailable),
                 redis: store.redis().cloned(),
@@ -128,7 +130,7 @@ impl Limiter {
     ///
     /// Not for a concurrency limit, whose lease must end.
     #[pyo3(signature = (cost=None, estimate=None, at_us=None))]
-    fn allow(&self, py: Python<'_>, cost: Given, estimate: Given, at_us: Given) -> Result<bool> {
+    fn allow(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg, at_us: OptionalArg) -> Result<bool> {
         self.inner.check_allow()?;
         decision(self.run(py, Operation::Acquire(request(cost, estimate, at_us)?))?)
             .map(|decision| decision.0.allowed())
@@ -138,7 +140,13 @@ impl Limiter {
     ///
     /// Asking again with the `id` of a lease is a success that takes nothing.
     #[pyo3(signature = (cost=None, estimate=None, at_us=None, id=None))]
-    fn try_acquire(slf: &Bound<'_, Self>, cost: Given, estimate: Given, at_us: Given, id: Given) -> Result<Decision> {
+    fn try_acquire(
+        slf: &Bound<'_, Self>,
+        cost: OptionalArg,
+        estimate: OptionalArg,
+        at_us: OptionalArg,
+        id: OptionalArg,
+    ) -> Result<Decision> {
         let (py, it) = (slf.py(), slf.get());
         if id.is_some() || it.inner.policy().concurrency().is_none() {
             return decision(it.run(py, acquire(cost, estimate, at_us, id)?)?);
@@ -160,7 +168,7 @@ impl Limiter {
     ///
     /// Without a cost it looks for one unit, of points too.
     #[pyo3(signature = (cost=None, estimate=None, at_us=None))]
-    fn peek(&self, py: Python<'_>, cost: Given, estimate: Given, at_us: Given) -> Result<Decision> {
+    fn peek(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg, at_us: OptionalArg) -> Result<Decision> {
         decision(self.run(py, Operation::Peek(request(cost, estimate, at_us)?))?)
     }
 
@@ -171,7 +179,7 @@ impl Limiter {
         py: Python<'py>,
         permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
-        at_us: Given,
+        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.answer(py, correct(&permit_id(permit)?, actual, at_us)?)
     }
@@ -180,19 +188,24 @@ impl Limiter {
     ///
     /// Answers "released"; or else "late" when it had ended before, or "unknown".
     #[pyo3(signature = (permit, at_us=None))]
-    fn release<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+    fn release<'py>(
+        &self,
+        py: Python<'py>,
+        permit: &Bound<'py, PyAny>,
+        at_us: OptionalArg,
+    ) -> Result<Bound<'py, PyAny>> {
         self.answer(py, release(&permit_id(permit)?, at_us)?)
     }
 
     /// Give a lease its whole time again: seconds that it lasts, or None when it has ended.
     #[pyo3(signature = (permit, at_us=None))]
-    fn renew<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+    fn renew<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
         self.answer(py, renew(&permit_id(permit)?, at_us)?)
     }
 
     /// Leave the queue: "cancelled", or "unknown" without a ticket. A lease ends too.
     #[pyo3(signature = (id, at_us=None))]
-    fn cancel<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+    fn cancel<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
         self.answer(py, cancel(id, false, at_us)?)
     }
 
@@ -208,13 +221,13 @@ impl Limiter {
     fn _enter<'py>(
         &self,
         py: Python<'py>,
-        cost: Given,
-        estimate: Given,
-        at_us: Given,
+        cost: OptionalArg,
+        estimate: OptionalArg,
+        at_us: OptionalArg,
         id: &Bound<'py, PyAny>,
         place: Option<i64>,
-        wait_timeout: Given,
-        claim_timeout: Given,
+        wait_timeout: OptionalArg,
+        claim_timeout: OptionalArg,
         channel: Option<&str>,
     ) -> Result<Bound<'py, PyAny>> {
         self.answer(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel)?)
@@ -224,11 +237,11 @@ impl Limiter {
     fn _admit<'py>(
         &self,
         py: Python<'py>,
-        cost: Given,
-        estimate: Given,
-        at_us: Given,
+        cost: OptionalArg,
+        estimate: OptionalArg,
+        at_us: OptionalArg,
         id: &Bound<'py, PyAny>,
-        on_limit: Given,
+        on_limit: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.answer(py, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
     }
@@ -240,7 +253,7 @@ impl Limiter {
     }
 
     // What a decision means to a job, and after how many seconds to ask again.
-    fn _action(&self, decision: &Decision, on_limit: Given) -> Result<(&'static str, Option<f64>)> {
+    fn _action(&self, decision: &Decision, on_limit: OptionalArg) -> Result<(&'static str, Option<f64>)> {
         let admission = Admission::of(decision.0.clone(), self.on_jobs(on_limit)?);
         Ok((admission.action.name(), admission.after.map(seconds)))
     }
@@ -251,17 +264,17 @@ impl Limiter {
         py: Python<'py>,
         id: &Bound<'py, PyAny>,
         gave_up: bool,
-        at_us: Given,
+        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.answer(py, cancel(id, gave_up, at_us)?)
     }
 
     #[pyo3(signature = (at_us))]
-    fn _statistics<'py>(&self, py: Python<'py>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+    fn _statistics<'py>(&self, py: Python<'py>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
         self.answer(py, Operation::Statistics { at: time(at_us)? })
     }
 
-    fn _tell<'py>(&self, py: Python<'py>, order: &Order) -> Result<Bound<'py, PyAny>> {
+    fn _tell<'py>(&self, py: Python<'py>, order: &AdminRequest) -> Result<Bound<'py, PyAny>> {
         order.tell(&self.inner, |operation| self.answer(py, operation))
     }
 
@@ -271,10 +284,10 @@ impl Limiter {
     fn _begin_acquire<'py>(
         &self,
         py: Python<'py>,
-        cost: Given,
-        estimate: Given,
-        at_us: Given,
-        id: Given,
+        cost: OptionalArg,
+        estimate: OptionalArg,
+        at_us: OptionalArg,
+        id: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.begin(py, acquire(cost, estimate, at_us, id)?)
     }
@@ -284,13 +297,13 @@ impl Limiter {
     fn _begin_enter<'py>(
         &self,
         py: Python<'py>,
-        cost: Given,
-        estimate: Given,
-        at_us: Given,
+        cost: OptionalArg,
+        estimate: OptionalArg,
+        at_us: OptionalArg,
         id: &Bound<'py, PyAny>,
         place: Option<i64>,
-        wait_timeout: Given,
-        claim_timeout: Given,
+        wait_timeout: OptionalArg,
+        claim_timeout: OptionalArg,
         channel: Option<&str>,
     ) -> Result<Bound<'py, PyAny>> {
         self.begin(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel)?)
@@ -300,11 +313,11 @@ impl Limiter {
     fn _begin_admit<'py>(
         &self,
         py: Python<'py>,
-        cost: Given,
-        estimate: Given,
-        at_us: Given,
+        cost: OptionalArg,
+        estimate: OptionalArg,
+        at_us: OptionalArg,
         id: &Bound<'py, PyAny>,
-        on_limit: Given,
+        on_limit: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.begin(py, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
     }
@@ -313,9 +326,9 @@ impl Limiter {
     fn _begin_peek<'py>(
         &self,
         py: Python<'py>,
-        cost: Given,
-        estimate: Given,
-        at_us: Given,
+        cost: OptionalArg,
+        estimate: OptionalArg,
+        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.begin(py, Operation::Peek(request(cost, estimate, at_us)?))
     }
@@ -326,7 +339,7 @@ impl Limiter {
         py: Python<'py>,
         permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
-        at_us: Given,
+        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.begin(py, correct(&permit_id(permit)?, actual, at_us)?)
     }
@@ -336,7 +349,7 @@ impl Limiter {
         &self,
         py: Python<'py>,
         permit: &Bound<'py, PyAny>,
-        at_us: Given,
+        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.begin(py, release(&permit_id(permit)?, at_us)?)
     }
@@ -346,7 +359,7 @@ impl Limiter {
         &self,
         py: Python<'py>,
         permit: &Bound<'py, PyAny>,
-        at_us: Given,
+        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.begin(py, renew(&permit_id(permit)?, at_us)?)
     }
@@ -357,17 +370,17 @@ impl Limiter {
         py: Python<'py>,
         id: &Bound<'py, PyAny>,
         gave_up: bool,
-        at_us: Given,
+        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.begin(py, cancel(id, gave_up, at_us)?)
     }
 
     #[pyo3(signature = (at_us))]
-    fn _begin_statistics<'py>(&self, py: Python<'py>, at_us: Given) -> Result<Bound<'py, PyAny>> {
+    fn _begin_statistics<'py>(&self, py: Python<'py>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
         self.begin(py, Operation::Statistics { at: time(at_us)? })
     }
 
-    fn _begin_tell<'py>(&self, py: Python<'py>, order: &Order) -> Result<Bound<'py, PyAny>> {
+    fn _begin_tell<'py>(&self, py: Python<'py>, order: &AdminRequest) -> Result<Bound<'py, PyAny>> {
         order.tell(&self.inner, |operation| self.begin(py, operation))
     }
 
@@ -386,7 +399,7 @@ impl Limiter {
     }
 
     // Seconds to wait: what the call says, else what the limiter says.
-    fn _patience(&self, wait_timeout: Given) -> Result<f64> {
+    fn _patience(&self, wait_timeout: OptionalArg) -> Result<f64> {
         Ok(seconds(given("wait_timeout", wait_timeout, self.wait_timeout)?))
     }
 
@@ -396,13 +409,13 @@ impl Limiter {
     }
 
     // Connects, on a thread that may wait.
-    fn _listen(&self, py: Python<'_>) -> Result<Hints> {
-        Ok(Hints(py.detach(|| self.inner.listen())?))
+    fn _listen(&self, py: Python<'_>) -> Result<WakeupListener> {
+        Ok(WakeupListener(py.detach(|| self.inner.listen())?))
     }
 }
 
 impl Limiter {
-    pub(crate) fn on_jobs(&self, on_limit: Given) -> Result<OnLimit> {
+    pub(crate) fn on_jobs(&self, on_limit: OptionalArg) -> Result<OnLimit> {
         match on_limit {
             Some(name) => Ok(OnLimit::from_name(text("on_limit", name)?)?),
             None => Ok(self.on_jobs),
@@ -411,7 +424,7 @@ impl Limiter {
 
     fn run(&self, py: Python<'_>, operation: Operation<'_>) -> Result<Answer> {
         if self.redis.is_none() {
-            return Ok(self.inner.run(operation, Interrupt::Ignore)?);
+            return Ok(self.inner.run(operation, SignalHandling::Ignore)?);
         }
         interruptible(py, |interrupt| self.inner.run(operation, interrupt))
     }
@@ -422,12 +435,12 @@ impl Limiter {
 
     fn begin<'py>(&self, py: Python<'py>, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
         match (self.inner.begin(operation)?, &self.redis) {
-            (Begun::Answered(answer), _) => Ok(shown(py, answer)?),
-            (Begun::Call(call), Some(redis)) => {
+            (Prepared::Answered(answer), _) => Ok(shown(py, answer)?),
+            (Prepared::Call(call), Some(redis)) => {
                 let fallback = self.inner.fallback(&operation);
-                Ok(Call::new(redis, call).then(Then { fallback, course: None }).into_bound_py_any(py)?)
+                Ok(Call::new(redis, call).then(OnComplete { fallback, course: None }).into_bound_py_any(py)?)
             }
-            (Begun::Call(_), None) => Err(Error::internal("a call without a server").into()),
+            (Prepared::Call(_), None) => Err(Error::internal("a call without a server").into()),
         }
     }
 }

@@ -1,18 +1,18 @@
-//! `Line`: a session and its socket, which never waits. No Python in here.
+//! `NonBlockingConnection`: a session and its socket, which never waits. No Python in here.
 
 use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use paddlegate::Error;
-use paddlegate::store::redis::{Address, Asking, Call, Finished, Redis, Session, Socket};
+use paddlegate::store::redis::{Address, Asking, Call, Completion, ConnectionState, Redis, Socket};
 
 /// How much is read at once; more than a hundred replies.
 const BUFFER: usize = 16 * 1024;
 
 /// A connection that an event loop drives.
-pub(crate) struct Line {
-    session: Session,
+pub(crate) struct NonBlockingConnection {
+    session: ConnectionState,
     socket: Option<Socket>,
     encrypted: bool,
     /// What the server said ended the line: it may be a replica now.
@@ -44,15 +44,15 @@ pub(crate) enum State {
 /// The calls that a line is done with.
 #[derive(Default)]
 pub(crate) struct Done {
-    pub(crate) finished: Vec<Finished>,
+    pub(crate) finished: Vec<Completion>,
     /// Calls that the server cannot have, by their tickets, and why unless the line was only out of date.
     pub(crate) unsent: Vec<(u64, Call, Option<Error>)>,
 }
 
-impl Line {
+impl NonBlockingConnection {
     pub(crate) fn new(redis: &Redis, node: &Address) -> Self {
         Self {
-            session: Session::new(redis.location(), node.clone()),
+            session: ConnectionState::new(redis.location(), node.clone()),
             socket: None,
             encrypted: redis.location().tls,
             refused: false,

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use std::{io, mem};
 
-use paddlegate::store::redis::{Address, Outcome, Redis, Socket};
+use paddlegate::store::redis::{Address, CallOutcome, Redis, Socket};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use crate::call::{Call, Then};
+use crate::call::{Call, OnComplete};
 use crate::error::Result;
-use crate::line::{Line, State, locked};
+use crate::line::{NonBlockingConnection, State, locked};
 
 /// One connection to one server.
 ///
@@ -25,9 +25,9 @@ pub(crate) struct Link {
     /// What `connect` brought, until `flush` takes it.
     connected: Mutex<Option<io::Result<Socket>>>,
     /// Never held while Python code can run.
-    line: Mutex<Line>,
+    line: Mutex<NonBlockingConnection>,
     /// What becomes of the outcomes of the calls on their way, by their tickets, where something does.
-    endings: Mutex<HashMap<u64, Then>>,
+    endings: Mutex<HashMap<u64, OnComplete>>,
 }
 
 /// Tickets that are done with, each with its answer, its exception or the call that goes on elsewhere.
@@ -87,12 +87,12 @@ impl Link {
 
     /// Read what has arrived.
     fn receive<'py>(&self, py: Python<'py>) -> PyResult<Settled<'py>> {
-        self.settled(py, Line::receive)
+        self.settled(py, NonBlockingConnection::receive)
     }
 
     /// End it, because an answer did not come in time.
     fn expire<'py>(&self, py: Python<'py>) -> PyResult<Settled<'py>> {
-        self.settled(py, Line::expire)
+        self.settled(py, NonBlockingConnection::expire)
     }
 
     /// Close the socket.
@@ -107,12 +107,12 @@ impl Link {
             redis: redis.clone(),
             node: node.clone(),
             connected: Mutex::default(),
-            line: Mutex::new(Line::new(redis, node)),
+            line: Mutex::new(NonBlockingConnection::new(redis, node)),
             endings: Mutex::default(),
         }
     }
 
-    fn settled<'py>(&self, py: Python<'py>, work: impl FnOnce(&mut Line)) -> PyResult<Settled<'py>> {
+    fn settled<'py>(&self, py: Python<'py>, work: impl FnOnce(&mut NonBlockingConnection)) -> PyResult<Settled<'py>> {
         let (done, lost) = {
             let mut line = locked(&self.line);
             let before = line.state;
@@ -131,16 +131,16 @@ impl Link {
         finished.chain(unsent).collect()
     }
 
-    fn ending(&self, ticket: u64) -> Then {
+    fn ending(&self, ticket: u64) -> OnComplete {
         locked(&self.endings).remove(&ticket).unwrap_or_default()
     }
 
-    fn shown<'py>(&self, py: Python<'py>, ticket: u64, came: Outcome) -> PyResult<Bound<'py, PyAny>> {
+    fn shown<'py>(&self, py: Python<'py>, ticket: u64, came: CallOutcome) -> PyResult<Bound<'py, PyAny>> {
         let then = self.ending(ticket);
         let call = match came {
-            Outcome::Answered(result) => return then.ended(py, result),
-            Outcome::Elsewhere(bytes, node, asking) => Call::elsewhere(&self.redis, bytes, node, asking),
-            Outcome::Later(bytes, pause) => Call::later(&self.redis, bytes, self.node.clone(), pause),
+            CallOutcome::Answered(result) => return then.ended(py, result),
+            CallOutcome::Redirect(bytes, node, asking) => Call::elsewhere(&self.redis, bytes, node, asking),
+            CallOutcome::RetryAfter(bytes, pause) => Call::later(&self.redis, bytes, self.node.clone(), pause),
         };
         call.then(then).into_bound_py_any(py)
     }

@@ -1,29 +1,46 @@
-//! `Order`: what is told to a limiter that runs. Made once, so that both forms of a verb convert alike.
+//! `AdminRequest`: what is told to a limiter that runs. Made once, so that both forms of a verb convert alike.
 
 use paddlegate::upstream::Response;
-use paddlegate::{Control, Error, Feedback, Limiter, MAX_PAUSE, Micros, Moment, Operation, Provider, Report};
+use paddlegate::{
+    AdminCommand, Deadline, Error, Feedback, Limiter, MAX_PAUSE, Micros, Operation, Provider, UpstreamReport,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::argument::{Given, instant, permit_id, rate, span, text, time, whole};
+use crate::argument::{OptionalArg, instant, permit_id, rate, span, text, time, whole};
 use crate::decision::seconds;
 use crate::error::Result;
 
 /// What is told to a limiter that runs: an order, or what upstream says of its budget.
 #[pyclass(frozen, module = "paddlegate._native")]
-pub(crate) struct Order {
-    word: Word,
+pub(crate) struct AdminRequest {
+    word: AdminWord,
     at: Option<Micros>,
 }
 
-enum Word {
+enum AdminWord {
     Look,
-    Pause(Moment),
+    Pause(Deadline),
     Resume,
-    Override { index: usize, numbers: Numbers, expires: Option<Moment> },
+    Override {
+        index: usize,
+        numbers: Numbers,
+        expires: Option<Deadline>,
+    },
     Restore(Option<usize>),
-    Sync { index: usize, remaining: Option<u64>, numbers: Numbers, reset: Option<Moment>, permit: Option<String> },
-    Learn { feedback: Feedback, max_pause: Micros, max_learned: Option<u64>, permit: Option<String> },
+    BudgetUpdate {
+        index: usize,
+        remaining: Option<u64>,
+        numbers: Numbers,
+        reset: Option<Deadline>,
+        permit: Option<String>,
+    },
+    Learn {
+        feedback: Feedback,
+        max_pause: Micros,
+        max_learned: Option<u64>,
+        permit: Option<String>,
+    },
 }
 
 /// What is given of the numbers of a limit.
@@ -36,59 +53,59 @@ struct Numbers {
 }
 
 #[pymethods]
-impl Order {
+impl AdminRequest {
     #[staticmethod]
-    fn look(at_us: Given) -> Result<Self> {
-        Self::new(Word::Look, at_us)
+    fn look(at_us: OptionalArg) -> Result<Self> {
+        Self::new(AdminWord::Look, at_us)
     }
 
     #[staticmethod]
-    fn pause(seconds: Given, until: Given, at_us: Given) -> Result<Self> {
+    fn pause(seconds: OptionalArg, until: OptionalArg, at_us: OptionalArg) -> Result<Self> {
         let moment = moment(("seconds", seconds), ("until", until))?;
         Self::new(
-            Word::Pause(moment.ok_or_else(|| Error::invalid("seconds", "say for how long or until when"))?),
+            AdminWord::Pause(moment.ok_or_else(|| Error::invalid("seconds", "say for how long or until when"))?),
             at_us,
         )
     }
 
     #[staticmethod]
-    fn resume(at_us: Given) -> Result<Self> {
-        Self::new(Word::Resume, at_us)
+    fn resume(at_us: OptionalArg) -> Result<Self> {
+        Self::new(AdminWord::Resume, at_us)
     }
 
     #[staticmethod]
     fn r#override(
-        limit: Given,
-        interval: Given,
+        limit: OptionalArg,
+        interval: OptionalArg,
         index: &Bound<'_, PyAny>,
-        expires_in: Given,
-        expires_at: Given,
-        at_us: Given,
+        expires_in: OptionalArg,
+        expires_at: OptionalArg,
+        at_us: OptionalArg,
     ) -> Result<Self> {
         let (numbers, index) = (numbers(limit, interval, None)?, place(index)?);
         let expires = moment(("expires_in", expires_in), ("expires_at", expires_at))?;
-        Self::new(Word::Override { index, numbers, expires }, at_us)
+        Self::new(AdminWord::Override { index, numbers, expires }, at_us)
     }
 
     #[staticmethod]
-    fn restore(index: Given, at_us: Given) -> Result<Self> {
-        Self::new(Word::Restore(index.map(place).transpose()?), at_us)
+    fn restore(index: OptionalArg, at_us: OptionalArg) -> Result<Self> {
+        Self::new(AdminWord::Restore(index.map(place).transpose()?), at_us)
     }
 
     #[staticmethod]
     #[allow(clippy::too_many_arguments)]
     fn sync(
-        remaining: Given,
-        limit: Given,
-        interval: Given,
-        restore_rate: Given,
-        reset_in: Given,
-        reset_at: Given,
+        remaining: OptionalArg,
+        limit: OptionalArg,
+        interval: OptionalArg,
+        restore_rate: OptionalArg,
+        reset_in: OptionalArg,
+        reset_at: OptionalArg,
         index: &Bound<'_, PyAny>,
-        permit: Given,
-        at_us: Given,
+        permit: OptionalArg,
+        at_us: OptionalArg,
     ) -> Result<Self> {
-        let sync = Word::Sync {
+        let sync = AdminWord::BudgetUpdate {
             index: place(index)?,
             remaining: remaining.map(|remaining| whole("remaining", remaining)).transpose()?,
             numbers: numbers(limit, interval, restore_rate)?,
@@ -105,12 +122,12 @@ impl Order {
         py: Python<'_>,
         headers: Vec<(Bound<'_, PyString>, Bound<'_, PyString>)>,
         body: &Bound<'_, PyString>,
-        status: Given,
+        status: OptionalArg,
         provider: &Bound<'_, PyAny>,
-        max_pause: Given,
-        max_learned: Given,
-        permit: Given,
-        at_us: Given,
+        max_pause: OptionalArg,
+        max_learned: OptionalArg,
+        permit: OptionalArg,
+        at_us: OptionalArg,
     ) -> Result<Self> {
         let status = status.map(|status| whole("status", status)).transpose()?.map(u16::try_from).transpose();
         let status = status.map_err(|_| Error::invalid("status", "must be a status code of http"))?;
@@ -122,12 +139,15 @@ impl Order {
         let body = body.to_string_lossy();
         let response = Response { status, headers: &headers, body: &body };
         let feedback = py.detach(|| Feedback::read(provider, &response, max_pause));
-        Self::new(Word::Learn { feedback, max_pause, max_learned, permit: permit.map(permit_id).transpose()? }, at_us)
+        Self::new(
+            AdminWord::Learn { feedback, max_pause, max_learned, permit: permit.map(permit_id).transpose()? },
+            at_us,
+        )
     }
 }
 
-impl Order {
-    fn new(word: Word, at_us: Given) -> Result<Self> {
+impl AdminRequest {
+    fn new(word: AdminWord, at_us: OptionalArg) -> Result<Self> {
         Ok(Self { word, at: time(at_us)? })
     }
 
@@ -135,24 +155,31 @@ impl Order {
     pub(crate) fn tell<T>(&self, limiter: &Limiter, run: impl FnOnce(Operation<'_>) -> Result<T>) -> Result<T> {
         let at = self.at;
         match &self.word {
-            Word::Look => run(Operation::Control { control: Control::Look, at }),
-            Word::Pause(moment) => run(Operation::Control { control: Control::Pause(*moment), at }),
-            Word::Resume => run(Operation::Control { control: Control::Resume, at }),
-            Word::Override { index, numbers, expires } => {
+            AdminWord::Look => run(Operation::AdminCommand { control: AdminCommand::Get, at }),
+            AdminWord::Pause(moment) => run(Operation::AdminCommand { control: AdminCommand::Pause(*moment), at }),
+            AdminWord::Resume => run(Operation::AdminCommand { control: AdminCommand::Resume, at }),
+            AdminWord::Override { index, numbers, expires } => {
                 let changes = limiter.changed(*index, numbers.amount, numbers.interval)?;
-                run(Operation::Control { control: Control::Override { changes: &changes, expires: *expires }, at })
+                run(Operation::AdminCommand {
+                    control: AdminCommand::Override { changes: &changes, expires: *expires },
+                    at,
+                })
             }
-            Word::Restore(index) => {
+            AdminWord::Restore(index) => {
                 let changes = limiter.restored(*index)?;
-                run(Operation::Control { control: Control::Override { changes: &changes, expires: None }, at })
+                run(Operation::AdminCommand {
+                    control: AdminCommand::Override { changes: &changes, expires: None },
+                    at,
+                })
             }
-            Word::Sync { index, remaining, numbers, reset, permit } => {
+            AdminWord::BudgetUpdate { index, remaining, numbers, reset, permit } => {
                 let interval = numbers.interval_of(limiter, *index)?;
                 let budgets = limiter.heard(*index, *remaining, numbers.amount, interval, *reset)?;
-                let report = Report { permit: permit.as_deref(), budgets: &budgets, ..Report::default() };
+                let report =
+                    UpstreamReport { permit: permit.as_deref(), budgets: &budgets, ..UpstreamReport::default() };
                 run(Operation::Learn { report, at })
             }
-            Word::Learn { feedback, max_pause, max_learned, permit } => {
+            AdminWord::Learn { feedback, max_pause, max_learned, permit } => {
                 let lesson = feedback.lesson(limiter.policy(), *max_pause, *max_learned);
                 run(Operation::Learn { report: lesson.report(permit.as_deref()), at })
             }
@@ -168,7 +195,7 @@ impl Numbers {
     }
 }
 
-fn numbers(limit: Given, interval: Given, restore_rate: Given) -> Result<Numbers> {
+fn numbers(limit: OptionalArg, interval: OptionalArg, restore_rate: OptionalArg) -> Result<Numbers> {
     if interval.is_some() && restore_rate.is_some() {
         return Err(Error::invalid("restore_rate", "give the interval or the rate, not both").into());
     }
@@ -184,11 +211,11 @@ fn place(index: &Bound<'_, PyAny>) -> Result<usize> {
 }
 
 /// From now on or at a time, whichever is given.
-fn moment(after: (&'static str, Given), at: (&'static str, Given)) -> Result<Option<Moment>> {
+fn moment(after: (&'static str, OptionalArg), at: (&'static str, OptionalArg)) -> Result<Option<Deadline>> {
     match (after, at) {
         ((_, None), (_, None)) => Ok(None),
-        ((argument, Some(after)), (_, None)) => Ok(Some(Moment::After(span(argument, after)?))),
-        ((_, None), (argument, Some(at))) => Ok(Some(Moment::At(instant(argument, at)?))),
+        ((argument, Some(after)), (_, None)) => Ok(Some(Deadline::After(span(argument, after)?))),
+        ((_, None), (argument, Some(at))) => Ok(Some(Deadline::At(instant(argument, at)?))),
         ((other, Some(_)), (argument, Some(_))) => {
             Err(Error::invalid(argument, format!("give this or {other}, not both")).into())
         }
@@ -208,9 +235,9 @@ pub(crate) fn learned(it: paddlegate::Learned) -> Learned {
 type Shown = Option<(&'static str, u64, f64)>;
 
 /// In the order of their fields.
-pub(crate) type Controls = (u64, bool, Option<f64>, Vec<Shown>, Option<f64>, Vec<Shown>);
+pub(crate) type RuntimeState = (u64, bool, Option<f64>, Vec<Shown>, Option<f64>, Vec<Shown>);
 
-pub(crate) fn controls(it: &paddlegate::Controls) -> Controls {
+pub(crate) fn controls(it: &paddlegate::RuntimeState) -> RuntimeState {
     let limits = |limits: &[Option<paddlegate::Limit>]| {
         let shown = |limit: &paddlegate::Limit| (limit.kind().name(), limit.amount(), seconds(limit.interval()));
         limits.iter().map(|limit| limit.as_ref().map(shown)).collect()

@@ -3,14 +3,19 @@
 use paddlegate::{Admission, CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT, MAX_SPAN, Micros, OnLimit, Operation, Wait};
 use pyo3::prelude::*;
 
-use crate::argument::{Given, place, request, span, text, time, whole};
+use crate::argument::{OptionalArg, place, request, span, text, time, whole};
 use crate::error::Result;
 
-pub(crate) fn given(argument: &'static str, value: Given, default: Micros) -> Result<Micros> {
+pub(crate) fn given(argument: &'static str, value: OptionalArg, default: Micros) -> Result<Micros> {
     value.map_or(Ok(default), |value| span(argument, value))
 }
 
-pub(crate) fn acquire<'a>(cost: Given, estimate: Given, at_us: Given, id: Given<'a, '_>) -> Result<Operation<'a>> {
+pub(crate) fn acquire<'a>(
+    cost: OptionalArg,
+    estimate: OptionalArg,
+    at_us: OptionalArg,
+    id: OptionalArg<'a, '_>,
+) -> Result<Operation<'a>> {
     let request = request(cost, estimate, at_us)?;
     Ok(match id {
         Some(id) => Operation::Enter { request, id: text("id", id)?, wait: None },
@@ -20,13 +25,13 @@ pub(crate) fn acquire<'a>(cost: Given, estimate: Given, at_us: Given, id: Given<
 
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn enter<'a>(
-    cost: Given,
-    estimate: Given,
-    at_us: Given,
+    cost: OptionalArg,
+    estimate: OptionalArg,
+    at_us: OptionalArg,
     id: &'a Bound<'_, PyAny>,
     number: Option<i64>,
-    wait_timeout: Given,
-    claim_timeout: Given,
+    wait_timeout: OptionalArg,
+    claim_timeout: OptionalArg,
     channel: Option<&'a str>,
 ) -> Result<Operation<'a>> {
     let (patience, grace) = (
@@ -39,9 +44,9 @@ pub(crate) fn enter<'a>(
 }
 
 pub(crate) fn admit<'a>(
-    cost: Given,
-    estimate: Given,
-    at_us: Given,
+    cost: OptionalArg,
+    estimate: OptionalArg,
+    at_us: OptionalArg,
     id: &'a Bound<'_, PyAny>,
     on_limit: OnLimit,
 ) -> Result<Operation<'a>> {
@@ -49,18 +54,18 @@ pub(crate) fn admit<'a>(
     Ok(Operation::Enter { request, id: text("id", id)?, wait: Admission::wait(on_limit) })
 }
 
-pub(crate) fn correct<'a>(permit: &'a str, actual: &Bound<'_, PyAny>, at_us: Given) -> Result<Operation<'a>> {
+pub(crate) fn correct<'a>(permit: &'a str, actual: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Operation<'a>> {
     Ok(Operation::Correct { permit, actual: whole("actual", actual)?, at: time(at_us)? })
 }
 
-pub(crate) fn release<'a>(permit: &'a str, at_us: Given) -> Result<Operation<'a>> {
+pub(crate) fn release<'a>(permit: &'a str, at_us: OptionalArg) -> Result<Operation<'a>> {
     Ok(Operation::Release { permit, at: time(at_us)? })
 }
 
-pub(crate) fn renew<'a>(permit: &'a str, at_us: Given) -> Result<Operation<'a>> {
+pub(crate) fn renew<'a>(permit: &'a str, at_us: OptionalArg) -> Result<Operation<'a>> {
     Ok(Operation::Renew { permit, at: time(at_us)? })
 }
 
-pub(crate) fn cancel<'a>(id: &'a Bound<'_, PyAny>, gave_up: bool, at_us: Given) -> Result<Operation<'a>> {
+pub(crate) fn cancel<'a>(id: &'a Bound<'_, PyAny>, gave_up: bool, at_us: OptionalArg) -> Result<Operation<'a>> {
     Ok(Operation::Cancel { id: text("id", id)?, gave_up, at: time(at_us)? })
 }

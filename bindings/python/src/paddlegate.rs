@@ -1,11 +1,11 @@
 //! `Paddlegate`: a store to make limiters on.
 
-use paddlegate::{Begun, CostRules, Error, Kind, Listed, LoadOptions, Micros};
+use paddlegate::{CostRules, Error, Kind, LimiterInfo, LoadOptions, Micros, Prepared};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::answer;
-use crate::argument::{Given, span, text};
+use crate::argument::{OptionalArg, span, text};
 use crate::call::Call;
 use crate::decision::seconds;
 use crate::error::Result;
@@ -16,10 +16,10 @@ pub(crate) struct Paddlegate(pub(crate) paddlegate::Paddlegate);
 
 /// A limiter of a document, to make a `Limiter` of.
 #[pyclass(frozen, module = "paddlegate._native")]
-pub(crate) struct Loaded(pub(crate) paddlegate::Loaded);
+pub(crate) struct LoadedLimiter(pub(crate) paddlegate::LoadedLimiter);
 
 #[pymethods]
-impl Loaded {
+impl LoadedLimiter {
     /// The name that the document gives it.
     #[getter]
     fn name(&self) -> &str {
@@ -33,7 +33,7 @@ pub(crate) fn graphql_cost(
     query: &Bound<'_, PyAny>,
     variables: &Bound<'_, PyAny>,
     rules: &Bound<'_, PyAny>,
-    operation: Given,
+    operation: OptionalArg,
 ) -> Result<u64> {
     let rules = CostRules::from_name(text("rules", rules)?)?;
     let operation = operation.map(|operation| text("operation", operation)).transpose()?;
@@ -47,7 +47,7 @@ type Entry = (String, Vec<(String, u64, u64, u64)>, u64, u64);
 impl Paddlegate {
     #[new]
     #[pyo3(signature = (url=None, *, timeout=None))]
-    fn new(url: Given, timeout: Given) -> Result<Self> {
+    fn new(url: OptionalArg, timeout: OptionalArg) -> Result<Self> {
         let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?.map(Micros::duration);
         Ok(Self(match url {
             Some(url) => paddlegate::Paddlegate::open(text("url", url)?, timeout)?,
@@ -58,22 +58,27 @@ impl Paddlegate {
     fn _load(
         &self,
         document: &Bound<'_, PyAny>,
-        lock_timeout: Given,
-        tenant: Given,
-        group: Given,
-    ) -> Result<Vec<Loaded>> {
+        lock_timeout: OptionalArg,
+        tenant: OptionalArg,
+        group: OptionalArg,
+    ) -> Result<Vec<LoadedLimiter>> {
         let options = LoadOptions {
             lock_timeout: lock_timeout.map(|timeout| span("lock_timeout", timeout)).transpose()?,
             tenant: tenant.map(|tenant| text("tenant", tenant)).transpose()?,
             group: group.map(|group| text("group", group)).transpose()?,
         };
-        Ok(self.0.load_with(text("document", document)?, &options)?.into_iter().map(Loaded).collect())
+        Ok(self.0.load_with(text("document", document)?, &options)?.into_iter().map(LoadedLimiter).collect())
     }
 
     // The limiter of a run.
-    fn _workflow(&self, definition: &Bound<'_, PyAny>, run: &Bound<'_, PyAny>, lock_timeout: Given) -> Result<Loaded> {
+    fn _workflow(
+        &self,
+        definition: &Bound<'_, PyAny>,
+        run: &Bound<'_, PyAny>,
+        lock_timeout: OptionalArg,
+    ) -> Result<LoadedLimiter> {
         let lock_timeout = lock_timeout.map(|timeout| span("lock_timeout", timeout)).transpose()?;
-        Ok(Loaded(self.0.workflow(text("definition", definition)?, text("run", run)?, lock_timeout)?))
+        Ok(LoadedLimiter(self.0.workflow(text("definition", definition)?, text("run", run)?, lock_timeout)?))
     }
 
     // Seconds within which a call is answered; None in memory, where there is nothing to close.
@@ -101,8 +106,8 @@ impl Paddlegate {
             redis.check_open()?;
         }
         match (self.0.begin_list(part, cursor), self.0.redis()) {
-            (Begun::Answered(answer), _) => Ok(answer::shown(py, answer)?),
-            (Begun::Call(call), Some(redis)) => Ok(Call::new(redis, call).into_bound_py_any(py)?),
+            (Prepared::Answered(answer), _) => Ok(answer::shown(py, answer)?),
+            (Prepared::Call(call), Some(redis)) => Ok(Call::new(redis, call).into_bound_py_any(py)?),
             _ => Err(Error::internal("a list without a store").into()),
         }
     }
@@ -112,21 +117,21 @@ impl Paddlegate {
 #[pyfunction]
 #[pyo3(signature = (entries, /))]
 pub(crate) fn sort_listed(entries: Vec<Entry>) -> Result<Vec<Entry>> {
-    let listed: Result<Vec<Listed>> = entries.into_iter().map(listed).collect();
-    Ok(shown(Listed::sorted(listed?)))
+    let listed: Result<Vec<LimiterInfo>> = entries.into_iter().map(listed).collect();
+    Ok(shown(LimiterInfo::sorted(listed?)))
 }
 
-fn listed((name, limits, last_used, ttl): Entry) -> Result<Listed> {
+fn listed((name, limits, last_used, ttl): Entry) -> Result<LimiterInfo> {
     let limits = limits.into_iter().map(|(kind, amount, interval, offset)| {
         Ok((Kind::from_name(&kind)?, amount, Micros(interval), Micros(offset)))
     });
-    Ok(Listed { name, limits: limits.collect::<Result<_>>()?, last_used: Micros(last_used), ttl: Micros(ttl) })
+    Ok(LimiterInfo { name, limits: limits.collect::<Result<_>>()?, last_used: Micros(last_used), ttl: Micros(ttl) })
 }
 
-pub(crate) fn shown(listed: Vec<Listed>) -> Vec<Entry> {
+pub(crate) fn shown(listed: Vec<LimiterInfo>) -> Vec<Entry> {
     let limit = |(kind, amount, interval, offset): (Kind, u64, Micros, Micros)| {
         (kind.name().to_owned(), amount, interval.0, offset.0)
     };
-    let entry = |it: Listed| (it.name, it.limits.into_iter().map(limit).collect(), it.last_used.0, it.ttl.0);
+    let entry = |it: LimiterInfo| (it.name, it.limits.into_iter().map(limit).collect(), it.last_used.0, it.ttl.0);
     listed.into_iter().map(entry).collect()
 }

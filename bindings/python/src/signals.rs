@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::process;
 
-use paddlegate::Interrupt;
+use paddlegate::SignalHandling;
 use pyo3::prelude::*;
 
 use crate::error::Result;
@@ -16,17 +16,17 @@ thread_local! {
 /// Does what may wait for a server while the interpreter is free. The exception of a signal handler ends it.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(Interrupt<'_>) -> paddlegate::Result<T> + Send,
+    work: impl FnOnce(SignalHandling<'_>) -> paddlegate::Result<T> + Send,
 ) -> Result<T> {
     // A daemon thread may outlive the interpreter, which it must not ask then.
     if !is_main(py)? {
-        return Ok(py.detach(|| work(Interrupt::Ignore))?);
+        return Ok(py.detach(|| work(SignalHandling::Ignore))?);
     }
     let (raised, answer) = py.detach(|| {
         let raised = RefCell::new(None);
         let check = |py: Python<'_>| py.check_signals().map_err(|error| raised.replace(Some(error))).is_err();
         let stop = || Python::try_attach(check).unwrap_or(false);
-        let answer = work(Interrupt::Ask(&stop));
+        let answer = work(SignalHandling::Ask(&stop));
         (raised.into_inner(), answer)
     });
     match raised {

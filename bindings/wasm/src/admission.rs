@@ -1,7 +1,7 @@
 //! What is done with jobs, and with the requests at a gate.
 
-use paddlegate::formats::invantive::{self, Facts, Level};
-use paddlegate::{Admission, Answer, Error, Kind, Limiter as Inner, Micros, OnLimit, Operation, Result, Steps};
+use paddlegate::formats::invantive::{self, Level, RequestAttributes};
+use paddlegate::{Admission, Answer, Error, Kind, Limiter as Inner, Micros, MultiStep, OnLimit, Operation, Result};
 use wasm_bindgen::prelude::*;
 
 use crate::argument::{optional, text, time};
@@ -108,7 +108,7 @@ impl Gate {
             let (context, url, ip) = (fact("context", context)?, fact("url", url)?, fact("ip", ip)?);
             let log_on_code = fact("log_on_code", log_on_code)?;
             let data_container_id = fact("data_container_id", data_container_id)?;
-            let facts = Facts {
+            let facts = RequestAttributes {
                 context: context.as_deref(),
                 url: url.as_deref(),
                 log_on_code: log_on_code.as_deref(),
@@ -134,7 +134,7 @@ fn action(on_limit: &JsValue) -> Result<OnLimit> {
 }
 
 /// Runs all steps at one time: there is no clock here to ask for that of each.
-fn run_at<S: Steps>(mut steps: S, at: Option<Micros>) -> Result<S::Outcome> {
+fn run_at<S: MultiStep>(mut steps: S, at: Option<Micros>) -> Result<S::Output> {
     while let Some((limiter, operation)) = steps.step() {
         let answer = step_at(limiter, operation, at);
         steps.tell(answer);
@@ -147,10 +147,10 @@ fn step_at(limiter: &Inner, mut operation: Operation<'_>, now: Option<Micros>) -
         Operation::Acquire(request) | Operation::Peek(request) | Operation::Enter { request, .. } => {
             request.at = request.at.or(now);
         }
-        Operation::Correct { at, .. } | Operation::Release { at, .. } | Operation::Control { at, .. } => {
+        Operation::Correct { at, .. } | Operation::Release { at, .. } | Operation::AdminCommand { at, .. } => {
             *at = at.or(now);
         }
         _ => return Err(Error::internal("a step without a time")),
     }
-    limiter.run(operation, paddlegate::Interrupt::Ignore)
+    limiter.run(operation, paddlegate::SignalHandling::Ignore)
 }

@@ -1,6 +1,6 @@
 //! What a JavaScript caller may write for a number, a time, an interval and a name.
 
-use paddlegate::{Error, Kind, LOCK_TIMEOUT, Limit, Micros, Moment, Result};
+use paddlegate::{Deadline, Error, Kind, LOCK_TIMEOUT, Limit, Micros, Result};
 use wasm_bindgen::JsValue;
 
 /// The first number that JavaScript cannot tell from its neighbour.
@@ -49,7 +49,7 @@ pub(crate) fn number(argument: &'static str, value: &JsValue) -> Result<f64> {
 }
 
 /// A number of milliseconds from now, or since 1970, or none; with the names of both arguments.
-pub(crate) fn moment(after: (&'static str, &JsValue), until: (&'static str, &JsValue)) -> Result<Option<Moment>> {
+pub(crate) fn moment(after: (&'static str, &JsValue), until: (&'static str, &JsValue)) -> Result<Option<Deadline>> {
     let span = optional(after.1, |span| millis(after.0, span))?;
     let time = optional(until.1, |time| {
         // To the nearest microsecond; what is no number stays none.
@@ -57,7 +57,7 @@ pub(crate) fn moment(after: (&'static str, &JsValue), until: (&'static str, &JsV
     })?;
     match (span, time) {
         (Some(_), Some(_)) => Err(Error::invalid(until.0, "give either how long from now on or a time")),
-        (span, time) => Ok(span.map(Moment::After).or(time.map(Moment::At))),
+        (span, time) => Ok(span.map(Deadline::After).or(time.map(Deadline::At))),
     }
 }
 

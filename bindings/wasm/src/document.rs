@@ -1,6 +1,6 @@
 //! Documents of every format, as the limits that they define.
 
-use paddlegate::{Definition, Document, Limit, LoadOptions, Loaded, Result, period};
+use paddlegate::{Definition, Document, Limit, LoadOptions, LoadedLimiter, Result, period};
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 
@@ -48,7 +48,7 @@ impl Store {
 }
 
 impl Store {
-    fn loaded(&self, loaded: Loaded) -> [JsValue; 3] {
+    fn loaded(&self, loaded: LoadedLimiter) -> [JsValue; 3] {
         let wait_timeout = loaded.wait_timeout.map(|timeout| number(timeout.0) / 1e3);
         let limiter = Limiter::new(loaded.limiter, self.host.clone());
         [limiter.into(), wait_timeout.into(), loaded.on_limit.name().into()]

@@ -1,6 +1,6 @@
 //! `Host`: the JavaScript object that makes what users see, so that one crossing carries a whole answer.
 
-use paddlegate::{Controls, Decision, Error, ErrorKind, Learned, Listed, Micros};
+use paddlegate::{Decision, Error, ErrorKind, Learned, LimiterInfo, Micros, RuntimeState};
 use wasm_bindgen::prelude::*;
 
 /// A value, or the JavaScript error to throw.
@@ -98,7 +98,7 @@ impl Host {
         )
     }
 
-    pub(crate) fn limiter(&self, listed: &Listed) -> JsValue {
+    pub(crate) fn limiter(&self, listed: &LimiterInfo) -> JsValue {
         let limits = listed.limits.iter().flat_map(|&(kind, amount, interval, offset)| {
             [f64::from(kind as u8 - 1), number(amount), number(interval.0), number(offset.0)]
         });
@@ -106,7 +106,7 @@ impl Host {
         self.listed(&listed.name, &numbers)
     }
 
-    pub(crate) fn in_force(&self, controls: &Controls) -> JsValue {
+    pub(crate) fn in_force(&self, controls: &RuntimeState) -> JsValue {
         let micros = |span: Option<Micros>| span.map(|span| number(span.0));
         let limits = controls.overrides.iter().chain(&controls.learned);
         let numbers: Vec<f64> = limits

@@ -1,8 +1,8 @@
 //! `Limiter`: the verbs, each one call into core. The memory store answers at once.
 
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, Hints, Interrupt, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, Place, Request,
-    Result, Statistics, Wait,
+    Answer, CLAIM_TIMEOUT, Decision, Error, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Request, Result,
+    SignalHandling, Statistics, Wait, WakeupListener,
 };
 use wasm_bindgen::prelude::*;
 
@@ -74,7 +74,7 @@ impl Limiter {
     }
 
     pub(crate) fn run(&self, operation: Operation<'_>) -> Result<Answer> {
-        self.limiter.run(operation, Interrupt::Ignore)
+        self.limiter.run(operation, SignalHandling::Ignore)
     }
 
     pub(crate) fn thrown<T>(&self, result: Result<T>) -> Thrown<T> {
@@ -122,9 +122,9 @@ impl Limiter {
                 grace: optional(grace, |value| millis("claim_timeout", value))?.unwrap_or(grace_of),
                 channel,
                 place: match place.as_f64() {
-                    None => Place::End,
-                    Some(kept) if kept < 0.0 => Place::Kept,
-                    Some(_) => Place::Number(whole("ticket", place)?),
+                    None => QueuePosition::End,
+                    Some(kept) if kept < 0.0 => QueuePosition::Existing,
+                    Some(_) => QueuePosition::Number(whole("ticket", place)?),
                 },
             };
             self.entered(id, request, Some(wait))
@@ -197,7 +197,7 @@ pub(crate) fn unexpected() -> Error {
 
 /// Where waiters hear of their turn.
 #[wasm_bindgen]
-pub struct Channel(Hints);
+pub struct Channel(WakeupListener);
 
 #[wasm_bindgen]
 impl Channel {

@@ -1,6 +1,9 @@
 //! What changes a limiter while it runs: orders, and what upstream says of its budget.
 
-use paddlegate::{Answer, Change, Control, Controls, Error, Limit, Micros, Moment, Operation, Report, Result};
+use paddlegate::{
+    AdminCommand, Answer, Deadline, Error, Limit, LimitOverride, Micros, Operation, Result, RuntimeState,
+    UpstreamReport,
+};
 use wasm_bindgen::prelude::*;
 
 use crate::argument::{millis, moment, number, optional, text, time, whole};
@@ -13,12 +16,12 @@ impl Limiter {
     pub fn pause(&self, after: &JsValue, until: &JsValue, at: &JsValue) -> Thrown<JsValue> {
         let moment = moment(("for", after), ("until", until))
             .and_then(|moment| moment.ok_or_else(|| Error::invalid("for", "give how long, or until when")));
-        self.shown(moment.and_then(|moment| self.ordered(Control::Pause(moment), at)))
+        self.shown(moment.and_then(|moment| self.ordered(AdminCommand::Pause(moment), at)))
     }
 
     /// Ends a pause.
     pub fn resume(&self, at: &JsValue) -> Thrown<JsValue> {
-        self.shown(self.ordered(Control::Resume, at))
+        self.shown(self.ordered(AdminCommand::Resume, at))
     }
 
     /// Puts other numbers before those of the policy.
@@ -50,7 +53,7 @@ impl Limiter {
 
     /// What is in force.
     pub fn controls(&self, at: &JsValue) -> Thrown<JsValue> {
-        self.shown(self.ordered(Control::Look, at))
+        self.shown(self.ordered(AdminCommand::Get, at))
     }
 
     /// Takes over what upstream says of the budget behind one limit; what became of it.
@@ -77,7 +80,7 @@ impl Limiter {
             );
             let budgets = self.limiter.heard(index, remaining, amount, interval, reset)?;
             let permit = optional(permit, |permit| text("permit", permit))?;
-            let report = Report { permit: permit.as_deref(), budgets: &budgets, ..Report::default() };
+            let report = UpstreamReport { permit: permit.as_deref(), budgets: &budgets, ..UpstreamReport::default() };
             self.told(Operation::Learn { report, at: time(at)? })
         };
         self.thrown(synced())
@@ -85,18 +88,18 @@ impl Limiter {
 }
 
 impl Limiter {
-    fn change(&self, changes: &[Change], expires: Option<Moment>, at: &JsValue) -> Result<Controls> {
-        self.ordered(Control::Override { changes, expires }, at)
+    fn change(&self, changes: &[LimitOverride], expires: Option<Deadline>, at: &JsValue) -> Result<RuntimeState> {
+        self.ordered(AdminCommand::Override { changes, expires }, at)
     }
 
-    fn ordered(&self, control: Control<'_>, at: &JsValue) -> Result<Controls> {
-        match self.run(Operation::Control { control, at: time(at)? })? {
-            Answer::Controls(controls) => Ok(*controls),
+    fn ordered(&self, control: AdminCommand<'_>, at: &JsValue) -> Result<RuntimeState> {
+        match self.run(Operation::AdminCommand { control, at: time(at)? })? {
+            Answer::RuntimeState(controls) => Ok(*controls),
             _ => Err(unexpected()),
         }
     }
 
-    fn shown(&self, controls: Result<Controls>) -> Thrown<JsValue> {
+    fn shown(&self, controls: Result<RuntimeState>) -> Thrown<JsValue> {
         self.thrown(controls).map(|controls| self.host.in_force(&controls))
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use paddlegate::upstream::{Feedback, MAX_PAUSE, Provider, Response};
-use paddlegate::{Control, Interrupt, LEARNED_FACTOR, Limit, Operation, Paddlegate, Policy};
+use paddlegate::{AdminCommand, SignalHandling, LEARNED_FACTOR, Limit, Operation, Paddlegate, Policy};
 
 fuzz_target!(|answer: (u8, Option<u16>, Vec<(&str, &str)>, &str)| {
     let (provider, status, headers, body) = answer;
@@ -17,8 +17,8 @@ fuzz_target!(|answer: (u8, Option<u16>, Vec<(&str, &str)>, &str)| {
     let limiter = Paddlegate::memory().limiter("fuzz", policy).expect("a limiter");
     let lesson = feedback.lesson(limiter.policy(), MAX_PAUSE, None);
     let learn = Operation::Learn { report: lesson.report(None), at: None };
-    limiter.run(learn, Interrupt::Ignore).expect("what a limiter takes");
-    let controls = limiter.control(Control::Look).expect("what is in force");
+    limiter.run(learn, SignalHandling::Ignore).expect("what a limiter takes");
+    let controls = limiter.control(AdminCommand::Get).expect("what is in force");
     for (limit, learned) in limiter.policy().limits().iter().zip(controls.learned) {
         assert!(learned.is_none_or(|learned| learned.amount() <= LEARNED_FACTOR * limit.amount()));
     }

@@ -6,7 +6,7 @@ use crate::base::micros::{MAX_SPAN, Micros};
 use crate::client::limiter::Limiter;
 use crate::model::decision::{Decision, Status};
 use crate::model::on_limit::OnLimit;
-use crate::model::request::{Place, Request, Wait};
+use crate::model::request::{QueuePosition, Request, Wait};
 
 /// What is done with a job. The names never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,7 +65,7 @@ impl Admission {
 
     /// How a job asks: one that may come back takes a place in the queue, which it keeps for a minute after its time.
     pub fn wait(on_limit: OnLimit) -> Option<Wait<'static>> {
-        let wait = Wait { patience: MAX_SPAN, grace: JOB_CLAIM_TIMEOUT, channel: "", place: Place::End };
+        let wait = Wait { patience: MAX_SPAN, grace: JOB_CLAIM_TIMEOUT, channel: "", place: QueuePosition::End };
         matches!(on_limit, OnLimit::Wait | OnLimit::Reschedule).then_some(wait)
     }
 }

@@ -3,14 +3,14 @@
 use crate::base::error::{Error, Result};
 use crate::client::admission::{Action, Admission};
 use crate::client::limiter::Limiter;
-use crate::client::multi_step::{Steps, decided};
+use crate::client::multi_step::{MultiStep, decided};
 use crate::model::decision::{Decision, Status};
 use crate::model::limit::Kind;
 use crate::model::on_limit::OnLimit;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit::Permit;
 use crate::model::request::Request;
-use crate::store::signal_handling::Interrupt;
+use crate::store::signal_handling::SignalHandling;
 
 /// Several jobs of one unit each, asked about in their order. See [`Limiter::admit_all`].
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl Limiter {
     /// Their permits are those of estimates: they may be corrected, and until then, at most for five minutes,
     /// [`learn`](Self::learn) takes their calls for ones on their way.
     pub fn admit_all(&self, jobs: &[&str], on_limit: OnLimit, partly: bool) -> Result<Vec<Admission>> {
-        self.batch(jobs, on_limit, partly).run(Interrupt::Ignore)
+        self.batch(jobs, on_limit, partly).run(SignalHandling::Ignore)
     }
 
     /// [`admit_all`](Self::admit_all) for hosts that carry each step themselves.
@@ -52,8 +52,8 @@ impl Limiter {
     }
 }
 
-impl Steps for Batch {
-    type Outcome = Vec<Admission>;
+impl MultiStep for Batch {
+    type Output = Vec<Admission>;
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
         if let Some(permit) = self.returned.last() {

@@ -1,4 +1,4 @@
-//! `Circuit`: after several failures in a row most calls do not ask the server.
+//! `CircuitBreaker`: after several failures in a row most calls do not ask the server.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -10,13 +10,13 @@ pub(crate) const PROBE: u64 = 1_000_000;
 
 /// Whether a node of the store answers, as this process has seen it.
 #[derive(Debug, Default)]
-pub(crate) struct Circuit {
+pub(crate) struct CircuitBreaker {
     failures: AtomicU32,
     /// When the store is asked again, by the clock of the machine; zero while the circuit is closed.
     probe_at: AtomicU64,
 }
 
-impl Circuit {
+impl CircuitBreaker {
     /// How long nobody asks the store; nothing when this call may. Of those who come at that time one asks.
     pub(crate) fn wait(&self, now: u64) -> Option<u64> {
         let probe_at = self.probe_at.load(Ordering::Relaxed);
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn five_failures_in_a_row_open_the_circuit_and_one_call_a_second_asks() {
-        let circuit = Circuit::default();
+        let circuit = CircuitBreaker::default();
         for _ in 0..4 {
             circuit.saw(false, 10);
         }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_back_does_not_keep_the_circuit_open() {
-        let circuit = Circuit::default();
+        let circuit = CircuitBreaker::default();
         (0..FAILURES).for_each(|_| circuit.saw(false, 1_000 * PROBE));
         assert_eq!(circuit.wait(PROBE), None);
     }

@@ -1,4 +1,4 @@
-//! `Known`: what the store has last said of a limiter, from which a process goes on alone.
+//! `LastKnown`: what the store has last said of a limiter, from which a process goes on alone.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,26 +8,26 @@ use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
 use crate::model::decision::Decision;
 use crate::model::limit::Kind;
-use crate::model::overrides::{Control, Moment};
+use crate::model::overrides::{AdminCommand, Deadline};
 
 /// The last decision of the store, until a process begins to decide alone.
 #[derive(Debug, Default)]
-pub(crate) struct Known(Mutex<Option<Said>>);
+pub(crate) struct LastKnown(Mutex<Option<Snapshot>>);
 
 #[derive(Clone, Copy, Debug)]
-struct Said {
+struct Snapshot {
     index: usize,
     remaining: u64,
     /// By the clock of this machine.
     paused_until: Option<Micros>,
 }
 
-impl Known {
+impl LastKnown {
     pub(crate) fn hear(&self, decision: &Decision) {
         let Some(remaining) = decision.remaining else { return };
         let pause = decision.retry_after.filter(|_| decision.reason == Some(Kind::Paused));
         let paused_until = pause.map(|pause| Micros(clock::now() + pause.0));
-        let said = Said { index: decision.index, remaining, paused_until };
+        let said = Snapshot { index: decision.index, remaining, paused_until };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
     }
 
@@ -38,7 +38,7 @@ impl Known {
         if said.index < local.policy().limits().len() {
             local.turn(None, "", |turn| turn.go_on_from(said.index, said.remaining))?;
         } else if let Some(until) = said.paused_until.filter(|until| until.0 > clock::now()) {
-            local.control(Control::Pause(Moment::At(until)))?;
+            local.control(AdminCommand::Pause(Deadline::At(until)))?;
         }
         *last = None;
         Ok(())
@@ -59,7 +59,7 @@ mod tests {
     fn nobody_goes_on_while_another_thread_takes_over_what_the_store_said() {
         // So many that it takes a while.
         let local = Paddlegate::memory().concurrent("alone", 5_000, Duration::from_secs(3_600)).unwrap();
-        let known = Known(Mutex::new(Some(Said { index: 0, remaining: 0, paused_until: None })));
+        let known = LastKnown(Mutex::new(Some(Snapshot { index: 0, remaining: 0, paused_until: None })));
         let barrier = Barrier::new(8);
         thread::scope(|scope| {
             for _ in 0..8 {

@@ -16,14 +16,14 @@ use std::time::Duration;
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
-use crate::client::circuit_breaker::Circuit;
-use crate::client::last_known::Known;
+use crate::client::circuit_breaker::CircuitBreaker;
+use crate::client::last_known::LastKnown;
 #[cfg(feature = "redis")]
 use crate::client::local_fallback::Fallback;
-use crate::client::prepared::Begun;
+use crate::client::prepared::Prepared;
 #[cfg(feature = "redis")]
 use crate::client::wait::Hub;
-use crate::client::wakeup::Hints;
+use crate::client::wakeup::WakeupListener;
 use crate::model::decision::Decision;
 use crate::model::on_unavailable::OnUnavailable;
 use crate::model::operation::{Answer, Operation};
@@ -31,11 +31,11 @@ use crate::model::permit;
 use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
 use crate::model::request::{Request, Wait};
-use crate::model::statistics::{Statistics, TTL};
+use crate::model::statistics::{DEFAULT_STATISTICS_TTL, Statistics};
 use crate::store::memory::{Cell, Memory};
 #[cfg(feature = "redis")]
 use crate::store::redis::{Keys, Redis};
-use crate::store::signal_handling::Interrupt;
+use crate::store::signal_handling::SignalHandling;
 
 /// The longest name of a limiter in bytes.
 pub const MAX_NAME: usize = 512;
@@ -53,19 +53,19 @@ struct Inner {
     name: String,
     policy: Arc<Policy>,
     store: Store,
-    place: Place,
+    place: StateLocation,
     ttl: Micros,
     on_unavailable: OnUnavailable,
     /// The limits of this process alone, while the store cannot decide.
     local: OnceLock<Option<Limiter>>,
-    known: Known,
+    known: LastKnown,
     /// The second at which it was last put on the list of limiters; zero when never.
     #[cfg(feature = "redis")]
     listed_at: AtomicU64,
 }
 
 /// Where the state of one limiter is.
-enum Place {
+enum StateLocation {
     /// No limit or a pause: there is nothing to remember.
     Nowhere,
     Memory {
@@ -80,7 +80,7 @@ enum Place {
     },
 }
 
-impl Place {
+impl StateLocation {
     fn new(store: &Store, name: &str, policy: &Policy) -> Self {
         if policy.limits().is_empty() || policy.paused().is_some() {
             return Self::Nowhere;
@@ -100,7 +100,7 @@ impl Limiter {
         if name.is_empty() || name.len() > MAX_NAME {
             return Err(Error::invalid("name", format!("must have 1 to {MAX_NAME} bytes: bytes={}", name.len())));
         }
-        let ttl = ttl.unwrap_or(TTL);
+        let ttl = ttl.unwrap_or(DEFAULT_STATISTICS_TTL);
         if ttl < Micros(1_000_000) || ttl > MAX_SPAN {
             return Err(Error::invalid("ttl", format!("must be from one second to ten years: ttl_us={}", ttl.0)));
         }
@@ -112,11 +112,11 @@ impl Limiter {
             name: name.to_owned(),
             policy: policy.clone(),
             store: store.clone(),
-            place: Place::new(store, name, policy),
+            place: StateLocation::new(store, name, policy),
             ttl,
             on_unavailable,
             local: OnceLock::new(),
-            known: Known::default(),
+            known: LastKnown::default(),
             #[cfg(feature = "redis")]
             listed_at: AtomicU64::new(0),
         };
@@ -169,10 +169,10 @@ impl Limiter {
     }
 
     /// Whether its node answers; nothing where that makes no difference.
-    pub(crate) fn circuit(&self) -> Option<Arc<Circuit>> {
+    pub(crate) fn circuit(&self) -> Option<Arc<CircuitBreaker>> {
         match &self.inner.place {
             #[cfg(feature = "redis")]
-            Place::Redis { store, keys } if self.inner.on_unavailable != OnUnavailable::Raise => {
+            StateLocation::Redis { store, keys } if self.inner.on_unavailable != OnUnavailable::Raise => {
                 Some(self.inner.store.circuit(store, keys.slot()))
             }
             _ => None,
@@ -193,7 +193,7 @@ impl Limiter {
     ///
     /// `Invalid` when the cost can never pass; `Unavailable` when the store cannot decide.
     pub fn acquire(&self, request: Request) -> Result<Decision> {
-        match self.run(Operation::Acquire(request), Interrupt::Ignore)? {
+        match self.run(Operation::Acquire(request), SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
         }
@@ -218,7 +218,7 @@ impl Limiter {
     fn check_clock(&self, operation: &Operation<'_>) -> Result<()> {
         match &self.inner.place {
             #[cfg(feature = "redis")]
-            Place::Redis { store, .. } if operation.at().is_some() => store.check_test_clock(),
+            StateLocation::Redis { store, .. } if operation.at().is_some() => store.check_test_clock(),
             _ => Ok(()),
         }
     }
@@ -228,7 +228,7 @@ impl Limiter {
     fn check_open(&self) -> Result<()> {
         match &self.inner.place {
             #[cfg(feature = "redis")]
-            Place::Redis { store, .. } => store.check_open(),
+            StateLocation::Redis { store, .. } => store.check_open(),
             _ => Ok(()),
         }
     }
@@ -239,7 +239,7 @@ impl Limiter {
     /// caller comes again with the same id after `retry_after`, or when its channel tells it; one that wants no more says
     /// so by [`cancel`](Self::cancel).
     pub fn enter(&self, request: Request, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
-        match self.run(Operation::Enter { request, id, wait }, Interrupt::Ignore)? {
+        match self.run(Operation::Enter { request, id, wait }, SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
         }
@@ -247,7 +247,7 @@ impl Limiter {
 
     /// What [`acquire`](Self::acquire) would answer now. Changes nothing; `remaining` is what is there.
     pub fn peek(&self, request: Request) -> Result<Decision> {
-        match self.run(Operation::Peek(request), Interrupt::Ignore)? {
+        match self.run(Operation::Peek(request), SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
         }
@@ -275,7 +275,7 @@ impl Limiter {
 
     /// Gives a lease its whole time again and answers how long that is; nothing when it has ended.
     pub fn renew(&self, permit: &str) -> Result<Option<Micros>> {
-        match self.run(Operation::Renew { permit, at: None }, Interrupt::Ignore)? {
+        match self.run(Operation::Renew { permit, at: None }, SignalHandling::Ignore)? {
             Answer::Renewal(renewal) => Ok(renewal),
             other => Err(unexpected(&other)),
         }
@@ -288,7 +288,7 @@ impl Limiter {
 
     /// What all processes did with this limiter, and who is there now.
     pub fn statistics(&self) -> Result<Statistics> {
-        match self.run(Operation::Statistics { at: None }, Interrupt::Ignore)? {
+        match self.run(Operation::Statistics { at: None }, SignalHandling::Ignore)? {
             Answer::Statistics(statistics) => Ok(*statistics),
             other => Err(unexpected(&other)),
         }
@@ -296,38 +296,40 @@ impl Limiter {
 
     /// Forgets all that was taken, all permits, leases and tickets, the statistics, and what was ordered.
     pub fn reset(&self) -> Result<()> {
-        self.run(Operation::Reset, Interrupt::Ignore).map(|_| ())
+        self.run(Operation::Reset, SignalHandling::Ignore).map(|_| ())
     }
 
-    /// Where waiters of this limiter hear that their turn has come: equal for limiters that can share [`Hints`].
+    /// Where waiters of this limiter hear that their turn has come: equal for limiters that can share [`WakeupListener`].
     ///
     /// Nothing when it has no state and so nobody waits. In a cluster it changes when a slot moves.
     pub fn place(&self) -> Option<String> {
         match &self.inner.place {
-            Place::Nowhere => None,
-            Place::Memory { .. } => Some("memory".to_owned()),
+            StateLocation::Nowhere => None,
+            StateLocation::Memory { .. } => Some("memory".to_owned()),
             #[cfg(feature = "redis")]
-            Place::Redis { store, keys } => Some(store.node_of(keys.slot()).to_string()),
+            StateLocation::Redis { store, keys } => Some(store.node_of(keys.slot()).to_string()),
         }
     }
 
     /// Listens for the waiters of this process at [`place`](Self::place); connects within the time-out of a call.
-    pub fn listen(&self) -> Result<Hints> {
+    pub fn listen(&self) -> Result<WakeupListener> {
         self.listen_within(MAX_SPAN.duration())
     }
 
     /// [`listen`](Self::listen) that fails after `limit` even where the time-out of a call is longer.
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
-    pub(crate) fn listen_within(&self, limit: Duration) -> Result<Hints> {
+    pub(crate) fn listen_within(&self, limit: Duration) -> Result<WakeupListener> {
         self.check_open()?;
         let channel = format!("pg1:hints:{}", permit::new_id()?);
         match &self.inner.place {
-            Place::Nowhere => Err(Error::internal("nobody waits for a limiter without a limit")),
-            Place::Memory { store, .. } => Ok(Hints::of_memory(channel.clone(), store.listen(&channel)?)),
+            StateLocation::Nowhere => Err(Error::internal("nobody waits for a limiter without a limit")),
+            StateLocation::Memory { store, .. } => {
+                Ok(WakeupListener::of_memory(channel.clone(), store.listen(&channel)?))
+            }
             #[cfg(feature = "redis")]
-            Place::Redis { store, keys } => {
+            StateLocation::Redis { store, keys } => {
                 let listener = store.listen(&store.node_of(keys.slot()), &channel, limit)?;
-                Ok(Hints::of_redis(channel, listener))
+                Ok(WakeupListener::of_redis(channel, listener))
             }
         }
     }
@@ -336,13 +338,13 @@ impl Limiter {
     #[cfg(feature = "redis")]
     pub(crate) fn hub(&self) -> Option<Arc<Hub>> {
         match &self.inner.place {
-            Place::Nowhere => None,
-            Place::Memory { .. } | Place::Redis { .. } => Some(self.inner.store.hub(self.place()?)),
+            StateLocation::Nowhere => None,
+            StateLocation::Memory { .. } | StateLocation::Redis { .. } => Some(self.inner.store.hub(self.place()?)),
         }
     }
 
     /// Runs an operation to its end on the calling thread. `interrupt` says what a signal does to a call on its way.
-    pub fn run(&self, operation: Operation<'_>, interrupt: Interrupt<'_>) -> Result<Answer> {
+    pub fn run(&self, operation: Operation<'_>, interrupt: SignalHandling<'_>) -> Result<Answer> {
         self.run_within(operation, interrupt, MAX_SPAN.duration())
     }
 
@@ -351,18 +353,18 @@ impl Limiter {
     pub(crate) fn run_within(
         &self,
         operation: Operation<'_>,
-        interrupt: Interrupt<'_>,
+        interrupt: SignalHandling<'_>,
         limit: Duration,
     ) -> Result<Answer> {
         match (self.begin(operation)?, &self.inner.place) {
-            (Begun::Answered(answer), _) => Ok(answer),
+            (Prepared::Answered(answer), _) => Ok(answer),
             #[cfg(feature = "redis")]
-            (Begun::Call(call), Place::Redis { store, .. }) => {
+            (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
                 let fallback = self.fallback(&operation);
                 settled(fallback, store.run(call, interrupt, limit))
             }
             #[cfg(feature = "redis")]
-            (Begun::Call(_), _) => Err(Error::internal("a call without a server")),
+            (Prepared::Call(_), _) => Err(Error::internal("a call without a server")),
         }
     }
 
@@ -372,12 +374,12 @@ impl Limiter {
     #[cfg(feature = "aio")]
     pub async fn run_async(&self, operation: Operation<'_>) -> Result<Answer> {
         match (self.begin(operation)?, &self.inner.place) {
-            (Begun::Answered(answer), _) => Ok(answer),
-            (Begun::Call(call), Place::Redis { store, .. }) => {
+            (Prepared::Answered(answer), _) => Ok(answer),
+            (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
                 let fallback = self.fallback(&operation);
                 settled(fallback, store.run_async(call).await)
             }
-            (Begun::Call(_), _) => Err(Error::internal("a call without a server")),
+            (Prepared::Call(_), _) => Err(Error::internal("a call without a server")),
         }
     }
 
@@ -400,7 +402,7 @@ impl Limiter {
     }
 
     pub(crate) fn settlement(&self, operation: Operation<'_>) -> Result<Settlement> {
-        match self.run(operation, Interrupt::Ignore)? {
+        match self.run(operation, SignalHandling::Ignore)? {
             Answer::Settlement(settlement) => Ok(settlement),
             other => Err(unexpected(&other)),
         }

@@ -1,6 +1,6 @@
 //! `OnUnavailable`: what a limiter answers while its store cannot decide.
 
-use crate::client::circuit_breaker::Circuit;
+use crate::client::circuit_breaker::CircuitBreaker;
 use crate::client::circuit_breaker::PROBE;
 use crate::model::on_unavailable::OnUnavailable;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -10,7 +10,7 @@ use crate::base::clock;
 use crate::base::error::{Cause, Error, ErrorKind, Result};
 use crate::base::micros::Micros;
 use crate::client::limiter::{Limiter, unexpected};
-use crate::client::prepared::Begun;
+use crate::client::prepared::Prepared;
 use crate::model::decision::{Decision, Status};
 use crate::model::limit::{Kind, Limit};
 use crate::model::operation::{Answer, Operation};
@@ -23,7 +23,7 @@ use crate::model::request::Request;
 pub struct Fallback {
     limiter: Limiter,
     /// Of the node that the limiter was at when the operation began.
-    circuit: Arc<Circuit>,
+    circuit: Arc<CircuitBreaker>,
     request: Request,
     id: Option<String>,
     looks: bool,
@@ -83,10 +83,10 @@ impl Fallback {
             local.enter_marked(self.request, &id)
         };
         match begun {
-            Ok(Begun::Answered(Answer::Decision(decision))) => Ok(decision),
-            Ok(Begun::Answered(other)) => Err(unexpected(&other)),
+            Ok(Prepared::Answered(Answer::Decision(decision))) => Ok(decision),
+            Ok(Prepared::Answered(other)) => Err(unexpected(&other)),
             #[cfg(feature = "redis")]
-            Ok(Begun::Call(_)) => Err(Error::internal("a call without a server")),
+            Ok(Prepared::Call(_)) => Err(Error::internal("a call without a server")),
             // More than this process alone ever lets pass.
             Err(error) if error.kind() == ErrorKind::Invalid => Ok(refused(local.policy(), wait)),
             Err(error) => Err(error),

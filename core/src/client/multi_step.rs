@@ -1,19 +1,19 @@
-//! `Steps`: what takes several operations, for hosts that carry each of them themselves.
+//! `MultiStep`: what takes several operations, for hosts that carry each of them themselves.
 
 use crate::base::error::Result;
 use crate::client::limiter::{Limiter, unexpected};
 use crate::model::decision::Decision;
 use crate::model::operation::{Answer, Operation};
-use crate::store::signal_handling::Interrupt;
+use crate::store::signal_handling::SignalHandling;
 
 /// Operations one after the other, of which each depends on the answers before it.
 ///
 /// A host asks for the next [`step`](Self::step), runs it as it runs any operation, and [`tell`](Self::tell)s how that
 /// went, until there is no step; then [`outcome`](Self::outcome) says what came of all. One that stops early leaves what
 /// was done.
-pub trait Steps {
+pub trait MultiStep {
     /// What comes of it.
-    type Outcome;
+    type Output;
 
     /// What is to be asked next, of which limiter; nothing when all is known.
     fn step(&self) -> Option<(&Limiter, Operation<'_>)>;
@@ -22,10 +22,10 @@ pub trait Steps {
     fn tell(&mut self, outcome: Result<Answer>);
 
     /// What came of it, once there is no step; `Internal` before.
-    fn outcome(self) -> Result<Self::Outcome>;
+    fn outcome(self) -> Result<Self::Output>;
 
     /// Runs all steps on the calling thread. `interrupt` is as for [`Limiter::run`].
-    fn run(mut self, interrupt: Interrupt<'_>) -> Result<Self::Outcome>
+    fn run(mut self, interrupt: SignalHandling<'_>) -> Result<Self::Output>
     where
         Self: Sized,
     {

@@ -1,8 +1,8 @@
 //! `Paddlegate`: a store to make limiters on.
 
 use crate::client::store::Backend;
+use crate::model::limiter_info::LimiterInfo;
 use crate::model::limiter_info::ListPage;
-use crate::model::limiter_info::Listed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::MAX_SPAN;
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
-use crate::client::prepared::Begun;
+use crate::client::prepared::Prepared;
 use crate::client::store::Store;
 use crate::model::limit::Limit;
 use crate::model::operation::Answer;
@@ -20,7 +20,7 @@ use crate::store::memory::Memory;
 #[cfg(feature = "redis")]
 use crate::store::redis::Redis;
 #[cfg(feature = "redis")]
-use crate::store::signal_handling::Interrupt;
+use crate::store::signal_handling::SignalHandling;
 
 /// Makes limiters that share one store. Cheap to clone; opening one starts nothing and connects to nothing.
 #[derive(Clone)]
@@ -100,16 +100,16 @@ impl Paddlegate {
     ///
     /// In Redis a list that changes meanwhile has what was there all the time; in memory it has those that are not yet
     /// forgotten.
-    pub fn limiters(&self) -> Result<Vec<Listed>> {
+    pub fn limiters(&self) -> Result<Vec<LimiterInfo>> {
         let mut listed = Vec::new();
         for part in 0..self.parts() {
             let mut cursor = 0;
             loop {
                 let answer = match (self.begin_list(part, cursor), &self.store.backend) {
-                    (Begun::Answered(answer), _) => answer,
+                    (Prepared::Answered(answer), _) => answer,
                     #[cfg(feature = "redis")]
-                    (Begun::Call(call), Backend::Redis(redis)) => {
-                        redis.run(call, Interrupt::Ignore, MAX_SPAN.duration())?
+                    (Prepared::Call(call), Backend::Redis(redis)) => {
+                        redis.run(call, SignalHandling::Ignore, MAX_SPAN.duration())?
                     }
                     #[cfg(feature = "redis")]
                     _ => return Err(Error::internal("a list without a store")),
@@ -124,7 +124,7 @@ impl Paddlegate {
                 }
             }
         }
-        Ok(Listed::sorted(listed))
+        Ok(LimiterInfo::sorted(listed))
     }
 
     /// In how many parts the list of limiters is read. A host that carries many calls reads some 16 at a time, so
@@ -138,17 +138,17 @@ impl Paddlegate {
     }
 
     /// Starts to read a page of a part of the list of limiters: the first one at the cursor 0, the next one at the cursor
-    /// of the page before, until that is 0 again. Pages may repeat what others have: [`Listed::sorted`] brings them
+    /// of the page before, until that is 0 again. Pages may repeat what others have: [`LimiterInfo::sorted`] brings them
     /// together. See [`Limiter::begin`].
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
-    pub fn begin_list(&self, part: u16, cursor: u64) -> Begun {
+    pub fn begin_list(&self, part: u16, cursor: u64) -> Prepared {
         match &self.store.backend {
             Backend::Memory(memory) => {
-                let listed = memory.list().iter().map(|(key, policy)| Listed::of_memory(key, policy)).collect();
-                Begun::Answered(Answer::List(ListPage { listed, cursor: 0 }))
+                let listed = memory.list().iter().map(|(key, policy)| LimiterInfo::of_memory(key, policy)).collect();
+                Prepared::Answered(Answer::List(ListPage { listed, cursor: 0 }))
             }
             #[cfg(feature = "redis")]
-            Backend::Redis(_) => Begun::Call(crate::store::redis::Call::list(part, cursor)),
+            Backend::Redis(_) => Prepared::Call(crate::store::redis::Call::list(part, cursor)),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::base::locked;
 #[cfg(feature = "redis")]
 use crate::base::per_process::PerProcess;
 #[cfg(feature = "redis")]
-use crate::client::circuit_breaker::Circuit;
+use crate::client::circuit_breaker::CircuitBreaker;
 #[cfg(feature = "redis")]
 use crate::client::wait::Hub;
 use crate::store::memory::Memory;
@@ -37,7 +37,7 @@ pub(crate) enum Backend {
 #[derive(Default)]
 struct Process {
     /// By the known owner of a slot; one for all slots without a known owner.
-    circuits: Mutex<HashMap<Option<Address>, Arc<Circuit>>>,
+    circuits: Mutex<HashMap<Option<Address>, Arc<CircuitBreaker>>>,
     /// The limits of this process alone, used while the servers do not answer.
     local: Arc<Memory>,
     /// The waiting calls by the node that sends their wake-ups.
@@ -90,7 +90,7 @@ impl Store {
 
     /// Whether the node of a slot answers, as this process has seen it.
     #[cfg(feature = "redis")]
-    pub(crate) fn circuit(&self, redis: &Redis, slot: u16) -> Arc<Circuit> {
+    pub(crate) fn circuit(&self, redis: &Redis, slot: u16) -> Arc<CircuitBreaker> {
         locked(&self.process.get().circuits).entry(redis.owner(slot)).or_default().clone()
     }
 }

@@ -10,12 +10,12 @@ use crate::base::error::{Error, Result};
 use crate::base::locked;
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
-use crate::client::wakeup::Hints;
+use crate::client::wakeup::WakeupListener;
 use crate::model::decision::{Decision, Status};
 use crate::model::operation::Operation;
 use crate::model::permit::new_id;
-use crate::model::request::{Place, Request, Wait};
-use crate::store::signal_handling::Interrupt;
+use crate::model::request::{QueuePosition, Request, Wait};
+use crate::store::signal_handling::SignalHandling;
 
 /// How long after a lost connection the next one is tried.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -33,20 +33,26 @@ impl Limiter {
             .checked_add(wait_timeout)
             .ok_or_else(|| Error::invalid("wait_timeout", "must be at most ten years"))?;
         let id = new_id()?;
-        let mut ticket = Place::End;
+        let mut ticket = QueuePosition::End;
         let decided = self.wait_in_turn(request, &id, deadline, &mut ticket);
         if let Err(error) = &decided
-            && (error.may_have_counted() || ticket != Place::End)
+            && (error.may_have_counted() || ticket != QueuePosition::End)
         {
             // The id is nobody else's: a lease or a ticket that the caller does not hear of would stay until it ends.
             let left = deadline.saturating_duration_since(monotonic()).max(GRACE);
             let cancel = Operation::Cancel { id: &id, gave_up: false, at: None };
-            let _ = self.run_within(cancel, Interrupt::Ignore, left);
+            let _ = self.run_within(cancel, SignalHandling::Ignore, left);
         }
         decided
     }
 
-    fn wait_in_turn(&self, request: Request, id: &str, deadline: Instant, ticket: &mut Place) -> Result<Decision> {
+    fn wait_in_turn(
+        &self,
+        request: Request,
+        id: &str,
+        deadline: Instant,
+        ticket: &mut QueuePosition,
+    ) -> Result<Decision> {
         while let Some(place) = self.place() {
             if let Some(decision) = self.wait_at(&place, request, id, deadline, ticket)? {
                 return Ok(decision);
@@ -62,7 +68,7 @@ impl Limiter {
         request: Request,
         id: &str,
         deadline: Instant,
-        ticket: &mut Place,
+        ticket: &mut QueuePosition,
     ) -> Result<Option<Decision>> {
         let Some(hub) = self.hub() else { return Ok(None) };
         let seat = hub.sit(id);
@@ -79,7 +85,7 @@ impl Limiter {
             let (Status::Queued, Some(taken)) = (decision.status, decision.ticket) else {
                 return Ok(Some(decision));
             };
-            *ticket = Place::Number(taken.number);
+            *ticket = QueuePosition::Number(taken.number);
             let look = monotonic() + decision.retry_after.unwrap_or_default().duration();
             if self.place().as_deref() != Some(place) {
                 return Ok(None);
@@ -102,32 +108,32 @@ pub(crate) struct Hub {
 
 #[derive(Default)]
 struct Inner {
-    hints: Option<Arc<Hints>>,
+    hints: Option<Arc<WakeupListener>>,
     tried_at: Option<Instant>,
     /// A thread connects now, without the lock.
     is_opening: bool,
     is_read: bool,
-    seats: HashMap<String, Told>,
+    seats: HashMap<String, Sleeper>,
 }
 
 /// What one waiter was told.
 #[derive(Default)]
-struct Told {
+struct Sleeper {
     look: Option<Instant>,
     /// It waits without a channel until the one that is being opened is there.
     is_deaf: bool,
     woken: Arc<Condvar>,
 }
 
-struct Seat<'a> {
+struct WaiterGuard<'a> {
     hub: &'a Hub,
     id: &'a str,
 }
 
 impl Hub {
-    fn sit<'a>(&'a self, id: &'a str) -> Seat<'a> {
-        locked(&self.inner).seats.insert(id.to_owned(), Told::default());
-        Seat { hub: self, id }
+    fn sit<'a>(&'a self, id: &'a str) -> WaiterGuard<'a> {
+        locked(&self.inner).seats.insert(id.to_owned(), Sleeper::default());
+        WaiterGuard { hub: self, id }
     }
 
     /// Closes the connection and lets every waiter look at once, which tells it that the store is closed.
@@ -148,9 +154,9 @@ impl Hub {
     }
 }
 
-impl Seat<'_> {
+impl WaiterGuard<'_> {
     /// Listens, unless another thread is about to or it failed a moment ago; whether somebody listens now.
-    fn open(&self, listen: impl FnOnce() -> Result<Hints>) -> bool {
+    fn open(&self, listen: impl FnOnce() -> Result<WakeupListener>) -> bool {
         let mut inner = locked(&self.hub.inner);
         if inner.hints.is_some() {
             return true;
@@ -205,7 +211,12 @@ impl Seat<'_> {
     }
 
     /// Waits for messages and passes them on.
-    fn read<'a>(&'a self, mut inner: MutexGuard<'a, Inner>, hints: &Hints, left: Duration) -> MutexGuard<'a, Inner> {
+    fn read<'a>(
+        &'a self,
+        mut inner: MutexGuard<'a, Inner>,
+        hints: &WakeupListener,
+        left: Duration,
+    ) -> MutexGuard<'a, Inner> {
         inner.is_read = true;
         drop(inner);
         hints.wait(left);
@@ -232,7 +243,7 @@ impl Seat<'_> {
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for WaiterGuard<'_> {
     fn drop(&mut self) {
         let mut inner = locked(&self.hub.inner);
         inner.seats.remove(self.id);

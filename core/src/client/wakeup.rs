@@ -1,6 +1,6 @@
-//! `Hints`: messages to those who wait, that their turn has come or when it comes. A lost one delays, nothing more.
+//! `WakeupListener`: messages to those who wait, that their turn has come or when it comes. A lost one delays, nothing more.
 
-use crate::model::wakeup::Hint;
+use crate::model::wakeup::Wakeup;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::error::Result;
@@ -12,7 +12,7 @@ use crate::store::redis::Listener;
 ///
 /// Hosts wait until the file descriptor can be read, then call [`receive`](Self::receive). Without one (in the browser)
 /// they call it after each operation. It is never shared with a fork: open another there.
-pub struct Hints {
+pub struct WakeupListener {
     channel: String,
     source: Mutex<Source>,
     /// The socket once more, to end a wait that holds the lock of `source`.
@@ -26,7 +26,7 @@ enum Source {
     Redis(Box<Listener>),
 }
 
-impl Hints {
+impl WakeupListener {
     pub(crate) fn of_memory(channel: String, inbox: Arc<Inbox>) -> Self {
         Self {
             channel,
@@ -80,7 +80,7 @@ impl Hints {
 
     /// The messages that have come, without waiting. After an error none will come: open another, and let all waiters
     /// look again.
-    pub fn receive(&self) -> Result<Vec<Hint>> {
+    pub fn receive(&self) -> Result<Vec<Wakeup>> {
         match &mut *self.source.lock().unwrap_or_else(PoisonError::into_inner) {
             Source::Memory(inbox) => Ok(inbox.take()),
             #[cfg(feature = "redis")]

@@ -1,6 +1,6 @@
-//! `Uptake`: what a report of the upstream changed in the state, and the answer that is made of it.
+//! `ReportOutcome`: what a report of the upstream changed in the state, and the answer that is made of it.
 
-use crate::model::budget::Report;
+use crate::model::budget::UpstreamReport;
 use crate::model::learned::{Learned, Notes, label};
 use crate::model::limit::{Kind, Limit};
 use crate::model::permit::Settlement;
@@ -8,7 +8,7 @@ use crate::model::policy::Policy;
 
 /// What the store says of a report. Twin of the end of `learn.lua`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Uptake {
+pub(crate) struct ReportOutcome {
     /// `Settled` also when nothing was to be settled.
     pub(crate) settlement: Settlement,
     pub(crate) flags: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Uptake {
     pub(crate) marks: Vec<u64>,
 }
 
-impl Uptake {
+impl ReportOutcome {
     /// The pause was taken over.
     pub(crate) const PAUSED: u64 = 1;
     /// Another pause lasts longer.
@@ -39,15 +39,15 @@ impl Uptake {
 
 /// A report on its way: what is known of it before the store answers.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct PendingReport {
     /// With what is known already.
     learned: Learned,
     settles: bool,
     kinds: Vec<Kind>,
 }
 
-impl Told {
-    pub(crate) fn new(report: &Report<'_>, policy: &Policy) -> Self {
+impl PendingReport {
+    pub(crate) fn new(report: &UpstreamReport<'_>, policy: &Policy) -> Self {
         let notes = report.notes.cloned().unwrap_or_default();
         let Notes { mut ignored, cost, pause, scope, bucket } = notes;
         let kinds: Vec<Kind> = policy.limits().iter().map(Limit::kind).collect();
@@ -74,43 +74,43 @@ impl Told {
     }
 
     /// When the store says so.
-    pub(crate) fn learned(self, outcome: &Uptake) -> Learned {
+    pub(crate) fn learned(self, outcome: &ReportOutcome) -> Learned {
         let Self { mut learned, settles, kinds } = self;
         if settles {
             learned.settlement = Some(outcome.settlement);
         }
         let has = |flag| outcome.flags & flag != 0;
         let mut ignore = |text: String| learned.ignored.push(text);
-        if has(Uptake::OLD) {
+        if has(ReportOutcome::OLD) {
             ignore("a later answer was learned before".to_owned());
         }
         for (i, (mark, kind)) in outcome.marks.iter().zip(&kinds).enumerate() {
             let label = |what| label(what, i, kinds.len());
             for (bit, what) in [
-                (Uptake::LIMIT, "limit"),
-                (Uptake::INTERVAL, "interval"),
-                (Uptake::REMAINING, "remaining"),
-                (Uptake::RESET, "reset"),
+                (ReportOutcome::LIMIT, "limit"),
+                (ReportOutcome::INTERVAL, "interval"),
+                (ReportOutcome::REMAINING, "remaining"),
+                (ReportOutcome::RESET, "reset"),
             ] {
                 if mark & bit != 0 {
                     learned.learned.push(label(what));
                 }
             }
-            if mark & Uptake::NOT_RAISED != 0 {
+            if mark & ReportOutcome::NOT_RAISED != 0 {
                 let why = match kind {
                     Kind::Window => "a window is only lowered",
-                    _ if has(Uptake::OPEN) => "calls are open",
+                    _ if has(ReportOutcome::OPEN) => "calls are open",
                     _ => "calls have no permits, so some may be open",
                 };
                 ignore(format!("{}: {why}", label("remaining")));
             }
-            if mark & Uptake::PAST != 0 {
+            if mark & ReportOutcome::PAST != 0 {
                 ignore(format!("{}: its interval has ended", label("remaining")));
             }
         }
-        if has(Uptake::PAUSED) {
+        if has(ReportOutcome::PAUSED) {
             learned.learned.push("pause".to_owned());
-        } else if has(Uptake::SHORTER) {
+        } else if has(ReportOutcome::SHORTER) {
             ignore("pause: a longer one is in force".to_owned());
         }
         learned

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::model::limit::{Kind, Limit};
-use crate::model::overrides::{Change, Control, Controls};
+use crate::model::overrides::{AdminCommand, LimitOverride, RuntimeState};
 use crate::model::permit::PERMIT_TIMEOUT;
 use crate::model::policy::Policy;
-use crate::model::statistics::TTL;
+use crate::model::statistics::DEFAULT_STATISTICS_TTL;
 
 /// What is stored of all this.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Orders {
+pub(crate) struct Overrides {
     pub(crate) version: u64,
     /// Until when nothing passes.
     pub(crate) pause: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Orders {
     pub(crate) learned: Vec<Option<Limit>>,
 }
 
-impl Orders {
+impl Overrides {
     pub(crate) fn new(policy: &Policy) -> Self {
         let none = vec![None; policy.limits().len()];
         Self { told: none.clone(), learned: none, ..Self::default() }
@@ -58,8 +58,8 @@ impl Orders {
     /// For how long forgetting these would change a decision, after a call at `last`.
     pub(crate) fn matter(&self, last: u64, now: u64) -> bool {
         let told = self.told.iter().any(Option::is_some) && self.until > now;
-        let kept = last + TTL.0 > now && self.learned.iter().any(Option::is_some);
-        self.pause > now || kept || told && (self.until < MAX_TIME.0 || last + TTL.0 > now)
+        let kept = last + DEFAULT_STATISTICS_TTL.0 > now && self.learned.iter().any(Option::is_some);
+        self.pause > now || kept || told && (self.until < MAX_TIME.0 || last + DEFAULT_STATISTICS_TTL.0 > now)
     }
 
     /// Whether there is anything to say.
@@ -68,23 +68,23 @@ impl Orders {
         told || self.pause > now || self.learned.iter().any(Option::is_some) || self.synced + PERMIT_TIMEOUT.0 > now
     }
 
-    pub(crate) fn obey(&mut self, control: &Control<'_>, now: u64) {
+    pub(crate) fn obey(&mut self, control: &AdminCommand<'_>, now: u64) {
         match control {
-            Control::Look => return,
-            Control::Pause(moment) => self.pause = self.pause.max(moment.on(now)),
-            Control::Resume => self.pause = 0,
-            Control::Override { changes, expires } => {
+            AdminCommand::Get => return,
+            AdminCommand::Pause(moment) => self.pause = self.pause.max(moment.on(now)),
+            AdminCommand::Resume => self.pause = 0,
+            AdminCommand::Override { changes, expires } => {
                 if self.until <= now {
                     self.told.fill(None);
                 }
-                if changes.iter().any(|change| matches!(change, Change::Set(_))) {
+                if changes.iter().any(|change| matches!(change, LimitOverride::Set(_))) {
                     self.until = expires.map_or(MAX_TIME.0, |moment| moment.on(now));
                 }
                 for (told, change) in self.told.iter_mut().zip(*changes) {
                     match change {
-                        Change::Keep => {}
-                        Change::Remove => *told = None,
-                        Change::Set(limit) => *told = Some(limit.clone()),
+                        LimitOverride::Keep => {}
+                        LimitOverride::Remove => *told = None,
+                        LimitOverride::Set(limit) => *told = Some(limit.clone()),
                     }
                 }
             }
@@ -96,11 +96,11 @@ impl Orders {
         self.version = now.max(self.version + 1);
     }
 
-    pub(crate) fn controls(&self, now: u64) -> Controls {
+    pub(crate) fn controls(&self, now: u64) -> RuntimeState {
         let span = |until: u64| (until > now).then(|| Micros(until - now));
         let overrides = if self.until > now { self.told.clone() } else { vec![None; self.told.len()] };
         let lasts = overrides.iter().any(Option::is_some) && self.until < MAX_TIME.0;
-        Controls {
+        RuntimeState {
             version: if self.hold(now) { self.version } else { 0 },
             in_use: false,
             paused_for: span(self.pause),

@@ -81,7 +81,7 @@ impl Queue {
 
 /// What the state says of the queue to calls that do not look at it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct QueueSummary {
     pub(crate) tickets: u64,
     pub(crate) units: u64,
     /// When the last of them has lapsed.

@@ -18,12 +18,12 @@ pub(crate) struct Reply {
     pub(crate) at: u64,
     /// The amount of the limit, when it may be another than that of the caller's policy.
     pub(crate) amount: Option<u64>,
-    pub(crate) more: More,
+    pub(crate) more: LeaseAndTicket,
 }
 
 /// What a reply says to a call with an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct More {
+pub(crate) struct LeaseAndTicket {
     pub(crate) lease: u64,
     pub(crate) fence: u64,
     pub(crate) number: u64,
@@ -44,7 +44,7 @@ impl Reply {
             reset_after: outcome.reset,
             at,
             amount: None,
-            more: More::default(),
+            more: LeaseAndTicket::default(),
         }
     }
 

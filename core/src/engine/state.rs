@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 
 use crate::base::micros::MAX_TIME;
-use crate::engine::budget::Uptake;
-use crate::engine::overrides::Orders;
+use crate::engine::budget::ReportOutcome;
+use crate::engine::overrides::Overrides;
 use crate::engine::permits::Permits;
-use crate::engine::queue::{Line, Queue};
+use crate::engine::queue::{Queue, QueueSummary};
 use crate::limits::check::LimitCheck;
 use crate::limits::concurrency::Leases;
 use crate::limits::leaky::Meter;
@@ -29,12 +29,12 @@ pub(crate) struct State {
     levels: Vec<Level>,
     pub(crate) permits: Permits,
     /// What was written of the queue.
-    pub(crate) line: Line,
+    pub(crate) line: QueueSummary,
     /// Made when the first ticket comes.
     pub(crate) queue: Option<Box<Queue>>,
     pub(crate) statistics: Statistics,
     /// Made by the first order.
-    pub(crate) orders: Option<Box<Orders>>,
+    pub(crate) orders: Option<Box<Overrides>>,
 }
 
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub(crate) type Levels = [u64; MAX_LIMITS];
 
 /// What is asked of every limit.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ask {
+pub(crate) struct Demand {
     /// How many calls stand before this one, and what they take.
     pub(crate) ahead: u64,
     pub(crate) before: u64,
@@ -87,7 +87,7 @@ impl State {
             skew: 0,
             levels: levels.collect(),
             permits: Permits::default(),
-            line: Line::default(),
+            line: QueueSummary::default(),
             queue: None,
             statistics: Statistics::default(),
             orders: None,
@@ -128,7 +128,7 @@ impl State {
 
     /// Asks every limit; the one that takes longest refuses, else the one with the least left is described.
     #[inline]
-    pub(crate) fn decide(&self, policy: &Policy, now: u64, ask: Ask) -> Evaluation {
+    pub(crate) fn decide(&self, policy: &Policy, now: u64, ask: Demand) -> Evaluation {
         let mut outcome = Evaluation::default();
         let mut least = u64::MAX;
         for (i, limit) in policy.limits().iter().enumerate() {
@@ -227,9 +227,9 @@ impl State {
             (Rule::Leaky(leaky), Level::Meter(meter)) => replace(&mut meter.level, taken * leaky.scale, is_known),
             (Rule::Window(_), Level::Log(log)) if taken > live => {
                 log.push(now, taken - live, live);
-                Uptake::REMAINING
+                ReportOutcome::REMAINING
             }
-            (Rule::Window(_), Level::Log(_)) if taken < live => Uptake::NOT_RAISED,
+            (Rule::Window(_), Level::Log(_)) if taken < live => ReportOutcome::NOT_RAISED,
             _ => 0,
         }
     }
@@ -270,7 +270,7 @@ impl State {
 /// Another level, which may fall only when that is known to be right.
 fn replace(level: &mut u64, other: u64, may_fall: bool) -> u64 {
     if other < *level && !may_fall {
-        return Uptake::NOT_RAISED;
+        return ReportOutcome::NOT_RAISED;
     }
-    if std::mem::replace(level, other) == other { 0 } else { Uptake::REMAINING }
+    if std::mem::replace(level, other) == other { 0 } else { ReportOutcome::REMAINING }
 }

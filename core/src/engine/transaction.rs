@@ -1,4 +1,4 @@
-//! `Turn`: one call that looks at the queue of a limiter and changes its state.
+//! `Transaction`: one call that looks at the queue of a limiter and changes its state.
 
 mod acquire;
 mod enter;
@@ -6,13 +6,13 @@ mod permit;
 mod queue;
 mod upstream;
 
-use crate::engine::queue::Line;
-use crate::engine::state::Ask;
+use crate::engine::queue::QueueSummary;
+use crate::engine::state::Demand;
 use crate::engine::state::Evaluation;
 use crate::engine::state::State;
 use crate::limits::concurrency::Lease;
 use crate::model::policy::Policy;
-use crate::model::request::Place;
+use crate::model::request::QueuePosition;
 use std::borrow::Cow;
 
 /// A call with an id.
@@ -32,7 +32,7 @@ pub(crate) struct Waiting<'a> {
     pub(crate) grace: u64,
     /// Empty when it looks by itself.
     pub(crate) channel: &'a str,
-    pub(crate) place: Place,
+    pub(crate) place: QueuePosition,
 }
 
 /// Carries messages to those who wait.
@@ -42,7 +42,7 @@ pub(crate) trait Publish {
 }
 
 /// One call that looks at the queue.
-pub(crate) struct Turn<'a> {
+pub(crate) struct Transaction<'a> {
     pub(crate) state: &'a mut State,
     /// The policy of the caller, and what rules in its place.
     pub(crate) own: &'a Policy,
@@ -52,7 +52,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) skew: u64,
     /// Who calls.
     pub(crate) id: &'a str,
-    pub(crate) line: Line,
+    pub(crate) line: QueueSummary,
     /// Whether the queue has changed, so that the state must say so.
     pub(crate) touched: bool,
     /// How many have left it.
@@ -61,7 +61,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) orders: bool,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> Transaction<'a> {
     pub(crate) fn new(
         state: &'a mut State,
         own: &'a Policy,
@@ -74,12 +74,12 @@ impl<'a> Turn<'a> {
         let tickets = state.queue.as_ref().map_or(0, |queue| queue.len());
         // As in Redis, should the state have been lost: a ticket has one unit at least.
         let units = if tickets == 0 { 0 } else { state.line.units.max(tickets) };
-        let line = Line { tickets, units, ..state.line };
+        let line = QueueSummary { tickets, units, ..state.line };
         Self { state, own, policy, channels, now, skew, id, line, touched: false, removed: 0, orders: false }
     }
 
     pub(crate) fn ask(&self, ahead: u64, before: u64, cost: u64, change: u64) -> Evaluation {
-        let ask = Ask { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 };
+        let ask = Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 };
         self.state.decide(&self.policy, self.now, ask)
     }
 

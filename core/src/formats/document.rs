@@ -23,7 +23,7 @@ pub enum Document {
     /// A workflow definition of Conductor.
     Workflow(WorkflowDefinition),
     /// The rate limit control of Invantive.
-    Control(RateLimitControl),
+    AdminCommand(RateLimitControl),
     /// A reservoir of guild-queues.
     Guild(Reservoir),
 }
@@ -39,7 +39,7 @@ impl Document {
             Format::Ojs => Self::Ojs(ojs::RateLimit::read(&value)?),
             Format::Task => Self::Task(TaskDefinition::read(&value)?),
             Format::Workflow => Self::Workflow(WorkflowDefinition::read(&value)?),
-            Format::Control => Self::Control(RateLimitControl::read(&value)?),
+            Format::AdminCommand => Self::AdminCommand(RateLimitControl::read(&value)?),
             Format::Guild => Self::Guild(Reservoir::read(&value)?),
         })
     }
@@ -71,7 +71,7 @@ impl Document {
                 only(&["lock_timeout"])?;
                 workflow.definitions(options.lock_timeout.unwrap_or(LOCK_TIMEOUT))
             }
-            Self::Control(control) => only(&[]).and_then(|()| control.definitions()),
+            Self::AdminCommand(control) => only(&[]).and_then(|()| control.definitions()),
             Self::Guild(reservoir) => {
                 only(&["group"])?;
                 options.group.map_or_else(|| reservoir.definitions(), |group| reservoir.in_group(group).definitions())
@@ -86,7 +86,7 @@ impl Document {
             Self::Ojs(_) => Format::Ojs.name(),
             Self::Task(_) => Format::Task.name(),
             Self::Workflow(_) => Format::Workflow.name(),
-            Self::Control(_) => Format::Control.name(),
+            Self::AdminCommand(_) => Format::AdminCommand.name(),
             Self::Guild(_) => Format::Guild.name(),
         }
     }
@@ -99,12 +99,12 @@ enum Format {
     Ojs,
     Task,
     Workflow,
-    Control,
+    AdminCommand,
     Guild,
 }
 
 impl Format {
-    const ALL: [Self; 6] = [Self::Native, Self::Ojs, Self::Task, Self::Workflow, Self::Control, Self::Guild];
+    const ALL: [Self; 6] = [Self::Native, Self::Ojs, Self::Task, Self::Workflow, Self::AdminCommand, Self::Guild];
 
     /// The only format whose members are there.
     fn of(value: &Value) -> Result<Self> {
@@ -134,7 +134,7 @@ impl Format {
             Self::Ojs => "OJS rate limit",
             Self::Task => "Conductor task definition",
             Self::Workflow => "Conductor workflow definition",
-            Self::Control => "Invantive rate limit control",
+            Self::AdminCommand => "Invantive rate limit control",
             Self::Guild => "guild-queues reservoir",
         }
     }
@@ -150,7 +150,7 @@ impl Format {
                 "rateLimitPerFrequency, rateLimitFrequencyInSeconds or concurrentExecLimit, also in snake case"
             }
             Self::Workflow => "rateLimitConfig, or a tag of the type RATE_LIMIT",
-            Self::Control => "RateLimitControlList or RateLimitControlSlotList",
+            Self::AdminCommand => "RateLimitControlList or RateLimitControlSlotList",
             Self::Guild => "reservoir with timeWindow or intervalMs, or with interval in milliseconds",
         }
     }
@@ -178,7 +178,7 @@ impl Format {
                 let is_limit = |tag: &Value| tag.get("type").is_some_and(|kind| kind == "RATE_LIMIT");
                 any(&["rateLimitConfig", "rate_limit_config"]) || tags.is_some_and(|tags| tags.iter().any(is_limit))
             }
-            Self::Control => any(&["RateLimitControlList", "RateLimitControlSlotList"]),
+            Self::AdminCommand => any(&["RateLimitControlList", "RateLimitControlSlotList"]),
             Self::Guild => {
                 has("reservoir")
                     && (any(&["timeWindow", "intervalMs"]) || members.get("interval").is_some_and(Value::is_number))
@@ -209,8 +209,8 @@ mod tests {
             (json!({"name": "w", "rate_limit_config": null}), Format::Workflow),
             (json!({"rateLimitConfig": {"rateLimitKey": "k", "concurrentExecLimit": 1}}), Format::Workflow),
             (json!({"name": "w", "tags": ["a", {"type": "RATE_LIMIT"}]}), Format::Workflow),
-            (json!({"RateLimitControlList": null}), Format::Control),
-            (json!({"RateLimitControlSlotList": []}), Format::Control),
+            (json!({"RateLimitControlList": null}), Format::AdminCommand),
+            (json!({"RateLimitControlSlotList": []}), Format::AdminCommand),
             (json!({"reservoir": 5, "interval": 5000}), Format::Guild),
             (json!({"reservoir": 5, "timeWindow": 5000}), Format::Guild),
             (json!({"reservoir": 5, "intervalMs": 5000}), Format::Guild),

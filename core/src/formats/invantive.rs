@@ -10,7 +10,7 @@ mod passage;
 mod slot;
 
 pub use control::{Choice, RateLimitControl};
-pub use element::Facts;
-pub use gate::{Gate, Verdict};
-pub use passage::Passage;
+pub use element::RequestAttributes;
+pub use gate::{Gate, GateDecision};
+pub use passage::GateCheck;
 pub use slot::{Level, Slot, Soft};

@@ -15,9 +15,9 @@ mod tests;
 use serde_json::Value;
 
 pub use self::amend::{Expiry, Override};
-pub use self::amendment::Amendment;
+pub use self::amendment::OverrideProcedure;
 pub use self::signal::Signal;
-pub use self::signalling::{SIGNAL_PAUSE, Signalling};
+pub use self::signalling::{PauseProcedure, SIGNAL_PAUSE};
 
 use super::Definition;
 use super::field::Field;

@@ -1,22 +1,22 @@
-//! `Listed`: one limiter in the list of all limiters of a store.
+//! `LimiterInfo`: one limiter in the list of all limiters of a store.
 
 use crate::base::micros::Micros;
 use crate::model::limit::Kind;
 use crate::model::policy::Policy;
-use crate::model::statistics::TTL;
+use crate::model::statistics::DEFAULT_STATISTICS_TTL;
 
 /// A page of the list of limiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListPage {
     /// What is on it, in no order.
-    pub listed: Vec<Listed>,
+    pub listed: Vec<LimiterInfo>,
     /// Where the next page of this part begins; 0 when this is the last one.
     pub cursor: u64,
 }
 
 /// One limiter of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct LimiterInfo {
     /// Its name.
     pub name: String,
     /// Its limits as they were last used: kind, amount, interval and offset.
@@ -27,7 +27,7 @@ pub struct Listed {
     pub ttl: Micros,
 }
 
-impl Listed {
+impl LimiterInfo {
     /// `ttl|amount/interval/offset,...|shape|name`.
     #[cfg(feature = "redis")]
     pub(crate) fn entry(name: &str, policy: &Policy, ttl: Micros) -> String {
@@ -62,7 +62,7 @@ impl Listed {
         let name = key.split_once(':').map_or(key, |(_, name)| name).to_owned();
         let limits =
             policy.limits().iter().map(|limit| (limit.kind(), limit.amount(), limit.interval(), limit.offset()));
-        Self { name, limits: limits.collect(), last_used: Micros(0), ttl: TTL }
+        Self { name, limits: limits.collect(), last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
     }
 
     /// By name and kinds; of entries with other numbers the last used.

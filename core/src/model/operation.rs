@@ -1,11 +1,11 @@
 //! `Operation`: what can be asked of a limiter, and what it answers.
 
 use crate::base::micros::Micros;
-use crate::model::budget::Report;
+use crate::model::budget::UpstreamReport;
 use crate::model::decision::Decision;
 use crate::model::learned::Learned;
 use crate::model::limiter_info::ListPage;
-use crate::model::overrides::{Control, Controls};
+use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit::Settlement;
 use crate::model::request::{Request, Wait};
 use crate::model::statistics::Statistics;
@@ -66,14 +66,14 @@ pub enum Operation<'a> {
     /// [`Limiter::learn`](crate::Limiter::learn).
     Learn {
         /// What upstream says.
-        report: Report<'a>,
+        report: UpstreamReport<'a>,
         /// As in [`Request::at`].
         at: Option<Micros>,
     },
     /// [`Limiter::control`](crate::Limiter::control).
-    Control {
+    AdminCommand {
         /// What is ordered.
-        control: Control<'a>,
+        control: AdminCommand<'a>,
         /// As in [`Request::at`].
         at: Option<Micros>,
     },
@@ -93,7 +93,7 @@ impl Operation<'_> {
             | Self::Cancel { at, .. }
             | Self::Statistics { at }
             | Self::Learn { at, .. }
-            | Self::Control { at, .. } => at,
+            | Self::AdminCommand { at, .. } => at,
             Self::Reset => None,
         }
     }
@@ -112,8 +112,8 @@ pub enum Answer {
     Renewal(Option<Micros>),
     /// To `Statistics`.
     Statistics(Box<Statistics>),
-    /// To `Control`.
-    Controls(Box<Controls>),
+    /// To `AdminCommand`.
+    RuntimeState(Box<RuntimeState>),
     /// A page of the list of limiters.
     List(ListPage),
     /// To `Reset`.

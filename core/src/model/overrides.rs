@@ -1,4 +1,4 @@
-//! `Control`: what is ordered while a limiter runs, other numbers or a pause, for all processes at once. Twin of
+//! `AdminCommand`: what is ordered while a limiter runs, other numbers or a pause, for all processes at once. Twin of
 //! `control.lua`.
 
 use crate::base::error::{Error, Result};
@@ -8,14 +8,14 @@ use crate::model::policy::Policy;
 
 /// A moment by the clock of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum Deadline {
     /// So long from the call on; at most ten years.
     After(Micros),
     /// Microseconds since 1970.
     At(Micros),
 }
 
-impl Moment {
+impl Deadline {
     /// The names are those of the arguments for a span and for a time.
     pub(crate) fn check(self, (span_name, time_name): (&'static str, &'static str)) -> Result<()> {
         match self {
@@ -38,26 +38,26 @@ impl Moment {
 /// What [`Limiter::control`](crate::Limiter::control) does. The first decision after it obeys, in every process; those
 /// who wait are told.
 #[derive(Clone, Copy, Debug)]
-pub enum Control<'a> {
+pub enum AdminCommand<'a> {
     /// Changes nothing and answers what is in force.
-    Look,
+    Get,
     /// Nothing is granted until then. A pause that ends later stays as it is.
-    Pause(Moment),
+    Pause(Deadline),
     /// Ends a pause.
     Resume,
     /// Puts other numbers before those of every policy.
     Override {
         /// One for each limit of the policy.
-        changes: &'a [Change],
+        changes: &'a [LimitOverride],
         /// Until when; it holds for everything that is overridden, also before. Without it they hold until they are removed,
         /// or for 90 days in which nobody is granted anything. Nothing where nothing is set.
-        expires: Option<Moment>,
+        expires: Option<Deadline>,
     },
 }
 
 /// What becomes of the numbers of one limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Change {
+pub enum LimitOverride {
     /// What was told before holds.
     #[default]
     Keep,
@@ -69,7 +69,7 @@ pub enum Change {
 
 /// What is in force beside the policies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Controls {
+pub struct RuntimeState {
     /// Rises with every change; zero when nothing is in force.
     pub version: u64,
     /// Whether the store knew the limiter before this call: it had a state or statistics. False for a name that nobody has used,
@@ -85,10 +85,10 @@ pub struct Controls {
     pub learned: Vec<Option<Limit>>,
 }
 
-impl Control<'_> {
+impl AdminCommand<'_> {
     pub(crate) fn check(&self, policy: &Policy) -> Result<()> {
         match self {
-            Self::Look | Self::Resume => Ok(()),
+            Self::Get | Self::Resume => Ok(()),
             Self::Pause(moment) => moment.check(("for", "until")),
             Self::Override { changes, expires } => {
                 expires.map_or(Ok(()), |moment| moment.check(("expires_in", "expires_at")))?;
@@ -99,7 +99,7 @@ impl Control<'_> {
                 }
                 for (change, limit) in changes.iter().zip(policy.limits()) {
                     match change {
-                        Change::Set(other) if other.kind() != limit.kind() => {
+                        LimitOverride::Set(other) if other.kind() != limit.kind() => {
                             let (other, kind) = (other.kind().name(), limit.kind().name());
                             let message = format!("must be of the kind of the limit: kind={other} limit={kind}");
                             return Err(Error::invalid("override", message));

@@ -32,27 +32,27 @@ pub struct Wait<'a> {
     pub patience: Micros,
     /// How long the ticket keeps its place after the time at which it was to look again and did not.
     pub grace: Micros,
-    /// Where it is told that its turn has come: the channel of [`Hints`](crate::Hints), or empty when it looks by itself.
+    /// Where it is told that its turn has come: the channel of [`WakeupListener`](crate::WakeupListener), or empty when it looks by itself.
     pub channel: &'a str,
     /// Which place it takes.
-    pub place: Place,
+    pub place: QueuePosition,
 }
 
 /// Which place a ticket takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum QueuePosition {
     /// The one it has, else the last.
     End,
     /// The one it has, else the one it had: a waiter that lapsed while it was stopped comes back under its old number.
     Number(u64),
     /// The one it has. Without one the call is [`Gone`](crate::Status::Gone).
-    Kept,
+    Existing,
 }
 
 impl Wait<'_> {
     /// A wait of at most `patience` without a channel, at the end of the queue.
     pub const fn up_to(patience: Micros) -> Self {
-        Self { patience, grace: CLAIM_TIMEOUT, channel: "", place: Place::End }
+        Self { patience, grace: CLAIM_TIMEOUT, channel: "", place: QueuePosition::End }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -66,7 +66,7 @@ impl Wait<'_> {
             return Err(Error::invalid("channel", format!("must be at most {MAX_CHANNEL} printable bytes")));
         }
         match self.place {
-            Place::Number(number) if number > MAX_TIME.0 => {
+            QueuePosition::Number(number) if number > MAX_TIME.0 => {
                 Err(Error::invalid("ticket", "has a number that no queue gives"))
             }
             _ => Ok(()),

@@ -3,7 +3,7 @@
 use crate::base::micros::Micros;
 
 /// How long the statistics of a limiter are kept after its last use, unless it says otherwise.
-pub const TTL: Micros = Micros(90 * 86_400 * 1_000_000);
+pub const DEFAULT_STATISTICS_TTL: Micros = Micros(90 * 86_400 * 1_000_000);
 
 /// What a limiter has done in all processes, and who is there now. Times are sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

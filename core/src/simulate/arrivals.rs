@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "times of ten years and a million arrivals are exact")]
 
-use super::draw::{Draw, Stream};
+use super::draw::{Rng, Stream};
 use super::fields::Field;
 use super::trace::{self, Traced};
 use crate::base::error::Result;
@@ -112,7 +112,7 @@ impl Arrivals {
 
     /// The times, in order.
     pub(super) fn times(&self, seed: u64) -> Vec<u64> {
-        let mut draw = Draw::new(seed, Stream::Arrivals);
+        let mut draw = Rng::new(seed, Stream::Arrivals);
         let from = self.from.0;
         let mut times = match &self.shape {
             Shape::Steady { count, per, lasts } => steady(*count, per.0, lasts.0),
@@ -167,7 +167,7 @@ fn steady(count: u64, per: u64, lasts: u64) -> Vec<u64> {
 }
 
 /// A Poisson process of `rate` a microsecond, of which a share stays (thinning: Lewis and Shedler 1979).
-fn random(draw: &mut Draw, rate: f64, lasts: u64, share: impl Fn(f64) -> f64) -> Vec<u64> {
+fn random(draw: &mut Rng, rate: f64, lasts: u64, share: impl Fn(f64) -> f64) -> Vec<u64> {
     let (mut times, mut at) = (Vec::new(), 0.0);
     while times.len() < MAX_ARRIVALS {
         // The logarithm of a library that is the same on every machine.

@@ -1,4 +1,4 @@
-//! `Candidate`: a policy, and how those behave whom it refuses.
+//! `PolicyUnderTest`: a policy, and how those behave whom it refuses.
 
 use super::fields::Field;
 use crate::base::error::Result;
@@ -10,7 +10,7 @@ use crate::model::policy::{MAX_LIMITS, Policy};
 
 /// One of the policies that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Candidate {
+pub(super) struct PolicyUnderTest {
     pub(super) name: String,
     pub(super) policy: Policy,
     pub(super) retry: Retry,
@@ -51,7 +51,7 @@ const WORDS: [(&str, Word); 5] = [
     ("ticket", Word::Ticket),
 ];
 
-impl Candidate {
+impl PolicyUnderTest {
     pub(super) fn read(field: &Field<'_>) -> Result<Self> {
         let name = field.get("name");
         let name = match name.text()? {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::client::wakeup::Hints;
+use crate::client::wakeup::WakeupListener;
 
 /// The most clients of a scenario.
 pub const MAX_CLIENTS: u64 = 100;
@@ -23,7 +23,7 @@ struct Client {
     dead_until: u64,
     busy: u64,
     /// Where it hears that it is its turn.
-    hints: Option<Hints>,
+    hints: Option<WakeupListener>,
 }
 
 impl Clients {
@@ -84,15 +84,15 @@ impl Clients {
         client.dead_until == 0 && (self.at_once == 0 || client.busy < self.at_once)
     }
 
-    pub(super) fn hints(&self, client: usize) -> Option<&Hints> {
+    pub(super) fn hints(&self, client: usize) -> Option<&WakeupListener> {
         self.all[client].hints.as_ref()
     }
 
-    pub(super) fn listen(&mut self, client: usize, hints: Hints) {
+    pub(super) fn listen(&mut self, client: usize, hints: WakeupListener) {
         self.all[client].hints = Some(hints);
     }
 
-    pub(super) fn all_hints(&self) -> impl Iterator<Item = &Hints> {
+    pub(super) fn all_hints(&self) -> impl Iterator<Item = &WakeupListener> {
         self.all.iter().filter_map(|client| client.hints.as_ref())
     }
 }

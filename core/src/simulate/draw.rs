@@ -1,4 +1,4 @@
-//! `Draw`: random numbers that are the same everywhere for the same seed.
+//! `Rng`: random numbers that are the same everywhere for the same seed.
 
 use super::fields::Field;
 use crate::base::error::Result;
@@ -15,11 +15,11 @@ pub(super) enum Stream {
 
 /// A generator: `SplitMix64` (Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
-pub(super) struct Draw {
+pub(super) struct Rng {
     state: u64,
 }
 
-impl Draw {
+impl Rng {
     pub(super) fn new(seed: u64, stream: Stream) -> Self {
         Self { state: mixed(seed ^ mixed(stream as u64)) }
     }
@@ -66,7 +66,7 @@ impl Range {
         Self { least: number, most: number }
     }
 
-    pub(super) fn draw(self, draw: &mut Draw) -> u64 {
+    pub(super) fn draw(self, draw: &mut Rng) -> u64 {
         if self.least == self.most { self.least } else { self.least + draw.below(self.most - self.least + 1) }
     }
 
@@ -94,14 +94,14 @@ mod tests {
     #[test]
     fn the_generator_is_the_published_one() {
         // The first numbers of SplitMix64 from the state 1234567, as published with the xoshiro generators.
-        let mut draw = Draw { state: 1_234_567 };
+        let mut draw = Rng { state: 1_234_567 };
         let first: Vec<u64> = (0..3).map(|_| draw.next()).collect();
         assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }
 
     #[test]
     fn every_number_of_a_range_comes_about_as_often() {
-        let mut draw = Draw::new(1, Stream::Costs);
+        let mut draw = Rng::new(1, Stream::Costs);
         let mut seen = [0_u32; 10];
         for _ in 0..10_000 {
             seen[usize::try_from(Range { least: 3, most: 12 }.draw(&mut draw) - 3).unwrap()] += 1;

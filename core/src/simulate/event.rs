@@ -13,11 +13,11 @@ const MAX_EVENTS: usize = 1_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) at: Micros,
-    pub(super) what: What,
+    pub(super) what: EventKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum EventKind {
     /// Nothing is granted for so long.
     Pause(Micros),
     Resume,
@@ -57,9 +57,9 @@ impl Event {
         let at = at.required(at.span()?)?;
         let lasts = field.get("for");
         let what = match field.get("do").word(&WORDS, None)? {
-            Word::Pause => What::Pause(lasts.required(lasts.length()?)?),
-            Word::Resume => What::Resume,
-            Word::Override => What::Override {
+            Word::Pause => EventKind::Pause(lasts.required(lasts.length()?)?),
+            Word::Resume => EventKind::Resume,
+            Word::Override => EventKind::Override {
                 index: size(field.get("index").whole(0, 7)?.unwrap_or(0)),
                 amount: field.get("limit").whole(0, MAX_UNITS)?,
                 interval: field.get("interval").length()?,
@@ -73,7 +73,7 @@ impl Event {
                         client.fault(&format!("is counted from 0 and must be below the clients: clients={clients}"))
                     );
                 }
-                What::Crash { client: index, lasts: lasts.length()? }
+                EventKind::Crash { client: index, lasts: lasts.length()? }
             }
         };
         Ok(Self { at, what })

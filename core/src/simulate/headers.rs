@@ -4,7 +4,7 @@ use crate::model::limit::{Kind, Limit};
 use crate::model::policy::Policy;
 
 /// The state of the tightest limit after a decision, in microseconds.
-pub(super) struct Standing {
+pub(super) struct LimitLevel {
     pub(super) limit: usize,
     pub(super) remaining: u64,
     pub(super) reset_after: Option<u64>,
@@ -15,7 +15,7 @@ pub(super) struct Standing {
 /// `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, and `Retry-After` of RFC 9110.
 ///
 /// Seconds are rounded up. A pause that was ordered has no policy and so no `RateLimit`.
-pub(super) fn headers(policy: &Policy, standing: &Standing) -> Vec<(&'static str, String)> {
+pub(super) fn headers(policy: &Policy, standing: &LimitLevel) -> Vec<(&'static str, String)> {
     let limits = policy.limits();
     let mut headers = Vec::new();
     let policies: Vec<String> = limits.iter().enumerate().map(|(i, limit)| described(policy, i, limit)).collect();
@@ -62,7 +62,7 @@ mod tests {
         let limits = [Limit::bucket(5, second), Limit::bucket(100, 60 * second), Limit::concurrency(3, second)];
         let policy = Policy::new(limits.map(Result::unwrap)).unwrap();
         let policies = "\"bucket-1\";q=5;w=1, \"bucket-2\";q=100;w=60, \"concurrency\";q=3;qu=\"concurrent-requests\"";
-        let refused = Standing { limit: 1, remaining: 0, reset_after: Some(1_500_000), retry_after: Some(1) };
+        let refused = LimitLevel { limit: 1, remaining: 0, reset_after: Some(1_500_000), retry_after: Some(1) };
         assert_eq!(
             headers(&policy, &refused),
             [
@@ -71,7 +71,7 @@ mod tests {
                 ("Retry-After", "1".to_owned())
             ]
         );
-        let paused = Standing { limit: 3, remaining: 0, reset_after: None, retry_after: None };
+        let paused = LimitLevel { limit: 3, remaining: 0, reset_after: None, retry_after: None };
         assert_eq!(headers(&policy, &paused), [("RateLimit-Policy", policies.to_owned())]);
     }
 }

@@ -1,6 +1,6 @@
 //! `Job`: one arrival, and where it is.
 
-use super::draw::{Draw, Stream};
+use super::draw::{Rng, Stream};
 use super::scenario::Scenario;
 
 /// One arrival.
@@ -17,7 +17,7 @@ pub(super) struct Job {
 
 /// Where a job is with one of the policies.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Course {
+pub(super) struct JobState {
     pub(super) phase: Phase,
     /// Rises with every change, so that what was planned before is not done.
     pub(super) turn: u32,
@@ -60,9 +60,9 @@ impl Phase {
 impl Job {
     /// All jobs of a scenario in the order of their arrival: the same for every policy.
     pub(super) fn all(scenario: &Scenario) -> Vec<Self> {
-        let mut costs = Draw::new(scenario.seed, Stream::Costs);
-        let mut actuals = Draw::new(scenario.seed, Stream::Actuals);
-        let mut work = Draw::new(scenario.seed, Stream::Work);
+        let mut costs = Rng::new(scenario.seed, Stream::Costs);
+        let mut actuals = Rng::new(scenario.seed, Stream::Actuals);
+        let mut work = Rng::new(scenario.seed, Stream::Work);
         let mut jobs: Vec<Self> = (scenario.arrivals.times(scenario.seed).into_iter())
             .map(|at| Self {
                 at,

@@ -1,12 +1,12 @@
-//! `Rulings`: the numbers that ruled each limit, and what they let through.
+//! `LimitHistory`: the numbers that ruled each limit, and what they let through.
 
 use crate::model::limit::{Kind, Limit};
-use crate::model::overrides::Controls;
+use crate::model::overrides::RuntimeState;
 use crate::model::policy::Policy;
 
 /// The limits that ruled from a time on until the next, in order. The times count from the start.
 #[derive(Debug)]
-pub(super) struct Rulings {
+pub(super) struct LimitHistory {
     /// The store's time at the start, with which the intervals of buckets are aligned.
     start: u64,
     stretches: Vec<(u64, Vec<Limit>)>,
@@ -21,13 +21,13 @@ struct Block {
     amount: u128,
 }
 
-impl Rulings {
+impl LimitHistory {
     pub(super) fn new(policy: &Policy, start: u64) -> Self {
         Self { start, stretches: vec![(0, policy.limits().to_vec())] }
     }
 
     /// Takes over what an order has put in force.
-    pub(super) fn change(&mut self, now: u64, own: &Policy, controls: &Controls) {
+    pub(super) fn change(&mut self, now: u64, own: &Policy, controls: &RuntimeState) {
         // What was to end later ends when this says.
         self.stretches.retain(|(from, _)| *from < now);
         let told = own.limits().iter().zip(&controls.overrides);
@@ -95,13 +95,17 @@ mod tests {
 
     const S: u64 = 1_000_000;
 
-    fn rulings(limit: &Limit, start: u64) -> (Rulings, Policy) {
+    fn rulings(limit: &Limit, start: u64) -> (LimitHistory, Policy) {
         let policy = Policy::new([limit.clone()]).unwrap();
-        (Rulings::new(&policy, start), policy)
+        (LimitHistory::new(&policy, start), policy)
     }
 
-    fn told(limit: &Limit, lasts: Option<u64>) -> Controls {
-        Controls { overrides: vec![Some(limit.clone())], expires_after: lasts.map(Micros), ..Controls::default() }
+    fn told(limit: &Limit, lasts: Option<u64>) -> RuntimeState {
+        RuntimeState {
+            overrides: vec![Some(limit.clone())],
+            expires_after: lasts.map(Micros),
+            ..RuntimeState::default()
+        }
     }
 
     fn seconds(seconds: u64) -> Duration {

@@ -1,7 +1,7 @@
 //! `Scenario`: policies, who comes when, and what happens meanwhile.
 
 use super::arrivals::Arrivals;
-use super::candidate::{Candidate, policy};
+use super::candidate::{PolicyUnderTest, policy};
 use super::clients::MAX_CLIENTS;
 use super::draw::Range;
 use super::event::Event;
@@ -20,7 +20,7 @@ pub const MAX_POLICIES: usize = 4;
 pub struct Scenario {
     pub(super) seed: u64,
     pub(super) until: Option<Micros>,
-    pub(super) policies: Vec<Candidate>,
+    pub(super) policies: Vec<PolicyUnderTest>,
     pub(super) arrivals: Arrivals,
     pub(super) cost: Range,
     pub(super) actual: Option<Range>,
@@ -49,7 +49,7 @@ impl Scenario {
     pub fn read<P: Into<String>>(values: impl IntoIterator<Item = (P, Scalar)>) -> Result<Self> {
         let fields = Fields::new(values);
         let list = fields.get("policies");
-        let policies = list.items(MAX_POLICIES)?.iter().map(Candidate::read).collect::<Result<Vec<_>>>()?;
+        let policies = list.items(MAX_POLICIES)?.iter().map(PolicyUnderTest::read).collect::<Result<Vec<_>>>()?;
         if policies.is_empty() {
             return Err(list.fault(&format!("must be a list of 1 to {MAX_POLICIES} policies")));
         }

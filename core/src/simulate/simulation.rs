@@ -11,11 +11,11 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::candidate::Candidate;
+use super::candidate::PolicyUnderTest;
 use super::clients::Clients;
-use super::event::What;
-use super::job::{Course, Job, Phase};
-use super::ruling::Rulings;
+use super::event::EventKind;
+use super::job::{Job, JobState, Phase};
+use super::ruling::LimitHistory;
 use super::scenario::{Scenario, Upstream};
 use super::timeline::{MAX_ROWS, Timeline};
 use super::totals::Totals;
@@ -33,20 +33,20 @@ const START: u64 = 1_767_225_600_000_000;
 const NONE: usize = u8::MAX as usize;
 
 /// How long a caller waits whom upstream refused without saying for how long.
-const UNTOLD: u64 = 1_000_000;
+const DEFAULT_RETRY: u64 = 1_000_000;
 
 /// One policy of a scenario on a virtual clock.
 pub struct Simulation {
-    candidate: Candidate,
+    candidate: PolicyUnderTest,
     limiter: Limiter,
     upstream: Option<(Limiter, Upstream)>,
     seed: u64,
     until: Option<u64>,
     burst_interval: u64,
     jobs: Vec<Job>,
-    courses: Vec<Course>,
+    courses: Vec<JobState>,
     clients: Clients,
-    events: Vec<What>,
+    events: Vec<EventKind>,
     plan: BinaryHeap<Reverse<(u64, Step, u64)>>,
     planned: u64,
     /// How many jobs have come.
@@ -68,7 +68,7 @@ pub struct Simulation {
     /// How many have tickets.
     queued: u64,
     /// The numbers that have ruled.
-    rulings: Rulings,
+    rulings: LimitHistory,
     /// How many calls went ahead, also those that upstream refused.
     starts: u64,
     /// The time of all leases that were given back, together.
@@ -112,7 +112,7 @@ impl Simulation {
             seed: scenario.seed,
             until: scenario.until.map(|until| until.0),
             burst_interval: scenario.burst_interval().0,
-            courses: vec![Course::default(); jobs.len()],
+            courses: vec![JobState::default(); jobs.len()],
             jobs,
             clients: Clients::new(scenario.clients, scenario.at_once),
             events: scenario.events.iter().map(|event| event.what).collect(),
@@ -131,7 +131,7 @@ impl Simulation {
             timeline: Timeline { levels: vec![Vec::new(); candidate.policy.limits().len()], ..Timeline::default() },
             totals: Totals { name: candidate.name.clone(), ..Totals::default() },
             queued: 0,
-            rulings: Rulings::new(&candidate.policy, START),
+            rulings: LimitHistory::new(&candidate.policy, START),
             starts: 0,
             held: 0,
             candidate,

@@ -7,7 +7,7 @@ pub const MAX_ROWS: usize = 2_000_000;
 /// What became of a job, at a moment. The codes never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Outcome {
+pub enum JobOutcome {
     /// Refused, and it does not come again.
     Refused = 0,
     /// It may go ahead.
@@ -24,7 +24,7 @@ pub enum Outcome {
     Throttled = 6,
 }
 
-impl Outcome {
+impl JobOutcome {
     /// Every outcome, in the order of the codes.
     pub const ALL: [Self; 7] =
         [Self::Refused, Self::Granted, Self::Queued, Self::Retries, Self::GaveUp, Self::Lost, Self::Throttled];
@@ -50,7 +50,7 @@ pub(super) struct Row {
     pub(super) job: u32,
     pub(super) client: u16,
     pub(super) attempt: u16,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: JobOutcome,
     pub(super) cost: u64,
     pub(super) wait: u64,
     pub(super) limit: u8,
@@ -73,7 +73,7 @@ pub struct Timeline {
     pub client: Vec<u16>,
     /// How often it had come before.
     pub attempt: Vec<u16>,
-    /// The code of the [`Outcome`].
+    /// The code of the [`JobOutcome`].
     pub outcome: Vec<u8>,
     /// The units that it asked for.
     pub cost: Vec<u64>,
@@ -146,7 +146,7 @@ impl Timeline {
             self.job[row],
             self.client[row],
             self.attempt[row],
-            Outcome::ALL[usize::from(self.outcome[row])].name(),
+            JobOutcome::ALL[usize::from(self.outcome[row])].name(),
             self.cost[row],
             self.wait[row],
             self.limit[row],

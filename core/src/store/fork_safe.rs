@@ -15,13 +15,13 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// A thread that is not in the child may have held the lock at the fork, in the middle of a change. The child then leaves
 /// lock and value as they are and goes on with a fresh value of its own, as every process has its own memory store.
 #[derive(Debug)]
-pub(crate) struct Inherited<T> {
+pub(crate) struct ForkSafe<T> {
     mutex: Mutex<T>,
     made_by: u32,
-    heir: OnceLock<Box<Inherited<T>>>,
+    heir: OnceLock<Box<ForkSafe<T>>>,
 }
 
-impl<T> Inherited<T> {
+impl<T> ForkSafe<T> {
     pub(crate) fn new(value: T) -> Self {
         Self { mutex: Mutex::new(value), made_by: pid(), heir: OnceLock::new() }
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_the_parent_left_held_is_replaced_once() {
-        let mut inherited = Inherited::new(7);
+        let mut inherited = ForkSafe::new(7);
         assert_eq!(*inherited.lock(|| 0), 7);
         inherited.made_by = u32::MAX;
         assert_eq!(*inherited.lock(|| 0), 7, "a child takes what it can have");

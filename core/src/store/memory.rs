@@ -3,34 +3,34 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::fork_safe::{Inherited, pid};
+use super::fork_safe::{ForkSafe, pid};
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::engine::state::State;
 use crate::engine::transaction::Publish;
 use crate::model::policy::Policy;
-use crate::model::wakeup::Hint;
+use crate::model::wakeup::Wakeup;
 
 /// The most limiters the memory store remembers at once.
 pub const MAX_KEYS: usize = 1_000_000;
 
 /// The states of a process by key. Idle ones that no limiter holds are forgotten when new ones come.
 pub(crate) struct Memory {
-    entries: Inherited<Entries>,
-    channels: Inherited<HashMap<String, Weak<Inbox>>>,
+    entries: ForkSafe<Entries>,
+    channels: ForkSafe<HashMap<String, Weak<Inbox>>>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { entries: Inherited::new(Entries::default()), channels: Inherited::new(HashMap::new()) }
+        Self { entries: ForkSafe::new(Entries::default()), channels: ForkSafe::new(HashMap::new()) }
     }
 }
 
 /// The messages to the waiters of one channel.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    hints: Mutex<Vec<Hint>>,
+    hints: Mutex<Vec<Wakeup>>,
     made_by: u32,
     #[cfg(unix)]
     wake: (std::os::unix::net::UnixStream, std::os::unix::net::UnixStream),
@@ -58,13 +58,13 @@ impl Inbox {
         std::os::fd::AsFd::as_fd(&self.wake.0)
     }
 
-    pub(crate) fn take(&self) -> Vec<Hint> {
+    pub(crate) fn take(&self) -> Vec<Wakeup> {
         #[cfg(unix)]
         while std::io::Read::read(&mut &self.wake.0, &mut [0; 64]).is_ok_and(|size| size == 64) {}
         std::mem::take(&mut *self.hints.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn put(&self, hint: Hint) {
+    fn put(&self, hint: Wakeup) {
         self.hints.lock().unwrap_or_else(PoisonError::into_inner).push(hint);
         // A full pipe wakes too.
         #[cfg(unix)]
@@ -77,7 +77,7 @@ impl Publish for Memory {
         let inbox = self.channels.lock(HashMap::new).get(channel).and_then(Weak::upgrade);
         // What a fork has inherited is heard by nobody.
         let Some(inbox) = inbox.filter(|inbox| inbox.made_by == pid()) else { return false };
-        inbox.put(Hint { id: id.to_owned(), delay: Micros(delay) });
+        inbox.put(Wakeup { id: id.to_owned(), delay: Micros(delay) });
         true
     }
 }
@@ -92,7 +92,7 @@ struct Entries {
 }
 
 /// A state, shared by all limiters of the same name and shape.
-pub(crate) type Cell = Arc<Inherited<State>>;
+pub(crate) type Cell = Arc<ForkSafe<State>>;
 
 #[derive(Debug)]
 struct Entry {
@@ -139,7 +139,7 @@ impl Memory {
                 "the memory store is full; drop limiters that are not used or use redis: keys={MAX_KEYS}"
             )));
         }
-        let cell = Arc::new(Inherited::new(State::new(policy)));
+        let cell = Arc::new(ForkSafe::new(State::new(policy)));
         entries.by_key.insert(key.to_owned(), Entry { cell: cell.clone(), policy: policy.clone() });
         Ok(cell)
     }
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_full_store_refuses_new_names_and_knows_the_old_ones() {
         let (memory, policy) = (Memory::default(), policy());
-        let cell = Cell::new(Inherited::new(State::new(&policy)));
+        let cell = Cell::new(ForkSafe::new(State::new(&policy)));
         {
             let mut entries = memory.entries.lock(Entries::default);
             for i in 0..MAX_KEYS {

@@ -1,5 +1,5 @@
 //! The Redis store: one script, one call, one reply. Which bytes travel is decided here, how they travel in
-//! `blocking` (the caller's own thread), in `aio` (tokio), or in the host, which carries a [`Session`] itself.
+//! `blocking` (the caller's own thread), in `aio` (tokio), or in the host, which carries a [`ConnectionState`] itself.
 
 #[cfg(feature = "aio")]
 mod aio;
@@ -19,10 +19,10 @@ mod wire;
 pub use crate::engine::script::SCRIPT;
 pub use blocking::DEFAULT_TIMEOUT;
 pub use call::{Asking, Call, Step};
-pub use config::{Address, Location};
+pub use config::{Address, RedisConfig};
 pub(crate) use listener::Listener;
 pub use listener::Subscription;
-pub use session::{Finished, Outcome, Session};
+pub use session::{CallOutcome, Completion, ConnectionState};
 pub use socket::Socket;
 
 pub(crate) use blocking::check_timeout;
@@ -36,7 +36,7 @@ use crate::base::clock::monotonic;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::operation::Answer;
-use crate::store::signal_handling::Interrupt;
+use crate::store::signal_handling::SignalHandling;
 use blocking::Pool;
 use config::Slots;
 
@@ -45,7 +45,7 @@ const TEST_CLOCK: &str = "PADDLEGATE_TEST_CLOCK";
 
 /// A Redis server or cluster, and the connections of this process to it.
 pub struct Redis {
-    location: Location,
+    location: RedisConfig,
     timeout: Micros,
     process: PerProcess<Connections>,
     closed: AtomicBool,
@@ -65,7 +65,7 @@ pub(crate) struct Connections {
 impl Redis {
     pub(crate) fn new(url: &str, timeout: Micros) -> Result<Self> {
         Ok(Self {
-            location: Location::parse(url)?,
+            location: RedisConfig::parse(url)?,
             timeout,
             process: PerProcess::default(),
             closed: AtomicBool::new(false),
@@ -74,7 +74,7 @@ impl Redis {
     }
 
     /// Where the servers are and how to log in.
-    pub const fn location(&self) -> &Location {
+    pub const fn location(&self) -> &RedisConfig {
         &self.location
     }
 
@@ -98,7 +98,7 @@ impl Redis {
         self.process.get().slots.forget(&self.location, address);
     }
 
-    /// Listens at a node to a channel; see [`Hints`](crate::Hints). Connects within `limit` and the time-out of a call.
+    /// Listens at a node to a channel; see [`WakeupListener`](crate::WakeupListener). Connects within `limit` and the time-out of a call.
     pub(crate) fn listen(&self, node: &Address, channel: &str, limit: Duration) -> Result<Listener> {
         Listener::open(&self.location, node, channel, monotonic() + self.timeout.duration().min(limit))
     }
@@ -141,7 +141,7 @@ impl Redis {
     }
 
     /// Carries a call on the caller's own thread, within `limit` and the time-out of a call.
-    pub(crate) fn run(&self, call: Call, interrupt: Interrupt<'_>, limit: Duration) -> Result<Answer> {
+    pub(crate) fn run(&self, call: Call, interrupt: SignalHandling<'_>, limit: Duration) -> Result<Answer> {
         self.check_open()?;
         let deadline = monotonic() + self.timeout.duration().min(limit);
         blocking::run(self, &self.process.get(), call, interrupt, deadline)

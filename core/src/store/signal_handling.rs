@@ -1,10 +1,10 @@
-//! `Interrupt`: what a signal does to a call that waits for the server.
+//! `SignalHandling`: what a signal does to a call that waits for the server.
 
 use crate::base::micros::Micros;
 
 /// What happens when a signal arrives while a call waits for the server.
 #[derive(Clone, Copy)]
-pub enum Interrupt<'a> {
+pub enum SignalHandling<'a> {
     /// The call goes on to its deadline.
     Ignore,
     /// The call may go on for so long, then it fails as [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).

@@ -1,33 +1,33 @@
-//! `Lesson`: what an answer means for one limiter, whose limits may count another thing in another time.
+//! `LimiterUpdate`: what an answer means for one limiter, whose limits may count another thing in another time.
 
 #[cfg(test)]
 mod tests;
 
 use super::{Budget, Feedback, LEARNED_FACTOR, Reset, Scope, Unit};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
-use crate::model::budget::{Report, Sync};
+use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::learned::{Notes, label};
 use crate::model::limit::{Kind, Limit, MAX_WINDOW};
-use crate::model::overrides::Moment;
+use crate::model::overrides::Deadline;
 use crate::model::policy::Policy;
 
 /// What [`Limiter::learn`](crate::Limiter::learn) is told of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lesson {
+pub struct LimiterUpdate {
     /// What the call did cost.
     pub actual: Option<u64>,
     /// What is said of the budget behind each limit of the policy.
-    pub budgets: Vec<Sync>,
+    pub budgets: Vec<BudgetUpdate>,
     /// Nothing is granted until then.
-    pub pause: Option<Moment>,
+    pub pause: Option<Deadline>,
     /// What is told beside, and what no limit of the policy can learn.
     pub notes: Notes,
 }
 
-impl Lesson {
+impl LimiterUpdate {
     /// The report of the call that had this permit; without one its cost settles nothing.
-    pub fn report<'a>(&'a self, permit: Option<&'a str>) -> Report<'a> {
-        Report {
+    pub fn report<'a>(&'a self, permit: Option<&'a str>) -> UpstreamReport<'a> {
+        UpstreamReport {
             permit,
             actual: self.actual.filter(|_| permit.is_some()),
             budgets: &self.budgets,
@@ -51,13 +51,13 @@ impl Feedback {
     /// where the answer tells their time too: how fast it refills, or a window that is the limit's own. What is left of a
     /// window that is shorter than the limit's interval says nothing of it. A spent budget that is whole again at once is a
     /// pause until then, unless the limit is a bucket or a window of that length; the last one where there are several.
-    pub fn lesson(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> Lesson {
+    pub fn lesson(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> LimiterUpdate {
         let (heard, rest) = self.heard(policy);
-        let mut lesson = Lesson { actual: self.actual, notes: self.notes(&rest), ..Lesson::default() };
+        let mut lesson = LimiterUpdate { actual: self.actual, notes: self.notes(&rest), ..LimiterUpdate::default() };
         let mut pause = None;
         for (i, (limit, heard)) in policy.limits().iter().zip(heard).enumerate() {
             let Some(budget) = heard else {
-                lesson.budgets.push(Sync::default());
+                lesson.budgets.push(BudgetUpdate::default());
                 continue;
             };
             let known = is_window_of(&budget, limit);
@@ -72,7 +72,7 @@ impl Feedback {
             if is_shorter && budget.remaining.is_some() {
                 ignore("remaining", "is of a shorter interval");
             }
-            lesson.budgets.push(Sync {
+            lesson.budgets.push(BudgetUpdate {
                 remaining: budget.remaining.filter(|_| !is_shorter),
                 limit: numbers,
                 reset: budget.reset.filter(|_| known && limit.kind() == Kind::Bucket).and_then(moment),
@@ -86,7 +86,7 @@ impl Feedback {
         let pause = self.pause.or(pause).map(|pause| pause.min(max_pause).min(MAX_SPAN));
         let pause = pause.filter(|pause| pause.0 > 0);
         lesson.notes.pause = pause;
-        lesson.pause = pause.map(Moment::After);
+        lesson.pause = pause.map(Deadline::After);
         if pause.is_none() && self.throttled && self.budgets.is_empty() {
             lesson.notes.ignored.push("pause: the answer does not say how long".to_owned());
         }
@@ -169,9 +169,9 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<O
 }
 
 /// A moment that a limiter takes.
-fn moment(reset: Reset) -> Option<Moment> {
+fn moment(reset: Reset) -> Option<Deadline> {
     match reset {
-        Reset::After(span) => Some(Moment::After(span)),
-        Reset::At(at) => (at < MAX_TIME).then_some(Moment::At(at)),
+        Reset::After(span) => Some(Deadline::After(span)),
+        Reset::At(at) => (at < MAX_TIME).then_some(Deadline::At(at)),
     }
 }

@@ -1,6 +1,9 @@
 //! Every verb on the states that could make it slow.
 
-use paddlegate::{Change, Control, Limit, Limiter, Micros, Moment, Operation, Place, Report, Request, Sync, Wait};
+use paddlegate::{
+    AdminCommand, BudgetUpdate, Deadline, Limit, LimitOverride, Limiter, Micros, Operation, QueuePosition, Request,
+    UpstreamReport, Wait,
+};
 
 use crate::states::{self, NOW, SPAN, wait};
 use crate::support::calls::{cancel, enter, release, renew, run, statistics};
@@ -99,8 +102,8 @@ fn reset(run: &Run<'_>) {
     run.limiter.reset().expect("a reset");
 }
 
-fn order(limiter: &Limiter, control: Control<'_>) {
-    run(limiter, Operation::Control { control, at: Some(Micros(NOW + 2)) });
+fn order(limiter: &Limiter, control: AdminCommand<'_>) {
+    run(limiter, Operation::AdminCommand { control, at: Some(Micros(NOW + 2)) });
 }
 
 fn estimate(limiter: &Limiter, at: u64) {
@@ -145,24 +148,24 @@ pub(crate) fn leases() -> Vec<Act> {
         act("leases: statistics", |run| {
             assert!(statistics(run.limiter, NOW + 1).leases + 200 > run.size);
         }),
-        act("leases: pause", |run| order(run.limiter, Control::Pause(Moment::After(Micros(1))))),
-        act("leases: resume", |run| order(run.limiter, Control::Resume)),
+        act("leases: pause", |run| order(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
+        act("leases: resume", |run| order(run.limiter, AdminCommand::Resume)),
         act("leases: override", |run| {
-            let changes = [Change::Set(Limit::concurrency(run.size / 2, HOUR).expect("a limit"))];
-            order(run.limiter, Control::Override { changes: &changes, expires: None });
+            let changes = [LimitOverride::Set(Limit::concurrency(run.size / 2, HOUR).expect("a limit"))];
+            order(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
         }),
-        act("leases: look at what is in force", |run| order(run.limiter, Control::Look)),
+        act("leases: look at what is in force", |run| order(run.limiter, AdminCommand::Get)),
         act("leases: end of an override", |run| {
-            order(run.limiter, Control::Override { changes: &[Change::Remove], expires: None });
+            order(run.limiter, AdminCommand::Override { changes: &[LimitOverride::Remove], expires: None });
         }),
         act("leases: learn", |run| {
-            let report = Report { pause: Some(Moment::After(Micros(1))), ..Report::default() };
+            let report = UpstreamReport { pause: Some(Deadline::After(Micros(1))), ..UpstreamReport::default() };
             run_report(run.limiter, report);
         }),
     ]
 }
 
-fn run_report(limiter: &Limiter, report: Report<'_>) {
+fn run_report(limiter: &Limiter, report: UpstreamReport<'_>) {
     run(limiter, Operation::Learn { report, at: Some(Micros(NOW + 3)) });
 }
 
@@ -183,11 +186,11 @@ pub(crate) fn queue() -> Vec<Act> {
                 assert!(enter(run.limiter, &queued(9 + run.number), 1, Some(wait()), NOW + 1).allowed());
             })
         },
-        act("queue: pause", |run| order(run.limiter, Control::Pause(Moment::After(Micros(1))))),
-        act("queue: resume", |run| order(run.limiter, Control::Resume)),
+        act("queue: pause", |run| order(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
+        act("queue: resume", |run| order(run.limiter, AdminCommand::Resume)),
         act("queue: override, all may pass", |run| {
-            let changes = [Change::Set(Limit::concurrency(100_000, HOUR).expect("a limit"))];
-            order(run.limiter, Control::Override { changes: &changes, expires: None });
+            let changes = [LimitOverride::Set(Limit::concurrency(100_000, HOUR).expect("a limit"))];
+            order(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
         }),
     ]);
     acts
@@ -221,7 +224,7 @@ fn standing() -> Vec<Act> {
         act("queue: come back to an old number", |run| {
             let id = format!("ticket{}", run.size / 2 + 1 + run.number);
             cancel(run.limiter, &id, NOW + 1);
-            let place = Place::Number(run.size / 2 + 2 + run.number);
+            let place = QueuePosition::Number(run.size / 2 + 2 + run.number);
             enter(run.limiter, &id, 1, Some(Wait { place, ..wait() }), NOW + 1);
         }),
         act("queue: cancel from the middle", |run| {
@@ -299,10 +302,10 @@ pub(crate) fn window() -> Vec<Act> {
         act("window: enter, queued", |run| {
             enter(run.limiter, &format!("new{}", run.number), run.size / 2, Some(wait()), NOW + 1);
         }),
-        act("window: pause", |run| order(run.limiter, Control::Pause(Moment::After(Micros(1))))),
+        act("window: pause", |run| order(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
         act("window: override", |run| {
-            let changes = [Change::Set(Limit::window(run.size / 2, HOUR).expect("a limit"))];
-            order(run.limiter, Control::Override { changes: &changes, expires: None });
+            let changes = [LimitOverride::Set(Limit::window(run.size / 2, HOUR).expect("a limit"))];
+            order(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
         }),
     ]
 }
@@ -364,8 +367,8 @@ fn whole_windows() -> Vec<Act> {
         Act {
             bound: Bound::Units,
             ..act("window: learn that nothing is left", |run| {
-                let budgets = [Sync { remaining: Some(0), ..Sync::default() }];
-                run_report(run.limiter, Report { budgets: &budgets, ..Report::default() });
+                let budgets = [BudgetUpdate { remaining: Some(0), ..BudgetUpdate::default() }];
+                run_report(run.limiter, UpstreamReport { budgets: &budgets, ..UpstreamReport::default() });
             })
         },
     ]
@@ -379,15 +382,20 @@ pub(crate) fn permits() -> Vec<Act> {
         }),
         act("permits: learn, of a permit", |run| {
             let permit = format!("{:032}:{NOW}:10", 100 + run.number);
-            let budgets = [Sync { remaining: Some(1_000), ..Sync::default() }];
+            let budgets = [BudgetUpdate { remaining: Some(1_000), ..BudgetUpdate::default() }];
             run_report(
                 run.limiter,
-                Report { permit: Some(&permit), actual: Some(5), budgets: &budgets, ..Report::default() },
+                UpstreamReport {
+                    permit: Some(&permit),
+                    actual: Some(5),
+                    budgets: &budgets,
+                    ..UpstreamReport::default()
+                },
             );
         }),
         act("permits: learn, without a permit", |run| {
-            let budgets = [Sync { remaining: Some(1_000), ..Sync::default() }];
-            run_report(run.limiter, Report { budgets: &budgets, ..Report::default() });
+            let budgets = [BudgetUpdate { remaining: Some(1_000), ..BudgetUpdate::default() }];
+            run_report(run.limiter, UpstreamReport { budgets: &budgets, ..UpstreamReport::default() });
         }),
         act("permits: peek", |run| {
             run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a look");

@@ -1,6 +1,6 @@
 //! States of any size, written by a script of their own in the layout of `store/redis.lua`.
 
-use paddlegate::{Begun, Limiter, Micros, Operation, Paddlegate, Place, Request, Wait};
+use paddlegate::{Limiter, Micros, Operation, Paddlegate, Prepared, QueuePosition, Request, Wait};
 
 use crate::support::calls::enter;
 use crate::support::raw::{Raw, Reply, words};
@@ -95,7 +95,7 @@ pub(crate) fn list(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> 
 
 /// As a job waits: for as long as it takes, and for an hour after its time.
 pub(crate) fn wait() -> Wait<'static> {
-    Wait { patience: Micros(SPAN), grace: Micros(SPAN), channel: "", place: Place::End }
+    Wait { patience: Micros(SPAN), grace: Micros(SPAN), channel: "", place: QueuePosition::End }
 }
 
 const FILL: &str = r"
@@ -141,7 +141,7 @@ end
 
 /// Adds so many to the keys of a limiter.
 fn fill(limiter: &Limiter, raw: &mut Raw, what: &[&str], size: u64) {
-    let Ok(Begun::Call(call)) = limiter.begin(Operation::Reset) else { panic!("not on redis") };
+    let Ok(Prepared::Call(call)) = limiter.begin(Operation::Reset) else { panic!("not on redis") };
     let mut keys = words(call.bytes()).split_off(1);
     let text = String::from_utf8_lossy(&keys[0]).into_owned();
     keys.push(format!("{}}}:limiters", text.split_once('}').expect("a tag").0).into_bytes());

@@ -1,11 +1,12 @@
 //! Operations at given times, and what they are answered.
 
 use paddlegate::{
-    Answer, Decision, Interrupt, Limiter, MAX_SPAN, Micros, Operation, Place, Request, Settlement, Statistics, Wait,
+    Answer, Decision, Limiter, MAX_SPAN, Micros, Operation, QueuePosition, Request, Settlement, SignalHandling,
+    Statistics, Wait,
 };
 
 pub fn run(limiter: &Limiter, operation: Operation<'_>) -> Answer {
-    limiter.run(operation, Interrupt::Ignore).unwrap_or_else(|error| panic!("{operation:?}: {error}"))
+    limiter.run(operation, SignalHandling::Ignore).unwrap_or_else(|error| panic!("{operation:?}: {error}"))
 }
 
 pub fn enter(limiter: &Limiter, id: &str, cost: u64, wait: Option<Wait<'_>>, at: u64) -> Decision {
@@ -51,5 +52,5 @@ pub fn forever() -> Wait<'static> {
 
 /// Comes back to the place that it has, or to none.
 pub fn kept() -> Wait<'static> {
-    Wait { place: Place::Kept, ..forever() }
+    Wait { place: QueuePosition::Existing, ..forever() }
 }

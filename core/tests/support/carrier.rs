@@ -1,20 +1,20 @@
 //! Carries calls to a server where the library's script is replaced by another text.
 
-use paddlegate::store::redis::{Address, Asking, Location, Outcome, Session};
-use paddlegate::{Answer, Begun, ErrorKind, Limiter, Operation};
+use paddlegate::store::redis::{Address, Asking, CallOutcome, ConnectionState, RedisConfig};
+use paddlegate::{Answer, ErrorKind, Limiter, Operation, Prepared};
 
 use super::raw::{Raw, Reply, words};
 
 pub struct Carrier {
     pub raw: Raw,
     digest: Vec<u8>,
-    location: Location,
+    location: RedisConfig,
 }
 
 impl Carrier {
     /// Refuses a text that is not a script.
     pub fn new(port: u16, text: &str) -> Self {
-        let location = Location::parse(&format!("redis://127.0.0.1:{port}")).expect("a url");
+        let location = RedisConfig::parse(&format!("redis://127.0.0.1:{port}")).expect("a url");
         let mut raw = Raw::connect("127.0.0.1", port);
         let Reply::Text(digest) = raw.ask(&["SCRIPT", "LOAD", text]) else { panic!("not a script: {text}") };
         Self { raw, digest, location }
@@ -22,18 +22,18 @@ impl Carrier {
 
     /// The words of the command for an operation.
     pub fn words(&self, limiter: &Limiter, operation: Operation<'_>) -> Vec<Vec<u8>> {
-        let Ok(Begun::Call(call)) = limiter.begin(operation) else { panic!("not on redis: {operation:?}") };
+        let Ok(Prepared::Call(call)) = limiter.begin(operation) else { panic!("not on redis: {operation:?}") };
         self.exchanged(call.bytes())
     }
 
     /// What the library makes of the answer.
     pub fn run(&mut self, limiter: &Limiter, operation: Operation<'_>) -> Result<Answer, String> {
         let call = match limiter.begin(operation) {
-            Ok(Begun::Call(call)) => call,
-            Ok(Begun::Answered(answer)) => return Ok(answer),
+            Ok(Prepared::Call(call)) => call,
+            Ok(Prepared::Answered(answer)) => return Ok(answer),
             Err(error) => return Err(error.to_string()),
         };
-        let mut session = Session::new(&self.location, Address::Tcp(String::new(), 0));
+        let mut session = ConnectionState::new(&self.location, Address::Tcp(String::new(), 0));
         session.submit(0, call, Asking::No);
         let mut finished = Vec::new();
         // A call may go on with another command.
@@ -44,10 +44,10 @@ impl Carrier {
             match finished.pop().map(|finished| finished.outcome) {
                 None => {}
                 // Memory says the same of what can never pass.
-                Some(Outcome::Answered(Err(error))) if error.kind() == ErrorKind::Invalid => {
+                Some(CallOutcome::Answered(Err(error))) if error.kind() == ErrorKind::Invalid => {
                     return Err(error.to_string());
                 }
-                Some(Outcome::Answered(answer)) => return answer.map_err(|error| format!("{error}: {reply:?}")),
+                Some(CallOutcome::Answered(answer)) => return answer.map_err(|error| format!("{error}: {reply:?}")),
                 Some(other) => return Err(format!("{reply:?} is no answer: {other:?}")),
             }
         }

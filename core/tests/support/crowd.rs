@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use paddlegate::{
-    Answer, Change, Control, Decision, ErrorKind, Hint, Interrupt, Kind, Limit, Limiter, Micros, Moment, Operation,
-    Paddlegate, Place, Report, Request, Sync, Wait,
+    AdminCommand, Answer, BudgetUpdate, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter, Micros,
+    Operation, Paddlegate, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
 };
 use proptest::prelude::*;
 
@@ -209,7 +209,7 @@ pub struct Stage {
 pub struct Seen {
     pub text: String,
     pub answer: Option<Answer>,
-    pub hints: Vec<Hint>,
+    pub hints: Vec<Wakeup>,
 }
 
 impl Seen {
@@ -265,7 +265,7 @@ impl Stage {
         if let Some(carrier) = &mut self.carrier {
             return carrier.run(&self.limiter, operation);
         }
-        let answer = self.limiter.run(operation, Interrupt::Ignore);
+        let answer = self.limiter.run(operation, SignalHandling::Ignore);
         // What an override has made too small for a call can never pass.
         match answer {
             Err(error) if error.kind() == ErrorKind::Invalid => Err(error.to_string()),
@@ -351,11 +351,11 @@ impl Stage {
         seen
     }
 
-    fn moment(&self, by: i64) -> Moment {
+    fn moment(&self, by: i64) -> Deadline {
         if by > 0 {
-            Moment::After(Micros(by.unsigned_abs()))
+            Deadline::After(Micros(by.unsigned_abs()))
         } else {
-            Moment::At(Micros(self.at + by.unsigned_abs() - 1))
+            Deadline::At(Micros(self.at + by.unsigned_abs() - 1))
         }
     }
 
@@ -368,23 +368,23 @@ impl Stage {
     }
 
     fn order(&mut self, order: &Order) -> Result<Answer, String> {
-        let changes: Vec<Change>;
+        let changes: Vec<LimitOverride>;
         let control = match order {
-            Order::Look => Control::Look,
-            Order::Pause(by) => Control::Pause(self.moment(*by)),
-            Order::Resume => Control::Resume,
+            Order::Look => AdminCommand::Get,
+            Order::Pause(by) => AdminCommand::Pause(self.moment(*by)),
+            Order::Resume => AdminCommand::Resume,
             Order::Override(amounts, expires) => {
                 changes = (0..self.limits.len())
                     .map(|i| match amounts[i] {
-                        0 => Change::Keep,
-                        1 => Change::Remove,
-                        amount => Change::Set(self.other(i, amount)),
+                        0 => LimitOverride::Keep,
+                        1 => LimitOverride::Remove,
+                        amount => LimitOverride::Set(self.other(i, amount)),
                     })
                     .collect();
-                Control::Override { changes: &changes, expires: expires.map(|by| self.moment(by)) }
+                AdminCommand::Override { changes: &changes, expires: expires.map(|by| self.moment(by)) }
             }
         };
-        self.run(Operation::Control { control, at: Some(Micros(self.at)) })
+        self.run(Operation::AdminCommand { control, at: Some(Micros(self.at)) })
     }
 
     fn learn(
@@ -396,21 +396,21 @@ impl Stage {
     ) -> Result<Answer, String> {
         let permit = who.and_then(|who| self.permits.get(&who)).cloned();
         let told = &told[..told.len().min(self.limits.len())];
-        let budgets: Vec<Sync> = told
+        let budgets: Vec<BudgetUpdate> = told
             .iter()
             .enumerate()
-            .map(|(i, told)| Sync {
+            .map(|(i, told)| BudgetUpdate {
                 remaining: told.remaining,
                 limit: told.amount.map(|amount| self.other(i, amount.max(2))),
                 reset: told.reset.map(|by| self.moment(by)),
             })
             .collect();
-        let report = Report {
+        let report = UpstreamReport {
             permit: permit.as_deref(),
             actual: actual.filter(|_| permit.is_some()),
             budgets: &budgets,
             pause: pause.map(|by| self.moment(by)),
-            ..Report::default()
+            ..UpstreamReport::default()
         };
         self.run(Operation::Learn { report, at: Some(Micros(self.at)) })
     }
@@ -432,9 +432,9 @@ impl Stage {
             grace: Micros(wait.grace),
             channel: &channel,
             place: match (wait.place, self.numbers.get(&who)) {
-                (1, Some(number)) => Place::Number(*number),
-                (2, _) => Place::Kept,
-                _ => Place::End,
+                (1, Some(number)) => QueuePosition::Number(*number),
+                (2, _) => QueuePosition::Existing,
+                _ => QueuePosition::End,
             },
         });
         let answer = self.run(Operation::Enter { request, id: &id(who), wait });

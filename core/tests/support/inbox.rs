@@ -1,11 +1,11 @@
 //! Where the hints of a limiter arrive, on any store, without waiting for them.
 
-use paddlegate::{Hint, Hints, Limiter, Micros};
+use paddlegate::{Limiter, Micros, Wakeup, WakeupListener};
 
 use super::raw::{Raw, Reply};
 
 pub enum Inbox {
-    Memory(Hints),
+    Memory(WakeupListener),
     Redis(Box<Raw>, String),
 }
 
@@ -28,7 +28,7 @@ impl Inbox {
     }
 
     /// All that was published by calls that have been answered.
-    pub fn take(&mut self) -> Vec<Hint> {
+    pub fn take(&mut self) -> Vec<Wakeup> {
         let raw = match self {
             Self::Memory(hints) => return hints.receive().expect("hints"),
             Self::Redis(raw, _) => raw,
@@ -42,7 +42,7 @@ impl Inbox {
                     let text = String::from_utf8_lossy(text);
                     let (delay, id) = text.split_once(' ').unwrap_or_else(|| panic!("not two words: {text}"));
                     // What a broken script sends is different from all that is sound.
-                    hints.push(Hint { id: id.to_owned(), delay: Micros(delay.parse().unwrap_or(u64::MAX)) });
+                    hints.push(Wakeup { id: id.to_owned(), delay: Micros(delay.parse().unwrap_or(u64::MAX)) });
                 }
                 _ => return hints,
             }

@@ -1,9 +1,10 @@
 //! A limiter of the library as the subject of vectors.
 
-use paddlegate::upstream::{Lesson, Response};
+use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
-    Answer as Answered, CLAIM_TIMEOUT, Change, Control, Controls, Decision, Feedback, Interrupt, Kind, Learned, Limit,
-    Limiter, MAX_PAUSE, Micros, Moment, Operation, Paddlegate, Policy, Provider, Request, Statistics, Wait,
+    AdminCommand, Answer as Answered, CLAIM_TIMEOUT, Deadline, Decision, Feedback, Kind, Learned, Limit, LimitOverride,
+    Limiter, MAX_PAUSE, Micros, Operation, Paddlegate, Policy, Provider, Request, RuntimeState, SignalHandling,
+    Statistics, Wait,
 };
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ impl Subject for Named {
 
     fn correct(&mut self, permit: &str, actual: u64, at: u64) -> String {
         let operation = Operation::Correct { permit, actual, at: Some(Micros(at)) };
-        match self.limiter.run(operation, Interrupt::Ignore).expect("a settlement") {
+        match self.limiter.run(operation, SignalHandling::Ignore).expect("a settlement") {
             Answered::Settlement(settlement) => settlement.name().to_owned(),
             other => panic!("not a settlement: {other:?}"),
         }
@@ -63,7 +64,7 @@ impl Subject for Named {
 
     fn renew(&mut self, permit: &str, at: u64) -> String {
         let operation = Operation::Renew { permit, at: Some(Micros(at)) };
-        match self.limiter.run(operation, Interrupt::Ignore).expect("a renewal") {
+        match self.limiter.run(operation, SignalHandling::Ignore).expect("a renewal") {
             Answered::Renewal(lease) => number(lease.map(|lease| lease.0)),
             other => panic!("not a renewal: {other:?}"),
         }
@@ -74,7 +75,7 @@ impl Subject for Named {
     }
 
     fn statistics(&mut self, at: u64) -> String {
-        match self.limiter.run(Operation::Statistics { at: Some(Micros(at)) }, Interrupt::Ignore) {
+        match self.limiter.run(Operation::Statistics { at: Some(Micros(at)) }, SignalHandling::Ignore) {
             Ok(Answered::Statistics(statistics)) => {
                 let fields = Statistics::FIELDS.iter().zip(statistics.values());
                 let fields = fields.map(|(name, value)| {
@@ -90,29 +91,29 @@ impl Subject for Named {
     fn order(&mut self, step: &Value, at: u64) -> Result<String, String> {
         let given = |key: &str| step[key].as_u64();
         let moment = |after: &str, at: &str| {
-            given(after).map(|span| Moment::After(Micros(span))).or(given(at).map(|time| Moment::At(Micros(time))))
+            given(after).map(|span| Deadline::After(Micros(span))).or(given(at).map(|time| Deadline::At(Micros(time))))
         };
         let index = given("index").map(|index| usize::try_from(index).expect("an index"));
         let run = || {
-            let changes: Vec<Change>;
+            let changes: Vec<LimitOverride>;
             let control = match step["do"].as_str() {
-                Some("pause") => Control::Pause(moment("for_us", "until_us").expect("a moment")),
-                Some("resume") => Control::Resume,
+                Some("pause") => AdminCommand::Pause(moment("for_us", "until_us").expect("a moment")),
+                Some("resume") => AdminCommand::Resume,
                 Some("override") => {
                     let interval = given("interval_us").map(Micros);
                     changes = self.limiter.changed(index.expect("index"), given("amount"), interval)?;
-                    Control::Override { changes: &changes, expires: moment("expires_in_us", "expires_at_us") }
+                    AdminCommand::Override { changes: &changes, expires: moment("expires_in_us", "expires_at_us") }
                 }
                 Some("restore") => {
                     changes = self.limiter.restored(index)?;
-                    Control::Override { changes: &changes, expires: None }
+                    AdminCommand::Override { changes: &changes, expires: None }
                 }
-                _ => Control::Look,
+                _ => AdminCommand::Get,
             };
-            self.limiter.run(Operation::Control { control, at: Some(Micros(at)) }, Interrupt::Ignore)
+            self.limiter.run(Operation::AdminCommand { control, at: Some(Micros(at)) }, SignalHandling::Ignore)
         };
         match run() {
-            Ok(Answered::Controls(controls)) => Ok(controls_text(&controls)),
+            Ok(Answered::RuntimeState(controls)) => Ok(controls_text(&controls)),
             Ok(other) => panic!("not controls: {other:?}"),
             Err(error) => Err(error.argument().expect("an argument").to_owned()),
         }
@@ -140,14 +141,14 @@ impl Subject for Named {
             )
         } else {
             let index = usize::try_from(given("index").unwrap_or(0)).expect("an index");
-            let reset = given("reset_in_us").map(|span| Moment::After(Micros(span)));
-            let reset = reset.or(given("reset_at_us").map(|at| Moment::At(Micros(at))));
+            let reset = given("reset_in_us").map(|span| Deadline::After(Micros(span)));
+            let reset = reset.or(given("reset_at_us").map(|at| Deadline::At(Micros(at))));
             let interval = given("interval_us").map(Micros);
             let budgets = self.limiter.heard(index, given("remaining"), given("amount"), interval, reset);
-            Lesson { budgets: budgets.expect("budgets"), ..Lesson::default() }
+            LimiterUpdate { budgets: budgets.expect("budgets"), ..LimiterUpdate::default() }
         };
         let operation = Operation::Learn { report: lesson.report(permit), at: Some(Micros(at)) };
-        match self.limiter.run(operation, Interrupt::Ignore).expect("what was learned") {
+        match self.limiter.run(operation, SignalHandling::Ignore).expect("what was learned") {
             Answered::Learned(learned) => learned_text(&learned),
             other => panic!("learned nothing: {other:?}"),
         }
@@ -156,7 +157,7 @@ impl Subject for Named {
 
 impl Named {
     fn settled(&self, operation: Operation<'_>) -> String {
-        match self.limiter.run(operation, Interrupt::Ignore).expect("a settlement") {
+        match self.limiter.run(operation, SignalHandling::Ignore).expect("a settlement") {
             Answered::Settlement(settlement) => settlement.name().to_owned(),
             other => panic!("not a settlement: {other:?}"),
         }
@@ -172,7 +173,7 @@ fn learned_text(learned: &Learned) -> String {
 }
 
 /// What is in force as vectors compare it.
-fn controls_text(controls: &Controls) -> String {
+fn controls_text(controls: &RuntimeState) -> String {
     let limits = |limits: &[Option<Limit>]| {
         let limits = limits.iter().map(|limit| match limit {
             None => "null".to_owned(),

@@ -15,7 +15,7 @@ pub mod vectors;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use paddlegate::{Answer, Interrupt, Limiter, Micros, Operation, Paddlegate, Settlement};
+use paddlegate::{Answer, Limiter, Micros, Operation, Paddlegate, Settlement, SignalHandling};
 
 /// The server that tests share; they fail when there is none.
 pub fn test_url() -> String {
@@ -50,7 +50,7 @@ pub fn unique(what: &str) -> String {
 
 /// Corrects a permit at a given time.
 pub fn correct(limiter: &Limiter, permit: &str, actual: u64, at: u64) -> Settlement {
-    match limiter.run(Operation::Correct { permit, actual, at: Some(Micros(at)) }, Interrupt::Ignore) {
+    match limiter.run(Operation::Correct { permit, actual, at: Some(Micros(at)) }, SignalHandling::Ignore) {
         Ok(Answer::Settlement(settlement)) => settlement,
         other => panic!("not a settlement: {other:?}"),
     }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use paddlegate::store::redis::{Address, Location};
+use paddlegate::store::redis::{Address, RedisConfig};
 
 pub struct Raw {
     stream: BufReader<TcpStream>,
@@ -22,7 +22,7 @@ pub enum Reply {
 impl Raw {
     /// A connection to the first node of a URL.
     pub fn open(url: &str) -> Self {
-        match &Location::parse(url).expect("a url").nodes[0] {
+        match &RedisConfig::parse(url).expect("a url").nodes[0] {
             Address::Tcp(host, port) => Self::connect(host, *port),
             Address::Unix(path) => panic!("not over tcp: {path}"),
         }

@@ -1,6 +1,6 @@
 //! A limiter of the library as one of the two sides that are compared.
 
-use paddlegate::{Answer, Decision, Interrupt, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request};
+use paddlegate::{Answer, Decision, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request, SignalHandling};
 
 use super::limiter::text;
 use super::script::{Side, Spec, Told};
@@ -42,7 +42,7 @@ impl Side for Library {
 
     fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
         let operation = Operation::Correct { permit: &self.permits[permit], actual, at: Some(Micros(at)) };
-        match self.limiter.run(operation, Interrupt::Ignore) {
+        match self.limiter.run(operation, SignalHandling::Ignore) {
             Ok(Answer::Settlement(settlement)) => settlement.name().to_owned(),
             other => panic!("not a settlement: {other:?}"),
         }

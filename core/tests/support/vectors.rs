@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use paddlegate::Place;
+use paddlegate::QueuePosition;
 use serde_json::Value;
 
 /// What a case is replayed on.
@@ -47,7 +47,7 @@ pub struct Entry<'a> {
     pub step: Step,
     pub patience: Option<u64>,
     pub grace: Option<u64>,
-    pub place: Place,
+    pub place: QueuePosition,
 }
 
 /// The numbers of an `acquire` or a `peek`.
@@ -122,9 +122,9 @@ pub fn replay(case: &Value, subject: &mut impl Subject) {
                     patience: step["patience_us"].as_u64(),
                     grace: step["grace_us"].as_u64(),
                     place: match &step["place"] {
-                        Value::Number(_) => Place::Number(integer(&step["place"])),
-                        Value::String(text) if text == "kept" => Place::Kept,
-                        _ => Place::End,
+                        Value::Number(_) => QueuePosition::Number(integer(&step["place"])),
+                        Value::String(text) if text == "kept" => QueuePosition::Existing,
+                        _ => QueuePosition::End,
                     },
                 });
                 if let (Some(label), Some(permit)) = (label, answer.permit) {

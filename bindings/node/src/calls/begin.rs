@@ -1,12 +1,12 @@
 //! How a call starts: answered at once, else given to a connection under a ticket.
 
 use paddlegate::store::redis::Call;
-use paddlegate::{Admission, Answer, Begun, Error, Limiter, OnLimit, Operation, Paddlegate, Steps};
+use paddlegate::{Admission, Answer, Error, Limiter, MultiStep, OnLimit, Operation, Paddlegate, Prepared};
 
 use super::{AT_ONCE, Calls, Settling};
 use crate::area::{ALLOW, input};
-use crate::course::Way;
-use crate::order::Order;
+use crate::course::CallState;
+use crate::order::AdminRequest;
 
 /// Tickets begin again after this: small integers cost JavaScript least, and the first calls are long over.
 const MAX_TICKET: u64 = i32::MAX as u64;
@@ -70,7 +70,7 @@ impl Calls {
             Err(error) => return self.failed(error),
         };
         match limiter.begin(operation) {
-            Ok(Begun::Call(call)) => {
+            Ok(Prepared::Call(call)) => {
                 let fallback = limiter.fallback(&operation);
                 if fallback.is_some() || on_limit.is_some() {
                     let settling = Settling { fallback, on_limit, course: None };
@@ -83,7 +83,7 @@ impl Calls {
     }
 
     /// Starts the operation in the area that comes with an order, as [`begin`](Self::begin) does.
-    pub(crate) fn begin_order(&mut self, limiter: &Limiter, order: &Order) -> i32 {
+    pub(crate) fn begin_order(&mut self, limiter: &Limiter, order: &AdminRequest) -> i32 {
         self.forget_notes();
         let operation = self.area.small(input::OPERATION);
         let at = match self.area.at() {
@@ -101,20 +101,20 @@ impl Calls {
     }
 
     /// Starts the next call of several: 0 when there is none, else its ticket.
-    pub(crate) fn advance(&mut self, course: &Way) -> i32 {
+    pub(crate) fn advance(&mut self, course: &CallState) -> i32 {
         self.forget_notes();
         let mut steps = course.borrow_mut();
         while let Some(under_way) = steps.as_mut()
             && let Some((limiter, operation)) = under_way.step()
         {
             match limiter.begin(operation) {
-                Ok(Begun::Call(call)) => {
+                Ok(Prepared::Call(call)) => {
                     let fallback = limiter.fallback(&operation);
-                    let settling = Settling { fallback, on_limit: None, course: Some(Way::clone(course)) };
+                    let settling = Settling { fallback, on_limit: None, course: Some(CallState::clone(course)) };
                     self.settling.insert(self.next_ticket(), settling);
                     return self.carry(call);
                 }
-                Ok(Begun::Answered(answer)) => under_way.tell(Ok(answer)),
+                Ok(Prepared::Answered(answer)) => under_way.tell(Ok(answer)),
                 Err(error) => under_way.tell(Err(error)),
             }
         }
@@ -127,10 +127,10 @@ impl Calls {
         self.begun(Ok(paddlegate.begin_list(part, cursor)), None)
     }
 
-    fn begun(&mut self, begun: paddlegate::Result<Begun>, on_limit: Option<OnLimit>) -> i32 {
+    fn begun(&mut self, begun: paddlegate::Result<Prepared>, on_limit: Option<OnLimit>) -> i32 {
         match begun {
-            Ok(Begun::Answered(Answer::Decision(decision))) if self.area.allowed(&decision) => 0,
-            Ok(Begun::Answered(answer)) => {
+            Ok(Prepared::Answered(Answer::Decision(decision))) if self.area.allowed(&decision) => 0,
+            Ok(Prepared::Answered(answer)) => {
                 let answer = match on_limit {
                     Some(on_limit) => self.admitted(AT_ONCE, answer, on_limit),
                     None => answer,
@@ -138,7 +138,7 @@ impl Calls {
                 self.answered(0, AT_ONCE, answer);
                 0
             }
-            Ok(Begun::Call(call)) => self.carry(call),
+            Ok(Prepared::Call(call)) => self.carry(call),
             Err(error) => self.failed(error),
         }
     }

@@ -3,19 +3,19 @@
 use super::{Limiter, unexpected};
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
-use crate::model::budget::{Report, Sync};
+use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::learned::Learned;
 use crate::model::limit::{Kind, Limit};
 use crate::model::operation::{Answer, Operation};
-use crate::model::overrides::{Change, Control, Controls, Moment};
-use crate::store::signal_handling::Interrupt;
+use crate::model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
+use crate::store::signal_handling::SignalHandling;
 
 impl Limiter {
     /// Takes over what upstream says of its budget and of the call that it answered, in one step.
     ///
     /// Answers what has changed and what was ignored, and with an actual cost the settlement of the permit.
-    pub fn learn(&self, report: Report<'_>) -> Result<Learned> {
-        match self.run(Operation::Learn { report, at: None }, Interrupt::Ignore)? {
+    pub fn learn(&self, report: UpstreamReport<'_>) -> Result<Learned> {
+        match self.run(Operation::Learn { report, at: None }, SignalHandling::Ignore)? {
             Answer::Learned(learned) => Ok(*learned),
             other => Err(unexpected(&other)),
         }
@@ -24,32 +24,32 @@ impl Limiter {
     /// Changes the limits while the limiter runs, for all processes, and answers what is in force now.
     ///
     /// `Invalid` for a limiter without a state: one that is unlimited, or paused by its policy.
-    pub fn control(&self, control: Control<'_>) -> Result<Controls> {
-        match self.run(Operation::Control { control, at: None }, Interrupt::Ignore)? {
-            Answer::Controls(controls) => Ok(*controls),
+    pub fn control(&self, control: AdminCommand<'_>) -> Result<RuntimeState> {
+        match self.run(Operation::AdminCommand { control, at: None }, SignalHandling::Ignore)? {
+            Answer::RuntimeState(controls) => Ok(*controls),
             other => Err(unexpected(&other)),
         }
     }
 
     /// The changes that override one limit of the policy: what is not given stays as the policy has it.
-    pub fn changed(&self, index: usize, amount: Option<u64>, interval: Option<Micros>) -> Result<Vec<Change>> {
+    pub fn changed(&self, index: usize, amount: Option<u64>, interval: Option<Micros>) -> Result<Vec<LimitOverride>> {
         let limit = self.limit_at(index)?;
         if (amount, interval) == (None, None) {
             return Err(Error::invalid("limit", "give another limit, another interval, or both"));
         }
         let other = numbered(limit, amount, interval)?;
-        let mut changes = vec![Change::Keep; self.policy().limits().len()];
-        changes[index] = Change::Set(other);
+        let mut changes = vec![LimitOverride::Keep; self.policy().limits().len()];
+        changes[index] = LimitOverride::Set(other);
         Ok(changes)
     }
 
     /// The changes that end the override of one limit, or of all.
-    pub fn restored(&self, index: Option<usize>) -> Result<Vec<Change>> {
+    pub fn restored(&self, index: Option<usize>) -> Result<Vec<LimitOverride>> {
         let limits = self.policy().limits().len();
-        let Some(index) = index else { return Ok(vec![Change::Remove; limits]) };
+        let Some(index) = index else { return Ok(vec![LimitOverride::Remove; limits]) };
         self.limit_at(index)?;
-        let mut changes = vec![Change::Keep; limits];
-        changes[index] = Change::Remove;
+        let mut changes = vec![LimitOverride::Keep; limits];
+        changes[index] = LimitOverride::Remove;
         Ok(changes)
     }
 
@@ -62,13 +62,13 @@ impl Limiter {
         remaining: Option<u64>,
         amount: Option<u64>,
         interval: Option<Micros>,
-        reset: Option<Moment>,
-    ) -> Result<Vec<Sync>> {
+        reset: Option<Deadline>,
+    ) -> Result<Vec<BudgetUpdate>> {
         let known = self.limit_at(index)?;
         let numbers = (amount, interval) != (None, None);
         let limit = numbers.then(|| numbered(known, amount, interval)).transpose()?;
-        let mut budgets = vec![Sync::default(); index + 1];
-        budgets[index] = Sync { remaining, limit, reset };
+        let mut budgets = vec![BudgetUpdate::default(); index + 1];
+        budgets[index] = BudgetUpdate { remaining, limit, reset };
         Ok(budgets)
     }
 

@@ -4,21 +4,21 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use super::{Limiter, Place};
+use super::{Limiter, StateLocation};
 use crate::base::clock;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_TIME, Micros};
-use crate::client::prepared::Begun;
-use crate::engine::budget::Told;
+use crate::client::prepared::Prepared;
+use crate::engine::budget::PendingReport;
 use crate::engine::state::State;
-use crate::engine::transaction::{Entry, Turn, Waiting};
-use crate::model::budget::Report;
+use crate::engine::transaction::{Entry, Transaction, Waiting};
+use crate::model::budget::UpstreamReport;
 use crate::model::decision::Decision;
 #[cfg(feature = "redis")]
-use crate::model::limiter_info::Listed;
+use crate::model::limiter_info::LimiterInfo;
 use crate::model::on_unavailable::OnUnavailable;
 use crate::model::operation::{Answer, Operation};
-use crate::model::overrides::{Control, Controls};
+use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit;
 use crate::model::permit::{MAX_PERMIT_ID, PERMIT_TIMEOUT, Permit, Settlement};
 use crate::model::policy::Policy;
@@ -33,12 +33,12 @@ impl Limiter {
     ///
     /// What the store does to a call that the host carries, the host tells the [`fallback`](Self::fallback) of the operation.
     #[inline]
-    pub fn begin(&self, operation: Operation<'_>) -> Result<Begun> {
+    pub fn begin(&self, operation: Operation<'_>) -> Result<Prepared> {
         if self.inner.on_unavailable == OnUnavailable::Raise { self.start(operation) } else { self.guarded(operation) }
     }
 
     /// An operation of a limiter that has an answer of its own when the store has none.
-    fn guarded(&self, operation: Operation<'_>) -> Result<Begun> {
+    fn guarded(&self, operation: Operation<'_>) -> Result<Prepared> {
         if let Some(local) = self.local_of(&operation) {
             return local.start(operation);
         }
@@ -56,27 +56,27 @@ impl Limiter {
         };
         let begun = self.start(operation)?;
         // Whatever is wrong with the call is found before.
-        if matches!(begun, Begun::Answered(_)) {
+        if matches!(begun, Prepared::Answered(_)) {
             return Ok(begun);
         }
         self.unasked(&operation).map_or(Ok(begun), |decision| decision.map(decided))
     }
 
     /// Settles the permit of a report that was granted here, and leaves the rest to the store.
-    fn settled_here<'a>(&self, report: Report<'a>, at: Option<Micros>) -> Result<Report<'a>> {
+    fn settled_here<'a>(&self, report: UpstreamReport<'a>, at: Option<Micros>) -> Result<UpstreamReport<'a>> {
         match (report.permit, report.actual) {
             (Some(permit), actual) if permit.starts_with(permit::LOCAL) => {
                 let settled = match actual.map(|actual| self.begin_correct(permit, actual, at)).transpose()? {
-                    Some(Begun::Answered(Answer::Settlement(settlement))) => Some(settlement),
+                    Some(Prepared::Answered(Answer::Settlement(settlement))) => Some(settlement),
                     _ => None,
                 };
-                Ok(Report { permit: None, actual: None, settled, ..report })
+                Ok(UpstreamReport { permit: None, actual: None, settled, ..report })
             }
             _ => Ok(report),
         }
     }
 
-    fn start(&self, operation: Operation<'_>) -> Result<Begun> {
+    fn start(&self, operation: Operation<'_>) -> Result<Prepared> {
         self.check_open()?;
         self.check_clock(&operation)?;
         match operation {
@@ -100,20 +100,20 @@ impl Limiter {
             Operation::Cancel { id, gave_up, at } => self.begin_cancel(id, gave_up, at),
             Operation::Statistics { at } => self.begin_statistics(at),
             Operation::Learn { report, at } => self.begin_learn(&report, at),
-            Operation::Control { control, at } => self.begin_control(&control, at),
+            Operation::AdminCommand { control, at } => self.begin_control(&control, at),
             Operation::Reset => Ok(self.begin_reset()),
         }
     }
 
     #[inline]
-    fn begin_acquire(&self, request: Request) -> Result<Begun> {
+    fn begin_acquire(&self, request: Request) -> Result<Prepared> {
         let policy = &self.inner.policy;
         let (units, permit) = request.charge(policy)?;
         let named = permit || policy.concurrency().is_some() && units > 0;
         match &self.inner.place {
-            Place::Nowhere => self.known(units, permit, None),
+            StateLocation::Nowhere => self.known(units, permit, None),
             _ if named => self.begin_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at),
-            Place::Memory { store, key, cell } => {
+            StateLocation::Memory { store, key, cell } => {
                 let now = time(request.at);
                 let cell = remembered(store, key, cell, policy, now)?;
                 let reply = cell.lock(|| State::new(policy)).acquire(policy, now, units)?;
@@ -123,35 +123,35 @@ impl Limiter {
                 }
             }
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => {
-                Ok(Begun::Call(Call::acquire(&self.inner.policy, keys, units, request.at, self.listed(request.at))))
+            StateLocation::Redis { keys, .. } => {
+                Ok(Prepared::Call(Call::acquire(&self.inner.policy, keys, units, request.at, self.listed(request.at))))
             }
         }
     }
 
     /// A call with an id of our own, which a caller may not choose.
-    pub(crate) fn enter_marked(&self, request: Request, id: &str) -> Result<Begun> {
+    pub(crate) fn enter_marked(&self, request: Request, id: &str) -> Result<Prepared> {
         let (units, permit) = request.charge(&self.inner.policy)?;
         self.begin_enter(&Entry { id, units, permit, queue: None }, request.at)
     }
 
-    fn begin_enter(&self, entry: &Entry<'_>, at: Option<Micros>) -> Result<Begun> {
+    fn begin_enter(&self, entry: &Entry<'_>, at: Option<Micros>) -> Result<Prepared> {
         let policy = &self.inner.policy;
         match &self.inner.place {
-            Place::Nowhere => self.known(entry.units, entry.permit, Some(entry.id)),
-            Place::Memory { .. } => {
+            StateLocation::Nowhere => self.known(entry.units, entry.permit, Some(entry.id)),
+            StateLocation::Memory { .. } => {
                 let keeps = entry.permit || policy.concurrency().is_some() && entry.units > 0;
                 let reply = self.turn(at, entry.id, |turn| turn.enter(*entry))??;
                 Ok(decided(reply.decision(policy, keeps.then_some((entry.id, entry.units)))))
             }
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => {
-                Ok(Begun::Call(Call::enter(&self.inner.policy, keys, entry, at, self.listed(at))))
+            StateLocation::Redis { keys, .. } => {
+                Ok(Prepared::Call(Call::enter(&self.inner.policy, keys, entry, at, self.listed(at))))
             }
         }
     }
 
-    fn begin_peek(&self, mut request: Request) -> Result<Begun> {
+    fn begin_peek(&self, mut request: Request) -> Result<Prepared> {
         let policy = &self.inner.policy;
         if request.estimate.is_none() {
             // Also of points, where a call must say what it costs: who only looks has nothing to say.
@@ -159,8 +159,8 @@ impl Limiter {
         }
         let (cost, permit) = request.charge(policy)?;
         match &self.inner.place {
-            Place::Nowhere => self.known(cost, permit, None),
-            Place::Memory { store, key, cell } => {
+            StateLocation::Nowhere => self.known(cost, permit, None),
+            StateLocation::Memory { store, key, cell } => {
                 let now = time(request.at);
                 let cell = remembered(store, key, cell, policy, now)?;
                 let argument = if permit { "estimate" } else { "cost" };
@@ -168,15 +168,15 @@ impl Limiter {
                 Ok(decided(reply.decision(policy, None)))
             }
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => {
-                Ok(Begun::Call(Call::peek(&self.inner.policy, keys, cost, permit, request.at)))
+            StateLocation::Redis { keys, .. } => {
+                Ok(Prepared::Call(Call::peek(&self.inner.policy, keys, cost, permit, request.at)))
             }
         }
     }
 
-    fn begin_correct(&self, permit: &str, actual: u64, at: Option<Micros>) -> Result<Begun> {
+    fn begin_correct(&self, permit: &str, actual: u64, at: Option<Micros>) -> Result<Prepared> {
         check_units("actual", actual)?;
-        let settled = |settlement| Ok(Begun::Answered(Answer::Settlement(settlement)));
+        let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
         if self.inner.policy.limits().is_empty() && permit == permit::UNLIMITED {
             return settled(Settlement::Settled);
         }
@@ -184,52 +184,52 @@ impl Limiter {
             return settled(Settlement::Unknown);
         };
         match &self.inner.place {
-            Place::Nowhere => settled(Settlement::Unknown),
-            Place::Memory { .. } => settled(self.turn(at, "", |turn| turn.correct(&permit, actual))?),
+            StateLocation::Nowhere => settled(Settlement::Unknown),
+            StateLocation::Memory { .. } => settled(self.turn(at, "", |turn| turn.correct(&permit, actual))?),
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => Ok(Begun::Call(Call::correct(keys, &permit, actual, at))),
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::correct(keys, &permit, actual, at))),
         }
     }
 
-    fn begin_release(&self, permit: &str, at: Option<Micros>) -> Result<Begun> {
-        let settled = |settlement| Ok(Begun::Answered(Answer::Settlement(settlement)));
+    fn begin_release(&self, permit: &str, at: Option<Micros>) -> Result<Prepared> {
+        let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
         let (Some(permit), Some(_)) = (parsed(permit, at)?, self.inner.policy.concurrency()) else {
             return settled(Settlement::Unknown);
         };
         match &self.inner.place {
-            Place::Nowhere => settled(Settlement::Unknown),
-            Place::Memory { .. } => settled(self.turn(at, permit.id, |turn| turn.release(&permit))?),
+            StateLocation::Nowhere => settled(Settlement::Unknown),
+            StateLocation::Memory { .. } => settled(self.turn(at, permit.id, |turn| turn.release(&permit))?),
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => Ok(Begun::Call(Call::release(keys, &permit, at))),
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::release(keys, &permit, at))),
         }
     }
 
-    fn begin_renew(&self, permit: &str, at: Option<Micros>) -> Result<Begun> {
-        let renewed = |renewal| Ok(Begun::Answered(Answer::Renewal(renewal)));
+    fn begin_renew(&self, permit: &str, at: Option<Micros>) -> Result<Prepared> {
+        let renewed = |renewal| Ok(Prepared::Answered(Answer::Renewal(renewal)));
         let (Some(permit), Some(_)) = (parsed(permit, at)?, self.inner.policy.concurrency()) else {
             return renewed(None);
         };
         match &self.inner.place {
-            Place::Nowhere => renewed(None),
-            Place::Memory { .. } => renewed(self.turn(at, permit.id, |turn| turn.renew(&permit))?),
+            StateLocation::Nowhere => renewed(None),
+            StateLocation::Memory { .. } => renewed(self.turn(at, permit.id, |turn| turn.renew(&permit))?),
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => Ok(Begun::Call(Call::renew(keys, &permit, at))),
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::renew(keys, &permit, at))),
         }
     }
 
-    fn begin_cancel(&self, id: &str, gave_up: bool, at: Option<Micros>) -> Result<Begun> {
+    fn begin_cancel(&self, id: &str, gave_up: bool, at: Option<Micros>) -> Result<Prepared> {
         check_id(id)?;
         check_time(at)?;
-        let settled = |settlement| Ok(Begun::Answered(Answer::Settlement(settlement)));
+        let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
         match &self.inner.place {
-            Place::Nowhere => settled(Settlement::Unknown),
-            Place::Memory { .. } => settled(self.turn(at, id, |turn| turn.cancel(id, gave_up))?),
+            StateLocation::Nowhere => settled(Settlement::Unknown),
+            StateLocation::Memory { .. } => settled(self.turn(at, id, |turn| turn.cancel(id, gave_up))?),
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => Ok(Begun::Call(Call::cancel(keys, id, gave_up, at))),
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::cancel(keys, id, gave_up, at))),
         }
     }
 
-    fn begin_learn(&self, report: &Report<'_>, at: Option<Micros>) -> Result<Begun> {
+    fn begin_learn(&self, report: &UpstreamReport<'_>, at: Option<Micros>) -> Result<Prepared> {
         report.check(&self.inner.policy)?;
         check_time(at)?;
         let unlimited = report.permit.is_none_or(|permit| permit == permit::UNLIMITED);
@@ -241,84 +241,86 @@ impl Limiter {
         let permit =
             report.permit.map(|permit| parsed(permit, at)).transpose()?.map(|permit| permit.unwrap_or(unknown));
         match &self.inner.place {
-            Place::Nowhere => Ok(self.unheard(report, Settlement::Unknown)),
-            Place::Memory { .. } => {
+            StateLocation::Nowhere => Ok(self.unheard(report, Settlement::Unknown)),
+            StateLocation::Memory { .. } => {
                 let uptake = self.turn(at, "", |turn| turn.learn(permit.as_ref(), report))?;
-                let learned = Told::new(report, &self.inner.policy).learned(&uptake);
-                Ok(Begun::Answered(Answer::Learned(Box::new(learned))))
+                let learned = PendingReport::new(report, &self.inner.policy).learned(&uptake);
+                Ok(Prepared::Answered(Answer::Learned(Box::new(learned))))
             }
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => {
-                Ok(Begun::Call(Call::learn(keys, &self.inner.policy, permit.as_ref(), report, at)))
+            StateLocation::Redis { keys, .. } => {
+                Ok(Prepared::Call(Call::learn(keys, &self.inner.policy, permit.as_ref(), report, at)))
             }
         }
     }
 
     /// The answer to a report where nothing is kept.
-    fn unheard(&self, report: &Report<'_>, settlement: Settlement) -> Begun {
-        let learned = Told::new(report, &self.inner.policy).unheard(settlement);
-        Begun::Answered(Answer::Learned(Box::new(learned)))
+    fn unheard(&self, report: &UpstreamReport<'_>, settlement: Settlement) -> Prepared {
+        let learned = PendingReport::new(report, &self.inner.policy).unheard(settlement);
+        Prepared::Answered(Answer::Learned(Box::new(learned)))
     }
 
-    fn begin_control(&self, control: &Control<'_>, at: Option<Micros>) -> Result<Begun> {
+    fn begin_control(&self, control: &AdminCommand<'_>, at: Option<Micros>) -> Result<Prepared> {
         control.check(&self.inner.policy)?;
         check_time(at)?;
-        let answered = |controls| Ok(Begun::Answered(Answer::Controls(Box::new(controls))));
+        let answered = |controls| Ok(Prepared::Answered(Answer::RuntimeState(Box::new(controls))));
         match &self.inner.place {
-            Place::Nowhere if matches!(control, Control::Look) => answered(Controls::default()),
-            Place::Nowhere => Err(Error::invalid(
+            StateLocation::Nowhere if matches!(control, AdminCommand::Get) => answered(RuntimeState::default()),
+            StateLocation::Nowhere => Err(Error::invalid(
                 "limiter",
                 "has no state that could change: give it a limit, a high one or a concurrency of 0",
             )),
-            Place::Memory { .. } => answered(self.turn(at, "", |turn| turn.control(control))?),
+            StateLocation::Memory { .. } => answered(self.turn(at, "", |turn| turn.control(control))?),
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => Ok(Begun::Call(Call::control(&self.inner.policy, keys, control, at))),
+            StateLocation::Redis { keys, .. } => {
+                Ok(Prepared::Call(Call::control(&self.inner.policy, keys, control, at)))
+            }
         }
     }
 
-    fn begin_statistics(&self, at: Option<Micros>) -> Result<Begun> {
+    fn begin_statistics(&self, at: Option<Micros>) -> Result<Prepared> {
         check_time(at)?;
-        let counted = |statistics| Ok(Begun::Answered(Answer::Statistics(Box::new(statistics))));
+        let counted = |statistics| Ok(Prepared::Answered(Answer::Statistics(Box::new(statistics))));
         let policy = &self.inner.policy;
         match &self.inner.place {
-            Place::Nowhere => counted(Statistics::default()),
-            Place::Memory { store, key, cell } => {
+            StateLocation::Nowhere => counted(Statistics::default()),
+            StateLocation::Memory { store, key, cell } => {
                 let cell = cell.get().cloned().or_else(|| store.find(key));
                 counted(
                     cell.map_or_else(Statistics::default, |cell| cell.lock(|| State::new(policy)).statistics(time(at))),
                 )
             }
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => Ok(Begun::Call(Call::statistics(keys, at))),
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::statistics(keys, at))),
         }
     }
 
-    fn begin_reset(&self) -> Begun {
+    fn begin_reset(&self) -> Prepared {
         let policy = &self.inner.policy;
         match &self.inner.place {
-            Place::Nowhere => Begun::Answered(Answer::Reset),
-            Place::Memory { store, key, cell } => {
+            StateLocation::Nowhere => Prepared::Answered(Answer::Reset),
+            StateLocation::Memory { store, key, cell } => {
                 if let Some(cell) = cell.get().cloned().or_else(|| store.find(key)) {
                     *cell.lock(|| State::new(policy)) = State::new(policy);
                 }
-                Begun::Answered(Answer::Reset)
+                Prepared::Answered(Answer::Reset)
             }
             #[cfg(feature = "redis")]
-            Place::Redis { keys, .. } => {
+            StateLocation::Redis { keys, .. } => {
                 self.inner.listed_at.store(0, Ordering::Relaxed);
-                Begun::Call(Call::reset(keys))
+                Prepared::Call(Call::reset(keys))
             }
         }
     }
 
     /// One call on a state in memory that looks at the queue.
-    pub(crate) fn turn<T>(&self, at: Option<Micros>, id: &str, take: impl FnOnce(Turn<'_>) -> T) -> Result<T> {
-        let Place::Memory { store, key, cell } = &self.inner.place else {
+    pub(crate) fn turn<T>(&self, at: Option<Micros>, id: &str, take: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
+        let StateLocation::Memory { store, key, cell } = &self.inner.place else {
             return Err(Error::internal("a turn without a state"));
         };
         let (policy, now) = (&self.inner.policy, time(at));
         let mut state = remembered(store, key, cell, policy, now)?.lock(|| State::new(policy));
-        Ok(take(Turn::new(&mut state, policy, &**store, now, id)))
+        Ok(take(Transaction::new(&mut state, policy, &**store, now, id)))
     }
 
     /// What to tell the list of limiters, once a minute.
@@ -329,11 +331,11 @@ impl Limiter {
             return None;
         }
         self.inner.listed_at.store(now, Ordering::Relaxed);
-        Some((self.inner.ttl, Listed::entry(&self.inner.name, &self.inner.policy, self.inner.ttl)))
+        Some((self.inner.ttl, LimiterInfo::entry(&self.inner.name, &self.inner.policy, self.inner.ttl)))
     }
 
     /// The decision of a policy that needs no state.
-    fn known(&self, units: u64, estimate: bool, id: Option<&str>) -> Result<Begun> {
+    fn known(&self, units: u64, estimate: bool, id: Option<&str>) -> Result<Prepared> {
         self.inner.policy.check_fits(if estimate { "estimate" } else { "cost" }, units)?;
         Ok(decided(match self.inner.policy.paused() {
             Some(index) => Decision::paused(index),
@@ -342,8 +344,8 @@ impl Limiter {
     }
 }
 
-fn decided(decision: Decision) -> Begun {
-    Begun::Answered(Answer::Decision(decision))
+fn decided(decision: Decision) -> Prepared {
+    Prepared::Answered(Answer::Decision(decision))
 }
 
 fn time(at: Option<Micros>) -> u64 {

@@ -1,6 +1,6 @@
 //! What is left of every limit, for the simulator.
 
-use super::{Limiter, Place};
+use super::{Limiter, StateLocation};
 use crate::base::micros::Micros;
 use crate::engine::state::State;
 
@@ -9,7 +9,7 @@ impl Limiter {
     pub(crate) fn standing(&self, at: Micros, left: &mut Vec<u64>) -> u64 {
         left.clear();
         let policy = &self.inner.policy;
-        let Place::Memory { store, key, cell } = &self.inner.place else { return 0 };
+        let StateLocation::Memory { store, key, cell } = &self.inner.place else { return 0 };
         match cell.get().cloned().or_else(|| store.find(key)) {
             Some(cell) => cell.lock(|| State::new(policy)).standing(policy, at.0, left),
             None => State::new(policy).standing(policy, at.0, left),

@@ -1,9 +1,9 @@
 //! Calls that do not look at the queue: `acquire` without an id, and `peek`. Twin of `fast_path.lua`.
 
 use crate::base::error::Result;
-use crate::engine::queue::Line;
+use crate::engine::queue::QueueSummary;
 use crate::engine::reply::Reply;
-use crate::engine::state::Ask;
+use crate::engine::state::Demand;
 use crate::engine::state::Evaluation;
 use crate::engine::state::State;
 use crate::model::decision::Status;
@@ -24,7 +24,8 @@ impl State {
         if granted && cost > 0 {
             self.take(policy, &outcome, now, skew, cost);
             self.line = self.line.written(now);
-        } else if !granted && ask.ahead > 0 && self.decide(policy, now, Ask { ahead: 0, before: 0, ..ask }).wait == 0 {
+        } else if !granted && ask.ahead > 0 && self.decide(policy, now, Demand { ahead: 0, before: 0, ..ask }).wait == 0
+        {
             return Ok(None);
         } else {
             // Without this the clock of a full limiter would stand still until the server's catches up.
@@ -64,12 +65,12 @@ impl State {
     }
 }
 
-impl Line {
+impl QueueSummary {
     /// What a call asks for that does not look at the queue itself.
-    fn ask(self, now: u64, cost: u64, change: u64) -> Ask {
+    fn ask(self, now: u64, cost: u64, change: u64) -> Demand {
         let counts = cost > 0 && now < self.until;
         let (ahead, before) = if counts { (self.tickets, self.units) } else { (0, 0) };
-        Ask { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 }
+        Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 }
     }
 
     /// An empty queue is not written.

@@ -6,19 +6,19 @@ use crate::engine::queue::MAX_LOOKS;
 use crate::engine::queue::MAX_TICKETS;
 use crate::engine::queue::RECHECK;
 use crate::engine::queue::Ticket;
-use crate::engine::reply::More;
+use crate::engine::reply::LeaseAndTicket;
 use crate::engine::reply::Reply;
 use crate::engine::state::Evaluation;
 use crate::engine::transaction::Entry;
-use crate::engine::transaction::Turn;
+use crate::engine::transaction::Transaction;
 use crate::engine::transaction::Waiting;
 use crate::limits::concurrency::Lease;
 use crate::model::decision::Status;
 use crate::model::limit::Rule;
 use crate::model::permit::Permit;
-use crate::model::request::Place;
+use crate::model::request::QueuePosition;
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Grants, queues or refuses.
     pub(crate) fn enter(self, entry: Entry<'_>) -> Result<Reply> {
         let policy = self.policy.clone();
@@ -31,7 +31,8 @@ impl Turn<'_> {
         // Whoever has a lease already takes nothing.
         if let Some(held) = self.lease_of(id, None).filter(|lease| lease.end > self.now) {
             let Lease { end, granted_at, fence, charged } = held;
-            let more = More { lease: end - self.now, fence, granted_at, charged, ..More::default() };
+            let more =
+                LeaseAndTicket { lease: end - self.now, fence, granted_at, charged, ..LeaseAndTicket::default() };
             let outcome = self.ask(0, 0, 0, 0);
             return Ok(Reply { more, ..Reply::new(Status::Granted, &Evaluation { wait: 0, ..outcome }, self.now) });
         }
@@ -45,7 +46,7 @@ impl Turn<'_> {
             return Err(never);
         }
         let place = entry.queue.map(|waiting| waiting.place);
-        if ticket.is_none() && place == Some(Place::Kept) {
+        if ticket.is_none() && place == Some(QueuePosition::Existing) {
             return Ok(Reply::new(Status::Gone, &Evaluation::default(), self.now));
         }
         if units == 0 {
@@ -73,7 +74,7 @@ impl Turn<'_> {
     }
 
     /// Decides behind all that is before it in the queue.
-    fn weigh(&mut self, units: u64, ticket: Option<&Ticket>, place: Option<Place>) -> Evaluation {
+    fn weigh(&mut self, units: u64, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> Evaluation {
         let alone = self.ask(0, 0, units, units);
         if self.line.tickets == 0 {
             return alone;
@@ -105,10 +106,10 @@ impl Turn<'_> {
     }
 
     /// What so many take, as far as it is known without looking at each.
-    fn units_of(&self, ahead: u64, ticket: Option<&Ticket>, place: Option<Place>) -> u64 {
+    fn units_of(&self, ahead: u64, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> u64 {
         match ticket {
             _ if self.line.units == self.line.tickets => ahead,
-            None if matches!(place, Some(Place::Number(_))) => ahead,
+            None if matches!(place, Some(QueuePosition::Number(_))) => ahead,
             None => self.line.units,
             Some(ticket) => {
                 ticket.start.saturating_sub(self.head_start(0)).min(self.line.units.saturating_sub(ticket.units))
@@ -122,10 +123,12 @@ impl Turn<'_> {
     }
 
     /// How many stand before it: who comes back under its old number stands where it stood.
-    fn ahead(&self, ticket: Option<&Ticket>, place: Option<Place>) -> u64 {
+    fn ahead(&self, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> u64 {
         match (ticket, place) {
             (Some(ticket), _) => self.rank(ticket),
-            (None, Some(Place::Number(number))) => self.state.queue.as_ref().map_or(0, |queue| queue.before(number)),
+            (None, Some(QueuePosition::Number(number))) => {
+                self.state.queue.as_ref().map_or(0, |queue| queue.before(number))
+            }
             _ => self.line.tickets,
         }
     }
@@ -167,19 +170,19 @@ impl Turn<'_> {
         let ready = (self.policy.concurrency().is_none() && wait < MAX_TIME.0).then_some(wait);
         Reply {
             retry_after: look,
-            more: More { number, position, ready, ..More::default() },
+            more: LeaseAndTicket { number, position, ready, ..LeaseAndTicket::default() },
             ..Reply::new(Status::Queued, outcome, self.now)
         }
     }
 
-    fn join(&mut self, id: &str, units: u64, place: Place) -> Ticket {
+    fn join(&mut self, id: &str, units: u64, place: QueuePosition) -> Ticket {
         let head_start = self.head_start(u64::MAX);
         let queue = self.state.queue.get_or_insert_default();
         if self.line.tickets == 0 {
             queue.total = 0;
         }
         let (number, start) = match place {
-            Place::Number(number) if number <= queue.counter => (number, head_start.min(queue.total)),
+            QueuePosition::Number(number) if number <= queue.counter => (number, head_start.min(queue.total)),
             _ => (queue.counter + 1, queue.total),
         };
         queue.counter = queue.counter.max(number);
@@ -191,7 +194,7 @@ impl Turn<'_> {
     }
 
     fn grant(mut self, entry: Entry<'_>, outcome: &Evaluation, ticket: Option<Ticket>) -> Reply {
-        let (now, mut more) = (self.now, More::default());
+        let (now, mut more) = (self.now, LeaseAndTicket::default());
         if let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule)
             && let Some(leases) = self.state.leases()
         {

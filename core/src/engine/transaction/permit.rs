@@ -1,15 +1,15 @@
 //! What happens to a permit after its grant: `correct`, `release`, `renew`, `cancel`. Twin of `dispatch.lua`.
 
 use crate::base::micros::Micros;
-use crate::engine::state::Ask;
-use crate::engine::transaction::Turn;
+use crate::engine::state::Demand;
+use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
 use crate::model::limit::Rule;
 use crate::model::permit::PERMIT_TIMEOUT;
 use crate::model::permit::Permit;
 use crate::model::permit::SETTLED_MEMORY;
 use crate::model::permit::Settlement;
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Replaces a permit's charge by the actual cost, once.
     pub(crate) fn correct(mut self, permit: &Permit<'_>, actual: u64) -> Settlement {
         let settlement = self.settle_permit(permit, actual);
@@ -93,7 +93,7 @@ impl Turn<'_> {
             Some(_) => {}
         }
         let change = actual.cast_signed() - permit.charged.cast_signed();
-        let ask = Ask { change, granted_at: permit.granted_at, ..Ask::default() };
+        let ask = Demand { change, granted_at: permit.granted_at, ..Demand::default() };
         let outcome = self.state.decide(&self.policy, now, ask);
         for (i, limit) in self.policy.limits().iter().enumerate() {
             if let (Rule::Window(window), Some(log)) = (limit.rule, self.state.log(i))

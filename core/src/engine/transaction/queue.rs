@@ -3,7 +3,7 @@
 use crate::base::micros::MAX_TIME;
 use crate::engine::queue::MAX_LOOKS;
 use crate::engine::queue::Ticket;
-use crate::engine::transaction::Turn;
+use crate::engine::transaction::Transaction;
 /// A ticket is not told of changes below this.
 const SLACK: u64 = 1_000;
 
@@ -11,7 +11,7 @@ const SLACK: u64 = 1_000;
 const MAX_LAPSED: usize = 500;
 
 /// The walk along the queue.
-impl Turn<'_> {
+impl Transaction<'_> {
     pub(crate) fn ticket_of(&self, id: &str) -> Option<Ticket> {
         self.state.queue.as_ref()?.get(id).cloned()
     }

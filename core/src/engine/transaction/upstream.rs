@@ -1,15 +1,15 @@
-//! `Report`: what upstream says of its budget, which corrects ours. Twin of `learn.lua`.
+//! `UpstreamReport`: what upstream says of its budget, which corrects ours. Twin of `learn.lua`.
 
 use crate::base::micros::{MAX_TIME, Micros};
-use crate::engine::budget::Uptake;
-use crate::engine::overrides::Orders;
-use crate::engine::state::Ask;
-use crate::engine::transaction::Turn;
+use crate::engine::budget::ReportOutcome;
+use crate::engine::overrides::Overrides;
+use crate::engine::state::Demand;
+use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
-use crate::model::budget::Report;
-use crate::model::budget::Sync;
+use crate::model::budget::BudgetUpdate;
+use crate::model::budget::UpstreamReport;
 use crate::model::limit::{Limit, Rule};
-use crate::model::overrides::{Control, Controls};
+use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit::OURS;
 use crate::model::permit::{PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
 use crate::model::policy::MAX_LIMITS;
@@ -20,20 +20,20 @@ const SAME_END: u64 = 2_000_000;
 /// How many open permits one report looks at.
 const MAX_OPEN: usize = 250;
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Obeys an order, and answers what is in force.
-    pub(crate) fn control(mut self, control: &Control<'_>) -> Controls {
+    pub(crate) fn control(mut self, control: &AdminCommand<'_>) -> RuntimeState {
         let in_use = self.state.is_used();
-        let fresh = Orders::new(self.own);
-        if matches!(control, Control::Look) {
+        let fresh = Overrides::new(self.own);
+        if matches!(control, AdminCommand::Get) {
             let orders = self.state.orders.as_deref().unwrap_or(&fresh);
-            return Controls { in_use, ..orders.controls(self.now) };
+            return RuntimeState { in_use, ..orders.controls(self.now) };
         }
         // What drained until now did so by the numbers that ruled.
         self.settle_now();
         let mut orders = self.state.orders.take().filter(|orders| orders.hold(self.now)).unwrap_or(Box::new(fresh));
         orders.obey(control, self.now);
-        let controls = Controls { in_use, ..orders.controls(self.now) };
+        let controls = RuntimeState { in_use, ..orders.controls(self.now) };
         self.policy = orders.policy(self.own, self.now);
         self.state.orders = Some(orders);
         self.orders = true;
@@ -44,7 +44,7 @@ impl Turn<'_> {
     }
 
     /// Takes over what upstream says.
-    pub(crate) fn learn(mut self, permit: Option<&Permit<'_>>, report: &Report<'_>) -> Uptake {
+    pub(crate) fn learn(mut self, permit: Option<&Permit<'_>>, report: &UpstreamReport<'_>) -> ReportOutcome {
         let now = self.now;
         let settles = permit.zip(report.actual);
         let mut settlement = Settlement::Settled;
@@ -54,9 +54,9 @@ impl Turn<'_> {
         let reports = report.says() && !late;
         let own = settles.map(|(permit, _)| permit.to_string()).unwrap_or_default();
         let (in_flight, is_known) = if reports { self.in_flight(&own, since) } else { (0, false) };
-        let mut told = Uptake { settlement, flags: 0, marks: vec![0; self.own.limits().len()] };
+        let mut told = ReportOutcome { settlement, flags: 0, marks: vec![0; self.own.limits().len()] };
         if reports && !is_known {
-            told.flags |= Uptake::OPEN;
+            told.flags |= ReportOutcome::OPEN;
         }
         let is_known = is_known && (permit.is_some() || self.own.is_estimated());
         if let Some((permit, actual)) = settles {
@@ -64,7 +64,7 @@ impl Turn<'_> {
             told.settlement = settlement;
         }
         if report.says() && late {
-            told.flags |= Uptake::OLD;
+            told.flags |= ReportOutcome::OLD;
         }
         if !reports && report.pause.is_none() {
             if settles.is_some() && settlement == Settlement::Settled {
@@ -77,11 +77,11 @@ impl Turn<'_> {
         // What was taken stays taken when an interval ends elsewhere from now on.
         self.settle_now();
         let orders = self.state.orders.take().filter(|orders| orders.hold(now));
-        let mut orders = orders.unwrap_or_else(|| Box::new(Orders::new(self.own)));
+        let mut orders = orders.unwrap_or_else(|| Box::new(Overrides::new(self.own)));
         let (before, halted) = (orders.learned.clone(), orders.pause);
         if let Some(moment) = report.pause {
             orders.pause = orders.pause.max(moment.on(now));
-            told.flags |= if orders.pause > halted { Uptake::PAUSED } else { Uptake::SHORTER };
+            told.flags |= if orders.pause > halted { ReportOutcome::PAUSED } else { ReportOutcome::SHORTER };
         }
         let mut past = [false; MAX_LIMITS];
         if reports {
@@ -94,7 +94,7 @@ impl Turn<'_> {
                 told.marks[i] = heard.marks(known, budget);
                 if heard.pause > orders.pause {
                     orders.pause = heard.pause;
-                    told.flags |= Uptake::PAUSED;
+                    told.flags |= ReportOutcome::PAUSED;
                 }
                 if orders.learned[i].is_some() || heard.limit != *own {
                     orders.learned[i] = Some(heard.limit);
@@ -142,7 +142,7 @@ impl Turn<'_> {
     }
 
     pub(crate) fn settle_now(&mut self) {
-        let outcome = self.state.decide(&self.policy, self.now, Ask::default());
+        let outcome = self.state.decide(&self.policy, self.now, Demand::default());
         self.state.settle(&self.policy, &outcome.levels, self.now, self.skew);
     }
 
@@ -164,7 +164,7 @@ impl Turn<'_> {
 }
 
 /// What is heard of one limit.
-struct Heard {
+struct LearnedLimit {
     /// Its numbers.
     limit: Limit,
     /// Whether the answer is about the interval before, and so says nothing of what is left in this one.
@@ -173,22 +173,22 @@ struct Heard {
     pause: u64,
 }
 
-impl Heard {
+impl LearnedLimit {
     /// What has changed of the numbers, and whether what is left says nothing.
-    fn marks(&self, known: &Limit, budget: &Sync) -> u64 {
+    fn marks(&self, known: &Limit, budget: &BudgetUpdate) -> u64 {
         let marks = [
-            (self.limit.amount() != known.amount(), Uptake::LIMIT),
-            (self.limit.interval() != known.interval(), Uptake::INTERVAL),
-            (self.limit.offset() != known.offset(), Uptake::RESET),
-            (self.past && budget.remaining.is_some(), Uptake::PAST),
+            (self.limit.amount() != known.amount(), ReportOutcome::LIMIT),
+            (self.limit.interval() != known.interval(), ReportOutcome::INTERVAL),
+            (self.limit.offset() != known.offset(), ReportOutcome::RESET),
+            (self.past && budget.remaining.is_some(), ReportOutcome::PAST),
         ];
         marks.into_iter().filter_map(|(is_so, mark)| is_so.then_some(mark)).sum()
     }
 }
 
-fn hear(known: &Limit, budget: &Sync, now: u64) -> Heard {
+fn hear(known: &Limit, budget: &BudgetUpdate, now: u64) -> LearnedLimit {
     let said = budget.limit.as_ref().unwrap_or(known);
-    let mut heard = Heard { limit: said.clone(), past: false, pause: 0 };
+    let mut heard = LearnedLimit { limit: said.clone(), past: false, pause: 0 };
     let Rule::Bucket(bucket) = known.rule else { return heard };
     let interval = said.interval().0;
     let mut offset = if bucket.offset < interval { bucket.offset } else { said.offset().0 };

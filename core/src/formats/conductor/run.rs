@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::json;
 use crate::base::micros::Micros;
 use crate::client::paddlegate::Paddlegate;
-use crate::formats::load::Loaded;
+use crate::formats::load::LoadedLimiter;
 use crate::model::limit::{LOCK_TIMEOUT, Limit};
 use crate::model::policy::Policy;
 
@@ -16,7 +16,7 @@ impl Paddlegate {
     /// `run` is a JSON object with `input`, `correlationId` and `version`, as far as the key needs them. A run without a
     /// key has an unlimited limiter, which keeps no state. A lease that is not renewed ends after `lock_timeout`,
     /// default 30 seconds. `Invalid` names `definition`, `run` or `lock_timeout`. Asks no server.
-    pub fn workflow(&self, definition: &str, run: &str, lock_timeout: Option<Micros>) -> Result<Loaded> {
+    pub fn workflow(&self, definition: &str, run: &str, lock_timeout: Option<Micros>) -> Result<LoadedLimiter> {
         let named = |name: &'static str| move |error: Error| Error::invalid(name, error.message());
         let definition = WorkflowDefinition::parse(definition).map_err(named("definition"))?;
         let key = json::parse(run).and_then(|run| definition.key(&run)).map_err(named("run"))?;
@@ -30,6 +30,6 @@ impl Paddlegate {
             Some(key) => self.limiter(&WorkflowDefinition::limiter_name(&key), policy)?,
             None => self.limiter(&definition.unlimited_name(), Policy::new([Limit::unlimited()])?)?,
         };
-        Ok(Loaded { limiter, wait_timeout: None, on_limit: definition.on_limit })
+        Ok(LoadedLimiter { limiter, wait_timeout: None, on_limit: definition.on_limit })
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::element::{Element, Facts, client};
+use super::element::{Element, RequestAttributes, client};
 use super::slot::Slot;
 use crate::base::error::{Error, Result};
 use crate::base::json;
@@ -17,14 +17,14 @@ use crate::formats::field::Field;
 ///
 /// ```
 /// # use paddlegate::Micros;
-/// # use paddlegate::formats::invantive::{Choice, Facts, RateLimitControl};
+/// # use paddlegate::formats::invantive::{Choice, RequestAttributes, RateLimitControl};
 /// let control = RateLimitControl::parse(r#"{
 ///     "RateLimitControlList": [{ "Url": "https://example.com/*", "SlotName": "web" }],
 ///     "RateLimitControlSlotList": [{ "Name": "web", "ActionsPerSecond": 2 }]
 /// }"#)?;
-/// let request = Facts { url: Some("https://example.com/a"), ..Facts::default() };
+/// let request = RequestAttributes { url: Some("https://example.com/a"), ..RequestAttributes::default() };
 /// assert!(matches!(control.choose(&request, Micros(0))?, Choice::Slot(slot) if slot.name() == Some("web")));
-/// assert_eq!(control.choose(&Facts::default(), Micros(0))?, Choice::Unmatched);
+/// assert_eq!(control.choose(&RequestAttributes::default(), Micros(0))?, Choice::Unmatched);
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl RateLimitControl {
     /// The slot of the first element that applies to a request at a time; only that one limits it.
     ///
     /// `at` decides on the validity of elements. `Invalid` when the request has an address that is none.
-    pub fn choose(&self, request: &Facts<'_>, at: Micros) -> Result<Choice<'_>> {
+    pub fn choose(&self, request: &RequestAttributes<'_>, at: Micros) -> Result<Choice<'_>> {
         Ok(match self.pick(request, Some(at))? {
             Pick::Unmatched | Pick::Unknown => Choice::Unmatched,
             Pick::Exempt => Choice::Exempt,
@@ -112,7 +112,7 @@ impl RateLimitControl {
     }
 
     /// [`choose`](Self::choose), which may be possible without a time.
-    pub(super) fn pick(&self, request: &Facts<'_>, at: Option<Micros>) -> Result<Pick> {
+    pub(super) fn pick(&self, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<Pick> {
         let ip: Option<IpAddr> = request.ip.map(client).transpose()?;
         for element in self.elements.iter().filter(|element| element.matches(request, ip)) {
             if element.has_validity() {

@@ -15,7 +15,7 @@ use crate::formats::field::Field;
 
 /// What is known of a request. A criterion for which the request has no value does not match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts<'a> {
+pub struct RequestAttributes<'a> {
     /// Compared with `Context`.
     pub context: Option<&'a str>,
     /// Compared with `Url`.
@@ -78,7 +78,7 @@ impl Element {
     }
 
     /// Whether all criteria match, whatever the time.
-    pub(super) fn matches(&self, request: &Facts<'_>, ip: Option<IpAddr>) -> bool {
+    pub(super) fn matches(&self, request: &RequestAttributes<'_>, ip: Option<IpAddr>) -> bool {
         let pattern = |pattern: &Option<Pattern>, value: Option<&str>| {
             pattern.as_ref().is_none_or(|pattern| value.is_some_and(|value| pattern.matches(value)))
         };

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::RateLimitControl;
-use super::element::Facts;
-use super::passage::Passage;
+use super::element::RequestAttributes;
+use super::passage::GateCheck;
 use super::slot::{Level, Slot, hard_name, soft_name};
 use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
-use crate::client::multi_step::Steps;
+use crate::client::multi_step::MultiStep;
 use crate::client::paddlegate::Paddlegate;
 use crate::model::limit::Kind;
-use crate::store::signal_handling::Interrupt;
+use crate::store::signal_handling::SignalHandling;
 
 /// A control with its limiters on a store. Cheap to clone, safe to share between threads; make it once and keep it.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Limiters {
 
 /// What becomes of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct GateDecision {
     /// Whether it may go ahead. If not, its answer is a failure.
     pub allowed: bool,
     /// By how much the answer is delayed, also that of a failure.
@@ -75,7 +75,7 @@ impl RateLimitControl {
     }
 
     /// [`Gate::admit`] with limiters for this call only. Whoever calls often keeps a [`gate`](Self::gate).
-    pub fn admit(&self, pg: &Paddlegate, request: &Facts<'_>, at: Option<Micros>) -> Result<Verdict> {
+    pub fn admit(&self, pg: &Paddlegate, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateDecision> {
         self.gate(pg)?.admit(request, at)
     }
 }
@@ -86,13 +86,13 @@ impl Gate {
     /// The levels that fail are asked first; if one refuses, nothing is counted and the failure is delayed by that level's
     /// delay. Then those that only delay are counted, and the longest delay rules. `at` is the store's time, for tests and
     /// simulations; without it the store is asked, by a call of its own when an element has a validity.
-    pub fn admit(&self, request: &Facts<'_>, at: Option<Micros>) -> Result<Verdict> {
-        self.start(request, at)?.run(Interrupt::Ignore)
+    pub fn admit(&self, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateDecision> {
+        self.start(request, at)?.run(SignalHandling::Ignore)
     }
 
     /// [`admit`](Self::admit) for hosts that carry each step themselves. `Invalid` when the address is none.
-    pub fn start(&self, request: &Facts<'_>, at: Option<Micros>) -> Result<Passage> {
-        Passage::new(self, request, at)
+    pub fn start(&self, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateCheck> {
+        GateCheck::new(self, request, at)
     }
 
     pub(super) fn control(&self) -> &RateLimitControl {
@@ -121,7 +121,7 @@ impl Limiters {
     }
 }
 
-impl Verdict {
+impl GateDecision {
     pub(super) fn allowed(slot: Option<&str>) -> Self {
         Self {
             allowed: true,

@@ -1,12 +1,12 @@
-//! `Passage`: the way of one request through a gate.
+//! `GateCheck`: the way of one request through a gate.
 
 use super::control::Pick;
-use super::element::Facts;
-use super::gate::{Gate, Verdict};
+use super::element::RequestAttributes;
+use super::gate::{Gate, GateDecision};
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
-use crate::client::multi_step::{Steps, decided};
+use crate::client::multi_step::{MultiStep, decided};
 use crate::model::decision::Decision;
 use crate::model::operation::{Answer, Operation};
 use crate::model::request::Request;
@@ -14,12 +14,12 @@ use crate::model::request::Request;
 /// One request on its way through a [`Gate`]: the clock where the time decides, then the levels that fail, then each
 /// that only delays.
 #[derive(Clone, Debug)]
-pub struct Passage {
+pub struct GateCheck {
     gate: Gate,
     /// As in [`Request::at`].
     at: Option<Micros>,
     stage: Stage,
-    verdict: Result<Verdict>,
+    verdict: Result<GateDecision>,
 }
 
 #[derive(Clone, Debug)]
@@ -33,10 +33,10 @@ enum Stage {
     Over,
 }
 
-impl Passage {
-    pub(super) fn new(gate: &Gate, facts: &Facts<'_>, at: Option<Micros>) -> Result<Self> {
+impl GateCheck {
+    pub(super) fn new(gate: &Gate, facts: &RequestAttributes<'_>, at: Option<Micros>) -> Result<Self> {
         let pick = gate.control().pick(facts, at)?;
-        let mut passage = Self { gate: gate.clone(), at, stage: Stage::Over, verdict: Ok(Verdict::allowed(None)) };
+        let mut passage = Self { gate: gate.clone(), at, stage: Stage::Over, verdict: Ok(GateDecision::allowed(None)) };
         match pick {
             Pick::Unknown => passage.stage = Stage::Clock(Box::new(kept(facts))),
             pick => passage.enter(pick),
@@ -50,7 +50,7 @@ impl Passage {
         if let Pick::Slot(index) = pick
             && let Some((slot, limiters)) = self.gate.slot(index)
         {
-            self.verdict = Ok(Verdict::allowed(slot.name()));
+            self.verdict = Ok(GateDecision::allowed(slot.name()));
             self.stage = if limiters.hard.is_some() { Stage::Hard(index) } else { Stage::Soft(index, 0) };
         }
     }
@@ -65,13 +65,13 @@ impl Passage {
             &Stage::Hard(index) => {
                 let (slot, _) = self.gate.slot(index).ok_or_else(over)?;
                 let level = slot.hard_level(decision.index);
-                self.verdict = Ok(Verdict {
+                self.verdict = Ok(GateDecision {
                     allowed: false,
                     delay: level.map_or(Micros(0), |level| slot.delay_of(level)),
                     level,
                     retry_after: decision.retry_after,
                     reason: decision.reason,
-                    ..Verdict::allowed(slot.name())
+                    ..GateDecision::allowed(slot.name())
                 });
                 self.stage = Stage::Over;
             }
@@ -93,8 +93,8 @@ impl Passage {
     }
 }
 
-impl Steps for Passage {
-    type Outcome = Verdict;
+impl MultiStep for GateCheck {
+    type Output = GateDecision;
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
         let one = Operation::Acquire(Request { at: self.at, ..Request::cost(1) });
@@ -112,7 +112,7 @@ impl Steps for Passage {
         }
     }
 
-    fn outcome(self) -> Result<Verdict> {
+    fn outcome(self) -> Result<GateDecision> {
         if self.step().is_some() {
             Err(Error::internal("a verdict before all levels were asked"))
         } else {
@@ -122,12 +122,12 @@ impl Steps for Passage {
 }
 
 /// The facts of a request that has to wait.
-fn kept(facts: &Facts<'_>) -> [Option<String>; 5] {
+fn kept(facts: &RequestAttributes<'_>) -> [Option<String>; 5] {
     [facts.context, facts.url, facts.log_on_code, facts.data_container_id, facts.ip].map(|fact| fact.map(str::to_owned))
 }
 
-fn lent([context, url, log_on_code, data_container_id, ip]: &[Option<String>; 5]) -> Facts<'_> {
-    Facts {
+fn lent([context, url, log_on_code, data_container_id, ip]: &[Option<String>; 5]) -> RequestAttributes<'_> {
+    RequestAttributes {
         context: context.as_deref(),
         url: url.as_deref(),
         log_on_code: log_on_code.as_deref(),

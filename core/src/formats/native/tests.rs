@@ -48,7 +48,7 @@ fn every_kind_in_one_order() {
         [Kind::Concurrency, Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle, Kind::Paused];
     assert_eq!(kinds, order);
     assert_eq!(definition.policy.limits()[1].offset(), Micros(7_200_000_000));
-    assert_eq!(definition.ttl, Some(crate::model::statistics::TTL));
+    assert_eq!(definition.ttl, Some(crate::model::statistics::DEFAULT_STATISTICS_TTL));
     assert!(one(&json!({"unlimited": true, "paused": false})).policy.limits().is_empty());
     assert_eq!(one(&json!({"unlimited": true, "wait_timeout": 0})).wait_timeout, Some(Micros(0)));
 }

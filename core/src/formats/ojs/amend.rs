@@ -9,17 +9,17 @@ use crate::base::micros::Micros;
 use crate::base::period;
 use crate::formats::field::Field;
 use crate::model::limit::{Kind, Limit};
-use crate::model::overrides::Change;
+use crate::model::overrides::LimitOverride;
 
 /// The body of `PUT /ojs/v1/rate-limits/{key}`: the strategies it names are overridden, the others stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// The most active jobs; 0 pauses.
-    pub concurrency: Change,
+    pub concurrency: LimitOverride,
     /// The most starts in a period.
-    pub rate: Change,
+    pub rate: LimitOverride,
     /// The spacing of starts.
-    pub throttle: Change,
+    pub throttle: LimitOverride,
     /// When all overrides end; whether that is past is for the caller to refuse.
     pub expires_at: Expiry,
 }
@@ -67,15 +67,15 @@ impl Override {
     }
 }
 
-fn change(root: &Field<'_>, name: &str, read: impl FnOnce(&Field<'_>) -> Result<Limit>) -> Result<Change> {
+fn change(root: &Field<'_>, name: &str, read: impl FnOnce(&Field<'_>) -> Result<Limit>) -> Result<LimitOverride> {
     match root.get(name) {
-        Some(place) => read(&place).map(Change::Set),
-        None if root.has(name) => Ok(Change::Remove),
-        None => Ok(Change::Keep),
+        Some(place) => read(&place).map(LimitOverride::Set),
+        None if root.has(name) => Ok(LimitOverride::Remove),
+        None => Ok(LimitOverride::Keep),
     }
 }
 
-fn rate_of(root: &Field<'_>) -> Result<Change> {
+fn rate_of(root: &Field<'_>) -> Result<LimitOverride> {
     if !root.has("limit") && !root.has("period") {
         return change(root, "rate", |place| place.checked(rate_at(place)?.limit()));
     }
@@ -83,10 +83,10 @@ fn rate_of(root: &Field<'_>) -> Result<Change> {
         return Err(root.fault("give either rate or limit and period"));
     }
     match (root.get("limit"), root.get("period")) {
-        (None, None) => Ok(Change::Remove),
+        (None, None) => Ok(LimitOverride::Remove),
         (Some(limit), Some(period)) => {
             let rate = Rate { limit: limit.integer()?, period: period.period(period::period)? };
-            limit.checked(rate.limit()).map(Change::Set)
+            limit.checked(rate.limit()).map(LimitOverride::Set)
         }
         (Some(limit), None) => Err(limit.fault("needs a period beside it")),
         (None, Some(period)) => Err(period.fault("needs a limit beside it")),

@@ -1,23 +1,23 @@
-//! `Amendment`: an override on its way to a limiter.
+//! `OverrideProcedure`: an override on its way to a limiter.
 
 use super::amend::{Expiry, Override};
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::client::limiter::{Limiter, unexpected};
-use crate::client::multi_step::{Steps, decided};
+use crate::client::multi_step::{MultiStep, decided};
 use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit};
 use crate::model::operation::{Answer, Operation};
-use crate::model::overrides::{Change, Control, Controls, Moment};
+use crate::model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 use crate::model::policy::Policy;
 use crate::model::request::Request;
-use crate::store::signal_handling::Interrupt;
+use crate::store::signal_handling::SignalHandling;
 
 /// An [`Override`] on its way to a limiter: a look at the clock if it has an end, a look at what is in force, the order.
 #[derive(Clone, Debug)]
-pub struct Amendment {
+pub struct OverrideProcedure {
     limiter: Limiter,
     /// One for each limit of the policy.
-    changes: Vec<Change>,
+    changes: Vec<LimitOverride>,
     expiry: Expiry,
     /// As in [`Request::at`].
     at: Option<Micros>,
@@ -28,8 +28,8 @@ pub struct Amendment {
 enum Stage {
     Clock,
     Look,
-    Order(Option<Moment>),
-    Over(Result<Controls>),
+    Order(Option<Deadline>),
+    Over(Result<RuntimeState>),
 }
 
 impl Limiter {
@@ -38,15 +38,15 @@ impl Limiter {
     /// The document is that of [`Override::parse`]: what it does not name stays as it is, an earlier end too; null removes
     /// an override. `Invalid` names the path to what is wrong: also a strategy that the limiter does not have, or has
     /// twice, and an `expires_at` that is past or has nothing to end. `at` is as in [`Request::at`].
-    pub fn override_from(&self, document: &str, at: Option<Micros>) -> Result<Controls> {
-        self.amendment(document, at)?.run(Interrupt::Ignore)
+    pub fn override_from(&self, document: &str, at: Option<Micros>) -> Result<RuntimeState> {
+        self.amendment(document, at)?.run(SignalHandling::Ignore)
     }
 
     /// [`override_from`](Self::override_from) for hosts that carry each step themselves.
-    pub fn amendment(&self, document: &str, at: Option<Micros>) -> Result<Amendment> {
+    pub fn amendment(&self, document: &str, at: Option<Micros>) -> Result<OverrideProcedure> {
         let lease = self.policy().concurrency().map_or(LOCK_TIMEOUT, Limit::interval);
         let document = Override::parse(document, lease)?;
-        let mut changes = vec![Change::Keep; self.policy().limits().len()];
+        let mut changes = vec![LimitOverride::Keep; self.policy().limits().len()];
         let strategies = [
             ("concurrency", &[Kind::Concurrency][..], document.concurrency),
             ("rate", &[Kind::Window, Kind::Bucket], document.rate),
@@ -65,28 +65,28 @@ impl Limiter {
             }
             (Expiry::Keep | Expiry::Never, _) => Stage::Look,
         };
-        Ok(Amendment { limiter: self.clone(), changes, expiry: document.expires_at, at, stage })
+        Ok(OverrideProcedure { limiter: self.clone(), changes, expiry: document.expires_at, at, stage })
     }
 }
 
-impl Steps for Amendment {
-    type Outcome = Controls;
+impl MultiStep for OverrideProcedure {
+    type Output = RuntimeState;
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
         let (control, at) = match &self.stage {
             Stage::Clock => return Some((&self.limiter, Operation::Peek(Request::cost(0)))),
-            Stage::Look => (Control::Look, self.at),
-            &Stage::Order(expires) => (Control::Override { changes: &self.changes, expires }, self.at),
+            Stage::Look => (AdminCommand::Get, self.at),
+            &Stage::Order(expires) => (AdminCommand::Override { changes: &self.changes, expires }, self.at),
             Stage::Over(_) => return None,
         };
-        Some((&self.limiter, Operation::Control { control, at }))
+        Some((&self.limiter, Operation::AdminCommand { control, at }))
     }
 
     fn tell(&mut self, outcome: Result<Answer>) {
         self.stage = self.next(outcome).unwrap_or_else(|error| Stage::Over(Err(error)));
     }
 
-    fn outcome(self) -> Result<Controls> {
+    fn outcome(self) -> Result<RuntimeState> {
         match self.stage {
             Stage::Over(answer) => answer,
             _ => Err(Error::internal("an override was not yet ordered")),
@@ -94,7 +94,7 @@ impl Steps for Amendment {
     }
 }
 
-impl Amendment {
+impl OverrideProcedure {
     fn next(&mut self, outcome: Result<Answer>) -> Result<Stage> {
         match (&self.stage, self.expiry) {
             (Stage::Clock, Expiry::At(end)) => {
@@ -106,10 +106,10 @@ impl Amendment {
                 let expires = match expiry {
                     // Ten years are the longest span that can be told.
                     Expiry::Keep if self.sets() => {
-                        in_force.expires_after.map(|after| Moment::After(after.min(MAX_SPAN)))
+                        in_force.expires_after.map(|after| Deadline::After(after.min(MAX_SPAN)))
                     }
                     Expiry::Keep | Expiry::Never => None,
-                    Expiry::At(end) => Some(Moment::At(end)),
+                    Expiry::At(end) => Some(Deadline::At(end)),
                 };
                 if expiry != Expiry::Keep {
                     self.set_again(&in_force)?;
@@ -122,14 +122,14 @@ impl Amendment {
     }
 
     fn sets(&self) -> bool {
-        self.changes.iter().any(|change| matches!(change, Change::Set(_)))
+        self.changes.iter().any(|change| matches!(change, LimitOverride::Set(_)))
     }
 
     /// An end holds for everything that is overridden, and is told with it.
-    fn set_again(&mut self, in_force: &Controls) -> Result<()> {
+    fn set_again(&mut self, in_force: &RuntimeState) -> Result<()> {
         for (change, told) in self.changes.iter_mut().zip(&in_force.overrides) {
-            if let (Change::Keep, Some(told)) = (&*change, told) {
-                *change = Change::Set(told.clone());
+            if let (LimitOverride::Keep, Some(told)) = (&*change, told) {
+                *change = LimitOverride::Set(told.clone());
             }
         }
         if self.sets() {
@@ -147,11 +147,16 @@ fn check(end: Micros, now: Micros) -> Result<()> {
 }
 
 /// What becomes of which limit; nothing when the strategy is not named, or is not there to be removed.
-fn changed(policy: &Policy, name: &str, kinds: &[Kind], change: Change) -> Result<Option<(usize, Change)>> {
+fn changed(
+    policy: &Policy,
+    name: &str,
+    kinds: &[Kind],
+    change: LimitOverride,
+) -> Result<Option<(usize, LimitOverride)>> {
     let mut found = policy.limits().iter().enumerate().filter(|(_, limit)| kinds.contains(&limit.kind()));
     let (index, known, change) = match (change, found.next()) {
-        (Change::Keep, _) | (Change::Remove, None) => return Ok(None),
-        (Change::Set(_), None) => {
+        (LimitOverride::Keep, _) | (LimitOverride::Remove, None) => return Ok(None),
+        (LimitOverride::Set(_), None) => {
             return Err(fault(name, "the limiter has no such limit; give its policy one to override"));
         }
         (change, Some((index, known))) => (index, known, change),
@@ -159,15 +164,15 @@ fn changed(policy: &Policy, name: &str, kinds: &[Kind], change: Change) -> Resul
     if found.next().is_some() {
         return Err(fault(name, "the limiter has several of these; override one by its index"));
     }
-    let Change::Set(limit) = change else { return Ok(Some((index, change))) };
+    let LimitOverride::Set(limit) = change else { return Ok(Some((index, change))) };
     // A window and a bucket are two ways to limit a rate, and the limiter has chosen one.
     let limit = Limit::of_kind(known.kind(), limit.amount(), limit.interval(), known.offset());
-    Ok(Some((index, Change::Set(limit.map_err(|error| fault(name, error.message()))?))))
+    Ok(Some((index, LimitOverride::Set(limit.map_err(|error| fault(name, error.message()))?))))
 }
 
-fn controls(outcome: Result<Answer>) -> Result<Controls> {
+fn controls(outcome: Result<Answer>) -> Result<RuntimeState> {
     match outcome? {
-        Answer::Controls(controls) => Ok(*controls),
+        Answer::RuntimeState(controls) => Ok(*controls),
         other => Err(unexpected(&other)),
     }
 }

@@ -1,23 +1,23 @@
-//! `Signalling`: a signal on its way to a limiter.
+//! `PauseProcedure`: a signal on its way to a limiter.
 
 use super::signal::Signal;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
-use crate::client::multi_step::Steps;
+use crate::client::multi_step::MultiStep;
 use crate::model::operation::{Answer, Operation};
-use crate::model::overrides::{Control, Moment};
-use crate::store::signal_handling::Interrupt;
+use crate::model::overrides::{AdminCommand, Deadline};
+use crate::store::signal_handling::SignalHandling;
 
 /// How long a signal without a time pauses.
 pub const SIGNAL_PAUSE: Micros = Micros(30_000_000);
 
 /// A [`Signal`] on its way to a limiter: a pause for each time that it names, of which the later holds.
 #[derive(Clone, Debug)]
-pub struct Signalling {
+pub struct PauseProcedure {
     limiter: Limiter,
     /// The next one last.
-    pauses: Vec<Moment>,
+    pauses: Vec<Deadline>,
     /// As in [`Request::at`](crate::Request::at).
     at: Option<Micros>,
     is_signal: Result<bool>,
@@ -29,13 +29,13 @@ impl Limiter {
     /// The document is that of [`Signal::parse`]. Without a time the pause lasts [`SIGNAL_PAUSE`]; a pause that ends later
     /// stays. `Invalid` names the path to what is wrong; `at` is as in [`Request::at`](crate::Request::at).
     pub fn signal(&self, document: &str, at: Option<Micros>) -> Result<bool> {
-        self.signalling(document, at)?.run(Interrupt::Ignore)
+        self.signalling(document, at)?.run(SignalHandling::Ignore)
     }
 
     /// [`signal`](Self::signal) for hosts that carry each step themselves.
-    pub fn signalling(&self, document: &str, at: Option<Micros>) -> Result<Signalling> {
+    pub fn signalling(&self, document: &str, at: Option<Micros>) -> Result<PauseProcedure> {
         let signal = Signal::parse(document)?;
-        Ok(Signalling {
+        Ok(PauseProcedure {
             limiter: self.clone(),
             pauses: signal.map(pauses).unwrap_or_default(),
             at,
@@ -44,12 +44,12 @@ impl Limiter {
     }
 }
 
-impl Steps for Signalling {
-    type Outcome = bool;
+impl MultiStep for PauseProcedure {
+    type Output = bool;
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
-        let control = Control::Pause(*self.pauses.last()?);
-        Some((&self.limiter, Operation::Control { control, at: self.at }))
+        let control = AdminCommand::Pause(*self.pauses.last()?);
+        Some((&self.limiter, Operation::AdminCommand { control, at: self.at }))
     }
 
     fn tell(&mut self, outcome: Result<Answer>) {
@@ -65,11 +65,11 @@ impl Steps for Signalling {
     }
 }
 
-fn pauses(signal: Signal) -> Vec<Moment> {
+fn pauses(signal: Signal) -> Vec<Deadline> {
     let after = match (signal.retry_after, signal.until) {
         (None, None) => Some(SIGNAL_PAUSE),
         // At once is no pause.
         (after, _) => after.filter(|after| *after > Micros(0)),
     };
-    signal.until.map(Moment::At).into_iter().chain(after.map(Moment::After)).collect()
+    signal.until.map(Deadline::At).into_iter().chain(after.map(Deadline::After)).collect()
 }

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::formats::document::Document;
-use crate::model::overrides::Change;
+use crate::model::overrides::LimitOverride;
 
 fn limits(value: &Value) -> Vec<Limit> {
     RateLimit::read(value).unwrap().policy(LOCK_TIMEOUT).unwrap().limits().to_vec()
@@ -294,9 +294,13 @@ fn ojs_t21_other_numbers_are_the_same_counters() {
 #[test]
 fn overrides_are_partial() {
     let read = |value: Value| Override::read(&value, LOCK_TIMEOUT);
-    let keep =
-        Override { concurrency: Change::Keep, rate: Change::Keep, throttle: Change::Keep, expires_at: Expiry::Keep };
-    let set = |kind, amount, micros| Change::Set(of_kind(kind, amount, micros));
+    let keep = Override {
+        concurrency: LimitOverride::Keep,
+        rate: LimitOverride::Keep,
+        throttle: LimitOverride::Keep,
+        expires_at: Expiry::Keep,
+    };
+    let set = |kind, amount, micros| LimitOverride::Set(of_kind(kind, amount, micros));
     let lease = LOCK_TIMEOUT.0;
     for (value, expected) in [
         (json!({"concurrency": 20}), Override { concurrency: set(Kind::Concurrency, 20, lease), ..keep.clone() }),
@@ -308,12 +312,12 @@ fn overrides_are_partial() {
                 ..keep.clone()
             },
         ),
-        (json!({"concurrency": null}), Override { concurrency: Change::Remove, ..keep.clone() }),
+        (json!({"concurrency": null}), Override { concurrency: LimitOverride::Remove, ..keep.clone() }),
         (
             json!({"rate": null, "expires_at": null}),
-            Override { rate: Change::Remove, expires_at: Expiry::Never, ..keep.clone() },
+            Override { rate: LimitOverride::Remove, expires_at: Expiry::Never, ..keep.clone() },
         ),
-        (json!({"limit": null, "period": null}), Override { rate: Change::Remove, ..keep.clone() }),
+        (json!({"limit": null, "period": null}), Override { rate: LimitOverride::Remove, ..keep.clone() }),
         (json!({"limit": 5, "period": "10s"}), Override { rate: set(Kind::Window, 5, 10_000_000), ..keep.clone() }),
         (
             json!({"rate": {"limit": 5, "period": "PT10S"}, "throttle": {"limit": 10, "period": "PT1S"}}),
@@ -323,7 +327,7 @@ fn overrides_are_partial() {
                 ..keep.clone()
             },
         ),
-        (json!({"throttle": null}), Override { throttle: Change::Remove, ..keep.clone() }),
+        (json!({"throttle": null}), Override { throttle: LimitOverride::Remove, ..keep.clone() }),
     ] {
         assert_eq!(read(value.clone()).unwrap(), expected, "{value}");
     }

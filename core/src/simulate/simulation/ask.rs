@@ -8,11 +8,11 @@ use crate::client::admission::Admission;
 use crate::client::reschedule::{Reschedule, backoff};
 use crate::model::decision::{Decision, Status};
 use crate::model::on_limit::OnLimit;
-use crate::model::request::{Place, Request, Wait};
+use crate::model::request::{QueuePosition, Request, Wait};
 use crate::simulate::candidate::Retry;
-use crate::simulate::draw::Draw;
+use crate::simulate::draw::Rng;
 use crate::simulate::job::{Job, Phase};
-use crate::simulate::timeline::Outcome;
+use crate::simulate::timeline::JobOutcome;
 
 impl Simulation {
     /// A job is given to a client, or waits for one.
@@ -46,7 +46,7 @@ impl Simulation {
             // It asks for more than there ever is.
             Err(error) if error.kind() == ErrorKind::Invalid => {
                 let misfit = self.rulings.misfit(self.now, self.jobs[job].cost);
-                self.leave(job, Outcome::Refused, &Decision::paused(misfit.unwrap_or(NONE)));
+                self.leave(job, JobOutcome::Refused, &Decision::paused(misfit.unwrap_or(NONE)));
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -86,7 +86,7 @@ impl Simulation {
             patience,
             grace: CLAIM_TIMEOUT,
             channel: self.clients.hints(client).map_or("", |hints| hints.channel()),
-            place: course.ticket.map_or(Place::End, Place::Number),
+            place: course.ticket.map_or(QueuePosition::End, QueuePosition::Number),
         };
         self.limiter.enter(request, &self.id(job), Some(wait))
     }
@@ -101,7 +101,7 @@ impl Simulation {
         self.done += 1;
         // What costs nothing is not a start.
         self.starts += self.jobs[job].cost.min(1);
-        self.record(job, Outcome::Granted, decision);
+        self.record(job, JobOutcome::Granted, decision);
         match &self.upstream {
             Some((_, upstream)) => self.plan_at(self.now + upstream.latency.0, Step::Reach { job, turn }),
             None => self.plan_end(job),
@@ -113,7 +113,7 @@ impl Simulation {
             return Err(Error::internal("a ticket for a job that does not wait"));
         };
         if self.courses[job].ticket.is_none() {
-            self.record(job, Outcome::Queued, decision);
+            self.record(job, JobOutcome::Queued, decision);
         }
         let course = &mut self.courses[job];
         course.ticket = decision.ticket.map(|ticket| ticket.number);
@@ -145,16 +145,16 @@ impl Simulation {
     /// It comes again as the candidate says, or not.
     pub(super) fn refuse(&mut self, job: usize, decision: &Decision) {
         match (self.candidate.retry, self.delay(job)) {
-            (_, Some(delay)) => self.put_off(job, delay, Outcome::Retries, decision),
-            (Retry::Never, None) => self.leave(job, Outcome::Refused, decision),
-            _ => self.leave(job, Outcome::GaveUp, decision),
+            (_, Some(delay)) => self.put_off(job, delay, JobOutcome::Retries, decision),
+            (Retry::Never, None) => self.leave(job, JobOutcome::Refused, decision),
+            _ => self.leave(job, JobOutcome::GaveUp, decision),
         }
     }
 
     /// How long until a job comes again that is over the limit; nothing when it does not.
     pub(super) fn delay(&self, job: usize) -> Option<u64> {
         let attempt = self.courses[job].attempt;
-        let mut draw = Draw::of_try(self.seed, job, attempt);
+        let mut draw = Rng::of_try(self.seed, job, attempt);
         match self.candidate.retry {
             Retry::Never | Retry::Wait { .. } | Retry::Ticket { .. } => None,
             Retry::Linear { attempts } => {
@@ -170,7 +170,7 @@ impl Simulation {
     }
 
     /// It leaves its client and comes again later.
-    pub(super) fn put_off(&mut self, job: usize, delay: u64, outcome: Outcome, decision: &Decision) {
+    pub(super) fn put_off(&mut self, job: usize, delay: u64, outcome: JobOutcome, decision: &Decision) {
         self.record(job, outcome, decision);
         let course = &mut self.courses[job];
         course.attempt += 1;
@@ -182,9 +182,9 @@ impl Simulation {
     }
 
     /// It is over, without having gone ahead.
-    pub(super) fn leave(&mut self, job: usize, outcome: Outcome, decision: &Decision) {
+    pub(super) fn leave(&mut self, job: usize, outcome: JobOutcome, decision: &Decision) {
         match outcome {
-            Outcome::GaveUp => self.totals.gave_up += 1,
+            JobOutcome::GaveUp => self.totals.gave_up += 1,
             _ => self.totals.refused += 1,
         }
         self.record(job, outcome, decision);

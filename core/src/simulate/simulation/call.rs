@@ -1,16 +1,16 @@
 //! A call that went ahead: upstream, its end, and what it gives back.
 
-use super::{NONE, START, Simulation, Step, UNTOLD};
+use super::{DEFAULT_RETRY, NONE, START, Simulation, Step};
 use crate::base::error::{ErrorKind, Result};
 use crate::base::micros::Micros;
 use crate::model::decision::Decision;
 use crate::model::operation::Operation;
-use crate::model::overrides::{Control, Moment};
+use crate::model::overrides::{AdminCommand, Deadline};
 use crate::model::request::Request;
 use crate::simulate::candidate::Retry;
-use crate::simulate::job::Course;
-use crate::simulate::timeline::Outcome;
-use crate::store::signal_handling::Interrupt;
+use crate::simulate::job::JobState;
+use crate::simulate::timeline::JobOutcome;
+use crate::store::signal_handling::SignalHandling;
 
 impl Simulation {
     /// A call that went ahead has ended.
@@ -28,10 +28,10 @@ impl Simulation {
         let at = Some(Micros(START + self.now));
         let Some(permit) = self.courses[job].permit.take() else { return Ok(()) };
         if let Some(actual) = actual.filter(|_| self.candidate.corrects && self.jobs[job].actual.is_some()) {
-            self.limiter.run(Operation::Correct { permit: &permit, actual, at }, Interrupt::Ignore)?;
+            self.limiter.run(Operation::Correct { permit: &permit, actual, at }, SignalHandling::Ignore)?;
         }
         if self.candidate.policy.concurrency().is_some() {
-            self.limiter.run(Operation::Release { permit: &permit, at }, Interrupt::Ignore)?;
+            self.limiter.run(Operation::Release { permit: &permit, at }, SignalHandling::Ignore)?;
         }
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Simulation {
             // It costs more than upstream ever allows.
             Err(error) if error.kind() == ErrorKind::Invalid => {
                 self.undo(job)?;
-                self.leave(job, Outcome::Throttled, &Decision::paused(NONE));
+                self.leave(job, JobOutcome::Throttled, &Decision::paused(NONE));
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -58,19 +58,19 @@ impl Simulation {
         // Where there is no limit there is nothing to pause.
         let learns = learns && self.limiter.place().is_some();
         if let (true, Some(retry)) = (learns, decision.retry_after) {
-            let control = Control::Pause(Moment::After(retry));
-            self.limiter.run(Operation::Control { control, at: Some(at) }, Interrupt::Ignore)?;
+            let control = AdminCommand::Pause(Deadline::After(retry));
+            self.limiter.run(Operation::AdminCommand { control, at: Some(at) }, SignalHandling::Ignore)?;
         }
         self.undo(job)?;
-        let told = decision.retry_after.map_or(UNTOLD, |retry| retry.0.max(1));
+        let told = decision.retry_after.map_or(DEFAULT_RETRY, |retry| retry.0.max(1));
         let delay = match self.gives_up_at(job) {
             Some(ends) => (self.now + told < ends).then_some(told),
             None => self.delay(job),
         };
         match delay {
-            Some(delay) => self.put_off(job, delay, Outcome::Throttled, &decision),
-            None if self.candidate.retry == Retry::Never => self.leave(job, Outcome::Throttled, &decision),
-            None => self.leave(job, Outcome::GaveUp, &decision),
+            Some(delay) => self.put_off(job, delay, JobOutcome::Throttled, &decision),
+            None if self.candidate.retry == Retry::Never => self.leave(job, JobOutcome::Throttled, &decision),
+            None => self.leave(job, JobOutcome::GaveUp, &decision),
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Simulation {
 
     /// How long a call that went ahead has had its lease at a time.
     pub(super) fn held_by(&self, job: usize, at: u64) -> u128 {
-        let Course { granted_at, lease_end, .. } = self.courses[job];
+        let JobState { granted_at, lease_end, .. } = self.courses[job];
         u128::from(at.min(lease_end).saturating_sub(granted_at.unwrap_or(at)))
     }
 }

@@ -5,32 +5,32 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::decision::Decision;
 use crate::model::operation::{Answer, Operation};
-use crate::model::overrides::{Control, Moment};
-use crate::simulate::event::What;
-use crate::simulate::job::{Course, Phase};
-use crate::simulate::timeline::Outcome;
-use crate::store::signal_handling::Interrupt;
+use crate::model::overrides::{AdminCommand, Deadline};
+use crate::simulate::event::EventKind;
+use crate::simulate::job::{JobState, Phase};
+use crate::simulate::timeline::JobOutcome;
+use crate::store::signal_handling::SignalHandling;
 
 impl Simulation {
     pub(super) fn happen(&mut self, event: usize) -> Result<()> {
         let changes;
         let control = match self.events[event] {
-            What::Crash { client, lasts } => {
+            EventKind::Crash { client, lasts } => {
                 self.crash(client, lasts);
                 return Ok(());
             }
-            What::Pause(lasts) => Control::Pause(Moment::After(lasts)),
-            What::Resume => Control::Resume,
+            EventKind::Pause(lasts) => AdminCommand::Pause(Deadline::After(lasts)),
+            EventKind::Resume => AdminCommand::Resume,
             // A policy that does not have that limit stays as it is.
-            What::Override { index, .. } if index >= self.candidate.policy.limits().len() => return Ok(()),
-            What::Override { index, amount, interval, lasts } => {
+            EventKind::Override { index, .. } if index >= self.candidate.policy.limits().len() => return Ok(()),
+            EventKind::Override { index, amount, interval, lasts } => {
                 changes = self.limiter.changed(index, amount, interval).map_err(|error| caused(event, &error))?;
-                Control::Override { changes: &changes, expires: lasts.map(Moment::After) }
+                AdminCommand::Override { changes: &changes, expires: lasts.map(Deadline::After) }
             }
         };
         let at = Some(Micros(START + self.now));
-        let done = self.limiter.run(Operation::Control { control, at }, Interrupt::Ignore);
-        if let Answer::Controls(controls) = done.map_err(|error| caused(event, &error))? {
+        let done = self.limiter.run(Operation::AdminCommand { control, at }, SignalHandling::Ignore);
+        if let Answer::RuntimeState(controls) = done.map_err(|error| caused(event, &error))? {
             self.rulings.change(self.now, &self.candidate.policy, &controls);
         }
         self.hear();
@@ -43,7 +43,7 @@ impl Simulation {
         self.clients.crash(client, until);
         // Of jobs that stand in the queue or are under way it is known which client has them; others have none.
         let is_here =
-            |course: &Course| course.client == client && matches!(course.phase, Phase::Queued | Phase::UnderWay);
+            |course: &JobState| course.client == client && matches!(course.phase, Phase::Queued | Phase::UnderWay);
         let jobs: Vec<usize> = (0..self.come).filter(|job| is_here(&self.courses[*job])).collect();
         for job in jobs {
             match self.courses[job].phase {
@@ -54,7 +54,7 @@ impl Simulation {
                 }
             }
             self.totals.lost += 1;
-            self.record(job, Outcome::Lost, &Decision::paused(NONE));
+            self.record(job, JobOutcome::Lost, &Decision::paused(NONE));
             let course = &mut self.courses[job];
             course.phase = Phase::Lost;
             course.turn += 1;

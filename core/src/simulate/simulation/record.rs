@@ -3,8 +3,8 @@
 use super::{START, Simulation};
 use crate::base::micros::Micros;
 use crate::model::decision::Decision;
-use crate::simulate::headers::{Standing, headers};
-use crate::simulate::timeline::{Outcome, Row, Timeline};
+use crate::simulate::headers::{LimitLevel, headers};
+use crate::simulate::timeline::{JobOutcome, Row, Timeline};
 
 impl Simulation {
     /// What was decided so far.
@@ -17,10 +17,10 @@ impl Simulation {
         let timeline = &self.timeline;
         let Some(outcome) = timeline.outcome.get(row) else { return Vec::new() };
         let known = |time: u64| (time < u64::MAX).then_some(time);
-        let is_granted = *outcome == Outcome::Granted as u8;
+        let is_granted = *outcome == JobOutcome::Granted as u8;
         headers(
             &self.candidate.policy,
-            &Standing {
+            &LimitLevel {
                 limit: usize::from(timeline.limit[row]),
                 remaining: timeline.after[row],
                 reset_after: known(timeline.reset_after[row]),
@@ -34,7 +34,7 @@ impl Simulation {
         self.records && self.rows < self.most_rows
     }
 
-    pub(super) fn record(&mut self, job: usize, outcome: Outcome, decision: &Decision) {
+    pub(super) fn record(&mut self, job: usize, outcome: JobOutcome, decision: &Decision) {
         let keeps = self.keeps();
         self.rows += 1;
         self.totals.unrecorded = self.rows.saturating_sub(self.most_rows);

@@ -15,8 +15,8 @@ use tokio_rustls::TlsConnector;
 
 use super::blocking::{MAX_IDLE, TRUSTED};
 use super::call::{Asking, Call};
-use super::config::{Address, Location};
-use super::session::{Finished, Outcome, Session};
+use super::config::{Address, RedisConfig};
+use super::session::{CallOutcome, Completion, ConnectionState};
 use super::socket::keep_alive;
 use super::{Redis, tls};
 use crate::base::clock::monotonic;
@@ -44,7 +44,7 @@ struct Submission {
 
 /// What a connection made of a call; a call that was certainly not sent comes back.
 enum Carried {
-    Finished(Outcome),
+    Completion(CallOutcome),
     Unsent(Box<Call>, Error),
 }
 
@@ -74,20 +74,20 @@ pub(crate) async fn run(redis: &Redis, links: &Links, mut call: Call) -> Result<
             }
         };
         match carried {
-            Carried::Finished(Outcome::Answered(result)) => {
+            Carried::Completion(CallOutcome::Answered(result)) => {
                 if result.as_ref().is_err_and(|error| error.cause() == Cause::Demoted) {
                     links.forget(&link);
                     redis.forget(&node);
                 }
                 return result;
             }
-            Carried::Finished(Outcome::Elsewhere(next, address, ask)) => {
+            Carried::Completion(CallOutcome::Redirect(next, address, ask)) => {
                 if ask == Asking::No {
                     redis.learn(&next, &address);
                 }
                 (call, node, asking) = (next, address, ask);
             }
-            Carried::Finished(Outcome::Later(next, pause)) => {
+            Carried::Completion(CallOutcome::RetryAfter(next, pause)) => {
                 let left = deadline.saturating_duration_since(monotonic());
                 if left <= pause.duration() {
                     return Err(Error::slot_is_moving());
@@ -138,13 +138,13 @@ impl Links {
 
 /// Connects, then moves bytes until nobody submits any more or the connection breaks.
 async fn drive(
-    location: Location,
+    location: RedisConfig,
     node: Address,
     patience: Duration,
     deadline: Instant,
     mut submissions: mpsc::UnboundedReceiver<Submission>,
 ) {
-    let mut session = Session::new(&location, node.clone());
+    let mut session = ConnectionState::new(&location, node.clone());
     let mut waiting = HashMap::new();
     let connected = match timeout_at(deadline.into(), connect(&location, &node)).await {
         Ok(connected) => connected,
@@ -164,7 +164,7 @@ async fn drive(
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-async fn connect(location: &Location, node: &Address) -> io::Result<Box<dyn Stream>> {
+async fn connect(location: &RedisConfig, node: &Address) -> io::Result<Box<dyn Stream>> {
     match node {
         Address::Unix(path) => loop {
             match UnixStream::connect(path).await {
@@ -188,7 +188,7 @@ async fn connect(location: &Location, node: &Address) -> io::Result<Box<dyn Stre
 
 /// Ends without an error when the store is dropped. `patience` is how long any of the calls waits.
 async fn carry(
-    session: &mut Session,
+    session: &mut ConnectionState,
     mut stream: Box<dyn Stream>,
     patience: Duration,
     submissions: &mut mpsc::UnboundedReceiver<Submission>,
@@ -262,10 +262,10 @@ async fn carry(
 
 /// Hands what was read to the session; an error ends the connection.
 fn received(
-    session: &mut Session,
+    session: &mut ConnectionState,
     read: io::Result<usize>,
     buffer: &[u8],
-    finished: &mut Vec<Finished>,
+    finished: &mut Vec<Completion>,
 ) -> Option<Error> {
     match read {
         Ok(0) => Some(Error::unknown_outcome("redis closed the connection before it answered")),
@@ -286,11 +286,11 @@ fn give_back(submissions: impl IntoIterator<Item = Submission>, error: &Error) {
     }
 }
 
-fn deliver(finished: impl IntoIterator<Item = Finished>, waiting: &mut HashMap<u64, oneshot::Sender<Carried>>) {
-    for Finished { ticket, outcome } in finished {
+fn deliver(finished: impl IntoIterator<Item = Completion>, waiting: &mut HashMap<u64, oneshot::Sender<Carried>>) {
+    for Completion { ticket, outcome } in finished {
         if let Some(reply) = waiting.remove(&ticket) {
             // A caller that has gone away does not want its answer.
-            let _ = reply.send(Carried::Finished(outcome));
+            let _ = reply.send(Carried::Completion(outcome));
         }
     }
 }

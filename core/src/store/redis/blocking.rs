@@ -9,7 +9,7 @@ use rustix::event::{Timespec, poll};
 
 use super::call::{Asking, Call};
 use super::config::Address;
-use super::session::{Outcome, Session};
+use super::session::{CallOutcome, ConnectionState};
 use super::socket::Socket;
 use super::{Connections, Redis};
 use crate::base::clock::monotonic;
@@ -17,7 +17,7 @@ use crate::base::error::{Cause, Error, Result};
 use crate::base::locked;
 use crate::base::micros::Micros;
 use crate::model::operation::Answer;
-use crate::store::signal_handling::Interrupt;
+use crate::store::signal_handling::SignalHandling;
 
 /// Within which time a call is answered or fails, unless the user chooses another.
 pub const DEFAULT_TIMEOUT: Micros = Micros(1_000_000);
@@ -48,7 +48,7 @@ pub(crate) struct Pool {
 }
 
 struct Connection {
-    session: Session,
+    session: ConnectionState,
     socket: Socket,
     used_at: Instant,
 }
@@ -75,7 +75,7 @@ pub(crate) fn run(
     redis: &Redis,
     process: &Connections,
     mut call: Call,
-    interrupt: Interrupt<'_>,
+    interrupt: SignalHandling<'_>,
     deadline: Instant,
 ) -> Result<Answer> {
     let Connections { pool, slots, .. } = process;
@@ -106,14 +106,14 @@ pub(crate) fn run(
                     pool.clear_all();
                 }
                 match outcome {
-                    Outcome::Answered(result) => return result,
-                    Outcome::Elsewhere(next, address, ask) => {
+                    CallOutcome::Answered(result) => return result,
+                    CallOutcome::Redirect(next, address, ask) => {
                         if ask == Asking::No {
                             slots.learn(next.slot(), &address);
                         }
                         (call, node, asking) = (next, address, ask);
                     }
-                    Outcome::Later(next, pause) => {
+                    CallOutcome::RetryAfter(next, pause) => {
                         waiter.pause(pause)?;
                         (call, asking) = (next, Asking::No);
                     }
@@ -147,7 +147,7 @@ impl Connection {
     fn open(redis: &Redis, node: &Address, waiter: &Waiter<'_>) -> Result<Self> {
         let socket = Socket::connect(&redis.location, node, waiter.deadline)
             .map_err(|error| Error::unavailable(format!("cannot connect to redis: node={node} error={error}")))?;
-        Ok(Self { session: Session::new(&redis.location, node.clone()), socket, used_at: monotonic() })
+        Ok(Self { session: ConnectionState::new(&redis.location, node.clone()), socket, used_at: monotonic() })
     }
 
     /// Gives itself back with the outcome, unless it failed after the reply had come.
@@ -156,7 +156,7 @@ impl Connection {
         call: Call,
         asking: Asking,
         waiter: &mut Waiter<'_>,
-    ) -> std::result::Result<(Option<Self>, Outcome), Failure> {
+    ) -> std::result::Result<(Option<Self>, CallOutcome), Failure> {
         self.session.submit(0, call, asking);
         let mut finished = Vec::with_capacity(1);
         let mut buffer = [0; 4_096];
@@ -179,7 +179,7 @@ impl Connection {
             if let Err(error) = received {
                 let lost = self.session.fail(&error).pop().map(|done| done.outcome);
                 return Err(Failure::Lost(match lost {
-                    Some(Outcome::Answered(Err(error))) => error,
+                    Some(CallOutcome::Answered(Err(error))) => error,
                     _ => error,
                 }));
             }
@@ -226,7 +226,7 @@ impl Pool {
 /// Waits for a socket until the deadline, and decides what a signal means.
 struct Waiter<'a> {
     deadline: Instant,
-    interrupt: Interrupt<'a>,
+    interrupt: SignalHandling<'a>,
 }
 
 impl Waiter<'_> {
@@ -236,13 +236,13 @@ impl Waiter<'_> {
 
     /// For how long the system waits before the caller looks again.
     fn slice(&self, left: Duration) -> Duration {
-        if matches!(self.interrupt, Interrupt::Ask(_)) { left.min(SLICE) } else { left }
+        if matches!(self.interrupt, SignalHandling::Ask(_)) { left.min(SLICE) } else { left }
     }
 
     /// Whether a wait ended so that it is time to see what a signal means.
     fn is_passing(&self, kind: ErrorKind) -> bool {
         let is_over = matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut);
-        kind == ErrorKind::Interrupted || is_over && matches!(self.interrupt, Interrupt::Ask(_))
+        kind == ErrorKind::Interrupted || is_over && matches!(self.interrupt, SignalHandling::Ask(_))
     }
 
     /// After an error the server cannot have all of the bytes.
@@ -297,11 +297,11 @@ impl Waiter<'_> {
 
     fn interrupted(&mut self) -> Result<()> {
         match self.interrupt {
-            Interrupt::Grace(grace) => self.deadline = self.deadline.min(monotonic() + grace.duration()),
-            Interrupt::Ask(stop) if stop() => {
+            SignalHandling::Grace(grace) => self.deadline = self.deadline.min(monotonic() + grace.duration()),
+            SignalHandling::Ask(stop) if stop() => {
                 return Err(Error::interrupted("a signal ended the call"));
             }
-            Interrupt::Ignore | Interrupt::Ask(_) => {}
+            SignalHandling::Ignore | SignalHandling::Ask(_) => {}
         }
         Ok(())
     }

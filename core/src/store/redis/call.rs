@@ -9,15 +9,15 @@ use super::reply::{controls, decision, garbled, naturals, page, refused, settlem
 use super::wire::{Value, command, header, word};
 use crate::base::error::Result;
 use crate::base::micros::Micros;
-use crate::engine::budget::Told;
+use crate::engine::budget::PendingReport;
 use crate::engine::script::{SCRIPT, digest};
 use crate::engine::transaction::Entry;
-use crate::model::budget::Report;
+use crate::model::budget::UpstreamReport;
 use crate::model::operation::Answer;
-use crate::model::overrides::{Change, Control};
+use crate::model::overrides::{AdminCommand, LimitOverride};
 use crate::model::permit::{Permit, new_id};
 use crate::model::policy::{Policy, never};
-use crate::model::request::Place;
+use crate::model::request::QueuePosition;
 use crate::model::statistics::Statistics;
 
 /// The status of a call without an id that is to be made again with one.
@@ -57,8 +57,8 @@ enum Expects {
         estimate: bool,
     },
     Settlement,
-    Learned(Box<Told>),
-    Controls(Arc<Policy>),
+    Learned(Box<PendingReport>),
+    RuntimeState(Arc<Policy>),
     Renewal,
     Statistics,
     Reset,
@@ -72,9 +72,9 @@ pub enum Step {
     /// Send its bytes again to the same node.
     Again(Call),
     /// Send its bytes to another node, after `ASKING` if so told.
-    Elsewhere(Call, Address, Asking),
+    Redirect(Call, Address, Asking),
     /// Send its bytes again after a while.
-    Later(Call, Micros),
+    RetryAfter(Call, Micros),
 }
 
 /// Whether the command `ASKING` must go before.
@@ -121,9 +121,9 @@ impl Call {
         if let Some(waiting) = entry.queue {
             words.extend([number(waiting.patience), number(waiting.grace), waiting.channel.to_owned()]);
             words.push(match waiting.place {
-                Place::End => String::new(),
-                Place::Kept => "-".to_owned(),
-                Place::Number(place) => number(place),
+                QueuePosition::End => String::new(),
+                QueuePosition::Existing => "-".to_owned(),
+                QueuePosition::Number(place) => number(place),
             });
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -169,7 +169,7 @@ impl Call {
         keys: &Keys,
         policy: &Policy,
         permit: Option<&Permit<'_>>,
-        report: &Report<'_>,
+        report: &UpstreamReport<'_>,
         at: Option<Micros>,
     ) -> Self {
         let (granted_at, charged) = permit.map_or((0, 0), |permit| (permit.granted_at, permit.charged));
@@ -193,26 +193,26 @@ impl Call {
             report.actual.unwrap_or(0),
             at,
             &words,
-            Expects::Learned(Box::new(Told::new(report, policy))),
+            Expects::Learned(Box::new(PendingReport::new(report, policy))),
         )
     }
 
-    pub(crate) fn control(policy: &Arc<Policy>, keys: &Keys, control: &Control<'_>, at: Option<Micros>) -> Self {
+    pub(crate) fn control(policy: &Arc<Policy>, keys: &Keys, control: &AdminCommand<'_>, at: Option<Micros>) -> Self {
         let words = match control {
-            Control::Look => Default::default(),
-            Control::Pause(until) => [moment(Some(*until)), String::new(), String::new()],
-            Control::Resume => ["0".to_owned(), String::new(), String::new()],
-            Control::Override { changes, expires } => {
+            AdminCommand::Get => Default::default(),
+            AdminCommand::Pause(until) => [moment(Some(*until)), String::new(), String::new()],
+            AdminCommand::Resume => ["0".to_owned(), String::new(), String::new()],
+            AdminCommand::Override { changes, expires } => {
                 let changes = changes.iter().map(|change| match change {
-                    Change::Keep => "=".to_owned(),
-                    Change::Remove => "-".to_owned(),
-                    Change::Set(limit) => told(limit),
+                    LimitOverride::Keep => "=".to_owned(),
+                    LimitOverride::Remove => "-".to_owned(),
+                    LimitOverride::Set(limit) => told(limit),
                 });
                 [String::new(), moment(*expires), changes.collect::<Vec<_>>().join(",")]
             }
         };
         let words = ["", &words[0], &words[1], &words[2]];
-        Self::verb(keys, b"control", 0, at, &words, Expects::Controls(policy.clone()))
+        Self::verb(keys, b"control", 0, at, &words, Expects::RuntimeState(policy.clone()))
     }
 
     pub(crate) fn reset(keys: &Keys) -> Self {
@@ -282,16 +282,16 @@ impl Call {
                 Step::Again(self)
             }
             "MOVED" => match redirection(&error, node) {
-                Some(address) => Step::Elsewhere(self, address, Asking::No),
+                Some(address) => Step::Redirect(self, address, Asking::No),
                 None => Step::Done(Err(refused(&error))),
             },
             "ASK" => match redirection(&error, node) {
-                Some(address) => Step::Elsewhere(self, address, Asking::Yes),
+                Some(address) => Step::Redirect(self, address, Asking::Yes),
                 None => Step::Done(Err(refused(&error))),
             },
             "TRYAGAIN" => match self.fewer.take() {
                 Some(bytes) => Step::Again(Self { bytes, ..self }),
-                None => Step::Later(self, PAUSE),
+                None => Step::RetryAfter(self, PAUSE),
             },
             _ => Step::Done(Err(refused(&error))),
         }
@@ -328,8 +328,8 @@ impl Call {
                 Ok(Answer::Statistics(Box::new(Statistics::from_values(values))))
             }
             (Expects::List, Value::Array(items)) => page(items).map(Answer::List),
-            (Expects::Controls(policy), Value::Array(items)) => {
-                controls(items, policy).map(|controls| Answer::Controls(Box::new(controls)))
+            (Expects::RuntimeState(policy), Value::Array(items)) => {
+                controls(items, policy).map(|controls| Answer::RuntimeState(Box::new(controls)))
             }
             (Expects::Decision { policy, units, estimate, .. }, Value::Array(items))
                 if items.first() == Some(&Value::Integer(NEVER)) =>

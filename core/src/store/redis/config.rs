@@ -32,7 +32,7 @@ impl fmt::Display for Address {
 
 /// A URL in parts. Its `Debug` shows no password.
 #[derive(Clone)]
-pub struct Location {
+pub struct RedisConfig {
     /// The nodes that the URL names; at least one.
     pub nodes: Vec<Address>,
     /// Whether connections are encrypted.
@@ -42,13 +42,13 @@ pub struct Location {
     pub(crate) db: u32,
 }
 
-impl fmt::Debug for Location {
+impl fmt::Debug for RedisConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Location").field("nodes", &self.nodes).field("tls", &self.tls).finish_non_exhaustive()
     }
 }
 
-impl Location {
+impl RedisConfig {
     /// Reads a URL. No error repeats it, since it may hold a password.
     pub fn parse(text: &str) -> Result<Self> {
         let refused =
@@ -114,7 +114,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    pub(crate) fn route(&self, location: &Location, slot: u16) -> Address {
+    pub(crate) fn route(&self, location: &RedisConfig, slot: u16) -> Address {
         let first = &location.nodes[self.first.load(Ordering::Relaxed) % location.nodes.len()];
         locked(&self.learned).get(&slot).unwrap_or(first).clone()
     }
@@ -129,7 +129,7 @@ impl Slots {
         locked(&self.owners).get(&slot).cloned()
     }
 
-    pub(crate) fn forget(&self, location: &Location, address: &Address) {
+    pub(crate) fn forget(&self, location: &RedisConfig, address: &Address) {
         locked(&self.learned).retain(|_, node| node != address);
         let first = self.first.load(Ordering::Relaxed);
         if location.nodes[first % location.nodes.len()] == *address {
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     fn nodes(url: &str) -> Vec<String> {
-        Location::parse(url).unwrap().nodes.iter().map(Address::to_string).collect()
+        RedisConfig::parse(url).unwrap().nodes.iter().map(Address::to_string).collect()
     }
 
     #[test]
@@ -179,21 +179,21 @@ mod tests {
         assert_eq!(nodes("redis://[::1]:7"), ["[::1]:7"]);
         assert_eq!(nodes("unix:///run/redis.sock?db=2"), ["unix:/run/redis.sock"]);
         assert_eq!(nodes("redis://:pw@a:7000,b:7001,c"), ["a:7000", "b:7001", "c:6379"]);
-        let location = Location::parse("redis://us%65r:p%40ss@h/5").unwrap();
+        let location = RedisConfig::parse("redis://us%65r:p%40ss@h/5").unwrap();
         assert_eq!(location.user.as_deref(), Some("user"));
         assert_eq!(location.password.as_deref(), Some("p@ss"));
         assert_eq!(location.db, 5);
-        assert_eq!(Location::parse("unix:///s?db=2").unwrap().db, 2);
+        assert_eq!(RedisConfig::parse("unix:///s?db=2").unwrap().db, 2);
     }
 
     #[test]
     fn no_error_and_no_debug_shows_the_password() {
         for url in ["redis://u:secret@h/x", "http://u:secret@h", "secret", "redis://u:secret@h:99999"] {
-            let error = Location::parse(url).unwrap_err();
+            let error = RedisConfig::parse(url).unwrap_err();
             assert_eq!(error.argument(), Some("url"));
             assert!(!format!("{error:?}").contains("secret"), "{url}");
         }
-        let location = Location::parse("redis://u:secret@h").unwrap();
+        let location = RedisConfig::parse("redis://u:secret@h").unwrap();
         assert!(!format!("{location:?}").contains("secret"));
     }
 

@@ -4,7 +4,7 @@ use super::config::slot;
 use super::wire::word;
 use crate::base::micros::Micros;
 use crate::model::limit::{Kind, Limit, Rule};
-use crate::model::overrides::Moment;
+use crate::model::overrides::Deadline;
 use crate::model::policy::Policy;
 
 /// The layout of what is stored; in every key, so that another layout has other keys.
@@ -117,10 +117,10 @@ pub(super) fn untold(limit: &Limit, word: &str) -> Option<Limit> {
     Limit::of_kind(limit.kind(), a, Micros(interval), Micros(offset)).ok()
 }
 
-pub(super) fn moment(moment: Option<Moment>) -> String {
+pub(super) fn moment(moment: Option<Deadline>) -> String {
     match moment {
         None => String::new(),
-        Some(Moment::After(span)) => span.0.to_string(),
-        Some(Moment::At(at)) => format!("@{}", at.0),
+        Some(Deadline::After(span)) => span.0.to_string(),
+        Some(Deadline::At(at)) => format!("@{}", at.0),
     }
 }

@@ -4,13 +4,13 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use super::config::{Address, Location};
+use super::config::{Address, RedisConfig};
 use super::socket::Socket;
 use super::wire::{Decoder, Value, command};
 use crate::base::clock::monotonic;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
-use crate::model::wakeup::Hint;
+use crate::model::wakeup::Wakeup;
 
 /// Logs in, subscribes and reads messages; moves no bytes itself.
 pub struct Subscription {
@@ -21,7 +21,7 @@ pub struct Subscription {
 
 impl Subscription {
     /// A subscription to `channel`. Its first [`output`](Self::output) is to be sent.
-    pub fn new(location: &Location, channel: &str) -> Self {
+    pub fn new(location: &RedisConfig, channel: &str) -> Self {
         let mut output = Vec::new();
         if let Some(password) = &location.password {
             let mut words: Vec<&[u8]> = vec![b"AUTH"];
@@ -44,7 +44,7 @@ impl Subscription {
     }
 
     /// Reads what has arrived. After an error the connection must be closed.
-    pub fn receive(&mut self, bytes: &[u8], hints: &mut Vec<Hint>) -> Result<()> {
+    pub fn receive(&mut self, bytes: &[u8], hints: &mut Vec<Wakeup>) -> Result<()> {
         self.decoder.feed(bytes);
         while let Some(reply) = self.decoder.next()? {
             match reply {
@@ -65,9 +65,9 @@ impl Subscription {
 }
 
 /// `<delay_us> <id>`; anything else was sent by somebody else and is nothing to us.
-fn hint(message: &[u8]) -> Option<Hint> {
+fn hint(message: &[u8]) -> Option<Wakeup> {
     let (delay, id) = std::str::from_utf8(message).ok()?.split_once(' ')?;
-    Some(Hint { id: id.to_owned(), delay: Micros(delay.parse().ok()?) })
+    Some(Wakeup { id: id.to_owned(), delay: Micros(delay.parse().ok()?) })
 }
 
 /// A subscription and its socket, which never waits once it is connected.
@@ -78,7 +78,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Connects and subscribes before the deadline.
-    pub(crate) fn open(location: &Location, node: &Address, channel: &str, deadline: Instant) -> Result<Self> {
+    pub(crate) fn open(location: &RedisConfig, node: &Address, channel: &str, deadline: Instant) -> Result<Self> {
         let lost = |error: &dyn std::fmt::Display| {
             Error::unavailable(format!("cannot listen to redis: node={node} error={error}"))
         };
@@ -117,7 +117,7 @@ impl Listener {
         self.socket.as_fd()
     }
 
-    pub(crate) fn receive(&mut self) -> Result<Vec<Hint>> {
+    pub(crate) fn receive(&mut self) -> Result<Vec<Wakeup>> {
         let (mut buffer, mut hints) = ([0; 4096], Vec::new());
         loop {
             match self.socket.read(&mut buffer, Duration::ZERO) {
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn messages_are_read_in_any_pieces_and_strangers_are_ignored() {
-        let location = Location::parse("redis://:secret@localhost:1").unwrap();
+        let location = RedisConfig::parse("redis://:secret@localhost:1").unwrap();
         let stream = b"+OK\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$6\r\n25 a b\r\n*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$3\r\nx y\r\n";
         for size in 1..=stream.len() {
             let mut subscription = Subscription::new(&location, "c");
@@ -155,13 +155,13 @@ mod tests {
                 subscription.receive(piece, &mut hints).unwrap();
             }
             assert!(subscription.is_ready());
-            assert_eq!(hints, [Hint { id: "a b".into(), delay: Micros(25) }], "pieces of {size}");
+            assert_eq!(hints, [Wakeup { id: "a b".into(), delay: Micros(25) }], "pieces of {size}");
         }
     }
 
     #[test]
     fn a_refusal_ends_it_without_the_password() {
-        let location = Location::parse("redis://:secret@localhost:1").unwrap();
+        let location = RedisConfig::parse("redis://:secret@localhost:1").unwrap();
         let mut subscription = Subscription::new(&location, "c");
         let error = subscription.receive(b"-WRONGPASS invalid: secret\r\n", &mut Vec::new()).unwrap_err();
         assert!(!error.to_string().contains("secret"), "{error}");

@@ -4,12 +4,12 @@ use super::keys::untold;
 use super::wire::Value;
 use crate::base::error::{Cause, Error, Result};
 use crate::base::micros::Micros;
-use crate::engine::budget::Uptake;
-use crate::engine::reply::{More, Reply};
+use crate::engine::budget::ReportOutcome;
+use crate::engine::reply::{LeaseAndTicket, Reply};
 use crate::model::decision::Status;
 use crate::model::limit::Limit;
-use crate::model::limiter_info::{ListPage, Listed};
-use crate::model::overrides::Controls;
+use crate::model::limiter_info::{LimiterInfo, ListPage};
+use crate::model::overrides::RuntimeState;
 use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
 
@@ -28,9 +28,9 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
     };
     let index = usize::try_from(natural(1)?).ok().filter(|index| *index <= policy.limits().len());
     let more = if items.len() < 13 {
-        More::default()
+        LeaseAndTicket::default()
     } else {
-        More {
+        LeaseAndTicket {
             lease: natural(6)?,
             fence: natural(7)?,
             number: natural(8)?,
@@ -52,7 +52,7 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
     })
 }
 
-pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<Controls> {
+pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<RuntimeState> {
     let [version, pause, expires, told, learned, in_use] = items else { return Err(garbled()) };
     let number = |value| integer(value).and_then(|number| u64::try_from(number).ok()).ok_or_else(garbled);
     let limits = |value: &Value| -> Result<Vec<Option<Limit>>> {
@@ -65,7 +65,7 @@ pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<Controls> {
         Ok(policy.limits().iter().zip(words).map(|(limit, word)| untold(limit, word)).collect())
     };
     let span = |span: u64| (span > 0).then_some(Micros(span));
-    Ok(Controls {
+    Ok(RuntimeState {
         version: number(version)?,
         in_use: number(in_use)? == 1,
         paused_for: span(number(pause)?),
@@ -81,7 +81,7 @@ pub(super) fn page(items: &[Value]) -> Result<ListPage> {
     let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse().ok()).ok_or_else(garbled)?;
     let pairs = entries.chunks_exact(2).filter_map(|pair| match pair {
         [Value::Text(entry), Value::Text(score)] => {
-            Listed::parse(std::str::from_utf8(entry).ok()?, std::str::from_utf8(score).ok()?.parse().ok()?)
+            LimiterInfo::parse(std::str::from_utf8(entry).ok()?, std::str::from_utf8(score).ok()?.parse().ok()?)
         }
         _ => None,
     });
@@ -101,13 +101,13 @@ pub(super) fn settlement(items: &[Value]) -> Result<Settlement> {
 }
 
 /// What a script says of a report on so many limits.
-pub(super) fn uptake(items: &[Value], limits: usize) -> Result<Uptake> {
+pub(super) fn uptake(items: &[Value], limits: usize) -> Result<ReportOutcome> {
     let (Some(status), rest) = (items.get(..1), naturals(items.get(1..).unwrap_or_default())) else {
         return Err(garbled());
     };
     match rest[..] {
         [flags, ref marks @ ..] if marks.len() == limits && items.len() == limits + 2 => {
-            Ok(Uptake { settlement: settlement(status)?, flags, marks: marks.to_vec() })
+            Ok(ReportOutcome { settlement: settlement(status)?, flags, marks: marks.to_vec() })
         }
         _ => Err(garbled()),
     }

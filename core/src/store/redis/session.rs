@@ -1,11 +1,11 @@
-//! `Session`: one connection without its socket. Bytes in, bytes out, answers in the order of the calls.
+//! `ConnectionState`: one connection without its socket. Bytes in, bytes out, answers in the order of the calls.
 //!
 //! Hosts with an event loop (Node, asyncio) move the bytes themselves and so need no thread and no runtime of ours.
 
 use std::collections::VecDeque;
 
 use super::call::{Asking, Call, Step};
-use super::config::{Address, Location};
+use super::config::{Address, RedisConfig};
 use super::reply::{is_of_replica, is_without_login, refused};
 use super::wire::{Decoder, Value, command};
 use crate::base::error::{Cause, Error, Result};
@@ -13,7 +13,7 @@ use crate::base::micros::Micros;
 use crate::model::operation::Answer;
 
 /// A connection's protocol state.
-pub struct Session {
+pub struct ConnectionState {
     node: Address,
     decoder: Decoder,
     sent: VecDeque<Sent>,
@@ -34,27 +34,27 @@ enum Sent {
 
 /// A call that this connection is done with.
 #[derive(Debug)]
-pub struct Finished {
+pub struct Completion {
     /// The number it was submitted under.
     pub ticket: u64,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
 }
 
 /// What became of a call.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// It is over.
     Answered(Result<Answer>),
     /// Submit it to the session of another node.
-    Elsewhere(Call, Address, Asking),
+    Redirect(Call, Address, Asking),
     /// Submit it again after a while.
-    Later(Call, Micros),
+    RetryAfter(Call, Micros),
 }
 
-impl Session {
+impl ConnectionState {
     /// A session that logs in first.
-    pub fn new(location: &Location, node: Address) -> Self {
+    pub fn new(location: &RedisConfig, node: Address) -> Self {
         let mut session = Self {
             node,
             decoder: Decoder::default(),
@@ -115,7 +115,7 @@ impl Session {
 
     /// Reads what has arrived. After an error the connection must be closed, [`fail`](Self::fail) called and the node
     /// [forgotten](super::Redis::forget): the calls that come next may find another.
-    pub fn receive(&mut self, bytes: &[u8], finished: &mut Vec<Finished>) -> Result<()> {
+    pub fn receive(&mut self, bytes: &[u8], finished: &mut Vec<Completion>) -> Result<()> {
         self.decoder.feed(bytes);
         let mut is_demoted = false;
         while let Some(reply) = self.decoder.next()? {
@@ -140,12 +140,14 @@ impl Session {
                     is_demoted |= matches!(&reply, Value::Error(error) if is_of_replica(error));
                     match call.answer(reply, &self.node) {
                         Step::Again(call) => self.submit(ticket, call, Asking::No),
-                        Step::Done(result) => finished.push(Finished { ticket, outcome: Outcome::Answered(result) }),
-                        Step::Elsewhere(call, node, asking) => {
-                            finished.push(Finished { ticket, outcome: Outcome::Elsewhere(call, node, asking) });
+                        Step::Done(result) => {
+                            finished.push(Completion { ticket, outcome: CallOutcome::Answered(result) })
                         }
-                        Step::Later(call, pause) => {
-                            finished.push(Finished { ticket, outcome: Outcome::Later(call, pause) });
+                        Step::Redirect(call, node, asking) => {
+                            finished.push(Completion { ticket, outcome: CallOutcome::Redirect(call, node, asking) });
+                        }
+                        Step::RetryAfter(call, pause) => {
+                            finished.push(Completion { ticket, outcome: CallOutcome::RetryAfter(call, pause) });
                         }
                     }
                 }
@@ -162,11 +164,11 @@ impl Session {
     /// Ends the session after `error`: every call without a reply fails with it.
     ///
     /// Calls whose bytes the host has not taken fail as certainly not charged.
-    pub fn fail(&mut self, error: &Error) -> Vec<Finished> {
+    pub fn fail(&mut self, error: &Error) -> Vec<Completion> {
         let failed = self.sent.drain(..).enumerate().filter_map(|(i, sent)| match sent {
             Sent::Call(ticket, _) => {
                 let error = if i < self.taken { error.clone() } else { error.clone().not_counted() };
-                Some(Finished { ticket, outcome: Outcome::Answered(Err(error)) })
+                Some(Completion { ticket, outcome: CallOutcome::Answered(Err(error)) })
             }
             Sent::Setup(_) | Sent::Asking => None,
         });
@@ -187,22 +189,24 @@ impl Session {
 mod tests {
     use super::*;
     use crate::client::paddlegate::Paddlegate;
-    use crate::client::prepared::Begun;
+    use crate::client::prepared::Prepared;
     use crate::model::operation::Operation;
     use crate::model::request::Request;
 
-    fn submitted(session: &mut Session, tickets: std::ops::Range<u64>) {
+    fn submitted(session: &mut ConnectionState, tickets: std::ops::Range<u64>) {
         let limiter = Paddlegate::open("redis://localhost", None).unwrap();
         let limiter = limiter.leaky("session", 5, std::time::Duration::from_secs(60)).unwrap();
         for ticket in tickets {
-            let Ok(Begun::Call(call)) = limiter.begin(Operation::Acquire(Request::cost(1))) else { panic!("no call") };
+            let Ok(Prepared::Call(call)) = limiter.begin(Operation::Acquire(Request::cost(1))) else {
+                panic!("no call")
+            };
             session.submit(ticket, call, Asking::No);
         }
     }
 
-    fn counted(finished: Vec<Finished>) -> Vec<(u64, bool)> {
+    fn counted(finished: Vec<Completion>) -> Vec<(u64, bool)> {
         let counted = finished.into_iter().map(|done| match done.outcome {
-            Outcome::Answered(Err(error)) => (done.ticket, error.may_have_counted()),
+            CallOutcome::Answered(Err(error)) => (done.ticket, error.may_have_counted()),
             other => panic!("{other:?}"),
         });
         counted.collect()
@@ -210,8 +214,8 @@ mod tests {
 
     #[test]
     fn calls_that_a_replica_refused_or_that_were_not_sent_did_not_count() {
-        let location = Location::parse("redis://localhost").unwrap();
-        let mut session = Session::new(&location, location.nodes[0].clone());
+        let location = RedisConfig::parse("redis://localhost").unwrap();
+        let mut session = ConnectionState::new(&location, location.nodes[0].clone());
         submitted(&mut session, 0..4);
         session.output();
         submitted(&mut session, 4..6);
@@ -224,8 +228,8 @@ mod tests {
 
     #[test]
     fn calls_that_wait_for_the_login_did_not_count() {
-        let location = Location::parse("redis://:secret@localhost/3").unwrap();
-        let mut session = Session::new(&location, location.nodes[0].clone());
+        let location = RedisConfig::parse("redis://:secret@localhost/3").unwrap();
+        let mut session = ConnectionState::new(&location, location.nodes[0].clone());
         submitted(&mut session, 0..1);
         session.output();
         let error = Error::unknown_outcome("lost");

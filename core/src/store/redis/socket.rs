@@ -12,7 +12,7 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv};
 
-use super::config::{Address, Location};
+use super::config::{Address, RedisConfig};
 use crate::base::clock::monotonic;
 
 /// By how much a time-out may differ from what was asked.
@@ -52,7 +52,7 @@ impl Interrupted {
 
 impl Socket {
     /// Connects and, with TLS, shakes hands, all before `deadline`. The look-up of a host name has its own limits.
-    pub fn connect(location: &Location, address: &Address, deadline: Instant) -> io::Result<Self> {
+    pub fn connect(location: &RedisConfig, address: &Address, deadline: Instant) -> io::Result<Self> {
         let stream = match address {
             Address::Tcp(host, port) => Stream::Tcp(connect_tcp(host, *port, deadline)?),
             Address::Unix(path) => Stream::Unix(connect_unix(path, deadline)?),

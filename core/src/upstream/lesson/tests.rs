@@ -14,7 +14,7 @@ use crate::model::learned::Learned;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit::Settlement;
 use crate::model::request::Request;
-use crate::store::signal_handling::Interrupt;
+use crate::store::signal_handling::SignalHandling;
 
 const SHOPIFY: &str = r#"{"data":{},"extensions":{"cost":{"requestedQueryCost":252,"actualQueryCost":12,
     "throttleStatus":{"maximumAvailable":2000.0,"currentlyAvailable":1988,"restoreRate":100.0}}}}"#;
@@ -56,16 +56,19 @@ fn points(capacity: u64, refill: u64) -> Limit {
     Limit::points(capacity, seconds(refill)).unwrap()
 }
 
-fn lesson<const N: usize>(feedback: &Feedback, limits: [Limit; N]) -> Lesson {
-    Lesson { notes: Notes::default(), ..feedback.lesson(&Policy::new(limits).unwrap(), MAX_PAUSE, Some(1_000_000)) }
+fn lesson<const N: usize>(feedback: &Feedback, limits: [Limit; N]) -> LimiterUpdate {
+    LimiterUpdate {
+        notes: Notes::default(),
+        ..feedback.lesson(&Policy::new(limits).unwrap(), MAX_PAUSE, Some(1_000_000))
+    }
 }
 
-fn remaining(remaining: u64) -> Sync {
-    Sync { remaining: Some(remaining), ..Sync::default() }
+fn remaining(remaining: u64) -> BudgetUpdate {
+    BudgetUpdate { remaining: Some(remaining), ..BudgetUpdate::default() }
 }
 
-const fn after(micros: u64) -> Moment {
-    Moment::After(Micros(micros))
+const fn after(micros: u64) -> Deadline {
+    Deadline::After(Micros(micros))
 }
 
 /// The same headers, of which one has another value.
@@ -81,12 +84,13 @@ fn with<const N: usize>(
 #[test]
 fn shopify_teaches_points_their_numbers() {
     let feedback = body(Provider::Shopify, SHOPIFY);
-    let learned = Sync { limit: Some(points(2_000, 20)), ..remaining(1_988) };
-    let expected = Lesson { actual: Some(12), budgets: vec![learned.clone()], pause: None, ..Lesson::default() };
+    let learned = BudgetUpdate { limit: Some(points(2_000, 20)), ..remaining(1_988) };
+    let expected =
+        LimiterUpdate { actual: Some(12), budgets: vec![learned.clone()], pause: None, ..LimiterUpdate::default() };
     assert_eq!(lesson(&feedback, [points(1_000, 20)]), expected);
     // The numbers are those of upstream whatever was configured, and a meter of calls hears nothing of points.
     let both = lesson(&feedback, [window(4, 1), points(100, 5)]);
-    assert_eq!(both.budgets, [Sync::default(), learned]);
+    assert_eq!(both.budgets, [BudgetUpdate::default(), learned]);
     // In a policy without points, costs are what every limit counts.
     let leaky = lesson(&feedback, [Limit::leaky(1_000, seconds(10)).unwrap()]);
     assert_eq!(leaky.budgets[0].limit, Some(Limit::leaky(2_000, seconds(20)).unwrap()));
@@ -103,17 +107,18 @@ fn shopify_spent_refills_and_needs_no_pause() {
 #[test]
 fn github_teaches_the_limit_that_has_its_window() {
     let feedback = read(Provider::GitHub, 200, &GITHUB, "[]");
-    let learned = Sync { limit: Some(bucket(5_000, 3_600)), reset: Some(after(1_800_000_000)), ..remaining(4_990) };
+    let learned =
+        BudgetUpdate { limit: Some(bucket(5_000, 3_600)), reset: Some(after(1_800_000_000)), ..remaining(4_990) };
     assert_eq!(lesson(&feedback, [bucket(5_000, 3_600)]).budgets, std::slice::from_ref(&learned));
     assert_eq!(lesson(&feedback, [bucket(60, 3_600)]).budgets, std::slice::from_ref(&learned), "other numbers");
     assert_eq!(lesson(&feedback, [window(10, 1)]).budgets, [remaining(4_990)]);
     assert_eq!(lesson(&feedback, [bucket(10, 60)]).budgets, [remaining(4_990)]);
-    let sliding = Sync { limit: Some(window(5_000, 3_600)), ..remaining(4_990) };
+    let sliding = BudgetUpdate { limit: Some(window(5_000, 3_600)), ..remaining(4_990) };
     assert_eq!(lesson(&feedback, [window(60, 3_600)]).budgets, [sliding], "only a bucket has an end");
     for others in [[window(10, 1), bucket(60, 3_600)], [bucket(60, 3_600), window(10, 1)]] {
         let expected = others.clone().map(|limit| match limit.kind() {
             Kind::Bucket => learned.clone(),
-            _ => Sync::default(),
+            _ => BudgetUpdate::default(),
         });
         assert_eq!(lesson(&feedback, others).budgets, expected, "its own limit goes first");
     }
@@ -125,7 +130,7 @@ fn github_keeps_the_offset_and_the_time_of_another_clock() {
     let feedback = read(Provider::GitHub, 200, &GITHUB[..4], "[]");
     let learned = lesson(&feedback, [of_zone]).budgets.remove(0);
     assert_eq!(learned.limit, Some(Limit::bucket_with_offset(5_000, seconds(3_600), seconds(1_800)).unwrap()));
-    assert_eq!(learned.reset, Some(Moment::At(Micros(1_735_693_200_000_000))));
+    assert_eq!(learned.reset, Some(Deadline::At(Micros(1_735_693_200_000_000))));
 }
 
 #[test]
@@ -145,16 +150,19 @@ fn openai_teaches_requests_and_tokens_in_both_orders() {
     let ahead = lesson(&feedback, [window(60, 60), points(150_000, 60)]);
     assert_eq!(
         ahead,
-        Lesson { actual: Some(21), budgets: vec![requests.clone(), tokens.clone()], ..Lesson::default() }
+        LimiterUpdate { actual: Some(21), budgets: vec![requests.clone(), tokens.clone()], ..LimiterUpdate::default() }
     );
     let behind = lesson(&feedback, [points(150_000, 60), window(60, 60)]);
     assert_eq!(behind.budgets, [tokens.clone(), requests.clone()]);
     // Without requests a limit beside points hears nothing; without points all limits count one thing.
     let only_tokens = read(Provider::OpenAi, 200, &[OPENAI[1], OPENAI[3]], usage);
     let both = lesson(&only_tokens, [window(60, 60), points(150_000, 60)]);
-    assert_eq!(both.budgets, [Sync::default(), tokens.clone()]);
+    assert_eq!(both.budgets, [BudgetUpdate::default(), tokens.clone()]);
     assert_eq!(lesson(&only_tokens, [bucket(150_000, 60)]).budgets, [tokens]);
-    assert_eq!(lesson(&feedback, [window(60, 60), bucket(10_000, 86_400)]).budgets, [requests, Sync::default()]);
+    assert_eq!(
+        lesson(&feedback, [window(60, 60), bucket(10_000, 86_400)]).budgets,
+        [requests, BudgetUpdate::default()]
+    );
 }
 
 #[test]
@@ -169,8 +177,12 @@ fn openai_spent_twice_waits_for_the_later() {
 #[test]
 fn discord_spent_without_a_window_is_a_pause() {
     let feedback = read(Provider::Discord, 200, &DISCORD, "{}");
-    let expected =
-        Lesson { actual: None, budgets: vec![remaining(0)], pause: Some(after(1_500_000)), ..Lesson::default() };
+    let expected = LimiterUpdate {
+        actual: None,
+        budgets: vec![remaining(0)],
+        pause: Some(after(1_500_000)),
+        ..LimiterUpdate::default()
+    };
     for limit in [bucket(50, 1), window(50, 1), Limit::leaky(50, seconds(1)).unwrap()] {
         assert_eq!(lesson(&feedback, [limit]), expected);
     }
@@ -189,9 +201,9 @@ fn a_limit_that_counts_leases_or_starts_hears_only_of_pauses() {
     let feedback = read(Provider::Discord, 429, &DISCORD, r#"{"retry_after":2,"global":false}"#);
     let limits = [Limit::concurrency(5, seconds(30)).unwrap(), Limit::throttle(seconds(1)).unwrap(), Limit::paused()];
     let heard = lesson(&feedback, limits);
-    assert_eq!((heard.budgets, heard.pause), (vec![Sync::default(); 3], Some(after(2_000_000))));
+    assert_eq!((heard.budgets, heard.pause), (vec![BudgetUpdate::default(); 3], Some(after(2_000_000))));
     let spent = read(Provider::Discord, 200, &DISCORD, "{}");
-    assert_eq!(lesson(&spent, [Limit::unlimited()]), Lesson::default());
+    assert_eq!(lesson(&spent, [Limit::unlimited()]), LimiterUpdate::default());
 }
 
 #[test]
@@ -211,15 +223,15 @@ fn the_caller_bounds_every_pause() {
 fn a_budget_is_used_for_one_limit_only() {
     let feedback = read(Provider::GitHub, 200, &GITHUB, "[]");
     let twice = lesson(&feedback, [window(10, 1), window(20, 2)]);
-    assert_eq!(twice.budgets, [remaining(4_990), Sync::default()]);
+    assert_eq!(twice.budgets, [remaining(4_990), BudgetUpdate::default()]);
     let same = lesson(&feedback, [bucket(60, 3_600), bucket(70, 3_600)]);
-    assert_eq!((same.budgets[0].remaining, &same.budgets[1]), (Some(4_990), &Sync::default()));
+    assert_eq!((same.budgets[0].remaining, &same.budgets[1]), (Some(4_990), &BudgetUpdate::default()));
     let headers =
         [("RateLimit", "\"s\";r=3;t=1, \"h\";r=90;t=60"), ("RateLimit-Policy", "\"s\";q=5;w=1, \"h\";q=100;w=3600")];
     let ietf = read(Provider::Ietf, 200, &headers, "");
     let heard = lesson(&ietf, [bucket(1_000, 3_600), bucket(10, 1)]);
-    let second = Sync { limit: Some(bucket(5, 1)), reset: Some(after(1_000_000)), ..remaining(3) };
-    let hour = Sync { limit: Some(bucket(100, 3_600)), reset: Some(after(60_000_000)), ..remaining(90) };
+    let second = BudgetUpdate { limit: Some(bucket(5, 1)), reset: Some(after(1_000_000)), ..remaining(3) };
+    let hour = BudgetUpdate { limit: Some(bucket(100, 3_600)), reset: Some(after(60_000_000)), ..remaining(90) };
     assert_eq!(heard.budgets, [hour, second]);
 }
 
@@ -244,7 +256,7 @@ fn a_limiter_learns_it() {
         cost: Some(12),
         ..Learned::default()
     };
-    assert_eq!(shop.run(learn, Interrupt::Ignore).unwrap(), Answer::Learned(Box::new(learned)));
+    assert_eq!(shop.run(learn, SignalHandling::Ignore).unwrap(), Answer::Learned(Box::new(learned)));
     assert_eq!(shop.peek(Request::estimate(1).at(Micros(2))).unwrap().remaining, Some(1_988));
 }
 
@@ -345,7 +357,7 @@ fn discord_tells_its_limit_with_the_first_call_of_a_window() {
     };
     let first = told("5", "4", "0.998");
     assert_eq!((first.budgets[0].window, first.bucket.as_deref()), (Some(Micros(1_000_000)), Some("abcd1234")));
-    let learned = Sync { limit: Some(bucket(5, 1)), reset: Some(after(998_000)), ..remaining(4) };
+    let learned = BudgetUpdate { limit: Some(bucket(5, 1)), reset: Some(after(998_000)), ..remaining(4) };
     assert_eq!(lesson(&first, [bucket(50, 1)]).budgets, [learned]);
     assert_eq!(lesson(&first, [window(50, 1)]).budgets[0].limit, Some(window(5, 1)));
     assert_eq!(lesson(&first, [window(50, 60)]).budgets[0].limit, None, "of another interval");

@@ -1,6 +1,6 @@
 //! What this library did not write is an error, and stays as it is.
 
-use paddlegate::{Kind, Micros, Operation, Place, Request, Wait};
+use paddlegate::{Kind, Micros, Operation, QueuePosition, Request, Wait};
 
 use super::{NOW, enter, estimate, every_kind, is_damage, key, limit, take, waited_for};
 use crate::side::Script;
@@ -150,7 +150,7 @@ pub(super) fn damaged_tickets(port: u16, text: &str) -> Result<(), String> {
             let mut numbers: Vec<&str> = sound.split(' ').collect();
             numbers[field] = poison;
             script.raw.ask(&[&b"HSET"[..], &tickets, b"waiter", numbers.join(" ").as_bytes()]);
-            let kept = Wait { place: Place::Kept, ..Wait::up_to(paddlegate::MAX_SPAN) };
+            let kept = Wait { place: QueuePosition::Existing, ..Wait::up_to(paddlegate::MAX_SPAN) };
             let kept = Operation::Enter { request: Request::cost(1).at(Micros(NOW)), id: "waiter", wait: Some(kept) };
             is_damage(&script.run(kept), &format!("{poison:?} in {sound:?}, claimed"))?;
             is_damage(&enter(&mut script, "waiter", 1, NOW), &format!("{poison:?} in {sound:?}"))?;

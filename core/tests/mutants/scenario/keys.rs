@@ -1,6 +1,6 @@
 //! What is written, and what is not.
 
-use paddlegate::{Answer, Kind, MAX_PERMITS, Micros, Operation, Place, Request, Settlement, Status, Wait};
+use paddlegate::{Answer, Kind, MAX_PERMITS, Micros, Operation, QueuePosition, Request, Settlement, Status, Wait};
 
 use super::{HOUR, NOW, enter, estimate, every_kind, key, limit, waited_for};
 use crate::side::Script;
@@ -229,21 +229,21 @@ pub(super) fn records(port: u16, text: &str) -> Result<(), String> {
 
 pub(super) fn places(port: u16, text: &str) -> Result<(), String> {
     let mut script = waited_for(port, text);
-    let look = |script: &mut Script, id: &str, place: Place, at: u64| {
+    let look = |script: &mut Script, id: &str, place: QueuePosition, at: u64| {
         let wait = Wait { place, ..Wait::up_to(paddlegate::MAX_SPAN) };
         script.decision(Operation::Enter { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
     };
-    let invented = look(&mut script, "invents", Place::Number(100), NOW + 10)?;
+    let invented = look(&mut script, "invents", QueuePosition::Number(100), NOW + 10)?;
     if invented.ticket.map(|ticket| ticket.number) != Some(2) {
         return Err(format!("a number that was never given: {invented:?}"));
     }
-    let earlier = look(&mut script, "waiter", Place::Kept, NOW)?;
+    let earlier = look(&mut script, "waiter", QueuePosition::Existing, NOW)?;
     if earlier.at != Micros(NOW + 10) {
         return Err(format!("time ran backwards behind a queue: {earlier:?}"));
     }
     let queue = key(&mut script, ":q:");
     script.raw.ask(&[&b"ZREM"[..], &queue, b"waiter"]);
-    match look(&mut script, "waiter", Place::Kept, NOW + 10)? {
+    match look(&mut script, "waiter", QueuePosition::Existing, NOW + 10)? {
         gone if gone.status == Status::Gone => Ok(()),
         other => Err(format!("a record without a place: {other:?}")),
     }

@@ -1,6 +1,8 @@
 //! What was ordered and learned, behind the library's back.
 
-use paddlegate::{Change, Control, Kind, Limit, Micros, Moment, Operation, Report, Request, Sync};
+use paddlegate::{
+    AdminCommand, BudgetUpdate, Deadline, Kind, Limit, LimitOverride, Micros, Operation, Request, UpstreamReport,
+};
 
 use super::life::lives;
 use super::{HOUR, NOW, estimate, is_damage, key, limit, take};
@@ -10,17 +12,17 @@ use crate::support::script::{Side, Spec};
 
 const QUARTER: u64 = 90 * 86_400_000;
 
-fn order(script: &mut Script, amount: u64, interval: u64, expires: Option<Moment>) -> Reply {
+fn order(script: &mut Script, amount: u64, interval: u64, expires: Option<Deadline>) -> Reply {
     let kind = script.limiter().policy().limits()[0].kind();
-    let changes = [Change::Set(Limit::of_kind(kind, amount, Micros(interval), Micros(0)).expect("a limit"))];
-    let control = Control::Override { changes: &changes, expires };
-    script.run(Operation::Control { control, at: Some(Micros(NOW)) })
+    let changes = [LimitOverride::Set(Limit::of_kind(kind, amount, Micros(interval), Micros(0)).expect("a limit"))];
+    let control = AdminCommand::Override { changes: &changes, expires };
+    script.run(Operation::AdminCommand { control, at: Some(Micros(NOW)) })
 }
 
 /// An upstream says that nothing is left.
 fn report(script: &mut Script, at: u64) -> Reply {
-    let budgets = [Sync { remaining: Some(0), ..Sync::default() }];
-    let report = Report { budgets: &budgets, ..Report::default() };
+    let budgets = [BudgetUpdate { remaining: Some(0), ..BudgetUpdate::default() }];
+    let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
     script.run(Operation::Learn { report, at: Some(Micros(at)) })
 }
 
@@ -91,7 +93,7 @@ pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
     let hour = HOUR / 1_000;
     let short = |kind| [Spec { interval: 10_000_000, ..limit(kind, 2) }];
     // Until they have ended and what was taken has, or as long as the statistics, whoever is granted something.
-    for (expires, life) in [(None, QUARTER), (Some(Moment::After(Micros(HOUR))), hour + 10_000)] {
+    for (expires, life) in [(None, QUARTER), (Some(Deadline::After(Micros(HOUR))), hour + 10_000)] {
         for is_with_id in [false, true] {
             let mut script = Script::new(port, text, &short(Kind::Leaky));
             script.raw.command("FLUSHALL");
@@ -111,7 +113,7 @@ pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &short(Kind::Leaky));
     script.raw.command("FLUSHALL");
     script.acquire(NOW, 2, false);
-    order(&mut script, 2, HOUR, Some(Moment::After(Micros(1_000_000))));
+    order(&mut script, 2, HOUR, Some(Deadline::After(Micros(1_000_000))));
     lives(&mut script, ":s:", hour, "a short order for a slow limit")?;
     let mut script = Script::new(port, text, &short(Kind::Window));
     script.raw.command("FLUSHALL");
@@ -145,8 +147,8 @@ pub(super) fn many_open(port: u16, text: &str) -> Result<(), String> {
     for i in 0..300 {
         script.acquire(NOW + i, 10, true);
     }
-    let budgets = [Sync { remaining: Some(100_000), ..Sync::default() }];
-    let report = Report { budgets: &budgets, ..Report::default() };
+    let budgets = [BudgetUpdate { remaining: Some(100_000), ..BudgetUpdate::default() }];
+    let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
     script.run(Operation::Learn { report, at: Some(Micros(NOW + 300)) });
     let look = script.decision(Operation::Peek(Request::cost(0).at(Micros(NOW + 300))))?;
     if look.remaining == Some(97_000) { Ok(()) } else { Err(format!("{look:?}")) }
@@ -156,15 +158,15 @@ pub(super) fn many_open(port: u16, text: &str) -> Result<(), String> {
 pub(super) fn end_of_an_override(port: u16, text: &str) -> Result<(), String> {
     let numbers = |kind, amount| Limit::of_kind(kind, amount, Micros(HOUR), Micros(0)).expect("a limit");
     let cases = [
-        (5, [Change::Set(numbers(Kind::Window, 1)), Change::Keep], 10_000_000),
-        (1, [Change::Keep, Change::Set(numbers(Kind::Leaky, 4))], HOUR),
+        (5, [LimitOverride::Set(numbers(Kind::Window, 1)), LimitOverride::Keep], 10_000_000),
+        (1, [LimitOverride::Keep, LimitOverride::Set(numbers(Kind::Leaky, 4))], HOUR),
     ];
     for (amount, changes, wait) in cases {
         let window = Spec { amount, ..limit(Kind::Window, 5) };
         let mut script = Script::new(port, text, &[window, limit(Kind::Leaky, 5)]);
         script.raw.command("FLUSHALL");
-        let control = Control::Override { changes: &changes, expires: Some(Moment::After(Micros(10_000_000))) };
-        script.run(Operation::Control { control, at: Some(Micros(NOW)) });
+        let control = AdminCommand::Override { changes: &changes, expires: Some(Deadline::After(Micros(10_000_000))) };
+        script.run(Operation::AdminCommand { control, at: Some(Micros(NOW)) });
         take(&mut script);
         let refused = script.decision(Operation::Acquire(Request::cost(1).at(Micros(NOW))))?;
         if refused.retry_after != Some(Micros(wait)) {

@@ -13,10 +13,10 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, Server
 
 use super::*;
 use crate::client::paddlegate::Paddlegate;
-use crate::client::prepared::Begun;
+use crate::client::prepared::Prepared;
 use crate::model::operation::Operation;
 use crate::model::request::Request;
-use crate::store::redis::config::Location;
+use crate::store::redis::config::RedisConfig;
 
 const PATIENT: Duration = Duration::from_secs(30);
 
@@ -58,14 +58,14 @@ fn connected() -> (Socket, StreamOwned<ServerConnection, UnixStream>) {
     let client = ClientConnection::new(client, ServerName::try_from("localhost").unwrap()).unwrap();
     let mut socket = Socket::interrupted(near, client, monotonic() + PATIENT);
     // Its last words of the handshake go with the first write, and the server waits for them.
-    Waiter { deadline: monotonic() + PATIENT, interrupt: Interrupt::Ignore }.write(&mut socket, b"").unwrap();
+    Waiter { deadline: monotonic() + PATIENT, interrupt: SignalHandling::Ignore }.write(&mut socket, b"").unwrap();
     (socket, far.join().unwrap())
 }
 
 fn call() -> Call {
     let limiter = Paddlegate::open("redis://localhost", None).unwrap().leaky("tls", 5, PATIENT).unwrap();
     match limiter.begin(Operation::Acquire(Request::cost(1))) {
-        Ok(Begun::Call(call)) => call,
+        Ok(Prepared::Call(call)) => call,
         other => panic!("no call: {other:?}"),
     }
 }
@@ -76,7 +76,7 @@ fn what_is_written_arrives_once_however_often_it_is_interrupted() {
     let bytes: Vec<u8> = (0..200_000_u32).map(|i| (i % 251) as u8).collect();
     let sent = bytes.clone();
     let near = thread::spawn(move || {
-        let mut waiter = Waiter { deadline: monotonic() + PATIENT, interrupt: Interrupt::Ignore };
+        let mut waiter = Waiter { deadline: monotonic() + PATIENT, interrupt: SignalHandling::Ignore };
         waiter.write(&mut socket, &sent).unwrap();
         socket
     });
@@ -90,7 +90,7 @@ fn what_is_written_arrives_once_however_often_it_is_interrupted() {
 #[test]
 fn a_write_that_nobody_reads_ends_at_the_deadline() {
     let (mut socket, _far) = connected();
-    let mut waiter = Waiter { deadline: monotonic() + Duration::from_millis(100), interrupt: Interrupt::Ignore };
+    let mut waiter = Waiter { deadline: monotonic() + Duration::from_millis(100), interrupt: SignalHandling::Ignore };
     let error = waiter.write(&mut socket, &vec![0; 10_000_000]).unwrap_err();
     assert!(!error.may_have_counted(), "{error}");
 }
@@ -98,10 +98,10 @@ fn a_write_that_nobody_reads_ends_at_the_deadline() {
 #[test]
 fn a_call_that_a_signal_ends_while_it_is_written_is_not_sent_again() {
     let (socket, _far) = connected();
-    let location = Location::parse("redis://localhost").unwrap();
-    let session = Session::new(&location, location.nodes[0].clone());
+    let location = RedisConfig::parse("redis://localhost").unwrap();
+    let session = ConnectionState::new(&location, location.nodes[0].clone());
     let connection = Connection { session, socket, used_at: monotonic() };
-    let mut waiter = Waiter { deadline: monotonic() + PATIENT, interrupt: Interrupt::Ask(&|| true) };
+    let mut waiter = Waiter { deadline: monotonic() + PATIENT, interrupt: SignalHandling::Ask(&|| true) };
     match connection.exchange(call(), Asking::No, &mut waiter) {
         Err(Failure::Lost(error)) => assert_eq!((error.cause(), error.may_have_counted()), (Cause::Signal, false)),
         Err(Failure::Unsent(_, error)) => panic!("it would be sent again: {error}"),
@@ -127,12 +127,12 @@ fn a_reply_that_nobody_asked_for_is_seen_before_a_connection_is_used_again() {
 fn a_connection_that_was_idle_for_long_is_not_used_again() {
     let path = std::env::temp_dir().join(format!("paddlegate-idle-{}", std::process::id()));
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    let location = Location::parse(&format!("unix://{}", path.display())).unwrap();
+    let location = RedisConfig::parse(&format!("unix://{}", path.display())).unwrap();
     let (node, pool) = (&location.nodes[0], Pool::default());
     let idle = |time: Duration| {
         let socket = Socket::connect(&location, node, monotonic() + PATIENT).unwrap();
         let used_at = monotonic().checked_sub(time).expect("a machine that has run for so long");
-        pool.put(node, Connection { session: Session::new(&location, node.clone()), socket, used_at });
+        pool.put(node, Connection { session: ConnectionState::new(&location, node.clone()), socket, used_at });
     };
     let count = || locked(&pool.unused).get(node).map_or(0, Vec::len);
     idle(Duration::ZERO);
@@ -148,7 +148,7 @@ fn a_connection_that_was_idle_for_long_is_not_used_again() {
 #[test]
 fn sockets_are_kept_alive() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let location = Location::parse(&format!("redis://{}", listener.local_addr().unwrap())).unwrap();
+    let location = RedisConfig::parse(&format!("redis://{}", listener.local_addr().unwrap())).unwrap();
     let socket = Socket::connect(&location, &location.nodes[0], monotonic() + PATIENT).unwrap();
     assert_eq!(rustix::net::sockopt::socket_keepalive(&socket), Ok(true));
     assert_eq!(rustix::net::sockopt::tcp_keepidle(&socket), Ok(Duration::from_secs(10)));
