@@ -1,7 +1,8 @@
 //! How long the longest scripts take. Redis runs one script at a time, so one that takes long holds up every other caller.
 //!
-//! Each verb runs nine times on a small and on a large state, and the fastest run of the server's slow log counts, so that
-//! a machine that stalls fails nothing. No script may take ten milliseconds, and none may grow with what it does not touch.
+//! Each verb runs nine times on a small and on a large state, and the fastest run of the server's slow log counts; when a
+//! row fails, all rows are measured up to twice more, so that a busy machine fails nothing. No script may take ten
+//! milliseconds, and none may grow with what it does not touch.
 
 mod cases;
 mod memory;
@@ -18,6 +19,8 @@ use support::{on_database, unique};
 /// Where the large states end.
 pub(crate) const LARGE: u64 = 100_000;
 pub(crate) const RUNS: u64 = 9;
+/// How often all rows are measured at most.
+const ROUNDS: u64 = 3;
 /// Microseconds that no script may take.
 const MOST: i64 = 10_000;
 /// The same of one that takes or removes a hundred thousand units: a millisecond for a thousand.
@@ -27,25 +30,26 @@ const FLOOR: i64 = 250;
 
 #[test]
 fn no_script_takes_ten_milliseconds_or_grows_with_what_it_does_not_touch() {
-    let mut times = Times::new();
-    cases::all(&mut times);
-    let server = times.server.clone();
-    println!("script times in microseconds, {server}\n{:<52} {:>8} {:>8}", "verb", "small", "large");
-    for row in &times.rows {
-        println!("{:<52} {:>8} {:>8}", row.verb, row.small, row.large);
+    let mut rows: Vec<Row> = Vec::new();
+    for round in 1..=ROUNDS {
+        let mut times = Times::new();
+        cases::all(&mut times);
+        if rows.is_empty() {
+            rows.append(&mut times.rows);
+        }
+        for (row, again) in rows.iter_mut().zip(&times.rows) {
+            (row.small, row.large) = (row.small.min(again.small), row.large.min(again.large));
+        }
+        println!("script times in microseconds, {}\n{:<52} {:>8} {:>8}", times.server, "verb", "small", "large");
+        for row in &rows {
+            println!("{:<52} {:>8} {:>8}", row.verb, row.small, row.large);
+        }
+        let failures: Vec<String> = rows.iter().filter_map(Row::failure).collect();
+        if failures.is_empty() {
+            return;
+        }
+        assert!(round < ROUNDS, "{}:\n{}", times.server, failures.join("\n"));
     }
-    let long = times.rows.iter().filter(|row| {
-        let most = if row.bound == Bound::Units { MOST_OF_UNITS } else { MOST };
-        row.small.max(row.large) > most
-    });
-    let long: Vec<_> = long.map(|row| format!("{} takes {} us", row.verb, row.small.max(row.large))).collect();
-    let grown = times.rows.iter().filter(|row| match row.bound {
-        Bound::Constant => row.large > 2 * row.small.max(FLOOR),
-        Bound::Piece => row.large > 4 * row.small.max(FLOOR),
-        Bound::Units => false,
-    });
-    let grown: Vec<_> = grown.map(|row| format!("{} grows: {} to {} us", row.verb, row.small, row.large)).collect();
-    assert!(long.is_empty() && grown.is_empty(), "{server}:\n{}\n{}", long.join("\n"), grown.join("\n"));
 }
 
 /// What is asked of the time of a verb.
@@ -83,6 +87,23 @@ struct Row {
     bound: Bound,
     small: i64,
     large: i64,
+}
+
+impl Row {
+    /// Why the row fails, if it does.
+    fn failure(&self) -> Option<String> {
+        let Self { verb, bound, small, large } = self;
+        let most = if *bound == Bound::Units { MOST_OF_UNITS } else { MOST };
+        if *small.max(large) > most {
+            return Some(format!("{verb} takes {} us", small.max(large)));
+        }
+        let growth = match bound {
+            Bound::Constant => 2,
+            Bound::Piece => 4,
+            Bound::Units => return None,
+        };
+        (*large > growth * *small.max(&FLOOR)).then(|| format!("{verb} grows: {small} to {large} us"))
+    }
 }
 
 pub(crate) struct Times {
