@@ -125,8 +125,9 @@ fn a_job_too_large_for_a_lowered_limit_is_told_and_does_not_stop_the_others() {
         let run = limiter.admit("runs", at(6, 0), OnLimit::Wait).unwrap();
         assert_eq!(run.action, Action::Run);
         assert_eq!(limiter.admit("large", at(5, 1), OnLimit::Wait).unwrap().action, Action::Wait);
-        let control = AdminCommand::Override { changes: &limiter.changed(0, Some(2), None).unwrap(), expires: None };
-        let operation = Operation::AdminCommand { control, at: Some(Micros(1_700_000_002_000_000)) };
+        let control =
+            AdminCommand::Override { changes: &limiter.override_changes(0, Some(2), None).unwrap(), expires: None };
+        let operation = Operation::Admin { command: control, at: Some(Micros(1_700_000_002_000_000)) };
         limiter.run(operation, SignalHandling::Ignore).unwrap();
         assert_eq!(limiter.admit("runs", at(6, 3), OnLimit::Wait).unwrap().action, Action::Run, "it holds its lease");
         assert_eq!(limiter.admit("large", at(5, 4), OnLimit::Wait).unwrap_err().argument(), Some("cost"));

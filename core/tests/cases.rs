@@ -28,7 +28,7 @@ fn at(us: u64) -> Request {
 /// A ticket, which is kept for a minute after its time.
 fn place(limiter: &Limiter, job: &str, place: QueuePosition, us: u64) -> Status {
     let wait = Wait { patience: MAX_SPAN, grace: Micros(60 * SECOND), channel: "", place };
-    limiter.enter(at(us), job, Some(wait)).expect("a decision").status
+    limiter.acquire_with_id(at(us), job, Some(wait)).expect("a decision").status
 }
 
 #[test]
@@ -48,14 +48,14 @@ fn cn_t23_a_limit_that_is_turned_on_applies_to_tasks_that_wait() {
         // And to those that have a place already, for what stopped them was something else.
         let limiter = store.concurrent(&unique("task"), 5, Duration::from_secs(3_600)).unwrap();
         let order = |control: AdminCommand<'_>, us: u64| {
-            let operation = Operation::AdminCommand { control, at: Some(Micros(START + us)) };
+            let operation = Operation::Admin { command: control, at: Some(Micros(START + us)) };
             limiter.run(operation, SignalHandling::Ignore).expect("controls");
         };
         order(AdminCommand::Pause(Deadline::After(Micros(3_600 * SECOND))), 0);
         for job in ["a", "b", "c"] {
             assert_eq!(limiter.admit(job, at(1), OnLimit::Wait).unwrap().action, Action::Wait);
         }
-        let changes = limiter.changed(0, Some(1), None).unwrap();
+        let changes = limiter.override_changes(0, Some(1), None).unwrap();
         order(AdminCommand::Override { changes: &changes, expires: None }, 2);
         order(AdminCommand::Resume, 3);
         let asked = ["a", "b", "c"].map(|job| limiter.admit(job, at(4), OnLimit::Wait).unwrap().action);

@@ -93,17 +93,20 @@ mod redis_cluster {
         let limiter = pg.concurrent("leases move", 1, HOUR).expect("a limiter");
         let enter = |id: &str, place: QueuePosition| {
             let wait = Wait { place, ..Wait::up_to(MAX_SPAN) };
-            limiter.enter(Request::cost(1), id, Some(wait)).unwrap_or_else(|error| panic!("{id}: {error}"))
+            limiter.acquire_with_id(Request::cost(1), id, Some(wait)).unwrap_or_else(|error| panic!("{id}: {error}"))
         };
         let holder = enter("holder", QueuePosition::End);
         let number = enter("waiter", QueuePosition::End).ticket.expect("a ticket").number;
         cluster.start_to_move(&limiter);
         // The limiter has no permits to correct, so one of its keys is missing, and the cluster sends nobody anywhere.
-        let error = limiter.enter(Request::cost(1), "third", None).expect_err("a key that is not there");
+        let error = limiter.acquire_with_id(Request::cost(1), "third", None).expect_err("a key that is not there");
         assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
         cluster.move_keys(&limiter);
         cluster.finish_to_move(&limiter);
-        assert_eq!(limiter.enter(Request::cost(1), "third", None).expect("a decision").status, Status::Refused);
+        assert_eq!(
+            limiter.acquire_with_id(Request::cost(1), "third", None).expect("a decision").status,
+            Status::Refused
+        );
         let again = enter("waiter", QueuePosition::Number(number));
         let ticket = again.ticket.expect("a ticket");
         assert_eq!((again.status, ticket.number, ticket.position), (Status::Queued, number, 0));
@@ -294,7 +297,7 @@ fn keys(node: &Server) -> usize {
 }
 
 fn slot_of(limiter: &Limiter) -> u16 {
-    match limiter.begin(Operation::Reset) {
+    match limiter.prepare(Operation::Reset) {
         Ok(Prepared::Call(call)) => call.slot(),
         other => panic!("not on redis: {other:?}"),
     }

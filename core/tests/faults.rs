@@ -207,7 +207,7 @@ fn a_foreign_type_under_our_key_is_an_error_and_stays_as_it_is() {
             server.ask(&["SADD", key, "theirs"]);
             for error in [
                 failed(&limiter),
-                limiter.enter(Request::cost(1), "waiter", Some(patient())).unwrap_err(),
+                limiter.acquire_with_id(Request::cost(1), "waiter", Some(patient())).unwrap_err(),
                 limiter.peek(Request::cost(1)).unwrap_err(),
             ] {
                 assert_eq!(error.kind(), ErrorKind::Data, "{key}: {error}");
@@ -234,10 +234,10 @@ fn kept() -> Wait<'static> {
 fn queued(pg: &Paddlegate, limit: Limit) -> (Limiter, Decision) {
     let limiter = pg.limiter("queued", Policy::new([limit]).unwrap()).unwrap();
     limiter.reset().unwrap();
-    let holder = limiter.enter(Request::cost(1), "holder", None).unwrap();
+    let holder = limiter.acquire_with_id(Request::cost(1), "holder", None).unwrap();
     assert!(holder.allowed());
     for waiter in ["first", "second"] {
-        let decision = limiter.enter(Request::cost(1), waiter, Some(patient())).unwrap();
+        let decision = limiter.acquire_with_id(Request::cost(1), waiter, Some(patient())).unwrap();
         assert_eq!(decision.status, Status::Queued);
     }
     (limiter, holder)
@@ -262,7 +262,7 @@ fn a_foreign_type_in_place_of_the_queue_is_an_error_and_stays_as_it_is() {
             for (id, wait) in
                 [("first", Some(patient())), ("third", Some(patient())), ("first", None), ("first", Some(kept()))]
             {
-                match limiter.enter(Request::cost(1), id, wait) {
+                match limiter.acquire_with_id(Request::cost(1), id, wait) {
                     Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{key}: {id} {wait:?}: {error}"),
                     Ok(decision) => panic!("{key}: {id} {wait:?}: {decision:?}"),
                 }
@@ -293,11 +293,14 @@ fn a_foreign_type_in_place_of_statistics_or_the_list_stops_nothing() {
             // Another process, which tells the list of it.
             let limiter = pg.limiter(limiter.name(), limiter.policy().clone()).unwrap();
             assert_eq!(one(&limiter).unwrap().status, Status::Refused);
-            assert_eq!(limiter.enter(Request::cost(1), "third", Some(patient())).unwrap().status, Status::Queued);
+            assert_eq!(
+                limiter.acquire_with_id(Request::cost(1), "third", Some(patient())).unwrap().status,
+                Status::Queued
+            );
             if let Some(permit) = &holder.permit {
                 assert!(limiter.renew(permit).unwrap().is_some());
                 assert_eq!(limiter.release(permit).unwrap(), Settlement::Released);
-                assert!(limiter.enter(Request::cost(1), "first", Some(patient())).unwrap().allowed());
+                assert!(limiter.acquire_with_id(Request::cost(1), "first", Some(patient())).unwrap().allowed());
             }
             assert_eq!(limiter.cancel("second").unwrap(), Settlement::Cancelled);
             assert_eq!(limiter.statistics().unwrap().tickets, if holder.permit.is_some() { 1 } else { 2 });
@@ -322,7 +325,10 @@ fn damaged_statistics_stop_nothing() {
             assert_eq!(one(&limiter).unwrap().status, Status::Refused, "{poison:?}");
             if let Some(permit) = &holder.permit {
                 assert_eq!(limiter.release(permit).unwrap(), Settlement::Released, "{poison:?}");
-                assert!(limiter.enter(Request::cost(1), "first", Some(patient())).unwrap().allowed(), "{poison:?}");
+                assert!(
+                    limiter.acquire_with_id(Request::cost(1), "first", Some(patient())).unwrap().allowed(),
+                    "{poison:?}"
+                );
             }
             assert_eq!(limiter.cancel("second").unwrap(), Settlement::Cancelled, "{poison:?}");
             match limiter.statistics() {
@@ -354,7 +360,7 @@ fn a_damaged_ticket_is_an_error_and_never_a_grant() {
                 let poisoned = numbers.join(" ");
                 server.ask(&["HSET", &tickets, "first", &poisoned]);
                 for wait in [kept(), patient()] {
-                    match limiter.enter(Request::cost(1), "first", Some(wait)) {
+                    match limiter.acquire_with_id(Request::cost(1), "first", Some(wait)) {
                         Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poisoned:?}: {error}"),
                         Ok(decision) => panic!("{poisoned:?} for {sound:?}, {wait:?}: {decision:?}"),
                     }
@@ -362,7 +368,7 @@ fn a_damaged_ticket_is_an_error_and_never_a_grant() {
                 if let Some(permit) = holder.permit {
                     // What nobody can read is out of the way of the others.
                     assert_eq!(limiter.release(&permit).unwrap(), Settlement::Released, "{poisoned:?}");
-                    assert!(limiter.enter(Request::cost(1), "second", Some(patient())).unwrap().allowed());
+                    assert!(limiter.acquire_with_id(Request::cost(1), "second", Some(patient())).unwrap().allowed());
                 }
             }
         }
@@ -380,9 +386,12 @@ fn a_damaged_count_of_tickets_is_an_error_and_never_a_grant() {
         let huge = "99999999999999999999";
         for poison in ["", "x", "1", "-1 1", "1 nan", "1.5 2", "1 2 3", &format!("{huge} 1"), &format!("1 {huge}")] {
             server.ask(&["HSET", &tickets, "", poison]);
-            let error = limiter.enter(Request::cost(1), "third", Some(patient())).unwrap_err();
+            let error = limiter.acquire_with_id(Request::cost(1), "third", Some(patient())).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Data, "{poison:?}: {error}");
-            assert_eq!(limiter.enter(Request::cost(1), "first", Some(patient())).unwrap().status, Status::Queued);
+            assert_eq!(
+                limiter.acquire_with_id(Request::cost(1), "first", Some(patient())).unwrap().status,
+                Status::Queued
+            );
         }
         let state = server.key(":s:");
         let sound = server.ask(&["GET", &state]);
@@ -404,7 +413,7 @@ fn a_damaged_count_of_tickets_is_an_error_and_never_a_grant() {
         for poisoned in poisons {
             server.ask(&["SET", &state, poisoned.trim_end()]);
             for wait in [None, Some(patient())] {
-                let error = limiter.enter(Request::cost(1), "first", wait).unwrap_err();
+                let error = limiter.acquire_with_id(Request::cost(1), "first", wait).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Data, "{poisoned:?}: {error}");
             }
             assert_eq!(one(&limiter).unwrap_err().kind(), ErrorKind::Data, "{poisoned:?}");
@@ -426,13 +435,13 @@ fn a_damaged_lease_is_an_error_and_never_a_grant() {
     for poison in ["inf", "1e300", "9007199254740994", "2000000000000000.5", "1e17"] {
         for wait in [None, Some(patient())] {
             limiter.reset().unwrap();
-            limiter.enter(Request::cost(1), "holder", None).unwrap();
+            limiter.acquire_with_id(Request::cost(1), "holder", None).unwrap();
             let leases = server.key(":h:");
             server.ask(&["ZADD", &leases, poison, "theirs"]);
             let before = server.ask(&["ZRANGE", &leases, "0", "-1", "WITHSCORES"]);
             // Its own lease is as damaged as any.
             for id in ["another", "theirs"] {
-                match limiter.enter(Request::cost(1), id, wait) {
+                match limiter.acquire_with_id(Request::cost(1), id, wait) {
                     Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poison} {id}: {error}"),
                     Ok(decision) => panic!("{poison} {id}: {decision:?}"),
                 }
@@ -448,7 +457,7 @@ fn a_foreign_type_in_place_of_the_permits_charges_nothing() {
     let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
     for limiter in every_kind(&pg, "foreign") {
         server.ask(&["FLUSHALL"]);
-        let decision = limiter.enter(Request::estimate(1), "first", None).unwrap();
+        let decision = limiter.acquire_with_id(Request::estimate(1), "first", None).unwrap();
         let permits = server.key(":p:foreign");
         server.ask(&["DEL", &permits]);
         server.ask(&["SET", &permits, "theirs"]);
@@ -460,7 +469,7 @@ fn a_foreign_type_in_place_of_the_permits_charges_nothing() {
         };
         let before = contents();
         let request = Request { cost: None, estimate: Some(1), at: Some(paddlegate::Micros(decision.at.0 + 1)) };
-        match limiter.enter(request, "second", None) {
+        match limiter.acquire_with_id(request, "second", None) {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Data),
             // A throttle has no room for it.
             Ok(decision) => {
@@ -773,7 +782,7 @@ fn every_kind_works_in_a_cluster_and_a_dead_node_takes_only_its_own() {
                 }
             }
             for number in 0.. {
-                let decision = limiter.enter(request, &format!("caller {number}"), Some(patient())).unwrap();
+                let decision = limiter.acquire_with_id(request, &format!("caller {number}"), Some(patient())).unwrap();
                 if decision.status == Status::Queued {
                     assert_eq!(limiter.cancel(&format!("caller {number}")).unwrap(), Settlement::Cancelled);
                     break;

@@ -36,7 +36,7 @@ fn polls(limiter: &Limiter, times: &[u64]) -> Vec<bool> {
 
 fn enter(limiter: &Limiter, id: &str, time: u64) -> Decision {
     let wait = Wait { grace: JOB_CLAIM_TIMEOUT, ..Wait::up_to(MAX_SPAN) };
-    limiter.enter(Request::cost(1).at(Micros(START + time)), id, Some(wait)).expect("a decision")
+    limiter.acquire_with_id(Request::cost(1).at(Micros(START + time)), id, Some(wait)).expect("a decision")
 }
 
 fn release(limiter: &Limiter, permit: &str, time: u64) -> Settlement {
@@ -114,7 +114,11 @@ fn cn_t12_exactly_one_more_on_completion() {
     let limiter = limiter_of(&Paddlegate::memory(), &task(&json!([0, 0, 1])));
     let ask = |time| -> Vec<Decision> {
         (0..15)
-            .map(|i| limiter.enter(Request::cost(1).at(Micros(START + time)), &format!("{time}-{i}"), None).unwrap())
+            .map(|i| {
+                limiter
+                    .acquire_with_id(Request::cost(1).at(Micros(START + time)), &format!("{time}-{i}"), None)
+                    .unwrap()
+            })
             .filter(Decision::allowed)
             .collect()
     };
@@ -175,7 +179,7 @@ fn cn_t22_a_rejected_start_is_not_queued() {
     let reject = workflow(&json!({ "rateLimitKey": "max", "concurrentExecLimit": 1, "policy": "REJECT" }));
     assert_eq!(reject.on_limit, OnLimit::Raise);
     let limiter = Paddlegate::memory().limiter("max", reject.policy(LOCK_TIMEOUT).unwrap()).unwrap();
-    let start = |id| limiter.enter(Request::cost(1).at(Micros(START)), id, None).unwrap().status;
+    let start = |id| limiter.acquire_with_id(Request::cost(1).at(Micros(START)), id, None).unwrap().status;
     assert_eq!((start("a"), start("b")), (Status::Granted, Status::Refused));
     let statistics = limiter.run(Operation::Statistics { at: Some(Micros(START)) }, SignalHandling::Ignore).unwrap();
     assert!(matches!(statistics, Answer::Statistics(statistics) if (statistics.leases, statistics.tickets) == (1, 0)));

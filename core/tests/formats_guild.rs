@@ -27,7 +27,9 @@ fn limiter_of(pg: &Paddlegate, reservoir: &Reservoir) -> Limiter {
 
 fn enter(limiter: &Limiter, job: u64, at_ms: u64) -> Decision {
     let wait = Wait { grace: JOB_CLAIM_TIMEOUT, ..Wait::up_to(MAX_SPAN) };
-    limiter.enter(Request::cost(1).at(Micros(at_ms * MS)), &format!("job-{job}"), Some(wait)).expect("a decision")
+    limiter
+        .acquire_with_id(Request::cost(1).at(Micros(at_ms * MS)), &format!("job-{job}"), Some(wait))
+        .expect("a decision")
 }
 
 /// When each job may run in milliseconds; the time of the call itself for those that run.

@@ -220,7 +220,7 @@ mod redis_keys {
             let permit = limiter.acquire(Request::estimate(1)).expect("a decision").permit.expect("a permit");
             ends(&mut raw, 11_000, "a grant");
             limiter.correct(&permit, 2).expect("a settlement");
-            let queued = limiter.enter(Request::cost(2), "waiter", Some(Wait::up_to(Micros(5_000_000))));
+            let queued = limiter.acquire_with_id(Request::cost(2), "waiter", Some(Wait::up_to(Micros(5_000_000))));
             queued.expect("a decision");
             ends(&mut raw, 15_000, "a correction and a ticket");
             limiter.release(&permit).expect("a release");

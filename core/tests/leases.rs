@@ -303,7 +303,7 @@ fn sk_t33_a_reset_forgets_leases_tickets_permits_and_statistics(shop: &Shop) {
     ]);
     let limiter = shop.store.limiter(&name, policy.expect("a policy")).expect("a limiter");
     let request = Request::estimate(3).at(Micros(NOW));
-    let holder = limiter.enter(request, "holder", None).expect("a decision").permit.expect("a permit");
+    let holder = limiter.acquire_with_id(request, "holder", None).expect("a decision").permit.expect("a permit");
     queued(&limiter, "waiter", forever(), NOW);
     limiter.reset().expect("a reset");
     assert_eq!(statistics(&limiter, NOW), paddlegate::Statistics::default());
@@ -349,11 +349,11 @@ fn sk_t38_a_clock_that_jumps_grants_no_more(shop: &Shop) {
     assert_eq!(take(&limiter, "third", NOW - hour + 60 * SECOND - 1).status, Status::Refused);
     granted(&limiter, "third", NOW - hour + 60 * SECOND);
     // Without a time given, no word of a call comes from the clock of the caller.
-    let call = |operation| match limiter.begin(operation) {
+    let call = |operation| match limiter.prepare(operation) {
         Ok(Prepared::Call(call)) => call.bytes().to_vec(),
         _ => Vec::new(),
     };
-    let own = Operation::Enter { request: Request::cost(1), id: "own", wait: Some(forever()) };
+    let own = Operation::AcquireWithId { request: Request::cost(1), id: "own", wait: Some(forever()) };
     // The first of a minute tells the list.
     call(own);
     assert_eq!(call(own), call(own));
@@ -598,7 +598,7 @@ fn a_wait_ends_with_the_override_that_caused_it(shop: &Shop) {
         let changes = [LimitOverride::Set(limit.expect("a limit"))];
         let control =
             AdminCommand::Override { changes: &changes, expires: Some(Deadline::After(Micros(SECOND * 3 / 2))) };
-        run(limiter, Operation::AdminCommand { control, at: Some(Micros(NOW)) });
+        run(limiter, Operation::Admin { command: control, at: Some(Micros(NOW)) });
     };
     let minute = Duration::from_secs(60);
     let window = shop.store.window(&unique("window"), 10, minute).expect("a limiter");
@@ -774,7 +774,7 @@ fn who_waits_keeps_its_place_while_nobody_may_be_there(shop: &Shop) {
         let change = amount
             .map_or(LimitOverride::Remove, |amount| LimitOverride::Set(Limit::concurrency(amount, timeout).unwrap()));
         let control = AdminCommand::Override { changes: &[change], expires: None };
-        run(&limiter, Operation::AdminCommand { control, at: Some(Micros(at)) });
+        run(&limiter, Operation::Admin { command: control, at: Some(Micros(at)) });
     };
     order(Some(0), NOW + 1);
     release(&limiter, &holder, NOW + 2);

@@ -268,22 +268,23 @@ impl World {
             said.answer = told(IDS[client], &reply);
         }
         let now = self.now;
-        let granted_at = if reply.more.granted_at > 0 { reply.more.granted_at } else { reply.at };
+        let granted_at =
+            if reply.lease_and_ticket.granted_at > 0 { reply.lease_and_ticket.granted_at } else { reply.at };
         let phase = match reply.status {
             Status::Granted => {
                 if !held {
                     if live + before >= protocol.limit {
                         self.broken = Some("granted what others hold or were before");
                     }
-                    if reply.more.fence <= self.fence {
+                    if reply.lease_and_ticket.fence <= self.fence {
                         self.broken = Some("the fence did not rise");
                     }
-                    self.fence = reply.more.fence;
+                    self.fence = reply.lease_and_ticket.fence;
                     self.idle = 0;
                     self.leases.retain(|(holder, _)| *holder != client);
-                    self.leases.push((client, now + reply.more.lease));
+                    self.leases.push((client, now + reply.lease_and_ticket.lease));
                 }
-                Phase::Holding { until: now + reply.more.lease, granted_at }
+                Phase::Holding { until: now + reply.lease_and_ticket.lease, granted_at }
             }
             Status::Queued => {
                 if reply.retry_after == 0 {
@@ -299,7 +300,7 @@ impl World {
         let own = &mut self.clients[client];
         if heard {
             own.phase = phase;
-            own.number = reply.more.number.max(own.number);
+            own.number = reply.lease_and_ticket.number.max(own.number);
         } else {
             own.phase = Phase::Waiting { look: now + TICK };
         }
@@ -654,7 +655,7 @@ impl Model for Protocol {
 
 /// What a caller is told.
 fn told(id: &str, reply: &engine::reply::Reply) -> String {
-    let more = &reply.more;
+    let more = &reply.lease_and_ticket;
     let (granted_at, charged) = if more.granted_at > 0 { (more.granted_at, more.charged) } else { (reply.at, 1) };
     let permit = (reply.status == Status::Granted).then(|| Permit { id, granted_at, charged }.to_string());
     format!(
@@ -776,7 +777,7 @@ mod walks {
                         Wait { patience: paddlegate::MAX_SPAN, grace: Micros(GRACE * TICK), channel: &channel, place };
                     run(
                         &limiter,
-                        Operation::Enter { request: Request { at, ..Request::cost(1) }, id, wait: Some(wait) },
+                        Operation::AcquireWithId { request: Request { at, ..Request::cost(1) }, id, wait: Some(wait) },
                     )
                 }
                 Call::Release(permit) => run(&limiter, Operation::Release { permit, at }),

@@ -21,7 +21,7 @@ fn carried<S: MultiStep>(mut steps: S, fails: Option<usize>) -> (usize, Result<S
     while let Some((limiter, operation)) = steps.step() {
         let outcome = limiter.run(operation, SignalHandling::Ignore);
         let outcome = if fails == Some(count) { Err(Error::unknown_outcome("lost")) } else { outcome };
-        steps.tell(outcome);
+        steps.on_reply(outcome);
         count += 1;
     }
     (count, steps.outcome())
@@ -138,7 +138,7 @@ fn ojs_t13_a_signal_takes_a_pause_for_each_of_its_times() {
             let (count, outcome) = carried(limiter.signalling(failure, Some(START)).unwrap(), None);
             assert_eq!((count, outcome), (pauses, Ok(is_signal)), "{failure}");
         }
-        let look = Operation::AdminCommand { control: paddlegate::AdminCommand::Get, at: Some(START) };
+        let look = Operation::Admin { command: paddlegate::AdminCommand::Get, at: Some(START) };
         let Ok(Answer::RuntimeState(controls)) = limiter.run(look, SignalHandling::Ignore) else {
             panic!("no controls")
         };
@@ -160,7 +160,10 @@ fn cn_t16_to_t18_the_limiter_of_a_run() {
     assert_eq!(limit, Some((3, Micros(90_000_000))));
     let free = store.workflow(definition, "{}", None).unwrap();
     assert_eq!((free.limiter.name(), free.limiter.policy().limits()), ("conductor/unlimited/order", [].as_slice()));
-    assert!(matches!(free.limiter.begin(Operation::Acquire(paddlegate::Request::cost(1))), Ok(Prepared::Answered(_))));
+    assert!(matches!(
+        free.limiter.prepare(Operation::Acquire(paddlegate::Request::cost(1))),
+        Ok(Prepared::Answered(_))
+    ));
     let long = format!(r#"{{"input": {{"shop": "{}"}}}}"#, "x".repeat(494));
     let run = r#"{"input": {"shop": 7}}"#;
     for (definition, run, lock_timeout, argument) in [

@@ -89,9 +89,9 @@ fn the_stores_own_clock_is_used(store: &Paddlegate) {
 }
 
 fn a_limiter_is_in_use_from_its_first_change_on(store: &Paddlegate) {
-    let look = |limiter: &Limiter| limiter.control(AdminCommand::Get).expect("a look").in_use;
+    let look = |limiter: &Limiter| limiter.admin(AdminCommand::Get).expect("a look").in_use;
     let pause =
-        |limiter: &Limiter| limiter.control(AdminCommand::Pause(Deadline::After(Micros(1)))).expect("a pause").in_use;
+        |limiter: &Limiter| limiter.admin(AdminCommand::Pause(Deadline::After(Micros(1)))).expect("a pause").in_use;
     let name = unique("in use");
     let limiter = store.window(&name, 5, DAY).expect("a limiter");
     limiter.peek(Request::cost(1)).expect("a peek");
@@ -286,7 +286,7 @@ fn a_closed_store_has_no_connections_and_says_so() {
     pg.close();
     for error in [
         limiter.acquire(Request::cost(1)).unwrap_err(),
-        limiter.acquire_within(Request::cost(1), HOUR).unwrap_err(),
+        limiter.acquire_timeout(Request::cost(1), HOUR).unwrap_err(),
         limiter.listen().err().expect("a closed store"),
         pg.limiters().unwrap_err(),
     ] {
@@ -303,7 +303,7 @@ fn closing_a_store_ends_its_waits() {
     let limiter = pg.concurrent(&unique("closed-wait"), 1, HOUR).unwrap();
     limiter.acquire(Request::default()).unwrap();
     std::thread::scope(|scope| {
-        let waits = [(); 3].map(|()| scope.spawn(|| limiter.acquire_within(Request::default(), HOUR)));
+        let waits = [(); 3].map(|()| scope.spawn(|| limiter.acquire_timeout(Request::default(), HOUR)));
         while limiter.statistics().unwrap().tickets < 3 {
             std::thread::yield_now();
         }

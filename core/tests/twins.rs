@@ -128,7 +128,7 @@ impl OnServer {
 
     /// All keys that it may have, and how many milliseconds they live; -2 when there is none.
     fn keys(&self) -> Vec<(String, i64)> {
-        let Ok(Prepared::Call(call)) = self.library.limiter().begin(Reset) else { panic!("not on redis") };
+        let Ok(Prepared::Call(call)) = self.library.limiter().prepare(Reset) else { panic!("not on redis") };
         let keys = words(call.bytes()).split_off(1);
         RAW.with_borrow_mut(|raw| {
             keys.into_iter().map(|key| (String::from_utf8_lossy(&key).into_owned(), raw.ttl(&key))).collect()

@@ -113,7 +113,11 @@ fn what_upstream_says_of_a_call_granted_here_settles_it_here() {
     let limiter = lost(Limit::points(1_000, MINUTE).unwrap(), OnUnavailable::Local { share: 100 });
     let permit = limiter.acquire(Request::estimate(400)).unwrap().permit.unwrap();
     let report = UpstreamReport { permit: Some(&permit), actual: Some(100), ..UpstreamReport::default() };
-    assert_eq!(limiter.learn(report).unwrap_err().kind(), ErrorKind::Unavailable, "the store hears nothing of it");
+    assert_eq!(
+        limiter.apply_report(report).unwrap_err().kind(),
+        ErrorKind::Unavailable,
+        "the store hears nothing of it"
+    );
     assert!(limiter.peek(Request::cost(0)).unwrap().remaining >= Some(900));
     assert_eq!(limiter.correct(&permit, 100).unwrap(), Settlement::Already);
 }
@@ -122,10 +126,11 @@ fn what_upstream_says_of_a_call_granted_here_settles_it_here() {
 fn local_leases_are_known_by_the_callers_id() {
     let limiter = lost(Limit::concurrency(2, MINUTE).unwrap(), OnUnavailable::Local { share: 100 });
     for id in ["job".to_owned(), "x".repeat(64)] {
-        let permits: Vec<_> = (0..3).map(|_| limiter.enter(Request::cost(1), &id, None).unwrap().permit).collect();
+        let permits: Vec<_> =
+            (0..3).map(|_| limiter.acquire_with_id(Request::cost(1), &id, None).unwrap().permit).collect();
         assert!(permits[0].is_some() && permits.iter().all(|permit| *permit == permits[0]), "{permits:?}");
     }
-    assert_eq!(limiter.enter(Request::cost(1), "~job", None).unwrap_err().argument(), Some("id"));
+    assert_eq!(limiter.acquire_with_id(Request::cost(1), "~job", None).unwrap_err().argument(), Some("id"));
 }
 
 #[test]
@@ -216,7 +221,7 @@ fn no_id_of_a_caller_meets_what_was_taken_over_from_the_store() {
     (0..4).for_each(|_| assert!(limiter.acquire(Request::cost(1)).unwrap().allowed()));
     gate.shut.store(true, Ordering::SeqCst);
     let ids = (0..5).flat_map(|n| [format!("known-{n}"), format!("{n:x}").repeat(64)]);
-    let granted = ids.filter(|id| limiter.enter(Request::cost(1), id, None).expect("a decision").allowed());
+    let granted = ids.filter(|id| limiter.acquire_with_id(Request::cost(1), id, None).expect("a decision").allowed());
     assert_eq!(granted.count(), 1, "the store said that one was left");
 }
 
@@ -224,7 +229,7 @@ fn no_id_of_a_caller_meets_what_was_taken_over_from_the_store() {
 fn a_pause_that_was_heard_of_stays_while_the_store_is_away() {
     let gate = Gate::open();
     let limiter = left_alone(&gate, [Limit::window(5, MINUTE).unwrap()], 100);
-    limiter.control(AdminCommand::Pause(Deadline::After(Micros(3_600_000_000)))).unwrap();
+    limiter.admin(AdminCommand::Pause(Deadline::After(Micros(3_600_000_000)))).unwrap();
     assert_eq!(limiter.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Paused));
     gate.shut.store(true, Ordering::SeqCst);
     let decision = limiter.acquire(Request::cost(1)).unwrap();

@@ -59,7 +59,7 @@ fn queue_up(limiter: &Limiter, count: u64) -> (Entered, Vec<thread::JoinHandle<(
     let threads = (0..count).map(|number| {
         let (own, entered) = (limiter.clone(), entered.clone());
         let thread = thread::spawn(move || {
-            let decision = own.acquire_within(Request::default(), PATIENCE).expect("an answer");
+            let decision = own.acquire_timeout(Request::default(), PATIENCE).expect("an answer");
             entered.lock().unwrap().push((number, decision.permit.expect("a permit")));
         });
         until("the waiter stands in the queue", || waiters(limiter) == before + number + 1);
@@ -96,7 +96,7 @@ fn sk_t03_a_wait_that_is_too_short_is_refused_when_it_is_over() {
         let limiter = pg.concurrent(&unique("short"), 1, LOCK).unwrap();
         limiter.acquire(Request::default()).unwrap();
         let started = Instant::now();
-        let decision = limiter.acquire_within(Request::default(), Duration::from_millis(50)).unwrap();
+        let decision = limiter.acquire_timeout(Request::default(), Duration::from_millis(50)).unwrap();
         let waited = started.elapsed();
         assert!(!decision.allowed() && waited >= Duration::from_millis(50), "{waited:?} on {store}");
         assert!(waited < Duration::from_secs(4), "{waited:?} on {store}");
@@ -108,9 +108,9 @@ fn sk_t03_a_wait_that_is_too_short_is_refused_when_it_is_over() {
 fn a_rate_that_cannot_come_in_time_is_refused_at_once() {
     for (store, pg) in stores() {
         let limiter = pg.window(&unique("rate"), 1, Duration::from_secs(600)).unwrap();
-        assert!(limiter.acquire_within(Request::default(), PATIENCE).unwrap().allowed());
+        assert!(limiter.acquire_timeout(Request::default(), PATIENCE).unwrap().allowed());
         let started = Instant::now();
-        let decision = limiter.acquire_within(Request::default(), PATIENCE).unwrap();
+        let decision = limiter.acquire_timeout(Request::default(), PATIENCE).unwrap();
         assert!(!decision.allowed() && started.elapsed() < Duration::from_secs(5), "on {store}");
         assert_eq!(waiters(&limiter), 0, "on {store}");
     }
@@ -126,7 +126,7 @@ fn waiters_for_a_rate_pass_in_time_and_in_order() {
             .map(|_| {
                 let (limiter, order) = (limiter.clone(), order.clone());
                 thread::spawn(move || {
-                    assert!(limiter.acquire_within(Request::default(), PATIENCE).unwrap().allowed());
+                    assert!(limiter.acquire_timeout(Request::default(), PATIENCE).unwrap().allowed());
                     order.fetch_add(1, Ordering::Relaxed);
                 })
             })
@@ -146,7 +146,7 @@ fn a_dead_holders_slot_comes_free_when_its_lease_ends() {
         let limiter = pg.concurrent(&name, 1, Duration::from_millis(400)).unwrap();
         let started = Instant::now();
         limiter.acquire(Request::default()).unwrap();
-        assert!(limiter.acquire_within(Request::default(), PATIENCE).unwrap().allowed());
+        assert!(limiter.acquire_timeout(Request::default(), PATIENCE).unwrap().allowed());
         let waited = started.elapsed();
         assert!(waited >= Duration::from_millis(395), "{waited:?} on {store}");
         assert!(waited < Duration::from_secs(10), "{waited:?} on {store}");
@@ -186,7 +186,7 @@ fn a_wait_that_fails_gives_back_what_it_was_granted_and_did_not_hear_of() {
     // From now on the server has the script, so that a call has one reply.
     limiter.statistics().unwrap();
     proxy.set(Fault::SwallowOne);
-    let error = limiter.acquire_within(Request::default(), PATIENCE).unwrap_err();
+    let error = limiter.acquire_timeout(Request::default(), PATIENCE).unwrap_err();
     assert!(error.may_have_counted(), "{error}");
     let statistics = limiter.statistics().unwrap();
     assert_eq!((statistics.granted, statistics.leases, statistics.tickets), (1, 0, 0));
@@ -194,7 +194,7 @@ fn a_wait_that_fails_gives_back_what_it_was_granted_and_did_not_hear_of() {
     // A ticket too.
     let held = limiter.acquire(Request::default()).unwrap();
     proxy.set(Fault::SwallowOne);
-    assert!(limiter.acquire_within(Request::default(), PATIENCE).is_err());
+    assert!(limiter.acquire_timeout(Request::default(), PATIENCE).is_err());
     assert_eq!(waiters(&limiter), 0);
     limiter.release(&held.permit.unwrap()).unwrap();
 }

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn pg_admit(
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let on_limit = unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?;
             let on_limit = OnLimit::from_name(on_limit)?;
-            match run(limiter, Operation::Enter { request, id, wait: CoreAdmission::wait(on_limit) })? {
+            match run(limiter, Operation::AcquireWithId { request, id, wait: CoreAdmission::wait(on_limit) })? {
                 Answer::Decision(decision) => Ok(CoreAdmission::of(decision, on_limit).into()),
                 other => Err(unexpected(&other)),
             }

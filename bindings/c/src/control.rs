@@ -130,7 +130,7 @@ pub extern "C" fn pg_override(
     order(limiter, at_us, controls, error, |limiter, run| {
         let index = place(index)?;
         let (amount, interval) = amounts(amount, interval_us)?;
-        let changes = limiter.changed(index, amount, interval)?;
+        let changes = limiter.override_changes(index, amount, interval)?;
         let expires = moment(("expires_in", expires_in_us), ("expires_at", expires_at_us))?;
         run(AdminCommand::Override { changes: &changes, expires })
     })
@@ -147,7 +147,7 @@ pub extern "C" fn pg_restore(
 ) -> Code {
     order(limiter, at_us, controls, error, |limiter, run| {
         let index = if index == PG_EVERY_LIMIT { None } else { Some(place(index)?) };
-        let changes: Vec<LimitOverride> = limiter.restored(index)?;
+        let changes: Vec<LimitOverride> = limiter.override_removals(index)?;
         run(AdminCommand::Override { changes: &changes, expires: None })
     })
 }
@@ -190,7 +190,7 @@ fn control(
         || {
             let at = time(at_us)?;
             let answer = LIMITERS.with(limiter, |limiter| {
-                body(limiter, &|control| limiter.run(Operation::AdminCommand { control, at }, GRACE))
+                body(limiter, &|command| limiter.run(Operation::Admin { command, at }, GRACE))
             })?;
             match answer {
                 Answer::RuntimeState(controls) => Ok((*controls).into()),

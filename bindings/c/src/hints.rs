@@ -54,7 +54,7 @@ pub unsafe extern "C" fn pg_place(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard(error, || {
-        let found = LIMITERS.with(limiter, |limiter| Ok(limiter.place()))?;
+        let found = LIMITERS.with(limiter, |limiter| Ok(limiter.notification_node()))?;
         // SAFETY: the caller passes NULL or a place with as much room as it says.
         unsafe { text::fill("place", place, room, found.as_deref().unwrap_or_default()) }
     })

@@ -84,7 +84,7 @@ fn told(
         || Learned::NONE,
         error,
         || match ask()? {
-            Answer::Learned(learned) => Ok((*learned).into()),
+            Answer::Report(learned) => Ok((*learned).into()),
             other => Err(unexpected(&other)),
         },
     )
@@ -124,9 +124,9 @@ pub unsafe extern "C" fn pg_sync(
             if restore_rate != 0.0 {
                 interval = refill(limiter, index, amount, interval, restore_rate)?;
             }
-            let budgets = limiter.heard(index, remaining, amount, interval, reset)?;
+            let budgets = limiter.budget_updates(index, remaining, amount, interval, reset)?;
             let report = UpstreamReport { permit, budgets: &budgets, ..UpstreamReport::default() };
-            limiter.run(Operation::Learn { report, at }, GRACE)
+            limiter.run(Operation::ApplyReport { report, at }, GRACE)
         })
     })
 }
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn pg_learn(
             let response = Response { status, headers: &headers, body: &body };
             let lesson =
                 Feedback::read(provider, &response, max_pause).lesson(limiter.policy(), max_pause, max_learned);
-            limiter.run(Operation::Learn { report: lesson.report(permit), at }, GRACE)
+            limiter.run(Operation::ApplyReport { report: lesson.report(permit), at }, GRACE)
         })
     })
 }

@@ -90,7 +90,7 @@ pub unsafe extern "C" fn pg_enter(
             let id = unsafe { text::read("id", id) }?;
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let wait = wait.map(|wait| unsafe { wait.core() }).transpose()?;
-            match run(limiter, Operation::Enter { request, id, wait })? {
+            match run(limiter, Operation::AcquireWithId { request, id, wait })? {
                 Answer::Decision(decision) => Ok(decision.into()),
                 other => Err(unexpected(&other)),
             }
@@ -141,7 +141,7 @@ pub extern "C" fn pg_acquire_within(
             let wait_timeout = patience(wait_timeout_us)?.duration();
             // A copy, so that a handle which is closed meanwhile is really closed.
             let limiter = LIMITERS.with(limiter, |limiter| Ok(limiter.clone()))?;
-            Ok(limiter.acquire_within(request, wait_timeout)?.into())
+            Ok(limiter.acquire_timeout(request, wait_timeout)?.into())
         },
     )
 }

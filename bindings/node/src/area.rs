@@ -102,7 +102,7 @@ impl SharedBuffer {
             2 => Operation::Peek(self.request()?),
             3 => Operation::Correct { permit: id, actual: whole("actual", self.get(input::ACTUAL))?, at: self.at()? },
             4 => Operation::Reset,
-            6 => Operation::Enter { request: self.request()?, id, wait: self.wait(channel)? },
+            6 => Operation::AcquireWithId { request: self.request()?, id, wait: self.wait(channel)? },
             7 => Operation::Release { permit: id, at: self.at()? },
             8 => Operation::Renew { permit: id, at: self.at()? },
             9 => Operation::Cancel { id, gave_up: self.small(input::GIVEN) & 16 != 0, at: self.at()? },
@@ -182,7 +182,7 @@ impl SharedBuffer {
             Answer::Statistics(counts) => self.statistics(row, ticket, counts),
             Answer::List(page) => self.event(row, ticket, Event::List, number(page.cursor)),
             Answer::RuntimeState(_) => self.event(row, ticket, Event::RuntimeState, 0.0),
-            Answer::Learned(_) => self.event(row, ticket, Event::Learned, 0.0),
+            Answer::Report(_) => self.event(row, ticket, Event::Learned, 0.0),
             Answer::Reset => self.event(row, ticket, Event::Reset, 0.0),
         }
     }

@@ -191,7 +191,7 @@ impl Calls {
         };
         if let Some(course) = course {
             if let Some(steps) = course.borrow_mut().as_mut() {
-                steps.tell(result);
+                steps.on_reply(result);
             }
             // It says itself what comes of it.
             return Ok(Answer::Reset);
@@ -248,7 +248,7 @@ impl Calls {
             Answer::Settlement(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
             Answer::List(page) => self.lists.extend([(ticket, page.listed)]),
             Answer::RuntimeState(controls) => self.controls.extend([(ticket, controls)]),
-            Answer::Learned(learned) => self.learned.extend([(ticket, learned)]),
+            Answer::Report(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Renewal(_) | Answer::Statistics(_) | Answer::Reset => {}
         }
     }

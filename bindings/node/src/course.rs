@@ -126,12 +126,12 @@ impl MultiStep for Procedure {
         }
     }
 
-    fn tell(&mut self, outcome: paddlegate::Result<Answer>) {
+    fn on_reply(&mut self, outcome: paddlegate::Result<Answer>) {
         match self {
-            Self::Gate(steps) => steps.tell(outcome),
-            Self::Jobs(steps) => steps.tell(outcome),
-            Self::Override(steps) => steps.tell(outcome),
-            Self::Signal(steps) => steps.tell(outcome),
+            Self::Gate(steps) => steps.on_reply(outcome),
+            Self::Jobs(steps) => steps.on_reply(outcome),
+            Self::Override(steps) => steps.on_reply(outcome),
+            Self::Signal(steps) => steps.on_reply(outcome),
         }
     }
 

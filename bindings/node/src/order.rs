@@ -52,33 +52,33 @@ pub(crate) struct AdminRequest {
 }
 
 impl AdminRequest {
-    pub(crate) fn begin(
+    pub(crate) fn prepare(
         &self,
         limiter: &Limiter,
         operation: usize,
         at: Option<Micros>,
     ) -> paddlegate::Result<Prepared> {
-        let control = |control| limiter.begin(Operation::AdminCommand { control, at });
+        let admin = |command| limiter.prepare(Operation::Admin { command, at });
         let index = || self.index.map(|index| whole("index", index).map(place)).transpose();
         match operation {
-            PAUSE => control(AdminCommand::Pause(self.moment("for", "until")?.ok_or_else(endless)?)),
-            RESUME => control(AdminCommand::Resume),
+            PAUSE => admin(AdminCommand::Pause(self.moment("for", "until")?.ok_or_else(endless)?)),
+            RESUME => admin(AdminCommand::Resume),
             OVERRIDE => {
                 let index = index()?.unwrap_or_default();
-                let changes = limiter.changed(index, self.amount()?, self.interval()?)?;
-                control(AdminCommand::Override { changes: &changes, expires: self.moment("expires_in", "expires_at")? })
+                let changes = limiter.override_changes(index, self.amount()?, self.interval()?)?;
+                admin(AdminCommand::Override { changes: &changes, expires: self.moment("expires_in", "expires_at")? })
             }
-            RESTORE => control(AdminCommand::Override { changes: &limiter.restored(index()?)?, expires: None }),
-            CONTROLS => control(AdminCommand::Get),
+            RESTORE => admin(AdminCommand::Override { changes: &limiter.override_removals(index()?)?, expires: None }),
+            CONTROLS => admin(AdminCommand::Get),
             SYNC => {
                 let index = index()?.unwrap_or_default();
                 let remaining = self.remaining.map(|units| whole("remaining", units)).transpose()?;
                 let (amount, interval) = (self.amount()?, self.refill(limiter, index)?);
                 let budgets =
-                    limiter.heard(index, remaining, amount, interval, self.moment("reset_in", "reset_at")?)?;
+                    limiter.budget_updates(index, remaining, amount, interval, self.moment("reset_in", "reset_at")?)?;
                 let report =
                     UpstreamReport { permit: self.permit.as_deref(), budgets: &budgets, ..UpstreamReport::default() };
-                limiter.begin(Operation::Learn { report, at })
+                limiter.prepare(Operation::ApplyReport { report, at })
             }
             LEARN => self.learn(limiter, at),
             other => {
@@ -119,7 +119,7 @@ impl AdminRequest {
         let headers: Vec<(&str, &str)> = self.headers.iter().flat_map(|flat| flat.as_chunks().0).map(pair).collect();
         let response = Response { status, headers: &headers, body: self.body.as_deref().unwrap_or_default() };
         let lesson = Feedback::read(provider, &response, max_pause).lesson(limiter.policy(), max_pause, max_learned);
-        limiter.begin(Operation::Learn { report: lesson.report(self.permit.as_deref()), at })
+        limiter.prepare(Operation::ApplyReport { report: lesson.report(self.permit.as_deref()), at })
     }
 
     fn amount(&self) -> paddlegate::Result<Option<u64>> {

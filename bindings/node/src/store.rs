@@ -177,7 +177,7 @@ impl Store {
     pub fn list(&self, part: u16, cursor: f64) -> i32 {
         // A cursor is smaller than twice the number of limiters in a part.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        self.calls.borrow_mut().begin_list(&self.paddlegate, part, cursor as u64)
+        self.calls.borrow_mut().prepare_list(&self.paddlegate, part, cursor as u64)
     }
 
     /// The limiters in the parts that were read.
@@ -309,7 +309,7 @@ impl Store {
             }
             let id = if given > 0 { Some(context.get::<String>(0)?) } else { None };
             let channel = if given > 1 { Some(context.get::<String>(1)?) } else { None };
-            Ok(calls.borrow_mut().begin(&limiter, id.as_deref(), channel.as_deref()))
+            Ok(calls.borrow_mut().prepare(&limiter, id.as_deref(), channel.as_deref()))
         });
         run.map_err(|error| defect(&error))
     }

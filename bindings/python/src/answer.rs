@@ -23,7 +23,7 @@ pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>
     match answer {
         Answer::Decision(decision) => Decision(decision).into_bound_py_any(py),
         Answer::Settlement(settlement) => settlement.name().into_bound_py_any(py),
-        Answer::Learned(it) => live::learned(*it).into_bound_py_any(py),
+        Answer::Report(it) => live::learned(*it).into_bound_py_any(py),
         Answer::Renewal(renewal) => renewal.map(seconds).into_bound_py_any(py),
         Answer::Statistics(it) => statistics(&it).into_bound_py_any(py),
         Answer::RuntimeState(it) => live::controls(&it).into_bound_py_any(py),

@@ -111,7 +111,7 @@ impl CallState {
         outcome: std::result::Result<Answer, Error>,
     ) -> Result<Bound<'py, PyAny>> {
         if let Some(steps) = locked(&self.steps).as_mut() {
-            steps.tell(outcome);
+            steps.on_reply(outcome);
         }
         self.next(py)
     }
@@ -122,15 +122,15 @@ impl CallState {
             loop {
                 let under_way = steps.as_mut().ok_or_else(twice)?;
                 let Some((limiter, operation)) = under_way.step() else { break };
-                match (limiter.begin(operation), &self.redis) {
+                match (limiter.prepare(operation), &self.redis) {
                     (Ok(Prepared::Call(call)), Some(redis)) => {
                         let then = OnComplete { fallback: limiter.fallback(&operation), course: Some(self.clone()) };
                         drop(steps);
                         return Ok(Call::next(redis, call, then).into_bound_py_any(py)?);
                     }
                     (Ok(Prepared::Call(_)), None) => return Err(Error::internal("a call without a server").into()),
-                    (Ok(Prepared::Answered(answer)), _) => under_way.tell(Ok(answer)),
-                    (Err(error), _) => under_way.tell(Err(error)),
+                    (Ok(Prepared::Answered(answer)), _) => under_way.on_reply(Ok(answer)),
+                    (Err(error), _) => under_way.on_reply(Err(error)),
                 }
             }
             steps.take().ok_or_else(twice)?.outcome()?
@@ -151,12 +151,12 @@ impl MultiStep for Procedure {
         }
     }
 
-    fn tell(&mut self, outcome: paddlegate::Result<Answer>) {
+    fn on_reply(&mut self, outcome: paddlegate::Result<Answer>) {
         match self {
-            Self::Gate(steps) => steps.tell(outcome),
-            Self::Jobs(steps) => steps.tell(outcome),
-            Self::Override(steps) => steps.tell(outcome),
-            Self::Signal(steps) => steps.tell(outcome),
+            Self::Gate(steps) => steps.on_reply(outcome),
+            Self::Jobs(steps) => steps.on_reply(outcome),
+            Self::Override(steps) => steps.on_reply(outcome),
+            Self::Signal(steps) => steps.on_reply(outcome),
         }
     }
 

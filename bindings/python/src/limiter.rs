@@ -154,7 +154,7 @@ impl Limiter {
         // A signal handler that raises keeps the decision from the caller, who then cannot release the lease.
         let id = paddlegate::new_id()?;
         let request = request(cost, estimate, at_us)?;
-        let answer = it.run(py, Operation::Enter { request, id: &id, wait: None });
+        let answer = it.run(py, Operation::AcquireWithId { request, id: &id, wait: None });
         match answer.and_then(|answer| Ok(py.check_signals().map(|()| answer)?)) {
             Err(Failure::Python(raised)) => {
                 drop(slf.call_method1("_give_back", (id,)));
@@ -275,7 +275,7 @@ impl Limiter {
     }
 
     fn _tell<'py>(&self, py: Python<'py>, order: &AdminRequest) -> Result<Bound<'py, PyAny>> {
-        order.tell(&self.inner, |operation| self.answer(py, operation))
+        order.on_reply(&self.inner, |operation| self.answer(py, operation))
     }
 
     // As the asynchronous forms do it: the answer, or the call to carry to the server.
@@ -289,7 +289,7 @@ impl Limiter {
         at_us: OptionalArg,
         id: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, acquire(cost, estimate, at_us, id)?)
+        self.prepare(py, acquire(cost, estimate, at_us, id)?)
     }
 
     #[pyo3(signature = (cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel))]
@@ -306,7 +306,7 @@ impl Limiter {
         claim_timeout: OptionalArg,
         channel: Option<&str>,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel)?)
+        self.prepare(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel)?)
     }
 
     #[pyo3(signature = (cost, estimate, at_us, id, on_limit))]
@@ -319,7 +319,7 @@ impl Limiter {
         id: &Bound<'py, PyAny>,
         on_limit: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
+        self.prepare(py, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
     }
 
     #[pyo3(signature = (cost, estimate, at_us))]
@@ -330,7 +330,7 @@ impl Limiter {
         estimate: OptionalArg,
         at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, Operation::Peek(request(cost, estimate, at_us)?))
+        self.prepare(py, Operation::Peek(request(cost, estimate, at_us)?))
     }
 
     #[pyo3(signature = (permit, actual, at_us))]
@@ -341,7 +341,7 @@ impl Limiter {
         actual: &Bound<'py, PyAny>,
         at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, correct(&permit_id(permit)?, actual, at_us)?)
+        self.prepare(py, correct(&permit_id(permit)?, actual, at_us)?)
     }
 
     #[pyo3(signature = (permit, at_us))]
@@ -351,7 +351,7 @@ impl Limiter {
         permit: &Bound<'py, PyAny>,
         at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, release(&permit_id(permit)?, at_us)?)
+        self.prepare(py, release(&permit_id(permit)?, at_us)?)
     }
 
     #[pyo3(signature = (permit, at_us))]
@@ -361,7 +361,7 @@ impl Limiter {
         permit: &Bound<'py, PyAny>,
         at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, renew(&permit_id(permit)?, at_us)?)
+        self.prepare(py, renew(&permit_id(permit)?, at_us)?)
     }
 
     #[pyo3(signature = (id, gave_up, at_us))]
@@ -372,20 +372,20 @@ impl Limiter {
         gave_up: bool,
         at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, cancel(id, gave_up, at_us)?)
+        self.prepare(py, cancel(id, gave_up, at_us)?)
     }
 
     #[pyo3(signature = (at_us))]
     fn _begin_statistics<'py>(&self, py: Python<'py>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, Operation::Statistics { at: time(at_us)? })
+        self.prepare(py, Operation::Statistics { at: time(at_us)? })
     }
 
     fn _begin_tell<'py>(&self, py: Python<'py>, order: &AdminRequest) -> Result<Bound<'py, PyAny>> {
-        order.tell(&self.inner, |operation| self.begin(py, operation))
+        order.on_reply(&self.inner, |operation| self.prepare(py, operation))
     }
 
     fn _begin_reset<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        self.begin(py, Operation::Reset)
+        self.prepare(py, Operation::Reset)
     }
 
     // Whether its grants are leases.
@@ -405,7 +405,7 @@ impl Limiter {
 
     // Where its waiters hear that their turn has come; None when nobody waits for it.
     fn _place(&self) -> Option<String> {
-        self.inner.place()
+        self.inner.notification_node()
     }
 
     // Connects, on a thread that may wait.
@@ -433,8 +433,8 @@ impl Limiter {
         Ok(shown(py, self.run(py, operation)?)?)
     }
 
-    fn begin<'py>(&self, py: Python<'py>, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
-        match (self.inner.begin(operation)?, &self.redis) {
+    fn prepare<'py>(&self, py: Python<'py>, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
+        match (self.inner.prepare(operation)?, &self.redis) {
             (Prepared::Answered(answer), _) => Ok(shown(py, answer)?),
             (Prepared::Call(call), Some(redis)) => {
                 let fallback = self.inner.fallback(&operation);

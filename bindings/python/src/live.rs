@@ -152,36 +152,30 @@ impl AdminRequest {
     }
 
     /// Makes the operation for one limiter and hands it on.
-    pub(crate) fn tell<T>(&self, limiter: &Limiter, run: impl FnOnce(Operation<'_>) -> Result<T>) -> Result<T> {
+    pub(crate) fn on_reply<T>(&self, limiter: &Limiter, run: impl FnOnce(Operation<'_>) -> Result<T>) -> Result<T> {
         let at = self.at;
         match &self.word {
-            AdminWord::Look => run(Operation::AdminCommand { control: AdminCommand::Get, at }),
-            AdminWord::Pause(moment) => run(Operation::AdminCommand { control: AdminCommand::Pause(*moment), at }),
-            AdminWord::Resume => run(Operation::AdminCommand { control: AdminCommand::Resume, at }),
+            AdminWord::Look => run(Operation::Admin { command: AdminCommand::Get, at }),
+            AdminWord::Pause(moment) => run(Operation::Admin { command: AdminCommand::Pause(*moment), at }),
+            AdminWord::Resume => run(Operation::Admin { command: AdminCommand::Resume, at }),
             AdminWord::Override { index, numbers, expires } => {
-                let changes = limiter.changed(*index, numbers.amount, numbers.interval)?;
-                run(Operation::AdminCommand {
-                    control: AdminCommand::Override { changes: &changes, expires: *expires },
-                    at,
-                })
+                let changes = limiter.override_changes(*index, numbers.amount, numbers.interval)?;
+                run(Operation::Admin { command: AdminCommand::Override { changes: &changes, expires: *expires }, at })
             }
             AdminWord::Restore(index) => {
-                let changes = limiter.restored(*index)?;
-                run(Operation::AdminCommand {
-                    control: AdminCommand::Override { changes: &changes, expires: None },
-                    at,
-                })
+                let changes = limiter.override_removals(*index)?;
+                run(Operation::Admin { command: AdminCommand::Override { changes: &changes, expires: None }, at })
             }
             AdminWord::BudgetUpdate { index, remaining, numbers, reset, permit } => {
                 let interval = numbers.interval_of(limiter, *index)?;
-                let budgets = limiter.heard(*index, *remaining, numbers.amount, interval, *reset)?;
+                let budgets = limiter.budget_updates(*index, *remaining, numbers.amount, interval, *reset)?;
                 let report =
                     UpstreamReport { permit: permit.as_deref(), budgets: &budgets, ..UpstreamReport::default() };
-                run(Operation::Learn { report, at })
+                run(Operation::ApplyReport { report, at })
             }
             AdminWord::Learn { feedback, max_pause, max_learned, permit } => {
                 let lesson = feedback.lesson(limiter.policy(), *max_pause, *max_learned);
-                run(Operation::Learn { report: lesson.report(permit.as_deref()), at })
+                run(Operation::ApplyReport { report: lesson.report(permit.as_deref()), at })
             }
         }
     }

@@ -18,7 +18,7 @@ pub(crate) fn acquire<'a>(
 ) -> Result<Operation<'a>> {
     let request = request(cost, estimate, at_us)?;
     Ok(match id {
-        Some(id) => Operation::Enter { request, id: text("id", id)?, wait: None },
+        Some(id) => Operation::AcquireWithId { request, id: text("id", id)?, wait: None },
         None => Operation::Acquire(request),
     })
 }
@@ -40,7 +40,7 @@ pub(crate) fn enter<'a>(
     );
     let wait =
         number.map(|number| Wait { patience, grace, channel: channel.unwrap_or_default(), place: place(number) });
-    Ok(Operation::Enter { request: request(cost, estimate, at_us)?, id: text("id", id)?, wait })
+    Ok(Operation::AcquireWithId { request: request(cost, estimate, at_us)?, id: text("id", id)?, wait })
 }
 
 pub(crate) fn admit<'a>(
@@ -51,7 +51,7 @@ pub(crate) fn admit<'a>(
     on_limit: OnLimit,
 ) -> Result<Operation<'a>> {
     let request = request(cost, estimate, at_us)?;
-    Ok(Operation::Enter { request, id: text("id", id)?, wait: Admission::wait(on_limit) })
+    Ok(Operation::AcquireWithId { request, id: text("id", id)?, wait: Admission::wait(on_limit) })
 }
 
 pub(crate) fn correct<'a>(permit: &'a str, actual: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Operation<'a>> {

@@ -105,7 +105,7 @@ impl Paddlegate {
         if let Some(redis) = self.0.redis() {
             redis.check_open()?;
         }
-        match (self.0.begin_list(part, cursor), self.0.redis()) {
+        match (self.0.prepare_list(part, cursor), self.0.redis()) {
             (Prepared::Answered(answer), _) => Ok(answer::shown(py, answer)?),
             (Prepared::Call(call), Some(redis)) => Ok(Call::new(redis, call).into_bound_py_any(py)?),
             _ => Err(Error::internal("a list without a store").into()),

@@ -39,7 +39,7 @@ impl Limiter {
         let admitted = || {
             let (job, on_limit) = (text("id", job)?, action(on_limit)?);
             let request = request(cost, estimate, at)?;
-            let answer = self.run(Operation::Enter { request, id: &job, wait: Admission::wait(on_limit) })?;
+            let answer = self.run(Operation::AcquireWithId { request, id: &job, wait: Admission::wait(on_limit) })?;
             let Answer::Decision(decision) = answer else { return Err(crate::limiter::unexpected()) };
             Ok(Admission::of(decision, on_limit))
         };
@@ -137,17 +137,17 @@ fn action(on_limit: &JsValue) -> Result<OnLimit> {
 fn run_at<S: MultiStep>(mut steps: S, at: Option<Micros>) -> Result<S::Output> {
     while let Some((limiter, operation)) = steps.step() {
         let answer = step_at(limiter, operation, at);
-        steps.tell(answer);
+        steps.on_reply(answer);
     }
     steps.outcome()
 }
 
 fn step_at(limiter: &Inner, mut operation: Operation<'_>, now: Option<Micros>) -> Result<Answer> {
     match &mut operation {
-        Operation::Acquire(request) | Operation::Peek(request) | Operation::Enter { request, .. } => {
+        Operation::Acquire(request) | Operation::Peek(request) | Operation::AcquireWithId { request, .. } => {
             request.at = request.at.or(now);
         }
-        Operation::Correct { at, .. } | Operation::Release { at, .. } | Operation::AdminCommand { at, .. } => {
+        Operation::Correct { at, .. } | Operation::Release { at, .. } | Operation::Admin { at, .. } => {
             *at = at.or(now);
         }
         _ => return Err(Error::internal("a step without a time")),

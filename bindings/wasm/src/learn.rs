@@ -32,7 +32,7 @@ impl Limiter {
             let feedback = Feedback::read(provider.unwrap_or(Provider::Auto), &response, max_pause);
             let lesson = feedback.lesson(self.limiter.policy(), max_pause, max_learned);
             let permit = optional(permit, |permit| text("permit", permit))?;
-            self.told(Operation::Learn { report: lesson.report(permit.as_deref()), at: time(at)? })
+            self.told(Operation::ApplyReport { report: lesson.report(permit.as_deref()), at: time(at)? })
         };
         self.thrown(learned())
     }

@@ -30,7 +30,7 @@ impl Limiter {
     }
 
     fn entered(&self, id: &JsValue, request: Request, wait: Option<Wait<'_>>) -> Result<Decision> {
-        self.decided(Operation::Enter { request, id: &text("id", id)?, wait })
+        self.decided(Operation::AcquireWithId { request, id: &text("id", id)?, wait })
     }
 
     fn corrected(&self, permit: &JsValue, actual: &JsValue, at: &JsValue) -> Result<&'static str> {
@@ -68,7 +68,7 @@ impl Limiter {
 
     pub(crate) fn told(&self, operation: Operation<'_>) -> Result<JsValue> {
         match self.run(operation)? {
-            Answer::Learned(learned) => Ok(self.host.told(*learned)),
+            Answer::Report(learned) => Ok(self.host.told(*learned)),
             _ => Err(unexpected()),
         }
     }

@@ -37,7 +37,7 @@ impl Limiter {
     ) -> Thrown<JsValue> {
         let changes = place(index).and_then(|index| {
             let (amount, interval) = numbers(amount, interval)?;
-            self.limiter.changed(index.unwrap_or_default(), amount, interval)
+            self.limiter.override_changes(index.unwrap_or_default(), amount, interval)
         });
         self.shown(
             changes
@@ -47,7 +47,7 @@ impl Limiter {
 
     /// The policy, or what was learned from upstream, rules again: for one limit, or for all.
     pub fn restore(&self, index: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        let changes = place(index).and_then(|index| self.limiter.restored(index));
+        let changes = place(index).and_then(|index| self.limiter.override_removals(index));
         self.shown(changes.and_then(|changes| self.change(&changes, None, at)))
     }
 
@@ -78,10 +78,10 @@ impl Limiter {
                 optional(remaining, |units| whole("remaining", units))?,
                 moment(("reset_in", after), ("reset_at", until))?,
             );
-            let budgets = self.limiter.heard(index, remaining, amount, interval, reset)?;
+            let budgets = self.limiter.budget_updates(index, remaining, amount, interval, reset)?;
             let permit = optional(permit, |permit| text("permit", permit))?;
             let report = UpstreamReport { permit: permit.as_deref(), budgets: &budgets, ..UpstreamReport::default() };
-            self.told(Operation::Learn { report, at: time(at)? })
+            self.told(Operation::ApplyReport { report, at: time(at)? })
         };
         self.thrown(synced())
     }
@@ -93,7 +93,7 @@ impl Limiter {
     }
 
     fn ordered(&self, control: AdminCommand<'_>, at: &JsValue) -> Result<RuntimeState> {
-        match self.run(Operation::AdminCommand { control, at: time(at)? })? {
+        match self.run(Operation::Admin { command: control, at: time(at)? })? {
             Answer::RuntimeState(controls) => Ok(*controls),
             _ => Err(unexpected()),
         }

@@ -16,7 +16,7 @@ fuzz_target!(|answer: (u8, Option<u16>, Vec<(&str, &str)>, &str)| {
     let policy = Policy::new(limits.map(|limit| limit.expect("a limit"))).expect("a policy");
     let limiter = Paddlegate::memory().limiter("fuzz", policy).expect("a limiter");
     let lesson = feedback.lesson(limiter.policy(), MAX_PAUSE, None);
-    let learn = Operation::Learn { report: lesson.report(None), at: None };
+    let learn = Operation::ApplyReport { report: lesson.report(None), at: None };
     limiter.run(learn, SignalHandling::Ignore).expect("what a limiter takes");
     let controls = limiter.control(AdminCommand::Get).expect("what is in force");
     for (limit, learned) in limiter.policy().limits().iter().zip(controls.learned) {

@@ -75,6 +75,6 @@ impl Limiter {
     ///
     /// A job that is tried again is asked about under another id, and so counts as a new one.
     pub fn admit(&self, job: &str, request: Request, on_limit: OnLimit) -> Result<Admission> {
-        Ok(Admission::of(self.enter(request, job, Admission::wait(on_limit))?, on_limit))
+        Ok(Admission::of(self.acquire_with_id(request, job, Admission::wait(on_limit))?, on_limit))
     }
 }

@@ -71,10 +71,10 @@ impl MultiStep for Batch {
             // An estimate can be given back.
             false => (Request::estimate(1), None),
         };
-        Some((&self.limiter, Operation::Enter { request, id, wait }))
+        Some((&self.limiter, Operation::AcquireWithId { request, id, wait }))
     }
 
-    fn tell(&mut self, outcome: Result<Answer>) {
+    fn on_reply(&mut self, outcome: Result<Answer>) {
         if !self.returned.is_empty() {
             return self.gave_back(outcome.err());
         }

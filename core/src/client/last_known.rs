@@ -36,9 +36,9 @@ impl LastKnown {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(said) = *last else { return Ok(()) };
         if said.index < local.policy().limits().len() {
-            local.turn(None, "", |turn| turn.go_on_from(said.index, said.remaining))?;
+            local.turn(None, "", |turn| turn.seed_local(said.index, said.remaining))?;
         } else if let Some(until) = said.paused_until.filter(|until| until.0 > clock::now()) {
-            local.control(AdminCommand::Pause(Deadline::At(until)))?;
+            local.admin(AdminCommand::Pause(Deadline::At(until)))?;
         }
         *last = None;
         Ok(())

@@ -147,14 +147,14 @@ impl Limiter {
     }
 
     /// What the store has decided, from which this process goes on should it decide alone.
-    pub(crate) fn hear_of(&self, decision: &Decision) {
+    pub(crate) fn record_decision(&self, decision: &Decision) {
         if matches!(self.inner.on_unavailable, OnUnavailable::Local { .. }) {
             self.inner.known.hear(decision);
         }
     }
 
     /// Goes on from there.
-    pub(crate) fn go_on(&self, local: &Self) -> Result<()> {
+    pub(crate) fn seed_local(&self, local: &Self) -> Result<()> {
         self.inner.known.hand_over(local)
     }
 
@@ -238,8 +238,8 @@ impl Limiter {
     /// The id names the lease and the ticket: asking again with it takes no second lease, and keeps the place. A queued
     /// caller comes again with the same id after `retry_after`, or when its channel tells it; one that wants no more says
     /// so by [`cancel`](Self::cancel).
-    pub fn enter(&self, request: Request, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
-        match self.run(Operation::Enter { request, id, wait }, SignalHandling::Ignore)? {
+    pub fn acquire_with_id(&self, request: Request, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
+        match self.run(Operation::AcquireWithId { request, id, wait }, SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
         }
@@ -302,7 +302,7 @@ impl Limiter {
     /// Where waiters of this limiter hear that their turn has come: equal for limiters that can share [`WakeupListener`].
     ///
     /// Nothing when it has no state and so nobody waits. In a cluster it changes when a slot moves.
-    pub fn place(&self) -> Option<String> {
+    pub fn notification_node(&self) -> Option<String> {
         match &self.inner.place {
             StateLocation::Nowhere => None,
             StateLocation::Memory { .. } => Some("memory".to_owned()),
@@ -311,7 +311,7 @@ impl Limiter {
         }
     }
 
-    /// Listens for the waiters of this process at [`place`](Self::place); connects within the time-out of a call.
+    /// Listens for the waiters of this process at [`notification_node`](Self::notification_node); connects within the time-out of a call.
     pub fn listen(&self) -> Result<WakeupListener> {
         self.listen_within(MAX_SPAN.duration())
     }
@@ -334,12 +334,14 @@ impl Limiter {
         }
     }
 
-    /// The waiters of this process at [`place`](Self::place).
+    /// The waiters of this process at [`notification_node`](Self::notification_node).
     #[cfg(feature = "redis")]
     pub(crate) fn hub(&self) -> Option<Arc<Hub>> {
         match &self.inner.place {
             StateLocation::Nowhere => None,
-            StateLocation::Memory { .. } | StateLocation::Redis { .. } => Some(self.inner.store.hub(self.place()?)),
+            StateLocation::Memory { .. } | StateLocation::Redis { .. } => {
+                Some(self.inner.store.hub(self.notification_node()?))
+            }
         }
     }
 
@@ -356,7 +358,7 @@ impl Limiter {
         interrupt: SignalHandling<'_>,
         limit: Duration,
     ) -> Result<Answer> {
-        match (self.begin(operation)?, &self.inner.place) {
+        match (self.prepare(operation)?, &self.inner.place) {
             (Prepared::Answered(answer), _) => Ok(answer),
             #[cfg(feature = "redis")]
             (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
@@ -373,7 +375,7 @@ impl Limiter {
     /// Dropping the future does not take back a call that was sent.
     #[cfg(feature = "aio")]
     pub async fn run_async(&self, operation: Operation<'_>) -> Result<Answer> {
-        match (self.begin(operation)?, &self.inner.place) {
+        match (self.prepare(operation)?, &self.inner.place) {
             (Prepared::Answered(answer), _) => Ok(answer),
             (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
                 let fallback = self.fallback(&operation);

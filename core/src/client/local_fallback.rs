@@ -48,7 +48,7 @@ impl Fallback {
             self.circuit.saw(true, now);
         }
         if let Ok(Answer::Decision(decision)) = &result {
-            self.limiter.hear_of(decision);
+            self.limiter.record_decision(decision);
         }
         if fails { self.decide(PROBE).map(Answer::Decision) } else { result }
     }
@@ -70,9 +70,9 @@ impl Fallback {
     }
 
     fn ask(&self, local: &Limiter, wait: u64) -> Result<Decision> {
-        self.limiter.go_on(local)?;
+        self.limiter.seed_local(local)?;
         let begun = if self.looks {
-            local.begin(Operation::Peek(self.request))
+            local.prepare(Operation::Peek(self.request))
         } else {
             // Its mark tells a later release where the lease is.
             let id = match &self.id {
@@ -113,7 +113,7 @@ impl Limiter {
         let circuit = self.circuit()?;
         let (request, id, looks) = match *operation {
             Operation::Acquire(request) => (request, None, false),
-            Operation::Enter { request, id, .. } => (request, Some(id.to_owned()), false),
+            Operation::AcquireWithId { request, id, .. } => (request, Some(id.to_owned()), false),
             Operation::Peek(request) => (request, None, true),
             _ => return None,
         };
@@ -121,7 +121,7 @@ impl Limiter {
     }
 
     /// The answer to an operation while the store is not asked.
-    pub(crate) fn unasked(&self, operation: &Operation<'_>) -> Option<Result<Decision>> {
+    pub(crate) fn short_circuit(&self, operation: &Operation<'_>) -> Option<Result<Decision>> {
         let fallback = self.fallback(operation)?;
         let wait = fallback.circuit.wait(clock::now())?;
         Some(fallback.decide(wait))

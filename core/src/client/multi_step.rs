@@ -8,7 +8,7 @@ use crate::store::signal_handling::SignalHandling;
 
 /// Operations one after the other, of which each depends on the answers before it.
 ///
-/// A host asks for the next [`step`](Self::step), runs it as it runs any operation, and [`tell`](Self::tell)s how that
+/// A host asks for the next [`step`](Self::step), runs it as it runs any operation, and [`tell`](Self::on_reply)s how that
 /// went, until there is no step; then [`outcome`](Self::outcome) says what came of all. One that stops early leaves what
 /// was done.
 pub trait MultiStep {
@@ -19,7 +19,7 @@ pub trait MultiStep {
     fn step(&self) -> Option<(&Limiter, Operation<'_>)>;
 
     /// How the step went. After an error it ends, or takes back what it took.
-    fn tell(&mut self, outcome: Result<Answer>);
+    fn on_reply(&mut self, outcome: Result<Answer>);
 
     /// What came of it, once there is no step; `Internal` before.
     fn outcome(self) -> Result<Self::Output>;
@@ -34,7 +34,7 @@ pub trait MultiStep {
                 Some((limiter, operation)) => limiter.run(operation, interrupt),
                 None => return self.outcome(),
             };
-            self.tell(outcome);
+            self.on_reply(outcome);
         }
     }
 }

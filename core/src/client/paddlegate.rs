@@ -105,7 +105,7 @@ impl Paddlegate {
         for part in 0..self.parts() {
             let mut cursor = 0;
             loop {
-                let answer = match (self.begin_list(part, cursor), &self.store.backend) {
+                let answer = match (self.prepare_list(part, cursor), &self.store.backend) {
                     (Prepared::Answered(answer), _) => answer,
                     #[cfg(feature = "redis")]
                     (Prepared::Call(call), Backend::Redis(redis)) => {
@@ -139,9 +139,9 @@ impl Paddlegate {
 
     /// Starts to read a page of a part of the list of limiters: the first one at the cursor 0, the next one at the cursor
     /// of the page before, until that is 0 again. Pages may repeat what others have: [`LimiterInfo::sorted`] brings them
-    /// together. See [`Limiter::begin`].
+    /// together. See [`Limiter::prepare`].
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
-    pub fn begin_list(&self, part: u16, cursor: u64) -> Prepared {
+    pub fn prepare_list(&self, part: u16, cursor: u64) -> Prepared {
         match &self.store.backend {
             Backend::Memory(memory) => {
                 let listed = memory.list().iter().map(|(key, policy)| LimiterInfo::of_memory(key, policy)).collect();

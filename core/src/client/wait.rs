@@ -1,4 +1,4 @@
-//! `acquire_within`: waits on the calling thread. For Rust and C; other hosts sleep in their own way.
+//! `acquire_timeout`: waits on the calling thread. For Rust and C; other hosts sleep in their own way.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -28,7 +28,7 @@ impl Limiter {
     ///
     /// The decision is a grant or a refusal. The thread sleeps meanwhile; one connection per process hears of releases.
     /// After an error it gives back what it may have been granted, in what is left of `wait_timeout`.
-    pub fn acquire_within(&self, request: Request, wait_timeout: Duration) -> Result<Decision> {
+    pub fn acquire_timeout(&self, request: Request, wait_timeout: Duration) -> Result<Decision> {
         let deadline = monotonic()
             .checked_add(wait_timeout)
             .ok_or_else(|| Error::invalid("wait_timeout", "must be at most ten years"))?;
@@ -53,12 +53,12 @@ impl Limiter {
         deadline: Instant,
         ticket: &mut QueuePosition,
     ) -> Result<Decision> {
-        while let Some(place) = self.place() {
+        while let Some(place) = self.notification_node() {
             if let Some(decision) = self.wait_at(&place, request, id, deadline, ticket)? {
                 return Ok(decision);
             }
         }
-        self.enter(request, id, None)
+        self.acquire_with_id(request, id, None)
     }
 
     /// Waits as long as this is the place where the limiter's waiters are told; nothing when it is another one.
@@ -71,7 +71,7 @@ impl Limiter {
         ticket: &mut QueuePosition,
     ) -> Result<Option<Decision>> {
         let Some(hub) = self.hub() else { return Ok(None) };
-        let seat = hub.sit(id);
+        let seat = hub.register(id);
         loop {
             let left = deadline.saturating_duration_since(monotonic());
             let channel = hub.channel();
@@ -81,13 +81,13 @@ impl Limiter {
                 channel: channel.as_deref().unwrap_or_default(),
                 place: *ticket,
             };
-            let decision = self.enter(request, id, Some(wait))?;
+            let decision = self.acquire_with_id(request, id, Some(wait))?;
             let (Status::Queued, Some(taken)) = (decision.status, decision.ticket) else {
                 return Ok(Some(decision));
             };
             *ticket = QueuePosition::Number(taken.number);
             let look = monotonic() + decision.retry_after.unwrap_or_default().duration();
-            if self.place().as_deref() != Some(place) {
+            if self.notification_node().as_deref() != Some(place) {
                 return Ok(None);
             }
             if channel.is_none()
@@ -131,7 +131,7 @@ struct WaiterGuard<'a> {
 }
 
 impl Hub {
-    fn sit<'a>(&'a self, id: &'a str) -> WaiterGuard<'a> {
+    fn register<'a>(&'a self, id: &'a str) -> WaiterGuard<'a> {
         locked(&self.inner).seats.insert(id.to_owned(), Sleeper::default());
         WaiterGuard { hub: self, id }
     }
@@ -278,7 +278,7 @@ mod tests {
         let first = thread::spawn({
             let hub = hub.clone();
             move || {
-                let seat = hub.sit("first");
+                let seat = hub.register("first");
                 let limiter = Paddlegate::memory().concurrent("any", 1, Duration::from_secs(60)).unwrap();
                 seat.open(|| {
                     connecting.send(()).unwrap();
@@ -290,7 +290,7 @@ mod tests {
         started.recv().unwrap();
         let (done, is_done) = mpsc::channel();
         let second = thread::spawn(move || {
-            let seat = hub.sit("second");
+            let seat = hub.register("second");
             assert!(!seat.open(|| panic!("twice")) && hub.channel().is_none());
             done.send(()).unwrap();
             seat.sleep(monotonic() + patience);

@@ -56,7 +56,7 @@ impl Overrides {
     }
 
     /// For how long forgetting these would change a decision, after a call at `last`.
-    pub(crate) fn matter(&self, last: u64, now: u64) -> bool {
+    pub(crate) fn affects_decisions(&self, last: u64, now: u64) -> bool {
         let told = self.told.iter().any(Option::is_some) && self.until > now;
         let kept = last + DEFAULT_STATISTICS_TTL.0 > now && self.learned.iter().any(Option::is_some);
         self.pause > now || kept || told && (self.until < MAX_TIME.0 || last + DEFAULT_STATISTICS_TTL.0 > now)
@@ -68,7 +68,7 @@ impl Overrides {
         told || self.pause > now || self.learned.iter().any(Option::is_some) || self.synced + PERMIT_TIMEOUT.0 > now
     }
 
-    pub(crate) fn obey(&mut self, control: &AdminCommand<'_>, now: u64) {
+    pub(crate) fn apply(&mut self, control: &AdminCommand<'_>, now: u64) {
         match control {
             AdminCommand::Get => return,
             AdminCommand::Pause(moment) => self.pause = self.pause.max(moment.on(now)),

@@ -18,7 +18,7 @@ pub(crate) struct Reply {
     pub(crate) at: u64,
     /// The amount of the limit, when it may be another than that of the caller's policy.
     pub(crate) amount: Option<u64>,
-    pub(crate) more: LeaseAndTicket,
+    pub(crate) lease_and_ticket: LeaseAndTicket,
 }
 
 /// What a reply says to a call with an id.
@@ -44,7 +44,7 @@ impl Reply {
             reset_after: outcome.reset,
             at,
             amount: None,
-            more: LeaseAndTicket::default(),
+            lease_and_ticket: LeaseAndTicket::default(),
         }
     }
 
@@ -54,7 +54,7 @@ impl Reply {
         let reply = self;
         let limit = policy.limits().get(reply.index);
         let granted = reply.status == Status::Granted;
-        let leased = granted && reply.more.lease > 0;
+        let leased = granted && reply.lease_and_ticket.lease > 0;
         Decision {
             status: reply.status,
             limit: Some(reply.amount.unwrap_or_else(|| policy.amount(reply.index))),
@@ -67,17 +67,20 @@ impl Reply {
             at: Micros(reply.at),
             permit: permit.filter(|_| granted).map(|(id, charged)| {
                 // Who asks again with the id of a lease has the permit of that.
-                let more = &reply.more;
-                let (granted_at, charged) =
-                    if more.granted_at > 0 { (more.granted_at, more.charged) } else { (reply.at, charged) };
+                let lease_and_ticket = &reply.lease_and_ticket;
+                let (granted_at, charged) = if lease_and_ticket.granted_at > 0 {
+                    (lease_and_ticket.granted_at, lease_and_ticket.charged)
+                } else {
+                    (reply.at, charged)
+                };
                 Permit { id, granted_at, charged }.to_string()
             }),
-            lease: leased.then_some(Micros(reply.more.lease)),
-            fence: leased.then_some(reply.more.fence),
-            ticket: (reply.more.number > 0).then_some(Ticket {
-                number: reply.more.number,
-                position: reply.more.position,
-                ready_after: reply.more.ready.map(Micros),
+            lease: leased.then_some(Micros(reply.lease_and_ticket.lease)),
+            fence: leased.then_some(reply.lease_and_ticket.fence),
+            ticket: (reply.lease_and_ticket.number > 0).then_some(Ticket {
+                number: reply.lease_and_ticket.number,
+                position: reply.lease_and_ticket.position,
+                ready_after: reply.lease_and_ticket.ready.map(Micros),
             }),
             degraded: false,
         }

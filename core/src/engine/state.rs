@@ -29,7 +29,7 @@ pub(crate) struct State {
     levels: Vec<Level>,
     pub(crate) permits: Permits,
     /// What was written of the queue.
-    pub(crate) line: QueueSummary,
+    pub(crate) queue_summary: QueueSummary,
     /// Made when the first ticket comes.
     pub(crate) queue: Option<Box<Queue>>,
     pub(crate) statistics: Statistics,
@@ -87,7 +87,7 @@ impl State {
             skew: 0,
             levels: levels.collect(),
             permits: Permits::default(),
-            line: QueueSummary::default(),
+            queue_summary: QueueSummary::default(),
             queue: None,
             statistics: Statistics::default(),
             orders: None,
@@ -96,33 +96,34 @@ impl State {
 
     /// Whether any call has changed it: in Redis there would be a state or statistics.
     pub(crate) fn is_used(&self) -> bool {
-        let is_written = self.last > 0 || self.line.seen > 0 || self.line.tickets > 0 || self.orders.is_some();
+        let is_written =
+            self.last > 0 || self.queue_summary.seen > 0 || self.queue_summary.tickets > 0 || self.orders.is_some();
         is_written || self.statistics != Statistics::default()
     }
 
     /// Whether forgetting this state changes no later decision.
     pub(crate) fn is_idle(&self, policy: &Policy, server: u64) -> bool {
         let now = self.clock(server).0;
-        if self.orders.as_ref().is_some_and(|orders| orders.matter(self.last, now)) {
+        if self.orders.as_ref().is_some_and(|orders| orders.affects_decisions(self.last, now)) {
             return false;
         }
         let whole = |(i, limit)| self.check(limit, i, now, None, 0).reset == 0;
         policy.limits().iter().enumerate().all(whole)
             && self.permits.end() <= now
             && self.fence().is_none_or(|fence| fence == 0 || fence + PERMIT_TIMEOUT.0 <= now)
-            && (self.line.tickets == 0 || self.line.until <= now)
+            && (self.queue_summary.tickets == 0 || self.queue_summary.until <= now)
     }
 
     /// The limiter's time, which never runs backwards, and its distance to the server's clock.
     #[inline]
     pub(crate) fn clock(&self, server: u64) -> (u64, u64) {
-        let now = self.last.max(self.line.seen).max(server + self.skew);
+        let now = self.last.max(self.queue_summary.seen).max(server + self.skew);
         (now, now - server)
     }
 
     /// The policy that rules for who comes with `own`.
     #[inline]
-    pub(crate) fn ruling<'a>(&self, own: &'a Policy, now: u64) -> Cow<'a, Policy> {
+    pub(crate) fn effective_policy<'a>(&self, own: &'a Policy, now: u64) -> Cow<'a, Policy> {
         self.orders.as_ref().map_or(Cow::Borrowed(own), |orders| orders.policy(own, now))
     }
 
@@ -182,9 +183,9 @@ impl State {
     #[cfg(feature = "simulate")]
     pub(crate) fn standing(&self, own: &Policy, server: u64, left: &mut Vec<u64>) -> u64 {
         let now = self.clock(server).0;
-        let policy = self.ruling(own, now);
+        let policy = self.effective_policy(own, now);
         left.extend(policy.limits().iter().enumerate().map(|(i, limit)| self.check(limit, i, now, None, 0).remaining));
-        self.line.tickets
+        self.queue_summary.tickets
     }
 
     #[inline]

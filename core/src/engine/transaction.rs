@@ -52,13 +52,13 @@ pub(crate) struct Transaction<'a> {
     pub(crate) skew: u64,
     /// Who calls.
     pub(crate) id: &'a str,
-    pub(crate) line: QueueSummary,
+    pub(crate) queue_summary: QueueSummary,
     /// Whether the queue has changed, so that the state must say so.
-    pub(crate) touched: bool,
+    pub(crate) queue_changed: bool,
     /// How many have left it.
     pub(crate) removed: usize,
     /// Whether this is an order.
-    pub(crate) orders: bool,
+    pub(crate) is_admin: bool,
 }
 
 impl<'a> Transaction<'a> {
@@ -70,27 +70,39 @@ impl<'a> Transaction<'a> {
         id: &'a str,
     ) -> Self {
         let (now, skew) = state.clock(server);
-        let policy = state.ruling(own, now);
+        let policy = state.effective_policy(own, now);
         let tickets = state.queue.as_ref().map_or(0, |queue| queue.len());
         // As in Redis, should the state have been lost: a ticket has one unit at least.
-        let units = if tickets == 0 { 0 } else { state.line.units.max(tickets) };
-        let line = QueueSummary { tickets, units, ..state.line };
-        Self { state, own, policy, channels, now, skew, id, line, touched: false, removed: 0, orders: false }
+        let units = if tickets == 0 { 0 } else { state.queue_summary.units.max(tickets) };
+        let queue_summary = QueueSummary { tickets, units, ..state.queue_summary };
+        Self {
+            state,
+            own,
+            policy,
+            channels,
+            now,
+            skew,
+            id,
+            queue_summary,
+            queue_changed: false,
+            removed: 0,
+            is_admin: false,
+        }
     }
 
-    pub(crate) fn ask(&self, ahead: u64, before: u64, cost: u64, change: u64) -> Evaluation {
+    pub(crate) fn evaluate(&self, ahead: u64, before: u64, cost: u64, change: u64) -> Evaluation {
         let ask = Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 };
         self.state.decide(&self.policy, self.now, ask)
     }
 
     /// Writes what the state says of the queue; what was taken stays as it is.
-    pub(crate) fn write_line(&mut self) {
+    pub(crate) fn write_queue_summary(&mut self) {
         if self.state.last == 0 {
-            let outcome = self.ask(0, 0, 0, 0);
-            self.state.settle(&self.policy, &outcome.levels, self.now, self.skew);
+            let evaluation = self.evaluate(0, 0, 0, 0);
+            self.state.settle(&self.policy, &evaluation.levels, self.now, self.skew);
         }
         self.state.skew = self.skew;
-        self.state.line = self.line.written(self.now);
+        self.state.queue_summary = self.queue_summary.written(self.now);
     }
 
     fn lease_of(&mut self, id: &str, granted_at: Option<u64>) -> Option<Lease> {

@@ -10,7 +10,7 @@ use crate::model::permit::Settlement;
 use crate::model::request::{Request, Wait};
 use crate::model::statistics::Statistics;
 
-/// One operation for [`Limiter::begin`](crate::Limiter::begin).
+/// One operation for [`Limiter::prepare`](crate::Limiter::prepare).
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
     /// [`Limiter::acquire`](crate::Limiter::acquire).
@@ -26,8 +26,8 @@ pub enum Operation<'a> {
         /// As in [`Request::at`].
         at: Option<Micros>,
     },
-    /// [`Limiter::enter`](crate::Limiter::enter).
-    Enter {
+    /// [`Limiter::acquire_with_id`](crate::Limiter::acquire_with_id).
+    AcquireWithId {
         /// What it asks for.
         request: Request,
         /// Its id.
@@ -63,17 +63,17 @@ pub enum Operation<'a> {
         /// As in [`Request::at`].
         at: Option<Micros>,
     },
-    /// [`Limiter::learn`](crate::Limiter::learn).
-    Learn {
+    /// [`Limiter::apply_report`](crate::Limiter::apply_report).
+    ApplyReport {
         /// What upstream says.
         report: UpstreamReport<'a>,
         /// As in [`Request::at`].
         at: Option<Micros>,
     },
-    /// [`Limiter::control`](crate::Limiter::control).
-    AdminCommand {
+    /// [`Limiter::admin`](crate::Limiter::admin).
+    Admin {
         /// What is ordered.
-        control: AdminCommand<'a>,
+        command: AdminCommand<'a>,
         /// As in [`Request::at`].
         at: Option<Micros>,
     },
@@ -86,14 +86,14 @@ impl Operation<'_> {
     #[cfg(feature = "redis")]
     pub(crate) const fn at(&self) -> Option<Micros> {
         match *self {
-            Self::Acquire(request) | Self::Peek(request) | Self::Enter { request, .. } => request.at,
+            Self::Acquire(request) | Self::Peek(request) | Self::AcquireWithId { request, .. } => request.at,
             Self::Correct { at, .. }
             | Self::Release { at, .. }
             | Self::Renew { at, .. }
             | Self::Cancel { at, .. }
             | Self::Statistics { at }
-            | Self::Learn { at, .. }
-            | Self::AdminCommand { at, .. } => at,
+            | Self::ApplyReport { at, .. }
+            | Self::Admin { at, .. } => at,
             Self::Reset => None,
         }
     }
@@ -107,7 +107,7 @@ pub enum Answer {
     /// To `Correct`, `Release` and `Cancel`.
     Settlement(Settlement),
     /// To `Learn`.
-    Learned(Box<Learned>),
+    Report(Box<Learned>),
     /// To `Renew`: how long the lease lasts from now, or nothing when it has ended.
     Renewal(Option<Micros>),
     /// To `Statistics`.

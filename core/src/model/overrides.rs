@@ -35,7 +35,7 @@ impl Deadline {
     }
 }
 
-/// What [`Limiter::control`](crate::Limiter::control) does. The first decision after it obeys, in every process; those
+/// What [`Limiter::admin`](crate::Limiter::admin) does. The first decision after it obeys, in every process; those
 /// who wait are told.
 #[derive(Clone, Copy, Debug)]
 pub enum AdminCommand<'a> {

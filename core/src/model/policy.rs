@@ -74,8 +74,8 @@ impl Policy {
     /// Refuses a cost that no waiting would let pass.
     #[inline]
     pub(crate) fn check_fits(&self, argument: &'static str, cost: u64) -> Result<()> {
-        match self.misfit(cost) {
-            Some(limit) => Err(never(argument, cost, limit.kind(), limit.amount())),
+        match self.limit_exceeded_by(cost) {
+            Some(limit) => Err(exceeds_capacity(argument, cost, limit.kind(), limit.amount())),
             None => Ok(()),
         }
     }
@@ -83,17 +83,17 @@ impl Policy {
     /// Whether waiting may let a cost pass.
     #[inline]
     pub(crate) fn fits(&self, cost: u64) -> bool {
-        self.misfit(cost).is_none()
+        self.limit_exceeded_by(cost).is_none()
     }
 
     #[inline]
-    fn misfit(&self, cost: u64) -> Option<&Limit> {
+    fn limit_exceeded_by(&self, cost: u64) -> Option<&Limit> {
         self.limits.iter().find(|limit| cost > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts())
     }
 }
 
 /// That no waiting lets a cost pass.
-pub(crate) fn never(argument: &'static str, cost: u64, kind: Kind, most: u64) -> Error {
+pub(crate) fn exceeds_capacity(argument: &'static str, cost: u64, kind: Kind, most: u64) -> Error {
     let message = format!("can never pass, take smaller steps: {argument}={cost} {}={most}", kind.name());
     Error::invalid(argument, message)
 }

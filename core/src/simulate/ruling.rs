@@ -38,7 +38,7 @@ impl LimitHistory {
     }
 
     /// The limit that a cost can never pass.
-    pub(super) fn misfit(&self, now: u64, cost: u64) -> Option<usize> {
+    pub(super) fn limit_exceeded_by(&self, now: u64, cost: u64) -> Option<usize> {
         let cannot = |limit: &Limit| cost > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts();
         let (_, ruling) = self.stretches.iter().rfind(|(from, _)| *from <= now)?;
         ruling.iter().position(cannot)
@@ -100,7 +100,7 @@ mod tests {
         (LimitHistory::new(&policy, start), policy)
     }
 
-    fn told(limit: &Limit, lasts: Option<u64>) -> RuntimeState {
+    fn encode_limit(limit: &Limit, lasts: Option<u64>) -> RuntimeState {
         RuntimeState {
             overrides: vec![Some(limit.clone())],
             expires_after: lasts.map(Micros),
@@ -137,15 +137,19 @@ mod tests {
     fn other_numbers_count_while_they_rule() {
         let (five, fifty) = (Limit::bucket(5, seconds(10)).unwrap(), Limit::bucket(50, seconds(10)).unwrap());
         let (mut rulings, own) = rulings(&five, 0);
-        rulings.change(15 * S, &own, &told(&fifty, Some(10 * S)));
+        rulings.change(15 * S, &own, &encode_limit(&fifty, Some(10 * S)));
         // 5, and then 50 in the second and the third interval, a part of which they rule; after them 5 again.
         assert_eq!(rulings.allowed(0, 40 * S), 110);
         assert_eq!(
-            (rulings.misfit(14 * S, 6), rulings.misfit(15 * S, 6), rulings.misfit(25 * S, 6)),
+            (
+                rulings.limit_exceeded_by(14 * S, 6),
+                rulings.limit_exceeded_by(15 * S, 6),
+                rulings.limit_exceeded_by(25 * S, 6)
+            ),
             (Some(0), None, Some(0))
         );
         // An order before the end of the last one.
-        rulings.change(20 * S, &own, &told(&five, None));
+        rulings.change(20 * S, &own, &encode_limit(&five, None));
         assert_eq!(rulings.allowed(0, 40 * S), 65);
     }
 
@@ -153,7 +157,7 @@ mod tests {
     fn a_higher_capacity_is_there_at_once_and_parts_of_units_are_not_lost() {
         let (low, high) = (Limit::leaky(4, seconds(12)).unwrap(), Limit::leaky(10, seconds(30)).unwrap());
         let (mut rulings, own) = rulings(&low, 0);
-        rulings.change(S, &own, &told(&high, Some(S)));
+        rulings.change(S, &own, &encode_limit(&high, Some(S)));
         // Ten at once, and a third in each second.
         assert_eq!((rulings.allowed(0, 2 * S), rulings.allowed(0, 3 * S)), (10, 11));
     }

@@ -11,7 +11,7 @@ use crate::model::limit::{Kind, Limit, MAX_WINDOW};
 use crate::model::overrides::Deadline;
 use crate::model::policy::Policy;
 
-/// What [`Limiter::learn`](crate::Limiter::learn) is told of an answer.
+/// What [`Limiter::apply_report`](crate::Limiter::apply_report) is told of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimiterUpdate {
     /// What the call did cost.

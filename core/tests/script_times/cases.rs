@@ -103,7 +103,7 @@ fn reset(run: &Run<'_>) {
 }
 
 fn order(limiter: &Limiter, control: AdminCommand<'_>) {
-    run(limiter, Operation::AdminCommand { control, at: Some(Micros(NOW + 2)) });
+    run(limiter, Operation::Admin { command: control, at: Some(Micros(NOW + 2)) });
 }
 
 fn estimate(limiter: &Limiter, at: u64) {
@@ -166,7 +166,7 @@ pub(crate) fn leases() -> Vec<Act> {
 }
 
 fn run_report(limiter: &Limiter, report: UpstreamReport<'_>) {
-    run(limiter, Operation::Learn { report, at: Some(Micros(NOW + 3)) });
+    run(limiter, Operation::ApplyReport { report, at: Some(Micros(NOW + 3)) });
 }
 
 pub(crate) fn queue() -> Vec<Act> {

@@ -108,7 +108,7 @@ fn permits(store: &Paddlegate, size: u64) -> Limiter {
     let limiter = store.points("times", 1_000_000_000, HOUR).expect("a limiter");
     for number in 1..=size {
         let request = Request::estimate(10).at(Micros(NOW));
-        limiter.enter(request, &format!("{number:032}"), None).expect("a decision");
+        limiter.acquire_with_id(request, &format!("{number:032}"), None).expect("a decision");
     }
     limiter
 }

@@ -65,7 +65,7 @@ pub(crate) fn window_with_permits(store: &Paddlegate, raw: &mut Raw, name: &str,
     let limiter = store.window(name, size, HOUR).expect("a limiter");
     let ask = |id: &str, at: u64| {
         let request = Request::estimate(size / 10).at(Micros(at));
-        limiter.enter(request, id, None).expect("a decision").permit.expect("a permit");
+        limiter.acquire_with_id(request, id, None).expect("a decision").permit.expect("a permit");
     };
     ask("first", NOW - 10);
     fill(&limiter, raw, &["between"], size / 10 * 8);
@@ -141,7 +141,7 @@ end
 
 /// Adds so many to the keys of a limiter.
 fn fill(limiter: &Limiter, raw: &mut Raw, what: &[&str], size: u64) {
-    let Ok(Prepared::Call(call)) = limiter.begin(Operation::Reset) else { panic!("not on redis") };
+    let Ok(Prepared::Call(call)) = limiter.prepare(Operation::Reset) else { panic!("not on redis") };
     let mut keys = words(call.bytes()).split_off(1);
     let text = String::from_utf8_lossy(&keys[0]).into_owned();
     keys.push(format!("{}}}:limiters", text.split_once('}').expect("a tag").0).into_bytes());

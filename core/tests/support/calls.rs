@@ -10,7 +10,7 @@ pub fn run(limiter: &Limiter, operation: Operation<'_>) -> Answer {
 }
 
 pub fn enter(limiter: &Limiter, id: &str, cost: u64, wait: Option<Wait<'_>>, at: u64) -> Decision {
-    match run(limiter, Operation::Enter { request: Request::cost(cost).at(Micros(at)), id, wait }) {
+    match run(limiter, Operation::AcquireWithId { request: Request::cost(cost).at(Micros(at)), id, wait }) {
         Answer::Decision(decision) => decision,
         other => panic!("not a decision: {other:?}"),
     }

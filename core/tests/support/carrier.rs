@@ -22,13 +22,13 @@ impl Carrier {
 
     /// The words of the command for an operation.
     pub fn words(&self, limiter: &Limiter, operation: Operation<'_>) -> Vec<Vec<u8>> {
-        let Ok(Prepared::Call(call)) = limiter.begin(operation) else { panic!("not on redis: {operation:?}") };
+        let Ok(Prepared::Call(call)) = limiter.prepare(operation) else { panic!("not on redis: {operation:?}") };
         self.exchanged(call.bytes())
     }
 
     /// What the library makes of the answer.
     pub fn run(&mut self, limiter: &Limiter, operation: Operation<'_>) -> Result<Answer, String> {
-        let call = match limiter.begin(operation) {
+        let call = match limiter.prepare(operation) {
             Ok(Prepared::Call(call)) => call,
             Ok(Prepared::Answered(answer)) => return Ok(answer),
             Err(error) => return Err(error.to_string()),

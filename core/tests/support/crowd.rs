@@ -384,7 +384,7 @@ impl Stage {
                 AdminCommand::Override { changes: &changes, expires: expires.map(|by| self.moment(by)) }
             }
         };
-        self.run(Operation::AdminCommand { control, at: Some(Micros(self.at)) })
+        self.run(Operation::Admin { command: control, at: Some(Micros(self.at)) })
     }
 
     fn learn(
@@ -412,7 +412,7 @@ impl Stage {
             pause: pause.map(|by| self.moment(by)),
             ..UpstreamReport::default()
         };
-        self.run(Operation::Learn { report, at: Some(Micros(self.at)) })
+        self.run(Operation::ApplyReport { report, at: Some(Micros(self.at)) })
     }
 
     fn enter(&mut self, who: usize, units: u64, estimate: bool, wait: Option<Waiting>) -> Result<Answer, String> {
@@ -437,7 +437,7 @@ impl Stage {
                 _ => QueuePosition::End,
             },
         });
-        let answer = self.run(Operation::Enter { request, id: &id(who), wait });
+        let answer = self.run(Operation::AcquireWithId { request, id: &id(who), wait });
         if let Ok(Answer::Decision(told)) = &answer {
             if let Some(permit) = &told.permit {
                 let granted_at = |permit: &str| permit.split(':').nth(1).map(str::to_owned);

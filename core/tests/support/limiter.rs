@@ -54,7 +54,7 @@ impl Subject for Named {
             place: entry.place,
             ..Wait::up_to(Micros(patience))
         });
-        let decision = self.limiter.enter(request(&entry.step), entry.id, wait).expect("a decision");
+        let decision = self.limiter.acquire_with_id(request(&entry.step), entry.id, wait).expect("a decision");
         Answer { text: entered(&decision), permit: decision.permit }
     }
 
@@ -101,16 +101,16 @@ impl Subject for Named {
                 Some("resume") => AdminCommand::Resume,
                 Some("override") => {
                     let interval = given("interval_us").map(Micros);
-                    changes = self.limiter.changed(index.expect("index"), given("amount"), interval)?;
+                    changes = self.limiter.override_changes(index.expect("index"), given("amount"), interval)?;
                     AdminCommand::Override { changes: &changes, expires: moment("expires_in_us", "expires_at_us") }
                 }
                 Some("restore") => {
-                    changes = self.limiter.restored(index)?;
+                    changes = self.limiter.override_removals(index)?;
                     AdminCommand::Override { changes: &changes, expires: None }
                 }
                 _ => AdminCommand::Get,
             };
-            self.limiter.run(Operation::AdminCommand { control, at: Some(Micros(at)) }, SignalHandling::Ignore)
+            self.limiter.run(Operation::Admin { command: control, at: Some(Micros(at)) }, SignalHandling::Ignore)
         };
         match run() {
             Ok(Answered::RuntimeState(controls)) => Ok(controls_text(&controls)),
@@ -144,12 +144,12 @@ impl Subject for Named {
             let reset = given("reset_in_us").map(|span| Deadline::After(Micros(span)));
             let reset = reset.or(given("reset_at_us").map(|at| Deadline::At(Micros(at))));
             let interval = given("interval_us").map(Micros);
-            let budgets = self.limiter.heard(index, given("remaining"), given("amount"), interval, reset);
+            let budgets = self.limiter.budget_updates(index, given("remaining"), given("amount"), interval, reset);
             LimiterUpdate { budgets: budgets.expect("budgets"), ..LimiterUpdate::default() }
         };
-        let operation = Operation::Learn { report: lesson.report(permit), at: Some(Micros(at)) };
+        let operation = Operation::ApplyReport { report: lesson.report(permit), at: Some(Micros(at)) };
         match self.limiter.run(operation, SignalHandling::Ignore).expect("what was learned") {
-            Answered::Learned(learned) => learned_text(&learned),
+            Answered::Report(learned) => learned_text(&learned),
             other => panic!("learned nothing: {other:?}"),
         }
     }

@@ -26,10 +26,10 @@ impl Calls {
     ///
     /// Two that are no operations have a text for an answer: where the waiters of a limiter hear of their turn, and the
     /// channel of those in memory, made when there is none.
-    pub(crate) fn begin(&mut self, limiter: &Limiter, id: Option<&str>, channel: Option<&str>) -> i32 {
+    pub(crate) fn prepare(&mut self, limiter: &Limiter, id: Option<&str>, channel: Option<&str>) -> i32 {
         self.forget_notes();
         match self.area.small(input::OPERATION) {
-            PLACE => self.noted(Ok(limiter.place().unwrap_or_default())),
+            PLACE => self.noted(Ok(limiter.notification_node().unwrap_or_default())),
             LISTEN => {
                 let channel = self.listen(limiter);
                 self.noted(channel)
@@ -52,7 +52,7 @@ impl Calls {
         let asked = self.area.request().and_then(|request| Ok((request, OnLimit::from_name(on_limit)?)));
         match asked {
             Ok((request, on_limit)) => {
-                let operation = Operation::Enter { request, id: job, wait: Admission::wait(on_limit) };
+                let operation = Operation::AcquireWithId { request, id: job, wait: Admission::wait(on_limit) };
                 self.ask(limiter, Ok(operation), Some(on_limit))
             }
             Err(error) => self.failed(error),
@@ -69,7 +69,7 @@ impl Calls {
             Ok(operation) => operation,
             Err(error) => return self.failed(error),
         };
-        match limiter.begin(operation) {
+        match limiter.prepare(operation) {
             Ok(Prepared::Call(call)) => {
                 let fallback = limiter.fallback(&operation);
                 if fallback.is_some() || on_limit.is_some() {
@@ -82,7 +82,7 @@ impl Calls {
         }
     }
 
-    /// Starts the operation in the area that comes with an order, as [`begin`](Self::begin) does.
+    /// Starts the operation in the area that comes with an order, as [`begin`](Self::prepare) does.
     pub(crate) fn begin_order(&mut self, limiter: &Limiter, order: &AdminRequest) -> i32 {
         self.forget_notes();
         let operation = self.area.small(input::OPERATION);
@@ -91,7 +91,7 @@ impl Calls {
             Err(error) => return self.failed(error),
         };
         match order.course(limiter, operation, at) {
-            Ok(None) => self.begun(order.begin(limiter, operation, at), None),
+            Ok(None) => self.begun(order.prepare(limiter, operation, at), None),
             Ok(steps) => {
                 self.started = steps;
                 0
@@ -107,24 +107,24 @@ impl Calls {
         while let Some(under_way) = steps.as_mut()
             && let Some((limiter, operation)) = under_way.step()
         {
-            match limiter.begin(operation) {
+            match limiter.prepare(operation) {
                 Ok(Prepared::Call(call)) => {
                     let fallback = limiter.fallback(&operation);
                     let settling = Settling { fallback, on_limit: None, course: Some(CallState::clone(course)) };
                     self.settling.insert(self.next_ticket(), settling);
                     return self.carry(call);
                 }
-                Ok(Prepared::Answered(answer)) => under_way.tell(Ok(answer)),
-                Err(error) => under_way.tell(Err(error)),
+                Ok(Prepared::Answered(answer)) => under_way.on_reply(Ok(answer)),
+                Err(error) => under_way.on_reply(Err(error)),
             }
         }
         0
     }
 
     /// Starts to read a page of a part of the list of limiters.
-    pub(crate) fn begin_list(&mut self, paddlegate: &Paddlegate, part: u16, cursor: u64) -> i32 {
+    pub(crate) fn prepare_list(&mut self, paddlegate: &Paddlegate, part: u16, cursor: u64) -> i32 {
         self.forget_notes();
-        self.begun(Ok(paddlegate.begin_list(part, cursor)), None)
+        self.begun(Ok(paddlegate.prepare_list(part, cursor)), None)
     }
 
     fn begun(&mut self, begun: paddlegate::Result<Prepared>, on_limit: Option<OnLimit>) -> i32 {

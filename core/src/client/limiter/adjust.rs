@@ -14,9 +14,9 @@ impl Limiter {
     /// Takes over what upstream says of its budget and of the call that it answered, in one step.
     ///
     /// Answers what has changed and what was ignored, and with an actual cost the settlement of the permit.
-    pub fn learn(&self, report: UpstreamReport<'_>) -> Result<Learned> {
-        match self.run(Operation::Learn { report, at: None }, SignalHandling::Ignore)? {
-            Answer::Learned(learned) => Ok(*learned),
+    pub fn apply_report(&self, report: UpstreamReport<'_>) -> Result<Learned> {
+        match self.run(Operation::ApplyReport { report, at: None }, SignalHandling::Ignore)? {
+            Answer::Report(learned) => Ok(*learned),
             other => Err(unexpected(&other)),
         }
     }
@@ -24,15 +24,20 @@ impl Limiter {
     /// Changes the limits while the limiter runs, for all processes, and answers what is in force now.
     ///
     /// `Invalid` for a limiter without a state: one that is unlimited, or paused by its policy.
-    pub fn control(&self, control: AdminCommand<'_>) -> Result<RuntimeState> {
-        match self.run(Operation::AdminCommand { control, at: None }, SignalHandling::Ignore)? {
+    pub fn admin(&self, command: AdminCommand<'_>) -> Result<RuntimeState> {
+        match self.run(Operation::Admin { command, at: None }, SignalHandling::Ignore)? {
             Answer::RuntimeState(controls) => Ok(*controls),
             other => Err(unexpected(&other)),
         }
     }
 
     /// The changes that override one limit of the policy: what is not given stays as the policy has it.
-    pub fn changed(&self, index: usize, amount: Option<u64>, interval: Option<Micros>) -> Result<Vec<LimitOverride>> {
+    pub fn override_changes(
+        &self,
+        index: usize,
+        amount: Option<u64>,
+        interval: Option<Micros>,
+    ) -> Result<Vec<LimitOverride>> {
         let limit = self.limit_at(index)?;
         if (amount, interval) == (None, None) {
             return Err(Error::invalid("limit", "give another limit, another interval, or both"));
@@ -44,7 +49,7 @@ impl Limiter {
     }
 
     /// The changes that end the override of one limit, or of all.
-    pub fn restored(&self, index: Option<usize>) -> Result<Vec<LimitOverride>> {
+    pub fn override_removals(&self, index: Option<usize>) -> Result<Vec<LimitOverride>> {
         let limits = self.policy().limits().len();
         let Some(index) = index else { return Ok(vec![LimitOverride::Remove; limits]) };
         self.limit_at(index)?;
@@ -53,10 +58,10 @@ impl Limiter {
         Ok(changes)
     }
 
-    /// What [`learn`](Self::learn) is told of the budget behind one limit: what is left, and the numbers that it has.
+    /// What [`apply_report`](Self::apply_report) is told of the budget behind one limit: what is left, and the numbers that it has.
     ///
     /// Of the numbers what is not given stays as the policy has it.
-    pub fn heard(
+    pub fn budget_updates(
         &self,
         index: usize,
         remaining: Option<u64>,

@@ -33,7 +33,7 @@ impl Limiter {
     ///
     /// What the store does to a call that the host carries, the host tells the [`fallback`](Self::fallback) of the operation.
     #[inline]
-    pub fn begin(&self, operation: Operation<'_>) -> Result<Prepared> {
+    pub fn prepare(&self, operation: Operation<'_>) -> Result<Prepared> {
         if self.inner.on_unavailable == OnUnavailable::Raise { self.start(operation) } else { self.guarded(operation) }
     }
 
@@ -43,14 +43,14 @@ impl Limiter {
             return local.start(operation);
         }
         // The permit of an open grant: nothing was taken for it, and its holder shall not wait for a store that is away.
-        if let Operation::Learn { report, .. } = operation
+        if let Operation::ApplyReport { report, .. } = operation
             && report.permit == Some(permit::UNLIMITED)
         {
             return Ok(self.unheard(&report, Settlement::Unknown));
         }
         let operation = match (operation, self.local()) {
-            (Operation::Learn { report, at }, Some(local)) => {
-                Operation::Learn { report: local.settled_here(report, at)?, at }
+            (Operation::ApplyReport { report, at }, Some(local)) => {
+                Operation::ApplyReport { report: local.settled_here(report, at)?, at }
             }
             (operation, _) => operation,
         };
@@ -59,14 +59,14 @@ impl Limiter {
         if matches!(begun, Prepared::Answered(_)) {
             return Ok(begun);
         }
-        self.unasked(&operation).map_or(Ok(begun), |decision| decision.map(decided))
+        self.short_circuit(&operation).map_or(Ok(begun), |decision| decision.map(decided))
     }
 
     /// Settles the permit of a report that was granted here, and leaves the rest to the store.
     fn settled_here<'a>(&self, report: UpstreamReport<'a>, at: Option<Micros>) -> Result<UpstreamReport<'a>> {
         match (report.permit, report.actual) {
             (Some(permit), actual) if permit.starts_with(permit::LOCAL) => {
-                let settled = match actual.map(|actual| self.begin_correct(permit, actual, at)).transpose()? {
+                let settled = match actual.map(|actual| self.prepare_correct(permit, actual, at)).transpose()? {
                     Some(Prepared::Answered(Answer::Settlement(settlement))) => Some(settlement),
                     _ => None,
                 };
@@ -80,8 +80,8 @@ impl Limiter {
         self.check_open()?;
         self.check_clock(&operation)?;
         match operation {
-            Operation::Acquire(request) => self.begin_acquire(request),
-            Operation::Enter { request, id, wait } => {
+            Operation::Acquire(request) => self.prepare_acquire(request),
+            Operation::AcquireWithId { request, id, wait } => {
                 check_id(id)?;
                 wait.as_ref().map_or(Ok(()), Wait::check)?;
                 let (units, permit) = request.charge(&self.inner.policy)?;
@@ -91,35 +91,37 @@ impl Limiter {
                     channel: wait.channel,
                     place: wait.place,
                 });
-                self.begin_enter(&Entry { id, units, permit, queue }, request.at)
+                self.prepare_enter(&Entry { id, units, permit, queue }, request.at)
             }
-            Operation::Peek(request) => self.begin_peek(request),
-            Operation::Correct { permit, actual, at } => self.begin_correct(permit, actual, at),
-            Operation::Release { permit, at } => self.begin_release(permit, at),
-            Operation::Renew { permit, at } => self.begin_renew(permit, at),
-            Operation::Cancel { id, gave_up, at } => self.begin_cancel(id, gave_up, at),
-            Operation::Statistics { at } => self.begin_statistics(at),
-            Operation::Learn { report, at } => self.begin_learn(&report, at),
-            Operation::AdminCommand { control, at } => self.begin_control(&control, at),
-            Operation::Reset => Ok(self.begin_reset()),
+            Operation::Peek(request) => self.prepare_peek(request),
+            Operation::Correct { permit, actual, at } => self.prepare_correct(permit, actual, at),
+            Operation::Release { permit, at } => self.prepare_release(permit, at),
+            Operation::Renew { permit, at } => self.prepare_renew(permit, at),
+            Operation::Cancel { id, gave_up, at } => self.prepare_cancel(id, gave_up, at),
+            Operation::Statistics { at } => self.prepare_statistics(at),
+            Operation::ApplyReport { report, at } => self.prepare_report(&report, at),
+            Operation::Admin { command, at } => self.prepare_admin(&command, at),
+            Operation::Reset => Ok(self.prepare_reset()),
         }
     }
 
     #[inline]
-    fn begin_acquire(&self, request: Request) -> Result<Prepared> {
+    fn prepare_acquire(&self, request: Request) -> Result<Prepared> {
         let policy = &self.inner.policy;
         let (units, permit) = request.charge(policy)?;
         let named = permit || policy.concurrency().is_some() && units > 0;
         match &self.inner.place {
             StateLocation::Nowhere => self.known(units, permit, None),
-            _ if named => self.begin_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at),
+            _ if named => self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at),
             StateLocation::Memory { store, key, cell } => {
                 let now = time(request.at);
                 let cell = remembered(store, key, cell, policy, now)?;
                 let reply = cell.lock(|| State::new(policy)).acquire(policy, now, units)?;
                 match reply {
                     Some(reply) => Ok(decided(reply.decision(policy, None))),
-                    None => self.begin_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at),
+                    None => {
+                        self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at)
+                    }
                 }
             }
             #[cfg(feature = "redis")]
@@ -132,10 +134,10 @@ impl Limiter {
     /// A call with an id of our own, which a caller may not choose.
     pub(crate) fn enter_marked(&self, request: Request, id: &str) -> Result<Prepared> {
         let (units, permit) = request.charge(&self.inner.policy)?;
-        self.begin_enter(&Entry { id, units, permit, queue: None }, request.at)
+        self.prepare_enter(&Entry { id, units, permit, queue: None }, request.at)
     }
 
-    fn begin_enter(&self, entry: &Entry<'_>, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_enter(&self, entry: &Entry<'_>, at: Option<Micros>) -> Result<Prepared> {
         let policy = &self.inner.policy;
         match &self.inner.place {
             StateLocation::Nowhere => self.known(entry.units, entry.permit, Some(entry.id)),
@@ -151,7 +153,7 @@ impl Limiter {
         }
     }
 
-    fn begin_peek(&self, mut request: Request) -> Result<Prepared> {
+    fn prepare_peek(&self, mut request: Request) -> Result<Prepared> {
         let policy = &self.inner.policy;
         if request.estimate.is_none() {
             // Also of points, where a call must say what it costs: who only looks has nothing to say.
@@ -174,7 +176,7 @@ impl Limiter {
         }
     }
 
-    fn begin_correct(&self, permit: &str, actual: u64, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_correct(&self, permit: &str, actual: u64, at: Option<Micros>) -> Result<Prepared> {
         check_units("actual", actual)?;
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
         if self.inner.policy.limits().is_empty() && permit == permit::UNLIMITED {
@@ -191,7 +193,7 @@ impl Limiter {
         }
     }
 
-    fn begin_release(&self, permit: &str, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_release(&self, permit: &str, at: Option<Micros>) -> Result<Prepared> {
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
         let (Some(permit), Some(_)) = (parsed(permit, at)?, self.inner.policy.concurrency()) else {
             return settled(Settlement::Unknown);
@@ -204,7 +206,7 @@ impl Limiter {
         }
     }
 
-    fn begin_renew(&self, permit: &str, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_renew(&self, permit: &str, at: Option<Micros>) -> Result<Prepared> {
         let renewed = |renewal| Ok(Prepared::Answered(Answer::Renewal(renewal)));
         let (Some(permit), Some(_)) = (parsed(permit, at)?, self.inner.policy.concurrency()) else {
             return renewed(None);
@@ -217,7 +219,7 @@ impl Limiter {
         }
     }
 
-    fn begin_cancel(&self, id: &str, gave_up: bool, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_cancel(&self, id: &str, gave_up: bool, at: Option<Micros>) -> Result<Prepared> {
         check_id(id)?;
         check_time(at)?;
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
@@ -229,7 +231,7 @@ impl Limiter {
         }
     }
 
-    fn begin_learn(&self, report: &UpstreamReport<'_>, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_report(&self, report: &UpstreamReport<'_>, at: Option<Micros>) -> Result<Prepared> {
         report.check(&self.inner.policy)?;
         check_time(at)?;
         let unlimited = report.permit.is_none_or(|permit| permit == permit::UNLIMITED);
@@ -243,13 +245,13 @@ impl Limiter {
         match &self.inner.place {
             StateLocation::Nowhere => Ok(self.unheard(report, Settlement::Unknown)),
             StateLocation::Memory { .. } => {
-                let uptake = self.turn(at, "", |turn| turn.learn(permit.as_ref(), report))?;
+                let uptake = self.turn(at, "", |turn| turn.apply_report(permit.as_ref(), report))?;
                 let learned = PendingReport::new(report, &self.inner.policy).learned(&uptake);
-                Ok(Prepared::Answered(Answer::Learned(Box::new(learned))))
+                Ok(Prepared::Answered(Answer::Report(Box::new(learned))))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::learn(keys, &self.inner.policy, permit.as_ref(), report, at)))
+                Ok(Prepared::Call(Call::apply_report(keys, &self.inner.policy, permit.as_ref(), report, at)))
             }
         }
     }
@@ -257,28 +259,26 @@ impl Limiter {
     /// The answer to a report where nothing is kept.
     fn unheard(&self, report: &UpstreamReport<'_>, settlement: Settlement) -> Prepared {
         let learned = PendingReport::new(report, &self.inner.policy).unheard(settlement);
-        Prepared::Answered(Answer::Learned(Box::new(learned)))
+        Prepared::Answered(Answer::Report(Box::new(learned)))
     }
 
-    fn begin_control(&self, control: &AdminCommand<'_>, at: Option<Micros>) -> Result<Prepared> {
-        control.check(&self.inner.policy)?;
+    fn prepare_admin(&self, command: &AdminCommand<'_>, at: Option<Micros>) -> Result<Prepared> {
+        command.check(&self.inner.policy)?;
         check_time(at)?;
         let answered = |controls| Ok(Prepared::Answered(Answer::RuntimeState(Box::new(controls))));
         match &self.inner.place {
-            StateLocation::Nowhere if matches!(control, AdminCommand::Get) => answered(RuntimeState::default()),
+            StateLocation::Nowhere if matches!(command, AdminCommand::Get) => answered(RuntimeState::default()),
             StateLocation::Nowhere => Err(Error::invalid(
                 "limiter",
                 "has no state that could change: give it a limit, a high one or a concurrency of 0",
             )),
-            StateLocation::Memory { .. } => answered(self.turn(at, "", |turn| turn.control(control))?),
+            StateLocation::Memory { .. } => answered(self.turn(at, "", |turn| turn.admin(command))?),
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::control(&self.inner.policy, keys, control, at)))
-            }
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::admin(&self.inner.policy, keys, command, at))),
         }
     }
 
-    fn begin_statistics(&self, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_statistics(&self, at: Option<Micros>) -> Result<Prepared> {
         check_time(at)?;
         let counted = |statistics| Ok(Prepared::Answered(Answer::Statistics(Box::new(statistics))));
         let policy = &self.inner.policy;
@@ -295,7 +295,7 @@ impl Limiter {
         }
     }
 
-    fn begin_reset(&self) -> Prepared {
+    fn prepare_reset(&self) -> Prepared {
         let policy = &self.inner.policy;
         match &self.inner.place {
             StateLocation::Nowhere => Prepared::Answered(Answer::Reset),

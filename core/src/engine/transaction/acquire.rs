@@ -16,15 +16,17 @@ impl State {
     #[inline]
     pub(crate) fn acquire(&mut self, own: &Policy, server: u64, cost: u64) -> Result<Option<Reply>> {
         let (now, skew) = self.clock(server);
-        let policy = &*self.ruling(own, now);
+        let policy = &*self.effective_policy(own, now);
         policy.check_fits("cost", cost)?;
-        let ask = self.line.ask(now, cost, cost);
-        let outcome = self.decide(policy, now, ask);
-        let granted = outcome.wait == 0;
+        let demand = self.queue_summary.demand(now, cost, cost);
+        let evaluation = self.decide(policy, now, demand);
+        let granted = evaluation.wait == 0;
         if granted && cost > 0 {
-            self.take(policy, &outcome, now, skew, cost);
-            self.line = self.line.written(now);
-        } else if !granted && ask.ahead > 0 && self.decide(policy, now, Demand { ahead: 0, before: 0, ..ask }).wait == 0
+            self.take(policy, &evaluation, now, skew, cost);
+            self.queue_summary = self.queue_summary.written(now);
+        } else if !granted
+            && demand.ahead > 0
+            && self.decide(policy, now, Demand { ahead: 0, before: 0, ..demand }).wait == 0
         {
             return Ok(None);
         } else {
@@ -33,26 +35,26 @@ impl State {
             self.statistics.refused += u64::from(!granted);
         }
         let status = if granted { Status::Granted } else { Status::Refused };
-        Ok(Some(Reply { amount: Some(policy.amount(outcome.index)), ..Reply::new(status, &outcome, now) }))
+        Ok(Some(Reply { amount: Some(policy.amount(evaluation.index)), ..Reply::new(status, &evaluation, now) }))
     }
 
     /// What `acquire` would answer; changes nothing. `remaining` is what is there now.
     pub(crate) fn peek(&self, own: &Policy, server: u64, argument: &'static str, cost: u64) -> Result<Reply> {
         let now = self.clock(server).0;
-        let policy = &*self.ruling(own, now);
+        let policy = &*self.effective_policy(own, now);
         policy.check_fits(argument, cost)?;
-        let outcome = self.decide(policy, now, self.line.ask(now, cost, 0));
-        let status = if outcome.wait == 0 { Status::Granted } else { Status::Refused };
-        Ok(Reply { amount: Some(policy.amount(outcome.index)), ..Reply::new(status, &outcome, now) })
+        let evaluation = self.decide(policy, now, self.queue_summary.demand(now, cost, 0));
+        let status = if evaluation.wait == 0 { Status::Granted } else { Status::Refused };
+        Ok(Reply { amount: Some(policy.amount(evaluation.index)), ..Reply::new(status, &evaluation, now) })
     }
 
-    pub(super) fn take(&mut self, policy: &Policy, outcome: &Evaluation, now: u64, skew: u64, cost: u64) {
+    pub(super) fn take(&mut self, policy: &Policy, evaluation: &Evaluation, now: u64, skew: u64, cost: u64) {
         for i in 0..policy.limits().len() {
             if let Some(log) = self.log(i) {
-                log.push(now, cost, outcome.levels[i]);
+                log.push(now, cost, evaluation.levels[i]);
             }
         }
-        self.settle(policy, &outcome.levels, now, skew);
+        self.settle(policy, &evaluation.levels, now, skew);
         self.statistics.granted += 1;
         self.statistics.units += cost;
     }
@@ -67,7 +69,7 @@ impl State {
 
 impl QueueSummary {
     /// What a call asks for that does not look at the queue itself.
-    fn ask(self, now: u64, cost: u64, change: u64) -> Demand {
+    fn demand(self, now: u64, cost: u64, change: u64) -> Demand {
         let counts = cost > 0 && now < self.until;
         let (ahead, before) = if counts { (self.tickets, self.units) } else { (0, 0) };
         Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 }

@@ -31,17 +31,20 @@ impl Transaction<'_> {
         // Whoever has a lease already takes nothing.
         if let Some(held) = self.lease_of(id, None).filter(|lease| lease.end > self.now) {
             let Lease { end, granted_at, fence, charged } = held;
-            let more =
+            let lease_and_ticket =
                 LeaseAndTicket { lease: end - self.now, fence, granted_at, charged, ..LeaseAndTicket::default() };
-            let outcome = self.ask(0, 0, 0, 0);
-            return Ok(Reply { more, ..Reply::new(Status::Granted, &Evaluation { wait: 0, ..outcome }, self.now) });
+            let evaluation = self.evaluate(0, 0, 0, 0);
+            return Ok(Reply {
+                lease_and_ticket,
+                ..Reply::new(Status::Granted, &Evaluation { wait: 0, ..evaluation }, self.now)
+            });
         }
         let ticket = self.ticket_of(id);
         if let Err(never) = self.policy.check_fits(if entry.permit { "estimate" } else { "cost" }, units) {
             if let Some(ticket) = ticket {
                 self.leave(&ticket);
                 self.advance();
-                self.write_line();
+                self.write_queue_summary();
             }
             return Err(never);
         }
@@ -51,32 +54,32 @@ impl Transaction<'_> {
         }
         if units == 0 {
             self.state.skew = self.skew;
-            let outcome = self.ask(0, 0, 0, 0);
+            let evaluation = self.evaluate(0, 0, 0, 0);
             return Ok(Reply::new(
-                if outcome.wait == 0 { Status::Granted } else { Status::Refused },
-                &outcome,
+                if evaluation.wait == 0 { Status::Granted } else { Status::Refused },
+                &evaluation,
                 self.now,
             ));
         }
-        let outcome = self.weigh(units, ticket.as_ref(), place);
-        let is_full = self.line.tickets >= MAX_TICKETS as u64 || self.line.units + units > MAX_TIME.0;
+        let evaluation = self.evaluate_in_queue(units, ticket.as_ref(), place);
+        let is_full = self.queue_summary.tickets >= MAX_TICKETS as u64 || self.queue_summary.units + units > MAX_TIME.0;
         let waiting = entry.queue.filter(|waiting| {
             // Where nobody may be for now, who has a place keeps it.
-            let is_closed = ticket.is_some() && outcome.rate == MAX_TIME.0;
-            let in_time = outcome.rate <= waiting.patience && (ticket.is_some() || !is_full);
+            let is_closed = ticket.is_some() && evaluation.rate == MAX_TIME.0;
+            let in_time = evaluation.rate <= waiting.patience && (ticket.is_some() || !is_full);
             waiting.patience > 0 && (in_time || is_closed)
         });
         Ok(match waiting {
-            _ if outcome.wait > 0 && waiting.is_none() => self.refuse(&outcome, ticket),
-            Some(waiting) if outcome.wait > 0 => self.wait(entry, waiting, &outcome, ticket),
-            _ => self.grant(entry, &outcome, ticket),
+            _ if evaluation.wait > 0 && waiting.is_none() => self.refuse(&evaluation, ticket),
+            Some(waiting) if evaluation.wait > 0 => self.wait(entry, waiting, &evaluation, ticket),
+            _ => self.grant(entry, &evaluation, ticket),
         })
     }
 
     /// Decides behind all that is before it in the queue.
-    fn weigh(&mut self, units: u64, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> Evaluation {
-        let alone = self.ask(0, 0, units, units);
-        if self.line.tickets == 0 {
+    fn evaluate_in_queue(&mut self, units: u64, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> Evaluation {
+        let alone = self.evaluate(0, 0, units, units);
+        if self.queue_summary.tickets == 0 {
             return alone;
         }
         let mut ahead = self.ahead(ticket, place);
@@ -87,7 +90,7 @@ impl Transaction<'_> {
                 self.advance();
                 ahead = self.ahead(ticket, place);
             }
-            (ahead, before, lapse) = self.standing(ahead);
+            (ahead, before, lapse) = self.load_ahead(ahead);
             if ahead > MAX_LOOKS {
                 before = before.max(self.units_of(ahead, ticket, place));
             }
@@ -97,23 +100,24 @@ impl Transaction<'_> {
         if ahead == 0 {
             return alone;
         }
-        let outcome = self.ask(ahead, before, units, units);
-        if outcome.wait == MAX_TIME.0 {
-            return outcome;
+        let evaluation = self.evaluate(ahead, before, units, units);
+        if evaluation.wait == MAX_TIME.0 {
+            return evaluation;
         }
         // One that has lapsed and could not be removed yet is in its way for this call only.
-        Evaluation { wait: outcome.wait.min(lapse.saturating_sub(self.now).max(1)), ..outcome }
+        Evaluation { wait: evaluation.wait.min(lapse.saturating_sub(self.now).max(1)), ..evaluation }
     }
 
     /// What so many take, as far as it is known without looking at each.
     fn units_of(&self, ahead: u64, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> u64 {
         match ticket {
-            _ if self.line.units == self.line.tickets => ahead,
+            _ if self.queue_summary.units == self.queue_summary.tickets => ahead,
             None if matches!(place, Some(QueuePosition::Number(_))) => ahead,
-            None => self.line.units,
-            Some(ticket) => {
-                ticket.start.saturating_sub(self.head_start(0)).min(self.line.units.saturating_sub(ticket.units))
-            }
+            None => self.queue_summary.units,
+            Some(ticket) => ticket
+                .start
+                .saturating_sub(self.head_start(0))
+                .min(self.queue_summary.units.saturating_sub(ticket.units)),
         }
     }
 
@@ -129,30 +133,36 @@ impl Transaction<'_> {
             (None, Some(QueuePosition::Number(number))) => {
                 self.state.queue.as_ref().map_or(0, |queue| queue.before(number))
             }
-            _ => self.line.tickets,
+            _ => self.queue_summary.tickets,
         }
     }
 
-    fn refuse(mut self, outcome: &Evaluation, ticket: Option<Ticket>) -> Reply {
+    fn refuse(mut self, evaluation: &Evaluation, ticket: Option<Ticket>) -> Reply {
         if let Some(ticket) = ticket {
             self.leave(&ticket);
             self.advance();
         }
         self.state.statistics.refused += 1;
-        if self.touched {
-            self.write_line();
+        if self.queue_changed {
+            self.write_queue_summary();
         } else {
             self.state.skew = self.skew;
         }
-        Reply::new(Status::Refused, outcome, self.now)
+        Reply::new(Status::Refused, evaluation, self.now)
     }
 
     /// Takes a place in the queue, or keeps it. What a release can shorten is looked at again all the same, and who has a
     /// channel, and so somebody who waits, shows that it is alive.
-    fn wait(mut self, entry: Entry<'_>, waiting: Waiting<'_>, outcome: &Evaluation, ticket: Option<Ticket>) -> Reply {
-        let wait = outcome.wait;
+    fn wait(
+        mut self,
+        entry: Entry<'_>,
+        waiting: Waiting<'_>,
+        evaluation: &Evaluation,
+        ticket: Option<Ticket>,
+    ) -> Reply {
+        let wait = evaluation.wait;
         let mut look = match wait {
-            _ if wait > outcome.rate => outcome.rate.max(wait.min(RECHECK.0)),
+            _ if wait > evaluation.rate => evaluation.rate.max(wait.min(RECHECK.0)),
             _ if wait == MAX_TIME.0 => RECHECK.0,
             _ => wait,
         };
@@ -166,19 +176,19 @@ impl Transaction<'_> {
         waiting.channel.clone_into(&mut ticket.channel);
         let (number, position) = (ticket.number, self.rank(&ticket));
         self.keep(ticket);
-        self.write_line();
+        self.write_queue_summary();
         let ready = (self.policy.concurrency().is_none() && wait < MAX_TIME.0).then_some(wait);
         Reply {
             retry_after: look,
-            more: LeaseAndTicket { number, position, ready, ..LeaseAndTicket::default() },
-            ..Reply::new(Status::Queued, outcome, self.now)
+            lease_and_ticket: LeaseAndTicket { number, position, ready, ..LeaseAndTicket::default() },
+            ..Reply::new(Status::Queued, evaluation, self.now)
         }
     }
 
     fn join(&mut self, id: &str, units: u64, place: QueuePosition) -> Ticket {
         let head_start = self.head_start(u64::MAX);
         let queue = self.state.queue.get_or_insert_default();
-        if self.line.tickets == 0 {
+        if self.queue_summary.tickets == 0 {
             queue.total = 0;
         }
         let (number, start) = match place {
@@ -187,14 +197,14 @@ impl Transaction<'_> {
         };
         queue.counter = queue.counter.max(number);
         queue.total = (queue.total + units).min(MAX_TIME.0);
-        self.line.tickets += 1;
-        self.line.units += units;
+        self.queue_summary.tickets += 1;
+        self.queue_summary.units += units;
         let (since, channel) = (self.now, String::new());
         Ticket { id: id.to_owned(), number, start, units, since, look: 0, lapse: 0, grace: 0, channel }
     }
 
-    fn grant(mut self, entry: Entry<'_>, outcome: &Evaluation, ticket: Option<Ticket>) -> Reply {
-        let (now, mut more) = (self.now, LeaseAndTicket::default());
+    fn grant(mut self, entry: Entry<'_>, evaluation: &Evaluation, ticket: Option<Ticket>) -> Reply {
+        let (now, mut lease_and_ticket) = (self.now, LeaseAndTicket::default());
         if let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule)
             && let Some(leases) = self.state.leases()
         {
@@ -202,22 +212,22 @@ impl Transaction<'_> {
             leases.fence = fence;
             let lease = Lease { end: now + concurrency.timeout, granted_at: now, fence, charged: entry.units };
             leases.set(entry.id, lease);
-            (more.lease, more.fence) = (concurrency.timeout, fence);
+            (lease_and_ticket.lease, lease_and_ticket.fence) = (concurrency.timeout, fence);
             let reclaimed = leases.reclaim(now);
             self.state.statistics.reclaimed += reclaimed;
         }
         if entry.permit {
             self.state.open_permit(&Permit { id: entry.id, granted_at: now, charged: entry.units }, now);
         }
-        self.state.take(&self.policy, outcome, now, self.skew, entry.units);
+        self.state.take(&self.policy, evaluation, now, self.skew, entry.units);
         if let Some(ticket) = ticket {
             self.leave(&ticket);
-            more.number = ticket.number;
+            lease_and_ticket.number = ticket.number;
             self.state.statistics.waited += 1;
             self.state.statistics.wait_time.0 += now - ticket.since;
         }
         self.advance();
-        self.state.line = self.line.written(now);
-        Reply { more, ..Reply::new(Status::Granted, outcome, now) }
+        self.state.queue_summary = self.queue_summary.written(now);
+        Reply { lease_and_ticket, ..Reply::new(Status::Granted, evaluation, now) }
     }
 }

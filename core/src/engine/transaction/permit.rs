@@ -15,7 +15,7 @@ impl Transaction<'_> {
         let settlement = self.settle_permit(permit, actual);
         if settlement == Settlement::Settled {
             self.advance();
-            self.state.line = self.line.written(self.now);
+            self.state.queue_summary = self.queue_summary.written(self.now);
         }
         settlement
     }
@@ -45,8 +45,8 @@ impl Transaction<'_> {
             return Settlement::Unknown;
         }
         self.advance();
-        if self.touched {
-            self.write_line();
+        if self.queue_changed {
+            self.write_queue_summary();
         }
         Settlement::Released
     }
@@ -73,8 +73,8 @@ impl Transaction<'_> {
         }
         self.state.statistics.refused += u64::from(gave_up);
         self.advance();
-        if self.touched {
-            self.write_line();
+        if self.queue_changed {
+            self.write_queue_summary();
         }
         if ticket.is_some() || lease.is_some() { Settlement::Cancelled } else { Settlement::Unknown }
     }
@@ -94,19 +94,19 @@ impl Transaction<'_> {
         }
         let change = actual.cast_signed() - permit.charged.cast_signed();
         let ask = Demand { change, granted_at: permit.granted_at, ..Demand::default() };
-        let outcome = self.state.decide(&self.policy, now, ask);
+        let evaluation = self.state.decide(&self.policy, now, ask);
         for (i, limit) in self.policy.limits().iter().enumerate() {
             if let (Rule::Window(window), Some(log)) = (limit.rule, self.state.log(i))
                 && permit.granted_at + window.interval > now
             {
-                let most = (2 * window.limit).saturating_sub(outcome.levels[i]);
-                log.correct(permit.granted_at, change.min(most.cast_signed()), outcome.levels[i]);
+                let most = (2 * window.limit).saturating_sub(evaluation.levels[i]);
+                log.correct(permit.granted_at, change.min(most.cast_signed()), evaluation.levels[i]);
             }
         }
         self.state.permits.keep(id, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
         self.state.statistics.corrections += 1;
         self.state.statistics.units = self.state.statistics.units.saturating_add_signed(change);
-        self.state.settle(&self.policy, &outcome.levels, now, self.skew);
+        self.state.settle(&self.policy, &evaluation.levels, now, self.skew);
         Settlement::Settled
     }
 }

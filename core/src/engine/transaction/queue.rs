@@ -21,8 +21,8 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn keep(&mut self, ticket: Ticket) {
-        self.line.until = self.line.until.max(ticket.lapse);
-        self.touched = true;
+        self.queue_summary.until = self.queue_summary.until.max(ticket.lapse);
+        self.queue_changed = true;
         self.state.queue.get_or_insert_default().keep(ticket);
     }
 
@@ -30,9 +30,10 @@ impl Transaction<'_> {
         if let Some(queue) = &mut self.state.queue {
             queue.remove(&ticket.id);
         }
-        self.line.tickets = self.line.tickets.saturating_sub(1);
-        self.line.units = if self.line.tickets > 0 { self.line.units.saturating_sub(ticket.units) } else { 0 };
-        self.touched = true;
+        self.queue_summary.tickets = self.queue_summary.tickets.saturating_sub(1);
+        self.queue_summary.units =
+            if self.queue_summary.tickets > 0 { self.queue_summary.units.saturating_sub(ticket.units) } else { 0 };
+        self.queue_changed = true;
         self.removed += 1;
     }
 
@@ -50,12 +51,12 @@ impl Transaction<'_> {
     }
 
     /// What stands before a place: tickets, their units, and the first time at which one of them may lapse.
-    pub(crate) fn standing(&mut self, mut place: u64) -> (u64, u64, u64) {
+    pub(crate) fn load_ahead(&mut self, mut place: u64) -> (u64, u64, u64) {
         let (mut ahead, mut before, mut lapse) = (0, 0, MAX_TIME.0);
         while ahead < place && ahead < MAX_LOOKS {
-            let tickets = self.line.tickets;
+            let tickets = self.queue_summary.tickets;
             let ticket = self.ticket_at(ahead);
-            place = place.saturating_sub(tickets - self.line.tickets);
+            place = place.saturating_sub(tickets - self.queue_summary.tickets);
             let Some(ticket) = ticket.filter(|_| ahead < place) else {
                 return (ahead, before, lapse);
             };
@@ -69,9 +70,9 @@ impl Transaction<'_> {
     /// Calls those whose turn has come, and tells the next when it comes; the caller itself knows.
     pub(crate) fn advance(&mut self) {
         let (mut ahead, mut before, mut turn) = (0, 0, MAX_TIME.0);
-        while self.line.tickets > 0 && ahead < MAX_LOOKS && self.removed < MAX_LAPSED {
+        while self.queue_summary.tickets > 0 && ahead < MAX_LOOKS && self.removed < MAX_LAPSED {
             let Some(mut ticket) = self.ticket_at(ahead) else { return };
-            let wait = self.ask(ahead, before, ticket.units, 0).wait;
+            let wait = self.evaluate(ahead, before, ticket.units, 0).wait;
             let look = if wait == 0 { self.now } else { (self.now + wait).min(turn) };
             let mut heard = true;
             let slack = if wait == 0 { 0 } else { SLACK };
@@ -84,7 +85,7 @@ impl Transaction<'_> {
                     self.leave(&ticket);
                 }
             }
-            if self.orders && ticket.channel.is_empty() && ticket.look > look + SLACK {
+            if self.is_admin && ticket.channel.is_empty() && ticket.look > look + SLACK {
                 // It cannot be told that a pause has ended, and shall not stop the others until it was to end.
                 (ticket.look, ticket.lapse) = (look, look + ticket.grace);
                 self.keep(ticket.clone());

@@ -22,29 +22,29 @@ const MAX_OPEN: usize = 250;
 
 impl Transaction<'_> {
     /// Obeys an order, and answers what is in force.
-    pub(crate) fn control(mut self, control: &AdminCommand<'_>) -> RuntimeState {
+    pub(crate) fn admin(mut self, command: &AdminCommand<'_>) -> RuntimeState {
         let in_use = self.state.is_used();
         let fresh = Overrides::new(self.own);
-        if matches!(control, AdminCommand::Get) {
+        if matches!(command, AdminCommand::Get) {
             let orders = self.state.orders.as_deref().unwrap_or(&fresh);
             return RuntimeState { in_use, ..orders.controls(self.now) };
         }
         // What drained until now did so by the numbers that ruled.
         self.settle_now();
         let mut orders = self.state.orders.take().filter(|orders| orders.hold(self.now)).unwrap_or(Box::new(fresh));
-        orders.obey(control, self.now);
+        orders.apply(command, self.now);
         let controls = RuntimeState { in_use, ..orders.controls(self.now) };
         self.policy = orders.policy(self.own, self.now);
         self.state.orders = Some(orders);
-        self.orders = true;
+        self.is_admin = true;
         self.settle_now();
         self.advance();
-        self.state.line = self.line.written(self.now);
+        self.state.queue_summary = self.queue_summary.written(self.now);
         controls
     }
 
     /// Takes over what upstream says.
-    pub(crate) fn learn(mut self, permit: Option<&Permit<'_>>, report: &UpstreamReport<'_>) -> ReportOutcome {
+    pub(crate) fn apply_report(mut self, permit: Option<&Permit<'_>>, report: &UpstreamReport<'_>) -> ReportOutcome {
         let now = self.now;
         let settles = permit.zip(report.actual);
         let mut settlement = Settlement::Settled;
@@ -69,7 +69,7 @@ impl Transaction<'_> {
         if !reports && report.pause.is_none() {
             if settles.is_some() && settlement == Settlement::Settled {
                 self.advance();
-                self.state.line = self.line.written(now);
+                self.state.queue_summary = self.queue_summary.written(now);
             }
             return told;
         }
@@ -117,7 +117,7 @@ impl Transaction<'_> {
         }
         self.settle_now();
         self.advance();
-        self.state.line = self.line.written(now);
+        self.state.queue_summary = self.queue_summary.written(now);
         told
     }
 
@@ -125,7 +125,7 @@ impl Transaction<'_> {
     ///
     /// Leases that others had count until their time is over, and so do those of this process: their release goes to the
     /// store.
-    pub(crate) fn go_on_from(mut self, i: usize, left: u64) {
+    pub(crate) fn seed_local(mut self, i: usize, left: u64) {
         self.settle_now();
         let (now, limit) = (self.now, &self.policy.limits()[i]);
         let taken = left.min(limit.amount())..limit.amount();
@@ -142,8 +142,8 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn settle_now(&mut self) {
-        let outcome = self.state.decide(&self.policy, self.now, Demand::default());
-        self.state.settle(&self.policy, &outcome.levels, self.now, self.skew);
+        let evaluation = self.state.decide(&self.policy, self.now, Demand::default());
+        self.state.settle(&self.policy, &evaluation.levels, self.now, self.skew);
     }
 
     /// What others have open, and whether nothing is open or was settled since the call at `since`.

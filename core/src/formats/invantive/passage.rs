@@ -106,7 +106,7 @@ impl MultiStep for GateCheck {
         }
     }
 
-    fn tell(&mut self, outcome: Result<Answer>) {
+    fn on_reply(&mut self, outcome: Result<Answer>) {
         if let Err(error) = decided(outcome).and_then(|decision| self.take(&decision)) {
             (self.verdict, self.stage) = (Err(error), Stage::Over);
         }

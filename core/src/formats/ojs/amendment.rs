@@ -73,16 +73,16 @@ impl MultiStep for OverrideProcedure {
     type Output = RuntimeState;
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
-        let (control, at) = match &self.stage {
+        let (command, at) = match &self.stage {
             Stage::Clock => return Some((&self.limiter, Operation::Peek(Request::cost(0)))),
             Stage::Look => (AdminCommand::Get, self.at),
             &Stage::Order(expires) => (AdminCommand::Override { changes: &self.changes, expires }, self.at),
             Stage::Over(_) => return None,
         };
-        Some((&self.limiter, Operation::AdminCommand { control, at }))
+        Some((&self.limiter, Operation::Admin { command, at }))
     }
 
-    fn tell(&mut self, outcome: Result<Answer>) {
+    fn on_reply(&mut self, outcome: Result<Answer>) {
         self.stage = self.next(outcome).unwrap_or_else(|error| Stage::Over(Err(error)));
     }
 

@@ -48,11 +48,11 @@ impl MultiStep for PauseProcedure {
     type Output = bool;
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
-        let control = AdminCommand::Pause(*self.pauses.last()?);
-        Some((&self.limiter, Operation::AdminCommand { control, at: self.at }))
+        let command = AdminCommand::Pause(*self.pauses.last()?);
+        Some((&self.limiter, Operation::Admin { command, at: self.at }))
     }
 
-    fn tell(&mut self, outcome: Result<Answer>) {
+    fn on_reply(&mut self, outcome: Result<Answer>) {
         self.pauses.pop();
         if let Err(error) = outcome {
             self.pauses.clear();

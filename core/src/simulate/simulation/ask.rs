@@ -45,8 +45,8 @@ impl Simulation {
             Ok(decision) => decision,
             // It asks for more than there ever is.
             Err(error) if error.kind() == ErrorKind::Invalid => {
-                let misfit = self.rulings.misfit(self.now, self.jobs[job].cost);
-                self.leave(job, JobOutcome::Refused, &Decision::paused(misfit.unwrap_or(NONE)));
+                let limit_exceeded_by = self.rulings.limit_exceeded_by(self.now, self.jobs[job].cost);
+                self.leave(job, JobOutcome::Refused, &Decision::paused(limit_exceeded_by.unwrap_or(NONE)));
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -71,15 +71,15 @@ impl Simulation {
             Retry::Wait { .. } => {}
             Retry::Ticket { .. } => {
                 let wait = Admission::wait(OnLimit::Reschedule).map(|wait| Wait { patience, ..wait });
-                return self.limiter.enter(request, &self.id(job), wait);
+                return self.limiter.acquire_with_id(request, &self.id(job), wait);
             }
             _ if corrects || self.candidate.policy.concurrency().is_some() => {
-                return self.limiter.enter(request, &self.id(job), None);
+                return self.limiter.acquire_with_id(request, &self.id(job), None);
             }
             _ => return self.limiter.acquire(request),
         }
         let client = course.client;
-        if self.clients.hints(client).is_none() && self.limiter.place().is_some() {
+        if self.clients.hints(client).is_none() && self.limiter.notification_node().is_some() {
             self.clients.listen(client, self.limiter.listen()?);
         }
         let wait = Wait {
@@ -88,7 +88,7 @@ impl Simulation {
             channel: self.clients.hints(client).map_or("", |hints| hints.channel()),
             place: course.ticket.map_or(QueuePosition::End, QueuePosition::Number),
         };
-        self.limiter.enter(request, &self.id(job), Some(wait))
+        self.limiter.acquire_with_id(request, &self.id(job), Some(wait))
     }
 
     pub(super) fn grant(&mut self, job: usize, decision: &Decision) {

@@ -56,10 +56,10 @@ impl Simulation {
             Err(error) => return Err(error),
         };
         // Where there is no limit there is nothing to pause.
-        let learns = learns && self.limiter.place().is_some();
+        let learns = learns && self.limiter.notification_node().is_some();
         if let (true, Some(retry)) = (learns, decision.retry_after) {
-            let control = AdminCommand::Pause(Deadline::After(retry));
-            self.limiter.run(Operation::AdminCommand { control, at: Some(at) }, SignalHandling::Ignore)?;
+            let command = AdminCommand::Pause(Deadline::After(retry));
+            self.limiter.run(Operation::Admin { command, at: Some(at) }, SignalHandling::Ignore)?;
         }
         self.undo(job)?;
         let told = decision.retry_after.map_or(DEFAULT_RETRY, |retry| retry.0.max(1));

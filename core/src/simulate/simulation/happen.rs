@@ -14,7 +14,7 @@ use crate::store::signal_handling::SignalHandling;
 impl Simulation {
     pub(super) fn happen(&mut self, event: usize) -> Result<()> {
         let changes;
-        let control = match self.events[event] {
+        let command = match self.events[event] {
             EventKind::Crash { client, lasts } => {
                 self.crash(client, lasts);
                 return Ok(());
@@ -24,12 +24,13 @@ impl Simulation {
             // A policy that does not have that limit stays as it is.
             EventKind::Override { index, .. } if index >= self.candidate.policy.limits().len() => return Ok(()),
             EventKind::Override { index, amount, interval, lasts } => {
-                changes = self.limiter.changed(index, amount, interval).map_err(|error| caused(event, &error))?;
+                changes =
+                    self.limiter.override_changes(index, amount, interval).map_err(|error| caused(event, &error))?;
                 AdminCommand::Override { changes: &changes, expires: lasts.map(Deadline::After) }
             }
         };
         let at = Some(Micros(START + self.now));
-        let done = self.limiter.run(Operation::AdminCommand { control, at }, SignalHandling::Ignore);
+        let done = self.limiter.run(Operation::Admin { command, at }, SignalHandling::Ignore);
         if let Answer::RuntimeState(controls) = done.map_err(|error| caused(event, &error))? {
             self.rulings.change(self.now, &self.candidate.policy, &controls);
         }

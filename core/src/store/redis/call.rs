@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::config::{Address, redirection, slot};
-use super::keys::{Fixed, Keys, list, moment, told};
-use super::reply::{controls, decision, garbled, naturals, page, refused, settlement, uptake};
+use super::keys::{Fixed, Keys, encode_limit, list, moment};
+use super::reply::{controls, decision, garbled, page, parse_u64s, refused, settlement, uptake};
 use super::wire::{Value, command, header, word};
 use crate::base::error::Result;
 use crate::base::micros::Micros;
@@ -16,7 +16,7 @@ use crate::model::budget::UpstreamReport;
 use crate::model::operation::Answer;
 use crate::model::overrides::{AdminCommand, LimitOverride};
 use crate::model::permit::{Permit, new_id};
-use crate::model::policy::{Policy, never};
+use crate::model::policy::{Policy, exceeds_capacity};
 use crate::model::request::QueuePosition;
 use crate::model::statistics::Statistics;
 
@@ -165,7 +165,7 @@ impl Call {
         Self::verb(keys, b"statistics", 0, at, &[""], Expects::Statistics)
     }
 
-    pub(crate) fn learn(
+    pub(crate) fn apply_report(
         keys: &Keys,
         policy: &Policy,
         permit: Option<&Permit<'_>>,
@@ -183,7 +183,7 @@ impl Call {
         for i in 0..policy.limits().len() {
             let budget = report.budgets.get(i).cloned().unwrap_or_default();
             words.push(budget.remaining.map(|remaining| remaining.to_string()).unwrap_or_default());
-            words.push(budget.limit.as_ref().map(told).unwrap_or_default());
+            words.push(budget.limit.as_ref().map(encode_limit).unwrap_or_default());
             words.push(moment(budget.reset));
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -197,8 +197,8 @@ impl Call {
         )
     }
 
-    pub(crate) fn control(policy: &Arc<Policy>, keys: &Keys, control: &AdminCommand<'_>, at: Option<Micros>) -> Self {
-        let words = match control {
+    pub(crate) fn admin(policy: &Arc<Policy>, keys: &Keys, command: &AdminCommand<'_>, at: Option<Micros>) -> Self {
+        let words = match command {
             AdminCommand::Get => Default::default(),
             AdminCommand::Pause(until) => [moment(Some(*until)), String::new(), String::new()],
             AdminCommand::Resume => ["0".to_owned(), String::new(), String::new()],
@@ -206,7 +206,7 @@ impl Call {
                 let changes = changes.iter().map(|change| match change {
                     LimitOverride::Keep => "=".to_owned(),
                     LimitOverride::Remove => "-".to_owned(),
-                    LimitOverride::Set(limit) => told(limit),
+                    LimitOverride::Set(limit) => encode_limit(limit),
                 });
                 [String::new(), moment(*expires), changes.collect::<Vec<_>>().join(",")]
             }
@@ -316,15 +316,15 @@ impl Call {
             (Expects::Settlement, Value::Array(items)) => settlement(items).map(Answer::Settlement),
             (Expects::Learned(told), Value::Array(items)) => {
                 let uptake = uptake(items, told.limits())?;
-                Ok(Answer::Learned(Box::new((**told).clone().learned(&uptake))))
+                Ok(Answer::Report(Box::new((**told).clone().learned(&uptake))))
             }
-            (Expects::Renewal, Value::Array(items)) => match naturals(items)[..] {
+            (Expects::Renewal, Value::Array(items)) => match parse_u64s(items)[..] {
                 [5, 0] => Ok(Answer::Renewal(None)),
                 [9, lease] => Ok(Answer::Renewal(Some(Micros(lease)))),
                 _ => Err(garbled()),
             },
             (Expects::Statistics, Value::Array(items)) => {
-                let values = naturals(items).try_into().map_err(|_| garbled())?;
+                let values = parse_u64s(items).try_into().map_err(|_| garbled())?;
                 Ok(Answer::Statistics(Box::new(Statistics::from_values(values))))
             }
             (Expects::List, Value::Array(items)) => page(items).map(Answer::List),
@@ -334,11 +334,11 @@ impl Call {
             (Expects::Decision { policy, units, estimate, .. }, Value::Array(items))
                 if items.first() == Some(&Value::Integer(NEVER)) =>
             {
-                let numbers = naturals(items);
+                let numbers = parse_u64s(items);
                 let (Some(index), Some(most)) = (numbers.get(1), numbers.get(2)) else { return Err(garbled()) };
                 let kind = usize::try_from(*index).ok().and_then(|index| policy.limits().get(index));
                 let kind = kind.ok_or_else(garbled)?.kind();
-                Err(never(if *estimate { "estimate" } else { "cost" }, *units, kind, *most))
+                Err(exceeds_capacity(if *estimate { "estimate" } else { "cost" }, *units, kind, *most))
             }
             (Expects::Decision { policy, permit, .. }, Value::Array(items)) => {
                 let reply = decision(items, policy)?;

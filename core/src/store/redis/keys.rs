@@ -104,12 +104,12 @@ fn words_of(limit: &Limit) -> [u64; 3] {
 }
 
 /// The same as one word.
-pub(super) fn told(limit: &Limit) -> String {
+pub(super) fn encode_limit(limit: &Limit) -> String {
     words_of(limit).map(|number| number.to_string()).join("/")
 }
 
-/// The limit of a word that `told` made; nothing for `-`.
-pub(super) fn untold(limit: &Limit, word: &str) -> Option<Limit> {
+/// The limit of a word that `encode_limit` made; nothing for `-`.
+pub(super) fn decode_limit(limit: &Limit, word: &str) -> Option<Limit> {
     let mut numbers = word.split('/').map(|number| number.parse::<u64>().ok());
     let (a, b, c) = (numbers.next()??, numbers.next()??, numbers.next()??);
     let interval = if matches!(limit.rule, Rule::Leaky(_)) { a.checked_mul(c)?.checked_div(b)? } else { b };

@@ -1,6 +1,6 @@
 //! What the script replies; the order of the items is its contract, in `redis.lua`.
 
-use super::keys::untold;
+use super::keys::decode_limit;
 use super::wire::Value;
 use crate::base::error::{Cause, Error, Result};
 use crate::base::micros::Micros;
@@ -27,7 +27,7 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
         _ => return Err(garbled()),
     };
     let index = usize::try_from(natural(1)?).ok().filter(|index| *index <= policy.limits().len());
-    let more = if items.len() < 13 {
+    let lease_and_ticket = if items.len() < 13 {
         LeaseAndTicket::default()
     } else {
         LeaseAndTicket {
@@ -48,7 +48,7 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
         reset_after: natural(4)?,
         at: natural(5)?,
         amount: if matches!(items.len(), 7 | 14) { Some(natural(items.len() - 1)?) } else { None },
-        more,
+        lease_and_ticket,
     })
 }
 
@@ -62,7 +62,7 @@ pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<RuntimeState>
         if words.len() != policy.limits().len() {
             return Err(garbled());
         }
-        Ok(policy.limits().iter().zip(words).map(|(limit, word)| untold(limit, word)).collect())
+        Ok(policy.limits().iter().zip(words).map(|(limit, word)| decode_limit(limit, word)).collect())
     };
     let span = |span: u64| (span > 0).then_some(Micros(span));
     Ok(RuntimeState {
@@ -102,7 +102,7 @@ pub(super) fn settlement(items: &[Value]) -> Result<Settlement> {
 
 /// What a script says of a report on so many limits.
 pub(super) fn uptake(items: &[Value], limits: usize) -> Result<ReportOutcome> {
-    let (Some(status), rest) = (items.get(..1), naturals(items.get(1..).unwrap_or_default())) else {
+    let (Some(status), rest) = (items.get(..1), parse_u64s(items.get(1..).unwrap_or_default())) else {
         return Err(garbled());
     };
     match rest[..] {
@@ -121,7 +121,7 @@ fn integer(value: &Value) -> Option<i64> {
 }
 
 /// All of them, or fewer when one is not a natural number.
-pub(super) fn naturals(items: &[Value]) -> Vec<u64> {
+pub(super) fn parse_u64s(items: &[Value]) -> Vec<u64> {
     items.iter().map_while(integer).map_while(|number| u64::try_from(number).ok()).collect()
 }
 

@@ -197,7 +197,7 @@ mod tests {
         let limiter = Paddlegate::open("redis://localhost", None).unwrap();
         let limiter = limiter.leaky("session", 5, std::time::Duration::from_secs(60)).unwrap();
         for ticket in tickets {
-            let Ok(Prepared::Call(call)) = limiter.begin(Operation::Acquire(Request::cost(1))) else {
+            let Ok(Prepared::Call(call)) = limiter.prepare(Operation::Acquire(Request::cost(1))) else {
                 panic!("no call")
             };
             session.submit(ticket, call, Asking::No);

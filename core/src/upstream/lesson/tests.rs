@@ -249,14 +249,14 @@ fn a_limiter_learns_it() {
     let permit = shop.acquire(Request::estimate(252).at(Micros(1))).unwrap().permit;
     let lesson = body(Provider::Shopify, SHOPIFY).lesson(shop.policy(), MAX_PAUSE, None);
     assert_eq!(lesson.report(None).actual, None, "no permit, nothing to settle");
-    let learn = Operation::Learn { report: lesson.report(permit.as_deref()), at: Some(Micros(2)) };
+    let learn = Operation::ApplyReport { report: lesson.report(permit.as_deref()), at: Some(Micros(2)) };
     let learned = Learned {
         settlement: Some(Settlement::Settled),
         learned: vec!["limit".to_owned()],
         cost: Some(12),
         ..Learned::default()
     };
-    assert_eq!(shop.run(learn, SignalHandling::Ignore).unwrap(), Answer::Learned(Box::new(learned)));
+    assert_eq!(shop.run(learn, SignalHandling::Ignore).unwrap(), Answer::Report(Box::new(learned)));
     assert_eq!(shop.peek(Request::estimate(1).at(Micros(2))).unwrap().remaining, Some(1_988));
 }
 

@@ -151,7 +151,8 @@ pub(super) fn damaged_tickets(port: u16, text: &str) -> Result<(), String> {
             numbers[field] = poison;
             script.raw.ask(&[&b"HSET"[..], &tickets, b"waiter", numbers.join(" ").as_bytes()]);
             let kept = Wait { place: QueuePosition::Existing, ..Wait::up_to(paddlegate::MAX_SPAN) };
-            let kept = Operation::Enter { request: Request::cost(1).at(Micros(NOW)), id: "waiter", wait: Some(kept) };
+            let kept =
+                Operation::AcquireWithId { request: Request::cost(1).at(Micros(NOW)), id: "waiter", wait: Some(kept) };
             is_damage(&script.run(kept), &format!("{poison:?} in {sound:?}, claimed"))?;
             is_damage(&enter(&mut script, "waiter", 1, NOW), &format!("{poison:?} in {sound:?}"))?;
         }

@@ -231,7 +231,7 @@ pub(super) fn places(port: u16, text: &str) -> Result<(), String> {
     let mut script = waited_for(port, text);
     let look = |script: &mut Script, id: &str, place: QueuePosition, at: u64| {
         let wait = Wait { place, ..Wait::up_to(paddlegate::MAX_SPAN) };
-        script.decision(Operation::Enter { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
+        script.decision(Operation::AcquireWithId { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
     };
     let invented = look(&mut script, "invents", QueuePosition::Number(100), NOW + 10)?;
     if invented.ticket.map(|ticket| ticket.number) != Some(2) {
@@ -252,7 +252,7 @@ pub(super) fn places(port: u16, text: &str) -> Result<(), String> {
 pub(super) fn unpublished(port: u16, text: &str) -> Result<(), String> {
     let mut script = waited_for(port, text);
     let wait = Wait { channel: "somewhere", ..Wait::up_to(paddlegate::MAX_SPAN) };
-    script.run(Operation::Enter { request: Request::cost(1).at(Micros(NOW)), id: "waiter", wait: Some(wait) });
+    script.run(Operation::AcquireWithId { request: Request::cost(1).at(Micros(NOW)), id: "waiter", wait: Some(wait) });
     let tickets = key(&mut script, ":t:");
     let before = script.raw.ask(&[&b"HGET"[..], &tickets, b"waiter"]);
     script.raw.command("ACL SETUSER default -publish");

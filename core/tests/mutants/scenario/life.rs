@@ -164,7 +164,7 @@ pub(super) fn statistics_and_list(port: u16, text: &str) -> Result<(), String> {
         }
         script.raw.ask(&[&b"DEL"[..], &statistics]);
         if what.ends_with("id") {
-            script.run(Operation::Enter { request: one, id: what, wait: None });
+            script.run(Operation::AcquireWithId { request: one, id: what, wait: None });
         } else {
             take(&mut script);
         }
@@ -179,7 +179,7 @@ pub(super) fn statistics_and_list(port: u16, text: &str) -> Result<(), String> {
         take(&mut script);
         script.raw.ask(&[&b"PEXPIRE"[..], &statistics, b"15000"]);
         if with_id {
-            script.run(Operation::Enter { request: one, id: "refused", wait: None });
+            script.run(Operation::AcquireWithId { request: one, id: "refused", wait: None });
         } else {
             take(&mut script);
         }
@@ -209,7 +209,7 @@ pub(super) fn statistics_and_list(port: u16, text: &str) -> Result<(), String> {
     for at in [NOW + HOUR, NOW + HOUR, NOW + 2 * HOUR] {
         let request = Request::cost(1).at(Micros(at));
         script.decision(Operation::Acquire(request))?;
-        script.decision(Operation::Enter { request, id: "damaged", wait: None })?;
+        script.decision(Operation::AcquireWithId { request, id: "damaged", wait: None })?;
     }
     // What is another program's there stops nothing, and stays as it is.
     for foreign in [&statistics, &list] {

@@ -87,7 +87,7 @@ fn is_damage(reply: &Reply, what: &str) -> Result<(), String> {
 
 fn enter(script: &mut Script, id: &str, grace: u64, at: u64) -> Reply {
     let wait = Wait { grace: Micros(grace), ..Wait::up_to(paddlegate::MAX_SPAN) };
-    script.run(Operation::Enter { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
+    script.run(Operation::AcquireWithId { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
 }
 
 /// A limiter of one lease that is held, with a waiter.

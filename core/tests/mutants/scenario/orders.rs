@@ -16,14 +16,14 @@ fn order(script: &mut Script, amount: u64, interval: u64, expires: Option<Deadli
     let kind = script.limiter().policy().limits()[0].kind();
     let changes = [LimitOverride::Set(Limit::of_kind(kind, amount, Micros(interval), Micros(0)).expect("a limit"))];
     let control = AdminCommand::Override { changes: &changes, expires };
-    script.run(Operation::AdminCommand { control, at: Some(Micros(NOW)) })
+    script.run(Operation::Admin { command: control, at: Some(Micros(NOW)) })
 }
 
 /// An upstream says that nothing is left.
 fn report(script: &mut Script, at: u64) -> Reply {
     let budgets = [BudgetUpdate { remaining: Some(0), ..BudgetUpdate::default() }];
     let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
-    script.run(Operation::Learn { report, at: Some(Micros(at)) })
+    script.run(Operation::ApplyReport { report, at: Some(Micros(at)) })
 }
 
 /// "last skew;version;pause;until;synced;told;learned" and so on.
@@ -149,7 +149,7 @@ pub(super) fn many_open(port: u16, text: &str) -> Result<(), String> {
     }
     let budgets = [BudgetUpdate { remaining: Some(100_000), ..BudgetUpdate::default() }];
     let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
-    script.run(Operation::Learn { report, at: Some(Micros(NOW + 300)) });
+    script.run(Operation::ApplyReport { report, at: Some(Micros(NOW + 300)) });
     let look = script.decision(Operation::Peek(Request::cost(0).at(Micros(NOW + 300))))?;
     if look.remaining == Some(97_000) { Ok(()) } else { Err(format!("{look:?}")) }
 }
@@ -166,7 +166,7 @@ pub(super) fn end_of_an_override(port: u16, text: &str) -> Result<(), String> {
         let mut script = Script::new(port, text, &[window, limit(Kind::Leaky, 5)]);
         script.raw.command("FLUSHALL");
         let control = AdminCommand::Override { changes: &changes, expires: Some(Deadline::After(Micros(10_000_000))) };
-        script.run(Operation::AdminCommand { control, at: Some(Micros(NOW)) });
+        script.run(Operation::Admin { command: control, at: Some(Micros(NOW)) });
         take(&mut script);
         let refused = script.decision(Operation::Acquire(Request::cost(1).at(Micros(NOW))))?;
         if refused.retry_after != Some(Micros(wait)) {

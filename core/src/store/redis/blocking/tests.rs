@@ -64,7 +64,7 @@ fn connected() -> (Socket, StreamOwned<ServerConnection, UnixStream>) {
 
 fn call() -> Call {
     let limiter = Paddlegate::open("redis://localhost", None).unwrap().leaky("tls", 5, PATIENT).unwrap();
-    match limiter.begin(Operation::Acquire(Request::cost(1))) {
+    match limiter.prepare(Operation::Acquire(Request::cost(1))) {
         Ok(Prepared::Call(call)) => call,
         other => panic!("no call: {other:?}"),
     }
