@@ -141,7 +141,7 @@ impl ConnectionState {
                     match call.answer(reply, &self.node) {
                         Step::Again(call) => self.submit(ticket, call, Asking::No),
                         Step::Done(result) => {
-                            finished.push(Completion { ticket, outcome: CallOutcome::Answered(result) })
+                            finished.push(Completion { ticket, outcome: CallOutcome::Answered(result) });
                         }
                         Step::Redirect(call, node, asking) => {
                             finished.push(Completion { ticket, outcome: CallOutcome::Redirect(call, node, asking) });
