@@ -59,7 +59,7 @@ stall() {
     local pid status stopped=()
     for _ in 1 2 3; do
         for pid in $(running ^TZ); do
-            status=$(<"/proc/$pid/stat") 2>/dev/null || continue
+            { status=$(<"/proc/$pid/stat"); } 2>/dev/null || continue
             [[ ${status##*) } == [TZ]* ]] || { kill -STOP "$pid" 2>/dev/null && stopped+=("$pid"); }
         done
     done

@@ -225,7 +225,8 @@ class UnavailableTest < Minitest::Test
         20.times { assert_raises(Paddlegate::OverLimit) { limiter.within_limit { flunk } } }
       end
       assert_operator gate.asked - asked, :<=, 2 + (2 * seconds.to_i)
-      assert_equal threads, Thread.list.size
+      # Threads of tests before may end meanwhile.
+      assert_operator Thread.list.size, :<=, threads
     end
   end
 
