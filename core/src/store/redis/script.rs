@@ -12,8 +12,12 @@ pub const SCRIPT: &str = concat!(
     include_str!("../../control.lua"),
     include_str!("../plain.lua"),
     include_str!("../limits.lua"),
+    include_str!("../without_id.lua"),
     include_str!("../../queue.lua"),
+    include_str!("../permit.lua"),
     include_str!("../verb.lua"),
+    include_str!("../log.lua"),
+    include_str!("../admin.lua"),
     include_str!("../../learn.lua"),
     include_str!("../acquire.lua"),
 );
