@@ -7,19 +7,13 @@
 -- "a/b/c" as in ARGV, or "-". An overridden limit has precedence over a learned one, and that over the caller's.
 --
 -- REQUIRES: MAX DAMAGED format find max limit_count verb overrides_text now
--- PROVIDES: OVERRIDES_EXPIRY REPORT_MEMORY overrides decode_limit encode_overrides effective_limit
+-- PROVIDES: overrides decode_limit encode_overrides effective_limit
 
-local OVERRIDES_EXPIRY, REPORT_MEMORY = 7776000000000, 300000000
+-- `overrides.own` has the caller's limits per limit, and is nil while no override, pause or learned limit is stored.
 local overrides, decode_limit, encode_overrides, effective_limit
 
 -- Most calls need none of this, and Lua would make the functions anew for each.
 if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
-  -- `own` has the caller's limits, and is nil while there is nothing to say.
-  overrides = {
-    version = 0, paused_until = 0, overridden_until = 0, reported_at = 0, overridden = nil, learned = nil, own = nil,
-    text = '', lifetime = 0,
-  }
-
   -- The numbers of a limit as texts; nil when they are impossible: levels are divided by them, and a log grows up to them.
   function decode_limit(kind, text)
     local _, _, a, b, c = find(text, '^(%d+)/(%d+)/(%d+)$')
@@ -36,6 +30,7 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
 
   -- Sets the text of the overrides and for how many microseconds it matters; overrides that say nothing have no text.
   function encode_overrides()
+    local OVERRIDES_EXPIRY, REPORT_MEMORY = 7776000000000, 300000000
     local overridden, learned, own, ends = overrides.overridden, overrides.learned, overrides.own, overrides.overridden_until
     local lifetime, has_learned = max(overrides.paused_until - now, 0), false
     for i = 1, limit_count do
@@ -58,11 +53,12 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
     end
   end
 
-  -- A bucket's interval ends where upstream's does, also while its limit is overridden.
+  -- The numbers of a limit that apply; nil when a stored one is impossible. A bucket's interval ends where upstream's does,
+  -- also while its limit is overridden.
   function effective_limit(i, kind)
     local overridden, learned = overrides.overridden[i], overrides.learned[i]
     local a, b, c = decode_limit(kind, learned ~= '-' and learned or overrides.own[i])
-    if overridden ~= '-' then
+    if c and overridden ~= '-' then
       local other_a, other_b, other_c = decode_limit(kind, overridden)
       if kind == 'b' and learned ~= '-' and other_b == b then
         other_c = c
@@ -80,10 +76,13 @@ if overrides_text ~= '' then
     return redis.error_reply(DAMAGED)
   end
   local overridden, learned, own = {}, {}, {}
-  overrides.version, overrides.paused_until, overrides.overridden_until = version + 0, pause + 0, ends + 0
-  overrides.reported_at, overrides.overridden, overrides.learned, overrides.own = reported_at + 0, overridden, learned, own
+  ends = ends + 0
+  overrides = {
+    version = version + 0, paused_until = pause + 0, overridden_until = ends, reported_at = reported_at + 0,
+    overridden = overridden, learned = learned, own = own, text = '', lifetime = 0,
+  }
   for text in string.gmatch(overridden_list, '[^,]+') do
-    overridden[#overridden + 1] = overrides.overridden_until > now and text or '-'
+    overridden[#overridden + 1] = ends > now and text or '-'
   end
   for text in string.gmatch(learned_list, '[^,]+') do
     learned[#learned + 1] = text
@@ -93,16 +92,19 @@ if overrides_text ~= '' then
   end
   for i = 1, limit_count do
     local o = 4 * i - 1
-    local kind = ARGV[o - 1]
     own[i] = ARGV[o] .. '/' .. ARGV[o + 1] .. '/' .. ARGV[o + 2]
-    if overridden[i] ~= '-' and not decode_limit(kind, overridden[i])
-      or learned[i] ~= '-' and not decode_limit(kind, learned[i]) then
-      return redis.error_reply(DAMAGED)
+    if overridden[i] ~= '-' or learned[i] ~= '-' then
+      local a, b, c = effective_limit(i, ARGV[o - 1])
+      if not c then
+        return redis.error_reply(DAMAGED)
+      end
+      ARGV[o], ARGV[o + 1], ARGV[o + 2] = a, b, c
     end
-    ARGV[o], ARGV[o + 1], ARGV[o + 2] = effective_limit(i, kind)
   end
   encode_overrides()
   if overrides.text == '' then
     overrides.version, overrides.reported_at, overrides.own = 0, 0, nil
   end
+elseif verb == 'control' or verb == 'learn' then
+  overrides = {version = 0, paused_until = 0, overridden_until = 0, reported_at = 0, text = '', lifetime = 0}
 end

@@ -3,14 +3,14 @@
 -- REQUIRES: push MAX DAMAGED call find min max limit_count verb_at verb units id now overrides encode_overrides ctx
 -- REQUIRES: evaluate add_statistic expiry write_state permits_key advance_queue to_text adopt_levels PERMIT_TIMEOUT
 -- REQUIRES: PERMIT_EXPIRY correct_log to_time ensure_overrides apply_overrides format
--- PROVIDES: SAME_END MAX_OPEN SETTLED_MEMORY learn
-
--- How far the end of an upstream's interval must be from ours to be another one: upstreams give it in whole seconds.
-local SAME_END, MAX_OPEN, SETTLED_MEMORY = 2000000, 250, 60000000
+-- PROVIDES: nothing
 
 if verb == 'learn' or verb == 'correct' then
   -- A correction has no response to learn from.
   function handlers.learn()
+    local SETTLED_MEMORY, MAX_OPEN = 60000000, 250
+    -- How far the end of an upstream's interval must be from ours to be another one: upstreams give it in whole seconds.
+    local SAME_END = 2000000
     local limits = ctx.limits
     local granted_at, charged = ARGV[verb_at + 4] + 0, ARGV[verb_at + 5] + 0
     local settles = verb == 'correct' or ARGV[verb_at + 6] == '1'

@@ -12,11 +12,10 @@
 --
 -- REQUIRES: MAX call attempt format find min max verb id now LATE_RELEASE key_count ctx evaluate limit_exceeded_by
 -- REQUIRES: add_statistic expiry
--- PROVIDES: MAX_TICKETS RECHECK NOTIFY_SLACK MAX_CHECKS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket
+-- PROVIDES: MAX_CHECKS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket
 -- PROVIDES: caller_ticket records_expiry write_ticket remove_ticket ticket_at load_ahead advance_queue
 
-local MAX_TICKETS, RECHECK, NOTIFY_SLACK, MAX_CHECKS, MAX_EXPIRED = 100000, 5000000, 1000, 64, 500
-
+local MAX_CHECKS, MAX_EXPIRED = 64, 500
 local LEASE = '\31'
 local permits_key, queue_key, records_key = KEYS[key_count + 1], KEYS[key_count + 2], KEYS[key_count + 3]
 if not queue_key then
@@ -103,6 +102,7 @@ end
 -- Notifies every ticket that can be granted, and the next one of the time at which it can be. The caller's own ticket
 -- needs no message.
 local function advance_queue()
+  local NOTIFY_SLACK = 1000
   local ahead, units_ahead, first_expiry = 0, 0, MAX
   while ctx.tickets > 0 and ahead < MAX_CHECKS and ctx.removed < MAX_EXPIRED do
     local ticket = ticket_at(ahead)

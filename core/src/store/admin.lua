@@ -2,7 +2,7 @@
 --
 -- REQUIRES: MAX DAMAGED call attempt format find min max limit_count verb_at raw now overrides encode_overrides
 -- REQUIRES: effective_limit ctx evaluate expiry write_state advance_queue adopt_levels
--- PROVIDES: to_time ensure_overrides apply_overrides control
+-- PROVIDES: to_time ensure_overrides apply_overrides
 
 local to_time, ensure_overrides, apply_overrides
 

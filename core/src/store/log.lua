@@ -1,15 +1,15 @@
 -- Corrections in the log of a window. Twin of `correct` in window.rs.
 --
 -- REQUIRES: push call min verb unpack to_text
--- PROVIDES: MAX_MOVED correct_log
+-- PROVIDES: correct_log
 
-local MAX_MOVED = 1000
 local correct_log
 
 if verb == 'correct' or verb == 'learn' then
   -- A function that changes the number of a grant's entries by `change`, to be called when everything has been read; nil
   -- where the log no longer has the grant. Moves a bounded number of entries.
   function correct_log(limit, granted_at, change)
+    local MAX_MOVED = 1000
     -- How many entries are newer than a time.
     local function count_newer(time)
       local low, high = 0, limit.length

@@ -3,7 +3,9 @@
 -- REQUIRES: MAX DAMAGED call attempt format find max limit_count verb_at verb id raw skew now overrides LATE_RELEASE unpack
 -- REQUIRES: ctx evaluate add_statistic expiry write_state LEASE queue_key records_key caller_ticket remove_ticket
 -- REQUIRES: advance_queue
--- PROVIDES: to_text adopt_levels write_queue_summary find_lease remove_lease statistics release renew cancel
+-- PROVIDES: PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease remove_lease
+
+local PERMIT_TIMEOUT, PERMIT_EXPIRY = 300000000, 310000
 
 local function to_text(number)
   return format('%.0f', number)

@@ -5,12 +5,11 @@
 -- REQUIRES: keep_skew MAX_TICKETS RECHECK MAX_CHECKS LEASE permits_key queue_key records_key read_ticket caller_ticket
 -- REQUIRES: records_expiry write_ticket remove_ticket load_ahead advance_queue to_text adopt_levels write_queue_summary
 -- REQUIRES: find_lease
--- PROVIDES: PERMIT_TIMEOUT PERMIT_EXPIRY MAX_PERMITS MAX_RECLAIMED acquire
-
-local PERMIT_TIMEOUT, PERMIT_EXPIRY, MAX_PERMITS, MAX_RECLAIMED = 300000000, 310000, 10000, 1000
+-- PROVIDES: nothing
 
 if verb == 'acquire' then
   function handlers.acquire()
+    local MAX_TICKETS, RECHECK, MAX_PERMITS, MAX_RECLAIMED = 100000, 5000000, 10000, 1000
     local function reply(status, index, remaining, wait, reset, lease, fencing_token, number, position, ready, granted_at, charged)
       return {
         status, index, remaining, wait, reset, now, lease or 0, fencing_token or 0, number or 0, position or 0, ready or -1,

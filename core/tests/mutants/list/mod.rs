@@ -1,13 +1,15 @@
 //! The mutants, beside the texts that they change.
 
 mod acquire;
+mod admin;
 mod arithmetic;
 mod call;
 mod learn;
 mod limits;
+mod log;
+mod permit;
 mod plain;
 mod queue;
-mod verb;
 
 /// One small mistake: what is wrong, the text it replaces, which its file has once, and by what. None of them is another
 /// way to write the same.
@@ -27,7 +29,7 @@ macro_rules! lua {
 }
 
 /// In the order in which `store/redis/script.rs` joins them.
-pub const FILES: [Lua; 12] = [
+pub const FILES: [Lua; 16] = [
     lua!("limit/bucket.lua", arithmetic::BUCKET),
     lua!("limit/concurrency.lua", arithmetic::CONCURRENCY),
     lua!("limit/leaky.lua", arithmetic::LEAKY),
@@ -36,8 +38,12 @@ pub const FILES: [Lua; 12] = [
     lua!("control.lua", call::CONTROL),
     lua!("store/plain.lua", plain::PLAIN),
     lua!("store/limits.lua", limits::LIMITS),
+    lua!("store/without_id.lua", limits::WITHOUT_ID),
     lua!("queue.lua", queue::QUEUE),
-    lua!("store/verb.lua", verb::VERB),
+    lua!("store/permit.lua", permit::PERMIT),
+    lua!("store/verb.lua", acquire::ACQUIRE),
+    lua!("store/log.lua", log::LOG),
+    lua!("store/admin.lua", admin::ADMIN),
     lua!("learn.lua", learn::LEARN),
-    lua!("store/acquire.lua", acquire::ACQUIRE),
+    lua!("store/acquire.lua", &[]),
 ];
