@@ -1,8 +1,8 @@
 -- What comes back: the actual cost of a permit, and what the upstream's response says of its budget. Twin of learn.rs.
 --
--- REQUIRES: push MAX DAMAGED call find min max limit_count verb_at verb units id now overrides encode_overrides ctx
--- REQUIRES: evaluate add_statistic expiry write_state permits_key advance_queue to_text adopt_levels PERMIT_TIMEOUT
--- REQUIRES: PERMIT_EXPIRY correct_log to_time ensure_overrides apply_overrides format
+-- REQUIRES: push MAX DAMAGED call format find min max limit_count verb_at verb units id now overrides encode_overrides
+-- REQUIRES: ctx handlers evaluate add_statistic expiry write_state permits_key advance_queue PERMIT_TIMEOUT
+-- REQUIRES: PERMIT_EXPIRY to_text adopt_levels correct_log to_time ensure_overrides apply_overrides
 -- PROVIDES: nothing
 
 if verb == 'learn' or verb == 'correct' then

@@ -10,10 +10,10 @@
 -- A ticket is notified by a message "delay_us id" on its channel when its turn has come, or comes before its next check.
 -- A message without a subscriber costs the ticket its position, which it gets back when it calls.
 --
--- REQUIRES: MAX call attempt format find min max verb id now LATE_RELEASE key_count ctx evaluate limit_exceeded_by
+-- REQUIRES: MAX call attempt format find min max verb id now LATE_RELEASE ctx key_count evaluate limit_exceeded_by
 -- REQUIRES: add_statistic expiry
--- PROVIDES: MAX_CHECKS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket
--- PROVIDES: caller_ticket records_expiry write_ticket remove_ticket ticket_at load_ahead advance_queue
+-- PROVIDES: MAX_CHECKS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket caller_ticket records_expiry
+-- PROVIDES: write_ticket remove_ticket ticket_at load_ahead advance_queue
 
 local MAX_CHECKS, MAX_EXPIRED = 64, 500
 local LEASE = '\31'

@@ -1,7 +1,7 @@
 -- Control: sets, ends and reads overrides and pauses. Twin of `control` in learn.rs.
 --
--- REQUIRES: MAX DAMAGED call attempt format find min max limit_count verb_at raw now overrides encode_overrides
--- REQUIRES: effective_limit ctx evaluate expiry write_state advance_queue adopt_levels
+-- REQUIRES: MAX DAMAGED call attempt format find min max limit_count verb_at verb raw now overrides encode_overrides
+-- REQUIRES: effective_limit ctx handlers evaluate expiry write_state advance_queue adopt_levels
 -- PROVIDES: to_time ensure_overrides apply_overrides
 
 local to_time, ensure_overrides, apply_overrides

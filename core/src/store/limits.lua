@@ -3,8 +3,8 @@
 --
 -- REQUIRES: bucket concurrency leaky window push MAX DAMAGED call attempt format find min max limit_count units
 -- REQUIRES: expire_statistics raw last skew levels_at tickets queued_units queued_until now skew_changed overrides
--- PROVIDES: LATE_RELEASE unpack ctx handlers key_count evaluate limit_exceeded_by add_statistic expiry write_state append_to_logs
--- PROVIDES: keep_skew
+-- PROVIDES: LATE_RELEASE unpack ctx handlers key_count evaluate limit_exceeded_by add_statistic expiry write_state
+-- PROVIDES: append_to_logs keep_skew
 
 -- How long leases and their fencing token are kept after their end: a late release is counted, and the token rises also
 -- after the server's clock ran backwards.

@@ -1,7 +1,7 @@
 -- Leases, and the verbs of a permit: statistics, release, renew and cancel. Twin of the verbs in verb.rs.
 --
--- REQUIRES: MAX DAMAGED call attempt format find max limit_count verb_at verb id raw skew now overrides LATE_RELEASE unpack
--- REQUIRES: ctx evaluate add_statistic expiry write_state LEASE queue_key records_key caller_ticket remove_ticket
+-- REQUIRES: MAX DAMAGED call attempt format find max limit_count verb_at verb id raw skew now overrides LATE_RELEASE
+-- REQUIRES: unpack ctx handlers evaluate add_statistic expiry write_state LEASE records_key caller_ticket remove_ticket
 -- REQUIRES: advance_queue
 -- PROVIDES: PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease remove_lease
 

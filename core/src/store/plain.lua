@@ -2,9 +2,9 @@
 -- decision as in limits.lua, in one pass and without a table or a function, which the script would make anew for every
 -- call: that halves the time.
 --
--- REQUIRES: bucket leaky window push MAX DAMAGED call attempt format find min limit_count verb_at verb units id
--- REQUIRES: expire_statistics register_limiter raw last skew levels_at tickets queued_units queued_until now skew_changed
--- REQUIRES: overrides max
+-- REQUIRES: bucket leaky window push MAX DAMAGED call attempt format find min max limit_count verb_at verb units id
+-- REQUIRES: expire_statistics register_limiter raw last skew levels_at tickets queued_units queued_until now
+-- REQUIRES: skew_changed overrides
 -- PROVIDES: nothing
 
 if not id and (verb == 'acquire' or verb == 'peek') then

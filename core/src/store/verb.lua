@@ -1,10 +1,10 @@
 -- Acquire with an id: grants, queues or refuses. Twin of `enter` in verb.rs.
 --
--- REQUIRES: MAX DAMAGED MAX_REMOVALS call format find min max limit_count verb_at units id register_limiter now
--- REQUIRES: overrides LATE_RELEASE unpack ctx evaluate limit_exceeded_by add_statistic expiry write_state append_to_logs
--- REQUIRES: keep_skew MAX_TICKETS RECHECK MAX_CHECKS LEASE permits_key queue_key records_key read_ticket caller_ticket
--- REQUIRES: records_expiry write_ticket remove_ticket load_ahead advance_queue to_text adopt_levels write_queue_summary
--- REQUIRES: find_lease
+-- REQUIRES: MAX DAMAGED MAX_REMOVALS call format find min max limit_count verb_at verb units id register_limiter now
+-- REQUIRES: overrides LATE_RELEASE unpack ctx handlers evaluate limit_exceeded_by add_statistic expiry write_state
+-- REQUIRES: append_to_logs keep_skew MAX_CHECKS LEASE permits_key queue_key records_key read_ticket caller_ticket
+-- REQUIRES: records_expiry write_ticket remove_ticket load_ahead advance_queue PERMIT_TIMEOUT PERMIT_EXPIRY to_text
+-- REQUIRES: adopt_levels write_queue_summary find_lease
 -- PROVIDES: nothing
 
 if verb == 'acquire' then

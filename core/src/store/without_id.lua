@@ -1,7 +1,7 @@
 -- Calls without an id that the fast path does not decide: a peek at a policy with leases, or one that the queue's summary
 -- refuses. They end here, before the functions of the queue and of the verbs are made.
 --
--- REQUIRES: MAX DAMAGED limit_count verb units id register_limiter now overrides ctx evaluate limit_exceeded_by
+-- REQUIRES: DAMAGED limit_count verb units id register_limiter now overrides ctx evaluate limit_exceeded_by
 -- REQUIRES: add_statistic keep_skew
 -- PROVIDES: nothing
 
