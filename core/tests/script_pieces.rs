@@ -71,23 +71,23 @@ fn find(folder: &Path, name: &str) -> Option<PathBuf> {
 /// What is wrong with the lines of the pieces.
 fn faults(pieces: &[(String, String)]) -> Vec<String> {
     let mut faults = Vec::new();
-    let mut provided: BTreeSet<String> = BTreeSet::new();
+    let mut known: BTreeSet<String> = BTreeSet::new();
     for (file, text) in pieces {
         let names = Names::of(text);
         let (requires, provides) = (declared(text, "REQUIRES"), declared(text, "PROVIDES"));
-        let is_global = |name: &str| GLOBALS.contains(&name) && !provided.contains(name);
+        let is_global = |name: &str| GLOBALS.contains(&name) && !known.contains(name);
         let used: BTreeSet<String> = names.used.into_iter().filter(|name| !is_global(name)).collect();
         let mut fault = |what: &str, names: Vec<&String>| {
             faults.extend(names.into_iter().map(|name| format!("{file}: {what} {name}")));
         };
         fault("does not require, and uses", used.difference(&requires).collect());
         fault("requires, and does not use", requires.difference(&used).collect());
-        fault("nothing before provides", requires.difference(&provided).collect());
+        fault("nothing before provides", requires.difference(&known).collect());
         fault("does not provide, and defines", names.defined.difference(&provides).collect());
         fault("provides, and does not define", provides.difference(&names.defined).collect());
-        fault("changes", names.changed.intersection(&provided).collect());
-        faults.extend(names.defined.intersection(&provided).map(|name| format!("{file}: defines {name} again")));
-        provided.extend(names.defined);
+        fault("changes", names.changed.intersection(&known).collect());
+        faults.extend(names.defined.intersection(&known).map(|name| format!("{file}: defines {name} again")));
+        known.extend(names.defined);
     }
     faults
 }
