@@ -1,96 +1,110 @@
--- What was ordered while the limiter runs: other numbers, a pause. It stands before the numbers of the call, whose place
--- it takes in ARGV. Twin of control.rs; the contract is in redis.lua.
+-- Overrides: other limits or a pause, set while the limiter runs. This piece stands before the limits of the call are
+-- read, because it puts the effective ones in their place in ARGV. Twin of overrides.rs; the contract is in state.lua.
 --
--- ";version;pause;until;synced;told;learned" behind the first part of the state: version rises with every order, nothing
--- passes until the time `pause`, `told` holds until the time `until`, and `synced` is the time of the call whose answer
--- was learned from last. `told` and `learned` have per limit "a/b/c" as in ARGV, or "-"; what was told rules.
+-- ";version;paused_until;overridden_until;reported_at;overridden;learned" behind the first part of the state: version
+-- rises with every change, nothing passes before `paused_until`, `overridden` holds until `overridden_until`, and
+-- `reported_at` is the time of the call whose response was learned from last. `overridden` and `learned` have per limit
+-- "a/b/c" as in ARGV, or "-". An overridden limit has precedence over a learned one, and that over the caller's.
+--
+-- REQUIRES: MAX DAMAGED format find max limit_count verb overrides_text now
+-- PROVIDES: overrides decode_limit encode_overrides effective_limit
 
-local ORDERS_EXPIRY, SYNC_MEMORY = 7776000000000, 300000000
-local version, pause, told_until, synced, told, learned, own = 0, 0, 0, 0, nil, nil, nil
-local orders_life, parts, compose, ruling = 0, nil, nil, nil
+-- `overrides.own` has the caller's limits per limit, and is nil while no override, pause or learned limit is stored.
+local overrides, decode_limit, encode_overrides, effective_limit
 
 -- Most calls need none of this, and Lua would make the functions anew for each.
-if orders and orders ~= '' or verb == 'control' or verb == 'learn' then
-  -- The numbers of a limit in parts; nothing when they cannot be: what rules is divided by, and a log is filled up to it.
-  function parts(kind, numbers)
-    local _, _, a, b, c = find(numbers, '^(%d+)/(%d+)/(%d+)$')
+if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
+  -- The numbers of a limit as texts; nil when they are impossible: levels are divided by them, and a log grows up to them.
+  function decode_limit(kind, text)
+    local _, _, a, b, c = find(text, '^(%d+)/(%d+)/(%d+)$')
     local most = (kind == 'w' or kind == 'c') and 100000 or MAX
     if not c or a - most > 0 or b - MAX > 0 or c - MAX > 0 or b - 1 < 0 or a - 1 < 0 and kind ~= 'c' then
       return nil
     end
-    local meter = kind ~= 'b' and kind ~= 'w' and kind ~= 'c'
-    if meter and (c - 1 < 0 or a * c - MAX > 0) or kind == 'b' and c - b >= 0 then
+    local is_meter = kind ~= 'b' and kind ~= 'w' and kind ~= 'c'
+    if is_meter and (c - 1 < 0 or a - MAX / c > 0) or kind == 'b' and c - b >= 0 then
       return nil
     end
     return a, b, c
   end
 
-  -- Writes the orders anew, and answers for how many microseconds they must be kept; orders that say nothing are dropped.
-  function compose()
-    local life, learns = max(pause - now, 0), false
-    for i = 1, n do
-      learns = learns or learned[i] ~= '-'
-      if told[i] ~= '-' then
-        -- What was taken counts again by the other numbers when these have ended.
+  -- Sets the text of the overrides and for how many microseconds it matters; overrides that say nothing have no text.
+  function encode_overrides()
+    local OVERRIDES_EXPIRY, REPORT_MEMORY = 7776000000000, 300000000
+    local overridden, learned, own, ends = overrides.overridden, overrides.learned, overrides.own, overrides.overridden_until
+    local lifetime, has_learned = max(overrides.paused_until - now, 0), false
+    for i = 1, limit_count do
+      has_learned = has_learned or learned[i] ~= '-'
+      if overridden[i] ~= '-' then
+        -- What was taken counts again under the other numbers when the override has ended.
         local kind = ARGV[4 * i - 2]
-        local a, b, c = parts(kind, learned[i] ~= '-' and learned[i] or own[i])
-        local lasts = (kind == 'b' or kind == 'w' or kind == 'c') and b or a * c / b
-        life = max(life, told_until == MAX and ORDERS_EXPIRY or told_until - now + lasts)
+        local a, b, c = decode_limit(kind, learned[i] ~= '-' and learned[i] or own[i])
+        local drain = (kind == 'b' or kind == 'w' or kind == 'c') and b or a * c / b
+        lifetime = max(lifetime, ends == MAX and OVERRIDES_EXPIRY or ends - now + drain)
       end
     end
-    if learns then
-      life = ORDERS_EXPIRY
+    if has_learned then
+      lifetime = OVERRIDES_EXPIRY
     end
-    orders = ''
-    if life > 0 or synced + SYNC_MEMORY > now then
-      orders = format(';%.0f;%.0f;%.0f;%.0f;', version, pause, told_until, synced)
-        .. table.concat(told, ',') .. ';' .. table.concat(learned, ',')
+    overrides.text, overrides.lifetime = '', lifetime
+    if lifetime > 0 or overrides.reported_at + REPORT_MEMORY > now then
+      overrides.text = format(';%.0f;%.0f;%.0f;%.0f;', overrides.version, overrides.paused_until, ends, overrides.reported_at)
+        .. table.concat(overridden, ',') .. ';' .. table.concat(learned, ',')
     end
-    return life
   end
 
-  -- What rules: what was told, then what was learned, then the caller's own. A bucket ends where upstream's does.
-  function ruling(i, kind)
-    local a, b, c = parts(kind, learned[i] ~= '-' and learned[i] or own[i])
-    if told[i] ~= '-' then
-      local told_a, told_b, told_c = parts(kind, told[i])
-      if kind == 'b' and learned[i] ~= '-' and told_b == b then
-        told_c = c
+  -- The numbers of a limit that apply; nil when a stored one is impossible. A bucket's interval ends where upstream's does,
+  -- also while its limit is overridden.
+  function effective_limit(i, kind)
+    local overridden, learned = overrides.overridden[i], overrides.learned[i]
+    local a, b, c = decode_limit(kind, learned ~= '-' and learned or overrides.own[i])
+    if c and overridden ~= '-' then
+      local other_a, other_b, other_c = decode_limit(kind, overridden)
+      if kind == 'b' and learned ~= '-' and other_b == b then
+        other_c = c
       end
-      return told_a, told_b, told_c
+      return other_a, other_b, other_c
     end
     return a, b, c
   end
 end
 
-if orders and orders ~= '' then
-  local _, _, v, p, u, s, t, l = find(orders, '^;(%d+);(%d+);(%d+);(%d+);([^;]*);([^;]*)$')
-  if not l or v - MAX > 0 or p - MAX > 0 or u - MAX > 0 or s - MAX > 0 then
+if overrides_text ~= '' then
+  local _, _, version, pause, ends, reported_at, overridden_list, learned_list =
+    find(overrides_text, '^;(%d+);(%d+);(%d+);(%d+);([^;]*);([^;]*)$')
+  if not learned_list or version - MAX > 0 or pause - MAX > 0 or ends - MAX > 0 or reported_at - MAX > 0 then
     return redis.error_reply(DAMAGED)
   end
-  version, pause, told_until, synced, told, learned, own = v + 0, p + 0, u + 0, s + 0, {}, {}, {}
-  for numbers in string.gmatch(t, '[^,]+') do
-    told[#told + 1] = told_until > now and numbers or '-'
+  local overridden, learned, own = {}, {}, {}
+  ends = ends + 0
+  overrides = {
+    version = version + 0, paused_until = pause + 0, overridden_until = ends, reported_at = reported_at + 0,
+    overridden = overridden, learned = learned, own = own, text = '', lifetime = 0,
+  }
+  for text in string.gmatch(overridden_list, '[^,]+') do
+    overridden[#overridden + 1] = ends > now and text or '-'
   end
-  for numbers in string.gmatch(l, '[^,]+') do
-    learned[#learned + 1] = numbers
+  for text in string.gmatch(learned_list, '[^,]+') do
+    learned[#learned + 1] = text
   end
-  if #told ~= n or #learned ~= n then
+  if #overridden ~= limit_count or #learned ~= limit_count then
     return redis.error_reply(DAMAGED)
   end
-  for i = 1, n do
+  for i = 1, limit_count do
     local o = 4 * i - 1
-    local kind = ARGV[o - 1]
     own[i] = ARGV[o] .. '/' .. ARGV[o + 1] .. '/' .. ARGV[o + 2]
-    if told[i] ~= '-' and not parts(kind, told[i]) or learned[i] ~= '-' and not parts(kind, learned[i]) then
-      return redis.error_reply(DAMAGED)
+    if overridden[i] ~= '-' or learned[i] ~= '-' then
+      local a, b, c = effective_limit(i, ARGV[o - 1])
+      if not c then
+        return redis.error_reply(DAMAGED)
+      end
+      ARGV[o], ARGV[o + 1], ARGV[o + 2] = a, b, c
     end
-    ARGV[o], ARGV[o + 1], ARGV[o + 2] = ruling(i, kind)
   end
-  orders_life = compose()
-  if orders == '' then
-    version, synced, own = 0, 0, nil
+  encode_overrides()
+  if overrides.text == '' then
+    overrides.version, overrides.reported_at, overrides.own = 0, 0, nil
   end
-else
-  orders = ''
+elseif verb == 'control' or verb == 'learn' then
+  overrides = {version = 0, paused_until = 0, overridden_until = 0, reported_at = 0, text = '', lifetime = 0}
 end

@@ -12,8 +12,12 @@ pub const SCRIPT: &str = concat!(
     include_str!("overrides.lua"),
     include_str!("fast_path.lua"),
     include_str!("limits.lua"),
+    include_str!("transaction/acquire.lua"),
     include_str!("transaction/queue.lua"),
+    include_str!("transaction/permit.lua"),
     include_str!("transaction/enter.lua"),
+    include_str!("transaction/log.lua"),
+    include_str!("transaction/admin.lua"),
     include_str!("transaction/upstream.lua"),
     include_str!("dispatch.lua"),
 );

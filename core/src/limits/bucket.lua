@@ -1,4 +1,7 @@
 -- bucket: a count in the aligned window floor((now + offset) / interval). Twin of bucket.rs.
+--
+-- REQUIRES: nothing
+-- PROVIDES: bucket
 
 local function bucket(count, held, limit, interval, offset, last, now, cost, change)
   local elapsed = (now + offset) % interval
@@ -9,8 +12,12 @@ local function bucket(count, held, limit, interval, offset, last, now, cost, cha
   end
   local wait = 0
   if cost and count + cost > limit then
-    -- Those ahead may fill more than one interval.
-    wait = interval - elapsed + (math.max(math.ceil((math.min(count, limit) + cost) / limit), 2) - 2) * interval
+    wait = interval - elapsed
+    local taken = math.min(count, limit) + cost
+    if taken > 2 * limit then
+      -- Those ahead fill more than one interval. The bound keeps the product below 2^53.
+      wait = wait + math.min(math.ceil(taken / limit) - 2, math.ceil(4503599627370496 / interval)) * interval
+    end
   elseif change ~= 0 then
     count = math.max(math.min(count + change, 2 * limit), 0)
   end

@@ -1,5 +1,8 @@
 -- concurrency: so many leases at once. `lease(k)` is the end of the k-th of `live` leases to end.
 -- A wait is until so many leases have ended by themselves; a release may come sooner. Twin of concurrency.rs.
+--
+-- REQUIRES: nothing
+-- PROVIDES: concurrency
 
 local function concurrency(live, lease, limit, timeout, now, cost, change)
   local wait, reset = 0, live > 0 and lease(live) - now or 0

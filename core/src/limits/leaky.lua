@@ -1,10 +1,14 @@
 -- leaky (also points and throttle): a meter that leaks `capacity` per `drain`. Twin of leaky.rs.
 -- capacity / drain is reduced to leak / scale, and the level counts units * scale, so a leak is exact.
+--
+-- REQUIRES: nothing
+-- PROVIDES: leaky
 
 local function leaky(level, held_capacity, held_scale, capacity, leak, scale, last, now, cost, change)
   local full, elapsed = capacity * scale, now - last
   if held_scale ~= scale then
-    level = math.ceil(level / held_scale) * scale
+    -- A product of floats, which does not wrap round in Lua 5.4.
+    level = math.ceil(level / held_scale) * 1.0 * scale
   end
   if held_capacity ~= capacity and level > full then
     level = full

@@ -1,5 +1,8 @@
 -- window: the times of the last grants, newest first; half-open, so an entry one interval old has expired.
 -- `at(i)` is the i-th newest of `length` times. Twin of window.rs.
+--
+-- REQUIRES: nothing
+-- PROVIDES: window push
 
 local function window(length, at, limit, interval, now, cost, change)
   -- How many entries are live: gallops from the old end, so usually two looks.
@@ -25,7 +28,8 @@ local function window(length, at, limit, interval, now, cost, change)
     -- So many entries must expire first: those that live, then those of the calls ahead, which take their places.
     local expired = live + cost - limit
     if expired > live and expired > limit then
-      wait = math.floor((expired - 1) / limit) * interval
+      -- The bound keeps the product below 2^53.
+      wait = math.min(math.floor((expired - 1) / limit), math.ceil(4503599627370496 / interval)) * interval
       expired = (expired - 1) % limit + 1
     end
     wait = wait + (expired <= live and at(live - expired) + interval - now or interval)
@@ -40,6 +44,7 @@ end
 
 -- Adds `count` entries at the newest end of a log, in pieces that Lua can unpack.
 local function push(log, entry, count)
+  local unpack = table.unpack or unpack
   local entries = {}
   for i = 1, math.min(count, 1000) do
     entries[i] = entry

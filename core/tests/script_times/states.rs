@@ -1,4 +1,4 @@
-//! States of any size, written by a script of their own in the layout of `store/redis.lua`.
+//! States of any size, written by a script of their own in the layout of `engine/state.lua`.
 
 use paddlegate::{Limiter, Micros, Operation, Paddlegate, Prepared, QueuePosition, Request, Wait};
 

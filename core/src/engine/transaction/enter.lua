@@ -1,151 +1,214 @@
--- What the call asks for; the contract is in redis.lua. Twin of the verbs in state.rs.
+-- Acquire with an id: grants, queues or refuses. Twin of enter.rs.
+--
+-- REQUIRES: MAX DAMAGED MAX_REMOVALS call format find min max limit_count verb_at verb units id register_limiter now
+-- REQUIRES: overrides LATE_RELEASE unpack ctx handlers evaluate limit_exceeded_by add_statistic expiry write_state
+-- REQUIRES: append_to_logs keep_skew MAX_CHECKS LEASE permits_key queue_key records_key read_ticket caller_ticket
+-- REQUIRES: records_expiry write_ticket remove_ticket load_ahead advance_queue PERMIT_TIMEOUT PERMIT_EXPIRY to_text
+-- REQUIRES: adopt_levels write_queue_summary find_lease
+-- PROVIDES: nothing
 
-local PERMIT_TIMEOUT, PERMIT_EXPIRY, SETTLED_MEMORY, MAX_PERMITS = 300000000, 310000, 60000000, 10000
-local MAX_RECLAIMED = 1000
-
-local function text(number)
-  return format('%.0f', number)
-end
-
-local function reply(status, index, remaining, wait, reset, lease, fence, number, place, ready, granted_at, charged)
-  return {
-    status, index, remaining, wait, reset, now, lease or 0, fence or 0, number or 0, place or 0, ready or -1,
-    granted_at or 0, charged or 0, own and (index < n and limits[index + 1].a or 0),
-  }
-end
-
--- Takes the decided levels over, so that more can be decided on them.
-local function settle()
-  last = now
-  for i = 1, n do
-    local limit = limits[i]
-    if limit.kind == 'c' then
-      limit.live = limit.new
-    elseif limit.kind ~= 'w' then
-      limit.level, limit.held, limit.scale = limit.new, limit.a, limit.c
+if verb == 'acquire' then
+  function handlers.acquire()
+    local MAX_TICKETS, RECHECK, MAX_PERMITS, MAX_RECLAIMED = 100000, 5000000, 10000, 1000
+    local function reply(status, index, remaining, wait, reset, lease, fencing_token, number, position, ready, granted_at, charged)
+      return {
+        status, index, remaining, wait, reset, now, lease or 0, fencing_token or 0, number or 0, position or 0, ready or -1,
+        granted_at or 0, charged or 0,
+        overrides and overrides.own and (index < limit_count and ctx.limits[index + 1].a or 0),
+      }
     end
-  end
-end
 
--- Writes what the state says of the queue; what was taken stays as it is.
-local function write_line()
-  if not raw then
-    decide(0, 0, 0, 0)
-    return write(ends)
-  end
-  local state = format('%.0f %.0f', last, skew)
-  local rest = string.match(raw, '^%d+ %d+%S*(.*)')
-  local longest = orders_life
-  if tickets == 0 and longest == 0 then
-    return call('SET', KEYS[1], state .. orders .. rest, 'KEEPTTL')
-  end
-  if tickets > 0 then
-    state = state .. format(':%.0f:%.0f:%.0f:%.0f', tickets, tickets_units, tickets_until, now)
-    longest = max(longest, tickets_until - now)
-  end
-  state = state .. orders
-  local life = max(call('PTTL', KEYS[1]), math.ceil(longest / 1000) + 10000)
-  call('SET', KEYS[1], state .. rest, 'PX', text(life))
-end
-
--- When the lease of the caller ends, and its record; nothing when `granted_at` says that it is another's of the same id.
--- Only a late release is told of one that has made room for another: its end is below zero.
-local function lease_of(granted_at)
-  local lease = slots and tonumber(call('ZSCORE', slots.key, id) or nil)
-  if lease and not (lease >= -2 * MAX and lease <= 2 * MAX and lease % 1 == 0) then
-    damaged = true
-  end
-  local record = lease and call('HGET', records, LEASE .. id) or ''
-  local _, _, since, fence, charged = find(record, '^(%d+) (%d+) (%d+)$')
-  if not lease or lease < 0 and verb ~= 'release' or granted_at and since and since - granted_at ~= 0 then
-    return nil
-  end
-  return lease, since, fence, charged
-end
-
-local function give_back(lease)
-  call('ZREM', slots.key, id)
-  call('HDEL', records, LEASE .. id)
-  if lease > now then
-    slots.live = slots.live - 1
-  end
-end
-
-if verb == 'statistics' then
-  local fields = {'granted', 'refused', 'waited', 'wait', 'units', 'corrections', 'held', 'overages', 'reclaimed', 'lapsed'}
-  local stored, counts = redis.pcall('HMGET', KEYS[2], unpack(fields)), {}
-  for i = 1, #fields do
-    counts[i] = max(tonumber(stored[i] or nil) or 0, 0)
-  end
-  -- Granted units are stored as what they are above one for each grant.
-  counts[5] = max((tonumber(stored[5] or nil) or 0) + counts[1], 0)
-  counts[#fields + 1], counts[#fields + 2] = slots and slots.live or 0, tickets
-  return counts
-end
-
-if verb == 'release' then
-  local granted_at = ARGV[base + 4] + 0
-  local lease = lease_of(granted_at)
-  if damaged then
-    return redis.error_reply(DAMAGED)
-  end
-  if lease then
-    give_back(lease)
-  end
-  local late = not (lease and lease > now) and slots and now >= granted_at + slots.b
-  -- An id may be old, made up, or released before: only what is known counts, and it is known once.
-  if lease then
-    tally('held', max(now - granted_at, 0))
-  end
-  if late or lease and lease <= now then
-    tally('overages', lease and 1 or 0)
-    return {5}
-  elseif not lease then
-    return {6}
-  end
-  advance()
-  if touched then
-    write_line()
-  end
-  return {7}
-end
-
-if verb == 'renew' then
-  local lease = lease_of(ARGV[base + 4] + 0)
-  if damaged then
-    return redis.error_reply(DAMAGED)
-  end
-  if not lease or lease <= now then
-    return {5, 0}
-  end
-  local longest = max(slots.lease(slots.live), now + slots.b) - now
-  call('ZADD', slots.key, text(now + slots.b), id)
-  for _, name in ipairs({slots.key, records, KEYS[1]}) do
-    if call('PTTL', name) < (longest + LATE) / 1000 + 10000 then
-      call('PEXPIRE', name, expiry(longest + LATE))
+    local max_wait, claim_timeout, channel, requested = ARGV[verb_at + 7] or '', nil, nil, nil
+    local may_queue = max_wait ~= ''
+    if may_queue then
+      max_wait, claim_timeout = max_wait + 0, ARGV[verb_at + 8] + 0
+      channel, requested = ARGV[verb_at + 9], ARGV[verb_at + 10]
     end
-  end
-  return {9, slots.b}
-end
+    local lease_limit = ctx.lease_limit
+    local lease_end, recorded_at, recorded_token, charged = find_lease()
+    local ticket = caller_ticket()
+    if ctx.damaged then
+      return redis.error_reply(DAMAGED)
+    end
+    if lease_end and lease_end > now then
+      -- The id has a lease, and takes nothing more.
+      local index, _, remaining, reset = evaluate(0, 0, 0, 0)
+      return reply(1, index, remaining, 0, reset, lease_end - now, (recorded_token or lease_limit.level) + 0, 0, 0, -1,
+        (recorded_at or 0) + 0, (charged or 0) + 0)
+    end
+    local exceeded = limit_exceeded_by(units)
+    if exceeded then
+      if ticket then
+        remove_ticket(ticket)
+        advance_queue()
+        write_queue_summary()
+      end
+      return {5, exceeded - 1, ctx.limits[exceeded].a, 0, 0, now}
+    end
+    if may_queue and not ticket and requested == '-' then
+      return reply(3, 0, 0, 0, 0)
+    end
+    local returns = may_queue and requested ~= '' and requested ~= '-'
 
-if verb == 'cancel' then
-  local ticket, lease = own_ticket(), lease_of()
-  if damaged then
-    return redis.error_reply(DAMAGED)
-  end
-  if lease then
-    give_back(lease)
-  end
-  if ticket then
-    leave(ticket)
-  end
-  if ARGV[base + 4] == '1' then
-    tally('refused', 1)
-  end
-  advance()
-  if touched then
-    write_line()
-  end
-  return {(ticket or lease) and 8 or 6}
-end
+    local index, wait, remaining, reset, rate = evaluate(0, 0, units, units)
+    if units == 0 then
+      keep_skew()
+      return reply(wait == 0 and 1 or 0, index, remaining, wait, reset)
+    end
 
+    if ctx.tickets > 0 then
+      -- Tickets ahead of it. One that comes back with its number has the position that it had.
+      local function tickets_ahead()
+        if ticket then
+          return call('ZRANK', queue_key, id)
+        elseif returns then
+          return call('ZCOUNT', queue_key, '-inf', requested)
+        end
+        return ctx.tickets
+      end
+
+      -- Their units, as far as those are known without reading each ticket.
+      local function units_of(ahead)
+        if ctx.queued_units == ctx.tickets or returns and not ticket then
+          return ahead
+        elseif not ticket then
+          return ctx.queued_units
+        end
+        local head = read_ticket(call('ZRANGE', queue_key, 0, 0)[1])
+        return max(min(ticket.units_before - (head and head.units_before or 0), ctx.queued_units - ticket.units), 0)
+      end
+
+      local ahead, units_ahead, first_expiry = tickets_ahead(), 0, MAX
+      if wait == 0 then
+        if ahead > 0 then
+          -- Perhaps nobody was notified yet: the limit was raised, or a lease has ended by itself.
+          advance_queue()
+          ahead = tickets_ahead()
+        end
+        ahead, units_ahead, first_expiry = load_ahead(ahead)
+        if ahead > MAX_CHECKS then
+          units_ahead = max(units_ahead, units_of(ahead))
+        end
+        index, wait, remaining, reset, rate = evaluate(0, 0, units, units)
+      else
+        units_ahead = units_of(ahead)
+      end
+      if ahead > 0 then
+        index, wait, remaining, reset, rate = evaluate(ahead, units_ahead, units, units)
+        -- A ticket that has expired and could not be removed yet delays this call only.
+        wait = wait < MAX and min(wait, max(first_expiry - now, 1)) or wait
+      end
+    end
+    if ctx.damaged then
+      return redis.error_reply(DAMAGED)
+    end
+
+    local is_full = ctx.tickets >= MAX_TICKETS or ctx.queued_units + units > MAX
+    -- While a limit is zero, a ticket keeps its position.
+    local queues = may_queue and max_wait > 0 and (rate <= max_wait and (ticket or not is_full) or ticket and rate == MAX)
+    if wait > 0 and not queues then
+      if ticket then
+        remove_ticket(ticket)
+        advance_queue()
+      end
+      add_statistic('refused', 1)
+      if ctx.queue_changed then
+        write_queue_summary()
+      else
+        keep_skew()
+      end
+      register_limiter(now)
+      return reply(0, index, remaining, wait, reset)
+    end
+
+    if wait > 0 then
+      -- Takes or keeps a position in the queue. A wait that a release can shorten is checked again in any case, and a ticket
+      -- with a channel, for which a process waits, shows that the process is alive.
+      local delay = wait > rate and max(rate, min(wait, RECHECK)) or wait < MAX and wait or RECHECK
+      if channel ~= '' then
+        delay = min(delay, RECHECK)
+      end
+      if not ticket then
+        local _, _, counter, total = find(call('HGET', records_key, '') or '0 0', '^(%d+) (%d+)$')
+        if not total or counter - MAX > 0 or total - MAX > 0 then
+          return redis.error_reply(DAMAGED)
+        end
+        counter, total = counter + 0, ctx.tickets > 0 and total + 0 or 0
+        ticket = {id = id, number = counter + 1, units_before = total, units = units, queued_at = now}
+        if returns and requested + 0 <= counter then
+          local head = ctx.tickets > 0 and read_ticket(call('ZRANGE', queue_key, 0, 0)[1])
+          ticket.number, ticket.units_before = requested + 0, head and head.units_before or total
+        end
+        call('HSET', records_key, '', format('%.0f %.0f', max(counter, ticket.number), min(total + units, MAX)))
+        call('ZADD', queue_key, to_text(ticket.number), id)
+        ctx.tickets, ctx.queued_units = ctx.tickets + 1, ctx.queued_units + units
+      end
+      ticket.next_check, ticket.expires_at = now + delay, now + delay + claim_timeout
+      ticket.claim_timeout, ticket.channel = claim_timeout, channel
+      write_ticket(ticket)
+      call('PEXPIRE', queue_key, expiry(ctx.queued_until - now))
+      call('PEXPIRE', records_key, records_expiry())
+      write_queue_summary()
+      register_limiter(now)
+      return reply(2, index, remaining, delay, reset, 0, 0, ticket.number, call('ZRANK', queue_key, id),
+        (lease_limit or wait == MAX) and -1 or wait)
+    end
+
+    -- Grants.
+    local lifetime, timeout, fencing_token = ctx.longest_reset, 0, 0
+    if ARGV[verb_at + 4] == '1' then
+      call('ZADD', permits_key, to_text((now + PERMIT_TIMEOUT) * 2), format('%s:%.0f:%.0f', id, now, units))
+      call('PEXPIRE', permits_key, PERMIT_EXPIRY)
+      -- Removes a bounded number, and often enough that there are never many more.
+      if math.floor(now / 10000) ~= math.floor(ctx.last / 10000) then
+        local excess = max(call('ZCOUNT', permits_key, '-inf', to_text(now * 2 + 1)), call('ZCARD', permits_key) - MAX_PERMITS)
+        if excess > 0 then
+          call('ZREMRANGEBYRANK', permits_key, 0, min(excess, MAX_REMOVALS) - 1)
+        end
+      end
+    end
+    if lease_limit then
+      local leases_key = lease_limit.key
+      timeout, fencing_token = lease_limit.b, max(lease_limit.level + 1, now)
+      lease_limit.level = fencing_token
+      call('HSET', records_key, LEASE .. id, format('%.0f %.0f %.0f', now, fencing_token, units))
+      call('ZADD', leases_key, to_text(now + timeout), id)
+      -- Leases that have ended make room. The last thousand of them are kept, so that a late release of each counts once.
+      local ended = call('ZRANGEBYSCORE', leases_key, 0, to_text(now), 'WITHSCORES', 'LIMIT', 0, MAX_REMOVALS)
+      if #ended > 0 then
+        local members = {}
+        for i = 1, #ended, 2 do
+          members[i], members[i + 1] = '-' .. ended[i + 1], ended[i]
+        end
+        call('ZADD', leases_key, unpack(members))
+        add_statistic('reclaimed', math.floor(#ended / 2))
+        local reclaimed = call('ZCOUNT', leases_key, '-inf', '(0')
+        if reclaimed > MAX_RECLAIMED then
+          local names = call('ZRANGE', leases_key, MAX_RECLAIMED, reclaimed - 1)
+          call('ZREM', leases_key, unpack(names))
+          for i = 1, #names do
+            names[i] = LEASE .. names[i]
+          end
+          call('HDEL', records_key, unpack(names))
+        end
+      end
+      call('PEXPIRE', leases_key, expiry(lifetime + LATE_RELEASE))
+      call('PEXPIRE', records_key, expiry(max(lifetime + LATE_RELEASE, ctx.tickets > 0 and ctx.queued_until - now or 0)))
+    end
+    add_statistic('granted', 1)
+    add_statistic('units', units - 1)
+    append_to_logs()
+    if ctx.tickets > 0 then
+      adopt_levels()
+      if ticket then
+        remove_ticket(ticket)
+        add_statistic('waited', 1)
+        add_statistic('wait', now - ticket.queued_at)
+      end
+      advance_queue()
+    end
+    write_state(lifetime)
+    register_limiter(now)
+    return reply(1, index, remaining, 0, reset, timeout, fencing_token, ticket and ticket.number)
+  end
+end

@@ -1,131 +1,139 @@
--- The queue of a limiter: tickets in the order they came. Twin of queue.rs; the contract is in redis.lua.
+-- The queue of a limiter: tickets in the order they came. Twin of queue.rs; the contract is in state.lua.
 --
 -- queue    zset    member: ticket id, score: its number
--- records  hash    ticket id -> "number start units since look lapse grace channel"; '' -> "number units";
---                  LEASE .. id -> "granted_at fence units" of a lease, which says whose the lease is when an id comes again
---                  start: units queued before it; since: when it came; look: when it looks again; lapse: when its place
---                  is lost unless it has looked. The record '' counts numbers and units over the life of the queue.
+-- records  hash    ticket id -> "number units_before units queued_at next_check expires_at claim_timeout channel";
+--                  '' -> "number units": counts both over the life of the queue;
+--                  LEASE .. id -> "granted_at fencing_token units": which grant a lease is of when an id is used again
+--                  units_before: units queued before it; next_check: when the ticket calls again; expires_at: when its
+--                  position is lost unless it has called.
 --
--- A ticket is called by a message "delay_us id" on its channel, when its turn has come or comes sooner than it thinks.
--- Nobody there to hear it: the ticket loses its place at once, and takes it again when it looks.
+-- A ticket is notified by a message "delay_us id" on its channel when its turn has come, or comes before its next check.
+-- A message without a subscriber costs the ticket its position, which it gets back when it calls.
+--
+-- REQUIRES: MAX call attempt format find min max verb id now LATE_RELEASE ctx key_count evaluate limit_exceeded_by
+-- REQUIRES: add_statistic expiry
+-- PROVIDES: MAX_CHECKS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket caller_ticket records_expiry
+-- PROVIDES: write_ticket remove_ticket ticket_at load_ahead advance_queue
 
-local MAX_TICKETS, RECHECK, SLACK, MAX_LOOKS, MAX_LAPSED = 100000, 5000000, 1000, 64, 500
-
+local MAX_CHECKS, MAX_EXPIRED = 64, 500
 local LEASE = '\31'
-local permits, queue, records = KEYS[key + 1], KEYS[key + 2], KEYS[key + 3]
-if not queue then
-  -- Only what exists while there are leases may be asked for: the slot is on its way to another node.
-  permits, records = nil, permits
+local permits_key, queue_key, records_key = KEYS[key_count + 1], KEYS[key_count + 2], KEYS[key_count + 3]
+if not queue_key then
+  -- While a slot moves to another node, a call may only name keys that exist as long as there are leases.
+  permits_key, records_key = nil, permits_key
 end
-tickets = queue and call('ZCARD', queue) or 0
--- Should the state have been lost, a ticket has one unit at least.
-tickets_units = tickets > 0 and max(tickets_units, tickets) or 0
--- Whether the queue has changed, so that the state must say so, and how many have left it.
-local touched, removed = false, 0
+ctx.tickets = queue_key and call('ZCARD', queue_key) or 0
+-- A ticket has at least one unit, also when the state was lost.
+ctx.queued_units = ctx.tickets > 0 and max(ctx.queued_units, ctx.tickets) or 0
 
-local function ticket_of(name)
-  local record = call('HGET', records, name)
+local function read_ticket(name)
+  local record = call('HGET', records_key, name)
   if not record then
     return nil
   end
-  local _, _, number, start, cost, since, look, lapse, grace, channel =
+  local _, _, number, before, cost, queued_at, next_check, expires_at, claim_timeout, channel =
     find(record, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
-  if not channel or lapse - MAX > 0 or grace - MAX > 0 or look - MAX > 0 or start - MAX > 0 or cost - MAX > 0 then
-    damaged = true
+  if not channel or expires_at - MAX > 0 or claim_timeout - MAX > 0 or next_check - MAX > 0 or before - MAX > 0
+    or cost - MAX > 0 then
+    ctx.damaged = true
     return nil
   end
   return {
-    id = name, number = number + 0, start = start + 0, units = cost + 0, since = since + 0,
-    look = look + 0, lapse = lapse + 0, grace = grace + 0, channel = channel,
+    id = name, number = number + 0, units_before = before + 0, units = cost + 0, queued_at = queued_at + 0,
+    next_check = next_check + 0, expires_at = expires_at + 0, claim_timeout = claim_timeout + 0, channel = channel,
   }
 end
 
--- The ticket of the caller.
-local function own_ticket()
-  return tickets > 0 and call('ZRANK', queue, id) and ticket_of(id) or nil
+local function caller_ticket()
+  return ctx.tickets > 0 and call('ZRANK', queue_key, id) and read_ticket(id) or nil
 end
 
--- How long the records live: as long as a ticket or a lease, whose late release is still counted for a while.
+-- The records live as long as a ticket, or as a lease whose late release is still counted for a while.
 local function records_expiry()
-  local longest = slots and slots.live > 0 and slots.lease(slots.live) - now + LATE or 0
-  return expiry(max(longest, tickets > 0 and tickets_until - now or 0))
+  local lease_limit = ctx.lease_limit
+  local lifetime = lease_limit and lease_limit.live > 0 and lease_limit.lease_end(lease_limit.live) - now + LATE_RELEASE or 0
+  return expiry(max(lifetime, ctx.tickets > 0 and ctx.queued_until - now or 0))
 end
 
-local function keep(ticket)
-  call('HSET', records, ticket.id, format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %s', ticket.number, ticket.start,
-    ticket.units, ticket.since, ticket.look, ticket.lapse, ticket.grace, ticket.channel))
-  tickets_until, touched = max(tickets_until, ticket.lapse), true
+local function write_ticket(ticket)
+  call('HSET', records_key, ticket.id, format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %s', ticket.number, ticket.units_before,
+    ticket.units, ticket.queued_at, ticket.next_check, ticket.expires_at, ticket.claim_timeout, ticket.channel))
+  ctx.queued_until, ctx.queue_changed = max(ctx.queued_until, ticket.expires_at), true
 end
 
-local function leave(ticket)
-  call('ZREM', queue, ticket.id)
-  call('HDEL', records, ticket.id)
-  tickets, touched, removed = tickets - 1, true, removed + 1
-  tickets_units = tickets > 0 and max(tickets_units - ticket.units, 0) or 0
+local function remove_ticket(ticket)
+  call('ZREM', queue_key, ticket.id)
+  call('HDEL', records_key, ticket.id)
+  ctx.tickets, ctx.queue_changed, ctx.removed = ctx.tickets - 1, true, ctx.removed + 1
+  ctx.queued_units = ctx.tickets > 0 and max(ctx.queued_units - ticket.units, 0) or 0
 end
 
--- The ticket at a place of the queue, nil behind its end. A lapsed one leaves, and one whose limit is too small for it by
--- now, unless it is looking just now, and the next takes its place. One call removes so many at most; the next ones go on.
-local function ticket_at(place)
+-- The ticket at a position, nil behind the end of the queue. One that has expired, or that has become too large for a
+-- limit, is removed unless it is the caller's, and the next takes its position. Each call removes a bounded number; the
+-- following calls continue.
+local function ticket_at(position)
   while true do
-    local name = call('ZRANGE', queue, place, place)[1]
-    local ticket = name and ticket_of(name)
-    local stays = ticket and (name == id or ticket.lapse > now and not misfit(ticket.units))
-    if not name or ticket and (stays or removed >= MAX_LAPSED) then
+    local name = call('ZRANGE', queue_key, position, position)[1]
+    local ticket = name and read_ticket(name)
+    local stays = ticket and (name == id or ticket.expires_at > now and not limit_exceeded_by(ticket.units))
+    if not name or ticket and (stays or ctx.removed >= MAX_EXPIRED) then
       return ticket
     end
-    leave(ticket or {id = name, units = 0})
-    tally('lapsed', 1)
+    remove_ticket(ticket or {id = name, units = 0})
+    add_statistic('lapsed', 1)
   end
 end
 
--- What stands before a place: tickets, their units, and the first time at which one of them may lapse.
-local function standing(place)
-  local ahead, before, lapse = 0, 0, MAX
-  while ahead < place and ahead < MAX_LOOKS do
-    local gone = tickets
+-- The tickets before a position, their units, and the first time at which one of them may expire.
+local function load_ahead(position)
+  local ahead, units_ahead, first_expiry = 0, 0, MAX
+  while ahead < position and ahead < MAX_CHECKS do
+    local tickets = ctx.tickets
     local ticket = ticket_at(ahead)
-    place = place - (gone - tickets)
-    if not ticket or ahead >= place then
-      return ahead, before, lapse
+    position = position - (tickets - ctx.tickets)
+    if not ticket or ahead >= position then
+      return ahead, units_ahead, first_expiry
     end
-    ahead, before, lapse = ahead + 1, before + ticket.units, min(lapse, ticket.lapse)
+    ahead, units_ahead, first_expiry = ahead + 1, units_ahead + ticket.units, min(first_expiry, ticket.expires_at)
   end
-  return place, before + place - ahead, lapse
+  return position, units_ahead + position - ahead, first_expiry
 end
 
--- Calls those whose turn has come, and tells the next when it comes; the caller itself knows.
-local function advance()
-  local ahead, before, turn = 0, 0, MAX
-  while tickets > 0 and ahead < MAX_LOOKS and removed < MAX_LAPSED do
+-- Notifies every ticket that can be granted, and the next one of the time at which it can be. The caller's own ticket
+-- needs no message.
+local function advance_queue()
+  local NOTIFY_SLACK = 1000
+  local ahead, units_ahead, first_expiry = 0, 0, MAX
+  while ctx.tickets > 0 and ahead < MAX_CHECKS and ctx.removed < MAX_EXPIRED do
     local ticket = ticket_at(ahead)
     if not ticket then
       return
     end
-    local _, wait = decide(ahead, before, ticket.units, 0)
-    local look = wait == 0 and now or min(now + wait, turn)
-    local heard = true
-    if ticket.id ~= id and ticket.channel ~= '' and ticket.look > look + (wait == 0 and 0 or SLACK) then
-      -- A user who may not publish calls nobody; they look by themselves.
-      local ears = attempt('PUBLISH', ticket.channel, format('%.0f %s', look - now, ticket.id))
-      if ears == 0 then
-        heard = false
-        leave(ticket)
-      elseif type(ears) == 'number' then
-        ticket.look, ticket.lapse = look, look + ticket.grace
-        keep(ticket)
+    local _, wait = evaluate(ahead, units_ahead, ticket.units, 0)
+    local check = wait == 0 and now or min(now + wait, first_expiry)
+    local is_present = true
+    if ticket.id ~= id and ticket.channel ~= '' and ticket.next_check > check + (wait == 0 and 0 or NOTIFY_SLACK) then
+      -- PUBLISH fails for a user without that right: then tickets are not notified and call by themselves.
+      local receivers = attempt('PUBLISH', ticket.channel, format('%.0f %s', check - now, ticket.id))
+      if receivers == 0 then
+        is_present = false
+        remove_ticket(ticket)
+      elseif type(receivers) == 'number' then
+        ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout
+        write_ticket(ticket)
       end
     end
-    if verb == 'control' and ticket.channel == '' and ticket.look > look + SLACK then
-      -- It cannot be told that a pause has ended, and shall not stop the others until it was to end.
-      ticket.look, ticket.lapse = look, look + ticket.grace
-      keep(ticket)
+    if verb == 'control' and ticket.channel == '' and ticket.next_check > check + NOTIFY_SLACK then
+      -- It cannot be notified that a pause has ended, and must not block the others until the pause was to end.
+      ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout
+      write_ticket(ticket)
     end
-    if wait > 0 and heard then
+    if wait > 0 and is_present then
       return
     end
-    if heard then
-      ahead, before, turn = ahead + 1, before + ticket.units, ticket.id == id and turn or min(turn, ticket.lapse)
+    if is_present then
+      ahead, units_ahead = ahead + 1, units_ahead + ticket.units
+      first_expiry = ticket.id == id and first_expiry or min(first_expiry, ticket.expires_at)
     end
   end
 end

@@ -1,4 +1,4 @@
-//! Mutants of the kinds.
+//! Mutants of kinds.
 
 use super::Mutant;
 
@@ -58,15 +58,11 @@ pub const BUCKET: &[Mutant] = &[
         "count > 0 and interval - elapsed or 0",
         "interval - elapsed",
     ),
-    (
-        "bucket: those ahead of many wait for one interval",
-        "+ (math.max(math.ceil((math.min(count, limit) + cost) / limit), 2) - 2) * interval",
-        "",
-    ),
+    ("bucket: those ahead of many wait for one interval", "if taken > 2 * limit then", "if false then"),
     (
         "bucket: a debt is waited for behind others too",
-        "math.ceil((math.min(count, limit) + cost) / limit)",
-        "math.ceil((count + cost) / limit)",
+        "local taken = math.min(count, limit) + cost",
+        "local taken = count + cost",
     ),
 ];
 
@@ -107,8 +103,8 @@ pub const CONCURRENCY: &[Mutant] = &[
 pub const LEAKY: &[Mutant] = &[
     (
         "leaky: a part of a unit is forgiven at a resize",
-        "level = math.ceil(level / held_scale) * scale",
-        "level = math.floor(level / held_scale) * scale",
+        "level = math.ceil(level / held_scale) * 1.0 * scale",
+        "level = math.floor(level / held_scale) * 1.0 * scale",
     ),
     ("leaky: another scale is not noticed", "if held_scale ~= scale then", "if false then"),
     (
@@ -230,7 +226,7 @@ pub const WINDOW: &[Mutant] = &[
     ),
     (
         "window: a whole limit ahead is an interval more",
-        "wait = math.floor((expired - 1) / limit) * interval",
-        "wait = math.floor(expired / limit) * interval",
+        "math.floor((expired - 1) / limit)",
+        "math.floor(expired / limit)",
     ),
 ];

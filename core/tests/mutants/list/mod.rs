@@ -1,13 +1,15 @@
 //! The mutants, beside the texts that they change.
 
 mod acquire;
+mod admin;
 mod arithmetic;
 mod call;
 mod learn;
 mod limits;
+mod log;
+mod permit;
 mod plain;
 mod queue;
-mod verb;
 
 /// One small mistake: what is wrong, the text it replaces, which its file has once, and by what. None of them is another
 /// way to write the same.
@@ -27,7 +29,7 @@ macro_rules! lua {
 }
 
 /// In the order in which `engine/script.rs` joins them.
-pub const FILES: [Lua; 12] = [
+pub const FILES: [Lua; 16] = [
     lua!("limits/bucket.lua", arithmetic::BUCKET),
     lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
     lua!("limits/leaky.lua", arithmetic::LEAKY),
@@ -36,8 +38,12 @@ pub const FILES: [Lua; 12] = [
     lua!("engine/overrides.lua", call::CONTROL),
     lua!("engine/fast_path.lua", plain::PLAIN),
     lua!("engine/limits.lua", limits::LIMITS),
+    lua!("engine/transaction/acquire.lua", limits::WITHOUT_ID),
     lua!("engine/transaction/queue.lua", queue::QUEUE),
-    lua!("engine/transaction/enter.lua", verb::VERB),
+    lua!("engine/transaction/permit.lua", permit::PERMIT),
+    lua!("engine/transaction/enter.lua", acquire::ACQUIRE),
+    lua!("engine/transaction/log.lua", log::LOG),
+    lua!("engine/transaction/admin.lua", admin::ADMIN),
     lua!("engine/transaction/upstream.lua", learn::LEARN),
-    lua!("engine/dispatch.lua", acquire::ACQUIRE),
+    lua!("engine/dispatch.lua", &[]),
 ];

@@ -1,4 +1,4 @@
-//! Mutants of the calls without an id.
+//! Mutants of the fast path.
 
 use super::Mutant;
 
@@ -10,13 +10,13 @@ pub const PLAIN: &[Mutant] = &[
     ),
     (
         "check: anything may follow the numbers of a call without an id",
-        "if damaged or raw and position ~= #raw then",
+        "if damaged or raw and cursor ~= #raw then",
         "if damaged then",
     ),
     (
         "check: a damaged log is used without an id",
-        "if damaged or raw and position ~= #raw then",
-        "if raw and position ~= #raw then",
+        "if damaged or raw and cursor ~= #raw then",
+        "if raw and cursor ~= #raw then",
     ),
     (
         "check: entries are not checked, without an id",
@@ -45,18 +45,18 @@ pub const PLAIN: &[Mutant] = &[
     ),
     (
         "decide: the last of equal waits refuses, without an id",
-        "if w > wait or wait == 0",
-        "if w > 0 and w >= wait or wait == 0",
+        "if limit_wait > wait or wait == 0",
+        "if limit_wait > 0 and limit_wait >= wait or wait == 0",
     ),
     (
         "decide: the shortest wait refuses, without an id",
-        "if w > wait or wait == 0",
-        "if w > 0 and (wait == 0 or w < wait) or wait == 0",
+        "if limit_wait > wait or wait == 0",
+        "if limit_wait > 0 and (wait == 0 or limit_wait < wait) or wait == 0",
     ),
     (
         "decide: the last of equals is described, without an id",
-        "wait == 0 and left < least then",
-        "wait == 0 and left <= least then",
+        "wait == 0 and limit_remaining < least_remaining then",
+        "wait == 0 and limit_remaining <= least_remaining then",
     ),
     ("decide: a look takes", "local change = verb == 'acquire' and units or 0", "local change = units"),
     (
@@ -66,8 +66,8 @@ pub const PLAIN: &[Mutant] = &[
     ),
     (
         "decide: a look tells of what would be left",
-        "local cost, delta = before + units, change",
-        "local cost, delta = before + units, units",
+        "local cost, delta = units_ahead + units, change",
+        "local cost, delta = units_ahead + units, units",
     ),
     (
         "log: a cost is one entry without an id",
@@ -79,20 +79,24 @@ pub const PLAIN: &[Mutant] = &[
     ("log: it is cut one too short without an id", "0, live + units - 1)", "0, live + units - 2)"),
     (
         "write: a grant is not written",
-        "      call('SET', KEYS[1], state, 'PX', format('%.0f', math.ceil(ends / 1000) + 10000))\n",
+        "      call('SET', KEYS[1], state .. levels, 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))\n",
         "",
     ),
     (
         "write: the state of a grant without an id has no expiry",
-        "state, 'PX', format('%.0f', math.ceil(ends / 1000) + 10000))",
-        "state)",
+        "state .. levels, 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))",
+        "state .. levels)",
     ),
     (
         "write: a state of a grant without an id ends when it is whole",
-        "math.ceil(ends / 1000) + 10000)",
-        "math.ceil(ends / 1000))",
+        "math.ceil(longest_reset / 1000) + 10000)",
+        "math.ceil(longest_reset / 1000))",
     ),
-    ("write: a state ends with the first limit, without an id", "  if r > ends then", "  if ends == 0 then"),
+    (
+        "write: a state ends with the first limit, without an id",
+        "  if limit_reset > longest_reset then",
+        "  if longest_reset == 0 then",
+    ),
     (
         "write: a state lives for ever after a clock ran backwards, without an id",
         "string.match(raw, '^%d+ %d+(.*)'), 'KEEPTTL')",
@@ -100,22 +104,30 @@ pub const PLAIN: &[Mutant] = &[
     ),
     (
         "write: a log of calls without an id never ends",
-        "        call('PEXPIRE', log, math.ceil(w[2] / 1000) + 10000)\n",
+        "        call('PEXPIRE', log, math.ceil(window_limit[2] / 1000) + 10000)\n",
         "",
     ),
-    ("write: a log of calls without an id ends early", "math.ceil(w[2] / 1000) + 10000", "math.ceil(w[2] / 1000)"),
+    (
+        "write: a log of calls without an id ends early",
+        "math.ceil(window_limit[2] / 1000) + 10000",
+        "math.ceil(window_limit[2] / 1000)",
+    ),
     (
         "newcomers: pass before the queue, without an id",
-        "local ahead, before = tickets, tickets_units",
-        "local ahead, before = 0, 0",
+        "local ahead, units_ahead = tickets, queued_units",
+        "local ahead, units_ahead = 0, 0",
     ),
     (
         "newcomers: stand behind a queue that has lapsed, without an id",
-        "if now >= tickets_until or units == 0 then",
+        "if now >= queued_until or units == 0 then",
         "if units == 0 then",
     ),
     ("newcomers: those before them refuse for ever", "  if wait > 0 and ahead > 0 then\n", "  if false then\n"),
-    ("write: a state ends before its queue, without an id", "        ends = max(ends, tickets_until - now)\n", ""),
+    (
+        "write: a state ends before its queue, without an id",
+        "        longest_reset = max(longest_reset, queued_until - now)\n",
+        "",
+    ),
     (
         "statistics: a damaged one stops a grant without an id",
         "attempt('HINCRBY', KEYS[2], 'granted', 1)",
@@ -142,48 +154,52 @@ pub const PLAIN: &[Mutant] = &[
         "attempt('HINCRBY', KEYS[2], 'refused', 0)",
     ),
     ("check: a capacity of nothing is taken", "if full == 0 or full > MAX", "if full > MAX"),
-    ("decide: a refusal is a grant", "return {wait == 0 and 1 or 0, index", "return {1, index"),
-    ("decide: the server's time is told", "remaining, wait, reset, now, own", "remaining, wait, reset, server, own"),
-    ("orders: the amount that rules is not told", "own and (index < n and ARGV[4 * index + 3] + 0 or 0)}", "nil}"),
+    ("decide: a refusal is a grant", "wait == 0 and 1 or 0, index", "1, index"),
+    ("decide: the server's time is told", "remaining, wait, reset, now,", "remaining, wait, reset, server_time,"),
+    (
+        "orders: the amount that rules is not told",
+        "is_overridden and (index < limit_count and ARGV[4 * index + 3] + 0 or 0),",
+        "nil,",
+    ),
     (
         "newcomers: forget the queue",
-        "format('%.0f %.0f:%.0f:%.0f:%.0f:%.0f', now, skew, tickets, tickets_units, tickets_until, now)",
-        "format('%.0f %.0f', now, skew)",
+        "        state = state .. format(':%.0f:%.0f:%.0f:%.0f', tickets, queued_units, queued_until, now)\n",
+        "",
     ),
     (
         "statistics: those of grants never end",
-        "'granted', 1) == 1 then\n        begin_statistics()",
+        "'granted', 1) == 1 then\n        expire_statistics()",
         "'granted', 1) == 1 then",
     ),
     (
         "statistics: those of refusals never end",
-        "'refused', 1) == 1 then\n        begin_statistics()",
+        "'refused', 1) == 1 then\n        expire_statistics()",
         "'refused', 1) == 1 then",
     ),
-    ("pause: stops nobody", "if pause - now > wait then", "if false then"),
-    ("pause: outweighs a longer wait", "if pause - now > wait then", "if pause > now then"),
+    ("pause: stops nobody", "if paused_until - now > wait then", "if false then"),
+    ("pause: outweighs a longer wait", "if paused_until - now > wait then", "if paused_until > now then"),
     (
         "pause: is a limit",
-        "index, wait, remaining, reset = n, pause - now, 0, pause - now",
-        "wait, remaining, reset = pause - now, 0, pause - now",
+        "index, wait, remaining, reset = limit_count, paused_until - now, 0, paused_until - now",
+        "wait, remaining, reset = paused_until - now, 0, paused_until - now",
     ),
-    ("pause: orders are forgotten by a grant", "now, skew) .. orders .. state", "now, skew) .. state"),
+    ("pause: orders are forgotten by a grant", "        state = state .. overrides.text\n", ""),
     (
         "pause: orders are forgotten by a grant before a queue",
-        "tickets_until, now) .. orders .. state",
-        "tickets_until, now) .. state",
+        "        state = state .. overrides.text\n",
+        "        state = tickets > 0 and state or state .. overrides.text\n",
     ),
-    ("pause: orders end with the state", "      ends = max(ends, orders_life)\n", ""),
+    ("pause: orders end with the state", "      longest_reset = max(longest_reset, overrides.lifetime)\n", ""),
     ("decide: what can pass is told of another limit", "return {5, i, a, 0, 0, now}", "return {5, 0, a, 0, 0, now}"),
     ("decide: what can never pass waits", "return {5, i, a, 0, 0, now}", "return {5, i, 0, 0, 0, now}"),
     (
         "override: nobody waits for its end, without an id",
-        "if told and w > told_until - now and told_until < MAX and told[i + 1] ~= '-' then",
+        "if overridden and limit_wait > overridden_until - now and overridden_until < MAX and overridden[i + 1] ~= '-' then",
         "if false then",
     ),
     (
         "override: its end is that of all limits, without an id",
-        "if told and w > told_until - now and told_until < MAX and told[i + 1] ~= '-' then",
-        "if told and w > told_until - now and told_until > now and told_until < MAX then",
+        "if overridden and limit_wait > overridden_until - now and overridden_until < MAX and overridden[i + 1] ~= '-' then",
+        "if overridden and limit_wait > overridden_until - now and overridden_until > now and overridden_until < MAX then",
     ),
 ];

@@ -1,0 +1,80 @@
+-- Corrections in the log of a window. Twin of `correct` in window.rs.
+--
+-- REQUIRES: push call min verb unpack to_text
+-- PROVIDES: correct_log
+
+local correct_log
+
+if verb == 'correct' or verb == 'learn' then
+  -- A function that changes the number of a grant's entries by `change`, to be called when everything has been read; nil
+  -- where the log no longer has the grant. Moves a bounded number of entries.
+  function correct_log(limit, granted_at, change)
+    local MAX_MOVED = 1000
+    -- How many entries are newer than a time.
+    local function count_newer(time)
+      local low, high = 0, limit.length
+      while low < high do
+        local middle = math.floor((low + high) / 2)
+        if limit.at(middle) > time then
+          low = middle + 1
+        else
+          high = middle
+        end
+      end
+      return low
+    end
+
+    local log, first = limit.key, count_newer(granted_at)
+
+    -- Puts entries, newest first, before the others.
+    local function prepend(entries)
+      local reversed = {}
+      for i = #entries, 1, -1 do
+        reversed[#reversed + 1] = entries[i]
+      end
+      if #entries > 0 then
+        call('LPUSH', log, unpack(reversed))
+      end
+    end
+
+    local run = count_newer(granted_at - 1) - first
+    if run == 0 or change == 0 then
+      return nil
+    elseif change > 0 then
+      -- Behind more newer entries than can be moved, the charge has the time of the oldest that is moved.
+      local moved_count = min(first, MAX_MOVED)
+      local entry = to_text(limit.at(moved_count))
+      local moved = moved_count > 0 and call('LRANGE', log, 0, moved_count - 1) or {}
+      return function()
+        call('LTRIM', log, moved_count, -1)
+        push(log, entry, change)
+        prepend(moved)
+      end
+    end
+    local count = min(-change, run)
+    local older = limit.length - first - run
+    if first <= MAX_MOVED then
+      local moved = first > 0 and call('LRANGE', log, 0, first - 1) or {}
+      return function()
+        call('LTRIM', log, first + count, -1)
+        prepend(moved)
+      end
+    elseif older <= MAX_MOVED then
+      local moved = older > 0 and call('LRANGE', log, -older, -1) or {}
+      return function()
+        call('LTRIM', log, 0, first + run - count - 1)
+        if older > 0 then
+          call('RPUSH', log, unpack(moved))
+        end
+      end
+    elseif count <= MAX_MOVED then
+      return function()
+        call('LREM', log, first < older and count or -count, to_text(granted_at))
+      end
+    end
+    -- Many in the midst of many: the oldest are removed instead, so that nothing is given back too early.
+    return function()
+      call('LTRIM', log, 0, limit.new_level - count - 1)
+    end
+  end
+end

@@ -1,0 +1,164 @@
+-- Leases, and the verbs of a permit: statistics, release, renew and cancel. Twin of permit.rs.
+--
+-- REQUIRES: MAX DAMAGED call attempt format find max limit_count verb_at verb id raw skew now overrides LATE_RELEASE
+-- REQUIRES: unpack ctx handlers evaluate add_statistic expiry write_state LEASE records_key caller_ticket remove_ticket
+-- REQUIRES: advance_queue
+-- PROVIDES: PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease remove_lease
+
+local PERMIT_TIMEOUT, PERMIT_EXPIRY = 300000000, 310000
+
+local function to_text(number)
+  return format('%.0f', number)
+end
+
+-- Makes the levels of the last evaluation those of the next.
+local function adopt_levels()
+  ctx.last = now
+  for i = 1, limit_count do
+    local limit = ctx.limits[i]
+    if limit.kind == 'c' then
+      limit.live = limit.new_level
+    elseif limit.kind ~= 'w' then
+      limit.level, limit.held_a, limit.held_scale = limit.new_level, limit.a, limit.c
+    end
+  end
+end
+
+-- Writes the summary of the queue into the state and leaves the levels as they are.
+local function write_queue_summary()
+  if not raw then
+    evaluate(0, 0, 0, 0)
+    return write_state(ctx.longest_reset)
+  end
+  local state = format('%.0f %.0f', ctx.last, skew)
+  local rest = string.match(raw, '^%d+ %d+%S*(.*)')
+  local overrides_text, lifetime = '', 0
+  if overrides then
+    overrides_text, lifetime = overrides.text, overrides.lifetime
+  end
+  if ctx.tickets == 0 and lifetime == 0 then
+    return call('SET', KEYS[1], state .. overrides_text .. rest, 'KEEPTTL')
+  end
+  if ctx.tickets > 0 then
+    state = state .. format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, ctx.queued_until, now)
+    lifetime = max(lifetime, ctx.queued_until - now)
+  end
+  state = state .. overrides_text
+  local lifetime_ms = max(call('PTTL', KEYS[1]), math.ceil(lifetime / 1000) + 10000)
+  call('SET', KEYS[1], state .. rest, 'PX', to_text(lifetime_ms))
+end
+
+-- The end of the caller's lease, and its record; nil when `granted_at` shows that the lease is of another grant with the
+-- same id. Only a release finds a lease whose room another has taken: its end is negative.
+local function find_lease(granted_at)
+  local lease_limit = ctx.lease_limit
+  local lease_end = lease_limit and tonumber(call('ZSCORE', lease_limit.key, id) or nil)
+  if lease_end and not (lease_end >= -2 * MAX and lease_end <= 2 * MAX and lease_end % 1 == 0) then
+    ctx.damaged = true
+  end
+  local record = lease_end and call('HGET', records_key, LEASE .. id) or ''
+  local _, _, recorded_at, fencing_token, charged = find(record, '^(%d+) (%d+) (%d+)$')
+  if not lease_end or lease_end < 0 and verb ~= 'release'
+    or granted_at and recorded_at and recorded_at - granted_at ~= 0 then
+    return nil
+  end
+  return lease_end, recorded_at, fencing_token, charged
+end
+
+local function remove_lease(lease_end)
+  local lease_limit = ctx.lease_limit
+  call('ZREM', lease_limit.key, id)
+  call('HDEL', records_key, LEASE .. id)
+  if lease_end > now then
+    lease_limit.live = lease_limit.live - 1
+  end
+end
+
+if verb == 'statistics' then
+  function handlers.statistics()
+    local fields = {'granted', 'refused', 'waited', 'wait', 'units', 'corrections', 'held', 'overages', 'reclaimed', 'lapsed'}
+    local stored, counts = attempt('HMGET', KEYS[2], unpack(fields)), {}
+    for i = 1, #fields do
+      counts[i] = max(tonumber(stored[i] or nil) or 0, 0)
+    end
+    -- Granted units are stored as what exceeds one for each grant.
+    counts[5] = max((tonumber(stored[5] or nil) or 0) + counts[1], 0)
+    counts[#fields + 1], counts[#fields + 2] = ctx.lease_limit and ctx.lease_limit.live or 0, ctx.tickets
+    return counts
+  end
+end
+
+if verb == 'release' then
+  function handlers.release()
+    local granted_at = ARGV[verb_at + 4] + 0
+    local lease_end = find_lease(granted_at)
+    if ctx.damaged then
+      return redis.error_reply(DAMAGED)
+    end
+    if lease_end then
+      remove_lease(lease_end)
+    end
+    local lease_limit, is_live = ctx.lease_limit, lease_end and lease_end > now
+    local is_late = not is_live and lease_limit and now >= granted_at + lease_limit.b
+    -- An id may be old, made up, or released before: only a known lease is counted, and only once.
+    if lease_end then
+      add_statistic('held', max(now - granted_at, 0))
+    end
+    if is_late or lease_end and not is_live then
+      add_statistic('overages', lease_end and 1 or 0)
+      return {5}
+    elseif not lease_end then
+      return {6}
+    end
+    advance_queue()
+    if ctx.queue_changed then
+      write_queue_summary()
+    end
+    return {7}
+  end
+end
+
+if verb == 'renew' then
+  function handlers.renew()
+    local lease_end = find_lease(ARGV[verb_at + 4] + 0)
+    if ctx.damaged then
+      return redis.error_reply(DAMAGED)
+    end
+    if not lease_end or lease_end <= now then
+      return {5, 0}
+    end
+    local lease_limit = ctx.lease_limit
+    local timeout = lease_limit.b
+    local lifetime = max(lease_limit.lease_end(lease_limit.live), now + timeout) - now + LATE_RELEASE
+    call('ZADD', lease_limit.key, to_text(now + timeout), id)
+    for _, key in ipairs({lease_limit.key, records_key, KEYS[1]}) do
+      if call('PTTL', key) < lifetime / 1000 + 10000 then
+        call('PEXPIRE', key, expiry(lifetime))
+      end
+    end
+    return {9, timeout}
+  end
+end
+
+if verb == 'cancel' then
+  function handlers.cancel()
+    local ticket, lease_end = caller_ticket(), find_lease()
+    if ctx.damaged then
+      return redis.error_reply(DAMAGED)
+    end
+    if lease_end then
+      remove_lease(lease_end)
+    end
+    if ticket then
+      remove_ticket(ticket)
+    end
+    if ARGV[verb_at + 4] == '1' then
+      add_statistic('refused', 1)
+    end
+    advance_queue()
+    if ctx.queue_changed then
+      write_queue_summary()
+    end
+    return {(ticket or lease_end) and 8 or 6}
+  end
+end

@@ -1,0 +1,273 @@
+//! The pieces of the script say which locals of the chunk they use and define, and say it truly.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What Lua and Redis define. Everything else is a local of the chunk.
+const GLOBALS: [&str; 10] =
+    ["ARGV", "KEYS", "ipairs", "math", "redis", "string", "table", "tonumber", "type", "unpack"];
+
+/// Lua allows 200 locals in a function, and the chunk is one.
+const MOST_LOCALS: usize = 100;
+
+#[test]
+fn each_piece_requires_what_it_uses_and_provides_what_it_defines() {
+    let pieces = pieces();
+    assert!(pieces.len() > 10, "only {} pieces", pieces.len());
+    let faults = faults(&pieces);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let locals: usize = pieces.iter().map(|(_, text)| Names::of(text).defined.len()).sum();
+    println!("{} pieces with {locals} locals", pieces.len());
+    assert!(locals <= MOST_LOCALS, "{locals} locals in the chunk");
+}
+
+#[test]
+fn a_false_line_is_found() {
+    let first = "-- REQUIRES: nothing\n-- PROVIDES: one two\nlocal one, two = 1, {}\n";
+    let of = |second: &str| {
+        let pieces = [first, second].map(|text| (text.lines().count().to_string(), text.to_owned()));
+        faults(&pieces)
+    };
+    let sound = "-- REQUIRES: one two\n-- PROVIDES: three\nlocal function three(four)\n  two.five = one + four\nend\n";
+    assert_eq!(of(sound), Vec::<String>::new());
+    let wrong = [
+        ("uses one", sound.replace("REQUIRES: one two", "REQUIRES: two")),
+        ("does not use six", sound.replace("REQUIRES: one", "REQUIRES: six one")),
+        (
+            "nothing before provides six",
+            sound.replace("REQUIRES: one", "REQUIRES: six one").replace("one +", "six + one +"),
+        ),
+        ("does not define six", sound.replace("PROVIDES: three", "PROVIDES: three six")),
+        ("defines three", sound.replace("PROVIDES: three", "PROVIDES: nothing")),
+        ("changes two", sound.replace("two.five =", "two =")),
+        ("changes two", sound.replace("two.five = one", "one.six, two = one, one")),
+        ("changes two", sound.replace("two.five = one + four", "function two() end")),
+        ("defines one again", sound.replace("PROVIDES:", "PROVIDES: one").replace("local", "local one = 2\nlocal")),
+        ("uses four", sound.replace("end\n", "end\nfour = nil\n")),
+        ("uses five", sound.replace("two.five", "two[five]")),
+    ];
+    for (fault, text) in wrong {
+        let found = of(&text);
+        assert!(found.iter().any(|found| found.contains(fault)), "{fault}: {found:?} in\n{text}");
+    }
+}
+
+/// The pieces in the order of `script.rs`, each with its file name.
+fn pieces() -> Vec<(String, String)> {
+    let script = find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "script.rs").expect("script.rs");
+    let text = fs::read_to_string(&script).expect("a text");
+    let folder = script.parent().expect("a folder");
+    let paths = text.split("include_str!(\"").skip(1).map(|rest| rest.split('"').next().expect("a path"));
+    paths.map(|path| (path.to_owned(), fs::read_to_string(folder.join(path)).expect("a piece"))).collect()
+}
+
+fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+    let entries: Vec<_> = fs::read_dir(folder).ok()?.map(|entry| entry.expect("an entry").path()).collect();
+    let here = entries.iter().find(|path| path.file_name().is_some_and(|file| file == name)).cloned();
+    here.or_else(|| entries.iter().filter(|path| path.is_dir()).find_map(|folder| find(folder, name)))
+}
+
+/// What is wrong with the lines of the pieces.
+fn faults(pieces: &[(String, String)]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for (file, text) in pieces {
+        let names = Names::of(text);
+        let (requires, provides) = (declared(text, "REQUIRES"), declared(text, "PROVIDES"));
+        let is_global = |name: &str| GLOBALS.contains(&name) && !known.contains(name);
+        let used: BTreeSet<String> = names.used.into_iter().filter(|name| !is_global(name)).collect();
+        let mut fault = |what: &str, names: Vec<&String>| {
+            faults.extend(names.into_iter().map(|name| format!("{file}: {what} {name}")));
+        };
+        fault("does not require, and uses", used.difference(&requires).collect());
+        fault("requires, and does not use", requires.difference(&used).collect());
+        fault("nothing before provides", requires.difference(&known).collect());
+        fault("does not provide, and defines", names.defined.difference(&provides).collect());
+        fault("provides, and does not define", provides.difference(&names.defined).collect());
+        fault("changes", names.changed.intersection(&known).collect());
+        faults.extend(names.defined.intersection(&known).map(|name| format!("{file}: defines {name} again")));
+        known.extend(names.defined);
+    }
+    faults
+}
+
+/// The names in the lines that begin so.
+fn declared(text: &str, what: &str) -> BTreeSet<String> {
+    let begin = format!("-- {what}: ");
+    let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(&begin)).collect();
+    assert!(!lines.is_empty(), "no line {what} in\n{}", text.lines().take(8).collect::<Vec<_>>().join("\n"));
+    lines.iter().flat_map(|line| line.split_whitespace()).filter(|name| *name != "nothing").map(str::to_owned).collect()
+}
+
+/// How a piece uses the locals of the chunk.
+#[derive(Default)]
+struct Names {
+    /// Defined outside of every block.
+    defined: BTreeSet<String>,
+    /// Neither defined outside of every block nor in a block around the use.
+    used: BTreeSet<String>,
+    /// Used on the left of an assignment.
+    changed: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Token {
+    text: String,
+    line: usize,
+}
+
+impl Token {
+    fn is_name(&self) -> bool {
+        self.text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') && !self.is_keyword()
+    }
+
+    fn is_keyword(&self) -> bool {
+        const KEYWORDS: &str = " and break do else elseif end false for function if in local nil not or repeat return then true until while ";
+        KEYWORDS.contains(&format!(" {} ", self.text))
+    }
+}
+
+impl Names {
+    fn of(text: &str) -> Self {
+        let tokens = tokens(text);
+        let mut names = Self::default();
+        let mut scopes: Vec<BTreeSet<String>> = vec![BTreeSet::new()];
+        // What a line defines is visible from the next line on, and what a loop defines in its block.
+        let mut pending: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+        let mut of_loop: Vec<String> = Vec::new();
+        let mut brackets: Vec<String> = Vec::new();
+        let mut i = 0;
+        while i < tokens.len() {
+            let token = &tokens[i];
+            let ready: Vec<usize> = pending.range(..token.line).map(|(line, _)| *line).collect();
+            for line in ready {
+                scopes.last_mut().expect("a scope").extend(pending.remove(&line).expect("names"));
+            }
+            let next = tokens.get(i + 1);
+            let previous = i.checked_sub(1).map(|before| tokens[before].text.as_str()).unwrap_or_default();
+            match token.text.as_str() {
+                "local" if next.is_some_and(|next| next.text == "function") => {
+                    scopes.last_mut().expect("a scope").insert(tokens[i + 2].text.clone());
+                    i = enter(&tokens, i + 3, &mut scopes);
+                    continue;
+                }
+                "local" | "for" => {
+                    let mut list = Vec::new();
+                    i += 1;
+                    while tokens[i].is_name() {
+                        list.push(tokens[i].text.clone());
+                        i += 1;
+                        if tokens[i].text != "," {
+                            break;
+                        }
+                        i += 1;
+                    }
+                    if token.text == "for" {
+                        of_loop = list;
+                    } else {
+                        pending.entry(token.line).or_default().extend(list);
+                    }
+                    continue;
+                }
+                "function" => {
+                    let mut name = i + 1;
+                    if tokens[name].is_name() {
+                        let is_plain = tokens[name + 1].text == "(";
+                        names.resolve(&tokens[name].text, is_plain, &scopes);
+                        while tokens[name].text != "(" {
+                            name += 1;
+                        }
+                    }
+                    i = enter(&tokens, name, &mut scopes);
+                    continue;
+                }
+                "do" => scopes.push(of_loop.drain(..).collect()),
+                "then" | "repeat" => scopes.push(BTreeSet::new()),
+                "else" => *scopes.last_mut().expect("a block") = BTreeSet::new(),
+                "end" | "elseif" | "until" => {
+                    let scope = scopes.pop();
+                    assert!(scope.is_some() && !scopes.is_empty(), "line {}: no block ends here", token.line);
+                }
+                "(" | "{" | "[" => brackets.push(token.text.clone()),
+                ")" | "}" | "]" => drop(brackets.pop()),
+                _ if token.is_name() && previous != "." && previous != ":" => {
+                    let is_key =
+                        next.is_some_and(|next| next.text == "=") && brackets.last().is_some_and(|open| open == "{");
+                    if !is_key {
+                        let is_changed = brackets.is_empty() && is_target(&tokens, i);
+                        names.resolve(&token.text, is_changed, &scopes);
+                    }
+                }
+                _ => {}
+            }
+            i += 1;
+        }
+        assert_eq!(scopes.len(), 1, "a block does not end");
+        let mut defined = scopes.pop().expect("a scope");
+        defined.extend(pending.into_values().flatten());
+        names.defined = defined;
+        names
+    }
+
+    fn resolve(&mut self, name: &str, is_changed: bool, scopes: &[BTreeSet<String>]) {
+        if scopes.iter().any(|scope| scope.contains(name)) {
+            return;
+        }
+        self.used.insert(name.to_owned());
+        if is_changed {
+            self.changed.insert(name.to_owned());
+        }
+    }
+}
+
+/// Enters a function whose parameters begin at `open`, and says where its block begins.
+fn enter(tokens: &[Token], open: usize, scopes: &mut Vec<BTreeSet<String>>) -> usize {
+    assert_eq!(tokens[open].text, "(", "line {}", tokens[open].line);
+    let close = open + tokens[open..].iter().position(|token| token.text == ")").expect("a bracket");
+    let names = tokens[open..close].iter().filter(|token| token.is_name());
+    scopes.push(names.map(|token| token.text.clone()).collect());
+    close + 1
+}
+
+/// Whether the name is assigned to: alone between commas, before a `=`, in a line that begins with what is assigned to.
+fn is_target(tokens: &[Token], name: usize) -> bool {
+    let line = tokens[name].line;
+    let begin = tokens.iter().position(|token| token.line == line).expect("the line");
+    let depth = |from: usize, to: usize| {
+        let count = |set: &str| tokens[from..to].iter().filter(|token| set.contains(&token.text)).count();
+        count("({[") == count(")}]")
+    };
+    let end = (begin..tokens.len())
+        .take_while(|i| tokens[*i].line == line)
+        .find(|i| tokens[*i].text == "=" && depth(begin, *i));
+    let starts = tokens[begin].is_name() && (begin == 0 || !"=,(".contains(&tokens[begin - 1].text));
+    let is_alone = [",", "="].contains(&tokens[name + 1].text.as_str())
+        && (name == begin || tokens[name - 1].text == ",")
+        && depth(begin, name);
+    starts && is_alone && end.is_some_and(|end| name < end)
+}
+
+fn tokens(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    for (number, whole) in text.lines().enumerate() {
+        let mut rest = whole.trim_start();
+        while !rest.is_empty() && !rest.starts_with("--") {
+            let first = rest.chars().next().expect("a character");
+            let length = if first.is_ascii_alphanumeric() || first == '_' {
+                rest.find(|other: char| !other.is_ascii_alphanumeric() && other != '_').unwrap_or(rest.len())
+            } else if first == '\'' {
+                rest[1..].find('\'').expect("the end of a string") + 2
+            } else {
+                ["..", "==", "~=", "<=", ">="]
+                    .iter()
+                    .find(|symbol| rest.starts_with(**symbol))
+                    .map_or(1, |two| two.len())
+            };
+            // A string is one token that is no name.
+            tokens.push(Token { text: rest[..length].to_owned(), line: number + 1 });
+            rest = rest[length..].trim_start();
+        }
+    }
+    tokens
+}

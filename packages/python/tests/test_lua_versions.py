@@ -1,0 +1,27 @@
+# mypy: allow-untyped-calls
+"""The script decides the same in Lua 5.1 (Redis and Valkey) and in Lua 5.4 (Dragonfly)."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from paddlegate import Paddlegate
+from test_vectors import Synchronous, cases, replay  # type: ignore[import-not-found]
+
+SERVER = Path(__file__).with_name("lua_server.py")
+
+
+@pytest.fixture(scope="module", params=["5.1", "5.4"])
+def store(request):
+    command = [sys.executable, str(SERVER), request.param]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        port = int(process.stdout.readline())
+        yield Paddlegate(f"redis://127.0.0.1:{port}", timeout=20)
+        process.kill()
+
+
+@pytest.mark.parametrize(("file", "number", "case"), cases(errors=False))
+def test_answers(store, file, number, case):
+    replay(Synchronous, store, file, number, case, "lua")
