@@ -200,12 +200,15 @@ check-generated: generate ## Fail if a generated file is not what is committed
 
 # --- Show ----------------------------------------------------------------------------------------
 
-.PHONY: bench demo simulator clean distclean
+.PHONY: bench demo docs simulator clean distclean
 bench: build ## Measure against the usual clients and print the table
 	bench/run.sh
 
 demo: build-python build-node build-ruby ## Ruby, Python and Node workers share a limiter, live
 	demo/run.sh
+
+docs: ## Build the documentation site into target/docs
+	scripts/docs.sh
 
 simulator: build-simulator ## Serve the simulator and print its address
 	node packages/simulator/serve.mjs
