@@ -13,5 +13,6 @@ if ! "$TOOLS/bin/mdbook" --version 2>/dev/null | grep -qF "v$MDBOOK"; then
 fi
 
 "$TOOLS/bin/mdbook" build docs
-cp llms.txt target/docs/
+# On the site pages are HTML.
+sed 's/(docs\/src\/\(.*\)\.md)/(\1.html)/' llms.txt >target/docs/llms.txt
 echo "docs: open target/docs/index.html"

@@ -1,7 +1,7 @@
 """Checks the links of our pages: `links.py [PAGE...]`.
 
 A relative link names a file that exists and, behind a #, a heading in it. Pages of the site link
-only to files of the site, and all of them are in its table of contents. No link depends on where
+only to files of the site, and all of them are in its table of contents and in llms.txt. No link depends on where
 the project is published. Prints what is wrong and exits with 1.
 """
 
@@ -25,7 +25,7 @@ def main(names):
     pages = [Path(name).resolve() for name in names] or all_pages()
     faults = [fault for page in pages for fault in faults_of(page)]
     if not names:
-        faults += unlisted()
+        faults += unlisted(SITE / "SUMMARY.md", SITE) + unlisted(ROOT / "llms.txt", ROOT)
     print(*faults, f"{len(pages)} pages", sep="\n")
     return bool(faults)
 
@@ -39,7 +39,7 @@ def all_pages():
         text=True,
     )
     pages = [ROOT / name for name in listed.stdout.split() if (ROOT / name).exists()]
-    return [page for page in pages if page != ROOT / "tests/readme/sample.md"]
+    return [*(page for page in pages if page != ROOT / "tests/readme/sample.md"), ROOT / "llms.txt"]
 
 
 def faults_of(page):
@@ -79,11 +79,11 @@ def anchors(file):
     return {word.replace(" ", "-") for word in words}
 
 
-def unlisted():
-    summary = SITE / "SUMMARY.md"
-    listed = {(SITE / target).resolve() for target in links(summary.read_text())}
-    missing = set(SITE.rglob("*.md")) - listed - {summary}
-    return [f"{page}: is not in SUMMARY.md" for page in sorted(missing)]
+def unlisted(contents, folder):
+    """Pages of the site that a table of contents does not have."""
+    listed = {(folder / target).resolve() for target in links(contents.read_text())}
+    missing = set(SITE.rglob("*.md")) - listed - {SITE / "SUMMARY.md"}
+    return [f"{page}: is not in {contents.name}" for page in sorted(missing)]
 
 
 sys.exit(main(sys.argv[1:]))
