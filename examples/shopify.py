@@ -1,4 +1,4 @@
-"""Three workers share the budget of a Shopify store, which keeps its own books. Nobody is throttled.
+"""Three workers share the budget of a shop that keeps books of its own. Nobody is throttled.
 
 Guide: docs/src/guides/shopify.md
 """
@@ -20,7 +20,7 @@ class Shop(BaseHTTPRequestHandler):
 
     left, since, lock, throttled = float(SIZE), time.monotonic(), threading.Lock(), 0
 
-    def do_POST(self):  # noqa: N802
+    def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
         requested, actual = 22, 12
         with Shop.lock:
@@ -37,7 +37,11 @@ class Shop(BaseHTTPRequestHandler):
                 "currentlyAvailable": int(Shop.left),
                 "restoreRate": RATE,
             }
-        cost = {"requestedQueryCost": requested, "actualQueryCost": actual, "throttleStatus": status}
+        cost = {
+            "requestedQueryCost": requested,
+            "actualQueryCost": actual,
+            "throttleStatus": status,
+        }
         body = json.dumps({"data": {}, "extensions": {"cost": cost}}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

@@ -24,7 +24,11 @@
     for (const pre of document.querySelectorAll("main pre")) {
       if (seen.has(pre) || !(languageOf(pre) in NAMES)) continue;
       const group = [pre];
-      for (let next = pre.nextElementSibling; next?.matches("pre"); next = next.nextElementSibling) {
+      for (
+        let next = pre.nextElementSibling;
+        next?.matches("pre");
+        next = next.nextElementSibling
+      ) {
         const language = languageOf(next);
         if (!(language in NAMES) || group.some((other) => languageOf(other) === language)) break;
         group.push(next);
@@ -78,7 +82,8 @@
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step) return;
       const buttons = [...list.children];
-      const next = (buttons.indexOf(document.activeElement) + step + buttons.length) % buttons.length;
+      const next =
+        (buttons.indexOf(document.activeElement) + step + buttons.length) % buttons.length;
       buttons[next].click();
       buttons[next].focus();
     });

@@ -1,8 +1,8 @@
 """Checks the links of our pages: `links.py [PAGE...]`.
 
 A relative link names a file that exists and, behind a #, a heading in it. Pages of the site link
-only to files of the site, and all of them are in its table of contents and in llms.txt. No link depends on where
-the project is published. Prints what is wrong and exits with 1.
+only to files of the site, and all of them are in its table of contents and in llms.txt. No link
+depends on where the project is published. Prints what is wrong and exits with 1.
 """
 
 import re

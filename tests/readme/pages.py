@@ -22,7 +22,7 @@ LANGUAGES = {"py": "python", "mjs": "node", "rb": "ruby", "c": "c", "rs": "rust"
 # Programs that keep nothing in Redis, and texts that are no programs.
 APART = {"wasm", "sh", "json"}
 # A program that names one of these need not leave anything in Redis.
-ELSEWHERE = ["memory://", "127.0.0.1:1\""]
+ELSEWHERE = ["memory://", '127.0.0.1:1"']
 KEYS = "return redis.call('keys', 'pg1:*')"
 FORGET = f"for _, key in ipairs(redis.call('keys', 'pg1:*')) do redis.call('del', key) end {KEYS}"
 LOAD = """import sys
@@ -123,20 +123,20 @@ def interpreter(language, file):
 
 
 def c(file):
-    """Compile with the command of the page of the C library, and nothing else to help the loader."""
+    """Compile with the command of the page of the C library; nothing else helps the loader."""
     page = (ROOT / "bindings/c/README.md").read_text().splitlines()
-    compile = next(line for line in page if line.startswith("cc worker.c ") and "-rpath" in line)
+    compiler = next(line for line in page if line.startswith("cc worker.c ") and "-rpath" in line)
     prefix = folder / "prefix"
     return f"""
         export PREFIX={prefix} PKG_CONFIG_PATH={prefix}/lib/pkgconfig
-        mkdir -p {file}.d; cd {file}.d; cp {file} worker.c; {compile}; ./worker"""
+        mkdir -p {file}.d; cd {file}.d; cp {file} worker.c; {compiler}; ./worker"""
 
 
 def rust(file):
     crate = folder / "crate"
     (crate / "src/main.rs").write_text(file.read_text())
     manifest = crate / "Cargo.toml"
-    run = "cargo run --release --quiet --offline --manifest-path".split()
+    run = ["cargo", "run", "--release", "--quiet", "--offline", "--manifest-path"]
     return ["env", f"CARGO_TARGET_DIR={ROOT}/target", *run, manifest]
 
 

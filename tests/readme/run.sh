@@ -52,6 +52,11 @@ links_refused() {
 }
 # has LANGUAGE PAGE: there is a program in it
 has() { rm -rf had && blocks "$2" had && test -d "had/$1"; }
+# program_refused MESSAGE STATEMENT: a page with this statement in Python fails with this message
+program_refused() {
+    printf '```python\nimport paddlegate\n%s\n```\n' "$2" >page.md
+    fails programs page.md >message && grep -F "$1" message
+}
 programs() { python3 "$here/pages.py" "$dir" "$@"; }
 check extractor blocks_of_sample
 check extractor-language refuses 'blocks in perl are not tested' '```perl\n```\n'
@@ -146,7 +151,10 @@ mapfile -t pages < <(
     find "$root/docs/src" -name '*.md' | LC_ALL=C sort
     find "$root/examples" -type f -not -name '*.md' | LC_ALL=C sort
 )
-check programs-can-fail fails programs page.md
+# Programs that must not pass.
+check programs-output program_refused 'should print' 'print(1)  # 2'
+check programs-status program_refused 'status 3' 'raise SystemExit(3)'
+check programs-redis program_refused 'has left nothing in Redis' 'print(1)  # 1'
 programs "${pages[@]}" | tee programs
 read -r _ ran _ broken _ < <(tail -n 1 programs | tr -d ,)
 # Lines that begin with a word count apart: these are added up by the tally.

@@ -7,7 +7,9 @@ require "paddlegate"
 PLANS = { free: 3, team: 10 }.freeze
 ALL = Paddlegate.window("api", 12, :minute)
 
-def limiter(customer, plan) = Paddlegate.window("api:#{customer}", PLANS.fetch(plan), :minute, ttl: :day)
+def limiter(customer, plan)
+  Paddlegate.window("api:#{customer}", PLANS.fetch(plan), :minute, ttl: :day)
+end
 
 # The limit of all first: a refusal by it costs the customer nothing.
 def serve(customer, plan)
@@ -22,6 +24,7 @@ puts "ada (team): #{serve("ada", :team)}" # -> ada (team): 6 left
 
 limiter("bob", :free).override(limit: 5, expires_in: :hour)
 answers = Array.new(6) { serve("bob", :free) }
-puts answers.count { |answer| answer.end_with?("left") } # 5
+served = answers.count { |answer| answer.end_with?("left") }
+puts served # 5
 puts serve("eve", :free) # -> 2 left
 puts serve("eve", :free) # -> service busy

@@ -15,7 +15,8 @@ STRIPE_LIMIT = Sidekiq::Limiter.bucket("stripe", 3, :day, wait_timeout: 0)
 def perform(number)
   ERP_LIMIT.within_limit { STRIPE_LIMIT.within_limit { "charged #{number}" } }
 rescue Sidekiq::Limiter::OverLimit => e
-  seconds = Sidekiq::Limiter.next_reschedule(e.limiter, { "jid" => "j#{number}", "overrated" => 0 }, e)
+  job = { "jid" => "j#{number}", "overrated" => 0 }
+  seconds = Sidekiq::Limiter.next_reschedule(e.limiter, job, e)
   seconds ? "rescheduled" : "gave up"
 end
 
