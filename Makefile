@@ -170,7 +170,7 @@ test-shared: build-python build-node build-ruby ## Test all languages against on
 test-ojs: build-python ## Test a job server of Open Job Spec whose limits are ours
 	$(TALLY) ojs scripts/with-redis.sh tests/ojs/run.sh
 
-test-readme: build ## Run the examples of the README and install each package as a user would
+test-readme: build ## Install each package as a user would and run the code of all pages and examples
 	$(TALLY) readme $(SERVERS) tests/readme/run.sh
 
 test-timeouts: build-python build-node build-ruby ## Test in all languages that each call ends, whatever the server does
