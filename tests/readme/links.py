@@ -2,7 +2,7 @@
 
 A relative link names a file that exists and, behind a #, a heading in it. Pages of the site link
 only to files of the site, and all of them are in its table of contents and in llms.txt. No link
-depends on where the project is published. Prints what is wrong and exits with 1.
+depends on where the project is published. Each guide has a program in examples/. Prints what is wrong and exits with 1.
 """
 
 import re
@@ -26,6 +26,7 @@ def main(names):
     faults = [fault for page in pages for fault in faults_of(page)]
     if not names:
         faults += unlisted(SITE / "SUMMARY.md", SITE) + unlisted(ROOT / "llms.txt", ROOT)
+        faults += lonely()
     print(*faults, f"{len(pages)} pages", sep="\n")
     return bool(faults)
 
@@ -84,6 +85,21 @@ def unlisted(contents, folder):
     listed = {(folder / target).resolve() for target in links(contents.read_text())}
     missing = set(SITE.rglob("*.md")) - listed - {SITE / "SUMMARY.md"}
     return [f"{page}: is not in {contents.name}" for page in sorted(missing)]
+
+
+def lonely():
+    """Guides without a program in examples/, and programs without a guide."""
+    faults = []
+    guides = {guide: guide.read_text() for guide in sorted((SITE / "guides").glob("*.md"))}
+    listed = (ROOT / "examples/README.md").read_text()
+    for guide, text in guides.items():
+        if not re.search(r"`examples/\w+\.\w+`", text):
+            faults.append(f"{guide}: names no program in examples/")
+    for program in sorted((ROOT / "examples").iterdir()):
+        is_named = any(f"`examples/{program.name}`" in text for text in guides.values())
+        if program.suffix != ".md" and not (is_named and f"({program.name})" in listed):
+            faults.append(f"{program}: is not named by a guide and by examples/README.md")
+    return faults
 
 
 sys.exit(main(sys.argv[1:]))
