@@ -2,7 +2,8 @@
 
 A relative link names a file that exists and, behind a #, a heading in it. Pages of the site link
 only to files of the site, and all of them are in its table of contents and in llms.txt. No link
-depends on where the project is published. Each guide has a program in examples/. Prints what is wrong and exits with 1.
+depends on where the project is published. Each guide has a program in examples/. Prints what is
+wrong and exits with 1.
 """
 
 import re
