@@ -170,7 +170,7 @@ test-shared: build-python build-node build-ruby ## Test all languages against on
 test-ojs: build-python ## Test a job server of Open Job Spec whose limits are ours
 	$(TALLY) ojs scripts/with-redis.sh tests/ojs/run.sh
 
-test-readme: build ## Run the examples of the README and install each package as a user would
+test-readme: build ## Install each package as a user would and run the code of all pages and examples
 	$(TALLY) readme $(SERVERS) tests/readme/run.sh
 
 test-timeouts: build-python build-node build-ruby ## Test in all languages that each call ends, whatever the server does
@@ -200,12 +200,15 @@ check-generated: generate ## Fail if a generated file is not what is committed
 
 # --- Show ----------------------------------------------------------------------------------------
 
-.PHONY: bench demo simulator clean distclean
+.PHONY: bench demo docs simulator clean distclean
 bench: build ## Measure against the usual clients and print the table
 	bench/run.sh
 
 demo: build-python build-node build-ruby ## Ruby, Python and Node workers share a limiter, live
 	demo/run.sh
+
+docs: ## Build the documentation site into target/docs
+	scripts/docs.sh
 
 simulator: build-simulator ## Serve the simulator and print its address
 	node packages/simulator/serve.mjs

@@ -29,7 +29,7 @@ if [[ $fix == --fix ]]; then
     check ruff-fix "$venv/ruff" check --quiet --fix .
     check ruff-format "$venv/ruff" format --quiet .
     check biome "$biome" check --write .
-    check rubocop rubocop --autocorrect "${ruby[@]}"
+    check rubocop rubocop --force-exclusion --autocorrect "${ruby[@]}"
 else
     check rustfmt cargo fmt --all --check
     check clippy cargo clippy --release --workspace --all-targets -- -D warnings
@@ -46,7 +46,7 @@ else
     for config in "${typescript[@]}"; do
         check "tsc-$config" "$tsc" --noEmit --project "$config"
     done
-    check rubocop rubocop "${ruby[@]}"
+    check rubocop rubocop --force-exclusion "${ruby[@]}"
     check generated make --no-print-directory check-generated
 fi
 

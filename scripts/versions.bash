@@ -2,6 +2,7 @@
 
 RUST_MINIMUM=1.88     # as rust-version in Cargo.toml
 WASM_BINDGEN=0.2.130  # exactly the version of the crate wasm-bindgen in Cargo.lock
+MDBOOK=0.5.4          # builds the documentation site; only `make docs` needs it
 
 # Tools that we build once. Set PADDLEGATE_TOOLS to share them between work trees.
 TOOLS=${PADDLEGATE_TOOLS:-$PWD/.tools}

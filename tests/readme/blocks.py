@@ -1,10 +1,15 @@
 """Makes programs of the code blocks of a page: `blocks.py PAGE FOLDER`.
 
 A block that imports the package begins a program, FOLDER/LANGUAGE/N.EXTENSION, and so does a block
-of JSON, which is a document with limits; blocks without an import go on with the program before
-them. In all of them `redis://localhost:6379/0` becomes the URL in PADDLEGATE_TEST_URL. A number in
+of JSON, which is a document with limits; blocks without an import belong to the program before
+them. What a reader need not see stands in comments, as `<!-- python`, the code, and `-->` on lines
+of their own, or as `<!-- python FILE -->` with the code in a file; it belongs to the program
+before it, or at the beginning of a page to the first one.
+
+In all programs `redis://localhost:6379/0` becomes the URL in PADDLEGATE_TEST_URL. A number in
 a comment after a statement that prints, as in `console.log(2); // 2` or `// 2: two`, is what the
-program should print; N.expected holds them.
+program should print, and so is any text after an arrow, as in `print(d.reason)  # -> paused`;
+N.expected holds them.
 
 Exits with an error when a block is in a language that is not tested, when a language that has a
 section of its own has no block there, when the page names a make target that is not there, and
@@ -16,6 +21,7 @@ import re
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
 ADDRESS = "redis://localhost:6379/0"
 PROGRAMS = {
     "python": "py",
@@ -28,22 +34,30 @@ PROGRAMS = {
     "sh": "sh",
 }
 # What is only to be looked at.
-SHOWN = {"", "html"}
+SHOWN = {"", "html", "text"}
 SHELL = {"", "sh"}
 HEADING = re.compile(r"^(#+) (.*)")
+HIDDEN = re.compile(r"^<!-- (python|js|ruby|c|rust)(?: (\S+) -->)?$")
 IMPORT = re.compile(r"^\s*(?:from|import|require|use|#include)\b.*paddlegate", re.MULTILINE)
-PRINTED = re.compile(r"\b(?:console\.log|print|puts|println!)\b.*\s(?://|#) (\d[^:\n]*)")
+PRINTED = re.compile(
+    r"\b(?:console\.log|print|puts|println!|printf)\b.*\s(?://|#) (?:-> (.*)|(\d[^:\n]*))"
+)
 TARGET = re.compile(r"make ([a-z-]+)")
 
 
-def main(page, folder):
+class PageError(Exception):
+    """A page that cannot be tested as it stands."""
+
+
+def programs_of(page):
+    """Give the programs of a page: their language, their number, and their text."""
     text = Path(page).read_text()
     programs = {}
     commands = re.findall(r"`(make [^`]*)`", text)
     for title, blocks in sections(text):
         if title and not blocks:
-            sys.exit(f"{page}: no block for {title}")
-        for marker, block in blocks:
+            raise PageError(f"{page}: no block for {title}")
+        for marker, block, is_hidden in blocks:
             if marker in SHELL:
                 commands += block.splitlines()
             if marker in SHOWN:
@@ -52,31 +66,40 @@ def main(page, folder):
             if marker == "js":
                 language = "wasm" if "paddlegate-wasm" in block else "node"
             if language not in PROGRAMS:
-                sys.exit(f"{page}: blocks in {marker} are not tested")
+                raise PageError(f"{page}: blocks in {marker} are not tested")
             begun = programs.setdefault(language, [])
-            if not begun or language == "json" or IMPORT.search(block):
-                begun.append("")
-            begun[-1] += block
+            begins = IMPORT.search(block) and not (is_hidden or (begun and not begun[-1]["seen"]))
+            if not begun or language == "json" or begins:
+                begun.append({"text": "", "seen": False})
+            begun[-1]["text"] += block
+            begun[-1]["seen"] |= not is_hidden
     for command in commands:
         if (target := TARGET.match(command)) and target[1] not in targets():
-            sys.exit(f"{page}: there is no make {target[1]}")
-    for language, begun in programs.items():
-        for number, program in enumerate(begun, 1):
-            write(Path(folder, language, str(number)), PROGRAMS[language], program)
+            raise PageError(f"{page}: there is no make {target[1]}")
+    return [
+        (language, number, program["text"])
+        for language, begun in programs.items()
+        for number, program in enumerate(begun, 1)
+    ]
 
 
 def sections(text):
     """Give the blocks between headings, with the heading if that must have a block."""
-    title, blocks, marker, lines, languages = None, [], None, [], False
+    title, blocks, marker, end, lines, languages = None, [], None, None, [], False
     for line in text.splitlines():
         if marker is not None:
-            if line == "```":
-                blocks.append((marker, "".join(f"{line}\n" for line in lines)))
+            if line == end:
+                blocks.append((marker, "".join(f"{line}\n" for line in lines), end == "-->"))
                 marker = None
             else:
                 lines.append(line)
         elif line.startswith("```"):
-            marker, lines = line[3:], []
+            marker, end, lines = line[3:], "```", []
+        elif hidden := HIDDEN.match(line):
+            if hidden[2]:
+                blocks.append((hidden[1], (ROOT / hidden[2]).read_text(), True))
+            else:
+                marker, end, lines = hidden[1], "-->", []
         elif heading := HEADING.match(line):
             yield title, blocks
             level, blocks = len(heading[1]), []
@@ -85,20 +108,35 @@ def sections(text):
     yield title, blocks
 
 
-def write(path, extension, program):
-    program = program.replace(ADDRESS, os.environ["PADDLEGATE_TEST_URL"])
+def write(path, language, program, url):
+    """Write a program and what it should print; give the path of the former."""
+    program = program.replace(ADDRESS, url)
     if "localhost:6379" in program:
-        sys.exit(f"write {ADDRESS}, which becomes the address of the server for tests: {path}")
+        raise PageError(
+            f"write {ADDRESS}, which becomes the address of the server for tests: {path}"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(f".{extension}").write_text(program)
-    if numbers := PRINTED.findall(program):
-        expected = "".join(f"{number.strip()}\n" for number in numbers)
-        path.with_suffix(".expected").write_text(expected)
+    file = path.with_suffix(f".{PROGRAMS[language]}")
+    file.write_text(program)
+    if printed := expected(program):
+        path.with_suffix(".expected").write_text("".join(f"{line}\n" for line in printed))
+    return file
+
+
+def expected(program):
+    """Give the lines that a program says it prints."""
+    return [(text or number).strip() for text, number in PRINTED.findall(program)]
 
 
 def targets():
-    makefile = Path(__file__).parents[2] / "Makefile"
+    makefile = ROOT / "Makefile"
     return set(re.findall(r"^([a-z-]+):", makefile.read_text(), re.MULTILINE))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    try:
+        for language, number, program in programs_of(sys.argv[1]):
+            path = Path(sys.argv[2], language, str(number))
+            write(path, language, program, os.environ["PADDLEGATE_TEST_URL"])
+    except PageError as error:
+        sys.exit(str(error))

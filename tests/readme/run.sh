@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs the examples of the README and of the packages' own pages as a newcomer would: each package
-# installed from what is handed out (wheel, tarballs, gem, C library) into an empty folder outside
-# the work tree, without a network. Needs everything built and a Redis at PADDLEGATE_TEST_URL.
-# The last line says how many tests passed and failed.
+# Runs the code of the README, of the packages' own pages and of docs/, and the programs in examples/,
+# as a newcomer would: each package installed from what is handed out (wheel, tarballs, gem, C
+# library) into an empty folder outside the work tree, without a network. Checks the links between
+# pages. Needs everything built and a Redis at PADDLEGATE_TEST_URL.
+# The line that begins with "pages:" and the last one say how many tests passed and failed.
 # shellcheck disable=SC2016 # backticks are Markdown here
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -44,6 +45,19 @@ refuses() {
     printf "$2" >page.md
     fails blocks page.md refused 2>message && grep -F "$1" message
 }
+# links_refused MESSAGE PAGE: the check of links refuses the page with this message
+links_refused() {
+    echo "$2" >page.md
+    fails python3 "$here/links.py" page.md >message && grep -F "$1" message
+}
+# has LANGUAGE PAGE: there is a program in it
+has() { rm -rf had && blocks "$2" had && test -d "had/$1"; }
+# program_refused MESSAGE STATEMENT: a page with this statement in Python fails with this message
+program_refused() {
+    printf '```python\nimport paddlegate\n%s\n```\n' "$2" >page.md
+    fails programs page.md >message && grep -F "$1" message
+}
+programs() { python3 "$here/pages.py" "$dir" "$@"; }
 check extractor blocks_of_sample
 check extractor-language refuses 'blocks in perl are not tested' '```perl\n```\n'
 check extractor-section refuses 'no block for Ruby' '## In each language\n### Ruby\n## Else\n'
@@ -118,59 +132,33 @@ check README-says-gem says 'rake gem'
 check README-says-c says 'bindings/c/install.sh PREFIX'
 check README-says-wasm says 'npm install packages/wasm'
 
-# --- Examples ------------------------------------------------------------------------------------
+# --- Programs ------------------------------------------------------------------------------------
 
-run_python() { venv/bin/python "$1"; }
-run_node() { cp "$1" project/ && node "project/${1##*/}"; }
-run_wasm() { run_node "$1"; }
-run_ruby() { GEM_HOME=$dir/gems ruby -w "$1"; }
-# With the command of the page of the C library, and nothing else to help the loader.
-run_c() {
-    local way
-    way=$(grep -m 1 '^cc worker\.c .*-rpath' "$root/bindings/c/README.md") || fail "no command to compile" || return
-    mkdir -p c && cp "$1" c/worker.c &&
-        (cd c && PREFIX=$dir/prefix PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig bash -euc "$way" && ./worker)
-}
-run_rust() {
-    cp "$1" crate/src/main.rs &&
-        CARGO_TARGET_DIR=$root/target cargo run --release --quiet --offline --manifest-path crate/Cargo.toml
-}
-run_json() {
-    venv/bin/python -c 'import sys; from paddlegate import Paddlegate
-assert Paddlegate("memory://").load(sys.argv[1])' "$1"
-}
-# Commands are run elsewhere; here they are only read.
-run_sh() { bash -n "$1"; }
-
-keys() { redis-cli -u "$PADDLEGATE_TEST_URL" eval "return redis.call('keys', 'pg1:*')" 0; }
-forget() {
-    redis-cli -u "$PADDLEGATE_TEST_URL" eval \
-        "for _, key in ipairs(redis.call('keys', 'pg1:*')) do redis.call('del', key) end" 0
-}
-# example LANGUAGE FILE: runs and prints what it should, on an empty Redis that it makes use of
-example() {
-    local language=$1 file=$2
-    forget && "run_$language" "$file" >printed || return
-    cat printed
-    if [[ -f ${file%.*}.expected ]]; then
-        grep -Fxf printed "${file%.*}.expected" | diff - "${file%.*}.expected" || return
-    fi
-    [[ $language =~ ^(wasm|sh|json)$ || -n $(keys) ]] || fail "nothing of it is in redis"
-}
-for page in "$root"/README.md "$root"/packages/*/README.md; do
-    name=${page#"$root/"} name=${name%README.md} name=${name%/}
-    name=${name:-README}
-    check "$name" blocks "$page" "examples/$name"
-    for file in "examples/$name"/*/*; do
-        # A page may have no example.
-        [[ $file == *.expected || ! -e $file ]] && continue
-        language=${file%/*} language=${language##*/} number=${file##*/}
-        check "$name-$language-${number%.*}" example "$language" "$dir/$file"
-    done
+check links python3 "$here/links.py"
+check links-missing-file links_refused 'names no file' '[a](nothing.md)'
+check links-missing-anchor links_refused 'names no heading' '[a](#nothing)'
+check links-absolute links_refused 'is an absolute link' '[a](/docs)'
+for language in python node ruby; do
+    check "README-has-$language" has "$language" "$root/README.md"
 done
 for language in python node wasm ruby c rust; do
-    check "README-has-$language" test -d "examples/README/$language"
+    page=${language/#wasm/browser}
+    check "start-has-$language" has "$language" "$root/docs/src/start/$page.md"
 done
 
+mapfile -t pages < <(
+    ls "$root"/README.md "$root"/packages/*/README.md
+    find "$root/docs/src" -name '*.md' | LC_ALL=C sort
+    find "$root/examples" -type f -not -name '*.md' | LC_ALL=C sort
+)
+# Programs that must not pass.
+check programs-output program_refused 'should print' 'print(1)  # 2'
+check programs-status program_refused 'status 3' 'raise SystemExit(3)'
+check programs-redis program_refused 'has left nothing in Redis' 'print(1)  # 1'
+programs "${pages[@]}" | tee programs
+read -r _ ran _ broken _ < <(tail -n 1 programs | tr -d ,)
+# Lines that begin with a word count apart: these are added up by the tally.
+((${ran:-0} > 0)) || failed=$((failed + 1))
+
 echo "$passed passed, $failed failed"
-((failed == 0))
+((failed == 0 && ${broken:-1} == 0))

@@ -1,0 +1,54 @@
+"""A WSGI server that answers 429 with Retry-After, and a client that obeys it.
+
+Guide: docs/src/guides/http-429.md
+"""
+
+import math
+import threading
+import time
+import urllib.error
+import urllib.request
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+from paddlegate import Paddlegate
+
+pg = Paddlegate()  # PADDLEGATE_URL, or this process
+
+
+def app(environ, start_response):
+    limiter = pg.leaky(f"http:{environ['REMOTE_ADDR']}", 2, 4, ttl="hour", on_unavailable="open")
+    decision = limiter.try_acquire()
+    if not decision:
+        retry_after = str(math.ceil(decision.retry_after or 60))
+        start_response("429 Too Many Requests", [("Retry-After", retry_after)])
+        return [b"too many requests\n"]
+    start_response("200 OK", [("X-RateLimit-Remaining", str(decision.remaining))])
+    return [b"hello\n"]
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def get(url):
+    try:
+        with urllib.request.urlopen(url) as response:
+            return response.status, response.headers
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers
+
+
+server = make_server("127.0.0.1", 0, app, handler_class=Quiet)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+url = f"http://127.0.0.1:{server.server_port}/"
+
+statuses = [get(url)[0] for _ in range(4)]
+print(*statuses)
+print(429 in statuses)  # -> True
+status, headers = get(url)
+if status == 429:
+    time.sleep(int(headers["Retry-After"]))
+    status, _ = get(url)
+print(status)  # 200
+server.shutdown()

@@ -1,0 +1,172 @@
+"""Runs the programs of pages and the examples: `pages.py FOLDER PAGE_OR_PROGRAM...`.
+
+FOLDER is where run.sh has installed the packages. Two programs run at a time, each on a database
+of its own, which is empty before and has keys of ours afterwards, unless the program uses memory.
+The last line says how many programs passed and failed.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from blocks import PROGRAMS, ROOT, PageError, expected, programs_of, write
+
+SIDE_BY_SIDE = 2
+TIMEOUT = 60
+LANGUAGES = {"py": "python", "mjs": "node", "rb": "ruby", "c": "c", "rs": "rust"}
+# Programs that keep nothing in Redis, and texts that are no programs.
+APART = {"wasm", "sh", "json"}
+# A program that names one of these need not leave anything in Redis.
+ELSEWHERE = ["memory://", '127.0.0.1:1"']
+KEYS = "return redis.call('keys', 'pg1:*')"
+FORGET = f"for _, key in ipairs(redis.call('keys', 'pg1:*')) do redis.call('del', key) end {KEYS}"
+LOAD = """import sys
+from paddlegate import Paddlegate
+assert Paddlegate("memory://").load(sys.argv[1])
+"""
+
+folder = Path(sys.argv[1])
+one_crate = threading.Lock()
+
+
+class TestError(Exception):
+    """A program that does not do what its page says."""
+
+
+def main(names):
+    urls = [database(number) for number in range(1, SIDE_BY_SIDE + 1)]
+    passed = failed = 0
+    found, faults = find(names)
+    for name, fault in faults:
+        print(fault, f"{name}: failed in 0 ms", sep="\n")
+    failed += len(faults)
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        for name, fault, took in pool.map(lambda program: run(*program, urls), found):
+            if fault:
+                print(fault)
+            print(f"{name}: {'failed' if fault else 'passed'} in {took} ms", flush=True)
+            failed, passed = (failed + 1, passed) if fault else (failed, passed + 1)
+    print(f"pages: {passed} passed, {failed} failed")
+    return failed
+
+
+def find(names):
+    """Give the programs, and the pages that cannot be tested."""
+    found, faults = [], []
+    for path in map(Path, names):
+        name = str(Path(os.path.relpath(path, ROOT)).with_suffix("")).removesuffix("/README")
+        if path.suffix != ".md":
+            found.append((name, LANGUAGES[path.suffix[1:]], path.read_text()))
+            continue
+        try:
+            of_page = [
+                (f"{name}-{language}-{number}", language, text)
+                for language, number, text in programs_of(path)
+            ]
+        except PageError as error:
+            faults.append((name, error))
+        else:
+            found += of_page
+    return found, faults
+
+
+def run(name, language, text, urls):
+    """Run one program; give its name, what is wrong, and the milliseconds that it took."""
+    began = time.monotonic()
+    url = urls.pop()
+    try:
+        check(name, language, text, url)
+        fault = None
+    except (PageError, TestError) as error:
+        fault = error
+    finally:
+        urls.append(url)
+    return name, fault, round((time.monotonic() - began) * 1000)
+
+
+def check(name, language, text, url):
+    # Below the packages, where Node looks for them.
+    path = folder / "project" / "pages" / name.replace("/", "_")
+    file = write(path, language, text, url)
+    redis(url, FORGET)
+    environment = {**os.environ, "PADDLEGATE_URL": url, "GEM_HOME": str(folder / "gems")}
+    if language == "rust":
+        with one_crate:
+            printed = command(rust(file), environment)
+    elif language == "c":
+        printed = command(["bash", "-euc", c(file)], environment)
+    else:
+        printed = command(interpreter(language, file), environment)
+    lines = expected(text)
+    told = [line for line in printed.splitlines() if line in lines]
+    if told != lines:
+        raise TestError(f"{printed}{name} should print {lines}, not {told}")
+    is_apart = language in APART or any(elsewhere in text for elsewhere in ELSEWHERE)
+    if not is_apart and not redis(url, KEYS).strip():
+        raise TestError(f"{name} has left nothing in Redis")
+
+
+def interpreter(language, file):
+    return {
+        "python": [folder / "venv/bin/python", file],
+        "node": ["node", file],
+        "wasm": ["node", file],
+        "ruby": ["ruby", "-w", file],
+        "sh": ["bash", "-n", file],
+        "json": [folder / "venv/bin/python", "-c", LOAD, file],
+    }[language]
+
+
+def c(file):
+    """Compile with the command of the page of the C library; nothing else helps the loader."""
+    page = (ROOT / "bindings/c/README.md").read_text().splitlines()
+    compiler = next(line for line in page if line.startswith("cc worker.c ") and "-rpath" in line)
+    prefix = folder / "prefix"
+    return f"""
+        export PREFIX={prefix} PKG_CONFIG_PATH={prefix}/lib/pkgconfig
+        mkdir -p {file}.d; cd {file}.d; cp {file} worker.c; {compiler}; ./worker"""
+
+
+def rust(file):
+    crate = folder / "crate"
+    (crate / "src/main.rs").write_text(file.read_text())
+    manifest = crate / "Cargo.toml"
+    run = ["cargo", "run", "--release", "--quiet", "--offline", "--manifest-path"]
+    return ["env", f"CARGO_TARGET_DIR={ROOT}/target", *run, manifest]
+
+
+def command(words, environment):
+    try:
+        done = subprocess.run(
+            list(map(str, words)),
+            env=environment,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=TIMEOUT if "cargo" not in words else 10 * TIMEOUT,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TestError(f"{error}\n{error.output}") from None
+    if done.returncode:
+        raise TestError(f"{done.stdout}status {done.returncode}")
+    return done.stdout
+
+
+def redis(url, script):
+    return command(["redis-cli", "-u", url, "eval", script, "0"], os.environ)
+
+
+def database(number):
+    parts = urlsplit(os.environ["PADDLEGATE_TEST_URL"])
+    return urlunsplit(parts._replace(path=f"/{number}"))
+
+
+assert set(LANGUAGES.values()) < set(PROGRAMS)
+sys.exit(main(sys.argv[2:]) > 0)
