@@ -6,7 +6,8 @@ them. What a reader need not see stands in comments, as `<!-- python`, the code,
 of their own, or as `<!-- python FILE -->` with the code in a file; it belongs to the program
 before it, or at the beginning of a page to the first one.
 
-In all programs `redis://localhost:6379/0` becomes the URL in PADDLEGATE_TEST_URL. A number in
+In all programs `redis://localhost:6379/0` becomes the URL in PADDLEGATE_TEST_URL, and the time-out
+of calls becomes ten seconds, so that a machine that stalls fails nothing. A number in
 a comment after a statement that prints, as in `console.log(2); // 2` or `// 2: two`, is what the
 program should print, and so is any text after an arrow, as in `print(d.reason)  # -> paused`;
 N.expected holds them.
@@ -23,6 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "redis://localhost:6379/0"
+TEN_SECONDS = "Some(std::time::Duration::from_secs(10))"
 PROGRAMS = {
     "python": "py",
     "node": "mjs",
@@ -32,6 +34,17 @@ PROGRAMS = {
     "rust": "rs",
     "json": "json",
     "sh": "sh",
+}
+# How a program of a language opens its store, and how with a time-out of ten seconds.
+PATIENT = {
+    "python": [(f'Paddlegate("{ADDRESS}")', f'Paddlegate("{ADDRESS}", timeout=10)')],
+    "node": [
+        (f'new Paddlegate("{ADDRESS}")', f'new Paddlegate("{ADDRESS}", {{ timeoutMs: 10_000 }})'),
+        ("new Paddlegate()", f'new Paddlegate("{ADDRESS}", {{ timeoutMs: 10_000 }})'),
+    ],
+    "ruby": [(f'config.url = "{ADDRESS}"', f'config.url = "{ADDRESS}"; config.timeout = 10')],
+    "c": [(f'pg_store_open("{ADDRESS}", 0,', f'pg_store_open("{ADDRESS}", 10000000,')],
+    "rust": [(f'open("{ADDRESS}", None)', f'open("{ADDRESS}", {TEN_SECONDS})')],
 }
 # What is only to be looked at.
 SHOWN = {"", "html", "text"}
@@ -108,9 +121,15 @@ def sections(text):
     yield title, blocks
 
 
+def patient(program, language):
+    for opened, patiently in PATIENT.get(language, []):
+        program = program.replace(opened, patiently)
+    return program
+
+
 def write(path, language, program, url):
     """Write a program and what it should print; give the path of the former."""
-    program = program.replace(ADDRESS, url)
+    program = patient(program, language).replace(ADDRESS, url)
     if "localhost:6379" in program:
         raise PageError(
             f"write {ADDRESS}, which becomes the address of the server for tests: {path}"

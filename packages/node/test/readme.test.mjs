@@ -31,7 +31,7 @@ for (const [i, example] of examples.entries()) {
       .replace('"paddlegate"', JSON.stringify(entry))
       // With a time-out that a machine that stalls for a second does not reach.
       .replace(
-        'new Paddlegate("redis://localhost:6379/0")',
+        /new Paddlegate\(("redis:\/\/localhost:6379\/0")?\)/g,
         `new Paddlegate("${own.url}", { timeoutMs: 10_000 })`,
       );
     const { output, status } = await run(code, { PADDLEGATE_URL: own.url });
