@@ -13,7 +13,7 @@ int main(void)
 {
     pg_store *store;
     pg_document *document;
-    pg_loaded loaded;
+    pg_loaded_limiter loaded;
     pg_decision decision;
     pg_error error = {0};
     int64_t remaining = 0;

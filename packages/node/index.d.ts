@@ -307,10 +307,10 @@ export interface Statistics {
 }
 
 /** One limiter that some process used. */
-export interface ListedLimiter {
+export interface LimiterInfo {
   readonly name: string;
   /** As they were last used. */
-  readonly limits: readonly ListedLimit[];
+  readonly limits: readonly LimitInfo[];
   /** Seconds since 1970, to the minute; `null` in memory. */
   readonly lastUsed: number | null;
   /** Seconds that the statistics are kept after it. */
@@ -318,7 +318,7 @@ export interface ListedLimiter {
 }
 
 /** One limit of it. */
-export interface ListedLimit {
+export interface LimitInfo {
   readonly kind: Kind;
   /** The limit or the capacity; 1 for a throttle. */
   readonly amount: number;
@@ -393,16 +393,16 @@ export interface Limiter<S = never> {
    * Grants nothing for so long, in all processes; the reason of refusals is `"paused"`. Who waits goes on to wait. A
    * pause that ends later stays as it is.
    */
-  pause(options: PauseOptions): Promise<Controls>;
+  pause(options: PauseOptions): Promise<RuntimeState>;
   /** Ends the pause. */
-  resume(options?: CallOptions): Promise<Controls>;
+  resume(options?: CallOptions): Promise<RuntimeState>;
   /** Puts other numbers before those of every policy, in all processes. A lower limit takes nobody's lease. */
-  override(options: OverrideOptions): Promise<Controls>;
+  override(options: OverrideOptions): Promise<RuntimeState>;
   /**
    * The same as a document of Open Job Spec says, its text or its object: `concurrency`, `rate` (or `limit` with
    * `period`), `throttle` and `expires_at`. What it does not name stays as it is, an earlier end too; null removes.
    */
-  overrideFrom(document: string | object, options?: CallOptions): Promise<Controls>;
+  applyOjsOverride(document: string | object, options?: CallOptions): Promise<RuntimeState>;
   /**
    * Pauses as the failure of a job of Open Job Spec says, its text or its object; gives `false` when its `type` is neither
    * `"rate_limited"` nor `"RateLimitExceeded"`. Without `retry_after` and `rate_limit_until` it pauses for 30 seconds; a
@@ -410,11 +410,11 @@ export interface Limiter<S = never> {
    */
   signal(document: string | object, options?: CallOptions): Promise<boolean>;
   /** The policy, or what was learned from upstream, rules again. */
-  restore(options?: RestoreOptions): Promise<Controls>;
+  restore(options?: RestoreOptions): Promise<RuntimeState>;
   /** What is in force beside the policy. */
-  controls(options?: CallOptions): Promise<Controls>;
+  runtimeState(options?: CallOptions): Promise<RuntimeState>;
   /** Takes over what upstream says of its budget. */
-  sync(options: SyncOptions): Promise<Learned>;
+  reportBudget(options: BudgetOptions): Promise<Learned>;
   /**
    * Takes over what an answer of upstream says, in one step: what is left of its budget, its numbers, and a pause for
    * all processes when it refused the call. Without a `status` only an answer is a refusal that the documents of the
@@ -428,7 +428,7 @@ export interface BatchOptions {
   /** What becomes of those over the limit. Default: what the document of the limiter says, else `"wait"`. */
   readonly onLimit?: OnLimit;
   /** Each by itself, as `admit` does. Default `false`: all or none. */
-  readonly partly?: boolean;
+  readonly partial?: boolean;
   /** Nobody waits for the answer any more; what was begun goes on to its end. */
   readonly signal?: AbortSignal;
 }
@@ -451,7 +451,7 @@ export interface Facts {
 export interface GateRequest extends Facts, CallOptions {}
 
 /** What becomes of a request at a gate. Frozen. */
-export interface Verdict {
+export interface GateDecision {
   /** Whether it may go ahead. If not, its answer is a failure. */
   readonly allowed: boolean;
   /** Milliseconds by which its answer is delayed, also that of a failure; 0 without a delay. */
@@ -475,15 +475,15 @@ export interface Gate {
    * Counts a request in the slot of the first element that applies. One that a level fails counts nowhere; else it counts
    * in every level, and the longest delay of a full one rules. Never waits.
    */
-  admit(request?: GateRequest): Promise<Verdict>;
+  admit(request?: GateRequest): Promise<GateDecision>;
   /**
    * Sleeps the delay, then runs `fn` and gives its value. When a level fails it rejects with `OverLimitError` after the
    * delay, and does not run `fn`.
    */
-  withinLimit<T>(fn: (verdict: Verdict) => T | PromiseLike<T>): Promise<T>;
+  withinLimit<T>(fn: (verdict: GateDecision) => T | PromiseLike<T>): Promise<T>;
   withinLimit<T>(
     request: GateRequest | undefined,
-    fn: (verdict: Verdict) => T | PromiseLike<T>,
+    fn: (verdict: GateDecision) => T | PromiseLike<T>,
   ): Promise<T>;
 }
 
@@ -494,7 +494,7 @@ export interface WorkflowOptions extends UnavailableOptions {
 }
 
 /** The numbers that rule in place of those of a policy's limit. Frozen. */
-export interface Numbers {
+export interface LimitSettings {
   readonly kind: Kind;
   /** The limit or the capacity; 1 for a throttle. */
   readonly limit: number;
@@ -503,7 +503,7 @@ export interface Numbers {
 }
 
 /** What is in force beside the policy, in all processes. Frozen. */
-export interface Controls {
+export interface RuntimeState {
   /** Rises with every change; 0 when nothing is in force. */
   readonly version: number;
   /**
@@ -514,11 +514,11 @@ export interface Controls {
   /** Milliseconds that the pause still lasts; `null` without one. */
   readonly pausedForMs: number | null;
   /** By the policy's limits: what was ordered, and rules. */
-  readonly overrides: readonly (Numbers | null)[];
+  readonly overrides: readonly (LimitSettings | null)[];
   /** Milliseconds that the overrides still hold; `null` when they hold until they are removed. */
   readonly expiresInMs: number | null;
   /** By the policy's limits: what was learned from upstream, and rules where nothing was ordered. */
-  readonly learned: readonly (Numbers | null)[];
+  readonly learned: readonly (LimitSettings | null)[];
 }
 
 /** How long to pause: one of the two. */
@@ -550,7 +550,7 @@ export interface RestoreOptions extends CallOptions {
 }
 
 /** What upstream says of the budget behind one limit; of its numbers what is not given stays as the policy has it. */
-export interface SyncOptions extends CallOptions {
+export interface BudgetOptions extends CallOptions {
   /** Units that are left there, from 0 to 10^12. */
   readonly remaining?: number;
   /** Its limit or capacity. */
@@ -719,9 +719,9 @@ export class Paddlegate {
    * The limiters that a document defines, by name: our own format, whose limiters come sorted by name, or that of Open
    * Job Spec, Conductor, Invantive or guild-queues, whose limiters come in its order. Its text or what `JSON.parse` made
    * of it. With `on_limit` `"ignore"` the policy is `"ignore"`, else `"raise"`; of a document that
-   * says `"ignore"` somewhere, write `policyFrom<Skipped>(...)`.
+   * says `"ignore"` somewhere, write `limitersFromDocument<Skipped>(...)`.
    */
-  policyFrom<S extends Skipped = never>(
+  limitersFromDocument<S extends Skipped = never>(
     document: string | object,
     options?: LoadOptions,
   ): Map<string, Limiter<S>>;
@@ -739,7 +739,7 @@ export class Paddlegate {
    */
   workflow(definition: string | object, run: string | object, options?: WorkflowOptions): Limiter;
   /** The limiters that any process used, by name, until the `ttl` of each is over. */
-  limiters(): Promise<ListedLimiter[]>;
+  limiters(): Promise<LimiterInfo[]>;
   /**
    * Closes the connections to Redis: waits end with `InvalidError` (`argument` is `"store"`) and leave the queue, calls that
    * are under way end first, and later ones are `InvalidError`s too. Limits and leases stay as they are. Twice is as good
@@ -762,7 +762,7 @@ export class OverLimitError extends PaddlegateError {
   /** The name of the limiter, or of the slot of a gate. */
   readonly limiter: string;
   /** The refusal; that of a gate has a `slot`. */
-  readonly decision: Decision | Verdict;
+  readonly decision: Decision | GateDecision;
   /** As in the decision; `"unavailable"` when Redis could not decide. */
   readonly reason: Kind | "unavailable" | null;
   /** As in the decision. */

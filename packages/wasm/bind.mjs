@@ -117,7 +117,7 @@ export default function bind(module, more) {
       }
       return { name, limits, lastUsed: null, ttl: numbers.at(-1) / 1e6 };
     },
-    controls: (version, inUse, pausedForUs, expiresInUs, view) => {
+    runtimeState: (version, inUse, pausedForUs, expiresInUs, view) => {
       const numbers = [...view];
       const limits = [];
       for (let i = 0; i < numbers.length; i += 3) {
@@ -328,17 +328,17 @@ export default function bind(module, more) {
       return this.#told(this.#inner.restore(index, atUs ?? now()));
     }
 
-    controls(options) {
-      return this.#inner.controls(time(options));
+    runtimeState(options) {
+      return this.#inner.runtimeState(time(options));
     }
 
-    sync(options) {
-      const { index, remaining, permit, atUs, ...more } = only(SYNC, options);
+    reportBudget(options) {
+      const { index, remaining, permit, atUs, ...more } = only(REPORT_BUDGET, options);
       const { limit, intervalMs, restoreRate, resetInMs, resetAt } = more;
       const numbers = [remaining, limit, intervalMs, restoreRate, resetInMs, date(resetAt)];
       const own = permit === undefined || permit === null ? permit : idOf(permit);
       return called(IN_ORDER, () =>
-        this.#told(this.#inner.sync(index, ...numbers, own, atUs ?? now())),
+        this.#told(this.#inner.reportBudget(index, ...numbers, own, atUs ?? now())),
       );
     }
 
@@ -728,8 +728,8 @@ const NOTHING = Object.freeze({});
 const REQUEST = ["cost", "estimate", "atUs"];
 const OPTIONS = ["waitTimeoutMs", "policy", "ttl"];
 const OVERRIDE = ["limit", "intervalMs", "index", "expiresInMs", "expiresAt", "atUs"];
-const SYNC = ["remaining", "limit", "intervalMs", "restoreRate", "resetInMs", "resetAt", "index"];
-SYNC.push("permit", "atUs");
+const REPORT_BUDGET = ["remaining", "limit", "intervalMs", "restoreRate", "resetInMs", "resetAt", "index"];
+REPORT_BUDGET.push("permit", "atUs");
 
 // The clock on the wall, as in Redis: it goes on while a laptop sleeps, unlike performance.now().
 const now = () => Date.now() * 1000;

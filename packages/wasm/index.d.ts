@@ -246,10 +246,10 @@ export interface Statistics {
 }
 
 /** One limiter of this store. */
-export interface ListedLimiter {
+export interface LimiterInfo {
   readonly name: string;
   /** As they were last used. */
-  readonly limits: readonly ListedLimit[];
+  readonly limits: readonly LimitInfo[];
   /** Not kept in memory. */
   readonly lastUsed: null;
   /** Seconds that the statistics are kept after it. */
@@ -257,7 +257,7 @@ export interface ListedLimiter {
 }
 
 /** One limit of it. */
-export interface ListedLimit {
+export interface LimitInfo {
   readonly kind: Kind;
   /** The limit or the capacity; 1 for a throttle. */
   readonly amount: number;
@@ -268,7 +268,7 @@ export interface ListedLimit {
 }
 
 /** The numbers that rule in place of those of a policy's limit. Frozen. */
-export interface Numbers {
+export interface LimitSettings {
   readonly kind: Kind;
   /** The limit or the capacity; 1 for a throttle. */
   readonly limit: number;
@@ -277,7 +277,7 @@ export interface Numbers {
 }
 
 /** What is in force beside the policy. Frozen. */
-export interface Controls {
+export interface RuntimeState {
   /** Rises with every change; 0 when nothing is in force. */
   readonly version: number;
   /**
@@ -288,11 +288,11 @@ export interface Controls {
   /** Milliseconds that the pause still lasts; `null` without one. */
   readonly pausedForMs: number | null;
   /** By the policy's limits: what was ordered, and rules. */
-  readonly overrides: readonly (Numbers | null)[];
+  readonly overrides: readonly (LimitSettings | null)[];
   /** Milliseconds that the overrides still hold; `null` when they hold until they are removed. */
   readonly expiresInMs: number | null;
   /** By the policy's limits: what was learned from upstream, and rules where nothing was ordered. */
-  readonly learned: readonly (Numbers | null)[];
+  readonly learned: readonly (LimitSettings | null)[];
 }
 
 /** How long to pause: one of the two. */
@@ -324,7 +324,7 @@ export interface RestoreOptions extends At {
 }
 
 /** What upstream says of the budget behind one limit; of its numbers what is not given stays as the policy has it. */
-export interface SyncOptions extends At {
+export interface BudgetOptions extends At {
   /** Units that are left there, from 0 to 10^12. */
   readonly remaining?: number;
   /** Its limit or capacity. */
@@ -408,7 +408,7 @@ export class Paddlegate {
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
   /** The limiters of this store, by name. */
-  limiters(): ListedLimiter[];
+  limiters(): LimiterInfo[];
 }
 
 /**
@@ -458,17 +458,17 @@ export interface Limiter<S = never> {
    * Grants nothing for so long; the reason of refusals is `"paused"`. Who waits goes on to wait. A
    * pause that ends later stays as it is.
    */
-  pause(options: PauseOptions): Controls;
+  pause(options: PauseOptions): RuntimeState;
   /** Ends the pause. */
-  resume(options?: At): Controls;
+  resume(options?: At): RuntimeState;
   /** Puts other numbers before those of every policy of this name. A lower limit takes nobody's lease. */
-  override(options: OverrideOptions): Controls;
+  override(options: OverrideOptions): RuntimeState;
   /** The policy, or what was learned from upstream, rules again. */
-  restore(options?: RestoreOptions): Controls;
+  restore(options?: RestoreOptions): RuntimeState;
   /** What is in force beside the policy. */
-  controls(options?: At): Controls;
+  runtimeState(options?: At): RuntimeState;
   /** Takes over what upstream says of its budget. */
-  sync(options: SyncOptions): Learned;
+  reportBudget(options: BudgetOptions): Learned;
 }
 
 /** What all errors of this package are. The text of the message is no API. */

@@ -86,7 +86,7 @@ static void *wait_in_turn(void *argument)
     struct waiter *waiter = argument;
     pg_decision d;
 
-    waiter->code = pg_acquire_within(limiter, NULL, PG_FOREVER, &d, &waiter->error);
+    waiter->code = pg_acquire_timeout(limiter, NULL, PG_FOREVER, &d, &waiter->error);
     return NULL;
 }
 
@@ -94,7 +94,7 @@ static void waits_end(void)
 {
     struct waiter waiters[4];
     pg_statistics statistics;
-    pg_hints *hints;
+    pg_wakeups *hints;
     pg_decision d;
     pg_error e;
 

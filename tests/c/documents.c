@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 /* A gate on the first connection and one on the second, of one slot that has the name of this test. */
-static void open_gates(const char *criteria, const char *levels, pg_gate **first, pg_gate **second)
+static void open_gates(const char *criteria, const char *levels, pg_invantive_gate **first, pg_invantive_gate **second)
 {
     char text[1024];
 
@@ -13,31 +13,31 @@ static void open_gates(const char *criteria, const char *levels, pg_gate **first
              "{\"RateLimitControlList\": [{\"SlotName\": \"%s\"%s}],"
              "\"RateLimitControlSlotList\": [{\"Name\": \"%s\", %s}]} no more",
              name, criteria, name, levels);
-    OK(pg_gate_new(here, text, strlen(text) - strlen(" no more"), first, &error));
-    OK(pg_gate_new(there, text, strlen(text) - strlen(" no more"), second, &error));
+    OK(pg_invantive_gate_new(here, text, strlen(text) - strlen(" no more"), first, &error));
+    OK(pg_invantive_gate_new(there, text, strlen(text) - strlen(" no more"), second, &error));
 }
 
-static void close_gates(pg_gate *first, pg_gate *second)
+static void close_gates(pg_invantive_gate *first, pg_invantive_gate *second)
 {
-    OK(pg_gate_close(first, &error));
-    OK(pg_gate_close(second, &error));
+    OK(pg_invantive_gate_close(first, &error));
+    OK(pg_invantive_gate_close(second, &error));
 }
 
 /* Decides about a request of which nothing is known but its time. */
-static pg_verdict pass(pg_gate *gate, int64_t at_us)
+static pg_gate_decision pass(pg_invantive_gate *gate, int64_t at_us)
 {
-    pg_facts facts = {.at_us = at_us};
-    pg_verdict verdict;
+    pg_request_attributes facts = {.at_us = at_us};
+    pg_gate_decision verdict;
 
     memset(&verdict, 0x55, sizeof verdict);
-    OK(pg_gate_admit(gate, &facts, &verdict, &error));
+    OK(pg_invantive_gate_admit(gate, &facts, &verdict, &error));
     return verdict;
 }
 
 static void iv_t01_the_third_of_a_second_fails(void)
 {
-    pg_gate *first, *second;
-    pg_verdict verdict;
+    pg_invantive_gate *first, *second;
+    pg_gate_decision verdict;
 
     open_gates("", "\"ActionsPerSecond\": 2", &first, &second);
     for (int i = 0; i < 2; i++) {
@@ -62,14 +62,14 @@ static void iv_t01_the_third_of_a_second_fails(void)
 static void iv_t04_a_level_that_does_not_fail_delays(void)
 {
     static const int64_t delays[] = {0, 0, 250000, 250000};
-    pg_gate *first, *second;
+    pg_invantive_gate *first, *second;
 
     open_gates("",
                "\"ActionsPerMinute\": 2, \"DelayMsOnOverflowMinute\": 250,"
                "\"FailOnOverflowMinute\": false",
                &first, &second);
     for (int i = 0; i < 4; i++) {
-        pg_verdict verdict = pass(i % 2 ? first : second, NOW);
+        pg_gate_decision verdict = pass(i % 2 ? first : second, NOW);
         CHECK_INT(1, verdict.allowed);
         CHECK_INT(delays[i], verdict.delay_us);
         CHECK_INT(i < 2 ? PG_LEVEL_NONE : PG_LEVEL_MINUTE, verdict.level);
@@ -80,8 +80,8 @@ static void iv_t04_a_level_that_does_not_fail_delays(void)
 
 static void iv_t06_a_failure_is_delayed_too(void)
 {
-    pg_gate *first, *second;
-    pg_verdict verdict;
+    pg_invantive_gate *first, *second;
+    pg_gate_decision verdict;
 
     open_gates("", "\"ActionsPerHour\": 0, \"DelayMsOnOverflowHour\": 250", &first, &second);
     verdict = pass(first, NOW);
@@ -95,11 +95,11 @@ static void iv_t06_a_failure_is_delayed_too(void)
 
 static void iv_t08_without_a_time_the_clock_of_the_store_decides(void)
 {
-    pg_gate *first, *second;
-    pg_verdict verdict;
+    pg_invantive_gate *first, *second;
+    pg_gate_decision verdict;
 
     open_gates(", \"ValidToUtc\": \"2001-01-01T00:00:00Z\"", "\"ActionsPerSecond\": 1", &first, &second);
-    OK(pg_gate_admit(first, NULL, &verdict, &error));
+    OK(pg_invantive_gate_admit(first, NULL, &verdict, &error));
     CHECK_INT(1, verdict.allowed);
     CHECK_TEXT("", verdict.slot);
     CHECK_TEXT(name, pass(second, 1).slot);
@@ -108,23 +108,23 @@ static void iv_t08_without_a_time_the_clock_of_the_store_decides(void)
 
 static void iv_t12_all_facts_must_match(void)
 {
-    const pg_facts known = {"k\xc3\xa4se/1", "https://example.com/a", "me", "box", "10.1.2.3", NOW};
-    pg_gate *first, *second;
-    pg_verdict verdict;
+    const pg_request_attributes known = {"k\xc3\xa4se/1", "https://example.com/a", "me", "box", "10.1.2.3", NOW};
+    pg_invantive_gate *first, *second;
+    pg_gate_decision verdict;
 
     open_gates(", \"Context\": \"k\xc3\xa4se*\", \"Url\": \"https://example.com/*\", \"LogOnCode\": \"me\","
                "\"DataContainerId\": \"box\", \"IpAddressClientCidr\": \"10.0.0.0/8\"",
                "\"ActionsPerHour\": 100", &first, &second);
-    OK(pg_gate_admit(first, &known, &verdict, &error));
+    OK(pg_invantive_gate_admit(first, &known, &verdict, &error));
     CHECK_TEXT(name, verdict.slot);
     for (int i = 0; i < 5; i++) {
-        pg_facts other = known;
+        pg_request_attributes other = known;
         const char **facts[] = {&other.context, &other.url, &other.log_on_code, &other.data_container_id, &other.ip};
         *facts[i] = NULL;
-        OK(pg_gate_admit(first, &other, &verdict, &error));
+        OK(pg_invantive_gate_admit(first, &other, &verdict, &error));
         CHECK_TEXT("", verdict.slot);
         *facts[i] = "11.0.0.1";
-        OK(pg_gate_admit(second, &other, &verdict, &error));
+        OK(pg_invantive_gate_admit(second, &other, &verdict, &error));
         CHECK_TEXT("", verdict.slot);
     }
     close_gates(first, second);
@@ -135,14 +135,14 @@ static const char *const WORKFLOW =
     "\"concurrentExecLimit\": 3, \"policy\": \"REJECT\"}}";
 
 /* The limiter of a run whose key is the name of this test and this letter. */
-static pg_loaded open_run(const char *letter)
+static pg_loaded_limiter open_run(const char *letter)
 {
     char run[128];
-    pg_loaded loaded;
+    pg_loaded_limiter loaded;
 
     memset(&loaded, 0x55, sizeof loaded);
     snprintf(run, sizeof run, "{\"correlationId\": \"%s%s\", \"input\": {}}", name, letter);
-    OK(pg_workflow(here, WORKFLOW, run, PG_NOT_GIVEN, &loaded, &error));
+    OK(pg_conductor_limiter(here, WORKFLOW, run, PG_NOT_GIVEN, &loaded, &error));
     return loaded;
 }
 
@@ -153,7 +153,7 @@ static void cn_t17_each_key_has_its_own_limit(void)
 
     OK(pg_new_id(name, &error));
     for (const char *letter = "ab"; *letter != '\0'; letter++) {
-        pg_loaded loaded = open_run(letter);
+        pg_loaded_limiter loaded = open_run(letter);
         int run = 0;
         const char *prefix = "conductor/workflow/", *key = loaded.name + strlen(prefix);
         CHECK(strncmp(prefix, loaded.name, strlen(prefix)) == 0);
@@ -180,9 +180,9 @@ static void cn_t18_a_run_without_a_key_is_not_limited(void)
     static const char *const runs[] = {"{}", "{\"correlationId\": null}", "{\"correlationId\": \"\"}"};
 
     for (int i = 0; i < 3; i++) {
-        pg_loaded loaded;
+        pg_loaded_limiter loaded;
         pg_decision d;
-        OK(pg_workflow(here, WORKFLOW, runs[i], 3600000000, &loaded, &error));
+        OK(pg_conductor_limiter(here, WORKFLOW, runs[i], 3600000000, &loaded, &error));
         CHECK_TEXT("conductor/unlimited/order", loaded.name);
         CHECK_INT(0, loaded.count);
         for (int call = 0; call < 4; call++) {
@@ -247,11 +247,11 @@ static void ojs_t13_a_signal_pauses_and_a_shorter_one_changes_nothing(void)
     int32_t paused = 0x55;
 
     make((pg_limit){PG_KIND_WINDOW, 9, 60000000, 0}, &first, &second);
-    OK(pg_signal(first, "{\"type\": \"timeout\", \"retry_after\": 5}", NOW, &paused, &error));
+    OK(pg_apply_ojs_signal(first, "{\"type\": \"timeout\", \"retry_after\": 5}", NOW, &paused, &error));
     CHECK_INT(0, paused);
-    OK(pg_signal(first, "{\"type\": \"rate_limited\", \"retry_after\": 30}", NOW, &paused, &error));
+    OK(pg_apply_ojs_signal(first, "{\"type\": \"rate_limited\", \"retry_after\": 30}", NOW, &paused, &error));
     CHECK_INT(1, paused);
-    OK(pg_signal(first, "{\"error\": {\"type\": \"RateLimitExceeded\", \"retry_after\": 10}}", NOW + 5000000, NULL,
+    OK(pg_apply_ojs_signal(first, "{\"error\": {\"type\": \"RateLimitExceeded\", \"retry_after\": 10}}", NOW + 5000000, NULL,
                  &error));
     OK(pg_acquire(second, &(pg_request){.at_us = NOW + 29999999}, &d, &error));
     CHECK_INT(PG_KIND_PAUSED, d.reason);
@@ -265,12 +265,12 @@ static void ojs_t03_an_override_changes_what_it_names(void)
 {
     const pg_limit limits[] = {{PG_KIND_CONCURRENCY, 2, 60000000, 0}, {PG_KIND_WINDOW, 9, 60000000, 0}};
     pg_limiter *limiter;
-    pg_controls controls;
+    pg_runtime_state controls;
     pg_decision d;
 
     OK(pg_new_id(name, &error));
     OK(pg_limiter_new(there, name, limits, 2, &limiter, &error));
-    OK(pg_override_from(limiter, "{\"concurrency\": 0}", NOW, &controls, &error));
+    OK(pg_apply_ojs_override(limiter, "{\"concurrency\": 0}", NOW, &controls, &error));
     CHECK_INT(0, controls.overrides[0].amount);
     CHECK_INT(60000000, controls.overrides[0].interval_us);
     CHECK_INT(PG_KIND_NONE, controls.overrides[1].kind);
@@ -278,15 +278,15 @@ static void ojs_t03_an_override_changes_what_it_names(void)
     OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     /* 1 minute later than now */
-    OK(pg_override_from(limiter,
+    OK(pg_apply_ojs_override(limiter,
                         "{\"rate\": {\"limit\": 4, \"period\": \"PT1H\"}, \"expires_at\": \"2023-11-14T22:14:20Z\"}",
                         NOW, &controls, &error));
     CHECK_INT(PG_KIND_CONCURRENCY, controls.overrides[0].kind);
     CHECK_INT(4, controls.overrides[1].amount);
     CHECK_INT(3600000000, controls.overrides[1].interval_us);
     CHECK_INT(60000000, controls.expires_in_us);
-    OK(pg_override_from(limiter, "{\"concurrency\": null}", NOW, NULL, &error));
-    OK(pg_controls_get(limiter, NOW, &controls, &error));
+    OK(pg_apply_ojs_override(limiter, "{\"concurrency\": null}", NOW, NULL, &error));
+    OK(pg_runtime_state_get(limiter, NOW, &controls, &error));
     CHECK_INT(PG_KIND_NONE, controls.overrides[0].kind);
     CHECK_INT(4, controls.overrides[1].amount);
     OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
@@ -298,11 +298,11 @@ static void ojs_t03_an_override_changes_what_it_names(void)
 /* Other languages read these structs by their bytes. */
 static void structs_have_a_fixed_layout(void)
 {
-    CHECK_INT(48, sizeof(pg_facts));
-    CHECK_INT(40, offsetof(pg_facts, at_us));
-    CHECK_INT(552, sizeof(pg_verdict));
-    CHECK_INT(16, offsetof(pg_verdict, delay_us));
-    CHECK_INT(32, offsetof(pg_verdict, slot));
+    CHECK_INT(48, sizeof(pg_request_attributes));
+    CHECK_INT(40, offsetof(pg_request_attributes, at_us));
+    CHECK_INT(552, sizeof(pg_gate_decision));
+    CHECK_INT(16, offsetof(pg_gate_decision, delay_us));
+    CHECK_INT(32, offsetof(pg_gate_decision, slot));
     CHECK_INT(216, sizeof(pg_admission));
 }
 

@@ -1,13 +1,13 @@
 /* Wrong gates, workflows, batches and documents of Open Job Spec are errors too, and change nothing. */
 #include "misuse.h"
 
-static pg_gate *gate;
+static pg_invantive_gate *gate;
 
 static void nothing_is_in_force(void)
 {
-    pg_controls controls;
+    pg_runtime_state controls;
 
-    OK(pg_controls_get(limiter, 0, &controls, &error));
+    OK(pg_runtime_state_get(limiter, 0, &controls, &error));
     CHECK_INT(0, controls.version);
     OK(pg_peek(limiter, NULL, &decision, &error));
     CHECK_INT(5, decision.remaining);
@@ -18,38 +18,38 @@ static void gates(void)
     static const char *const bad[] = {
         "", "{", "[]", "\xff", "{\"RateLimitControlList\": [{\"SlotName\": \"none\"}]}", "{\"Slots\": []}",
     };
-    pg_gate *made;
+    pg_invantive_gate *made;
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         memset(&made, 0x55, sizeof made);
-        REFUSED("document", pg_gate_new(store, bad[i], strlen(bad[i]), &made, &error_));
+        REFUSED("document", pg_invantive_gate_new(store, bad[i], strlen(bad[i]), &made, &error_));
         CHECK(made == NULL);
     }
-    REFUSED("document", pg_gate_new(store, NULL, 1, &made, &error_));
-    REFUSED("document", pg_gate_new(store, "{}", SIZE_MAX, &made, &error_));
-    REFUSED("store", pg_gate_new(NULL, "{}", 2, &made, &error_));
-    REFUSED("store", pg_gate_new((pg_store *)limiter, "{}", 2, &made, &error_));
-    REFUSED("gate", pg_gate_new(store, "{}", 2, NULL, &error_));
-    REFUSED("gate", pg_gate_close(NULL, &error_));
-    REFUSED("gate", pg_gate_close((pg_gate *)store, &error_));
-    OK(pg_gate_new(store, "{}", 2, &made, &error));
-    OK(pg_gate_close(made, &error));
-    REFUSED("gate", pg_gate_close(made, &error_));
-    CHECK_INT(PG_INVALID, pg_gate_new(NULL, NULL, 0, NULL, NULL));
+    REFUSED("document", pg_invantive_gate_new(store, NULL, 1, &made, &error_));
+    REFUSED("document", pg_invantive_gate_new(store, "{}", SIZE_MAX, &made, &error_));
+    REFUSED("store", pg_invantive_gate_new(NULL, "{}", 2, &made, &error_));
+    REFUSED("store", pg_invantive_gate_new((pg_store *)limiter, "{}", 2, &made, &error_));
+    REFUSED("gate", pg_invantive_gate_new(store, "{}", 2, NULL, &error_));
+    REFUSED("gate", pg_invantive_gate_close(NULL, &error_));
+    REFUSED("gate", pg_invantive_gate_close((pg_invantive_gate *)store, &error_));
+    OK(pg_invantive_gate_new(store, "{}", 2, &made, &error));
+    OK(pg_invantive_gate_close(made, &error));
+    REFUSED("gate", pg_invantive_gate_close(made, &error_));
+    CHECK_INT(PG_INVALID, pg_invantive_gate_new(NULL, NULL, 0, NULL, NULL));
 }
 
 static void facts(void)
 {
     static const char *const bad_addresses[] = {"", "10.0.0.1:80", "somebody"};
     static const char *const names[] = {"context", "url", "log_on_code", "data_container_id", "ip"};
-    pg_verdict verdict;
+    pg_gate_decision verdict;
 
     for (int i = 0; i < 5; i++) {
-        pg_facts wrong = {0};
+        pg_request_attributes wrong = {0};
         const char **places[] = {&wrong.context, &wrong.url, &wrong.log_on_code, &wrong.data_container_id, &wrong.ip};
         *places[i] = "\xff";
         memset(&verdict, 0x55, sizeof verdict);
-        REFUSED(names[i], pg_gate_admit(gate, &wrong, &verdict, &error_));
+        REFUSED(names[i], pg_invantive_gate_admit(gate, &wrong, &verdict, &error_));
         CHECK_INT(0, verdict.allowed);
         CHECK_INT(PG_LEVEL_NONE, verdict.level);
         CHECK_INT(0, verdict.delay_us);
@@ -57,21 +57,21 @@ static void facts(void)
         CHECK_TEXT("", verdict.slot);
     }
     for (int i = 0; i < 3; i++) {
-        REFUSED("ip", pg_gate_admit(gate, &(pg_facts){.ip = bad_addresses[i]}, &verdict, &error_));
+        REFUSED("ip", pg_invantive_gate_admit(gate, &(pg_request_attributes){.ip = bad_addresses[i]}, &verdict, &error_));
     }
-    REFUSED("at", pg_gate_admit(gate, &(pg_facts){.at_us = -1}, &verdict, &error_));
-    REFUSED("at", pg_gate_admit(gate, &(pg_facts){.at_us = INT64_MAX}, &verdict, &error_));
-    REFUSED("gate", pg_gate_admit(NULL, NULL, &verdict, &error_));
-    REFUSED("gate", pg_gate_admit((pg_gate *)limiter, NULL, &verdict, &error_));
-    REFUSED("verdict", pg_gate_admit(gate, NULL, NULL, &error_));
-    CHECK_INT(PG_INVALID, pg_gate_admit(NULL, NULL, NULL, NULL));
+    REFUSED("at", pg_invantive_gate_admit(gate, &(pg_request_attributes){.at_us = -1}, &verdict, &error_));
+    REFUSED("at", pg_invantive_gate_admit(gate, &(pg_request_attributes){.at_us = INT64_MAX}, &verdict, &error_));
+    REFUSED("gate", pg_invantive_gate_admit(NULL, NULL, &verdict, &error_));
+    REFUSED("gate", pg_invantive_gate_admit((pg_invantive_gate *)limiter, NULL, &verdict, &error_));
+    REFUSED("verdict", pg_invantive_gate_admit(gate, NULL, NULL, &error_));
+    CHECK_INT(PG_INVALID, pg_invantive_gate_admit(NULL, NULL, NULL, NULL));
     CHECK_TEXT("none", pg_level_name(PG_LEVEL_NONE));
     CHECK_TEXT("hour", pg_level_name(PG_LEVEL_HOUR));
     CHECK_TEXT("?", pg_level_name(4));
     CHECK_TEXT("?", pg_level_name(INT32_MIN));
-    OK(pg_gate_admit(gate, NULL, &verdict, &error));
+    OK(pg_invantive_gate_admit(gate, NULL, &verdict, &error));
     CHECK_INT(1, verdict.allowed);
-    OK(pg_gate_admit(gate, NULL, &verdict, &error));
+    OK(pg_invantive_gate_admit(gate, NULL, &verdict, &error));
     CHECK_INT(0, verdict.allowed);
 }
 
@@ -81,22 +81,22 @@ static void workflows(void)
     static const int64_t bad_times[] = {0, -2, INT64_MAX, INT64_MIN};
     const char *definition = "{\"name\": \"w\", \"rateLimitConfig\": {\"rateLimitKey\": \"k\","
                              "\"concurrentExecLimit\": 1}}";
-    pg_loaded loaded;
+    pg_loaded_limiter loaded;
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         memset(&loaded, 0x55, sizeof loaded);
-        REFUSED("definition", pg_workflow(store, bad[i], "{}", PG_NOT_GIVEN, &loaded, &error_));
+        REFUSED("definition", pg_conductor_limiter(store, bad[i], "{}", PG_NOT_GIVEN, &loaded, &error_));
         CHECK(loaded.limiter == NULL);
         CHECK_TEXT("", loaded.name);
-        REFUSED("run", pg_workflow(store, definition, bad[i], PG_NOT_GIVEN, &loaded, &error_));
+        REFUSED("run", pg_conductor_limiter(store, definition, bad[i], PG_NOT_GIVEN, &loaded, &error_));
     }
     for (size_t i = 0; i < sizeof bad_times / sizeof *bad_times; i++) {
-        REFUSED("lock_timeout", pg_workflow(store, definition, "{}", bad_times[i], &loaded, &error_));
+        REFUSED("lock_timeout", pg_conductor_limiter(store, definition, "{}", bad_times[i], &loaded, &error_));
     }
-    REFUSED("definition", pg_workflow(store, "{\"name\": 5}", "{}", PG_NOT_GIVEN, &loaded, &error_));
-    REFUSED("store", pg_workflow(NULL, definition, "{}", PG_NOT_GIVEN, &loaded, &error_));
-    REFUSED("loaded", pg_workflow(store, definition, "{}", PG_NOT_GIVEN, NULL, &error_));
-    CHECK_INT(PG_INVALID, pg_workflow(NULL, NULL, NULL, 0, NULL, NULL));
+    REFUSED("definition", pg_conductor_limiter(store, "{\"name\": 5}", "{}", PG_NOT_GIVEN, &loaded, &error_));
+    REFUSED("store", pg_conductor_limiter(NULL, definition, "{}", PG_NOT_GIVEN, &loaded, &error_));
+    REFUSED("loaded", pg_conductor_limiter(store, definition, "{}", PG_NOT_GIVEN, NULL, &error_));
+    CHECK_INT(PG_INVALID, pg_conductor_limiter(NULL, NULL, NULL, 0, NULL, NULL));
 }
 
 static void batches(void)
@@ -143,26 +143,26 @@ static void job_spec(void)
     };
     static const char *const signal = "{\"type\": \"rate_limited\"}";
     static const char *const rate = "{\"rate\": {\"limit\": 1, \"period\": \"PT1S\"}}";
-    pg_controls controls;
+    pg_runtime_state controls;
     int32_t paused;
 
     for (size_t i = 0; i < sizeof bad_signals / sizeof *bad_signals; i++) {
         paused = 1;
-        REFUSED("document", pg_signal(limiter, bad_signals[i], 0, &paused, &error_));
+        REFUSED("document", pg_apply_ojs_signal(limiter, bad_signals[i], 0, &paused, &error_));
         CHECK_INT(0, paused);
     }
     for (size_t i = 0; i < sizeof bad_overrides / sizeof *bad_overrides; i++) {
         memset(&controls, 0x55, sizeof controls);
-        REFUSED("document", pg_override_from(limiter, bad_overrides[i], 0, &controls, &error_));
+        REFUSED("document", pg_apply_ojs_override(limiter, bad_overrides[i], 0, &controls, &error_));
         CHECK_INT(0, controls.version);
         CHECK_INT(0, controls.overrides[0].kind);
     }
-    REFUSED("at", pg_signal(limiter, signal, -1, &paused, &error_));
-    REFUSED("at", pg_override_from(limiter, rate, -1, &controls, &error_));
-    REFUSED("limiter", pg_signal(NULL, signal, 0, &paused, &error_));
-    REFUSED("limiter", pg_override_from(NULL, rate, 0, &controls, &error_));
-    CHECK_INT(PG_INVALID, pg_signal(NULL, NULL, 0, NULL, NULL));
-    CHECK_INT(PG_INVALID, pg_override_from(NULL, NULL, 0, NULL, NULL));
+    REFUSED("at", pg_apply_ojs_signal(limiter, signal, -1, &paused, &error_));
+    REFUSED("at", pg_apply_ojs_override(limiter, rate, -1, &controls, &error_));
+    REFUSED("limiter", pg_apply_ojs_signal(NULL, signal, 0, &paused, &error_));
+    REFUSED("limiter", pg_apply_ojs_override(NULL, rate, 0, &controls, &error_));
+    CHECK_INT(PG_INVALID, pg_apply_ojs_signal(NULL, NULL, 0, NULL, NULL));
+    CHECK_INT(PG_INVALID, pg_apply_ojs_override(NULL, NULL, 0, NULL, NULL));
     nothing_is_in_force();
 }
 
@@ -173,13 +173,13 @@ int main(void)
 
     OK(pg_store_memory(&store, &error));
     OK(pg_limiter_bucket(store, "misuse", 5, 86400000000, &limiter, &error));
-    OK(pg_gate_new(store, document, strlen(document), &gate, &error));
+    OK(pg_invantive_gate_new(store, document, strlen(document), &gate, &error));
     RUN(gates);
     RUN(facts);
     RUN(workflows);
     RUN(batches);
     RUN(job_spec);
-    OK(pg_gate_close(gate, &error));
+    OK(pg_invantive_gate_close(gate, &error));
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
     return check_report();

@@ -164,7 +164,7 @@ static void *wait_in_turn(void *unused)
     pg_decision d;
 
     while (!stop) {
-        OK(pg_acquire_within(lease, NULL, PG_FOREVER, &d, &error));
+        OK(pg_acquire_timeout(lease, NULL, PG_FOREVER, &d, &error));
         if (d.status == PG_STATUS_GRANTED) {
             OK(pg_release(lease, d.permit, 0, NULL, &error));
         }
@@ -173,30 +173,30 @@ static void *wait_in_turn(void *unused)
 }
 
 /* The hints of the parent are not the child's; it waits in turn by its own. */
-static int waiting_child(pg_hints *hints)
+static int waiting_child(pg_wakeups *hints)
 {
-    pg_hint hint;
+    pg_wakeup hint;
     pg_decision d;
-    pg_hints *own;
+    pg_wakeups *own;
     size_t count;
-    int wrong = pg_hints_receive(hints, &hint, 1, &count, NULL) != PG_INVALID;
+    int wrong = pg_wakeups_receive(hints, &hint, 1, &count, NULL) != PG_INVALID;
 
-    wrong += pg_hints_fd(hints) != -1;
-    wrong += pg_hints_close(hints, NULL) != PG_OK;
+    wrong += pg_wakeups_fd(hints) != -1;
+    wrong += pg_wakeups_close(hints, NULL) != PG_OK;
     OK(pg_listen(lease, &own, &error));
-    OK(pg_hints_receive(own, &hint, 1, &count, &error));
-    OK(pg_acquire_within(lease, NULL, 15000000, &d, &error));
+    OK(pg_wakeups_receive(own, &hint, 1, &count, &error));
+    OK(pg_acquire_timeout(lease, NULL, 15000000, &d, &error));
     wrong += d.status != PG_STATUS_GRANTED;
     OK(pg_release(lease, d.permit, 0, NULL, &error));
-    OK(pg_hints_close(own, &error));
+    OK(pg_wakeups_close(own, &error));
     return wrong;
 }
 
 static void while_other_threads_wait_in_turn(void)
 {
     pthread_t threads[BUSY];
-    pg_hints *hints;
-    pg_hint hint;
+    pg_wakeups *hints;
+    pg_wakeup hint;
     size_t count;
     int lost = 0;
 
@@ -223,8 +223,8 @@ static void while_other_threads_wait_in_turn(void)
         pthread_join(threads[i], NULL);
     }
     CHECK_INT(0, lost);
-    OK(pg_hints_receive(hints, &hint, 1, &count, &error));
-    OK(pg_hints_close(hints, &error));
+    OK(pg_wakeups_receive(hints, &hint, 1, &count, &error));
+    OK(pg_wakeups_close(hints, &error));
     OK(pg_reset(lease, &error));
     OK(pg_limiter_close(lease, &error));
     OK(pg_store_close(store, &error));

@@ -12,7 +12,7 @@ static void pt_t03_what_is_left_upstream_is_left_here(void)
     make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
     OK(pg_acquire(first, &(pg_request){.cost = 300, .at_us = NOW}, &d, &error));
     CHECK_INT(700, d.remaining);
-    OK(pg_sync(second, NULL, 0, 300, -1, -1, 0, -1, -1, NOW, &learned, &error));
+    OK(pg_report_budget(second, NULL, 0, 300, -1, -1, 0, -1, -1, NOW, &learned, &error));
     CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
     CHECK_TEXT("remaining", learned.learned);
     CHECK_TEXT("", learned.ignored);
@@ -24,18 +24,18 @@ static void pt_t03_what_is_left_upstream_is_left_here(void)
 static void pt_t05_size_and_rate_are_learned_by_all(void)
 {
     pg_limiter *first, *second;
-    pg_controls c;
+    pg_runtime_state c;
     pg_decision d;
 
     make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
-    OK(pg_sync(first, NULL, 0, -1, 2000, -1, 100.0, -1, -1, NOW, NULL, &error));
+    OK(pg_report_budget(first, NULL, 0, -1, 2000, -1, 100.0, -1, -1, NOW, NULL, &error));
     OK(pg_acquire(second, &(pg_request){.cost = 2000, .at_us = NOW + 1}, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     CHECK_INT(2000, d.limit);
     CHECK_INT(20000000, d.reset_after_us);
     /* Without an amount it is the rate of the policy's own. */
-    OK(pg_sync(second, NULL, 0, -1, -1, -1, 50.5, -1, -1, NOW + 2, NULL, &error));
-    OK(pg_controls_get(first, NOW + 3, &c, &error));
+    OK(pg_report_budget(second, NULL, 0, -1, -1, -1, 50.5, -1, -1, NOW + 2, NULL, &error));
+    OK(pg_runtime_state_get(first, NOW + 3, &c, &error));
     CHECK_INT(1000, c.learned[0].amount);
     CHECK_INT(19801980, c.learned[0].interval_us);
     CHECK_INT(PG_KIND_NONE, c.overrides[0].kind);
@@ -48,7 +48,7 @@ static void pt_t06_a_spent_hour_is_spent_until_it_is_reset(void)
     pg_decision d;
 
     make((pg_limit){PG_KIND_BUCKET, 5000, 3600000000, 0}, &first, &second);
-    OK(pg_sync(first, NULL, 0, 0, -1, -1, 0, -1, NOW + 1800000000, NOW, NULL, &error));
+    OK(pg_report_budget(first, NULL, 0, 0, -1, -1, 0, -1, NOW + 1800000000, NOW, NULL, &error));
     OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     CHECK_INT(1800000000, d.retry_after_us);
@@ -69,13 +69,13 @@ static void an_answer_settles_its_permit(void)
 
     make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
     OK(pg_acquire(first, &(pg_request){.estimate = 252, .at_us = NOW}, &d, &error));
-    OK(pg_learn(second, d.permit, NULL, 200, headers, 6, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW,
+    OK(pg_learn_from_response(second, d.permit, NULL, 200, headers, 6, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW,
                 &learned, &error));
     CHECK_INT(PG_SETTLEMENT_SETTLED, learned.settlement);
     CHECK_INT(12, learned.cost);
     OK(pg_correct_at(first, d.permit, 12, NOW, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_ALREADY, settlement);
-    OK(pg_learn(first, d.permit, "shopify", 200, NULL, 0, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW,
+    OK(pg_learn_from_response(first, d.permit, "shopify", 200, NULL, 0, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW,
                 &learned, &error));
     CHECK_INT(PG_SETTLEMENT_ALREADY, learned.settlement);
     OK(pg_peek(first, &(pg_request){.cost = PG_COST_ZERO, .at_us = NOW}, &d, &error));
@@ -90,14 +90,14 @@ static void a_refusal_of_upstream_pauses_all(void)
     pg_decision d;
 
     make((pg_limit){PG_KIND_LEAKY, 10, 10000000, 0}, &first, &second);
-    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, 0, PG_NOT_GIVEN, NOW, NULL, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 0, PG_NOT_GIVEN, NOW, NULL, &error));
     OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
-    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, 60000000, PG_NOT_GIVEN, NOW, NULL, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 60000000, PG_NOT_GIVEN, NOW, NULL, &error));
     OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
     CHECK_INT(PG_KIND_PAUSED, d.reason);
     CHECK_INT(60000000, d.retry_after_us);
-    OK(pg_learn(first, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, NULL, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, NULL, &error));
     OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
     CHECK_INT(90000000, d.retry_after_us);
     forget(first, second);
@@ -112,15 +112,15 @@ static void what_is_not_learned_is_told(void)
     pg_learned learned;
 
     make((pg_limit){PG_KIND_BUCKET, 100, 60000000, 0}, &first, &second);
-    OK(pg_learn(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
     CHECK_TEXT("limit: above max_learned", learned.ignored);
     CHECK_TEXT("remaining\nreset", learned.learned);
-    OK(pg_learn(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, 1000000000000, NOW, &learned, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, 1000000000000, NOW, &learned, &error));
     CHECK_TEXT("limit\nremaining", learned.learned);
-    OK(pg_learn(first, NULL, NULL, PG_NOT_GIVEN, after, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, PG_NOT_GIVEN, after, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
     CHECK_TEXT("pause: status is missing", learned.ignored);
     CHECK_INT(-1, learned.pause_us);
-    OK(pg_learn(second, NULL, NULL, 429, discord, 6, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
+    OK(pg_learn_from_response(second, NULL, NULL, 429, discord, 6, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
     CHECK_TEXT("global", learned.scope);
     CHECK_TEXT("abcd1234", learned.bucket);
     CHECK_INT(2000000, learned.pause_us);
@@ -132,7 +132,7 @@ static void a_document_is_loaded_for_a_tenant(void)
 {
     const char *text = "{\"key\":\"api\",\"concurrency\":2}";
     pg_document *document;
-    pg_loaded loaded;
+    pg_loaded_limiter loaded;
     pg_error wrong;
 
     OK(pg_load_with(here, text, strlen(text), 90000000, "acme", NULL, &document, &error));
@@ -149,7 +149,7 @@ static void a_document_makes_limiters(void)
 {
     char text[512];
     pg_document *document;
-    pg_loaded loaded[3];
+    pg_loaded_limiter loaded[3];
     pg_decision d;
 
     OK(pg_new_id(name, &error));
@@ -221,21 +221,21 @@ static void jobs_are_rescheduled(void)
 /* Other languages read these structs by their bytes. */
 static void structs_have_a_fixed_layout(void)
 {
-    CHECK_INT(552, sizeof(pg_controls));
-    CHECK_INT(24, offsetof(pg_controls, count));
-    CHECK_INT(32, offsetof(pg_controls, in_use));
-    CHECK_INT(40, offsetof(pg_controls, overrides));
-    CHECK_INT(296, offsetof(pg_controls, learned));
+    CHECK_INT(552, sizeof(pg_runtime_state));
+    CHECK_INT(24, offsetof(pg_runtime_state, count));
+    CHECK_INT(32, offsetof(pg_runtime_state, in_use));
+    CHECK_INT(40, offsetof(pg_runtime_state, overrides));
+    CHECK_INT(296, offsetof(pg_runtime_state, learned));
     CHECK_INT(4784, sizeof(pg_learned));
     CHECK_INT(24, offsetof(pg_learned, scope));
     CHECK_INT(40, offsetof(pg_learned, bucket));
     CHECK_INT(176, offsetof(pg_learned, learned));
     CHECK_INT(688, offsetof(pg_learned, ignored));
-    CHECK_INT(824, sizeof(pg_loaded));
-    CHECK_INT(520, offsetof(pg_loaded, limiter));
-    CHECK_INT(528, offsetof(pg_loaded, limits));
-    CHECK_INT(784, offsetof(pg_loaded, count));
-    CHECK_INT(808, offsetof(pg_loaded, on_limit));
+    CHECK_INT(824, sizeof(pg_loaded_limiter));
+    CHECK_INT(520, offsetof(pg_loaded_limiter, limiter));
+    CHECK_INT(528, offsetof(pg_loaded_limiter, limits));
+    CHECK_INT(784, offsetof(pg_loaded_limiter, count));
+    CHECK_INT(808, offsetof(pg_loaded_limiter, on_limit));
 }
 
 int main(void)

@@ -9,7 +9,7 @@ static void ojs_t13_a_pause_refuses_until_it_ends(void)
 {
     const pg_limit window = {PG_KIND_WINDOW, 10, 60000000, 0};
     pg_limiter *first, *second, *other;
-    pg_controls controls;
+    pg_runtime_state controls;
     pg_decision d;
 
     make(window, &first, &second);
@@ -49,7 +49,7 @@ static void numbers_are_overridden_and_restored(void)
 {
     const pg_limit limits[] = {{PG_KIND_WINDOW, 10, 60000000, 0}, {PG_KIND_LEAKY, 5, 5000000, 0}};
     pg_limiter *first, *second;
-    pg_controls c;
+    pg_runtime_state c;
     pg_decision d;
 
     OK(pg_new_id(name, &error));
@@ -77,7 +77,7 @@ static void numbers_are_overridden_and_restored(void)
     OK(pg_acquire(first, &(pg_request){.cost = 4, .at_us = NOW + 4}, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     OK(pg_restore(first, PG_EVERY_LIMIT, NOW + 5, NULL, &error));
-    OK(pg_controls_get(second, NOW + 6, &c, &error));
+    OK(pg_runtime_state_get(second, NOW + 6, &c, &error));
     CHECK_INT(0, c.version);
     CHECK_INT(PG_KIND_NONE, c.overrides[1].kind);
     forget(first, second);
@@ -94,7 +94,7 @@ static void *enter(void *argument)
 {
     struct waiter *waiter = argument;
 
-    OK(pg_acquire_within(waiter->limiter, NULL, 20000000, &waiter->decision, &error));
+    OK(pg_acquire_timeout(waiter->limiter, NULL, 20000000, &waiter->decision, &error));
     clock_gettime(CLOCK_MONOTONIC, &waiter->entered);
     return NULL;
 }

@@ -1,7 +1,7 @@
 /* Wrong calls of what changes a limiter while it runs are errors too, and change nothing. */
 #include "misuse.h"
 
-static pg_controls controls;
+static pg_runtime_state controls;
 static pg_learned learned;
 
 /* As REFUSED, and the controls say that nothing is in force. */
@@ -16,7 +16,7 @@ static pg_learned learned;
 
 static void nothing_is_in_force(void)
 {
-    OK(pg_controls_get(limiter, 0, &controls, &error));
+    OK(pg_runtime_state_get(limiter, 0, &controls, &error));
     CHECK_INT(0, controls.version);
     CHECK_INT(1, controls.count);
     OK(pg_peek(limiter, NULL, &decision, &error));
@@ -27,8 +27,8 @@ static void pauses(void)
 {
     NOT_OBEYED("limiter", pg_pause(NULL, 1, -1, 0, &controls, &error_));
     NOT_OBEYED("limiter", pg_resume(NULL, 0, &controls, &error_));
-    NOT_OBEYED("limiter", pg_controls_get(NULL, 0, &controls, &error_));
-    REFUSED("controls", pg_controls_get(limiter, 0, NULL, &error_));
+    NOT_OBEYED("limiter", pg_runtime_state_get(NULL, 0, &controls, &error_));
+    REFUSED("controls", pg_runtime_state_get(limiter, 0, NULL, &error_));
     NOT_OBEYED("for", pg_pause(limiter, -1, -1, 0, &controls, &error_));
     NOT_OBEYED("for", pg_pause(limiter, 0, -1, 0, &controls, &error_));
     NOT_OBEYED("for", pg_pause(limiter, -2, -1, 0, &controls, &error_));
@@ -49,8 +49,8 @@ static void overrides(void)
     for (size_t i = 0; i < sizeof bad_indexes / sizeof *bad_indexes; i++) {
         int64_t bad = bad_indexes[i];
         NOT_OBEYED("index", pg_override(limiter, bad, 1, -1, -1, -1, 0, &controls, &error_));
-        REFUSED("index", pg_sync(limiter, NULL, bad, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
-        REFUSED("index", pg_sync(limiter, NULL, bad, -1, -1, -1, 1.5, -1, -1, 0, &learned, &error_));
+        REFUSED("index", pg_report_budget(limiter, NULL, bad, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
+        REFUSED("index", pg_report_budget(limiter, NULL, bad, -1, -1, -1, 1.5, -1, -1, 0, &learned, &error_));
         if (bad != PG_EVERY_LIMIT) {
             NOT_OBEYED("index", pg_restore(limiter, bad, 0, &controls, &error_));
         }
@@ -99,31 +99,31 @@ static void limiters_without_a_state(void)
     OK(pg_limiter_paused(store, "none", &without, &error));
     NOT_OBEYED("limiter", pg_pause(without, 1, -1, 0, &controls, &error_));
     NOT_OBEYED("limiter", pg_resume(without, 0, &controls, &error_));
-    OK(pg_controls_get(without, 0, &controls, &error));
+    OK(pg_runtime_state_get(without, 0, &controls, &error));
     CHECK_INT(0, controls.count);
     OK(pg_limiter_close(without, &error));
 }
 
 static void reports(void)
 {
-    REFUSED("limiter", pg_sync(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("limiter", pg_report_budget(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
     CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
-    REFUSED("permit", pg_sync(limiter, "\xff", 0, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("remaining", pg_sync(limiter, NULL, 0, -2, -1, -1, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("remaining", pg_sync(limiter, NULL, 0, INT64_MAX, -1, -1, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("limit", pg_sync(limiter, NULL, 0, -1, 0, -1, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("limit", pg_sync(limiter, NULL, 0, -1, -2, -1, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("interval", pg_sync(limiter, NULL, 0, -1, -1, 0, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("interval", pg_sync(limiter, NULL, 0, -1, -1, -2, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("restore_rate", pg_sync(limiter, NULL, 0, -1, -1, -1, -1, -1, -1, 0, &learned, &error_));
-    REFUSED("restore_rate", pg_sync(limiter, NULL, 0, -1, -1, -1, 1e-300, -1, -1, 0, &learned, &error_));
-    REFUSED("restore_rate", pg_sync(limiter, NULL, 0, -1, -1, 1, 1, -1, -1, 0, &learned, &error_));
-    REFUSED("reset_in", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, -2, -1, 0, &learned, &error_));
-    REFUSED("reset_at", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, -1, -2, 0, &learned, &error_));
-    REFUSED("reset_at", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, 1, 1, 0, &learned, &error_));
-    REFUSED("reset_at", pg_sync(limiter, NULL, 0, -1, -1, -1, 0, -1, INT64_MAX, 0, &learned, &error_));
-    REFUSED("at", pg_sync(limiter, NULL, 0, 1, -1, -1, 0, -1, -1, -1, &learned, &error_));
-    CHECK_INT(PG_INVALID, pg_sync(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, 0, NULL, NULL));
+    REFUSED("permit", pg_report_budget(limiter, "\xff", 0, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("remaining", pg_report_budget(limiter, NULL, 0, -2, -1, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("remaining", pg_report_budget(limiter, NULL, 0, INT64_MAX, -1, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("limit", pg_report_budget(limiter, NULL, 0, -1, 0, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("limit", pg_report_budget(limiter, NULL, 0, -1, -2, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("interval", pg_report_budget(limiter, NULL, 0, -1, -1, 0, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("interval", pg_report_budget(limiter, NULL, 0, -1, -1, -2, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, -1, -1, -1, -1, 0, &learned, &error_));
+    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 1e-300, -1, -1, 0, &learned, &error_));
+    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, 1, 1, -1, -1, 0, &learned, &error_));
+    REFUSED("reset_in", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -2, -1, 0, &learned, &error_));
+    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -1, -2, 0, &learned, &error_));
+    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, 1, 1, 0, &learned, &error_));
+    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -1, INT64_MAX, 0, &learned, &error_));
+    REFUSED("at", pg_report_budget(limiter, NULL, 0, 1, -1, -1, 0, -1, -1, -1, &learned, &error_));
+    CHECK_INT(PG_INVALID, pg_report_budget(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, 0, NULL, NULL));
     nothing_is_in_force();
 }
 
@@ -132,28 +132,28 @@ static void answers(void)
     const char *const words[] = {"x-ratelimit-remaining", "1"}, *const nothing[] = {NULL, NULL};
     const char *body = "{}";
 
-    REFUSED("limiter", pg_learn(NULL, NULL, NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("permit", pg_learn(limiter, "", NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("permit", pg_learn(limiter, "\xff", NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("provider", pg_learn(limiter, NULL, "", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("provider", pg_learn(limiter, NULL, "nobody", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("provider", pg_learn(limiter, NULL, "\xff", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("status", pg_learn(limiter, NULL, NULL, -2, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("status", pg_learn(limiter, NULL, NULL, 65536, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("headers", pg_learn(limiter, NULL, NULL, 200, NULL, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("headers", pg_learn(limiter, NULL, NULL, 200, words, 1, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("headers", pg_learn(limiter, NULL, NULL, 200, words, SIZE_MAX - 1, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("body", pg_learn(limiter, NULL, NULL, 200, words, 2, NULL, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("body", pg_learn(limiter, NULL, NULL, 200, words, 2, body, SIZE_MAX, -1, -1, 0, &learned, &error_));
-    REFUSED("max_pause", pg_learn(limiter, NULL, NULL, 200, words, 2, body, 2, -2, -1, 0, &learned, &error_));
-    REFUSED("max_learned", pg_learn(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -2, 0, &learned, &error_));
-    REFUSED("at", pg_learn(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -1, -1, &learned, &error_));
-    CHECK_INT(PG_INVALID, pg_learn(NULL, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, 0, NULL, NULL));
+    REFUSED("limiter", pg_learn_from_response(NULL, NULL, NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("permit", pg_learn_from_response(limiter, "", NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("permit", pg_learn_from_response(limiter, "\xff", NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("provider", pg_learn_from_response(limiter, NULL, "", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("provider", pg_learn_from_response(limiter, NULL, "nobody", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("provider", pg_learn_from_response(limiter, NULL, "\xff", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("status", pg_learn_from_response(limiter, NULL, NULL, -2, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("status", pg_learn_from_response(limiter, NULL, NULL, 65536, words, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, NULL, 2, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, words, 1, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, words, SIZE_MAX - 1, body, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("body", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, NULL, 2, -1, -1, 0, &learned, &error_));
+    REFUSED("body", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, SIZE_MAX, -1, -1, 0, &learned, &error_));
+    REFUSED("max_pause", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -2, -1, 0, &learned, &error_));
+    REFUSED("max_learned", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -2, 0, &learned, &error_));
+    REFUSED("at", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -1, -1, &learned, &error_));
+    CHECK_INT(PG_INVALID, pg_learn_from_response(NULL, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, 0, NULL, NULL));
     /* An answer that says nothing is no mistake. */
-    OK(pg_learn(limiter, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, 0, &learned, &error));
+    OK(pg_learn_from_response(limiter, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, 0, &learned, &error));
     CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
     CHECK_TEXT("not a rate limit answer", learned.ignored);
-    OK(pg_learn(limiter, NULL, NULL, 200, nothing, 2, "\xff\x00{", 3, -1, -1, 0, NULL, &error));
+    OK(pg_learn_from_response(limiter, NULL, NULL, 200, nothing, 2, "\xff\x00{", 3, -1, -1, 0, NULL, &error));
     nothing_is_in_force();
 }
 
@@ -181,7 +181,7 @@ static void documents(void)
     };
     const char *good = "{\"limiters\":{\"a\":{\"window\":{\"limit\":1,\"per\":\"day\"}}}}";
     pg_document *document = (pg_document *)&store;
-    pg_loaded loaded;
+    pg_loaded_limiter loaded;
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         REFUSED("document", pg_load(store, bad[i], strlen(bad[i]), &document, &error_));

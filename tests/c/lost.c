@@ -73,12 +73,12 @@ static void closed_refuses_and_says_so(void)
     }
     OK(pg_peek(limiter, NULL, &d, &error));
     CHECK_INT(1, d.degraded);
-    OK(pg_enter(limiter, NULL, "id", &(pg_wait){.patience_us = PG_FOREVER}, &d, &error));
+    OK(pg_acquire_with_id(limiter, NULL, "id", &(pg_wait){.max_wait_us = PG_FOREVER}, &d, &error));
     CHECK_INT(PG_KIND_UNAVAILABLE, d.reason);
     CHECK_INT(-1, d.ticket);
     /* Nobody waits for a store. */
     since = now_us();
-    OK(pg_acquire_within(limiter, NULL, 30000000, &d, &error));
+    OK(pg_acquire_timeout(limiter, NULL, 30000000, &d, &error));
     CHECK_INT(PG_KIND_UNAVAILABLE, d.reason);
     CHECK(now_us() - since < 5000000);
     OK(pg_admit(limiter, "job", "wait", NULL, &admission, &error));
@@ -111,7 +111,7 @@ static void open_grants_and_says_so(void)
         OK(pg_release(limiter, d.permit, 0, &settlement, &error));
         CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
     }
-    OK(pg_acquire_within(limiter, NULL, 30000000, &d, &error));
+    OK(pg_acquire_timeout(limiter, NULL, 30000000, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     CHECK_INT(1, d.degraded);
     OK(pg_admit(limiter, "job", "drop", NULL, &admission, &error));

@@ -29,7 +29,7 @@ static void null_limiter(void)
 {
     pg_settlement settlement;
     pg_statistics statistics;
-    pg_hints *hints = (pg_hints *)&store;
+    pg_wakeups *hints = (pg_wakeups *)&store;
     char place[300];
     int64_t lease;
 
@@ -42,10 +42,10 @@ static void null_limiter(void)
     REFUSED("limiter", pg_reset(NULL, &error_));
     REFUSED("limiter", pg_correct(NULL, "p", 1, &settlement, &error_));
     CHECK_INT(PG_SETTLEMENT_NONE, settlement);
-    REFUSED("limiter", pg_enter(NULL, NULL, "id", NULL, &decision, &error_));
+    REFUSED("limiter", pg_acquire_with_id(NULL, NULL, "id", NULL, &decision, &error_));
     CHECK_INT(-1, decision.lease_us);
     CHECK_INT(-1, decision.ticket);
-    REFUSED("limiter", pg_acquire_within(NULL, NULL, 1, &decision, &error_));
+    REFUSED("limiter", pg_acquire_timeout(NULL, NULL, 1, &decision, &error_));
     REFUSED("limiter", pg_release(NULL, "p", 0, &settlement, &error_));
     REFUSED("limiter", pg_cancel(NULL, "id", 0, 0, &settlement, &error_));
     CHECK_INT(PG_SETTLEMENT_NONE, settlement);
@@ -55,21 +55,21 @@ static void null_limiter(void)
     CHECK_INT(0, statistics.granted);
     REFUSED("limiter", pg_listen(NULL, &hints, &error_));
     CHECK(hints == NULL);
-    REFUSED("limiter", pg_place(NULL, place, sizeof place, &error_));
+    REFUSED("limiter", pg_notification_node(NULL, place, sizeof place, &error_));
 }
 
 static void null_others(void)
 {
-    pg_hint hint;
-    pg_listed listed;
+    pg_wakeup hint;
+    pg_limiter_info listed;
     size_t count = 5;
     char channel[64];
 
-    CHECK_INT(-1, pg_hints_fd(NULL));
-    REFUSED("hints", pg_hints_channel(NULL, channel, sizeof channel, &error_));
-    REFUSED("hints", pg_hints_receive(NULL, &hint, 1, &count, &error_));
+    CHECK_INT(-1, pg_wakeups_fd(NULL));
+    REFUSED("hints", pg_wakeups_channel(NULL, channel, sizeof channel, &error_));
+    REFUSED("hints", pg_wakeups_receive(NULL, &hint, 1, &count, &error_));
     CHECK_INT(0, count);
-    REFUSED("hints", pg_hints_close(NULL, &error_));
+    REFUSED("hints", pg_wakeups_close(NULL, &error_));
     REFUSED("list", pg_list_next(NULL, &listed, &error_));
     CHECK_TEXT("", listed.name);
     REFUSED("list", pg_list_close(NULL, &error_));
@@ -77,31 +77,31 @@ static void null_others(void)
 
 static void places_without_room(void)
 {
-    pg_hints *hints;
-    pg_hint hint;
+    pg_wakeups *hints;
+    pg_wakeup hint;
     pg_list *list;
     char small[64] = "small";
     size_t count;
 
-    REFUSED("place", pg_place(limiter, NULL, 300, &error_));
-    REFUSED("room", pg_place(limiter, small, 6, &error_));
+    REFUSED("place", pg_notification_node(limiter, NULL, 300, &error_));
+    REFUSED("room", pg_notification_node(limiter, small, 6, &error_));
     CHECK_TEXT("small", small);
-    OK(pg_place(limiter, small, 7, &error));
+    OK(pg_notification_node(limiter, small, 7, &error));
     CHECK_TEXT("memory", small);
     REFUSED("id", pg_new_id(NULL, &error_));
     REFUSED("hints", pg_listen(limiter, NULL, &error_));
     OK(pg_listen(limiter, &hints, &error));
-    REFUSED("channel", pg_hints_channel(hints, NULL, 64, &error_));
-    REFUSED("room", pg_hints_channel(hints, small, 42, &error_));
-    OK(pg_hints_channel(hints, small, 43, &error));
-    REFUSED("received", pg_hints_receive(hints, NULL, 1, &count, &error_));
-    REFUSED("room", pg_hints_receive(hints, &hint, 0, &count, &error_));
-    REFUSED("count", pg_hints_receive(hints, &hint, 1, NULL, &error_));
-    REFUSED("hints", pg_hints_close((pg_hints *)limiter, &error_));
+    REFUSED("channel", pg_wakeups_channel(hints, NULL, 64, &error_));
+    REFUSED("room", pg_wakeups_channel(hints, small, 42, &error_));
+    OK(pg_wakeups_channel(hints, small, 43, &error));
+    REFUSED("received", pg_wakeups_receive(hints, NULL, 1, &count, &error_));
+    REFUSED("room", pg_wakeups_receive(hints, &hint, 0, &count, &error_));
+    REFUSED("count", pg_wakeups_receive(hints, &hint, 1, NULL, &error_));
+    REFUSED("hints", pg_wakeups_close((pg_wakeups *)limiter, &error_));
     REFUSED("limiter", pg_limiter_close((pg_limiter *)hints, &error_));
-    OK(pg_hints_close(hints, &error));
-    REFUSED("hints", pg_hints_close(hints, &error_));
-    REFUSED("hints", pg_hints_receive(hints, &hint, 1, &count, &error_));
+    OK(pg_wakeups_close(hints, &error));
+    REFUSED("hints", pg_wakeups_close(hints, &error_));
+    REFUSED("hints", pg_wakeups_receive(hints, &hint, 1, &count, &error_));
     REFUSED("list", pg_list_open(store, NULL, &error_));
     OK(pg_list_open(store, &list, &error));
     REFUSED("listed", pg_list_next(list, NULL, &error_));
@@ -114,39 +114,39 @@ static void places_without_room(void)
 static void waits(void)
 {
     static char long_text[100000];
-    pg_wait wait = {.patience_us = 1000000};
+    pg_wait wait = {.max_wait_us = 1000000};
     pg_limiter *one;
     pg_decision held;
     pg_statistics statistics;
 
     memset(long_text, 'x', sizeof long_text - 1);
     OK(pg_limiter_concurrent(store, "waits", 1, 30000000, &one, &error));
-    OK(pg_enter(one, NULL, "held", NULL, &held, &error));
-    REFUSED("id", pg_enter(one, NULL, NULL, &wait, &decision, &error_));
-    REFUSED("id", pg_enter(one, NULL, "", &wait, &decision, &error_));
-    REFUSED("id", pg_enter(one, NULL, long_text, &wait, &decision, &error_));
-    REFUSED("id", pg_enter(one, NULL, "\xff", &wait, &decision, &error_));
-    REFUSED("decision", pg_enter(one, NULL, "id", &wait, NULL, &error_));
-    REFUSED("cost", pg_enter(one, &(pg_request){.cost = -2}, "id", &wait, &decision, &error_));
-    wait = (pg_wait){.patience_us = -2};
-    REFUSED("wait_timeout", pg_enter(one, NULL, "id", &wait, &decision, &error_));
-    wait = (pg_wait){.patience_us = INT64_MAX};
-    REFUSED("wait_timeout", pg_enter(one, NULL, "id", &wait, &decision, &error_));
-    wait = (pg_wait){.patience_us = 1, .grace_us = -1};
-    REFUSED("claim_timeout", pg_enter(one, NULL, "id", &wait, &decision, &error_));
-    wait = (pg_wait){.patience_us = 1, .grace_us = INT64_MAX};
-    REFUSED("claim_timeout", pg_enter(one, NULL, "id", &wait, &decision, &error_));
-    wait = (pg_wait){.patience_us = 1, .channel = long_text};
-    REFUSED("channel", pg_enter(one, NULL, "id", &wait, &decision, &error_));
-    wait = (pg_wait){.patience_us = 1, .channel = "\xff"};
-    REFUSED("channel", pg_enter(one, NULL, "id", &wait, &decision, &error_));
-    wait = (pg_wait){.patience_us = 1, .place = -2};
-    REFUSED("ticket", pg_enter(one, NULL, "id", &wait, &decision, &error_));
-    wait = (pg_wait){.patience_us = 1, .place = INT64_MAX};
-    REFUSED("ticket", pg_enter(one, NULL, "id", &wait, &decision, &error_));
-    REFUSED("wait_timeout", pg_acquire_within(one, NULL, -2, &decision, &error_));
-    REFUSED("wait_timeout", pg_acquire_within(one, NULL, INT64_MAX, &decision, &error_));
-    REFUSED("decision", pg_acquire_within(one, NULL, 1, NULL, &error_));
+    OK(pg_acquire_with_id(one, NULL, "held", NULL, &held, &error));
+    REFUSED("id", pg_acquire_with_id(one, NULL, NULL, &wait, &decision, &error_));
+    REFUSED("id", pg_acquire_with_id(one, NULL, "", &wait, &decision, &error_));
+    REFUSED("id", pg_acquire_with_id(one, NULL, long_text, &wait, &decision, &error_));
+    REFUSED("id", pg_acquire_with_id(one, NULL, "\xff", &wait, &decision, &error_));
+    REFUSED("decision", pg_acquire_with_id(one, NULL, "id", &wait, NULL, &error_));
+    REFUSED("cost", pg_acquire_with_id(one, &(pg_request){.cost = -2}, "id", &wait, &decision, &error_));
+    wait = (pg_wait){.max_wait_us = -2};
+    REFUSED("wait_timeout", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
+    wait = (pg_wait){.max_wait_us = INT64_MAX};
+    REFUSED("wait_timeout", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
+    wait = (pg_wait){.max_wait_us = 1, .claim_timeout_us = -1};
+    REFUSED("claim_timeout", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
+    wait = (pg_wait){.max_wait_us = 1, .claim_timeout_us = INT64_MAX};
+    REFUSED("claim_timeout", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
+    wait = (pg_wait){.max_wait_us = 1, .channel = long_text};
+    REFUSED("channel", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
+    wait = (pg_wait){.max_wait_us = 1, .channel = "\xff"};
+    REFUSED("channel", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
+    wait = (pg_wait){.max_wait_us = 1, .place = -2};
+    REFUSED("ticket", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
+    wait = (pg_wait){.max_wait_us = 1, .place = INT64_MAX};
+    REFUSED("ticket", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
+    REFUSED("wait_timeout", pg_acquire_timeout(one, NULL, -2, &decision, &error_));
+    REFUSED("wait_timeout", pg_acquire_timeout(one, NULL, INT64_MAX, &decision, &error_));
+    REFUSED("decision", pg_acquire_timeout(one, NULL, 1, NULL, &error_));
     REFUSED("id", pg_cancel(one, NULL, 0, 0, NULL, &error_));
     REFUSED("id", pg_cancel(one, "", 0, 0, NULL, &error_));
     REFUSED("id", pg_cancel(one, long_text, 0, 0, NULL, &error_));
@@ -364,7 +364,7 @@ static void a_server_that_is_not_there(void)
 {
     pg_store *nowhere;
     pg_limiter *lost;
-    pg_hints *hints = (pg_hints *)&store;
+    pg_wakeups *hints = (pg_wakeups *)&store;
     pg_list *list = (pg_list *)&store;
 
     OK(pg_store_open("redis://127.0.0.1:1", 0, &nowhere, &error));
@@ -380,7 +380,7 @@ static void a_server_that_is_not_there(void)
     CHECK(hints == NULL);
     CHECK_INT(PG_UNAVAILABLE, pg_list_open(nowhere, &list, &error_));
     CHECK(list == NULL);
-    CHECK_INT(PG_UNAVAILABLE, pg_acquire_within(lost, NULL, 1000000, &decision, &error_));
+    CHECK_INT(PG_UNAVAILABLE, pg_acquire_timeout(lost, NULL, 1000000, &decision, &error_));
     OK(pg_limiter_close(lost, &error));
     OK(pg_store_close(nowhere, &error));
 }

@@ -21,7 +21,7 @@ static void add_limits(char *text, size_t room, const pg_limit *limits, size_t c
     }
 }
 
-static const char *json_of_controls(const pg_controls *c)
+static const char *json_of_controls(const pg_runtime_state *c)
 {
     static char text[2048];
     char overrides[800] = "", learned[800] = "", paused_for[24], expires_in[24];
@@ -52,7 +52,7 @@ static int is_order(const char *verb)
 static void order(const char *verb)
 {
     int64_t at = atoll(field[1]), numbers[5];
-    pg_controls controls;
+    pg_runtime_state controls;
     pg_error error;
     pg_code code;
 
@@ -69,7 +69,7 @@ static void order(const char *verb)
     } else if (strcmp(verb, "restore") == 0) {
         code = pg_restore(limiter, numbers[0], at, &controls, &error);
     } else {
-        code = pg_controls_get(limiter, at, &controls, &error);
+        code = pg_runtime_state_get(limiter, at, &controls, &error);
     }
     if (*field[3] != '\0') {
         expect("invalid", pg_error_name(code));
@@ -116,7 +116,7 @@ static void sync_budget(void)
     pg_learned learned;
     pg_error error;
 
-    well(pg_sync(limiter, permit, atoll(field[4]), atoll(field[5]), atoll(field[6]), atoll(field[7]), 0,
+    well(pg_report_budget(limiter, permit, atoll(field[4]), atoll(field[5]), atoll(field[6]), atoll(field[7]), 0,
                  atoll(field[8]), atoll(field[9]), atoll(field[1]), &learned, &error),
          &error);
     expect(field[2], json_of_learned(&learned));
@@ -139,7 +139,7 @@ static void learn(void)
             *word++ = '\0';
         }
     }
-    well(pg_learn(limiter, permit, field[4], atoi(field[5]), words, count, field[7], strlen(field[7]),
+    well(pg_learn_from_response(limiter, permit, field[4], atoi(field[5]), words, count, field[7], strlen(field[7]),
                   PG_NOT_GIVEN, atoll(field[8]), atoll(field[1]), &learned, &error),
          &error);
     expect(field[2], json_of_learned(&learned));

@@ -123,7 +123,7 @@ static void *hold(void *unused)
     pg_settlement settlement;
 
     for (int i = 0; i < tries / 10; i++) {
-        OK(pg_acquire_within(limiter, NULL, PG_FOREVER, &d, &error));
+        OK(pg_acquire_timeout(limiter, NULL, PG_FOREVER, &d, &error));
         wrong += d.status != PG_STATUS_GRANTED;
         wrong += atomic_fetch_add(&inside, 1) != 0;
         inside--;

@@ -178,10 +178,10 @@ static void an_id_takes_one_lease(void)
     OK(pg_store_memory(&store, &error));
     OK(pg_limiter_concurrent(store, "erp", 1, 2000000, &limiter, &error));
     for (int i = 0; i < 2; i++) {
-        OK(pg_enter(limiter, &(pg_request){.at_us = NOW}, "job 1", NULL, &d, &error));
+        OK(pg_acquire_with_id(limiter, &(pg_request){.at_us = NOW}, "job 1", NULL, &d, &error));
         CHECK_INT(PG_STATUS_GRANTED, d.status);
     }
-    OK(pg_enter(limiter, &(pg_request){.at_us = NOW}, "job 2", NULL, &d, &error));
+    OK(pg_acquire_with_id(limiter, &(pg_request){.at_us = NOW}, "job 2", NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
@@ -190,8 +190,8 @@ static void an_id_takes_one_lease(void)
 static void tickets_keep_their_order(void)
 {
     const pg_request request = {.at_us = NOW};
-    const pg_wait last = {.patience_us = PG_FOREVER, .grace_us = 60000000};
-    const pg_wait kept = {.patience_us = PG_FOREVER, .place = PG_PLACE_KEPT};
+    const pg_wait last = {.max_wait_us = PG_FOREVER, .claim_timeout_us = 60000000};
+    const pg_wait kept = {.max_wait_us = PG_FOREVER, .place = PG_PLACE_KEPT};
     pg_store *store;
     pg_limiter *limiter;
     pg_decision d, held;
@@ -203,7 +203,7 @@ static void tickets_keep_their_order(void)
     for (int i = 0; i < 3; i++) {
         static const char *const jobs[] = {"a", "b", "c"};
 
-        OK(pg_enter(limiter, &request, jobs[i], &last, &d, &error));
+        OK(pg_acquire_with_id(limiter, &request, jobs[i], &last, &d, &error));
         CHECK_INT(PG_STATUS_QUEUED, d.status);
         CHECK_INT(i, d.position);
         CHECK_INT(i + 1, d.ticket);
@@ -214,20 +214,20 @@ static void tickets_keep_their_order(void)
     CHECK_INT(PG_SETTLEMENT_CANCELLED, settlement);
     OK(pg_cancel(limiter, "b", 0, NOW, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
-    OK(pg_enter(limiter, &request, "b", &kept, &d, &error));
+    OK(pg_acquire_with_id(limiter, &request, "b", &kept, &d, &error));
     CHECK_INT(PG_STATUS_GONE, d.status);
-    OK(pg_enter(limiter, &request, "c", &kept, &d, &error));
+    OK(pg_acquire_with_id(limiter, &request, "c", &kept, &d, &error));
     CHECK_INT(PG_STATUS_QUEUED, d.status);
     CHECK_INT(1, d.position);
     OK(pg_release(limiter, held.permit, NOW, NULL, &error));
     OK(pg_acquire(limiter, &request, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    OK(pg_enter(limiter, &request, "a", &kept, &d, &error));
+    OK(pg_acquire_with_id(limiter, &request, "a", &kept, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     /* Without a wait it gives up its place. */
-    OK(pg_enter(limiter, &request, "c", NULL, &d, &error));
+    OK(pg_acquire_with_id(limiter, &request, "c", NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    OK(pg_enter(limiter, &request, "c", &kept, &d, &error));
+    OK(pg_acquire_with_id(limiter, &request, "c", &kept, &d, &error));
     CHECK_INT(PG_STATUS_GONE, d.status);
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
@@ -257,9 +257,9 @@ static void it_is_counted_what_was_done(void)
     OK(pg_store_close(store, &error));
 }
 
-static void wait_for(pg_hints *hints)
+static void wait_for(pg_wakeups *hints)
 {
-    struct pollfd here = {.fd = pg_hints_fd(hints), .events = POLLIN};
+    struct pollfd here = {.fd = pg_wakeups_fd(hints), .events = POLLIN};
 
     CHECK_INT(1, poll(&here, 1, 10000));
 }
@@ -269,46 +269,46 @@ static void a_release_is_heard(const char *url)
     pg_store *store;
     pg_limiter *limiter;
     pg_decision held[2], d;
-    pg_hints *hints;
-    pg_hint hint;
+    pg_wakeups *hints;
+    pg_wakeup hint;
     size_t count;
     char place[300], other_place[300], channel[64], name[33];
-    pg_wait wait = {.patience_us = 60000000, .channel = channel};
+    pg_wait wait = {.max_wait_us = 60000000, .channel = channel};
 
     OK(pg_store_open(url, 10000000, &store, &error));
     OK(pg_new_id(name, &error));
     OK(pg_limiter_concurrent(store, name, 2, 30000000, &limiter, &error));
     OK(pg_acquire(limiter, NULL, &held[0], &error));
     OK(pg_acquire(limiter, NULL, &held[1], &error));
-    OK(pg_place(limiter, place, sizeof place, &error));
+    OK(pg_notification_node(limiter, place, sizeof place, &error));
     CHECK(place[0] != '\0');
-    OK(pg_place(limiter, other_place, sizeof other_place, &error));
+    OK(pg_notification_node(limiter, other_place, sizeof other_place, &error));
     CHECK_TEXT(place, other_place);
     OK(pg_listen(limiter, &hints, &error));
-    OK(pg_hints_channel(hints, channel, sizeof channel, &error));
-    OK(pg_hints_receive(hints, &hint, 1, &count, &error));
+    OK(pg_wakeups_channel(hints, channel, sizeof channel, &error));
+    OK(pg_wakeups_receive(hints, &hint, 1, &count, &error));
     CHECK_INT(0, count);
-    OK(pg_enter(limiter, NULL, "first", &wait, &d, &error));
+    OK(pg_acquire_with_id(limiter, NULL, "first", &wait, &d, &error));
     CHECK_INT(PG_STATUS_QUEUED, d.status);
-    OK(pg_enter(limiter, NULL, "second", &wait, &d, &error));
+    OK(pg_acquire_with_id(limiter, NULL, "second", &wait, &d, &error));
     CHECK_INT(PG_STATUS_QUEUED, d.status);
     OK(pg_release(limiter, held[0].permit, 0, NULL, &error));
     OK(pg_release(limiter, held[1].permit, 0, NULL, &error));
     /* One at a time, whether they came together or not. A delay tells the second of the first. */
     for (int i = 0; i < 2; i++) {
         do {
-            OK(pg_hints_receive(hints, &hint, 1, &count, &error));
+            OK(pg_wakeups_receive(hints, &hint, 1, &count, &error));
             if (count == 0) {
                 wait_for(hints);
             }
         } while (count == 0 || hint.delay_us > 0);
         CHECK_INT(1, count);
         CHECK_TEXT(i == 0 ? "first" : "second", hint.id);
-        OK(pg_enter(limiter, NULL, hint.id, &wait, &d, &error));
+        OK(pg_acquire_with_id(limiter, NULL, hint.id, &wait, &d, &error));
         CHECK_INT(PG_STATUS_GRANTED, d.status);
     }
-    OK(pg_hints_close(hints, &error));
-    CHECK_INT(-1, pg_hints_fd(hints));
+    OK(pg_wakeups_close(hints, &error));
+    CHECK_INT(-1, pg_wakeups_fd(hints));
     OK(pg_reset(limiter, &error));
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
@@ -333,9 +333,9 @@ static void waiting_ends_with_a_grant_or_with_its_time(void)
 
     OK(pg_store_memory(&store, &error));
     OK(pg_limiter_concurrent(store, "erp", 1, 60000000, &limiter, &error));
-    OK(pg_acquire_within(limiter, NULL, 1000000, &d, &error));
+    OK(pg_acquire_timeout(limiter, NULL, 1000000, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
-    OK(pg_acquire_within(limiter, NULL, 20000, &d, &error));
+    OK(pg_acquire_timeout(limiter, NULL, 20000, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     OK(pg_stats(limiter, 0, &s, &error));
     CHECK_INT(0, s.tickets);
@@ -343,14 +343,14 @@ static void waiting_ends_with_a_grant_or_with_its_time(void)
     /* A lease ends by itself. */
     OK(pg_limiter_concurrent(store, "short", 1, 100000, &limiter, &error));
     for (int i = 0; i < 2; i++) {
-        OK(pg_acquire_within(limiter, NULL, PG_FOREVER, &d, &error));
+        OK(pg_acquire_timeout(limiter, NULL, PG_FOREVER, &d, &error));
         CHECK_INT(PG_STATUS_GRANTED, d.status);
     }
     OK(pg_stats(limiter, 0, &s, &error));
     CHECK_INT(1, s.reclaimed);
     OK(pg_limiter_close(limiter, &error));
     OK(pg_limiter_unlimited(store, "u", &limiter, &error));
-    OK(pg_acquire_within(limiter, NULL, 1000000, &d, &error));
+    OK(pg_acquire_timeout(limiter, NULL, 1000000, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
@@ -363,7 +363,7 @@ static void limiters_are_listed(const char *url)
     pg_limiter *limiter;
     pg_decision d;
     pg_list *list;
-    pg_listed listed;
+    pg_limiter_info listed;
     char name[33];
     int found = 0, memory;
 
@@ -469,12 +469,12 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(16, offsetof(pg_admission, decision));
     CHECK_INT(32, sizeof(pg_wait));
     CHECK_INT(16, offsetof(pg_wait, channel));
-    CHECK_INT(80, sizeof(pg_hint));
-    CHECK_INT(8, offsetof(pg_hint, id));
+    CHECK_INT(80, sizeof(pg_wakeup));
+    CHECK_INT(8, offsetof(pg_wakeup, id));
     CHECK_INT(96, sizeof(pg_statistics));
-    CHECK_INT(800, sizeof(pg_listed));
-    CHECK_INT(520, offsetof(pg_listed, limits));
-    CHECK_INT(776, offsetof(pg_listed, count));
+    CHECK_INT(800, sizeof(pg_limiter_info));
+    CHECK_INT(520, offsetof(pg_limiter_info, limits));
+    CHECK_INT(776, offsetof(pg_limiter_info, count));
     CHECK_INT(296, sizeof(pg_error));
     CHECK_INT(8, offsetof(pg_error, argument));
     CHECK_INT(40, offsetof(pg_error, message));

@@ -105,7 +105,7 @@ static void enter(void)
     pg_error error;
 
     unquote(field[4]);
-    well(pg_enter(limiter, &asked, field[4], *field[5] != '\0' ? &wait : NULL, &d, &error), &error);
+    well(pg_acquire_with_id(limiter, &asked, field[4], *field[5] != '\0' ? &wait : NULL, &d, &error), &error);
     expect(field[9], json_of_enter(&d));
     keep_permit(field[8], &d);
 }

@@ -80,7 +80,7 @@ def case_lines(file, index, case):
                 yield "cancel", text(step["id"]), gave_up, step["at_us"], step["expect"]
             case "statistics":
                 yield "statistics", step["at_us"], compact(step["expect"])
-            case "pause" | "resume" | "override" | "restore" | "controls" as verb:
+            case "pause" | "resume" | "override" | "restore" | "runtime_state" as verb:
                 expect = compact(step["expect"]) if "expect" in step else ""
                 yield verb, step["at_us"], expect, step.get("error", ""), *order_fields(step)
             case "sync":

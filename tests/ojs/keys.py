@@ -27,7 +27,7 @@ def parse(document):
     A store of its own tells the numbers and leaves no trace.
     """
     store = Paddlegate("memory://")
-    [limiter] = store.policy_from(document).values()
+    [limiter] = store.limiters_from_document(document).values()
     limiter.try_acquire()
     limits = [limit for listed in store.limiters() for limit in listed.limits]
     name = limiter.name.removeprefix("ojs/key/").removeprefix("ojs/")
@@ -64,7 +64,8 @@ class Key:
         self._defined = {}
         # What kind of limit each strategy is; none goes, because its counters would go with it.
         self._kinds = {}
-        # As `policy_from` names it: a queue is called `queue/...` here, and no key has a slash.
+        # As `limiters_from_document` names it: a queue is called `queue/...` here, and no key has
+        # a slash.
         self._limiter_name = f"ojs/{name}" if "/" in name else f"ojs/key/{name}"
         self.limiter = make(self._limiter_name, [])
 
@@ -109,12 +110,12 @@ class Key:
         self.limiter = self._limiter()
         if not order:
             return
-        controls = before.controls(at_us=self._clock.at_us)
-        for strategy, numbers in zip(order, controls.overrides, strict=True):
+        runtime_state = before.runtime_state(at_us=self._clock.at_us)
+        for strategy, numbers in zip(order, runtime_state.overrides, strict=True):
             if numbers:
-                self._override(strategy, numbers, {"expires_in": controls.expires_in})
-        if controls.paused_for:
-            self.limiter.pause(controls.paused_for, at_us=self._clock.at_us)
+                self._override(strategy, numbers, {"expires_in": runtime_state.expires_in})
+        if runtime_state.paused_for:
+            self.limiter.pause(runtime_state.paused_for, at_us=self._clock.at_us)
 
     def admit(self, job, on_limit):
         return self.limiter.admit(job, on_limit, at_us=self._clock.at_us)
@@ -133,7 +134,9 @@ class Key:
         self._grow_at_all()
         if not self.limiter.signal(failure, at_us=self._clock.at_us):
             return None
-        return self._clock.after(self.limiter.controls(at_us=self._clock.at_us).paused_for or 0)
+        return self._clock.after(
+            self.limiter.runtime_state(at_us=self._clock.at_us).paused_for or 0
+        )
 
     def change(self, body):
         """Override what the body names, remove what it nulls, keep the rest."""
@@ -141,7 +144,7 @@ class Key:
         named = parse({"key": "override", **values})[2] if values else {}
         self._grow({it: named[it].kind for it in named.keys() - self._kinds.keys()})
         self._grow_at_all()
-        self.limiter.override_from(body, at_us=self._clock.at_us)
+        self.limiter.apply_ojs_override(body, at_us=self._clock.at_us)
 
     def _grow_at_all(self):
         """Nothing can be ordered for a limiter without any limit."""
@@ -160,9 +163,9 @@ class Key:
     def _told(self):
         if not self._kinds:
             return {}, None
-        controls = self.limiter.controls(at_us=self._clock.at_us)
-        overrides = zip(self._order, controls.overrides, strict=True)
-        return {strategy: numbers for strategy, numbers in overrides if numbers}, controls
+        runtime_state = self.limiter.runtime_state(at_us=self._clock.at_us)
+        overrides = zip(self._order, runtime_state.overrides, strict=True)
+        return {strategy: numbers for strategy, numbers in overrides if numbers}, runtime_state
 
     def restore(self):
         """End every override."""
@@ -190,7 +193,7 @@ class Key:
 
     def show(self, waiting):
         """Show the state as the specification has it; a strategy that is not there is left out."""
-        told, controls = self._told()
+        told, runtime_state = self._told()
         ruling = self._defined | told
         shown = {"key": self.name}
         show = {"concurrency": self._concurrency, "rate": self._rate, "throttle": self._throttle}
@@ -200,10 +203,12 @@ class Key:
         shown["waiting_count"] = waiting
         if told:
             shown["override"] = {strategy: _numbers(strategy, told[strategy]) for strategy in told}
-            if controls.expires_in is not None:
-                shown["override"]["expires_at"] = rfc3339(self._clock.after(controls.expires_in))
-        if controls and controls.paused_for:
-            shown["paused_until"] = rfc3339(self._clock.after(controls.paused_for))
+            if runtime_state.expires_in is not None:
+                shown["override"]["expires_at"] = rfc3339(
+                    self._clock.after(runtime_state.expires_in)
+                )
+        if runtime_state and runtime_state.paused_for:
+            shown["paused_until"] = rfc3339(self._clock.after(runtime_state.paused_for))
         return shown
 
     def _concurrency(self, limit):

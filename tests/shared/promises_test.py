@@ -115,7 +115,7 @@ def test_the_commands_of_the_readme_are_enough(urls, name):
         both.resume()
         both.override(5, index=1)
         both.restore()
-        assert both.sync(remaining=3, index=1).ignored is not None
+        assert both.report_budget(remaining=3, index=1).ignored is not None
         assert both.peek().remaining >= 0
         assert both.stats().granted >= 2
         assert name in [limiter.name for limiter in store.limiters()]

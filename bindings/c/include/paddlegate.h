@@ -1,7 +1,7 @@
 /*
  * Paddlegate: one rate limiter for every language a company runs.
  *
- * Every function may be called from any thread, and in a child after fork. Only pg_acquire_within
+ * Every function may be called from any thread, and in a child after fork. Only pg_acquire_timeout
  * waits for a limit; of the others a refusal says in retry_after_us when to come back. Times are in microseconds, texts are UTF-8
  * and end with a zero byte.
  *
@@ -44,7 +44,7 @@
 #define PG_EVERY_LIMIT -1
 
 /**
- * As a number of pg_pause, pg_override, pg_sync, pg_learn or pg_workflow: not given.
+ * As a number of pg_pause, pg_override, pg_report_budget, pg_learn_from_response or pg_conductor_limiter: not given.
  */
 #define PG_NOT_GIVEN -1
 
@@ -106,7 +106,7 @@ enum pg_status
      */
     PG_STATUS_GRANTED = 1,
     /**
-     * A place in the queue is taken; look again after retry_after_us, or when told to. See pg_enter.
+     * A place in the queue is taken; look again after retry_after_us, or when told to. See pg_acquire_with_id.
      */
     PG_STATUS_QUEUED = 2,
     /**
@@ -194,7 +194,7 @@ enum pg_settlement
      */
     PG_SETTLEMENT_NONE = 0,
     /**
-     * pg_correct: the charge is now the actual cost. pg_sync, pg_learn: the report rules.
+     * pg_correct: the charge is now the actual cost. pg_report_budget, pg_learn_from_response: the report rules.
      */
     PG_SETTLEMENT_SETTLED = 3,
     /**
@@ -203,7 +203,7 @@ enum pg_settlement
     PG_SETTLEMENT_ALREADY = 4,
     /**
      * pg_correct: the permit is older than five minutes; the estimate stands. pg_release: the lease
-     * had ended before, and another may have its place. pg_sync, pg_learn: the report of a later call
+     * had ended before, and another may have its place. pg_report_budget, pg_learn_from_response: the report of a later call
      * was there before.
      */
     PG_SETTLEMENT_LATE = 5,
@@ -306,14 +306,14 @@ typedef struct pg_document pg_document;
 /**
  * The limits of a RateLimitControl on a store. Make it once, keep it, and use it from any thread.
  */
-typedef struct pg_gate pg_gate;
+typedef struct pg_invantive_gate pg_invantive_gate;
 
 /**
  * The one place where this process hears of the tickets that name its channel.
  *
  * It belongs to the process that opened it; a child opens its own.
  */
-typedef struct pg_hints pg_hints;
+typedef struct pg_wakeups pg_wakeups;
 
 /**
  * A limiter. Making one asks no server; make it once, keep it, and use it from any thread.
@@ -808,7 +808,7 @@ pg_code pg_store_memory(struct pg_store **store, struct pg_error *error);
  * Closes a store and the connections that this process has to it, whatever limiters of it are open.
  *
  * Every later call of those limiters is PG_INVALID, with the argument "store", and so is a
- * pg_acquire_within that waits; limiters in memory go on. The handles of limiters and of pg_hints
+ * pg_acquire_timeout that waits; limiters in memory go on. The handles of limiters and of pg_wakeups
  * are to be closed all the same.
  */
 pg_code pg_store_close(struct pg_store *store, struct pg_error *error);
@@ -1040,7 +1040,7 @@ pg_code pg_renew(const struct pg_limiter *limiter,
  * retry_after_us, or when the channel tells it; who wants no more says so by pg_cancel. wait may be
  * NULL: then it does not wait, and gives up a place that it has. Never waits itself.
  */
-pg_code pg_enter(const struct pg_limiter *limiter,
+pg_code pg_acquire_with_id(const struct pg_limiter *limiter,
                  const struct pg_request *request,
                  const char *id,
                  const struct pg_wait *wait,
@@ -1068,7 +1068,7 @@ pg_code pg_cancel(const struct pg_limiter *limiter,
  * PG_STATUS_REFUSED when the time is up, or at once when it is known not to be enough; then nothing
  * was taken. request may be NULL.
  */
-pg_code pg_acquire_within(const struct pg_limiter *limiter,
+pg_code pg_acquire_timeout(const struct pg_limiter *limiter,
                           const struct pg_request *request,
                           int64_t wait_timeout_us,
                           struct pg_decision *decision,
@@ -1081,36 +1081,36 @@ pg_code pg_new_id(char *id, struct pg_error *error);
 
 /**
  * Where waiters of a limiter hear that their turn has come: equal for limiters of one store that
- * can share their pg_hints.
+ * can share their pg_wakeups.
  *
  * Empty when the limiter has no state, so that nobody waits. In a cluster it changes when a slot
  * moves. 300 bytes are room enough.
  */
-pg_code pg_place(const struct pg_limiter *limiter,
+pg_code pg_notification_node(const struct pg_limiter *limiter,
                  char *place,
                  size_t room,
                  struct pg_error *error);
 
 /**
- * Listens for waiters at the pg_place of a limiter. Connects, within the time-out of the store.
+ * Listens for waiters at the pg_notification_node of a limiter. Connects, within the time-out of the store.
  *
- * The handle is to be closed by pg_hints_close.
+ * The handle is to be closed by pg_wakeups_close.
  */
 pg_code pg_listen(const struct pg_limiter *limiter,
-                  struct pg_hints **hints,
+                  struct pg_wakeups **hints,
                   struct pg_error *error);
 
 /**
  * The file descriptor that can be read when there are messages; -1 when hints is not open here.
  *
- * It is open as long as hints is. Only to be waited for: pg_hints_receive does the reading.
+ * It is open as long as hints is. Only to be waited for: pg_wakeups_receive does the reading.
  */
-int32_t pg_hints_fd(const struct pg_hints *hints);
+int32_t pg_wakeups_fd(const struct pg_wakeups *hints);
 
 /**
  * Writes the channel that a pg_wait names so that its messages come here. 64 bytes are room enough.
  */
-pg_code pg_hints_channel(const struct pg_hints *hints,
+pg_code pg_wakeups_channel(const struct pg_wakeups *hints,
                          char *channel,
                          size_t room,
                          struct pg_error *error);
@@ -1121,7 +1121,7 @@ pg_code pg_hints_channel(const struct pg_hints *hints,
  * When count is room, there may be more: call again. After an error none will come: close hints,
  * open others and let all who wait look again. It costs nothing else when messages are lost.
  */
-pg_code pg_hints_receive(const struct pg_hints *hints,
+pg_code pg_wakeups_receive(const struct pg_wakeups *hints,
                          struct Wakeup *received,
                          size_t room,
                          size_t *count,
@@ -1130,7 +1130,7 @@ pg_code pg_hints_receive(const struct pg_hints *hints,
 /**
  * Closes hints: messages that come later reach nobody. Also for a child that inherited them.
  */
-pg_code pg_hints_close(struct pg_hints *hints, struct pg_error *error);
+pg_code pg_wakeups_close(struct pg_wakeups *hints, struct pg_error *error);
 
 /**
  * What all processes did with a limiter, and who is there now. at_us as in pg_request.
@@ -1213,7 +1213,7 @@ pg_code pg_restore(const struct pg_limiter *limiter,
 /**
  * What is in force beside the policies. Changes nothing. at_us as in pg_request.
  */
-pg_code pg_controls_get(const struct pg_limiter *limiter,
+pg_code pg_runtime_state_get(const struct pg_limiter *limiter,
                         int64_t at_us,
                         struct RuntimeState *controls,
                         struct pg_error *error);
@@ -1228,7 +1228,7 @@ pg_code pg_controls_get(const struct pg_limiter *limiter,
  * second, 0 for not given. The interval of a bucket ends after reset_in_us, or at reset_at_us
  * since 1970. at_us as in pg_request; learned, which gets what became of all that, may be NULL.
  */
-pg_code pg_sync(const struct pg_limiter *limiter,
+pg_code pg_report_budget(const struct pg_limiter *limiter,
                 const char *permit,
                 int64_t index,
                 int64_t remaining,
@@ -1254,7 +1254,7 @@ pg_code pg_sync(const struct pg_limiter *limiter,
  * PG_NOT_GIVEN for ten times the policy's own. learned, which gets what became of all that, may be NULL. at_us as in
  * pg_request.
  */
-pg_code pg_learn(const struct pg_limiter *limiter,
+pg_code pg_learn_from_response(const struct pg_limiter *limiter,
                  const char *permit,
                  const char *provider,
                  int32_t status,
@@ -1367,7 +1367,7 @@ pg_code pg_admit_all(const struct pg_limiter *limiter,
  * either; a pause that ends later stays as it is. The message of PG_INVALID names the place of a fault.
  * paused may be NULL; at_us as in pg_request.
  */
-pg_code pg_signal(const struct pg_limiter *limiter,
+pg_code pg_apply_ojs_signal(const struct pg_limiter *limiter,
                   const char *document,
                   int64_t at_us,
                   int32_t *paused,
@@ -1381,7 +1381,7 @@ pg_code pg_signal(const struct pg_limiter *limiter,
  * of a strategy that the limiter does not have. controls, which gets what is in force now, may be NULL;
  * at_us as in pg_request.
  */
-pg_code pg_override_from(const struct pg_limiter *limiter,
+pg_code pg_apply_ojs_override(const struct pg_limiter *limiter,
                          const char *document,
                          int64_t at_us,
                          struct RuntimeState *controls,
@@ -1391,12 +1391,12 @@ pg_code pg_override_from(const struct pg_limiter *limiter,
  * Makes the limits of a RateLimitControl on a store: length bytes of JSON. Asks no server.
  *
  * The message of PG_INVALID names the place of a fault. The handle is to be closed by
- * pg_gate_close.
+ * pg_invantive_gate_close.
  */
-pg_code pg_gate_new(const struct pg_store *store,
+pg_code pg_invantive_gate_new(const struct pg_store *store,
                     const char *text,
                     size_t length,
-                    struct pg_gate **gate,
+                    struct pg_invantive_gate **gate,
                     struct pg_error *error);
 
 /**
@@ -1407,7 +1407,7 @@ pg_code pg_gate_new(const struct pg_store *store,
  * it asks once for the levels that fail, once for each that only delays, and once for the time when an
  * element has a validity and facts no at_us.
  */
-pg_code pg_gate_admit(const struct pg_gate *gate,
+pg_code pg_invantive_gate_admit(const struct pg_invantive_gate *gate,
                       const struct RequestAttributes *facts,
                       struct GateDecision *verdict,
                       struct pg_error *error);
@@ -1420,7 +1420,7 @@ const char *pg_level_name(int32_t level);
 /**
  * Closes a gate. What it has counted stays.
  */
-pg_code pg_gate_close(struct pg_gate *gate, struct pg_error *error);
+pg_code pg_invantive_gate_close(struct pg_invantive_gate *gate, struct pg_error *error);
 
 /**
  * Makes the limiter for a run of a workflow of Conductor, as pg_document_next gives one. Asks no
@@ -1432,7 +1432,7 @@ pg_code pg_gate_close(struct pg_gate *gate, struct pg_error *error);
  * lock_timeout_us unless it is renewed, PG_NOT_GIVEN for pg_lock_timeout_us. on_limit of it belongs
  * into pg_admit. The limiter is to be closed by pg_limiter_close.
  */
-pg_code pg_workflow(const struct pg_store *store,
+pg_code pg_conductor_limiter(const struct pg_store *store,
                     const char *definition,
                     const char *run,
                     int64_t lock_timeout_us,

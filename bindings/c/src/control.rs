@@ -18,7 +18,7 @@ use crate::request::{not_negative, time};
 /// As an index: every limit of the policy.
 pub const PG_EVERY_LIMIT: i64 = -1;
 
-/// As a number of pg_pause, pg_override, pg_sync, pg_learn or pg_workflow: not given.
+/// As a number of pg_pause, pg_override, pg_report_budget, pg_learn_from_response or pg_conductor_limiter: not given.
 pub const PG_NOT_GIVEN: i64 = -1;
 
 /// What is in force beside the policies of the processes.
@@ -154,7 +154,7 @@ pub extern "C" fn pg_restore(
 
 /// What is in force beside the policies. Changes nothing. at_us as in pg_request.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_controls_get(
+pub extern "C" fn pg_runtime_state_get(
     limiter: *const LimiterHandle,
     at_us: i64,
     controls: Option<&mut MaybeUninit<RuntimeState>>,

@@ -18,7 +18,7 @@ pub enum Status {
     Refused = 0,
     /// Go ahead; the cost is charged.
     Granted = 1,
-    /// A place in the queue is taken; look again after retry_after_us, or when told to. See pg_enter.
+    /// A place in the queue is taken; look again after retry_after_us, or when told to. See pg_acquire_with_id.
     Queued = 2,
     /// The ticket has no place: cancelled, lapsed or granted before.
     Gone = 3,
@@ -143,12 +143,12 @@ impl From<CoreKind> for Kind {
 pub enum Settlement {
     /// The call failed; there is no answer.
     None = 0,
-    /// pg_correct: the charge is now the actual cost. pg_sync, pg_learn: the report rules.
+    /// pg_correct: the charge is now the actual cost. pg_report_budget, pg_learn_from_response: the report rules.
     Settled = 3,
     /// pg_correct: it was settled before.
     Already = 4,
     /// pg_correct: the permit is older than five minutes; the estimate stands. pg_release: the lease
-    /// had ended before, and another may have its place. pg_sync, pg_learn: the report of a later call
+    /// had ended before, and another may have its place. pg_report_budget, pg_learn_from_response: the report of a later call
     /// was there before.
     Late = 5,
     /// No such permit, lease or ticket is here: never given, given back, reset since, or forgotten.

@@ -1,4 +1,4 @@
-//! `pg_gate`: a document of Invantive chooses what limits a request.
+//! `pg_invantive_gate`: a document of Invantive chooses what limits a request.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -126,9 +126,9 @@ impl From<CoreVerdict> for GateDecision {
 /// Makes the limits of a RateLimitControl on a store: length bytes of JSON. Asks no server.
 ///
 /// The message of PG_INVALID names the place of a fault. The handle is to be closed by
-/// pg_gate_close.
+/// pg_invantive_gate_close.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_gate_new(
+pub unsafe extern "C" fn pg_invantive_gate_new(
     store: *const StoreHandle,
     text: *const c_char,
     length: usize,
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn pg_gate_new(
 /// it asks once for the levels that fail, once for each that only delays, and once for the time when an
 /// element has a validity and facts no at_us.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_gate_admit(
+pub unsafe extern "C" fn pg_invantive_gate_admit(
     gate: *const GateHandle,
     facts: Option<&RequestAttributes>,
     verdict: Option<&mut MaybeUninit<GateDecision>>,
@@ -176,6 +176,6 @@ pub extern "C" fn pg_level_name(level: i32) -> *const c_char {
 
 /// Closes a gate. What it has counted stays.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_gate_close(gate: *mut GateHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
+pub extern "C" fn pg_invantive_gate_close(gate: *mut GateHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
     guard(error, || GATES.close(gate))
 }

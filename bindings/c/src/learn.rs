@@ -99,7 +99,7 @@ fn told(
 /// second, 0 for not given. The interval of a bucket ends after reset_in_us, or at reset_at_us
 /// since 1970. at_us as in pg_request; learned, which gets what became of all that, may be NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_sync(
+pub unsafe extern "C" fn pg_report_budget(
     limiter: *const LimiterHandle,
     permit: *const c_char,
     index: i64,
@@ -158,7 +158,7 @@ fn refill(
 /// PG_NOT_GIVEN for ten times the policy's own. learned, which gets what became of all that, may be NULL. at_us as in
 /// pg_request.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_learn(
+pub unsafe extern "C" fn pg_learn_from_response(
     limiter: *const LimiterHandle,
     permit: *const c_char,
     provider: *const c_char,

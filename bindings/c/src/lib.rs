@@ -25,7 +25,7 @@ pub mod lease;
 
 pub mod wait;
 
-pub mod hints;
+pub mod wakeups;
 
 pub mod statistics;
 

@@ -21,7 +21,7 @@ use crate::text;
 /// either; a pause that ends later stays as it is. The message of PG_INVALID names the place of a fault.
 /// paused may be NULL; at_us as in pg_request.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_signal(
+pub unsafe extern "C" fn pg_apply_ojs_signal(
     limiter: *const LimiterHandle,
     document: *const c_char,
     at_us: i64,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn pg_signal(
 /// of a strategy that the limiter does not have. controls, which gets what is in force now, may be NULL;
 /// at_us as in pg_request.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_override_from(
+pub unsafe extern "C" fn pg_apply_ojs_override(
     limiter: *const LimiterHandle,
     document: *const c_char,
     at_us: i64,

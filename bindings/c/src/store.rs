@@ -59,7 +59,7 @@ pub extern "C" fn pg_store_memory(
 /// Closes a store and the connections that this process has to it, whatever limiters of it are open.
 ///
 /// Every later call of those limiters is PG_INVALID, with the argument "store", and so is a
-/// pg_acquire_within that waits; limiters in memory go on. The handles of limiters and of pg_hints
+/// pg_acquire_timeout that waits; limiters in memory go on. The handles of limiters and of pg_wakeups
 /// are to be closed all the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_store_close(store: *mut StoreHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {

@@ -29,10 +29,10 @@ pub const PG_PLACE_KEPT: i64 = -1;
 #[repr(C)]
 pub struct Wait {
     /// How long it would wait: 0 refuses, as does a time that is known to come later; or PG_FOREVER.
-    pub patience_us: i64,
+    pub max_wait_us: i64,
     /// How long the ticket keeps its place after the time at which it was to look again and did
     /// not; 0 for the default.
-    pub grace_us: i64,
+    pub claim_timeout_us: i64,
     /// Where it is told that its turn has come, see pg_listen; NULL or empty when it looks by
     /// itself.
     pub channel: *const c_char,
@@ -44,8 +44,8 @@ pub struct Wait {
 impl Wait {
     unsafe fn core<'a>(&self) -> Result<CoreWait<'a>> {
         Ok(CoreWait {
-            patience: patience(self.patience_us)?,
-            grace: match self.grace_us {
+            patience: patience(self.max_wait_us)?,
+            grace: match self.claim_timeout_us {
                 0 => CLAIM_TIMEOUT,
                 grace => Micros(not_negative("claim_timeout", grace)?),
             },
@@ -71,7 +71,7 @@ fn patience(micros: i64) -> Result<Micros> {
 /// retry_after_us, or when the channel tells it; who wants no more says so by pg_cancel. wait may be
 /// NULL: then it does not wait, and gives up a place that it has. Never waits itself.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_enter(
+pub unsafe extern "C" fn pg_acquire_with_id(
     limiter: *const LimiterHandle,
     request: Option<&Request>,
     id: *const c_char,
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn pg_cancel(
 /// PG_STATUS_REFUSED when the time is up, or at once when it is known not to be enough; then nothing
 /// was taken. request may be NULL.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_acquire_within(
+pub extern "C" fn pg_acquire_timeout(
     limiter: *const LimiterHandle,
     request: Option<&Request>,
     wait_timeout_us: i64,

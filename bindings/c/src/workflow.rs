@@ -1,4 +1,4 @@
-//! `pg_workflow`: the limiter of a run of a workflow.
+//! `pg_conductor_limiter`: the limiter of a run of a workflow.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -21,7 +21,7 @@ use crate::text;
 /// lock_timeout_us unless it is renewed, PG_NOT_GIVEN for pg_lock_timeout_us. on_limit of it belongs
 /// into pg_admit. The limiter is to be closed by pg_limiter_close.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_workflow(
+pub unsafe extern "C" fn pg_conductor_limiter(
     store: *const StoreHandle,
     definition: *const c_char,
     run: *const c_char,

@@ -70,7 +70,7 @@ impl MultiStepCall {
 
     /// Override limits as a document of Open Job Spec says.
     #[staticmethod]
-    fn override_from(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
+    fn apply_ojs_override(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
         let amendment = limiter.inner.amendment(text("document", document)?, time(at_us)?)?;
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Override(amendment)))
     }
@@ -166,7 +166,7 @@ impl MultiStep for Procedure {
             Self::Jobs(steps) => CallOutcome::Decisions(
                 steps.outcome()?.into_iter().map(|admission| Decision(admission.decision)).collect(),
             ),
-            Self::Override(steps) => CallOutcome::RuntimeState(live::controls(&steps.outcome()?)),
+            Self::Override(steps) => CallOutcome::RuntimeState(live::runtime_state(&steps.outcome()?)),
             Self::Signal(steps) => CallOutcome::Signal(steps.outcome()?),
         })
     }

@@ -94,7 +94,7 @@ impl AdminRequest {
 
     #[staticmethod]
     #[allow(clippy::too_many_arguments)]
-    fn sync(
+    fn report_budget(
         remaining: OptionalArg,
         limit: OptionalArg,
         interval: OptionalArg,
@@ -231,7 +231,7 @@ type Shown = Option<(&'static str, u64, f64)>;
 /// In the order of their fields.
 pub(crate) type RuntimeState = (u64, bool, Option<f64>, Vec<Shown>, Option<f64>, Vec<Shown>);
 
-pub(crate) fn controls(it: &paddlegate::RuntimeState) -> RuntimeState {
+pub(crate) fn runtime_state(it: &paddlegate::RuntimeState) -> RuntimeState {
     let limits = |limits: &[Option<paddlegate::Limit>]| {
         let shown = |limit: &paddlegate::Limit| (limit.kind().name(), limit.amount(), seconds(limit.interval()));
         limits.iter().map(|limit| limit.as_ref().map(shown)).collect()

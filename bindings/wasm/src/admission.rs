@@ -53,20 +53,20 @@ impl Limiter {
         &self,
         jobs: Vec<JsValue>,
         on_limit: &JsValue,
-        partly: bool,
+        partial: bool,
         at: &JsValue,
     ) -> Thrown<Vec<JsValue>> {
         let admitted = || {
             let jobs = jobs.iter().map(|job| text("jobs", job)).collect::<Result<Vec<_>>>()?;
             let jobs: Vec<&str> = jobs.iter().map(String::as_str).collect();
-            run_at(self.limiter.batch(&jobs, action(on_limit)?, partly), time(at)?)
+            run_at(self.limiter.batch(&jobs, action(on_limit)?, partial), time(at)?)
         };
         self.thrown(admitted()).map(|all| all.iter().map(|admission| self.admitted(admission)).collect())
     }
 
     /// What a document of Open Job Spec overrides; what is in force then.
-    #[wasm_bindgen(js_name = overrideFrom)]
-    pub fn override_from(&self, document: &str, at: &JsValue) -> Thrown<JsValue> {
+    #[wasm_bindgen(js_name = applyOjsOverride)]
+    pub fn apply_ojs_override(&self, document: &str, at: &JsValue) -> Thrown<JsValue> {
         let controls = time(at).and_then(|at| run_at(self.limiter.amendment(document, at)?, at));
         self.thrown(controls).map(|controls| self.host.in_force(&controls))
     }

@@ -38,8 +38,8 @@ extern "C" {
 
     /// `numbers`: of each limit of the policy its kind's place in the list of all (-1: none), its amount and interval,
     /// as overridden; then the same as learned.
-    #[wasm_bindgen(method)]
-    fn controls(
+    #[wasm_bindgen(method, js_name = runtimeState)]
+    fn runtime_state(
         this: &Host,
         version: f64,
         in_use: bool,
@@ -116,7 +116,7 @@ impl Host {
             })
             .collect();
         let (paused, expires) = (micros(controls.paused_for), micros(controls.expires_after));
-        self.controls(number(controls.version), controls.in_use, paused, expires, &numbers)
+        self.runtime_state(number(controls.version), controls.in_use, paused, expires, &numbers)
     }
 
     pub(crate) fn told(&self, learned: Learned) -> JsValue {

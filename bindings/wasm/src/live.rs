@@ -52,13 +52,15 @@ impl Limiter {
     }
 
     /// What is in force.
-    pub fn controls(&self, at: &JsValue) -> Thrown<JsValue> {
+    #[wasm_bindgen(js_name = runtimeState)]
+    pub fn runtime_state(&self, at: &JsValue) -> Thrown<JsValue> {
         self.shown(self.ordered(AdminCommand::Get, at))
     }
 
     /// Takes over what upstream says of the budget behind one limit; what became of it.
     #[allow(clippy::too_many_arguments)]
-    pub fn sync(
+    #[wasm_bindgen(js_name = reportBudget)]
+    pub fn report_budget(
         &self,
         index: &JsValue,
         remaining: &JsValue,

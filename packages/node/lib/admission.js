@@ -16,8 +16,8 @@ function admission(limiter, began, { estimate }) {
 }
 
 /** Reads what is done with several jobs; when all or none run, each may be given back. */
-function admissions(limiter, began, store, partly) {
-  const read = admission(limiter, began, { estimate: partly ? null : 1 });
+function admissions(limiter, began, store, partial) {
+  const read = admission(limiter, began, { estimate: partial ? null : 1 });
   return (course) =>
     Array.from({ length: course.admissions() }, (_, index) => {
       course.admission(index);

@@ -1,7 +1,7 @@
 "use strict";
 
 /**
- * Numbers that both sides see: arguments before a call of the addon, rows after it. The layout is that of
+ * LimitSettings that both sides see: arguments before a call of the addon, rows after it. The layout is that of
  * `bindings/node/src/area.rs`. A call uses it up at once, so one serves all stores of a thread.
  */
 
@@ -42,18 +42,18 @@ module.exports = {
   /** Asked of a limiter beside its operations: where its waiters hear of their turn, and their channel in memory. */
   WHERE: 11,
   LISTEN: 12,
-  /** With an order beside the area: see `orders.js`. */
+  /** With an order beside the area: see `commands.js`. */
   PAUSE: 13,
   RESUME: 14,
   OVERRIDE: 15,
   RESTORE: 16,
   CONTROLS: 17,
-  SYNC: 18,
+  REPORT_BUDGET: 18,
   LEARN: 19,
   /** With what becomes of a job that is refused in place of the channel. */
   ADMIT: 20,
   /** With an order too; what takes several operations. */
-  OVERRIDE_FROM: 21,
+  APPLY_OJS_OVERRIDE: 21,
   SIGNAL: 22,
   ADMIT_ALL: 23,
 

@@ -2,7 +2,7 @@
 
 const { calling } = require("./errors.js");
 const native = require("./native.js");
-const { json } = require("./orders.js");
+const { json } = require("./commands.js");
 const { only, text } = require("./request.js");
 
 /** What a query is likely to cost, in points of its provider. */

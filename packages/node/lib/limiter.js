@@ -24,11 +24,11 @@ const {
   OVERRIDE,
   RESTORE,
   CONTROLS,
-  SYNC,
+  REPORT_BUDGET,
   LEARN,
   ADMIT,
   ADMIT_ALL,
-  OVERRIDE_FROM,
+  APPLY_OJS_OVERRIDE,
   SIGNAL,
   WAITS,
   GAVE_UP,
@@ -38,15 +38,15 @@ const {
   GRANTED,
 } = require("./area.js");
 const { admission, admissions } = require("./admission.js");
-const { controls, shown } = require("./controls.js");
+const { runtimeState, shown } = require("./runtime-state.js");
 const { learned } = require("./learned.js");
 const { finish } = require("./course.js");
 const { Decision } = require("./decision.js");
 const { IN_ORDER, InvalidError, OverLimitError, calling, failure } = require("./errors.js");
 const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
-const orders = require("./orders.js");
+const orders = require("./commands.js");
 const { Permit } = require("./permit.js");
-const { now } = require("./real.js");
+const { now } = require("./timers.js");
 const { request, numeric, text, permitId, abortSignal, object } = require("./request.js");
 const { SKIPPED } = require("./skipped.js");
 const { statistics } = require("./statistics.js");
@@ -135,8 +135,8 @@ class Limiter {
 
   admitAll(jobs, options) {
     const make = () => orders.jobs(jobs, options, this.onLimit);
-    return this.#course(ADMIT_ALL, make, ({ partly }) =>
-      admissions(this, now(), this.#store, partly),
+    return this.#course(ADMIT_ALL, make, ({ partial }) =>
+      admissions(this, now(), this.#store, partial),
     );
   }
 
@@ -154,20 +154,20 @@ class Limiter {
   }
 
   pause(options) {
-    return this.#order(PAUSE, () => orders.pause(options), controls);
+    return this.#order(PAUSE, () => orders.pause(options), runtimeState);
   }
 
   resume(options) {
-    return this.#order(RESUME, () => orders.resume(options), controls);
+    return this.#order(RESUME, () => orders.resume(options), runtimeState);
   }
 
   override(options) {
-    return this.#order(OVERRIDE, () => orders.override(options), controls);
+    return this.#order(OVERRIDE, () => orders.override(options), runtimeState);
   }
 
-  overrideFrom(document, options) {
+  applyOjsOverride(document, options) {
     const make = () => orders.written(document, options);
-    return this.#course(OVERRIDE_FROM, make, () => (course) => shown(course.controls()));
+    return this.#course(APPLY_OJS_OVERRIDE, make, () => (course) => shown(course.runtimeState()));
   }
 
   signal(document, options) {
@@ -176,15 +176,15 @@ class Limiter {
   }
 
   restore(options) {
-    return this.#order(RESTORE, () => orders.restore(options), controls);
+    return this.#order(RESTORE, () => orders.restore(options), runtimeState);
   }
 
-  controls(options) {
-    return this.#order(CONTROLS, () => orders.controls(options), controls);
+  runtimeState(options) {
+    return this.#order(CONTROLS, () => orders.runtimeState(options), runtimeState);
   }
 
-  sync(options) {
-    return this.#order(SYNC, () => orders.sync(options), learned);
+  reportBudget(options) {
+    return this.#order(REPORT_BUDGET, () => orders.reportBudget(options), learned);
   }
 
   learn(response, options) {

@@ -1,7 +1,7 @@
 "use strict";
 
 const { area, RECEIVED, TO_SEND, BROKEN, MAX_ROWS } = require("./area.js");
-const { nextTick, now, setImmediate } = require("./real.js");
+const { nextTick, now, setImmediate } = require("./timers.js");
 const { connect } = require("./socket.js");
 
 /** Bytes of each of the two buffers. A command has some 250, an answer 50. */

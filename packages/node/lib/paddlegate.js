@@ -8,7 +8,7 @@ const { Gate } = require("./gate.js");
 const { Inbox, Subscriptions } = require("./hubs.js");
 const { Limiter } = require("./limiter.js");
 const native = require("./native.js");
-const { json } = require("./orders.js");
+const { json } = require("./commands.js");
 const { Redis } = require("./redis.js");
 const request = require("./request.js");
 
@@ -81,7 +81,7 @@ class Paddlegate {
     return new Limiter(this.#parts, given, run, others);
   }
 
-  policyFrom(document, options) {
+  limitersFromDocument(document, options) {
     const { lockTimeoutMs, tenant, group, onUnavailable, share } = only(
       ["lockTimeoutMs", "tenant", "group", "onUnavailable", "share"],
       options,
@@ -114,7 +114,7 @@ class Paddlegate {
     } catch {
       throw new InvalidError("document", "at $: must be UTF-8");
     }
-    return this.policyFrom(written, options);
+    return this.limitersFromDocument(written, options);
   }
 
   gate(document) {

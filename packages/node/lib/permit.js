@@ -1,7 +1,7 @@
 "use strict";
 
 const { InvalidError } = require("./errors.js");
-const { now } = require("./real.js");
+const { now } = require("./timers.js");
 const { PERMIT, only } = require("./request.js");
 
 /** What a grant hands over. */

@@ -3,7 +3,7 @@
 const { area, LINK, ROWS, ROW, FAILED, MOVED, LATER } = require("./area.js");
 const { failure } = require("./errors.js");
 const { Link } = require("./link.js");
-const { now, setImmediate, setTimeout } = require("./real.js");
+const { now, setImmediate, setTimeout } = require("./timers.js");
 
 /** Carries the calls of one store over sockets of this event loop, and ends each by its deadline. */
 class Redis {

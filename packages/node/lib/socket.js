@@ -3,7 +3,7 @@
 const net = require("node:net");
 const tls = require("node:tls");
 
-const { withRealTicks } = require("./real.js");
+const { withRealTicks } = require("./timers.js");
 
 /** Connects to a node; keeps no process alive. */
 function connect({ host, port, path }, encrypted, options = {}) {

@@ -1,7 +1,7 @@
 "use strict";
 
 const { calling } = require("./errors.js");
-const { clearTimeout, setTimeout } = require("./real.js");
+const { clearTimeout, setTimeout } = require("./timers.js");
 const { connect } = require("./socket.js");
 const { Waiters } = require("./waiters.js");
 

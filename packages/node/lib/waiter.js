@@ -3,7 +3,7 @@
 const { AT_END } = require("./area.js");
 const { calling } = require("./errors.js");
 const { newId } = require("./native.js");
-const { clearTimeout, now } = require("./real.js");
+const { clearTimeout, now } = require("./timers.js");
 const { abortable, after } = require("./waiting.js");
 
 /** How a waiter looks at its place in the queue, and gives back what it was granted too late: methods of limiters. */

@@ -1,6 +1,6 @@
 "use strict";
 
-const { clearTimeout, setTimeout } = require("./real.js");
+const { clearTimeout, setTimeout } = require("./timers.js");
 
 /** The longest time that a timer of Node can be set to. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

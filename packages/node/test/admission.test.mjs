@@ -70,7 +70,7 @@ for (const [store, pg] of Object.entries(stores)) {
     for (const [on_limit, name] of Object.entries(names)) {
       document.limiters[name] = { window: limit, on_limit };
     }
-    const loaded = pg.policyFrom(document);
+    const loaded = pg.limitersFromDocument(document);
     const actions = [];
     for (const name of Object.values(names)) {
       const limiter = loaded.get(name);

@@ -175,7 +175,7 @@ test("what is wrong is refused by the name of the argument", async () => {
     ),
     onUnavailable: ["Open", "", 1, {}].flatMap((onUnavailable) => [
       () => pg.window("x", 1, 1, { onUnavailable }),
-      () => pg.policyFrom({ limiters: {} }, { onUnavailable }),
+      () => pg.limitersFromDocument({ limiters: {} }, { onUnavailable }),
     ]),
     share: [0, 101, 1.5, "5", Number.NaN]
       .map((share) => () => pg.points("x", 1, 1, { onUnavailable: "local", share }))
@@ -391,7 +391,7 @@ test("messages name arguments and units as they were written", async () => {
     ],
     [() => limiter.tryAcquire({ id: "x".repeat(65) }), "must have 1 to 64 bytes: bytes=65"],
     [
-      () => pg.policyFrom({ limiters: { a: { window: { limit: 1, per: 1 }, wait_timeout: -5 } } }),
+      () => pg.limitersFromDocument({ limiters: { a: { window: { limit: 1, per: 1 }, wait_timeout: -5 } } }),
       "at $.limiters.a.wait_timeout: must be a number of seconds from 0 to ten years: value=-5",
     ],
   ]) {
@@ -430,7 +430,7 @@ test("a permit may stand for its id", async () => {
   assert.equal(await limiter.correct(permit, 4), "settled");
   assert.equal(await limiter.release(permit), "released");
   const other = await pg.points("y", 100, "day").acquire({ estimate: 10 });
-  const synced = await pg.points("y", 100, "day").sync({ remaining: 50, permit: other });
+  const synced = await pg.points("y", 100, "day").reportBudget({ remaining: 50, permit: other });
   assert.deepEqual(synced.learned, ["remaining"]);
   const learned = pg.points("y", 100, "day").learn({ status: 200 }, { permit: other });
   assert.deepEqual((await learned).ignored, ["not a rate limit answer"]);

@@ -56,7 +56,7 @@ for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: a pause of a name that nobody has used says so`, async () => {
     const name = unique();
     const limiter = pg.window(name, 10, 60);
-    assert.equal((await limiter.controls()).inUse, false);
+    assert.equal((await limiter.runtimeState()).inUse, false);
     await limiter.allow();
     assert.equal((await elsewhere(store).window(name, 10, 60).pause({ forMs: 1 })).inUse, true);
     assert.equal((await pg.bucket(name, 10, 60).pause({ forMs: 1 })).inUse, false);
@@ -80,11 +80,11 @@ for (const [store, pg] of Object.entries(stores)) {
     const expiresAt = new Date(Date.now() + 120_000);
     const later = await limiter.override({ limit: 2, expiresAt, index: 0 });
     assert.ok(later.expiresInMs > 60_000 && later.expiresInMs <= 121_000);
-    assert.deepEqual((await elsewhere(store).concurrent(limiter.name, 0).controls()).overrides, [
+    assert.deepEqual((await elsewhere(store).concurrent(limiter.name, 0).runtimeState()).overrides, [
       { kind: "concurrency", limit: 2, intervalMs: 30_000 },
     ]);
     await limiter.restore({ index: 0 });
-    assert.deepEqual(await limiter.controls(), nothing);
+    assert.deepEqual(await limiter.runtimeState(), nothing);
   });
 
   test(`${store}: who waits enters by a resume from elsewhere, not only by looking again`, async () => {
@@ -149,20 +149,20 @@ for (const [store, pg] of Object.entries(stores)) {
     const atUs = start * 1000;
     const permit = (await shop.tryAcquire({ estimate: 300, atUs })).permit;
     await shop.correct(permit, 300, { atUs });
-    assert.equal((await shop.sync({ remaining: 300, atUs })).learned[0], "remaining");
+    assert.equal((await shop.reportBudget({ remaining: 300, atUs })).learned[0], "remaining");
     assert.equal((await shop.peek({ cost: 0, atUs })).remaining, 300);
-    assert.equal((await shop.sync({ limit: 2000, restoreRate: 100, atUs })).settlement, null);
-    const seen = await elsewhere(store).points(shop.name, 1000, 20).controls({ atUs });
+    assert.equal((await shop.reportBudget({ limit: 2000, restoreRate: 100, atUs })).settlement, null);
+    const seen = await elsewhere(store).points(shop.name, 1000, 20).runtimeState({ atUs });
     assert.deepEqual(seen.learned, [{ kind: "points", limit: 2000, intervalMs: 20_000 }]);
-    await shop.sync({ restoreRate: 100, permit, atUs });
-    assert.equal((await shop.controls({ atUs })).learned[0].intervalMs, 10_000);
-    await shop.sync({ intervalMs: 5000, atUs });
-    assert.equal((await shop.controls({ atUs })).learned[0].intervalMs, 5000);
+    await shop.reportBudget({ restoreRate: 100, permit, atUs });
+    assert.equal((await shop.runtimeState({ atUs })).learned[0].intervalMs, 10_000);
+    await shop.reportBudget({ intervalMs: 5000, atUs });
+    assert.equal((await shop.runtimeState({ atUs })).learned[0].intervalMs, 5000);
 
     const hub = pg.bucket(unique(), 5000, "hour");
-    await hub.sync({ remaining: 0, resetInMs: 1_800_000, atUs });
+    await hub.reportBudget({ remaining: 0, resetInMs: 1_800_000, atUs });
     assert.equal((await hub.tryAcquire({ atUs })).retryAfterMs, 1_800_000);
-    await hub.sync({ remaining: 0, resetAt: new Date(start + 600_000), atUs });
+    await hub.reportBudget({ remaining: 0, resetAt: new Date(start + 600_000), atUs });
     assert.equal((await hub.tryAcquire({ atUs })).retryAfterMs, 600_000);
   });
 
@@ -182,9 +182,9 @@ for (const [store, pg] of Object.entries(stores)) {
       ],
       options: [wrong[1], () => limiter.pause(30), () => limiter.learn({}, 5)],
       forms: [() => limiter.pause({ forms: 5 })],
-      cost: [() => limiter.resume({ cost: 5 }), () => limiter.controls({ cost: 1 })],
+      cost: [() => limiter.resume({ cost: 5 }), () => limiter.runtimeState({ cost: 1 })],
       limit: [-1, 0, 1.5, "5", Number.NaN]
-        .flatMap((limit) => [() => limiter.override({ limit }), () => limiter.sync({ limit })])
+        .flatMap((limit) => [() => limiter.override({ limit }), () => limiter.reportBudget({ limit })])
         .concat(() => limiter.override({ index: 0 })),
       intervalMs: [-1, 0, "1", Number.NaN, 1e15].map(
         (intervalMs) => () => limiter.override({ intervalMs }),
@@ -192,7 +192,7 @@ for (const [store, pg] of Object.entries(stores)) {
       index: [1, -1, 0.5, "0"].flatMap((index) => [
         () => limiter.override({ index, limit: 1 }),
         () => limiter.restore({ index }),
-        () => limiter.sync({ index, restoreRate: 1 }),
+        () => limiter.reportBudget({ index, restoreRate: 1 }),
       ]),
       expiresInMs: [0, -1, "1"].map(
         (expiresInMs) => () => limiter.override({ limit: 1, expiresInMs }),
@@ -201,17 +201,17 @@ for (const [store, pg] of Object.entries(stores)) {
         () => limiter.override({ limit: 1, expiresInMs: 1, expiresAt: new Date() }),
         () => limiter.override({ limit: 1, expiresAt: "x" }),
       ],
-      remaining: [-1, 0.5, "5", 1e15].map((remaining) => () => limiter.sync({ remaining })),
+      remaining: [-1, 0.5, "5", 1e15].map((remaining) => () => limiter.reportBudget({ remaining })),
       restoreRate: [
-        ...[0, -1, Number.NaN, "1"].map((restoreRate) => () => limiter.sync({ restoreRate })),
-        () => limiter.sync({ restoreRate: 1, intervalMs: 10_000 }),
+        ...[0, -1, Number.NaN, "1"].map((restoreRate) => () => limiter.reportBudget({ restoreRate })),
+        () => limiter.reportBudget({ restoreRate: 1, intervalMs: 10_000 }),
       ],
-      resetInMs: [() => limiter.sync({ resetInMs: -1 })],
+      resetInMs: [() => limiter.reportBudget({ resetInMs: -1 })],
       resetAt: [
-        () => limiter.sync({ resetInMs: 1, resetAt: 1 }),
-        () => limiter.sync({ resetAt: "x" }),
+        () => limiter.reportBudget({ resetInMs: 1, resetAt: 1 }),
+        () => limiter.reportBudget({ resetAt: "x" }),
       ],
-      atUs: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.sync({ atUs: "1" })],
+      atUs: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.reportBudget({ atUs: "1" })],
       response: [undefined, null, 429, "text"].map((response) => () => limiter.learn(response)),
       status: [-1, "429", 70_000, 0.5].map((status) => () => limiter.learn({ status })),
       headers: ["x", 5, ["retry-after", "1"], [["a"]], [["a", "b", "c"]]].map(
@@ -224,7 +224,7 @@ for (const [store, pg] of Object.entries(stores)) {
       ),
       permit: ["", 5, "x".repeat(96)].flatMap((permit) => [
         () => limiter.learn({}, { permit }),
-        () => limiter.sync({ remaining: 1, permit }),
+        () => limiter.reportBudget({ remaining: 1, permit }),
       ]),
     };
     for (const [argument, calls] of Object.entries(cases)) {
@@ -234,14 +234,14 @@ for (const [store, pg] of Object.entries(stores)) {
     }
     const stateless = pg.unlimited(unique());
     await assert.rejects(stateless.pause({ forMs: 1 }), { argument: "limiter" });
-    assert.deepEqual(await stateless.controls(), {
+    assert.deepEqual(await stateless.runtimeState(), {
       ...nothing,
       inUse: false,
       overrides: [],
       learned: [],
     });
     assert.equal(stateless.onLimit, null);
-    assert.deepEqual(await limiter.controls(), { ...nothing, inUse: false });
+    assert.deepEqual(await limiter.runtimeState(), { ...nothing, inUse: false });
     assert.equal((await limiter.peek({ cost: 0 })).remaining, 10);
   });
 }

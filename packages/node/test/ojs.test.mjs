@@ -32,7 +32,7 @@ for (const [store, pg] of Object.entries(stores)) {
         await limiter.signal({ type: "rate_limited", retry_after: 0.1 }, { atUs }),
         true,
       );
-      assert.equal((await limiter.controls({ atUs })).pausedForMs, ms);
+      assert.equal((await limiter.runtimeState({ atUs })).pausedForMs, ms);
     }
     const limiter = pg.window(unique(), 5, 60);
     for (const failure of [{}, { type: "Timeout", retry_after: 30 }, []]) {
@@ -41,15 +41,15 @@ for (const [store, pg] of Object.entries(stores)) {
     for (const failure of ["{", 5, { type: "rate_limited", retry_after: -1 }]) {
       await assert.rejects(limiter.signal(failure), { argument: "document" });
     }
-    assert.equal((await limiter.controls()).version, 0);
+    assert.equal((await limiter.runtimeState()).version, 0);
   });
 
   test(`${store}: OJS-T03 an override is merged`, async () => {
     const limiter = pg.limiter(unique(), { concurrency: 0, window: [100, 60], throttle: 1 });
     const told = async (document, us = atUs) => {
-      const controls = await limiter.overrideFrom(document, { atUs: us });
-      const overrides = controls.overrides.map((it) => it && [it.limit, it.intervalMs]);
-      return [overrides, controls.expiresInMs];
+      const runtimeState = await limiter.applyOjsOverride(document, { atUs: us });
+      const overrides = runtimeState.overrides.map((it) => it && [it.limit, it.intervalMs]);
+      return [overrides, runtimeState.expiresInMs];
     };
     const one = [1, 30_000];
     assert.deepEqual(await told({ concurrency: 1 }), [[one, null, null], null]);
@@ -63,8 +63,8 @@ for (const [store, pg] of Object.entries(stores)) {
     const none = [null, null, null];
     assert.deepEqual(await told({ rate: null, throttle: null }), [none, null]);
     const clocked = { concurrency: 2, expires_at: "2110-01-01T00:00:00Z" };
-    const controls = await limiter.overrideFrom(clocked);
-    assert.ok(Object.isFrozen(controls) && controls.expiresInMs > 1e12);
+    const runtimeState = await limiter.applyOjsOverride(clocked);
+    assert.ok(Object.isFrozen(runtimeState) && runtimeState.expiresInMs > 1e12);
   });
 
   test(`${store}: an override that is wrong changes nothing`, async () => {
@@ -80,12 +80,12 @@ for (const [store, pg] of Object.entries(stores)) {
       { rate: { limit: 9, period: "PT1M" }, expires_at: "2001-01-01T00:00:00Z" },
     ]) {
       await assert.rejects(
-        limiter.overrideFrom(document),
+        limiter.applyOjsOverride(document),
         (error) => error instanceof InvalidError && error.argument === "document",
       );
     }
-    assert.equal((await limiter.controls()).version, 0);
-    await assert.rejects(limiter.overrideFrom({ concurrency: 1 }, { expiresAt: 5 }), {
+    assert.equal((await limiter.runtimeState()).version, 0);
+    await assert.rejects(limiter.applyOjsOverride({ concurrency: 1 }, { expiresAt: 5 }), {
       argument: "expiresAt",
     });
   });
@@ -100,8 +100,8 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.deepEqual([leases, tickets, (await limiter.peek()).remaining], [0, 0, 3]);
     assert.deepEqual(await actions([]), []);
     const run = ["run", "run", "run"];
-    const partly = { partly: true, onLimit: "drop" };
-    assert.deepEqual(await actions(jobs, partly), [...run, "drop", "drop"]);
+    const partial = { partial: true, onLimit: "drop" };
+    assert.deepEqual(await actions(jobs, partial), [...run, "drop", "drop"]);
     await limiter.reset();
     const all = await limiter.admitAll(jobs.slice(0, 3), { onLimit: "raise" });
     assert.equal(new Set(all.map(({ permit }) => permit.id)).size, 3);
@@ -131,7 +131,7 @@ test("what is wrong with a batch is named and asks about none", async () => {
     ["id", ["a", ""]],
     ["onLimit", ["a"], { onLimit: "Drop" }],
     ["onLimit", ["a"], { onLimit: 5 }],
-    ["partly", ["a"], { partly: 1 }],
+    ["partial", ["a"], { partial: 1 }],
     ["atUs", ["a"], { atUs: 5 }],
   ]) {
     await assert.rejects(
@@ -160,7 +160,7 @@ test("a store that is away", async () => {
   const limiter = away.window(unique(), 5, 60);
   await assert.rejects(limiter.admitAll(["a", "b"]), UnavailableError);
   await assert.rejects(limiter.signal({ type: "rate_limited" }), UnavailableError);
-  await assert.rejects(limiter.overrideFrom({ limit: 1, period: "1s" }), UnavailableError);
+  await assert.rejects(limiter.applyOjsOverride({ limit: 1, period: "1s" }), UnavailableError);
   const open = away.window(unique(), 5, 60, { onUnavailable: "open" });
   const all = await open.admitAll(["a", "b"]);
   assert.deepEqual(

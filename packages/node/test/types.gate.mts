@@ -1,12 +1,12 @@
 // Checked by the compiler, never run.
 import {
   type Admission,
-  type Controls,
+  type RuntimeState,
   type Decision,
   type Limiter,
   OverLimitError,
   Paddlegate,
-  type Verdict,
+  type GateDecision,
 } from "paddlegate";
 
 /** Fails to compile unless A and B are the same type; `any` is the same as nothing else. */
@@ -18,7 +18,7 @@ const pg = new Paddlegate();
 const gate = pg.gate({ RateLimitControlList: [] });
 const signal = AbortSignal.timeout(1);
 const verdict = gate.admit({ url: "https://x", logOnCode: "ann", atUs: 1, signal });
-same<typeof verdict, Promise<Verdict>>(true);
+same<typeof verdict, Promise<GateDecision>>(true);
 const within = gate.withinLimit({ context: "report" }, ({ delayMs }) => delayMs);
 same<typeof within, Promise<number>>(true);
 gate.withinLimit(async () => 1);
@@ -27,17 +27,17 @@ gate.admit({ log_on_code: "ann" });
 
 const run = pg.workflow({ name: "w" }, "{}", { lockTimeoutMs: 1, onUnavailable: "open" });
 same<typeof run, Limiter>(true);
-const batch = run.admitAll(["a", "b"], { onLimit: "drop", partly: true, signal });
+const batch = run.admitAll(["a", "b"], { onLimit: "drop", partial: true, signal });
 same<typeof batch, Promise<Admission[]>>(true);
 // @ts-expect-error: its jobs cost one unit each
 run.admitAll(["a"], { cost: 2 });
-const controls = run.overrideFrom({ concurrency: 5 }, { atUs: 1 });
-same<typeof controls, Promise<Controls>>(true);
+const runtimeState = run.applyOjsOverride({ concurrency: 5 }, { atUs: 1 });
+same<typeof runtimeState, Promise<RuntimeState>>(true);
 const isSignal = run.signal('{"type": "rate_limited"}');
 same<typeof isSignal, Promise<boolean>>(true);
 
 try {
   await within;
 } catch (error) {
-  if (error instanceof OverLimitError) same<typeof error.decision, Decision | Verdict>(true);
+  if (error instanceof OverLimitError) same<typeof error.decision, Decision | GateDecision>(true);
 }

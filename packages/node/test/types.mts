@@ -1,13 +1,13 @@
 // Checked by the compiler, never run.
 import {
   type Admission,
-  type Controls,
+  type RuntimeState,
   type Decision,
   graphqlCost,
   InvalidError,
   type Learned,
   type Limiter,
-  type Numbers,
+  type LimitSettings,
   type OnLimit,
   OverLimitError,
   Paddlegate,
@@ -73,13 +73,13 @@ const kinds = (await pg.limiters()).flatMap(({ limits }) => limits.map(({ kind }
 kinds.includes("concurrency");
 
 const ordered = shop.pause({ forMs: 30_000 });
-same<typeof ordered, Promise<Controls>>(true);
+same<typeof ordered, Promise<RuntimeState>>(true);
 await erp.pause({ until: new Date(), signal });
 await erp.resume();
 await erp.override({ limit: 5, intervalMs: 1000, index: 0, expiresAt: Date.now() });
 const [rules] = (await erp.restore({ index: 0 })).overrides;
-if (rules) same<typeof rules, Numbers>(true);
-const late = shop.sync({ remaining: 5, limit: 1000, restoreRate: 50, resetAt: new Date() });
+if (rules) same<typeof rules, LimitSettings>(true);
+const late = shop.reportBudget({ remaining: 5, limit: 1000, restoreRate: 50, resetAt: new Date() });
 same<typeof late, Promise<Learned>>(true);
 declare const fetched: Response;
 const learned = shop.learn(fetched, { provider: "shopify", maxPauseMs: 1, permit: "id" });
@@ -91,9 +91,9 @@ await shop.learn({ headers: [["a", ["b", "c"]]], body: new Uint8Array() });
 await shop.withinLimit({ estimate: 5 }, (permit) => permit.learn(fetched, { provider: "auto" }));
 const cost = graphqlCost("{ a }", { n: 1 }, { rules: "github", operation: "A" });
 same<typeof cost, number>(true);
-const loaded = pg.policyFrom({ limiters: {} });
+const loaded = pg.limitersFromDocument({ limiters: {} });
 same<typeof loaded, Map<string, Limiter>>(true);
-const perhaps = pg.policyFrom<Skipped>({ limiters: {} });
+const perhaps = pg.limitersFromDocument<Skipped>({ limiters: {} });
 same<typeof perhaps, Map<string, Limiter<Skipped>>>(true);
 const action = pg.load("limits.json").get("shop")?.onLimit;
 same<typeof action, OnLimit | null | undefined>(true);
@@ -119,7 +119,7 @@ const held = await erp.acquire();
 await erp.release(held);
 await erp.renew(held);
 await shop.correct(held, 5);
-await shop.sync({ remaining: 5, permit: held });
+await shop.reportBudget({ remaining: 5, permit: held });
 same<typeof held.decision.retryAfterUs, number | null>(true);
 const closed = pg.close();
 same<typeof closed, Promise<void>>(true);

@@ -128,7 +128,7 @@ test("local decides by its share of the limit", async () => {
   assert.ok((await points.peek({ cost: 0 })).remaining >= 400);
   const single = await pg.window("z", 1, 60, half).tryAcquire();
   assert.deepEqual([single.status, single.reason], ["refused", "unavailable"]);
-  const whole = pg.policyFrom(
+  const whole = pg.limitersFromDocument(
     { limiters: { w: { window: { limit: 3, per: "minute" } } } },
     {
       onUnavailable: "local",

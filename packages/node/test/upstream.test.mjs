@@ -54,7 +54,7 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal((await limiter.peek({ cost: 0 })).remaining, 700);
     const refusal = { status: 429, headers: { "Retry-After": 30 }, body: answer(12) };
     assert.equal((await late.learn(refusal)).settlement, "unknown");
-    assert.ok((await limiter.controls()).pausedForMs > 0);
+    assert.ok((await limiter.runtimeState()).pausedForMs > 0);
     assert.equal(await late.release(), "released");
     await assert.rejects(late.learn({}, { permit: "x" }), { argument: "permit" });
     const rateless = await pg.bucket(unique(), 5, 3600).acquire();
@@ -80,7 +80,7 @@ for (const [store, pg] of Object.entries(stores)) {
       assert.ok(retryAfterMs > 20_000 && retryAfterMs <= 30_000);
       await limiter.resume();
       await limiter.learn({ status: 429, headers }, { maxPauseMs: 5000 });
-      assert.ok((await limiter.controls()).pausedForMs <= 5000);
+      assert.ok((await limiter.runtimeState()).pausedForMs <= 5000);
     });
   }
 
@@ -115,7 +115,7 @@ test("a Response says its status and headers, and its body when that is given as
   );
   assert.equal((await shop.stats()).corrections, 1);
   await shop.learn(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
-  assert.ok((await shop.controls()).pausedForMs > 6000);
+  assert.ok((await shop.runtimeState()).pausedForMs > 6000);
 });
 
 test("an answer of Node's own client is understood", async (t) => {
@@ -130,7 +130,7 @@ test("an answer of Node's own client is understood", async (t) => {
   response.resume();
   const limiter = stores.memory.throttle(unique(), 1);
   await limiter.learn(response);
-  assert.ok((await limiter.controls()).pausedForMs > 6000);
+  assert.ok((await limiter.runtimeState()).pausedForMs > 6000);
 });
 
 for (const [store, pg] of Object.entries(stores)) {
@@ -160,13 +160,13 @@ for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: what is said beside a document`, async () => {
     const job = { key: unique("k").replaceAll("_", "-"), concurrency: 1 };
     const options = { tenant: "acme", lockTimeoutMs: 90_000 };
-    const [limiter] = pg.policyFrom(job, options).values();
+    const [limiter] = pg.limitersFromDocument(job, options).values();
     assert.equal(limiter.name, `ojs/tenant/acme/key/${job.key}`);
     assert.equal((await limiter.tryAcquire()).leaseMs, 90_000);
     const guild = { name: "discord", reservoir: 5, timeWindow: 1000 };
-    assert.deepEqual([...pg.policyFrom(guild, { group: "7" }).keys()], ["guild/discord:7"]);
-    assert.throws(() => pg.policyFrom(guild, { tenant: "acme" }), { argument: "tenant" });
-    assert.throws(() => pg.policyFrom(job, { group: "7" }), { argument: "group" });
+    assert.deepEqual([...pg.limitersFromDocument(guild, { group: "7" }).keys()], ["guild/discord:7"]);
+    assert.throws(() => pg.limitersFromDocument(guild, { tenant: "acme" }), { argument: "tenant" });
+    assert.throws(() => pg.limitersFromDocument(job, { group: "7" }), { argument: "group" });
   });
 }
 
@@ -216,7 +216,7 @@ for (const [store, pg] of Object.entries(stores)) {
         [quiet]: { concurrency: { limit: 0 }, wait_timeout: 0, on_limit: "ignore" },
       },
     };
-    const limiters = pg.policyFrom(document);
+    const limiters = pg.limitersFromDocument(document);
     assert.deepEqual([...limiters.keys()], [shop, stripe, quiet].sort());
     assert.deepEqual(
       [shop, stripe, quiet].map((name) => limiters.get(name).onLimit),
@@ -250,7 +250,7 @@ for (const [store, pg] of Object.entries(stores)) {
 
 test("a document of another system, and mistakes in one", async () => {
   const key = unique("ojs").replaceAll("_", "-");
-  const limiters = stores.memory.policyFrom(`{"key": "${key}", "concurrency": 1}`);
+  const limiters = stores.memory.limitersFromDocument(`{"key": "${key}", "concurrency": 1}`);
   assert.equal(limiters.size, 1);
   const [limiter] = limiters.values();
   assert.equal((await limiter.tryAcquire()).allowed, true);
@@ -258,10 +258,10 @@ test("a document of another system, and mistakes in one", async () => {
   const wrong = ["", "{", "[]", {}, [], null, 5, undefined, { limiters: { x: { windw: {} } } }];
   for (const document of [...wrong, { limiters: 1n }]) {
     const thrown = { name: "InvalidError", argument: "document" };
-    assert.throws(() => stores.memory.policyFrom(document), thrown);
+    assert.throws(() => stores.memory.limitersFromDocument(document), thrown);
   }
   assert.throws(
-    () => stores.memory.policyFrom({ limiters: { x: { window: { limit: -1, per: "minute" } } } }),
+    () => stores.memory.limitersFromDocument({ limiters: { x: { window: { limit: -1, per: "minute" } } } }),
     /at \$\.limiters\.x\.window\.limit/,
   );
 });

@@ -88,7 +88,7 @@ async function replay(pg, example, name) {
       case "resume":
       case "override":
       case "restore":
-      case "controls":
+      case "runtimeState":
         await control(limiter, step, message);
         break;
       case "sync":
@@ -188,7 +188,7 @@ function taught(limiter, step, permit) {
     return limiter.learn({ status, headers, body }, options);
   }
   const { remaining, amount: limit } = step;
-  return limiter.sync({ remaining, limit, intervalMs, resetInMs, resetAt, index, permit, atUs });
+  return limiter.reportBudget({ remaining, limit, intervalMs, resetInMs, resetAt, index, permit, atUs });
 }
 
 function orders(step) {

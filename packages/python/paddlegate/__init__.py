@@ -1,7 +1,6 @@
 """One rate limiter for every language a company runs."""
 
 from paddlegate._admission import Admission
-from paddlegate._controls import Controls, Numbers
 from paddlegate._errors import (
     BlockingWarning,
     DataError,
@@ -13,15 +12,16 @@ from paddlegate._errors import (
     UnavailableError,
 )
 from paddlegate._gate import Gate, WithinGate
+from paddlegate._gate_decision import GateDecision
 from paddlegate._graphql import graphql_cost
 from paddlegate._learned import Learned
 from paddlegate._limiter import Limiter
 from paddlegate._native import Decision, __version__
 from paddlegate._paddlegate import Paddlegate
 from paddlegate._permit import AsyncPermit, Permit, Settlement
+from paddlegate._runtime_state import LimitSettings, RuntimeState
 from paddlegate._skipped import SKIPPED
-from paddlegate._statistics import Listed, ListedLimit, Statistics
-from paddlegate._verdict import Verdict
+from paddlegate._statistics import LimiterInfo, LimitInfo, Statistics
 from paddlegate._within import WithinLimit
 
 __all__ = [
@@ -29,26 +29,26 @@ __all__ = [
     "Admission",
     "AsyncPermit",
     "BlockingWarning",
-    "Controls",
     "DataError",
     "Decision",
     "Gate",
+    "GateDecision",
     "InternalError",
     "InvalidError",
     "Learned",
     "LeaseLostWarning",
+    "LimitInfo",
+    "LimitSettings",
     "Limiter",
-    "Listed",
-    "ListedLimit",
-    "Numbers",
+    "LimiterInfo",
     "OverLimit",
     "Paddlegate",
     "PaddlegateError",
     "Permit",
+    "RuntimeState",
     "Settlement",
     "Statistics",
     "UnavailableError",
-    "Verdict",
     "WithinGate",
     "WithinLimit",
     "__version__",

@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from paddlegate._aside import aside
+from paddlegate._daemon_thread import aside
 from paddlegate._native import Call
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
     from types import TracebackType
 
+    from paddlegate._gate_decision import GateDecision
     from paddlegate._permit import Grant
-    from paddlegate._verdict import Verdict
 
 Body = TypeVar("Body", bound="Callable[..., Any]")
 
@@ -36,10 +36,10 @@ class Bodies(_native.WithinLimit):
         """Tell whether the function takes its permit as a keyword-only argument `permit`."""
         return False
 
-    def _admitted(self) -> Permit | Verdict | None:
+    def _admitted(self) -> Permit | GateDecision | None:
         raise NotImplementedError
 
-    async def _aadmitted(self) -> AsyncPermit | Verdict | None:
+    async def _aadmitted(self) -> AsyncPermit | GateDecision | None:
         raise NotImplementedError
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -137,7 +137,7 @@ class _AsyncBody:
 
     __slots__ = ("_permit",)
 
-    def __init__(self, permit: AsyncPermit | Verdict) -> None:
+    def __init__(self, permit: AsyncPermit | GateDecision) -> None:
         self._permit = permit
 
     async def __aenter__(self) -> None:
@@ -164,7 +164,7 @@ def _value(value: Any) -> Any:
     return value
 
 
-def leave(permit: Permit | Verdict) -> None:
+def leave(permit: Permit | GateDecision) -> None:
     """Release what a body has held."""
     if isinstance(permit, Permit) and permit._is_held:
         # One that cannot be released ends by itself.
@@ -173,14 +173,14 @@ def leave(permit: Permit | Verdict) -> None:
         _warn(permit)
 
 
-def leave_again(permit: Permit | Verdict) -> None:
+def leave_again(permit: Permit | GateDecision) -> None:
     """Release it after an interruption."""
     if isinstance(permit, Permit) and permit._is_held:
         with suppress(PaddlegateError):
             permit._release_again()
 
 
-async def aleave(permit: AsyncPermit | Verdict, error: BaseException | None) -> None:
+async def aleave(permit: AsyncPermit | GateDecision, error: BaseException | None) -> None:
     """Settle and release what a body has held."""
     if not isinstance(permit, AsyncPermit):
         return

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from paddlegate._gate_decision import GateDecision
     from paddlegate._native import Decision
-    from paddlegate._verdict import Verdict
 
 
 class PaddlegateError(Exception):
@@ -21,12 +21,12 @@ class OverLimit(PaddlegateError):  # noqa: N818 - the word that all languages ha
 
     code = 1
 
-    def __init__(self, limiter: str, decision: Decision | Verdict) -> None:
+    def __init__(self, limiter: str, decision: Decision | GateDecision) -> None:
         super().__init__(limiter, decision)
         self.limiter = limiter
         """The name of the limiter, or of the slot of a gate."""
         self.decision: Any = decision
-        """The refusal: a `Decision`, or the `Verdict` of a gate."""
+        """The refusal: a `Decision`, or the `GateDecision` of a gate."""
 
     @property
     def retry_after(self) -> float | None:

@@ -11,8 +11,8 @@ from paddlegate._asyncio import ask
 from paddlegate._blocking import warn_of_blocking
 from paddlegate._bodies import Bodies
 from paddlegate._errors import OverLimit
+from paddlegate._gate_decision import GateDecision
 from paddlegate._native import Course
-from paddlegate._verdict import Verdict
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -42,7 +42,7 @@ class Gate(_native.Gate):
         ip: str | None = None,
         *,
         at_us: int | None = None,
-    ) -> Verdict:
+    ) -> GateDecision:
         """Count a request in the slot of the first element that applies; never wait.
 
         An element whose criterion is not given does not apply. A request that a level fails
@@ -50,7 +50,7 @@ class Gate(_native.Gate):
         `ip` is the address of the client, without a port.
         """
         facts = context, url, log_on_code, data_container_id, ip
-        return Verdict(*Course.pass_gate(self, facts, at_us).run())
+        return GateDecision(*Course.pass_gate(self, facts, at_us).run())
 
     async def aadmit(
         self,
@@ -61,10 +61,10 @@ class Gate(_native.Gate):
         ip: str | None = None,
         *,
         at_us: int | None = None,
-    ) -> Verdict:
+    ) -> GateDecision:
         """Like `admit`."""
         course = Course.pass_gate(self, (context, url, log_on_code, data_container_id, ip), at_us)
-        return Verdict(*await ask(self._links, course.begin, course.run))
+        return GateDecision(*await ask(self._links, course.begin, course.run))
 
     def within_limit(
         self,
@@ -94,7 +94,7 @@ class WithinGate(Bodies):
         self._gate = gate
         self._facts = facts
 
-    def __enter__(self) -> Verdict:
+    def __enter__(self) -> GateDecision:
         return self._admitted()
 
     def _leave(self, found: list[object]) -> None:
@@ -103,7 +103,7 @@ class WithinGate(Bodies):
 
     _leave_again = _leave
 
-    async def __aenter__(self) -> Verdict:
+    async def __aenter__(self) -> GateDecision:
         return await self._aadmitted()
 
     async def __aexit__(
@@ -114,14 +114,14 @@ class WithinGate(Bodies):
     ) -> None:
         pass
 
-    def _admitted(self) -> Verdict:
+    def _admitted(self) -> GateDecision:
         verdict = self._gate.admit(*self._facts)
         if verdict.delay:
             warn_of_blocking(verdict.slot or "")
             time.sleep(verdict.delay)
         return _allowed(verdict)
 
-    async def _aadmitted(self) -> Verdict:
+    async def _aadmitted(self) -> GateDecision:
         verdict = await self._gate.aadmit(*self._facts)
         ends = time.monotonic() + verdict.delay
         # The timers of some loops, such as uvloop, are whole milliseconds and may be early.
@@ -130,7 +130,7 @@ class WithinGate(Bodies):
         return _allowed(verdict)
 
 
-def _allowed(verdict: Verdict) -> Verdict:
+def _allowed(verdict: GateDecision) -> GateDecision:
     if not verdict.allowed:
         raise OverLimit(verdict.slot or "", verdict)
     return verdict

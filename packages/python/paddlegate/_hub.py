@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
-from paddlegate._aside import aside
 from paddlegate._asyncio import in_loop, watches
+from paddlegate._daemon_thread import aside
 from paddlegate._errors import PaddlegateError
 
 if TYPE_CHECKING:

@@ -126,23 +126,23 @@ class Jobs(Live):
         return self._admission(decision, on_limit)
 
     def admit_all(
-        self, ids: Iterable[str], on_limit: _OnLimit | None = None, *, partly: bool = False
+        self, ids: Iterable[str], on_limit: _OnLimit | None = None, *, partial: bool = False
     ) -> list[Admission]:
         """Decide about several jobs of one unit each, in their order: all of them run or none.
 
         What was taken for the first is given back when a later one cannot run, and none takes a
-        place in the queue. With `partly` each is decided about by itself, as `admit` does. After
+        place in the queue. With `partial` each is decided about by itself, as `admit` does. After
         an error those that run are known by their ids: ask again.
         """
-        if not partly:
+        if not partial:
             return self._admissions(Course.jobs(self, ids, on_limit).run(), on_limit)
         return [self.admit(job, on_limit, cost=1) for job in self._job_ids(ids)]
 
     async def aadmit_all(
-        self, ids: Iterable[str], on_limit: _OnLimit | None = None, *, partly: bool = False
+        self, ids: Iterable[str], on_limit: _OnLimit | None = None, *, partial: bool = False
     ) -> list[Admission]:
         """Like `admit_all`. All or none holds though the task is cancelled meanwhile."""
-        if not partly:
+        if not partial:
             course = Course.jobs(self, ids, on_limit)
             decisions = await asyncio.shield(post(self._links, course.begin, course.run))
             return self._admissions(decisions, on_limit)

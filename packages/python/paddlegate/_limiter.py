@@ -31,7 +31,7 @@ class Limiter(Jobs):
     """A name and a policy. Make it once and keep it; threads and event loops may share it.
 
     Every method has an asynchronous form with an `a` before its name; that of `sync` is
-    `async_sync`.
+    `areport_budget`.
     """
 
     def __init__(

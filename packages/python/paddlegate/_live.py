@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from paddlegate import _native
 from paddlegate._asyncio import ask
-from paddlegate._controls import controls
 from paddlegate._learned import learned
 from paddlegate._native import Course, Order
+from paddlegate._runtime_state import runtime_state
 from paddlegate._texts import body_text, json_text, pairs
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from paddlegate._asyncio import Links
-    from paddlegate._controls import Controls
     from paddlegate._learned import Learned
     from paddlegate._native import Decision, _Provider
     from paddlegate._permit import Grant
+    from paddlegate._runtime_state import RuntimeState
     from paddlegate._texts import Headers, Json
     from paddlegate._waiting import Span
 
@@ -35,14 +35,14 @@ class Live(_native.Limiter):
         *,
         until: datetime | float | None = None,
         at_us: int | None = None,
-    ) -> Controls:
+    ) -> RuntimeState:
         """Let nothing pass in any process, for so long or `until` a time.
 
         The time is a `datetime` with a time zone or seconds since 1970, by the clock of the
         store. Refusals have the reason "paused" and say when it ends; a pause that ends later
         stays as it is. An error names the first argument "for", a keyword here.
         """
-        return controls(self._tell(Order.pause(seconds, until, at_us)))
+        return runtime_state(self._tell(Order.pause(seconds, until, at_us)))
 
     async def apause(
         self,
@@ -50,17 +50,17 @@ class Live(_native.Limiter):
         *,
         until: datetime | float | None = None,
         at_us: int | None = None,
-    ) -> Controls:
+    ) -> RuntimeState:
         """Like `pause`."""
-        return controls(await self._telling(Order.pause(seconds, until, at_us)))
+        return runtime_state(await self._telling(Order.pause(seconds, until, at_us)))
 
-    def resume(self, *, at_us: int | None = None) -> Controls:
+    def resume(self, *, at_us: int | None = None) -> RuntimeState:
         """End a pause; who waits is called."""
-        return controls(self._tell(Order.resume(at_us)))
+        return runtime_state(self._tell(Order.resume(at_us)))
 
-    async def aresume(self, *, at_us: int | None = None) -> Controls:
+    async def aresume(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `resume`."""
-        return controls(await self._telling(Order.resume(at_us)))
+        return runtime_state(await self._telling(Order.resume(at_us)))
 
     def override(
         self,
@@ -71,7 +71,7 @@ class Live(_native.Limiter):
         expires_in: Span | None = None,
         expires_at: datetime | float | None = None,
         at_us: int | None = None,
-    ) -> Controls:
+    ) -> RuntimeState:
         """Put other numbers before those of the policies of all processes, at once.
 
         What is not given stays as this policy has it. `limit` is the amount and `interval` the
@@ -80,7 +80,7 @@ class Live(_native.Limiter):
         else until `restore`, or for 90 days in which nobody is granted anything.
         """
         order = Order.override(limit, interval, index, expires_in, expires_at, at_us)
-        return controls(self._tell(order))
+        return runtime_state(self._tell(order))
 
     async def aoverride(
         self,
@@ -91,24 +91,26 @@ class Live(_native.Limiter):
         expires_in: Span | None = None,
         expires_at: datetime | float | None = None,
         at_us: int | None = None,
-    ) -> Controls:
+    ) -> RuntimeState:
         """Like `override`."""
         order = Order.override(limit, interval, index, expires_in, expires_at, at_us)
-        return controls(await self._telling(order))
+        return runtime_state(await self._telling(order))
 
-    def override_from(self, document: Json, *, at_us: int | None = None) -> Controls:
+    def apply_ojs_override(self, document: Json, *, at_us: int | None = None) -> RuntimeState:
         """Override limits as a document of Open Job Spec says; it is JSON or its object.
 
         It has `concurrency`, `rate` (or `limit` with `period`), `throttle` and `expires_at`.
         What it does not name stays as it is, an earlier end too; null removes an override.
         """
         text = json_text("document", document)
-        return controls(Course.override_from(self, text, at_us).run())
+        return runtime_state(Course.apply_ojs_override(self, text, at_us).run())
 
-    async def aoverride_from(self, document: Json, *, at_us: int | None = None) -> Controls:
-        """Like `override_from`."""
-        course = Course.override_from(self, json_text("document", document), at_us)
-        return controls(await ask(self._links, course.begin, course.run))
+    async def aapply_ojs_override(
+        self, document: Json, *, at_us: int | None = None
+    ) -> RuntimeState:
+        """Like `apply_ojs_override`."""
+        course = Course.apply_ojs_override(self, json_text("document", document), at_us)
+        return runtime_state(await ask(self._links, course.begin, course.run))
 
     def signal(self, document: Json, *, at_us: int | None = None) -> bool:
         """Pause as the failure of a job of Open Job Spec says; it is JSON or its object.
@@ -126,23 +128,23 @@ class Live(_native.Limiter):
         is_signal: bool = await ask(self._links, course.begin, course.run)
         return is_signal
 
-    def restore(self, index: int | None = None, *, at_us: int | None = None) -> Controls:
+    def restore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
         """End the override of one limit, by default of all: the policy, or what was learned."""
-        return controls(self._tell(Order.restore(index, at_us)))
+        return runtime_state(self._tell(Order.restore(index, at_us)))
 
-    async def arestore(self, index: int | None = None, *, at_us: int | None = None) -> Controls:
+    async def arestore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
         """Like `restore`."""
-        return controls(await self._telling(Order.restore(index, at_us)))
+        return runtime_state(await self._telling(Order.restore(index, at_us)))
 
-    def controls(self, *, at_us: int | None = None) -> Controls:
+    def runtime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Tell what is in force beside the policies; change nothing."""
-        return controls(self._tell(Order.look(at_us)))
+        return runtime_state(self._tell(Order.look(at_us)))
 
-    async def acontrols(self, *, at_us: int | None = None) -> Controls:
-        """Like `controls`."""
-        return controls(await self._telling(Order.look(at_us)))
+    async def aruntime_state(self, *, at_us: int | None = None) -> RuntimeState:
+        """Like `runtime_state`."""
+        return runtime_state(await self._telling(Order.look(at_us)))
 
-    def sync(
+    def report_budget(
         self,
         remaining: int | None = None,
         limit: int | None = None,
@@ -163,7 +165,7 @@ class Live(_native.Limiter):
         """
         return learned(
             self._tell(
-                Order.sync(
+                Order.report_budget(
                     remaining,
                     limit,
                     interval,
@@ -177,7 +179,7 @@ class Live(_native.Limiter):
             )
         )
 
-    async def async_sync(
+    async def areport_budget(
         self,
         remaining: int | None = None,
         limit: int | None = None,
@@ -193,7 +195,7 @@ class Live(_native.Limiter):
         """Like `sync`. With an `a` before its name it would be a keyword of Python."""
         return learned(
             await self._telling(
-                Order.sync(
+                Order.report_budget(
                     remaining,
                     limit,
                     interval,

@@ -343,7 +343,7 @@ class Course:
     @staticmethod
     def jobs(limiter: Limiter, ids: Iterable[str], on_limit: _OnLimit | None) -> Course: ...
     @staticmethod
-    def override_from(limiter: Limiter, document: str, at_us: int | None) -> Course: ...
+    def apply_ojs_override(limiter: Limiter, document: str, at_us: int | None) -> Course: ...
     @staticmethod
     def signal(limiter: Limiter, document: str, at_us: int | None) -> Course: ...
     def run(self) -> Any:
@@ -373,7 +373,7 @@ class Order:
     @staticmethod
     def restore(index: int | None, at_us: int | None) -> Order: ...
     @staticmethod
-    def sync(
+    def report_budget(
         remaining: int | None,
         limit: int | None,
         interval: _Span | None,

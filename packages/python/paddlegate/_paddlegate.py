@@ -8,8 +8,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from paddlegate import _native
-from paddlegate._aside import aside
 from paddlegate._asyncio import Links, ask, watches
+from paddlegate._daemon_thread import aside
 from paddlegate._gate import Gate
 from paddlegate._hub import Hubs
 from paddlegate._limiter import Limiter
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from paddlegate._native import _OnUnavailable, _Policy
-    from paddlegate._statistics import Listed
+    from paddlegate._statistics import LimiterInfo
     from paddlegate._texts import Json
     from paddlegate._waiting import Span
 
@@ -330,7 +330,7 @@ class Paddlegate(_native.Paddlegate):
             share=share,
         )
 
-    def policy_from(
+    def limiters_from_document(
         self,
         document: Json,
         *,
@@ -363,12 +363,12 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> dict[str, Limiter]:
-        """Make the limiters that a file defines, by name; see `policy_from`.
+        """Make the limiters that a file defines, by name; see `limiters_from_document`.
 
         Raises `OSError` for a file that cannot be read.
         """
         document = Path(path).read_bytes()
-        return self.policy_from(
+        return self.limiters_from_document(
             document,
             lock_timeout=lock_timeout,
             tenant=tenant,
@@ -406,14 +406,14 @@ class Paddlegate(_native.Paddlegate):
         )
         return Limiter(self, loaded.name, loaded, on_unavailable=on_unavailable, share=share)
 
-    def limiters(self) -> list[Listed]:
+    def limiters(self) -> list[LimiterInfo]:
         """List the limiters that any process has used, whatever its language, by name.
 
         A limiter leaves the list `ttl` after its last use.
         """
         return [listed(entry) for entry in self._limiters()]
 
-    async def alimiters(self) -> list[Listed]:
+    async def alimiters(self) -> list[LimiterInfo]:
         """Like `limiters`."""
         loop = asyncio.get_running_loop()
         if not watches(loop):

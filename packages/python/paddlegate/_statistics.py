@@ -1,4 +1,4 @@
-"""`Statistics` of a limiter, and `Listed`: a limiter in the list of all."""
+"""`Statistics` of a limiter, and `LimiterInfo`: a limiter in the list of all."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def statistics(counted: _Counted) -> Statistics:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedLimit:
+class LimitInfo:
     """One limit as it was last used; times in seconds."""
 
     kind: str
@@ -60,24 +60,24 @@ class ListedLimit:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class LimiterInfo:
     """One limiter in the list of all."""
 
     name: str
-    limits: tuple[ListedLimit, ...]
+    limits: tuple[LimitInfo, ...]
     last_used: float | None
     """The store's time of its last use, to the minute, in seconds since 1970; None in memory."""
     ttl: float
     """Seconds that its statistics are kept after its last use."""
 
 
-def listed(entry: _Entry) -> Listed:
+def listed(entry: _Entry) -> LimiterInfo:
     """Name the parts of an entry."""
     name, limits, last_used, ttl = entry
-    return Listed(
+    return LimiterInfo(
         name,
         tuple(
-            ListedLimit(kind, amount, interval / 1e6, offset / 1e6)
+            LimitInfo(kind, amount, interval / 1e6, offset / 1e6)
             for kind, amount, interval, offset in limits
         ),
         last_used / 1e6 if last_used else None,

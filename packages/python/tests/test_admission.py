@@ -98,7 +98,7 @@ def test_the_document_says_what_happens(store, name, admit):
     window = {"limit": 1, "per": "minute"}
     actions = {"wait": "wait", "reschedule": "reschedule", "drop": "drop", "ignore": "refuse"}
     for on_limit, action in actions.items():
-        [limiter] = store.policy_from(
+        [limiter] = store.limiters_from_document(
             {"limiters": {f"{name}{on_limit}": {"window": window, "on_limit": on_limit}}}
         ).values()
         assert [admit(limiter, job).action for job in "ab"] == ["run", action]
@@ -160,26 +160,26 @@ def test_ojs_t19_of_five_jobs_three_run_or_none(store, name, admit_all):
     assert admit_all(limiter, ["a"]) == ["run"]
     limiter.reset()
     jobs = list("abcde")
-    assert admit_all(limiter, jobs, partly=False) == ["wait"] * 5
+    assert admit_all(limiter, jobs, partial=False) == ["wait"] * 5
     assert (limiter.peek().remaining, limiter.stats().tickets) == (3, 0)
-    assert admit_all(limiter, iter(jobs), "drop", partly=True) == ["run"] * 3 + ["drop"] * 2
+    assert admit_all(limiter, iter(jobs), "drop", partial=True) == ["run"] * 3 + ["drop"] * 2
     limiter.reset()
-    assert admit_all(limiter, jobs[:3], "raise", partly=False) == ["run"] * 3
-    assert admit_all(limiter, []) == admit_all(limiter, (), partly=False) == []
+    assert admit_all(limiter, jobs[:3], "raise", partial=False) == ["run"] * 3
+    assert admit_all(limiter, []) == admit_all(limiter, (), partial=False) == []
 
 
 def test_who_runs_already_goes_on(store, name, admit_all):
     limiter = store.concurrent(name, 1)
     limiter.admit("a")
-    assert admit_all(limiter, ["a", "b"], "drop", partly=False) == ["drop", "drop"]
+    assert admit_all(limiter, ["a", "b"], "drop", partial=False) == ["drop", "drop"]
     assert limiter.stats().leases == 1
 
 
-@pytest.mark.parametrize("partly", [True, False])
+@pytest.mark.parametrize("partial", [True, False])
 @pytest.mark.parametrize("bad", ["abc", None, 5, ["a", 5], [b"a"]])
-def test_ids_are_checked_before_the_first_is_asked_about(name, admit_all, bad, partly):
+def test_ids_are_checked_before_the_first_is_asked_about(name, admit_all, bad, partial):
     limiter = Paddlegate("memory://").window(name, 3, 60)
     with pytest.raises(InvalidError) as caught:
-        admit_all(limiter, bad, partly=partly)
+        admit_all(limiter, bad, partial=partial)
     assert caught.value.argument == "ids"
     assert limiter.stats().granted == 0

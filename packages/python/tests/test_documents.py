@@ -35,7 +35,7 @@ def limits(name):
     ids=["dict", "mapping", "text", "bytes"],
 )
 def test_a_document_gives_limiters_by_name(store, name, limits, form):
-    loaded = store.policy_from(form(limits))
+    loaded = store.limiters_from_document(form(limits))
     assert sorted(loaded) == sorted(limits["limiters"])
     assert all(limiter.name == key for key, limiter in loaded.items())
     shop, stripe, mail = (loaded[f"{name}-{key}"] for key in ("shopify-42", "stripe", "mail"))
@@ -49,13 +49,13 @@ def test_a_document_gives_limiters_by_name(store, name, limits, form):
 
 
 def test_it_shares_the_limiter_with_code(store, name, limits):
-    loaded = store.policy_from(limits)[f"{name}-shopify-42"]
+    loaded = store.limiters_from_document(limits)[f"{name}-shopify-42"]
     assert loaded.try_acquire(400).remaining == 600
     assert store.points(f"{name}-shopify-42", 1000, 20).try_acquire(400).remaining < 600
 
 
 def test_what_is_ignored_skips_its_body(store, name, limits, run):
-    mail = store.policy_from(limits)[f"{name}-mail"]
+    mail = store.limiters_from_document(limits)[f"{name}-mail"]
 
     async def send():
         return "sent"
@@ -85,7 +85,7 @@ def test_what_code_makes_says_it_too(store, name):
     ids=["ojs", "conductor", "guild"],
 )
 def test_documents_of_other_systems(document, limit, interval):
-    [loaded] = Paddlegate("memory://").policy_from(document).values()
+    [loaded] = Paddlegate("memory://").limiters_from_document(document).values()
     assert loaded.peek().limit == limit
     numbers = loaded.override(limit + 1).overrides[0]
     assert numbers
@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
 
 
 def test_a_file_without_limiters(store):
-    assert store.policy_from('{"limiters": {}}') == {}
+    assert store.limiters_from_document('{"limiters": {}}') == {}
 
 
 @pytest.mark.parametrize(
@@ -121,41 +121,43 @@ def test_a_file_without_limiters(store):
 )
 def test_documents_are_checked(bad):
     with pytest.raises(InvalidError) as caught:
-        Paddlegate("memory://").policy_from(bad)
+        Paddlegate("memory://").limiters_from_document(bad)
     assert caught.value.argument == "document"
 
 
 def test_a_fault_is_named_by_its_place():
     limits = {"limiters": {"a": {"window": {"limit": 0, "per": "minute"}}}}
     with pytest.raises(InvalidError, match=r"\$\.limiters\.a\.window"):
-        Paddlegate("memory://").policy_from(limits)
+        Paddlegate("memory://").limiters_from_document(limits)
 
 
 def test_what_is_said_beside_a_document(store):
     job = {"key": "api", "concurrency": 2}
-    [limiter] = store.policy_from(job, tenant="acme", lock_timeout=90).values()
+    [limiter] = store.limiters_from_document(job, tenant="acme", lock_timeout=90).values()
     assert limiter.name == "ojs/tenant/acme/key/api"
     assert limiter.try_acquire().lease == 90
     limiter.reset()
-    [limiter] = store.policy_from({**job, "key": "acme:api"}).values()
+    [limiter] = store.limiters_from_document({**job, "key": "acme:api"}).values()
     assert limiter.name == "ojs/key/acme:api"
-    [limiter] = store.policy_from({"visibility_timeout_ms": 45_000, "rate_limit": job}).values()
+    [limiter] = store.limiters_from_document(
+        {"visibility_timeout_ms": 45_000, "rate_limit": job}
+    ).values()
     assert limiter.try_acquire().lease == 45
     limiter.reset()
     guild = {"name": "discord", "reservoir": 5, "timeWindow": 1000}
-    [limiter] = store.policy_from(guild, group="7").values()
+    [limiter] = store.limiters_from_document(guild, group="7").values()
     assert limiter.name == "guild/discord:7"
     for argument, value in ("tenant", "acme"), ("lock_timeout", 5):
         with pytest.raises(InvalidError) as caught:
-            store.policy_from(guild, **{argument: value})
+            store.limiters_from_document(guild, **{argument: value})
         assert caught.value.argument == argument
 
 
 def test_a_workflow_is_read_or_refused(store):
     limit = {"rateLimitKey": "max", "concurrentExecLimit": 3}
-    assert list(store.policy_from({"name": "w", "rateLimitConfig": limit})) == [
+    assert list(store.limiters_from_document({"name": "w", "rateLimitConfig": limit})) == [
         "conductor/workflow/max"
     ]
     limit["rateLimitKey"] = "${workflow.input.x}"
     with pytest.raises(InvalidError, match=r"at \$\.rateLimitConfig\.rateLimitKey: has variables"):
-        store.policy_from({"name": "w", "rateLimitConfig": limit})
+        store.limiters_from_document({"name": "w", "rateLimitConfig": limit})

@@ -7,7 +7,7 @@ import time
 import uuid
 
 import pytest
-from paddlegate import Gate, InvalidError, OverLimit, Paddlegate, UnavailableError, Verdict
+from paddlegate import Gate, GateDecision, InvalidError, OverLimit, Paddlegate, UnavailableError
 
 HOUR = 1_780_272_000_000_000
 """The start of an hour in 2026, in microseconds."""
@@ -88,12 +88,12 @@ def test_iv_t01_to_t03_config_a(store, admit, name):
 def test_iv_t04_and_t06_a_full_level_delays_its_answer(store, admit, name):
     slot = {"ActionsPerSecond": 1, "DelayMsOnOverflowSecond": 250}
     soft = store.gate(control({"Name": name, "FailOnOverflowSecond": False, **slot}))
-    assert admit(soft, at_us=HOUR) == Verdict(True, 0, name, None, 0, None)
-    assert admit(soft, at_us=HOUR) == Verdict(True, 0.25, name, "second", 0, None)
+    assert admit(soft, at_us=HOUR) == GateDecision(True, 0, name, None, 0, None)
+    assert admit(soft, at_us=HOUR) == GateDecision(True, 0.25, name, "second", 0, None)
     hard = store.gate(control({"Name": f"{name}-hard", **slot}))
     assert admit(hard, at_us=HOUR)
     refused = admit(hard, at_us=HOUR + 400_000)
-    assert refused == Verdict(False, 0.25, f"{name}-hard", "second", 0.6, "bucket")
+    assert refused == GateDecision(False, 0.25, f"{name}-hard", "second", 0.6, "bucket")
     assert not refused
 
 
@@ -114,7 +114,9 @@ def test_iv_t07_and_t12_the_facts_choose_the_slot(store, admit, name):
     for fact, (_, _, value) in facts.items():
         assert admit(gate, **{fact: value}, at_us=HOUR).slot == f"{name}-{fact}"
         assert not admit(gate, **{fact: value}, at_us=HOUR).allowed
-        assert admit(gate, **{fact: "1.1.1.1"}, at_us=HOUR) == Verdict(True, 0, None, None, 0, None)
+        assert admit(gate, **{fact: "1.1.1.1"}, at_us=HOUR) == GateDecision(
+            True, 0, None, None, 0, None
+        )
     assert list(inspect.signature(Gate.admit).parameters)[1:-1] == list(facts)
 
 
@@ -156,7 +158,7 @@ def test_iv_t14_and_t17_what_is_wrong_is_said(document, path):
 
 
 def test_iv_t18_no_element_matches(store, admit):
-    assert admit(store.gate({})) == Verdict(True, 0, None, None, 0, None)
+    assert admit(store.gate({})) == GateDecision(True, 0, None, None, 0, None)
 
 
 @pytest.mark.parametrize("fact", ["context", "url", "log_on_code", "data_container_id", "ip"])

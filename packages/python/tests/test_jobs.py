@@ -6,7 +6,7 @@ import dataclasses
 import pickle
 
 import pytest
-from paddlegate import Listed, ListedLimit, Paddlegate, Statistics
+from paddlegate import LimiterInfo, LimitInfo, Paddlegate, Statistics
 from paddlegate._asyncio import ask
 
 HOUR = 3_600_000_000
@@ -145,11 +145,11 @@ def test_the_list_of_limiters(server, run):
     store.unlimited("nothing").allow()
     listed = both(Paddlegate(server.url, timeout=20), run)
     assert [(it.name, it.limits) for it in listed] == [
-        ("a", (ListedLimit("bucket", 7, 86400.0, 3600.0),)),
-        ("b", (ListedLimit("concurrency", 5, 30.0, 0.0),)),
+        ("a", (LimitInfo("bucket", 7, 86400.0, 3600.0),)),
+        ("b", (LimitInfo("concurrency", 5, 30.0, 0.0),)),
         (
             "c",
-            (ListedLimit("window", 100, 60.0, 0.0), ListedLimit("throttle", 1, 0.5, 0.0)),
+            (LimitInfo("window", 100, 60.0, 0.0), LimitInfo("throttle", 1, 0.5, 0.0)),
         ),
     ]
     assert [it.ttl for it in listed] == [90 * 86400.0, 3600.0, 90 * 86400.0]
@@ -178,7 +178,7 @@ def test_the_list_of_limiters_in_memory(run):
     limiter = store.concurrent("a", 5)
     limiter.try_acquire()
     (listed,) = both(store, run)
-    assert listed == Listed("a", (ListedLimit("concurrency", 5, 30.0, 0.0),), None, 90 * 86400.0)
+    assert listed == LimiterInfo("a", (LimitInfo("concurrency", 5, 30.0, 0.0),), None, 90 * 86400.0)
 
 
 def test_the_list_of_limiters_of_a_loop_that_cannot_watch_sockets(redis, name):

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
-from paddlegate import InvalidError, Learned, Numbers, OverLimit, Paddlegate, graphql_cost
+from paddlegate import InvalidError, Learned, LimitSettings, OverLimit, Paddlegate, graphql_cost
 from paddlegate._texts import pairs
 
 PATIENT = 20
@@ -31,9 +31,9 @@ def shopify(actual, left, most=1000.0, rate=50.0):
 def test_pt_t03_what_is_left_upstream_is_left_here(redis, other, name):
     here, there = redis.points(name, 1000, 1_000_000), other.points(name, 1000, 1_000_000)
     assert here.try_acquire(300).remaining == 700
-    assert there.sync(300).learned == ("remaining",)
+    assert there.report_budget(300).learned == ("remaining",)
     assert here.peek(0).remaining == 300
-    assert there.sync(900).settlement is None
+    assert there.report_budget(900).settlement is None
     assert here.peek(0).remaining == 900
 
 
@@ -41,20 +41,20 @@ def test_pt_t05_size_and_rate_are_learned_by_all(redis, other, name):
     here, there = redis.points(name, 1000, 20), other.points(name, 1000, 20)
     with pytest.raises(InvalidError):
         there.try_acquire(1500)
-    assert here.sync(2000, limit=2000, restore_rate=100).settlement is None
-    assert there.controls().learned == (Numbers("points", 2000, 20),)
+    assert here.report_budget(2000, limit=2000, restore_rate=100).settlement is None
+    assert there.runtime_state().learned == (LimitSettings("points", 2000, 20),)
     assert there.try_acquire(1500).limit == 2000
-    assert there.sync(restore_rate=50).settlement is None
-    assert here.controls().learned[0] in {None, Numbers("points", 1000, 20)}
-    assert here.sync(limit=2000, interval="PT40S").settlement is None
-    assert there.controls().learned == (Numbers("points", 2000, 40),)
+    assert there.report_budget(restore_rate=50).settlement is None
+    assert here.runtime_state().learned[0] in {None, LimitSettings("points", 1000, 20)}
+    assert here.report_budget(limit=2000, interval="PT40S").settlement is None
+    assert there.runtime_state().learned == (LimitSettings("points", 2000, 40),)
 
 
 def test_pt_t06_a_window_that_is_spent_upstream_is_spent_here(redis, other, name):
     now = 1_700_000_000_000_000
     here, there = redis.bucket(name, 5000, 3600), other.bucket(name, 5000, 3600)
     for reset in {"reset_in": 1800}, {"reset_at": 1_700_001_800}:
-        assert here.sync(0, 5000, at_us=now, **reset).settlement is None
+        assert here.report_budget(0, 5000, at_us=now, **reset).settlement is None
         refused = there.try_acquire(at_us=now)
         assert (refused.allowed, refused.retry_after) == (False, 1800)
     assert there.peek(0, at_us=now + 1_800_000_000).remaining == 5000
@@ -64,8 +64,10 @@ def test_a_report_of_an_earlier_call_comes_too_late(store, name):
     limiter = store.points(name, 1000, 1_000_000)
     earlier = limiter.acquire(estimate=10)
     later = limiter.acquire(estimate=10)
-    assert limiter.sync(500, permit=later.id).settlement is None
-    assert limiter.sync(900, permit=earlier).ignored == ("a later answer was learned before",)
+    assert limiter.report_budget(500, permit=later.id).settlement is None
+    assert limiter.report_budget(900, permit=earlier).ignored == (
+        "a later answer was learned before",
+    )
 
 
 @pytest.mark.parametrize("form", ["object", "text", "bytes"])
@@ -148,10 +150,10 @@ def test_a_refusal_pauses_all_processes(redis, other, name):
         there.acquire(1)
     here.resume()
     assert there.learn({"retry-after": "7200"}, status=503).settlement is None
-    assert 3590 < (here.controls().paused_for or 0) <= 3600
+    assert 3590 < (here.runtime_state().paused_for or 0) <= 3600
     here.resume()
     there.learn({"retry-after": "7200"}, status=503, max_pause="minute")
-    assert 50 < (here.controls().paused_for or 0) <= 60
+    assert 50 < (here.runtime_state().paused_for or 0) <= 60
 
 
 def test_without_its_permit_a_cost_settles_nothing(store, name):
@@ -246,7 +248,7 @@ def test_what_is_not_understood_says_nothing(store, name):
     bodies: list[Any] = [b"\xff\xfe\x00", "\ud800", "{", "[" * 100_000, None, [], memoryview(b"1")]
     for body in bodies:
         assert limiter.learn({"X": "\udcff", "\ud800": "1"}, body).settlement is None
-    assert limiter.controls().version == 0
+    assert limiter.runtime_state().version == 0
 
 
 def test_other_arguments_are_checked(name):
@@ -258,7 +260,7 @@ def test_other_arguments_are_checked(name):
     for permit in "", "x" * 96, 5, b"x", "\ud800", object():
         refused("permit", limiter.learn, {}, permit=permit)
         refused("permit", limiter.sync, 5, permit=permit)
-    assert limiter.controls().version == 0
+    assert limiter.runtime_state().version == 0
 
 
 QUERY = "query ($n: Int = 10) { products(first: $n) { edges { node { id title } } } }"
@@ -294,11 +296,14 @@ def test_the_answer_says_what_was_learned_and_what_was_not(store, name):
     assert isinstance(told, Learned)
     assert told.ignored == ("limit: above max_learned",)
     assert "remaining" in told.learned
-    assert limiter.controls().learned[0] is None or limiter.controls().learned[0].amount == 100
+    assert (
+        limiter.runtime_state().learned[0] is None
+        or limiter.runtime_state().learned[0].amount == 100
+    )
     told = limiter.learn(headers, status=200, max_learned=10**12)
     assert told.learned == ("limit", "remaining")
     assert limiter.learn({"Retry-After": "30"}).ignored == ("pause: status is missing",)
-    assert limiter.controls().paused_for is None
+    assert limiter.runtime_state().paused_for is None
     assert limiter.learn({}).ignored == ("not a rate limit answer",)
     refused("max_learned", limiter.learn, {}, max_learned=-1)
 
@@ -307,7 +312,7 @@ def test_the_answer_says_what_was_learned_and_what_was_not(store, name):
 def test_what_is_left_is_not_raised_in_silence(store, name, kind):
     limiter = getattr(store, kind)(name, 1000, 3600)
     limiter.try_acquire(900)
-    told = limiter.sync(500)
+    told = limiter.report_budget(500)
     assert told.learned == ()
     [reason] = told.ignored
     assert reason.startswith("remaining: ")

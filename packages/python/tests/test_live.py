@@ -10,7 +10,7 @@ import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from paddlegate import Controls, InvalidError, Numbers, OverLimit, Paddlegate
+from paddlegate import InvalidError, LimitSettings, OverLimit, Paddlegate, RuntimeState
 
 PATIENT = 20
 
@@ -63,21 +63,21 @@ class Waiter(threading.Thread):
 def test_ojs_t13_a_pause_holds_everywhere_and_a_shorter_one_does_not_shorten_it(redis, other, name):
     here, there = redis.window(name, 10, 60), other.window(name, 10, 60)
     spared = other.window(f"{name}2", 10, 60)
-    controls = here.pause(30)
-    assert controls.paused_for == 30
-    assert controls.version > 0
+    runtime_state = here.pause(30)
+    assert runtime_state.paused_for == 30
+    assert runtime_state.version > 0
     refused = there.try_acquire()
     assert (refused.reason, refused.allowed) == ("paused", False)
     assert 25 < (refused.retry_after or 0) <= 30
     assert spared.allow()
     shorter = there.pause(10)
     assert 25 < (shorter.paused_for or 0) <= 30
-    assert shorter.version > controls.version
+    assert shorter.version > runtime_state.version
     with pytest.raises(OverLimit) as caught:
         there.acquire()
     assert caught.value.decision.reason == "paused"
     assert (caught.value.retry_after or 0) > 20
-    assert there.resume() == Controls(0, True, None, (None,), None, (None,))
+    assert there.resume() == RuntimeState(0, True, None, (None,), None, (None,))
     assert here.allow()
 
 
@@ -122,7 +122,7 @@ def test_a_task_that_waits_through_a_pause_is_called_by_its_end(two, name, run):
         waiting = asyncio.create_task(here.aacquire(wait_timeout=90))
         await queued(there, 1)
         changed = time.monotonic()
-        assert await there.aresume() == await here.acontrols()
+        assert await there.aresume() == await here.aruntime_state()
         await waiting
         assert time.monotonic() - changed < SOON
 
@@ -135,13 +135,13 @@ def test_cn_t21_a_raised_limit_lets_in_who_waits_and_a_lowered_one_evicts_nobody
     waiters = [Waiter(here), Waiter(here)]
     until(lambda: there.stats().tickets == 2)
     changed = time.monotonic()
-    assert there.override(5).overrides == (Numbers("concurrency", 5, 30),)
+    assert there.override(5).overrides == (LimitSettings("concurrency", 5, 30),)
     assert all(waiter.entered_after(changed) < SOON for waiter in waiters)
     there.override(2)
     assert here.stats().leases == 5
     assert all(permit.renew() for permit in held)
     assert not here.try_acquire()
-    assert here.override(6).overrides == (Numbers("concurrency", 6, 30),)
+    assert here.override(6).overrides == (LimitSettings("concurrency", 6, 30),)
     assert there.try_acquire()
 
 
@@ -171,7 +171,7 @@ def test_on_every_node_of_a_cluster_who_waits_is_called(name, until):
     for limiter in limiters:
         limiter.resume()
     assert all(waiter.entered_after(changed) < SOON for waiter in waiters)
-    assert limiters[0].sync(3).settlement is None
+    assert limiters[0].report_budget(3).settlement is None
     assert limiters[0].peek().remaining == 3
 
 
@@ -193,22 +193,25 @@ def test_a_task_that_is_cancelled_in_a_pause_leaves_nothing(store, name, run):
 
 def test_an_override_keeps_what_is_not_given(store, name):
     limiter = store.limiter(name, [("window", 10, 60), ("throttle", 5)])
-    controls = limiter.override(20)
-    assert controls.overrides == (Numbers("window", 20, 60), None)
-    controls = limiter.override(interval=timedelta(seconds=2), index=1, expires_in=100)
-    assert controls.overrides == (Numbers("window", 20, 60), Numbers("throttle", 1, 2))
-    assert controls.expires_in == 100
+    runtime_state = limiter.override(20)
+    assert runtime_state.overrides == (LimitSettings("window", 20, 60), None)
+    runtime_state = limiter.override(interval=timedelta(seconds=2), index=1, expires_in=100)
+    assert runtime_state.overrides == (
+        LimitSettings("window", 20, 60),
+        LimitSettings("throttle", 1, 2),
+    )
+    assert runtime_state.expires_in == 100
     assert limiter.try_acquire().limit == 20 or limiter.peek().index == 1
-    assert limiter.restore(0).overrides == (None, Numbers("throttle", 1, 2))
+    assert limiter.restore(0).overrides == (None, LimitSettings("throttle", 1, 2))
     assert limiter.restore().overrides == (None, None)
-    assert limiter.controls().version == 0
+    assert limiter.runtime_state().version == 0
 
 
 def test_an_override_ends(store, name):
     limiter = store.window(name, 1, 60)
     until = datetime.now(timezone.utc) + timedelta(minutes=2)
     assert 110 < (limiter.override(5, expires_at=until).expires_in or 0) <= 120
-    now = limiter.controls().version
+    now = limiter.runtime_state().version
     assert limiter.peek(at_us=now).limit == 5
     assert limiter.peek(at_us=now + 121_000_000).limit == 1
 
@@ -218,20 +221,20 @@ def test_every_verb_is_there_for_tasks(store, name, run):
         limiter = store.points(name, 100, 1000)
         assert (await limiter.apause(60)).paused_for == 60
         assert (await limiter.aresume()).paused_for is None
-        assert (await limiter.aoverride(50)).overrides == (Numbers("points", 50, 1000),)
-        assert (await limiter.acontrols()).overrides == (Numbers("points", 50, 1000),)
+        assert (await limiter.aoverride(50)).overrides == (LimitSettings("points", 50, 1000),)
+        assert (await limiter.aruntime_state()).overrides == (LimitSettings("points", 50, 1000),)
         assert (await limiter.arestore()).version == 0
-        assert (await limiter.async_sync(30)).settlement is None
+        assert (await limiter.areport_budget(30)).settlement is None
         assert (await limiter.apeek(1)).remaining <= 31
         assert (await limiter.alearn({"Retry-After": 70}, status=429)).learned == ("pause",)
-        assert 60 < ((await limiter.acontrols()).paused_for or 0) <= 70
+        assert 60 < ((await limiter.aruntime_state()).paused_for or 0) <= 70
 
     run(main())
 
 
 def test_a_pause_of_a_name_that_nobody_has_used_says_so(two, name):
     here, there = two[0].window(name, 10, 60), two[1].window(name, 10, 60)
-    assert not here.controls().in_use
+    assert not here.runtime_state().in_use
     assert here.allow()
     assert there.pause(0.001).in_use
     assert not two[1].bucket(name, 10, 60).pause(0.001).in_use
@@ -240,13 +243,15 @@ def test_a_pause_of_a_name_that_nobody_has_used_says_so(two, name):
 def test_controls_are_values(store, name):
     limiter = store.window(name, 10, 60)
     limiter.override(20, expires_in=60)
-    controls = limiter.pause(30)
-    assert pickle.loads(pickle.dumps(controls)) == copy.deepcopy(controls) == controls
-    assert hash(controls)
-    kind, amount, interval = controls.overrides[0]
+    runtime_state = limiter.pause(30)
+    assert (
+        pickle.loads(pickle.dumps(runtime_state)) == copy.deepcopy(runtime_state) == runtime_state
+    )
+    assert hash(runtime_state)
+    kind, amount, interval = runtime_state.overrides[0]
     assert (kind, amount, interval) == ("window", 20, 60)
     with pytest.raises(AttributeError):
-        controls.version = 1
+        runtime_state.version = 1
 
 
 NOT_SPANS: list[object] = [-1, float("nan"), float("inf"), "", "x", True, [1], object(), b"1"]
@@ -273,7 +278,7 @@ def limiter(store, name):
     """A limiter in which nothing is changed by what is refused."""
     limiter = store.bucket(name, 10, 60)
     yield limiter
-    assert limiter.controls() == Controls(0, False, None, (None,), None, (None,))
+    assert limiter.runtime_state() == RuntimeState(0, False, None, (None,), None, (None,))
     assert limiter.peek(0).remaining == 10
 
 
@@ -281,9 +286,9 @@ def limiter(store, name):
 def test_spans_are_checked(limiter, bad):
     refused("seconds", [limiter.pause, limiter.apause], bad)
     refused("interval", [limiter.override, limiter.aoverride], interval=bad)
-    refused("interval", [limiter.sync, limiter.async_sync], interval=bad)
+    refused("interval", [limiter.sync, limiter.areport_budget], interval=bad)
     refused("expires_in", [limiter.override, limiter.aoverride], 5, expires_in=bad)
-    refused("reset_in", [limiter.sync, limiter.async_sync], 5, reset_in=bad)
+    refused("reset_in", [limiter.sync, limiter.areport_budget], 5, reset_in=bad)
     refused("max_pause", [limiter.learn, limiter.alearn], {}, max_pause=bad)
 
 
@@ -291,25 +296,25 @@ def test_spans_are_checked(limiter, bad):
 def test_times_are_checked(limiter, bad):
     refused("until", [limiter.pause, limiter.apause], until=bad)
     refused("expires_at", [limiter.override, limiter.aoverride], 5, expires_at=bad)
-    refused("reset_at", [limiter.sync, limiter.async_sync], 5, reset_at=bad)
+    refused("reset_at", [limiter.sync, limiter.areport_budget], 5, reset_at=bad)
 
 
 @pytest.mark.parametrize("bad", NOT_WHOLE)
 def test_numbers_are_checked(limiter, bad):
     refused("limit", [limiter.override, limiter.aoverride], bad)
-    refused("limit", [limiter.sync, limiter.async_sync], 5, bad)
-    refused("remaining", [limiter.sync, limiter.async_sync], bad)
+    refused("limit", [limiter.sync, limiter.areport_budget], 5, bad)
+    refused("remaining", [limiter.sync, limiter.areport_budget], bad)
     refused("index", [limiter.override, limiter.aoverride], 5, index=bad)
     refused("index", [limiter.restore, limiter.arestore], bad)
-    refused("index", [limiter.sync, limiter.async_sync], 5, index=bad)
+    refused("index", [limiter.sync, limiter.areport_budget], 5, index=bad)
     refused("status", [limiter.learn, limiter.alearn], {}, status=bad)
     refused("at_us", [limiter.pause, limiter.apause], 5, at_us=bad)
-    refused("at_us", [limiter.resume, limiter.controls, limiter.restore], at_us=bad)
+    refused("at_us", [limiter.resume, limiter.runtime_state, limiter.restore], at_us=bad)
 
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "1", True, 1e-300])
 def test_rates_are_checked(limiter, bad):
-    refused("restore_rate", [limiter.sync, limiter.async_sync], 5, 10, restore_rate=bad)
+    refused("restore_rate", [limiter.sync, limiter.areport_budget], 5, 10, restore_rate=bad)
 
 
 def test_what_excludes_each_other(limiter):
@@ -333,4 +338,4 @@ def test_a_limiter_without_a_state_has_nothing_to_change(store, name):
     for limiter in store.unlimited(name), store.paused(name):
         refused("limiter", [limiter.pause, limiter.apause], 5)
         refused("limiter", [limiter.resume, limiter.aresume])
-        assert limiter.controls().version == 0
+        assert limiter.runtime_state().version == 0

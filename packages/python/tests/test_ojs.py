@@ -5,7 +5,7 @@ import asyncio
 import json
 
 import pytest
-from paddlegate import InvalidError, Numbers, Paddlegate
+from paddlegate import InvalidError, LimitSettings, Paddlegate
 
 HOUR = 3_600_000_000
 MINUTE = 60_000_000
@@ -55,7 +55,7 @@ def test_ojs_t13_a_signal_pauses(store, name, told, failure, seconds):
     assert (refused.reason, refused.retry_after) == ("paused", seconds)
     shorter = {"type": "rate_limited", "retry_after": 0.1}
     assert told(limiter, "signal", shorter, at_us=HOUR)
-    assert limiter.controls(at_us=HOUR).paused_for == seconds, "the later end holds"
+    assert limiter.runtime_state(at_us=HOUR).paused_for == seconds, "the later end holds"
     assert store.window(f"{name}-other", 5, 60).allow()
 
 
@@ -63,7 +63,7 @@ def test_ojs_t13_a_signal_pauses(store, name, told, failure, seconds):
 def test_another_failure_is_no_signal(store, name, told, failure):
     limiter = store.window(name, 5, 60)
     assert told(limiter, "signal", failure) is False
-    assert limiter.controls().version == 0
+    assert limiter.runtime_state().version == 0
 
 
 @pytest.mark.parametrize(
@@ -81,35 +81,35 @@ def test_a_signal_that_cannot_be_read_changes_nothing(store, name, told, failure
     with pytest.raises(InvalidError) as caught:
         told(limiter, "signal", failure)
     assert caught.value.argument == "document"
-    assert limiter.controls().version == 0
+    assert limiter.runtime_state().version == 0
 
 
 def test_ojs_t03_an_override_is_merged(store, name, told):
     limiter = store.limiter(name, concurrency=0, window=(100, 60), throttle=1)
-    controls = told(limiter, "override_from", {"concurrency": 1}, at_us=HOUR)
-    assert controls.overrides == (Numbers("concurrency", 1, 30), None, None)
-    assert controls.expires_in is None
+    runtime_state = told(limiter, "apply_ojs_override", {"concurrency": 1}, at_us=HOUR)
+    assert runtime_state.overrides == (LimitSettings("concurrency", 1, 30), None, None)
+    assert runtime_state.expires_in is None
     ends = {"limit": 5, "period": "10s", "expires_at": "1970-01-01T01:00:50Z"}
-    controls = told(limiter, "override_from", json.dumps(ends), at_us=HOUR)
-    window = Numbers("window", 5, 10)
-    assert controls.overrides == (Numbers("concurrency", 1, 30), window, None)
-    assert controls.expires_in == 50
+    runtime_state = told(limiter, "apply_ojs_override", json.dumps(ends), at_us=HOUR)
+    window = LimitSettings("window", 5, 10)
+    assert runtime_state.overrides == (LimitSettings("concurrency", 1, 30), window, None)
+    assert runtime_state.expires_in == 50
     more = {"throttle": {"interval": "PT2S"}, "concurrency": None}
-    controls = told(limiter, "override_from", more, at_us=HOUR + 10_000_000)
-    assert controls.overrides == (None, window, Numbers("throttle", 1, 2))
-    assert controls.expires_in == 40, "what is not named stays, the end too"
-    controls = told(limiter, "override_from", {"expires_at": None}, at_us=HOUR)
-    assert (controls.overrides[1], controls.expires_in) == (window, None)
+    runtime_state = told(limiter, "apply_ojs_override", more, at_us=HOUR + 10_000_000)
+    assert runtime_state.overrides == (None, window, LimitSettings("throttle", 1, 2))
+    assert runtime_state.expires_in == 40, "what is not named stays, the end too"
+    runtime_state = told(limiter, "apply_ojs_override", {"expires_at": None}, at_us=HOUR)
+    assert (runtime_state.overrides[1], runtime_state.expires_in) == (window, None)
     nulls = {"rate": None, "throttle": None}
-    assert not any(told(limiter, "override_from", nulls, at_us=HOUR).overrides)
+    assert not any(told(limiter, "apply_ojs_override", nulls, at_us=HOUR).overrides)
 
 
 def test_an_end_by_the_clock_of_the_store(store, name, told):
     limiter = store.bucket(name, 5, 60)
     document = {"rate": {"limit": 9, "period": "PT1M"}, "expires_at": "2110-01-01T00:00:00Z"}
-    controls = told(limiter, "override_from", document)
-    assert controls.overrides == (Numbers("bucket", 9, 60),)
-    assert controls.expires_in > 1e9
+    runtime_state = told(limiter, "apply_ojs_override", document)
+    assert runtime_state.overrides == (LimitSettings("bucket", 9, 60),)
+    assert runtime_state.expires_in > 1e9
 
 
 @pytest.mark.parametrize(
@@ -128,16 +128,16 @@ def test_an_end_by_the_clock_of_the_store(store, name, told):
 def test_an_override_that_is_wrong_changes_nothing(store, name, told, document):
     limiter = store.limiter(name, concurrency=2, window=(100, 60))
     with pytest.raises(InvalidError) as caught:
-        told(limiter, "override_from", document)
+        told(limiter, "apply_ojs_override", document)
     assert caught.value.argument == "document"
-    assert limiter.controls().version == 0
+    assert limiter.runtime_state().version == 0
 
 
 def test_a_limiter_without_a_limit_cannot_be_overridden(told):
     limiter = Paddlegate("memory://").unlimited("x")
     for document in {"concurrency": 5}, {"concurrency": None}:
         with pytest.raises(InvalidError):
-            told(limiter, "override_from", document)
+            told(limiter, "apply_ojs_override", document)
 
 
 def test_ojs_t19_a_batch_that_cannot_run_gives_back_what_it_took(redis, name, run):

@@ -68,11 +68,11 @@ def test_the_stubs_say_what_help_says():
 def test_every_verb_has_an_asynchronous_form():
     verbs = ["acquire", "allow", "cancel", "claim", "correct", "enqueue", "peek", "release"]
     verbs += ["renew", "reset", "stats", "try_acquire"]
-    verbs += ["controls", "learn", "override", "pause", "restore", "resume"]
+    verbs += ["runtime_state", "learn", "override", "pause", "restore", "resume"]
     assert all(hasattr(Limiter, verb) and hasattr(Limiter, f"a{verb}") for verb in verbs)
     assert hasattr(Limiter, "sync")
     # What would be `async` is a keyword.
-    assert hasattr(Limiter, "async_sync")
+    assert hasattr(Limiter, "areport_budget")
     for verb in "learn", "points_used", "release", "renew":
         assert all(
             hasattr(permit, verb) and hasattr(permit, f"a{verb}")
@@ -89,7 +89,7 @@ def test_both_forms_take_the_same():
             asynchronous = getattr(kind, f"a{verb}", None)
             if not verb.startswith("_") and asynchronous is not None:
                 assert parameters(form) == parameters(asynchronous), verb
-    assert parameters(Limiter.sync) == parameters(Limiter.async_sync)
+    assert parameters(Limiter.sync) == parameters(Limiter.areport_budget)
 
 
 def test_what_the_package_offers():

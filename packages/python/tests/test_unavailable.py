@@ -233,7 +233,7 @@ def test_every_factory_takes_it(tmp_path):
         pg.unlimited(**more),
         pg.paused("a", **more),
         pg.limiter("a", concurrency=1, **more),
-        *pg.policy_from(document, **more).values(),
+        *pg.limiters_from_document(document, **more).values(),
         *pg.load(path, **more).values(),
     ]
     assert len(limiters) == 11

@@ -101,7 +101,7 @@ def seconds(step, field):
     return step[field] / 1e6 if field in step else None
 
 
-def controlled(controls):
+def controlled(runtime_state):
     def numbers(limits):
         return [
             limit
@@ -114,11 +114,11 @@ def controlled(controls):
         ]
 
     return {
-        "version": controls.version,
-        "paused_for_us": micros(controls.paused_for),
-        "overrides": numbers(controls.overrides),
-        "expires_in_us": micros(controls.expires_in),
-        "learned": numbers(controls.learned),
+        "version": runtime_state.version,
+        "paused_for_us": micros(runtime_state.paused_for),
+        "overrides": numbers(runtime_state.overrides),
+        "expires_in_us": micros(runtime_state.expires_in),
+        "learned": numbers(runtime_state.learned),
     }
 
 
@@ -193,7 +193,7 @@ class Asynchronous:
         if verb == "_cancel":
             begin, blocking = limiter._begin_cancel, limiter._cancel
             return asyncio.run(asked(limiter._links, begin, blocking, *arguments))
-        verb = {"_enter": "_aenter", "sync": "async_sync"}.get(verb, f"a{verb}")
+        verb = {"_enter": "_aenter", "sync": "areport_budget"}.get(verb, f"a{verb}")
         return asyncio.run(getattr(limiter, verb)(*arguments, **named))
 
 
@@ -227,7 +227,7 @@ def step_answer(how, limiter, step, permits):
             return counted(how.call(limiter, "stats", at_us=step["at_us"]))
         case "reset":
             return how.call(limiter, "reset")
-        case "pause" | "resume" | "override" | "restore" | "controls":
+        case "pause" | "resume" | "override" | "restore" | "runtime_state":
             return controlled(ordered(how, limiter, step))
         case "sync":
             return told(synced(how, limiter, step, permit))

@@ -15,10 +15,11 @@ require_relative "paddlegate/skipped"
 # starts nothing and connects to nothing.
 module Paddlegate
   # Only these need the library and `ffi`, which are loaded at their first use.
-  %i[Admission Cleanup Controls Decision Exchange Gate Hints Hub Hubs Jobs Learned Library
-     Limiter Listed Live Loaded Native Permit Policy Statistics Store Upstream Value Verdict
-     Waiter].each do |name|
-    autoload name, File.expand_path("paddlegate/#{name.downcase}", __dir__)
+  %i[Admission Cleanup Decision Exchange Gate GateDecision Hints Hub Hubs Jobs Learned Library
+     Limiter LimiterInfo Live Loaded Native Permit Policy RuntimeState Statistics Store Upstream
+     Value Waiter].each do |name|
+    file = name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
+    autoload name, File.expand_path("paddlegate/#{file}", __dir__)
   end
 
   # What {configure} sets for the default store.

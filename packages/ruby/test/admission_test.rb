@@ -35,7 +35,7 @@ class AdmissionTest < Minitest::Test
 
   def test_ojs_t19_of_five_jobs_three_run
     on_both(window: [3, 60]) do |limiter|
-      admissions = limiter.admit_all(%w[a b c d e], on_limit: "drop", partly: true)
+      admissions = limiter.admit_all(%w[a b c d e], on_limit: "drop", partial: true)
       assert_equal %i[run run run drop drop], admissions.map(&:action)
     end
   end
@@ -78,12 +78,12 @@ class AdmissionTest < Minitest::Test
                 "ignore" => :refuse }
     actions.each do |on_limit, action|
       document = { "limiters" => { "l" => { "window" => window, "on_limit" => on_limit } } }
-      limiter = Paddlegate::Store.new("memory://").policy_from(document).fetch("l")
-      assert_equal [:run, action], limiter.admit_all(%w[a b], partly: true).map(&:action)
+      limiter = Paddlegate::Store.new("memory://").limiters_from_document(document).fetch("l")
+      assert_equal [:run, action], limiter.admit_all(%w[a b], partial: true).map(&:action)
       assert_equal :drop, limiter.admit("c", on_limit: :drop).action
     end
     skips = memory.window(unique, 1, 60, policy: :ignore)
-    assert_equal %i[run wait], skips.admit_all(%w[a b], partly: true).map(&:action)
+    assert_equal %i[run wait], skips.admit_all(%w[a b], partial: true).map(&:action)
   end
 
   def test_paused_and_unlimited

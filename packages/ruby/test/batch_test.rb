@@ -14,8 +14,8 @@ class BatchTest < Minitest::Test
       assert_equal [:drop] * 5, admissions.map(&:action)
       assert_equal [[:window, nil]], admissions.map { [_1.decision.reason, _1.permit] }.uniq
       assert_equal 3, limiter.peek.remaining
-      partly = limiter.admit_all(JOBS, on_limit: :drop, partly: true)
-      assert_equal %i[run run run drop drop], partly.map(&:action)
+      partial = limiter.admit_all(JOBS, on_limit: :drop, partial: true)
+      assert_equal %i[run run run drop drop], partial.map(&:action)
     end
   end
 
@@ -43,7 +43,8 @@ class BatchTest < Minitest::Test
 
   def test_on_limit_is_that_of_the_document
     limits = { "l" => { "window" => { "limit" => 1, "per" => "day" }, "on_limit" => "reschedule" } }
-    limiter = Paddlegate::Store.new("memory://").policy_from({ "limiters" => limits }).fetch("l")
+    store = Paddlegate::Store.new("memory://")
+    limiter = store.limiters_from_document({ "limiters" => limits }).fetch("l")
     assert_equal %i[reschedule reschedule], limiter.admit_all(%w[a b]).map(&:action)
     assert_equal %i[refuse refuse], limiter.admit_all(%w[a b], on_limit: :raise).map(&:action)
   end

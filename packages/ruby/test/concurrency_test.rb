@@ -156,7 +156,7 @@ class ConcurrencyTest < Minitest::Test
       document = { "limiters" => { "erp" => { "concurrency" => { "limit" => 1 } } } }
       limiters = [store.concurrent(unique, 1), store.concurrent(unique, 1, on_unavailable: :open),
                   store.limiter(unique, concurrency: 1, window: [5, 60], ttl: 60),
-                  store.policy_from(document).fetch("erp")]
+                  store.limiters_from_document(document).fetch("erp")]
       limiters.each do |limiter|
         error = assert_raises(Paddlegate::InvalidError) { limiter.allow? }
         assert_equal "allow", error.argument
@@ -172,11 +172,13 @@ class ConcurrencyTest < Minitest::Test
     assert_equal :settled, limiter.correct(permit, 50)
     assert_in_delta 30.0, limiter.renew(permit)
     assert_equal ["remaining[1]"],
-                 limiter.sync(remaining: 500, index: 1, permit: permit).learned
+                 limiter.report_budget(remaining: 500, index: 1, permit: permit).learned
     assert_equal %i[released unknown], [limiter.release(permit), limiter.release(permit.id)]
     without = memory.window(unique, 5, 60)
     [->(one) { without.release(one) }, ->(one) { without.renew(one) },
-     ->(one) { without.correct(one, 1) }, ->(one) { without.sync(permit: one) }].each do |verb|
+     ->(one) { without.correct(one, 1) }, lambda { |one|
+                                            without.report_budget(permit: one)
+                                          }].each do |verb|
       error = assert_raises(Paddlegate::InvalidError) { verb.call(without.acquire) }
       assert_equal "permit", error.argument
     end

@@ -18,7 +18,7 @@ class DocumentsTest < Minitest::Test
 
   def test_a_document
     [LIMITS, JSON.generate(LIMITS)].each do |document|
-      limiters = Paddlegate::Store.new("memory://").policy_from(document)
+      limiters = Paddlegate::Store.new("memory://").limiters_from_document(document)
       assert_equal %w[reports shopify stripe], limiters.keys.sort
       assert_equal limiters.keys, limiters.values.map(&:name)
       assert_equal [3.0, 5.0, 0.0],
@@ -54,18 +54,20 @@ class DocumentsTest < Minitest::Test
 
   def test_what_is_said_beside_a_document
     job = { "key" => "api", "concurrency" => 2 }
-    limiter = memory.policy_from(job, tenant: "acme", lock_timeout: 90).values.first
+    limiter = memory.limiters_from_document(job, tenant: "acme", lock_timeout: 90).values.first
     assert_equal "ojs/tenant/acme/key/api", limiter.name
     assert_equal 90.0, limiter.try_acquire.lease
     guild = { "name" => "discord", "reservoir" => 5, "timeWindow" => 1000 }
-    assert_equal ["guild/discord:7"], memory.policy_from(guild, group: "7").keys
+    assert_equal ["guild/discord:7"], memory.limiters_from_document(guild, group: "7").keys
     wrong = { tenant: "acme" }
-    error = assert_raises(Paddlegate::InvalidError) { memory.policy_from(guild, **wrong) }
+    error = assert_raises(Paddlegate::InvalidError) do
+      memory.limiters_from_document(guild, **wrong)
+    end
     assert_equal "tenant", error.argument
   end
 
   def test_limiters_outlive_the_document
-    limiter = memory.policy_from(LIMITS)["reports"]
+    limiter = memory.limiters_from_document(LIMITS)["reports"]
     GC.start
     assert_predicate limiter, :allow?
     refute_predicate limiter, :allow?
@@ -78,11 +80,13 @@ class DocumentsTest < Minitest::Test
 
   def test_faults_are_named_by_their_place
     wrong = { "limiters" => { "erp" => { "window" => { "limit" => 5, "per" => "decade" } } } }
-    error = assert_raises(Paddlegate::InvalidError) { memory.policy_from(wrong) }
+    error = assert_raises(Paddlegate::InvalidError) { memory.limiters_from_document(wrong) }
     assert_equal "document", error.argument
     assert_includes error.message, "$.limiters.erp.window.per"
     [nil, 5, "", "{", "[]", {}, [], "\xff", "{}\0", { "a" => Float::NAN }].each do |bad|
-      error = assert_raises(Paddlegate::InvalidError, bad.inspect) { memory.policy_from(bad) }
+      error = assert_raises(Paddlegate::InvalidError, bad.inspect) do
+        memory.limiters_from_document(bad)
+      end
       assert_equal "document", error.argument
     end
     assert_raises(Errno::ENOENT) { memory.load("/nonexistent/limits.json") }

@@ -141,7 +141,7 @@ class GateTest < Minitest::Test
       limiter = store.concurrent("s", 5)
       calls = [-> { gate.admit }, -> { limiter.admit_all(%w[a b]) },
                -> { limiter.signal({ "type" => "rate_limited" }) },
-               -> { limiter.override_from({ "concurrency" => 1 }) }]
+               -> { limiter.apply_ojs_override({ "concurrency" => 1 }) }]
       calls.each do |call|
         took = elapsed { assert_raises(Timeout::Error) { Timeout.timeout(0.1) { call.call } } }
         assert_operator took, :<, 30

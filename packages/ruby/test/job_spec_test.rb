@@ -23,14 +23,14 @@ class JobSpecTest < Minitest::Test
       signal = { "type" => "rate_limited", "retry_after" => 20,
                  "rate_limit_until" => Time.at((NOW / 1_000_000) + 40).utc.strftime("%FT%TZ") }
       assert limiter.signal(signal, at_us: NOW)
-      assert_equal 40.0, limiter.controls(at_us: NOW).paused_for
+      assert_equal 40.0, limiter.runtime_state(at_us: NOW).paused_for
     end
   end
 
   def test_a_signal_without_a_time_pauses_for_half_a_minute
     on_both do |limiter, _|
       assert limiter.signal({ "type" => "rate_limited" }, at_us: NOW)
-      assert_equal 30.0, limiter.controls(at_us: NOW).paused_for
+      assert_equal 30.0, limiter.runtime_state(at_us: NOW).paused_for
     end
   end
 
@@ -40,31 +40,31 @@ class JobSpecTest < Minitest::Test
         refute limiter.signal(failure)
         refute limiter.signal({ "error" => failure })
       end
-      assert_equal 0, limiter.controls.version
+      assert_equal 0, limiter.runtime_state.version
     end
   end
 
   def test_an_override_changes_what_it_names
     on_both do |limiter, _|
-      limiter.override_from({ "concurrency" => 4 }, at_us: NOW)
+      limiter.apply_ojs_override({ "concurrency" => 4 }, at_us: NOW)
       document = { "rate" => { "limit" => 3, "period" => "PT1H" },
                    "expires_at" => Time.at((NOW / 1_000_000) + 60).utc.strftime("%FT%TZ") }
-      controls = limiter.override_from(document, at_us: NOW)
+      runtime_state = limiter.apply_ojs_override(document, at_us: NOW)
       assert_equal([[:concurrency, 4, 30.0], [:window, 3, 3600.0]],
-                   controls.overrides.map { _1.values_at(:kind, :amount, :interval) })
-      assert_equal 60.0, controls.expires_in
-      controls = limiter.override_from('{"concurrency":null}', at_us: NOW + 10_000_000)
+                   runtime_state.overrides.map { _1.values_at(:kind, :amount, :interval) })
+      assert_equal 60.0, runtime_state.expires_in
+      runtime_state = limiter.apply_ojs_override('{"concurrency":null}', at_us: NOW + 10_000_000)
       assert_equal [nil, 3, 50.0],
-                   [*controls.overrides.map { _1&.fetch(:amount) }, controls.expires_in]
-      assert_empty limiter.controls(at_us: NOW + 60_000_000).overrides.compact
+                   [*runtime_state.overrides.map { _1&.fetch(:amount) }, runtime_state.expires_in]
+      assert_empty limiter.runtime_state(at_us: NOW + 60_000_000).overrides.compact
     end
   end
 
   def test_ojs_t03_a_concurrency_of_0_pauses
     on_both do |limiter, _|
-      limiter.override_from({ "concurrency" => 0 })
+      limiter.apply_ojs_override({ "concurrency" => 0 })
       refute_predicate limiter.try_acquire, :allowed?
-      limiter.override_from({ "concurrency" => 1 })
+      limiter.apply_ojs_override({ "concurrency" => 1 })
       assert_equal(%i[run drop], %w[a b].map { limiter.admit(_1, on_limit: :drop).action })
     end
   end
@@ -73,13 +73,15 @@ class JobSpecTest < Minitest::Test
     signal = { "type" => "rate_limited" }
     refused("limiter", "document", "duration") { memory.unlimited.signal(signal) }
     refute memory.unlimited.signal({})
-    refused("document") { memory.unlimited.override_from({ "concurrency" => 1 }) }
+    refused("document") { memory.unlimited.apply_ojs_override({ "concurrency" => 1 }) }
   end
 
   def test_without_the_store
     limiter = Paddlegate::Store.new("redis://127.0.0.1:1").concurrent("c", 5)
     assert_raises(Paddlegate::UnavailableError) { limiter.signal({ "type" => "rate_limited" }) }
-    assert_raises(Paddlegate::UnavailableError) { limiter.override_from({ "concurrency" => 1 }) }
+    assert_raises(Paddlegate::UnavailableError) do
+      limiter.apply_ojs_override({ "concurrency" => 1 })
+    end
     refute limiter.signal({}), "nobody is asked"
   end
 
@@ -92,16 +94,17 @@ class JobSpecTest < Minitest::Test
       ["{", "[]", nil, 5, [], {}, { "concurency" => 1 }, { "concurrency" => -1 },
        { "throttle" => { "interval" => "PT1S" } },
        { "concurrency" => 1, "expires_at" => "2001-01-01T00:00:00Z" }].each do |bad|
-        refused("document") { limiter.override_from(bad) }
+        refused("document") { limiter.apply_ojs_override(bad) }
       end
       [0, -1, "now"].each do |bad|
         refused("at_us") { limiter.signal({ "type" => "rate_limited" }, at_us: bad) }
-        refused("at_us") { limiter.override_from({ "concurrency" => 1 }, at_us: bad) }
+        refused("at_us") { limiter.apply_ojs_override({ "concurrency" => 1 }, at_us: bad) }
       end
-      assert_equal 0, limiter.controls.version
+      assert_equal 0, limiter.runtime_state.version
     end
     error = assert_raises(Paddlegate::InvalidError) do
-      memory.concurrent("c", 1).override_from({ "rate" => { "limit" => 1, "period" => "PT1S" } })
+      memory.concurrent("c",
+                        1).apply_ojs_override({ "rate" => { "limit" => 1, "period" => "PT1S" } })
     end
     assert_includes error.message, "$.rate"
   end

@@ -12,9 +12,9 @@ class LiveTest < Minitest::Test
   def test_ojs_t13_a_pause
     both do |store|
       limiter = store.window(unique, 100, :minute)
-      controls = limiter.pause(30)
-      assert_in_delta 30, controls.paused_for, 5
-      assert_predicate controls, :frozen?
+      runtime_state = limiter.pause(30)
+      assert_in_delta 30, runtime_state.paused_for, 5
+      assert_predicate runtime_state, :frozen?
       refused = limiter.try_acquire
       assert_equal %i[refused paused], [refused.status, refused.reason]
       assert_in_delta 30, refused.retry_after, 5
@@ -47,7 +47,7 @@ class LiveTest < Minitest::Test
       require "paddlegate"
       Paddlegate.configure { |c| c.timeout = 10 }
       limiter = Paddlegate.concurrent(#{name.inspect}, 1)
-      limiter.controls
+      limiter.runtime_state
       print Process.clock_gettime(Process::CLOCK_MONOTONIC)
       limiter.resume
     RUBY
@@ -92,19 +92,19 @@ class LiveTest < Minitest::Test
   def test_an_override
     both do |store|
       limiter = store.limiter(unique, window: [5, :minute], leaky: [50, :minute])
-      controls = limiter.override(limit: 2, expires_in: :hour)
+      runtime_state = limiter.override(limit: 2, expires_in: :hour)
       window = { kind: :window, amount: 2, interval: 60.0, offset: 0.0 }
-      assert_equal [window, nil], controls.overrides
-      assert_in_delta 3600, controls.expires_in, 5
+      assert_equal [window, nil], runtime_state.overrides
+      assert_in_delta 3600, runtime_state.expires_in, 5
       assert_equal 2, limiter.peek.limit
-      controls = limiter.override(index: 1, interval: 10, expires_at: Time.now + 60)
-      assert_equal [2, 50], (controls.overrides.map { |limit| limit[:amount] })
-      assert_in_delta 10.0, controls.overrides[1][:interval]
-      assert_in_delta 60, controls.expires_in, 5
+      runtime_state = limiter.override(index: 1, interval: 10, expires_at: Time.now + 60)
+      assert_equal [2, 50], (runtime_state.overrides.map { |limit| limit[:amount] })
+      assert_in_delta 10.0, runtime_state.overrides[1][:interval]
+      assert_in_delta 60, runtime_state.expires_in, 5
       assert_equal [window, nil], limiter.restore(1).overrides
-      assert_operator limiter.controls.version, :>, 0
+      assert_operator limiter.runtime_state.version, :>, 0
       assert_equal [nil, nil], limiter.restore.overrides
-      assert_equal 0, limiter.controls.version
+      assert_equal 0, limiter.runtime_state.version
       assert_equal 5, limiter.peek.limit
     end
   end
@@ -113,7 +113,7 @@ class LiveTest < Minitest::Test
     both do |store|
       name = unique
       limiter = store.window(name, 10, :minute)
-      assert_same false, limiter.controls.in_use
+      assert_same false, limiter.runtime_state.in_use
       limiter.try_acquire
       assert_same true, store.window(name, 10, :minute).pause(1).in_use
       assert_same false, store.bucket(name, 10, :minute).pause(1).in_use
@@ -134,8 +134,9 @@ class LiveTest < Minitest::Test
     end
     refused(:expires_at, limiter, :override, limit: 3, expires_in: 5, expires_at: Time.now)
     [1, -1, 1.5, "0"].each { |bad| refused(:index, limiter, :restore, bad) }
-    %i[resume controls restore].each { |verb| refused(:at_us, limiter, verb, at_us: -1) }
-    assert_equal [0, nil, [nil]], limiter.controls.to_h.values_at(:version, :paused_for, :overrides)
+    %i[resume runtime_state restore].each { |verb| refused(:at_us, limiter, verb, at_us: -1) }
+    assert_equal [0, nil, [nil]],
+                 limiter.runtime_state.to_h.values_at(:version, :paused_for, :overrides)
     assert_equal 5, limiter.peek(cost: 0).remaining
   end
 
@@ -144,7 +145,8 @@ class LiveTest < Minitest::Test
       refused(:limiter, limiter, :pause, 5)
       refused(:limiter, limiter, :resume)
       limiter.learn({ "Retry-After" => 5 }, status: 429)
-      assert_equal [0, nil, []], limiter.controls.to_h.values_at(:version, :paused_for, :learned)
+      assert_equal [0, nil, []],
+                   limiter.runtime_state.to_h.values_at(:version, :paused_for, :learned)
     end
   end
 

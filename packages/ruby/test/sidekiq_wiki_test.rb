@@ -160,8 +160,9 @@ class SidekiqWikiTest < Minitest::Test
       Sidekiq::Limiter.configure do |config|
         # job is the job hash, 'overrated' is the number of times we've failed due to rate limiting
         # limiter is the associated limiter that raised the OverLimit error
-        # exception is the exception that triggered the rate limiting (Sidekiq::Limiter::OverLimit or one of your configured error classes)
-        # By default, back off 5 minutes for each rate limit failure
+        # exception is the exception that triggered the rate limiting (Sidekiq::Limiter::OverLimit
+        # or one of your configured error classes) By default, back off 5 minutes for each rate
+        # limit failure
         config.backoff = ->(limiter, job, exception) do
           (300 * job['overrated']) + rand(300) + 1
         end

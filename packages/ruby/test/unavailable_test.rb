@@ -98,7 +98,7 @@ class UnavailableTest < Minitest::Test
             lost.window("l", 5, 60, **open), lost.leaky("l", 5, 60, **open),
             lost.throttle("l", 60, **open), lost.limiter("l", window: [5, 60], **open),
             lost.points("l", 5, 60, **open)]
-    made << lost.policy_from(DOCUMENT, **open).fetch("l")
+    made << lost.limiters_from_document(DOCUMENT, **open).fetch("l")
     Tempfile.create("limits") do |file|
       file.write(JSON.generate(DOCUMENT))
       file.close
@@ -118,7 +118,7 @@ class UnavailableTest < Minitest::Test
       values.each do |bad|
         options = { on_unavailable: :local, argument => bad }
         refused(argument) { memory.window("w", 5, 60, **options) }
-        refused(argument) { memory.policy_from(DOCUMENT, **options) }
+        refused(argument) { memory.limiters_from_document(DOCUMENT, **options) }
         refused(argument) { Sidekiq::Limiter.window("w", 5, 60, **options) }
       end
     end

@@ -16,30 +16,30 @@ class UpstreamTest < Minitest::Test
     both do |store|
       shop = store.points(unique, 1000, 3600)
       shop.acquire(estimate: 300).points_used(300)
-      assert_equal ["remaining"], shop.sync(remaining: 300).learned
+      assert_equal ["remaining"], shop.report_budget(remaining: 300).learned
       assert_in_delta 300, shop.peek(cost: 0).remaining, 30
     end
   end
 
   def test_pt_t05_new_numbers_rule_in_all_processes
     name = unique
-    assert_nil redis.points(name, 1000, 20).sync(limit: 2000, restore_rate: 100).settlement
+    assert_nil redis.points(name, 1000, 20).report_budget(limit: 2000, restore_rate: 100).settlement
     other = Paddlegate::Store.new(URL, timeout: 10).points(name, 1000, 20)
     assert_equal 2000, other.peek(cost: 0).limit
     learned = { kind: :points, amount: 2000, interval: 20.0, offset: 0.0 }
-    assert_equal [learned], other.controls.learned
-    assert_nil other.sync(limit: 4000, interval: :minute).settlement
-    assert_in_delta 60.0, other.controls.learned[0][:interval]
-    assert_nil other.sync(restore_rate: 1r).settlement
-    assert_in_delta 1000.0, other.controls.learned[0][:interval]
+    assert_equal [learned], other.runtime_state.learned
+    assert_nil other.report_budget(limit: 4000, interval: :minute).settlement
+    assert_in_delta 60.0, other.runtime_state.learned[0][:interval]
+    assert_nil other.report_budget(restore_rate: 1r).settlement
+    assert_in_delta 1000.0, other.runtime_state.learned[0][:interval]
   end
 
   def test_pt_t06_a_window_ends_when_upstream_says
     both do |store|
       hub = store.bucket(unique, 5000, :hour)
-      assert_nil hub.sync(remaining: 0, reset_in: 1800).settlement
+      assert_nil hub.report_budget(remaining: 0, reset_in: 1800).settlement
       assert_in_delta 1800, hub.try_acquire.retry_after, 5
-      assert_nil hub.sync(remaining: 0, reset_at: Time.now + 600).settlement
+      assert_nil hub.report_budget(remaining: 0, reset_at: Time.now + 600).settlement
       assert_in_delta 600, hub.try_acquire.retry_after, 5
     end
   end
@@ -47,9 +47,9 @@ class UpstreamTest < Minitest::Test
   def test_a_later_report_goes_before
     shop = memory.points(unique, 1000, :day)
     early, late = Array.new(2) { shop.acquire(estimate: 10) }
-    assert_nil shop.sync(remaining: 700, permit: late).settlement
+    assert_nil shop.report_budget(remaining: 700, permit: late).settlement
     assert_equal ["a later answer was learned before"],
-                 shop.sync(remaining: 100, permit: early.id).ignored
+                 shop.report_budget(remaining: 100, permit: early.id).ignored
   end
 
   def test_an_answer_settles_its_permit
@@ -62,7 +62,7 @@ class UpstreamTest < Minitest::Test
         assert_equal 12, shop.stats.units
         # Upstream refills sooner, and goes on meanwhile.
         assert_includes 988..1000, shop.peek(cost: 0).remaining
-        assert_in_delta 20.0, shop.controls.learned[0][:interval]
+        assert_in_delta 20.0, shop.runtime_state.learned[0][:interval]
       end
     end
   end
@@ -83,7 +83,7 @@ class UpstreamTest < Minitest::Test
     permit = api.acquire
     assert_nil permit.learn({}).settlement
     assert_equal :unknown, permit.learn({ "Retry-After" => 30 }, SHOPIFY, status: 429).settlement
-    assert_in_delta 30, api.controls.paused_for, 5
+    assert_in_delta 30, api.runtime_state.paused_for, 5
     assert_nil memory.bucket(unique, 5, :hour).acquire.learn({}).settlement
   end
 
@@ -100,10 +100,10 @@ class UpstreamTest < Minitest::Test
     assert_match(/\Apaused (2\d|30)\z/, output)
     api.resume
     api.learn([%w[retry-after 999999]], status: 429)
-    assert_in_delta 3600, api.controls.paused_for, 5
+    assert_in_delta 3600, api.runtime_state.paused_for, 5
     api.resume
     api.learn([%w[retry-after 999999]], status: 429, max_pause: :minute)
-    assert_in_delta 60, api.controls.paused_for, 5
+    assert_in_delta 60, api.runtime_state.paused_for, 5
   end
 
   def test_forms_of_headers
@@ -117,7 +117,7 @@ class UpstreamTest < Minitest::Test
     ].each do |headers|
       api = memory.window(unique, 100, :minute)
       assert_nil api.learn(headers, status: 429).settlement
-      assert_in_delta 30, api.controls.paused_for, 5, headers.inspect
+      assert_in_delta 30, api.runtime_state.paused_for, 5, headers.inspect
     end
   end
 
@@ -132,7 +132,7 @@ class UpstreamTest < Minitest::Test
     [faraday, net].each do |response|
       api = memory.window(unique, 100, :minute)
       assert_equal ["pause"], api.learn_from(response).learned
-      assert_in_delta 30, api.controls.paused_for, 5
+      assert_in_delta 30, api.runtime_state.paused_for, 5
     end
     shop = memory.points(unique, 1000, 3600)
     permit = shop.acquire(estimate: 252)
@@ -162,7 +162,7 @@ class UpstreamTest < Minitest::Test
         assert_nil api.learn(headers, body).settlement
       end
     end
-    assert_equal [0, 100], [api.controls.version, api.peek(cost: 0).remaining]
+    assert_equal [0, 100], [api.runtime_state.version, api.peek(cost: 0).remaining]
   end
 
   def test_wrong_arguments_change_nothing
@@ -183,11 +183,11 @@ class UpstreamTest < Minitest::Test
     { remaining: [-1, 1.5, "5", 1 << 52], restore_rate: [-1, 0, "5", Float::NAN],
       interval: [-1, "never"], index: [-1, 1, nil], reset_in: [-1, "never"],
       reset_at: [-1, "never"], permit: [5] }.each do |argument, values|
-      values.each { |bad| refused(argument.to_s, bad) { api.sync(**{ argument => bad }) } }
+      values.each { |bad| refused(argument.to_s, bad) { api.report_budget(**{ argument => bad }) } }
     end
-    refused("restore_rate", "both") { api.sync(interval: 5, restore_rate: 1) }
-    refused("reset_at", "both") { api.sync(reset_in: 5, reset_at: Time.now) }
-    assert_equal [0, 100], [api.controls.version, api.peek(cost: 0).remaining]
+    refused("restore_rate", "both") { api.report_budget(interval: 5, restore_rate: 1) }
+    refused("reset_at", "both") { api.report_budget(reset_in: 5, reset_at: Time.now) }
+    assert_equal [0, 100], [api.runtime_state.version, api.peek(cost: 0).remaining]
   end
 
   def test_the_cost_of_a_query

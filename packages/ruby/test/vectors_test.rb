@@ -129,16 +129,16 @@ class VectorsTest < Minitest::Test
     def do_pause(step)
       moment = step["until_us"]
       moment = Time.at(0, moment, :microsecond) if moment
-      controls(step) { |at| @limiter.pause(seconds(step["for_us"]), until: moment, **at) }
+      runtime_state(step) { |at| @limiter.pause(seconds(step["for_us"]), until: moment, **at) }
     end
 
     def do_resume(step)
-      controls(step) { |at| @limiter.resume(**at) }
+      runtime_state(step) { |at| @limiter.resume(**at) }
     end
 
     def do_override(step)
       expires_at = step["expires_at_us"] && (step["expires_at_us"] / 1_000_000r)
-      controls(step) do |at|
+      runtime_state(step) do |at|
         @limiter.override(limit: step["amount"], interval: seconds(step["interval_us"]),
                           index: step["index"], expires_in: seconds(step["expires_in_us"]),
                           expires_at: expires_at, **at)
@@ -146,19 +146,20 @@ class VectorsTest < Minitest::Test
     end
 
     def do_restore(step)
-      controls(step) { |at| @limiter.restore(step["index"], **at) }
+      runtime_state(step) { |at| @limiter.restore(step["index"], **at) }
     end
 
     def do_controls(step)
-      controls(step) { |at| @limiter.controls(**at) }
+      runtime_state(step) { |at| @limiter.runtime_state(**at) }
     end
 
     def do_sync(step)
       reset_at = step["reset_at_us"] && (step["reset_at_us"] / 1_000_000r)
       told(step) do |at|
-        @limiter.sync(remaining: step["remaining"], limit: step["amount"], index: step["index"],
-                      interval: seconds(step["interval_us"]), reset_at: reset_at,
-                      reset_in: seconds(step["reset_in_us"]), permit: permit(step), **at)
+        @limiter.report_budget(remaining: step["remaining"], limit: step["amount"],
+                               index: step["index"], reset_at: reset_at,
+                               interval: seconds(step["interval_us"]),
+                               reset_in: seconds(step["reset_in_us"]), permit: permit(step), **at)
       end
     end
 
@@ -190,9 +191,9 @@ class VectorsTest < Minitest::Test
       answer_or_error(step, &call)&.to_s
     end
 
-    def controls(step, &call)
-      controls = answer_or_error(step, &call)
-      controls && json_of_controls(controls)
+    def runtime_state(step, &call)
+      runtime_state = answer_or_error(step, &call)
+      runtime_state && json_of_controls(runtime_state)
     end
 
     # What the call answers; `nil` when it has the error that it should have.
@@ -231,11 +232,11 @@ class VectorsTest < Minitest::Test
       )
     end
 
-    def json_of_controls(controls)
+    def json_of_controls(runtime_state)
       JSON.generate(
-        version: controls.version, paused_for_us: micros(controls.paused_for),
-        overrides: numbers(controls.overrides), expires_in_us: micros(controls.expires_in),
-        learned: numbers(controls.learned)
+        version: runtime_state.version, paused_for_us: micros(runtime_state.paused_for),
+        overrides: numbers(runtime_state.overrides),
+        expires_in_us: micros(runtime_state.expires_in), learned: numbers(runtime_state.learned)
       )
     end
 

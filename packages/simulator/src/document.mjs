@@ -31,7 +31,7 @@ function ruleOf({ kind, limit, interval, offset }) {
   return rule;
 }
 
-/** The limits of a draft from those that `policyFrom` has read. */
+/** The limits of a draft from those that `limitersFromDocument` has read. */
 export function limitsFrom(policy) {
   const span = (text) => (text === undefined || text === null ? "" : shortest(micros(text)));
   return policy.limits.map((limit) => ({

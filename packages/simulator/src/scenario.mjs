@@ -168,7 +168,7 @@ export const newEvent = () => ({
   ...{ at: "30s", do: "pause", for: "", index: "0", limit: "", interval: "", client: "0" },
 });
 
-/** What `policyFrom` tells of one limiter, as limits of a draft. */
+/** What `limitersFromDocument` tells of one limiter, as limits of a draft. */
 export const draftOfLimit = (limit) => ({
   ...newLimit(""),
   limit: "",

@@ -246,7 +246,7 @@ ${after.length > 0 ? "  pg_settlement settlement;\n" : ""}  pg_error error = {0}
 
   if (pg_store_open("${URL}", 0, &store, &error) ||
       ${maker} ||
-      pg_acquire_within(limiter, &(pg_request){${asked}}, ${wait}, &decision, &error)) {
+      pg_acquire_timeout(limiter, &(pg_request){${asked}}, ${wait}, &decision, &error)) {
     fprintf(stderr, "%s: %s\\n", pg_error_name(error.code), error.message);
     return 1;
   }

@@ -1,6 +1,6 @@
 // The core, off the main thread. Each message is `{ id, ask, ... }`; it is answered by `{ id, result }`
 // or `{ id, fault }`, and before that maybe by `{ id, progress }`.
-import init, { policyFrom, Simulation } from "../wasm/full/web.mjs";
+import init, { limitersFromDocument, Simulation } from "../wasm/full/web.mjs";
 import { csvOf } from "./csv.mjs";
 
 const CHUNK = 5000;
@@ -9,7 +9,7 @@ const kept = new Map(); // the simulations of each run that may be shown
 let wanted = 0; // the run that is asked for last; others stop
 
 const answers = {
-  document: ({ text }) => [policyFrom(text)],
+  document: ({ text }) => [limitersFromDocument(text)],
 
   /** What is wrong with a scenario: of each policy and of all else the first. */
   check: ({ scenario }) => {

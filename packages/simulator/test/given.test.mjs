@@ -17,8 +17,8 @@ const inTerminal = (scenario) =>
     encoding: "utf8",
   });
 
-const { policyFrom } = await core();
-const read = async (text) => policyFrom(text);
+const { limitersFromDocument } = await core();
+const read = async (text) => limitersFromDocument(text);
 const limits = [{ kind: "bucket", limit: 10, interval: "1m" }];
 const right = { policies: [{ limits }], arrivals: { kind: "jobs", count: 20 } };
 const policy = (more) => ({ ...right, policies: [{ limits, ...more }] });

@@ -14,5 +14,5 @@ export const {
   InternalError,
   Simulation,
   graphqlCost,
-  policyFrom,
+  limitersFromDocument,
 } = bind(module, more);

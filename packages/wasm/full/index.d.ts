@@ -28,7 +28,7 @@ export interface Policies {
  *
  * @throws InvalidError with the argument `document`, and a message that begins with the path of the fault.
  */
-export function policyFrom(text: string): Policies;
+export function limitersFromDocument(text: string): Policies;
 
 /** A length of time: `"500ms"`, `"10s"`, `"5m"`, `"1h"`, `"1d"`, a word, or an ISO 8601 duration. */
 export type Span = string;

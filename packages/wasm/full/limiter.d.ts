@@ -4,7 +4,7 @@ import type {
   At,
   BucketOptions,
   ConcurrencyOptions,
-  Controls,
+  RuntimeState,
   Decision,
   Interval,
   Learned,
@@ -59,7 +59,7 @@ export interface Limiter<S = never> extends small.Limiter<S> {
    * `override` as a document of Open Job Spec says, its text or its object: `concurrency`, `rate` (or `limit` with
    * `period`), `throttle` and `expires_at`. What it does not name stays as it is, an earlier end too; null removes.
    */
-  overrideFrom(document: string | object, options?: At): Controls;
+  applyOjsOverride(document: string | object, options?: At): RuntimeState;
   /**
    * Pauses as the failure of a job of Open Job Spec says, its text or its object; gives `false` when its `type` is neither
    * `"rate_limited"` nor `"RateLimitExceeded"`. Without `retry_after` and `rate_limit_until` it pauses for 30 seconds; a
@@ -82,7 +82,7 @@ export interface BatchOptions extends At {
   /** What becomes of those over the limit. Default: what the document of the limiter says, else `"wait"`. */
   readonly onLimit?: OnLimit;
   /** Each by itself, as `admit` does. Default `false`: all or none. */
-  readonly partly?: boolean;
+  readonly partial?: boolean;
 }
 
 /** What is done with a job. Frozen. */
@@ -119,7 +119,7 @@ export interface GateRequest extends At {
 }
 
 /** What becomes of a request at a gate. Frozen. */
-export interface Verdict {
+export interface GateDecision {
   /** Whether it may go ahead. If not, its answer is a failure. */
   readonly allowed: boolean;
   /** Milliseconds by which its answer is delayed, also that of a failure; 0 without a delay. */
@@ -140,7 +140,7 @@ export interface Gate {
    * Counts a request in the slot of the first element that applies. One that a level fails counts nowhere; else it counts
    * in every level, and the longest delay of a full one rules.
    */
-  admit(request?: GateRequest): Verdict;
+  admit(request?: GateRequest): GateDecision;
 }
 
 /** Whose answers they are; `"auto"` tells it from each answer. */

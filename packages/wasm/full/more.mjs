@@ -82,23 +82,23 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
     },
 
     admitAll(jobs, options) {
-      const { onLimit, partly, atUs } = only(["onLimit", "partly", "atUs"], options);
+      const { onLimit, partial, atUs } = only(["onLimit", "partial", "atUs"], options);
       if (!Array.isArray(jobs)) throw new InvalidError("must be a list of ids", "jobs");
-      if (typeof (partly ?? false) !== "boolean") {
-        throw new InvalidError("must be true or false", "partly");
+      if (typeof (partial ?? false) !== "boolean") {
+        throw new InvalidError("must be true or false", "partial");
       }
       const began = performance.now();
       const admissions = inside.ask(this, (inner) =>
-        inner.admitAll(jobs, onLimit ?? this.onLimit ?? "wait", partly === true, atUs ?? now()),
+        inner.admitAll(jobs, onLimit ?? this.onLimit ?? "wait", partial === true, atUs ?? now()),
       );
       // When all or none run, each may be given back.
-      return admissions.map(granted(this, began, partly !== true));
+      return admissions.map(granted(this, began, partial !== true));
     },
 
-    overrideFrom(document, options) {
+    applyOjsOverride(document, options) {
       const { atUs } = only(["atUs"], options);
       const text = written("document", document);
-      return inside.ask(this, (inner) => inner.overrideFrom(text, atUs ?? now()));
+      return inside.ask(this, (inner) => inner.applyOjsOverride(text, atUs ?? now()));
     },
 
     signal(document, options) {
@@ -188,7 +188,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
 
   return {
     Simulation: simulation(module, host),
-    policyFrom: (text) => {
+    limitersFromDocument: (text) => {
       if (typeof text !== "string")
         throw host.invalid("must be the text of a document", "document");
       return JSON.parse(module.policies(host, text));

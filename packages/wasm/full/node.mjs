@@ -12,5 +12,5 @@ export const {
   InternalError,
   Simulation,
   graphqlCost,
-  policyFrom,
+  limitersFromDocument,
 } = paddlegate;

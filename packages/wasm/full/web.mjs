@@ -19,5 +19,5 @@ export const {
   InternalError,
   Simulation,
   graphqlCost,
-  policyFrom,
+  limitersFromDocument,
 } = bind(module, more);

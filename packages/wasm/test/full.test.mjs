@@ -10,7 +10,7 @@ import * as web from "paddlegate-wasm/full/web";
 import { replay } from "./replay.mjs";
 import { allVectors, vectors } from "./vectors.mjs";
 
-const { OverLimitError, Paddlegate, policyFrom, SKIPPED } = full;
+const { OverLimitError, Paddlegate, limitersFromDocument, SKIPPED } = full;
 const require = createRequire(import.meta.url);
 const root = new URL("../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
@@ -53,7 +53,7 @@ test("the larger module answers as the vectors say, in Node and for the web", as
       replay(web, file, index);
     });
   }
-  assert.equal(web.policyFrom('{"key": "a", "concurrency": 1}').format, "OJS rate limit");
+  assert.equal(web.limitersFromDocument('{"key": "a", "concurrency": 1}').format, "OJS rate limit");
 });
 
 test("the larger module for bundlers loads as WebAssembly modules do", () => {
@@ -125,7 +125,7 @@ const dialects = {
 for (const [format, [document, ...policies]] of Object.entries(dialects)) {
   test(`${format}: a document as limits, and as limiters`, () => {
     const text = JSON.stringify(document);
-    assert.deepEqual(policyFrom(text), { format, policies });
+    assert.deepEqual(limitersFromDocument(text), { format, policies });
     const loaded = new Paddlegate().load(text);
     assert.deepEqual(
       [...loaded.values()].map(({ name, onLimit }) => ({ name, onLimit })),
@@ -152,11 +152,11 @@ test("a fault in a document is named by its path", () => {
     ['{"name": "a", "reservoir": 5, "interval": -1}', /^at \$\.interval: /],
   ];
   for (const [text, message] of faults) {
-    assert.throws(() => policyFrom(text), invalid("document", message));
+    assert.throws(() => limitersFromDocument(text), invalid("document", message));
     assert.throws(() => new Paddlegate().load(text), invalid("document", message));
   }
   for (const wrong of [undefined, null, 5, {}]) {
-    assert.throws(() => policyFrom(wrong), invalid("document", /must be the text/));
+    assert.throws(() => limitersFromDocument(wrong), invalid("document", /must be the text/));
   }
   for (const wrong of [undefined, null, 5, {}, [], { limiters: 1n }]) {
     assert.throws(() => new Paddlegate().load(wrong), { argument: "document" });
@@ -204,9 +204,9 @@ test("several jobs run, or none of them", () => {
   assert.deepEqual(actions(["c", "d"], { ...at, onLimit: "drop" }), ["drop", "drop"]);
   const { leases, units } = limiter.stats(at);
   assert.deepEqual([leases, units], [2, 2]);
-  assert.deepEqual(actions(["c", "d"], { ...at, partly: true }), ["run", "wait"]);
+  assert.deepEqual(actions(["c", "d"], { ...at, partial: true }), ["run", "wait"]);
   assert.throws(() => actions("ab"), invalid("jobs", /list/));
-  assert.throws(() => actions(["a"], { partly: 1 }), invalid("partly", /true or false/));
+  assert.throws(() => actions(["a"], { partial: 1 }), invalid("partial", /true or false/));
 });
 
 test("a gate sorts requests by its document", () => {
@@ -244,8 +244,8 @@ test("a run of a workflow has the limit of its key", () => {
 test("documents of Open Job Spec override and pause", () => {
   const limiter = new Paddlegate().concurrent("erp", 5);
   const at = { atUs: 1_700_000_000_000_000 };
-  assert.equal(limiter.overrideFrom({ concurrency: 20 }, at).overrides[0].limit, 20);
-  assert.deepEqual(limiter.overrideFrom('{"concurrency": null}', at).overrides, [null]);
+  assert.equal(limiter.applyOjsOverride({ concurrency: 20 }, at).overrides[0].limit, 20);
+  assert.deepEqual(limiter.applyOjsOverride('{"concurrency": null}', at).overrides, [null]);
   assert.equal(limiter.signal({ type: "timeout" }, at), false);
   assert.equal(limiter.signal({ type: "rate_limited", retry_after: 30 }, at), true);
   assert.equal(limiter.tryAcquire(at).retryAfterMs, 30_000);

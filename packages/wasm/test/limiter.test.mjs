@@ -178,7 +178,7 @@ test("a permit may stand for its id", async () => {
   assert.equal(limiter.correct(permit, 4), "settled");
   assert.equal(limiter.release(permit), "released");
   const other = await pg.points("y", 100, "day").acquire({ estimate: 10 });
-  const synced = pg.points("y", 100, "day").sync({ remaining: 50, permit: other });
+  const synced = pg.points("y", 100, "day").reportBudget({ remaining: 50, permit: other });
   assert.deepEqual(synced.learned, ["remaining"]);
   const without = await pg.window("z", 1, 1).acquire();
   assert.throws(() => limiter.release(without), { argument: "permit", message: /has no id/ });

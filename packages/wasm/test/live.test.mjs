@@ -41,7 +41,7 @@ test("OJS-T13 a pause refuses everything until it ends, of this name only", () =
 test("a pause of a name that nobody has used says so", () => {
   const pg = new Paddlegate();
   const limiter = pg.window("a", 10, 60);
-  assert.equal(limiter.controls().inUse, false);
+  assert.equal(limiter.runtimeState().inUse, false);
   limiter.allow();
   assert.equal(limiter.pause({ forMs: 1 }).inUse, true);
   assert.equal(pg.bucket("a", 10, 60).pause({ forMs: 1 }).inUse, false);
@@ -62,7 +62,7 @@ test("OJS-T03 an override rules until it is restored or expires", () => {
   const expiresAt = new Date(start + 1007);
   assert.equal(limiter.override({ limit: 1, expiresAt, ...at(7) }).expiresInMs, 1000);
   assert.equal(limiter.tryAcquire(at(1006)).allowed, true);
-  assert.deepEqual(limiter.controls(at(1007)), nothing);
+  assert.deepEqual(limiter.runtimeState(at(1007)), nothing);
 });
 
 test("who waits enters at once when a pause is ended or a limit raised", async () => {
@@ -110,19 +110,19 @@ test("PT-T03, PT-T05 and PT-T06 what upstream has left, its size and its reset",
   const shop = pg.points("shop", 1000, 20);
   const { permit } = shop.tryAcquire({ estimate: 300, ...at(0) });
   shop.correct(permit, 300, at(0));
-  assert.equal(shop.sync({ remaining: 300, ...at(0) }).learned[0], "remaining");
+  assert.equal(shop.reportBudget({ remaining: 300, ...at(0) }).learned[0], "remaining");
   assert.equal(shop.peek({ cost: 0, ...at(0) }).remaining, 300);
   assert.equal(
-    shop.sync({ limit: 2000, restoreRate: 100, permit: null, ...at(0) }).settlement,
+    shop.reportBudget({ limit: 2000, restoreRate: 100, permit: null, ...at(0) }).settlement,
     null,
   );
-  assert.deepEqual(pg.points("shop", 500, 20).controls(at(0)).learned, [
+  assert.deepEqual(pg.points("shop", 500, 20).runtimeState(at(0)).learned, [
     { kind: "points", limit: 2000, intervalMs: 20_000 },
   ]);
   const hub = pg.bucket("hub", 5000, "hour");
-  hub.sync({ remaining: 0, resetInMs: 1_800_000, ...at(0) });
+  hub.reportBudget({ remaining: 0, resetInMs: 1_800_000, ...at(0) });
   assert.equal(hub.tryAcquire(at(0)).retryAfterMs, 1_800_000);
-  hub.sync({ remaining: 0, resetAt: start + 600_000, ...at(0) });
+  hub.reportBudget({ remaining: 0, resetAt: start + 600_000, ...at(0) });
   assert.equal(hub.tryAcquire(at(0)).retryAfterMs, 600_000);
 });
 
@@ -141,30 +141,30 @@ test("mistakes are named and change nothing", () => {
       ),
       () => limiter.pause({ forMs: 1, until: new Date() }),
     ],
-    options: [() => limiter.pause(30), () => limiter.controls(null)],
+    options: [() => limiter.pause(30), () => limiter.runtimeState(null)],
     forms: [() => limiter.pause({ forms: 5 })],
     limit: [-1, 0, 1.5, "5"]
-      .flatMap((limit) => [() => limiter.override({ limit }), () => limiter.sync({ limit })])
+      .flatMap((limit) => [() => limiter.override({ limit }), () => limiter.reportBudget({ limit })])
       .concat(() => limiter.override({ index: 0 })),
     intervalMs: [-1, 0, "1", 1e15].map((intervalMs) => () => limiter.override({ intervalMs })),
     index: [1, -1, 0.5, "0"].flatMap((index) => [
       () => limiter.override({ index, limit: 1 }),
       () => limiter.restore({ index }),
-      () => limiter.sync({ index, restoreRate: 1 }),
+      () => limiter.reportBudget({ index, restoreRate: 1 }),
     ]),
     expiresInMs: [0, -1, "1"].map(
       (expiresInMs) => () => limiter.override({ limit: 1, expiresInMs }),
     ),
     expiresAt: [() => limiter.override({ limit: 1, expiresInMs: 1, expiresAt: 1 })],
-    remaining: [-1, 0.5, "5", 1e15].map((remaining) => () => limiter.sync({ remaining })),
+    remaining: [-1, 0.5, "5", 1e15].map((remaining) => () => limiter.reportBudget({ remaining })),
     restoreRate: [
-      ...[0, -1, Number.NaN, "1"].map((restoreRate) => () => limiter.sync({ restoreRate })),
-      () => limiter.sync({ restoreRate: 1, intervalMs: 10_000 }),
+      ...[0, -1, Number.NaN, "1"].map((restoreRate) => () => limiter.reportBudget({ restoreRate })),
+      () => limiter.reportBudget({ restoreRate: 1, intervalMs: 10_000 }),
     ],
-    resetInMs: [() => limiter.sync({ resetInMs: -1 })],
-    resetAt: [() => limiter.sync({ resetAt: "x" })],
-    permit: ["", 5, "x".repeat(96)].map((permit) => () => limiter.sync({ remaining: 1, permit })),
-    atUs: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.sync({ atUs: "1" })],
+    resetInMs: [() => limiter.reportBudget({ resetInMs: -1 })],
+    resetAt: [() => limiter.reportBudget({ resetAt: "x" })],
+    permit: ["", 5, "x".repeat(96)].map((permit) => () => limiter.reportBudget({ remaining: 1, permit })),
+    atUs: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.reportBudget({ atUs: "1" })],
     limiter: [() => pg.unlimited("y").pause({ forMs: 1 })],
   };
   for (const [argument, calls] of Object.entries(cases)) {
@@ -172,6 +172,6 @@ test("mistakes are named and change nothing", () => {
       assert.throws(call, { name: "InvalidError", argument }, `${argument}: ${call}`);
     }
   }
-  assert.deepEqual(limiter.controls(), { ...nothing, inUse: false });
+  assert.deepEqual(limiter.runtimeState(), { ...nothing, inUse: false });
   assert.equal(limiter.peek({ cost: 0 }).remaining, 10);
 });

@@ -59,7 +59,7 @@ function steps(pg, testCase, name) {
       case "resume":
       case "override":
       case "restore":
-      case "controls":
+      case "runtimeState":
         if (step.error) {
           const error = thrown(() => control(limiter, step));
           equal(
@@ -192,7 +192,7 @@ function sync(limiter, step, permit) {
   const { index, remaining, amount: limit, at_us: atUs } = step;
   const [intervalMs, resetInMs] = [ms(step.interval_us), ms(step.reset_in_us)];
   const resetAt = ms(step.reset_at_us);
-  return limiter.sync({ index, remaining, limit, intervalMs, resetInMs, resetAt, permit, atUs });
+  return limiter.reportBudget({ index, remaining, limit, intervalMs, resetInMs, resetAt, permit, atUs });
 }
 
 function learn(limiter, step, permit) {

@@ -10,12 +10,12 @@ import {
   Paddlegate,
   type Permit,
   type Policies,
-  policyFrom,
+  limitersFromDocument,
   type Scenario,
   Simulation,
   type Skipped,
   type Totals,
-  type Verdict,
+  type GateDecision,
 } from "paddlegate-wasm/full";
 import init, { type Paddlegate as WebPaddlegate } from "paddlegate-wasm/full/web";
 
@@ -51,24 +51,24 @@ same<typeof value, Learned | Skipped>(true);
 const admission: Admission = quiet.admit("job", { onLimit: "drop", cost: 1, atUs: 1 });
 admission.permit?.release() satisfies string | undefined;
 same<ReturnType<typeof quiet.admitAll>, Admission[]>(true);
-quiet.admitAll(["a"], { partly: true }).length satisfies number;
+quiet.admitAll(["a"], { partial: true }).length satisfies number;
 // @ts-expect-error: its jobs cost one unit each
 quiet.admitAll(["a"], { cost: 2 });
-quiet.overrideFrom({ concurrency: 5 }).version satisfies number;
+quiet.applyOjsOverride({ concurrency: 5 }).version satisfies number;
 quiet.signal('{"type": "rate_limited"}', { atUs: 1 }) satisfies boolean;
 
 const loaded = pg.load("{}");
 same<typeof loaded, Map<string, Limiter<Skipped>>>(true);
 loaded.get("a")?.onLimit satisfies string | null | undefined;
 const gate: Gate = pg.gate({ RateLimitControlList: [] });
-const verdict: Verdict = gate.admit({ url: "https://x", logOnCode: "ann", atUs: 1 });
+const verdict: GateDecision = gate.admit({ url: "https://x", logOnCode: "ann", atUs: 1 });
 verdict.delayMs.toFixed();
 // @ts-expect-error: no fact
 gate.admit({ log_on_code: "ann" });
 same<ReturnType<typeof pg.workflow>, Limiter>(true);
 pg.workflow({ name: "w" }, "{}", { lockTimeoutMs: 1 });
 
-const policies: Policies = policyFrom("{}");
+const policies: Policies = limitersFromDocument("{}");
 const scenario: Scenario = {
   policies: policies.policies.map(({ name, limits }) => ({ name, limits, retry: "linear" })),
   arrivals: { kind: "burst", count: 100, every: "2s", for: "4s" },

@@ -1,6 +1,6 @@
 // Compiled only: what users may write, and what the compiler must refuse.
 import {
-  type Controls,
+  type RuntimeState,
   type Decision,
   InvalidError,
   type Limiter,
@@ -60,11 +60,11 @@ erp.stats().immediate satisfies number;
 erp.peek().degraded satisfies false;
 permit.degraded satisfies false;
 pg.limiters()[0]?.limits[0]?.kind satisfies string | undefined;
-const ordered: Controls = erp.pause({ until: new Date() });
+const ordered: RuntimeState = erp.pause({ until: new Date() });
 ordered.overrides[0]?.limit satisfies number | undefined;
 erp.override({ limit: 5, index: 0, expiresInMs: 5, atUs: 1 }).learned satisfies readonly unknown[];
 erp.restore().version satisfies number;
-erp.sync({ remaining: 5, restoreRate: 50, resetAt: 1 }).learned satisfies readonly string[];
+erp.reportBudget({ remaining: 5, restoreRate: 50, resetAt: 1 }).learned satisfies readonly string[];
 // @ts-expect-error: a pause needs an end
 erp.pause();
 // @ts-expect-error: no such policy

@@ -33,7 +33,7 @@ test("upstream's numbers rule from then on", () => {
   const shop = new Paddlegate().points("shop", 500, 50);
   const at = { atUs: 1_700_000_000_000_000 };
   assert.equal(shop.learn({ body: answer(12, 700) }, at).settlement, null);
-  assert.deepEqual(shop.controls(at).learned, [
+  assert.deepEqual(shop.runtimeState(at).learned, [
     { kind: "points", limit: 1000, intervalMs: 20_000 },
   ]);
   assert.equal(shop.peek({ cost: 0, ...at }).remaining, 700);
@@ -52,7 +52,7 @@ test("a lease without an estimate has nothing to settle, but learns", async () =
   assert.equal(limiter.peek({ cost: 0 }).remaining, 700);
   const refusal = { status: 429, headers: { "Retry-After": 30 }, body: answer(12) };
   assert.equal(late.learn(refusal).settlement, "unknown");
-  assert.ok(limiter.controls().pausedForMs > 0);
+  assert.ok(limiter.runtimeState().pausedForMs > 0);
   assert.equal(late.release(), "released");
   assert.throws(() => late.learn({}, { permit: "x" }), { argument: "permit" });
   const rateless = await new Paddlegate().bucket("erp", 5, 3600).acquire();
@@ -78,7 +78,7 @@ for (const [form, headers] of Object.entries(forms)) {
     assert.deepEqual([reason, retryAfterMs], ["paused", 30_000]);
     limiter.resume(at);
     limiter.learn({ statusCode: 429, headers }, { maxPauseMs: 5000, ...at });
-    assert.equal(limiter.controls(at).pausedForMs, 5000);
+    assert.equal(limiter.runtimeState(at).pausedForMs, 5000);
   });
 }
 
@@ -109,7 +109,7 @@ test("a Response says its status and headers, and its body when that is given as
   assert.equal(permit.learn({ status, headers, body: await unread.text() }).settlement, "settled");
   assert.equal(shop.stats().corrections, 1);
   shop.learn(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
-  assert.ok(shop.controls().pausedForMs > 6000);
+  assert.ok(shop.runtimeState().pausedForMs > 6000);
 });
 
 // The headers, the status, and what is left of sixty a minute or how long it pauses.
@@ -128,7 +128,7 @@ for (const [provider, [headers, status, remaining, pausedForMs]] of Object.entri
     const at = { atUs: 1_700_000_000_000_000 };
     assert.equal(api.learn({ status, headers }, { provider, ...at }).settlement, null);
     assert.equal(api.peek({ cost: 0, ...at }).remaining, remaining);
-    assert.equal(api.controls(at).pausedForMs, pausedForMs);
+    assert.equal(api.runtimeState(at).pausedForMs, pausedForMs);
   });
 }
 
@@ -174,7 +174,7 @@ test("mistakes in answers are named, and change nothing", () => {
       assert.throws(() => limiter.learn(...call), thrown, JSON.stringify(argument));
     }
   }
-  assert.equal(limiter.controls().version, 0);
+  assert.equal(limiter.runtimeState().version, 0);
 });
 
 test("the cost of a query", () => {

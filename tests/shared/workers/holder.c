@@ -29,7 +29,7 @@ static void *hold(void *unused) {
     for (long round = 0; round < rounds; round++) {
         pg_decision decision;
         pg_settlement settlement;
-        check(pg_acquire_within(limiter, NULL, 120 * INT64_C(1000000), &decision, &error), &error);
+        check(pg_acquire_timeout(limiter, NULL, 120 * INT64_C(1000000), &decision, &error), &error);
         if (decision.status != PG_STATUS_GRANTED) {
             fprintf(stderr, "holder: refused\n");
             exit(1);

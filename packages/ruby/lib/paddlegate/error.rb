@@ -9,8 +9,8 @@ module Paddlegate
   class OverLimit < StandardError
     include Error
 
-    # The {Decision} that refused, or of a {Gate} the {Verdict}; `nil` only of an error that a test
-    # has made.
+    # The {Decision} that refused, or of a {Gate} the {GateDecision}; `nil` only of an error that a
+    # test has made.
     attr_reader :decision
 
     # The name of the limiter, or of the slot of a {Gate}.

@@ -71,9 +71,9 @@ module Paddlegate
     end
 
     # A `pg_wait`.
-    def wait(patience_us, grace_us, channel, place)
+    def wait(max_wait_us, claim_timeout_us, channel, place)
       @wait.put_string(WAIT_SIZE, channel)
-      @wait.put_array_of_int64(0, [patience_us, grace_us, @wait.address + WAIT_SIZE, place])
+      @wait.put_array_of_int64(0, [max_wait_us, claim_timeout_us, @wait.address + WAIT_SIZE, place])
     end
 
     # Microseconds since 1970; 0 stands for now.
@@ -85,9 +85,9 @@ module Paddlegate
       at_us
     end
 
-    # A `pg_controls`, for which only few calls have a use.
-    def controls
-      @controls ||= FFI::MemoryPointer.new(:char, Controls::SIZE)
+    # A `pg_runtime_state`, for which only few calls have a use.
+    def runtime_state
+      @runtime_state ||= FFI::MemoryPointer.new(:char, RuntimeState::SIZE)
     end
 
     # A `pg_learned`.
@@ -100,8 +100,8 @@ module Paddlegate
       @admission ||= FFI::MemoryPointer.new(:char, Admission::SIZE)
     end
 
-    # Of a gate: a `pg_facts`, and a `pg_verdict`. The texts, of which some may be `nil`, are the
-    # caller's to keep.
+    # Of a gate: a `pg_request_attributes`, and a `pg_gate_decision`. The texts, of which some may
+    # be `nil`, are the caller's to keep.
     def facts(texts, at_us)
       @facts ||= FFI::MemoryPointer.new(:char, FACTS_SIZE)
       @facts.write_array_of_pointer(texts)
@@ -111,7 +111,7 @@ module Paddlegate
 
     # As {#facts}.
     def verdict
-      @verdict ||= FFI::MemoryPointer.new(:char, Verdict::SIZE)
+      @verdict ||= FFI::MemoryPointer.new(:char, GateDecision::SIZE)
     end
 
     def check(code)

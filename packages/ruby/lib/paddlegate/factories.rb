@@ -86,8 +86,8 @@ module Paddlegate
     # Spec) whose job it is, `group` (guild-queues) what is limited by itself.
     #
     # The message of an {InvalidError} names the place of a fault, such as `$.limits.erp`.
-    def policy_from(document, lock_timeout: nil, tenant: nil, group: nil, on_unavailable: nil,
-                    share: nil)
+    def limiters_from_document(document, lock_timeout: nil, tenant: nil, group: nil,
+                               on_unavailable: nil, share: nil)
       text = Value.json("document", document)
       lock_timeout = Value.interval("lock_timeout", lock_timeout) unless lock_timeout.nil?
       tenant = Value.text("tenant", tenant) unless tenant.nil?
@@ -97,10 +97,10 @@ module Paddlegate
       end
     end
 
-    # As {#policy_from}, of the file at `path`.
+    # As {#limiters_from_document}, of the file at `path`.
     def load(path, **options)
       document = File.read(path, encoding: "UTF-8")
-      policy_from(document, **options)
+      limiters_from_document(document, **options)
     end
 
     # What a RateLimitControl of Invantive limits: a {Gate}. `document` is JSON, or what that was
@@ -109,9 +109,9 @@ module Paddlegate
       Gate.new(store, document)
     end
 
-    # The limiter of a run of a Conductor workflow, as {#policy_from} gives one: runs with one key
-    # share it, and its name is `conductor/workflow/` and the key. A run without a key has one that
-    # is unlimited.
+    # The limiter of a run of a Conductor workflow, as {#limiters_from_document} gives one: runs
+    # with one key share it, and its name is `conductor/workflow/` and the key. A run without a key
+    # has one that is unlimited.
     #
     # `definition` is that of the workflow, and `run` what is known of the run: `input`,
     # `correlationId` and `version`; both JSON, or what that was parsed into. A lease lasts at most
@@ -123,8 +123,8 @@ module Paddlegate
       Limiter.loaded(store, loaded, on_unavailable, share)
     end
 
-    # The limiters that any process has used lately, whatever its language: a list of {Listed}, by
-    # name.
+    # The limiters that any process has used lately, whatever its language: a list of {LimiterInfo},
+    # by name.
     def limiters
       Library.limiters(store.handle)
     end

@@ -20,7 +20,7 @@ module Paddlegate
       @handle = Library.gate(store.handle, Value.json("document", document))
     end
 
-    # Counts a request in the slot of the first element that applies to it: a {Verdict}. Never
+    # Counts a request in the slot of the first element that applies to it: a {GateDecision}. Never
     # waits, never raises because of a refusal, which counts nothing. `at_us` is the time of the
     # request in microseconds since 1970, for tests; by default the store asks its own clock.
     def admit(context: nil, url: nil, log_on_code: nil, data_container_id: nil, ip: nil, at_us: nil)
@@ -29,15 +29,15 @@ module Paddlegate
       end
       exchange = Exchange.take
       facts = exchange.facts(texts, at_us)
-      exchange.check(@verbs.gate_admit(@handle, facts, exchange.verdict, exchange.error))
-      verdict = Verdict.read(exchange.verdict)
+      exchange.check(@verbs.invantive_gate_admit(@handle, facts, exchange.verdict, exchange.error))
+      verdict = GateDecision.read(exchange.verdict)
       exchange.give_back
       verdict
     end
 
     # Decides as {#admit}, sleeps for the `delay` of the verdict, and runs the block, which gets the
-    # {Verdict}; returns its value. Over the limit it raises {OverLimit}, after the delay too, with
-    # the slot as its `limiter`.
+    # {GateDecision}; returns its value. Over the limit it raises {OverLimit}, after the delay too,
+    # with the slot as its `limiter`.
     def within_limit(context: nil, url: nil, log_on_code: nil, data_container_id: nil, ip: nil)
       raise InvalidError.new("give one; without one, use admit", "block") unless block_given?
 

@@ -3,7 +3,7 @@
 module Paddlegate
   # The connection on which this process hears of the tickets that name its channel.
   class Hints
-    # How many messages are read at once, and where a `pg_hint` has its id.
+    # How many messages are read at once, and where a `pg_wakeup` has its id.
     ROOM = 64
     SIZE = 80
     ID = 8
@@ -17,8 +17,8 @@ module Paddlegate
 
     def initialize(handle)
       @handle = handle
-      @channel = Library.text { |*room, error| Native.pg_hints_channel(handle, *room, error) }
-      @io = IO.for_fd(Native.pg_hints_fd(handle), autoclose: false)
+      @channel = Library.text { |*room, error| Native.pg_wakeups_channel(handle, *room, error) }
+      @io = IO.for_fd(Native.pg_wakeups_fd(handle), autoclose: false)
       @buffer = FFI::MemoryPointer.new(:char, ROOM * SIZE)
     end
 
@@ -43,7 +43,7 @@ module Paddlegate
 
     def fill
       exchange = Exchange.take
-      code = Native.pg_hints_receive(@handle, @buffer, ROOM, exchange.place, exchange.error)
+      code = Native.pg_wakeups_receive(@handle, @buffer, ROOM, exchange.place, exchange.error)
       exchange.check(code)
       exchange.place.get_uint64(0).tap { exchange.give_back }
     end

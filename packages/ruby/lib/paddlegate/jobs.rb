@@ -37,13 +37,13 @@ module Paddlegate
     # place in the queue, and each tells what refused. A throttle, which starts one at a time, lets
     # no two run together.
     #
-    # With `partly` each is decided about by itself, as {#admit} does. After an error those that run
-    # already are known by their ids: ask again.
-    def admit_all(ids, on_limit: nil, partly: false)
+    # With `partial` each is decided about by itself, as {#admit} does. After an error those that
+    # run already are known by their ids: ask again.
+    def admit_all(ids, on_limit: nil, partial: false)
       Value.refuse("must be a list", "ids", ids) unless ids.is_a?(Array)
 
       ids = ids.map { |id| Value.text("id", id) }
-      return ids.map { |id| admit(id, on_limit: on_limit, cost: 1) } if partly
+      return ids.map { |id| admit(id, on_limit: on_limit, cost: 1) } if partial
 
       all_or_none(ids, on_limit_word(on_limit))
     end

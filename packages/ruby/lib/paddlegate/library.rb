@@ -79,11 +79,11 @@ module Paddlegate
     def limiters(store)
       list = make(Native::ListHandle) { |*places| Native.pg_list_open(store, *places) }
       exchange = Exchange.take
-      listed = FFI::MemoryPointer.new(:char, Listed::SIZE)
+      listed = FFI::MemoryPointer.new(:char, LimiterInfo::SIZE)
       found = []
       loop do
         exchange.check(Native.pg_list_next(list, listed, exchange.error))
-        limiter = Listed.read(listed) or break
+        limiter = LimiterInfo.read(listed) or break
         found << limiter
       end
       exchange.give_back
@@ -114,8 +114,8 @@ module Paddlegate
     def workflow(store, definition, run, lock_timeout_us)
       exchange = Exchange.take
       memory = FFI::MemoryPointer.new(:char, Loaded::SIZE)
-      exchange.check(Native.pg_workflow(store, definition, run, lock_timeout_us || -1, memory,
-                                        exchange.error))
+      exchange.check(Native.pg_conductor_limiter(store, definition, run, lock_timeout_us || -1,
+                                                 memory, exchange.error))
       exchange.give_back
       Loaded.read(memory)
     end
@@ -123,7 +123,7 @@ module Paddlegate
     # The handle of the gate of a document.
     def gate(store, text)
       make(Native::GateHandle) do |*places|
-        Native.pg_gate_new(store, text, text.bytesize, *places)
+        Native.pg_invantive_gate_new(store, text, text.bytesize, *places)
       end
     end
 
@@ -147,7 +147,7 @@ module Paddlegate
 
     # Where the waiters of a limiter hear that their turn has come; empty when nobody waits.
     def place(limiter)
-      text { |*room, error| Native.pg_place(limiter, *room, error) }
+      text { |*room, error| Native.pg_notification_node(limiter, *room, error) }
     end
 
     # A new id for a call, which nobody else has.

@@ -189,7 +189,8 @@ module Paddlegate
       exchange = Exchange.take
       request = exchange.request(cost, estimate, at_us)
       wait &&= exchange.wait(*wait)
-      exchange.check(@verbs.enter(@handle, request, id, wait, exchange.decision, exchange.error))
+      exchange.check(@verbs.acquire_with_id(@handle, request, id, wait, exchange.decision,
+                                            exchange.error))
       decision(exchange)
     end
 

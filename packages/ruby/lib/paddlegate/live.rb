@@ -9,7 +9,7 @@ module Paddlegate
     private_constant :NOT_GIVEN
 
     # Grants nothing for `duration`, an interval, or `until` a Time or a number of seconds since
-    # 1970. A pause that ends later stays as it is. Answers {Controls}.
+    # 1970. A pause that ends later stays as it is. Answers {RuntimeState}.
     #
     # A refusal then has the reason `:paused` and says in `retry_after` when the pause ends; who
     # waits goes on waiting.
@@ -24,14 +24,14 @@ module Paddlegate
       order(at_us) { |at, *places| @verbs.pause(@handle, span, moment, at, *places) }
     end
 
-    # Ends a pause, and calls those who wait. Answers {Controls}.
+    # Ends a pause, and calls those who wait. Answers {RuntimeState}.
     def resume(at_us: nil)
       order(at_us) { |at, *places| @verbs.resume(@handle, at, *places) }
     end
 
     # Puts other numbers before those of every policy: `limit` units (of whatever the kind counts)
     # and an `interval`. What is not given stays as this policy has it. A lower limit evicts nobody;
-    # those who wait are called. Answers {Controls}.
+    # those who wait are called. Answers {RuntimeState}.
     #
     # All overrides of the limiter end after `expires_in`, an interval, or at `expires_at`, a Time
     # or a number of seconds since 1970; else when they are removed, or after 90 days in which
@@ -42,26 +42,26 @@ module Paddlegate
       order(at_us) { |at, *places| @verbs.override(@handle, *numbers, at, *places) }
     end
 
-    # Ends the override of one limit, or of all. Answers {Controls}.
+    # Ends the override of one limit, or of all. Answers {RuntimeState}.
     def restore(index = nil, at_us: nil)
       index = units("index", index)
       order(at_us) { |at, *places| @verbs.restore(@handle, index, at, *places) }
     end
 
-    # What is in force beside the policies: {Controls}. Changes nothing.
-    def controls(at_us: nil)
-      order(at_us) { |at, *places| @verbs.controls_get(@handle, at, *places) }
+    # What is in force beside the policies: {RuntimeState}. Changes nothing.
+    def runtime_state(at_us: nil)
+      order(at_us) { |at, *places| @verbs.runtime_state_get(@handle, at, *places) }
     end
 
     # Applies an override document of Open Job Spec, a Hash or JSON: `concurrency`, `rate`,
     # `throttle` and `expires_at`, or some of them. What it does not name stays as it is, and a null
-    # ends an override. Answers {Controls}.
+    # ends an override. Answers {RuntimeState}.
     #
     # The message of an {InvalidError} names the place of a fault, also of a strategy that this
     # limiter does not have.
-    def override_from(document, at_us: nil)
+    def apply_ojs_override(document, at_us: nil)
       document = Value.json("document", document)
-      order(at_us) { |at, *places| @verbs.override_from(@handle, document, at, *places) }
+      order(at_us) { |at, *places| @verbs.apply_ojs_override(@handle, document, at, *places) }
     end
 
     # Pauses as the failure of a job of Open Job Spec says, a Hash or JSON: true; or false when it
@@ -73,7 +73,7 @@ module Paddlegate
       document = Value.json("document", document)
       exchange = Exchange.take
       at = exchange.time(at_us)
-      exchange.check(@verbs.signal(@handle, document, at, exchange.place, exchange.error))
+      exchange.check(@verbs.apply_ojs_signal(@handle, document, at, exchange.place, exchange.error))
       paused = exchange.place.get_int32(0) == 1
       exchange.give_back
       paused
@@ -86,13 +86,13 @@ module Paddlegate
     # back in a second. `reset_in` (an interval) or `reset_at` (a Time or seconds since 1970): when
     # the interval of a bucket ends. `permit`: that of the call which upstream answered, or its id;
     # its time tells older reports from newer ones.
-    def sync(remaining: nil, limit: nil, interval: nil, restore_rate: nil, reset_in: nil,
-             reset_at: nil, permit: nil, index: 0, at_us: nil)
+    def report_budget(remaining: nil, limit: nil, interval: nil, restore_rate: nil, reset_in: nil,
+                      reset_at: nil, permit: nil, index: 0, at_us: nil)
       permit = Value.permit(permit) unless permit.nil?
       numbers = [Value.whole("index", index), units("remaining", remaining), units("limit", limit),
                  interval("interval", interval), rate(restore_rate), interval("reset_in", reset_in),
                  time("reset_at", reset_at)]
-      told(at_us) { |at, *places| @verbs.sync(@handle, permit, *numbers, at, *places) }
+      told(at_us) { |at, *places| @verbs.report_budget(@handle, permit, *numbers, at, *places) }
     end
 
     # Takes over what the answer of an upstream API says of its budgets, in one round trip: corrects
@@ -115,8 +115,8 @@ module Paddlegate
       bounds = [interval("max_pause", max_pause), units("max_learned", max_learned)]
       permit = Value.permit(permit) unless permit.nil?
       told(at_us) do |at, *places|
-        @verbs.learn(@handle, permit, provider, status, words, texts.size, body, body.bytesize,
-                     *bounds, at, *places)
+        @verbs.learn_from_response(@handle, permit, provider, status, words, texts.size, body,
+                                   body.bytesize, *bounds, at, *places)
       end
     end
 
@@ -131,10 +131,10 @@ module Paddlegate
 
     def order(at_us)
       exchange = Exchange.take
-      exchange.check(yield(exchange.time(at_us), exchange.controls, exchange.error))
-      controls = Controls.read(exchange.controls)
+      exchange.check(yield(exchange.time(at_us), exchange.runtime_state, exchange.error))
+      runtime_state = RuntimeState.read(exchange.runtime_state)
       exchange.give_back
-      controls
+      runtime_state
     end
 
     def told(at_us)

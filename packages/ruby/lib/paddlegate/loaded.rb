@@ -2,9 +2,10 @@
 
 module Paddlegate
   # @api private
-  # A limiter of {Factories#policy_from}: its handle, and what the document says beside its limits.
+  # A limiter of {Factories#limiters_from_document}: its handle, and what the document says beside
+  # its limits.
   Loaded = Struct.new(:name, :handle, :wait_timeout, :on_limit) do
-    # From a `pg_loaded`; `nil` from the one after the last.
+    # From a `pg_loaded_limiter`; `nil` from the one after the last.
     def self.read(memory)
       name = memory.get_string(0)
       return if name.empty?
@@ -17,7 +18,7 @@ module Paddlegate
     end
   end
 
-  # Where a `pg_loaded` has its fields.
+  # Where a `pg_loaded_limiter` has its fields.
   Loaded::HANDLE = 520
   Loaded::WAIT_TIMEOUT = 800
   Loaded::ON_LIMIT = 808

@@ -50,7 +50,7 @@ module Paddlegate
     # As {StoreHandle}.
     class HintsHandle < FFI::AutoPointer
       def self.release(handle)
-        Native.pg_hints_close(handle, nil)
+        Native.pg_wakeups_close(handle, nil)
       end
     end
 
@@ -64,7 +64,7 @@ module Paddlegate
     # As {StoreHandle}.
     class GateHandle < FFI::AutoPointer
       def self.release(handle)
-        Native.pg_gate_close(handle, nil)
+        Native.pg_invantive_gate_close(handle, nil)
       end
     end
 
@@ -97,12 +97,12 @@ module Paddlegate
                     %i[pointer string int64 pointer pointer], :int32
     attach_function :pg_check_allow, %i[pointer pointer], :int32
     attach_function :pg_limiter_close, %i[pointer pointer], :int32
-    attach_function :pg_place, %i[pointer pointer size_t pointer], :int32
+    attach_function :pg_notification_node, %i[pointer pointer size_t pointer], :int32
     attach_function :pg_listen, %i[pointer pointer pointer], :int32, blocking: true
-    attach_function :pg_hints_fd, [:pointer], :int32
-    attach_function :pg_hints_channel, %i[pointer pointer size_t pointer], :int32
-    attach_function :pg_hints_receive, %i[pointer pointer size_t pointer pointer], :int32
-    attach_function :pg_hints_close, %i[pointer pointer], :int32
+    attach_function :pg_wakeups_fd, [:pointer], :int32
+    attach_function :pg_wakeups_channel, %i[pointer pointer size_t pointer], :int32
+    attach_function :pg_wakeups_receive, %i[pointer pointer size_t pointer pointer], :int32
+    attach_function :pg_wakeups_close, %i[pointer pointer], :int32
     attach_function :pg_list_open, %i[pointer pointer pointer], :int32, blocking: true
     attach_function :pg_list_next, %i[pointer pointer pointer], :int32
     attach_function :pg_list_close, %i[pointer pointer], :int32
@@ -111,20 +111,20 @@ module Paddlegate
                     %i[pointer pointer size_t int64 string string pointer pointer], :int32
     attach_function :pg_document_next, %i[pointer pointer pointer], :int32
     attach_function :pg_document_close, %i[pointer pointer], :int32
-    attach_function :pg_gate_new, %i[pointer pointer size_t pointer pointer], :int32
-    attach_function :pg_gate_close, %i[pointer pointer], :int32
+    attach_function :pg_invantive_gate_new, %i[pointer pointer size_t pointer pointer], :int32
+    attach_function :pg_invantive_gate_close, %i[pointer pointer], :int32
     attach_function :pg_level_name, [:int32], :string
-    attach_function :pg_workflow, %i[pointer string string int64 pointer pointer], :int32
+    attach_function :pg_conductor_limiter, %i[pointer string string int64 pointer pointer], :int32
     attach_function :pg_graphql_cost, %i[string string string string pointer pointer], :int32
 
     # What a limiter or a gate is asked, without the `pg_` before it.
     VERBS = {
       acquire: %i[pointer pointer pointer pointer],
       peek: %i[pointer pointer pointer pointer],
-      enter: %i[pointer pointer string pointer pointer pointer],
+      acquire_with_id: %i[pointer pointer string pointer pointer pointer],
       admit: %i[pointer string string pointer pointer pointer],
       admit_all: %i[pointer pointer size_t string int32 pointer pointer],
-      gate_admit: %i[pointer pointer pointer pointer],
+      invantive_gate_admit: %i[pointer pointer pointer pointer],
       correct_at: %i[pointer string int64 int64 pointer pointer],
       release: %i[pointer string int64 pointer pointer],
       renew: %i[pointer string int64 pointer pointer],
@@ -135,12 +135,13 @@ module Paddlegate
       resume: %i[pointer int64 pointer pointer],
       override: %i[pointer int64 int64 int64 int64 int64 int64 pointer pointer],
       restore: %i[pointer int64 int64 pointer pointer],
-      controls_get: %i[pointer int64 pointer pointer],
-      signal: %i[pointer string int64 pointer pointer],
-      override_from: %i[pointer string int64 pointer pointer],
-      sync: %i[pointer string int64 int64 int64 int64 double int64 int64 int64 pointer pointer],
-      learn: %i[pointer string string int32 pointer size_t pointer size_t int64 int64 int64
-                pointer pointer]
+      runtime_state_get: %i[pointer int64 pointer pointer],
+      apply_ojs_signal: %i[pointer string int64 pointer pointer],
+      apply_ojs_override: %i[pointer string int64 pointer pointer],
+      report_budget: %i[pointer string int64 int64 int64 int64 double int64 int64 int64 pointer
+                        pointer],
+      learn_from_response: %i[pointer string string int32 pointer size_t pointer size_t int64 int64
+                              int64 pointer pointer]
     }.freeze
 
     # The verbs for a server: other threads run while one waits, and a signal ends the call.

@@ -28,8 +28,8 @@ module Paddlegate
       [status, response.headers || {}, body]
     end
 
-    # Names and values as the words of a `pg_learn`: its memory, which holds on to theirs, and their
-    # count. What cannot be a header says nothing.
+    # Names and values as the words of a `pg_learn_from_response`: its memory, which holds on to
+    # theirs, and their count. What cannot be a header says nothing.
     def headers(headers)
       words = pairs(headers).flat_map do |name, values|
         (values.is_a?(Array) ? values : [values]).flat_map { |value| header(name, value) }

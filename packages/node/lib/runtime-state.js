@@ -1,8 +1,8 @@
 "use strict";
 
 /** What is in force beside the policy, kept by the store for this ticket. */
-function controls(_row, ticket, store) {
-  return shown(store.controls(ticket));
+function runtimeState(_row, ticket, store) {
+  return shown(store.runtimeState(ticket));
 }
 
 /** The same as the addon gives it, frozen. */
@@ -19,4 +19,4 @@ function shown({ version, inUse, pausedForMs, overrides, expiresInMs, learned })
 
 const frozen = (numbers) => (numbers ? Object.freeze(numbers) : null);
 
-module.exports = { controls, shown };
+module.exports = { runtimeState, shown };

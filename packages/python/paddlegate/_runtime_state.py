@@ -1,4 +1,4 @@
-"""`Controls`: what is in force beside the policies of the processes."""
+"""`RuntimeState`: what is in force beside the policies of the processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from paddlegate._native import _Controlled
 
 
-class Numbers(NamedTuple):
+class LimitSettings(NamedTuple):
     """The numbers of one limit."""
 
     kind: str
@@ -20,7 +20,7 @@ class Numbers(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Controls:
+class RuntimeState:
     """What is in force beside the policies, for all processes."""
 
     version: int
@@ -32,22 +32,22 @@ class Controls:
     and without any limit. An earlier order counts as a use."""
     paused_for: float | None
     """Seconds that the pause lasts; None without a pause."""
-    overrides: tuple[Numbers | None, ...]
+    overrides: tuple[LimitSettings | None, ...]
     """For each limit of the policy what `override` has set, which rules."""
     expires_in: float | None
     """Seconds that the overrides last; None when they last until they are removed."""
-    learned: tuple[Numbers | None, ...]
+    learned: tuple[LimitSettings | None, ...]
     """For each limit what was learned from upstream; it rules where nothing is overridden."""
 
 
-def controls(controlled: _Controlled) -> Controls:
+def runtime_state(controlled: _Controlled) -> RuntimeState:
     """Name the parts."""
     version, in_use, paused_for, overrides, expires_in, learned = controlled
-    return Controls(
+    return RuntimeState(
         version,
         in_use,
         paused_for,
-        tuple(limit and Numbers(*limit) for limit in overrides),
+        tuple(limit and LimitSettings(*limit) for limit in overrides),
         expires_in,
-        tuple(limit and Numbers(*limit) for limit in learned),
+        tuple(limit and LimitSettings(*limit) for limit in learned),
     )

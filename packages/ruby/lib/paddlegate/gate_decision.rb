@@ -11,11 +11,11 @@ module Paddlegate
   # - `retry_after`: seconds (Float) until a refused request may pass; 0 when allowed, `nil` when no
   #   time is known (0 actions)
   # - `reason`: the kind of the limit that refused, such as `:bucket`; `nil` when allowed
-  Verdict = Struct.new(:allowed, :delay, :slot, :level, :retry_after, :reason) do
+  GateDecision = Struct.new(:allowed, :delay, :slot, :level, :retry_after, :reason) do
     alias_method :allowed?, :allowed
 
     # @api private
-    # From a `pg_verdict`.
+    # From a `pg_gate_decision`.
     def self.read(memory)
       allowed, level, reason, delay, retry_after = memory.get_bytes(0, self::SLOT).unpack("l3x4q2")
       slot = memory.get_string(self::SLOT).force_encoding("UTF-8").freeze
@@ -24,7 +24,7 @@ module Paddlegate
     end
   end
 
-  # Where a `pg_verdict` has its slot.
-  Verdict::SLOT = 32
-  Verdict::SIZE = 552
+  # Where a `pg_gate_decision` has its slot.
+  GateDecision::SLOT = 32
+  GateDecision::SIZE = 552
 end

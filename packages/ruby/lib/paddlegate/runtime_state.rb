@@ -13,9 +13,9 @@ module Paddlegate
   # - `expires_in`: seconds (Float) that the overrides hold; `nil` when they hold until they are
   #   removed, and without any
   # - `learned`: the same for what was learned from upstream, which rules where nothing was told
-  Controls = Struct.new(:version, :in_use, :paused_for, :overrides, :expires_in, :learned) do
+  RuntimeState = Struct.new(:version, :in_use, :paused_for, :overrides, :expires_in, :learned) do
     # @api private
-    # From a `pg_controls`.
+    # From a `pg_runtime_state`.
     def self.read(memory)
       version, paused_for, expires_in, count = memory.get_array_of_int64(0, 4)
       new(version, memory.get_int32(self::IN_USE) == 1, seconds(paused_for),
@@ -29,9 +29,9 @@ module Paddlegate
     private_class_method :seconds
   end
 
-  # Where a `pg_controls` has its fields.
-  Controls::IN_USE = 32
-  Controls::OVERRIDES = 40
-  Controls::LEARNED = 296
-  Controls::SIZE = 552
+  # Where a `pg_runtime_state` has its fields.
+  RuntimeState::IN_USE = 32
+  RuntimeState::OVERRIDES = 40
+  RuntimeState::LEARNED = 296
+  RuntimeState::SIZE = 552
 end

@@ -1,4 +1,4 @@
-//! `pg_hints`: where the waiters of this process hear that their turn has come.
+//! `pg_wakeups`: where the waiters of this process hear that their turn has come.
 
 use std::collections::VecDeque;
 use std::ffi::c_char;
@@ -18,7 +18,7 @@ use crate::text;
 /// The one place where this process hears of the tickets that name its channel.
 ///
 /// It belongs to the process that opened it; a child opens its own.
-pub struct HintsHandle {
+pub struct WakeupsHandle {
     _opaque: [u8; 0],
 }
 
@@ -30,7 +30,7 @@ struct Ear {
     made_by: u32,
 }
 
-static HINTS: Table<Ear, HintsHandle> = Table::new("hints", 0b0011);
+static HINTS: Table<Ear, WakeupsHandle> = Table::new("hints", 0b0011);
 
 /// A message to one who waits.
 #[repr(C)]
@@ -42,12 +42,12 @@ pub struct Wakeup {
 }
 
 /// Where waiters of a limiter hear that their turn has come: equal for limiters of one store that
-/// can share their pg_hints.
+/// can share their pg_wakeups.
 ///
 /// Empty when the limiter has no state, so that nobody waits. In a cluster it changes when a slot
 /// moves. 300 bytes are room enough.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_place(
+pub unsafe extern "C" fn pg_notification_node(
     limiter: *const LimiterHandle,
     place: *mut c_char,
     room: usize,
@@ -60,13 +60,13 @@ pub unsafe extern "C" fn pg_place(
     })
 }
 
-/// Listens for waiters at the pg_place of a limiter. Connects, within the time-out of the store.
+/// Listens for waiters at the pg_notification_node of a limiter. Connects, within the time-out of the store.
 ///
-/// The handle is to be closed by pg_hints_close.
+/// The handle is to be closed by pg_wakeups_close.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_listen(
     limiter: *const LimiterHandle,
-    hints: Option<&mut MaybeUninit<*mut HintsHandle>>,
+    hints: Option<&mut MaybeUninit<*mut WakeupsHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("hints", hints, ptr::null_mut, error, || {
@@ -78,9 +78,9 @@ pub extern "C" fn pg_listen(
 
 /// The file descriptor that can be read when there are messages; -1 when hints is not open here.
 ///
-/// It is open as long as hints is. Only to be waited for: pg_hints_receive does the reading.
+/// It is open as long as hints is. Only to be waited for: pg_wakeups_receive does the reading.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_hints_fd(hints: *const HintsHandle) -> i32 {
+pub extern "C" fn pg_wakeups_fd(hints: *const WakeupsHandle) -> i32 {
     let mut fd = -1;
     let look = |ear: &Ear| {
         fd = ear.fd;
@@ -92,8 +92,8 @@ pub extern "C" fn pg_hints_fd(hints: *const HintsHandle) -> i32 {
 
 /// Writes the channel that a pg_wait names so that its messages come here. 64 bytes are room enough.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_hints_channel(
-    hints: *const HintsHandle,
+pub unsafe extern "C" fn pg_wakeups_channel(
+    hints: *const WakeupsHandle,
     channel: *mut c_char,
     room: usize,
     error: Option<&mut MaybeUninit<Error>>,
@@ -107,8 +107,8 @@ pub unsafe extern "C" fn pg_hints_channel(
 /// When count is room, there may be more: call again. After an error none will come: close hints,
 /// open others and let all who wait look again. It costs nothing else when messages are lost.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_hints_receive(
-    hints: *const HintsHandle,
+pub unsafe extern "C" fn pg_wakeups_receive(
+    hints: *const WakeupsHandle,
     received: *mut Wakeup,
     room: usize,
     count: Option<&mut MaybeUninit<usize>>,
@@ -146,12 +146,12 @@ pub unsafe extern "C" fn pg_hints_receive(
 
 /// Closes hints: messages that come later reach nobody. Also for a child that inherited them.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_hints_close(hints: *mut HintsHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
+pub extern "C" fn pg_wakeups_close(hints: *mut WakeupsHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
     guard(error, || HINTS.close(hints))
 }
 
 /// A child would steal the messages of its parent, and may find the locks held for ever.
-fn with<R>(hints: *const HintsHandle, look: impl FnOnce(&Ear) -> Result<R>) -> Result<R> {
+fn with<R>(hints: *const WakeupsHandle, look: impl FnOnce(&Ear) -> Result<R>) -> Result<R> {
     HINTS.with(hints, |ear| {
         if ear.made_by == process::id() {
             look(ear)

@@ -6,9 +6,9 @@ module Paddlegate
   # `limits`: its limits as they were last used, each a Hash of `kind`, `amount`, `interval` and
   # `offset` (seconds). `last_used`: seconds since 1970, to the minute; `nil` in memory, which does
   # not keep it. `ttl`: for how many seconds after that it is listed and its statistics are kept.
-  Listed = Struct.new(:name, :limits, :last_used, :ttl) do
+  LimiterInfo = Struct.new(:name, :limits, :last_used, :ttl) do
     # @api private
-    # From a `pg_listed`; `nil` from the one after the last.
+    # From a `pg_limiter_info`; `nil` from the one after the last.
     def self.read(memory)
       name = memory.get_string(0)
       return if name.empty?
@@ -21,8 +21,8 @@ module Paddlegate
     end
   end
 
-  # Where a `pg_listed` has its fields.
-  Listed::LIMITS = 520
-  Listed::COUNT = 776
-  Listed::SIZE = 800
+  # Where a `pg_limiter_info` has its fields.
+  LimiterInfo::LIMITS = 520
+  LimiterInfo::COUNT = 776
+  LimiterInfo::SIZE = 800
 end

@@ -1,4 +1,4 @@
-"""`Verdict`: what becomes of a request at a gate."""
+"""`GateDecision`: what becomes of a request at a gate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateDecision:
     """What becomes of a request at a gate. True when it may go ahead, false when it may not."""
 
     allowed: bool

@@ -1,7 +1,7 @@
 "use strict";
 
 const { InvalidError } = require("./errors.js");
-const { isDate } = require("./real.js");
+const { isDate } = require("./timers.js");
 const { numeric, object, only, permitId, text } = require("./request.js");
 
 /**
@@ -13,7 +13,7 @@ const pause = (options) => read(["forMs", "until"], options);
 
 const resume = (options) => read([], options);
 
-const controls = resume;
+const runtimeState = resume;
 
 const override = (options) =>
   read(["limit", "intervalMs", "index", "expiresInMs", "expiresAt"], options);
@@ -48,15 +48,15 @@ function written(document, options) {
 
 /** Several jobs; `known` is what becomes of those over the limit when the call does not say. */
 function jobs(ids, options, known) {
-  const { onLimit, partly, signal } = only(["onLimit", "partly", "signal"], options);
+  const { onLimit, partial, signal } = only(["onLimit", "partial", "signal"], options);
   if (!Array.isArray(ids)) throw new InvalidError("jobs", "must be a list of ids");
-  if (partly !== undefined && partly !== null && typeof partly !== "boolean") {
-    throw new InvalidError("partly", "must be true or false");
+  if (partial !== undefined && partial !== null && typeof partial !== "boolean") {
+    throw new InvalidError("partial", "must be true or false");
   }
   const order = {
     jobs: ids.map((id) => text("jobs", id)),
     onLimit: text("onLimit", onLimit ?? known ?? "wait"),
-    partly: partly === true,
+    partial: partial === true,
   };
   return { order, call: { signal } };
 }
@@ -151,7 +151,7 @@ function json(argument, value) {
 module.exports = {
   pause,
   resume,
-  controls,
+  runtimeState,
   override,
   restore,
   sync,
