@@ -240,7 +240,7 @@ pub struct Feedback {
     pub scope: Option<Scope>,
     /// The upstream's name of the budget that was charged; Discord only.
     pub bucket: Option<String>,
-    /// Whether the answer tells of a wait that only its status could explain, which was not given.
+    /// Whether the response contains a wait that cannot be interpreted because the status is missing.
     pub needs_status: bool,
 }
 

@@ -86,7 +86,7 @@ enum Step {
     Back(usize),
     /// A call reaches the upstream.
     Reach { job: usize, turn: u32 },
-    /// A job asks again.
+    /// A job asks the limiter again.
     Look { job: usize, turn: u32 },
 }
 
