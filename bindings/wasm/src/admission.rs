@@ -1,4 +1,4 @@
-//! What is done with jobs, and with the requests at a gate.
+//! Decisions about jobs, and about requests at a gate.
 
 use paddlegate::formats::invantive::{self, Level, RequestAttributes};
 use paddlegate::{Admission, Answer, Error, Kind, Limiter as Inner, Micros, MultiStep, OnLimit, Operation, Result};
@@ -133,7 +133,7 @@ fn action(on_limit: &JsValue) -> Result<OnLimit> {
     OnLimit::from_name(&text("on_limit", on_limit)?)
 }
 
-/// Runs all steps at one time: there is no clock here to ask for that of each.
+/// Runs all steps at one time: there is no clock here to read for each step.
 fn run_at<S: MultiStep>(mut steps: S, at: Option<Micros>) -> Result<S::Output> {
     while let Some((limiter, operation)) = steps.step() {
         let answer = step_at(limiter, operation, at);

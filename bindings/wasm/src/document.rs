@@ -1,4 +1,4 @@
-//! Documents of every format, as the limits that they define.
+//! Documents of every format, converted to limiters.
 
 use paddlegate::{Definition, Document, Limit, LoadOptions, LoadedLimiter, Result, period};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What answers of upstream APIs say, and what queries are likely to cost there.
+//! Learning from responses of upstream APIs, and cost estimates of queries.
 
 use paddlegate::upstream::Response;
 use paddlegate::{CostRules, Error, Feedback, MAX_PAUSE, Operation, Provider, Result};

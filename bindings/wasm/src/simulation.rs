@@ -19,7 +19,7 @@ pub fn column_names() -> Vec<String> {
     COLUMNS.iter().map(|(name, _)| (*name).to_owned()).collect()
 }
 
-/// Reads a value of a row; nothing when it is not known.
+/// Reads a value of a row; `None` when it is unknown.
 type Column = fn(&Timeline, usize) -> Option<f64>;
 
 const COLUMNS: [(&str, Column); 14] = [

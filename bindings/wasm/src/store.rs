@@ -1,4 +1,4 @@
-//! `Store`: makes limiters in the memory of the page or the process.
+//! `Store`: creates limiters in the memory of the page or the process.
 
 use paddlegate::{Error, Kind, Paddlegate, Policy, Result, WAIT_TIMEOUT};
 use wasm_bindgen::prelude::*;
