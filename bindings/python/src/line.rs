@@ -37,7 +37,7 @@ pub(crate) enum State {
     Full,
     /// The connection ended with no call pending.
     Closed,
-    /// The connection ended with calls pending or before its first reply; the server may be unreachable.
+    /// The connection ended with calls pending, before its first reply or after an error; the server may be down.
     Lost,
 }
 

@@ -1,5 +1,5 @@
-//! Cleanup at the end of a body. A signal handler may raise whenever Python enters a function, even a cleanup function;
-//! calls from native code prevent that.
+//! Cleanup at the end of a body. A signal handler may raise on entry to any Python function, even a cleanup function,
+//! but not on entry to these native functions.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};

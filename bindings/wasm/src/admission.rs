@@ -48,7 +48,7 @@ impl Limiter {
 
     /// Decides about several jobs of one unit each.
     #[wasm_bindgen(js_name = admitAll)]
-    #[allow(clippy::needless_pass_by_value)] // a list crosses by value
+    #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
     pub fn admit_all(
         &self,
         jobs: Vec<JsValue>,

@@ -132,7 +132,7 @@ impl Host {
     }
 
     /// Converts an error to the JavaScript error to throw.
-    #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
+    #[allow(clippy::needless_pass_by_value)] // for `map_err`, which passes it by value
     pub(crate) fn error(&self, error: Error) -> JsValue {
         let message = error.message();
         match error.kind() {

@@ -88,7 +88,7 @@ impl<'a> Answer<'a> {
     }
 
     /// Applies the HTTP rules: 429 is a refusal; 429 and 503 pause for `Retry-After`, and 429 without it pauses until
-    /// the exhausted budgets reset.
+    /// the last of the exhausted budgets resets.
     pub(super) fn settle(&self, feedback: &mut Feedback) {
         feedback.throttled |= self.status == 429;
         if feedback.throttled || self.status == 503 {

@@ -18,7 +18,7 @@ pub struct LimiterUpdate {
     pub actual: Option<u64>,
     /// The reported budget of each limit of the policy.
     pub budgets: Vec<BudgetUpdate>,
-    /// End of a pause.
+    /// The end of a pause, during which nothing is granted.
     pub pause: Option<Deadline>,
     /// Further information, and why parts of the response were ignored.
     pub notes: Notes,
@@ -50,8 +50,8 @@ impl Feedback {
     /// Each budget goes to one limit: first to the one whose interval is the budget's window, then in the order of
     /// both. A limit is learned only if the response gives its time too: a refill rate, or a window equal to the
     /// limit's own. The remaining units of a window shorter than the limit's interval are ignored. A spent budget that
-    /// resets to full at once becomes a pause until its reset, unless the limit is a bucket or a window of that length;
-    /// with several such budgets, until the last reset.
+    /// resets all at once, not continuously, becomes a pause until its reset, unless the limit is a bucket or a window
+    /// of that length; with several such budgets, until the last reset.
     pub fn lesson(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> LimiterUpdate {
         let (heard, rest) = self.heard(policy);
         let mut lesson = LimiterUpdate { actual: self.actual, notes: self.notes(&rest), ..LimiterUpdate::default() };
