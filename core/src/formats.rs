@@ -1,4 +1,4 @@
-//! Documents of several systems, each read into policies.
+//! Documents of several systems, each parsed into policies.
 
 pub mod conductor;
 pub(crate) mod document;
@@ -15,30 +15,30 @@ use crate::client::limiter::MAX_NAME;
 use crate::model::on_limit::OnLimit;
 use crate::model::policy::Policy;
 
-/// What the names of limiters begin with that documents of other systems define.
+/// The limiter name prefixes of documents from other systems.
 ///
-/// Keys in such documents may come from users. With a prefix of its own no key is the name of a limiter that a program
-/// or a document of our own format has named.
+/// Keys in such documents may come from users. Because of the prefix, no key can match a limiter name chosen by a
+/// program or by a document in the native format.
 pub(crate) const PREFIXES: [&str; 4] = ["ojs/", "conductor/", "guild/", "invantive/"];
 
-/// The most bytes that remain for a name behind a prefix.
+/// Returns the maximum length of a name after a prefix, in bytes.
 const fn room(prefix: &str) -> usize {
     MAX_NAME - prefix.len()
 }
 
-/// What a caller says beside a document. Each belongs to some formats only, and is refused for the others.
+/// Options of the caller for a document. Each applies to some formats only, and is an error for the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions<'a> {
-    /// How long a lease lasts that is not renewed: Open Job Spec and Conductor. It rules what the document says of that.
+    /// The lifetime of a lease that is not renewed: Open Job Spec and Conductor. Takes precedence over the document.
     pub lock_timeout: Option<Micros>,
-    /// Whose job it is: Open Job Spec.
+    /// The tenant of the job: Open Job Spec.
     pub tenant: Option<&'a str>,
-    /// What is limited by itself: guild-queues.
+    /// The group with its own limit: guild-queues.
     pub group: Option<&'a str>,
 }
 
 impl LoadOptions<'_> {
-    /// Refuses what the document does not take, by the name of the argument.
+    /// Returns an error for an option that the format does not support; the error names the argument.
     pub(crate) fn only(&self, known: &[&str], format: &str) -> Result<()> {
         let given = [
             ("lock_timeout", self.lock_timeout.is_some(), "an OJS rate limit or a Conductor definition"),
@@ -55,17 +55,17 @@ impl LoadOptions<'_> {
     }
 }
 
-/// One limiter that a document defines.
+/// A limiter defined by a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// The name of the limiter, 1 to 512 bytes.
     pub name: String,
-    /// Its limits.
+    /// The limits.
     pub policy: Policy,
-    /// How long a call waits at most; the caller's default when the document does not say.
+    /// The maximum wait of a call; the caller's default when `None`.
     pub wait_timeout: Option<Micros>,
-    /// How long its statistics are kept after its last use; the default when the document does not say.
+    /// The retention of statistics after the last use; the default when `None`.
     pub ttl: Option<Micros>,
-    /// What happens to work that is refused.
+    /// The handling of refused work.
     pub on_limit: OnLimit,
 }

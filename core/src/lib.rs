@@ -1,7 +1,7 @@
 //! One rate limiter for every language a company runs.
 //!
-//! A limiter is a name and a policy; a policy is one or more limits that are decided together. State lives in the
-//! process or in Redis, where every process that names the same limiter gets the same answer.
+//! A limiter is a name and a policy; a policy is one or more limits that are checked together. State lives in the
+//! process or in Redis, where all processes that use the same limiter name share one state.
 //!
 //! ```
 //! use std::time::Duration;

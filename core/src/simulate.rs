@@ -1,8 +1,7 @@
-//! `simulate`: what a policy would do, on a virtual clock.
+//! `simulate`: the behaviour of policies on a virtual clock.
 //!
-//! A [`Scenario`] says who comes when and how callers behave; a [`Simulation`] runs one of its policies through the
-//! same limiter that decides in production, in memory and with the time passed in. The same seed gives the same
-//! decisions on every machine.
+//! A [`Scenario`] defines arrivals and the behaviour of callers; a [`Simulation`] runs one of its policies through the
+//! production limiter, in memory and with the time passed in. The same seed gives the same decisions on every machine.
 //!
 //! ```
 //! # use paddlegate::simulate::{Scalar, Scenario, Simulation};

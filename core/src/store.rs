@@ -1,4 +1,4 @@
-//! Where state lives: in this process, or in Redis where all processes share it.
+//! State storage: in this process, or in Redis, shared by all processes.
 
 mod fork_safe;
 pub mod memory;

@@ -1,8 +1,8 @@
-//! What upstream APIs say of their budgets: in headers, in bodies, in refusals.
+//! Budgets of upstream APIs, as reported in headers, bodies and refusals.
 //!
-//! [`Feedback::read`] takes the status, the headers and the body of an answer and says what the call did cost, what is
-//! left of which budget, and how long to pause. It reads no clock, opens nothing and never fails: what is not
-//! understood says nothing.
+//! [`Feedback::read`] takes status, headers and body of a response and returns the actual cost of the call, the
+//! remaining units per budget, and the length of a pause. It reads no clock, does no I/O and never fails: anything it
+//! cannot parse is ignored.
 //!
 //! ```
 //! use paddlegate::upstream::{Feedback, MAX_PAUSE, Provider, Response};
@@ -42,16 +42,16 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::limit::MAX_UNITS;
 
-/// The longest pause to take from an upstream's word, unless the caller chooses another: one hour.
+/// The default limit on a pause requested by an upstream: one hour.
 pub const MAX_PAUSE: Micros = Micros(3_600_000_000);
 
-/// How many times a policy's own limit an upstream may raise it to, unless the caller says how many units.
+/// The default factor by which an upstream may raise a policy's own limit. The caller can set a limit in units instead.
 pub const LEARNED_FACTOR: u64 = 10;
 
-/// Whose answers they are, which decides what the headers and bodies mean.
+/// The provider of a response, which defines the meaning of headers and bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Provider {
-    /// Told from the answer itself, every time anew; the first that fits rules:
+    /// Detected in each response; the first match applies:
     ///
     /// 1. headers that begin with `anthropic-`: Anthropic;
     /// 2. `x-shopify-...`: Shopify;
@@ -63,11 +63,11 @@ pub enum Provider {
     /// 8. the body: `extensions.cost` is Shopify's, `data.rateLimit` GitHub's, `retry_after` with `global` Discord's,
     ///    `usage.total_tokens` `OpenAI`'s, `usage.input_tokens` Anthropic's;
     /// 9. `RateLimit`, `RateLimit-...`: IETF;
-    /// 10. else the common `X-RateLimit-Limit`, `-Remaining` and `-Reset`, and `Retry-After`. A reset up to ten years
-    ///     is read as seconds from now, a larger one as seconds since 1970, one too large for that as milliseconds
-    ///     since 1970; dates of RFC 3339 and of HTTP are understood too.
+    /// 10. otherwise the common `X-RateLimit-Limit`, `-Remaining` and `-Reset`, and `Retry-After`. A reset up to ten
+    ///     years is in seconds from now, a larger one in seconds since 1970, one too large for that in milliseconds
+    ///     since 1970; RFC 3339 and HTTP dates are accepted too.
     ///
-    /// Where one of 1 to 8 tells of no budget, 9 or else 10 is read too.
+    /// If a match of 1 to 8 gives no budget, 9 or otherwise 10 is read too.
     #[default]
     Auto,
     /// The Admin APIs, GraphQL (points) and REST (requests).
@@ -78,9 +78,9 @@ pub enum Provider {
     Discord,
     /// The GraphQL API, limited by requests and by complexity (points).
     Linear,
-    /// The REST API, which says only that it refused.
+    /// The REST API, which reports refusals only.
     Stripe,
-    /// `OpenAI` and those that send the same headers (Azure, Groq): requests and tokens.
+    /// `OpenAI` and services with the same headers (Azure, Groq): requests and tokens.
     OpenAi,
     /// The Claude API: requests, tokens, input tokens, output tokens.
     Anthropic,
@@ -89,7 +89,7 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// Every provider.
+    /// All providers.
     pub const ALL: [Self; 9] = [
         Self::Auto,
         Self::Shopify,
@@ -102,7 +102,7 @@ impl Provider {
         Self::Ietf,
     ];
 
-    /// The name in all languages.
+    /// Returns the name used in all languages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -117,7 +117,7 @@ impl Provider {
         }
     }
 
-    /// The provider of a name; any other name is refused.
+    /// Returns the provider with this name, or an error.
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|provider| provider.name() == name).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
@@ -127,19 +127,19 @@ impl Provider {
     }
 }
 
-/// An answer as it came over HTTP.
+/// An HTTP response.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a> {
-    /// The status code, if it is known. Without it only an answer that the provider's documentation ties to a refusal is
-    /// one.
+    /// The status code, if known. Without it a response is a refusal only if the provider's documentation ties its
+    /// content to one.
     pub status: Option<u16>,
-    /// Names and values; names are compared without case. A value above 4 KiB says nothing.
+    /// Names and values; names are case-insensitive. Values above 4 KiB are ignored.
     pub headers: &'a [(&'a str, &'a str)],
-    /// The body as text, or nothing where it is not at hand. A body above 8 MiB says nothing.
+    /// The body as text, empty if unavailable. A body above 8 MiB is ignored.
     pub body: &'a str,
 }
 
-/// What an upstream counts.
+/// The unit of an upstream budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Costs of queries.
@@ -151,7 +151,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The name in all languages.
+    /// Returns the name used in all languages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Points => "points",
@@ -161,28 +161,28 @@ impl Unit {
     }
 }
 
-/// When a budget is whole again.
+/// The time at which a budget is full again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reset {
-    /// This long after the answer was sent.
+    /// This long after the response was sent.
     After(Micros),
-    /// At this time since 1970 by the upstream's clock, where the answer does not say what that clock showed.
+    /// At this time since 1970 by the upstream's clock, if the response has no `Date`.
     At(Micros),
 }
 
-/// Of whom a refusal is, where an upstream tells.
+/// The scope of a refusal, if the upstream reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// One route for this caller.
     User,
     /// All of the API for this caller.
     Global,
-    /// One resource for all callers: not this caller's fault.
+    /// One resource for all callers: not caused by this caller.
     Shared,
 }
 
 impl Scope {
-    /// The name in all languages.
+    /// Returns the name used in all languages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -192,25 +192,25 @@ impl Scope {
     }
 }
 
-/// One budget of an upstream as of an answer. Units are at most [`MAX_UNITS`], lengths and waits at most ten years.
+/// One budget of an upstream at the time of a response. Units are at most [`MAX_UNITS`], durations at most ten years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Budget {
-    /// What is counted.
+    /// The counted unit.
     pub unit: Unit,
-    /// What is left, rounded down; never above `limit`.
+    /// The remaining units, rounded down; never above `limit`.
     pub remaining: Option<u64>,
-    /// What there is at most, rounded down.
+    /// The limit, rounded down.
     pub limit: Option<u64>,
-    /// From empty to full, for a budget that refills continuously.
+    /// The time from empty to full, for a budget that refills continuously.
     pub refill: Option<Micros>,
-    /// The length of a fixed window, where it is known.
+    /// The length of a fixed window, if known.
     pub window: Option<Micros>,
-    /// When it is whole again.
+    /// The time at which the budget is full again.
     pub reset: Option<Reset>,
 }
 
 impl Budget {
-    /// `None` when neither what is left nor what there is at most is known.
+    /// Returns `None` when neither remaining nor limit is known.
     fn new(unit: Unit, remaining: Option<u64>, limit: Option<u64>) -> Option<Self> {
         let limit = limit.map(|limit| limit.min(MAX_UNITS));
         let remaining = remaining.map(|remaining| remaining.min(limit.unwrap_or(MAX_UNITS)));
@@ -225,32 +225,32 @@ impl Budget {
     }
 }
 
-/// What an answer says of the upstream's budgets.
+/// The contents of a response about the upstream's budgets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
-    /// What the call did cost in the provider's own unit, rounded up; zero when it was refused and cost nothing.
+    /// The actual cost of the call in the provider's own unit, rounded up; zero when it was refused at no cost.
     pub actual: Option<u64>,
-    /// Every budget the answer tells of, in the order of the provider's documentation.
+    /// All reported budgets, in the order of the provider's documentation.
     pub budgets: Vec<Budget>,
-    /// No call should be made for this long; only of a refusal, never zero.
+    /// The time during which no call should be made; only after a refusal, never zero.
     pub pause: Option<Micros>,
-    /// Whether the upstream refused this call for its limits.
+    /// Whether the upstream refused this call because of its limits.
     pub throttled: bool,
-    /// Of whom the refusal is; only Discord tells.
+    /// The scope of the refusal; Discord only.
     pub scope: Option<Scope>,
-    /// What the upstream calls the budget that counted the call; only Discord tells.
+    /// The upstream's name of the budget that was charged; Discord only.
     pub bucket: Option<String>,
-    /// Whether the answer tells of a wait that only its status could explain, which was not given.
+    /// Whether the response contains a wait that cannot be interpreted because the status is missing.
     pub needs_status: bool,
 }
 
 impl Feedback {
-    /// Reads an answer; a pause longer than `max_pause` ([`MAX_PAUSE`] is a good choice) is cut to it.
+    /// Reads a response; a pause longer than `max_pause` is shortened to it ([`MAX_PAUSE`] is a good choice).
     ///
-    /// A pause comes from `Retry-After` in whole or decimal seconds, or as an HTTP date compared with the answer's own
-    /// `Date` (60 seconds where that is missing), on 429 and 503, on 529 of Anthropic and on the refusals that GitHub,
-    /// Shopify and Linear send with other codes. Without it a refused call waits for the budgets that are spent, as
-    /// far as the answer says how long. Negative, malformed and overflowing numbers are as if they were not sent.
+    /// A pause comes from `Retry-After` in whole or decimal seconds, or as an HTTP date compared with the response's
+    /// own `Date` (60 seconds if that is missing), on 429 and 503, on Anthropic's 529 and on the refusals that GitHub,
+    /// Shopify and Linear send with other codes. Without it a refused call waits for the reset of the exhausted
+    /// budgets, if the response reports it. Negative, malformed and overflowing numbers are ignored.
     pub fn read(provider: Provider, response: &Response<'_>, max_pause: Micros) -> Self {
         let mut answer = Answer::new(response);
         let named = if provider == Provider::Auto { recognise::provider(&answer) } else { provider };
@@ -291,7 +291,7 @@ impl Feedback {
         }
     }
 
-    /// How long until the last of the spent budgets is whole again, as far as the answer says.
+    /// Returns the time until the last of the exhausted budgets is full again, if reported.
     fn until_reset(&self) -> Option<Micros> {
         let spent = self.budgets.iter().filter(|budget| budget.remaining == Some(0));
         spent.filter_map(|budget| if let Some(Reset::After(wait)) = budget.reset { Some(wait) } else { None }).max()

@@ -1,4 +1,4 @@
-//! `SharedBuffer`: numbers that both sides see. `packages/node/lib/area.js` has the same layout.
+//! `SharedBuffer`: numbers shared with JavaScript. `packages/node/lib/area.js` has the same layout.
 
 use napi::bindgen_prelude::Buffer;
 use paddlegate::{
@@ -7,77 +7,77 @@ use paddlegate::{
 
 use crate::convert::{millis, number, whole};
 
-/// What JavaScript writes before a call.
+/// Slots that JavaScript writes before a call.
 pub(crate) mod input {
-    /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire of which only the first field may be read, 6 enter, 7 release,
-    /// 8 renew, 9 cancel, 10 statistics; 11 and 12 are no operations: see [`Calls::begin`](crate::calls::Calls::begin);
-    /// from 13 to 19 and 21 to 23 they come with an [`AdminRequest`](crate::order::AdminRequest); 20 admits a job.
+    /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire with only the first field returned, 6 acquire with id, 7
+    /// release, 8 renew, 9 cancel, 10 statistics; 11 and 12 are not operations: see
+    /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
+    /// [`AdminRequest`](crate::order::AdminRequest); 20 admits a job.
     pub(crate) const OPERATION: usize = 0;
-    /// Which of the next three are given: 1 cost, 2 estimate, 4 at; and 8: it waits, 16: its time was up.
+    /// Flags for the given values: 1 cost, 2 estimate, 4 at; and 8: wait in the queue, 16: the wait timed out.
     pub(crate) const GIVEN: usize = 1;
     pub(crate) const COST: usize = 2;
     pub(crate) const ESTIMATE: usize = 3;
     pub(crate) const AT: usize = 4;
     /// The actual cost of a correction.
     pub(crate) const ACTUAL: usize = 5;
-    /// Milliseconds that it would wait, and that its ticket outlasts a missed look; NaN for the longest and the default.
+    /// Maximum wait and claim timeout in milliseconds; NaN for the longest and for the default.
     pub(crate) const PATIENCE: usize = 6;
     pub(crate) const GRACE: usize = 7;
-    /// The number of its ticket; NaN for the end of the queue, -1 for the place that it has.
+    /// The number of the ticket; NaN for the end of the queue, -1 for its existing position.
     pub(crate) const PLACE: usize = 8;
-    /// How many bytes have arrived in the input of the connection.
+    /// The number of received bytes in the connection's input buffer.
     pub(crate) const RECEIVED: usize = 9;
 }
 
-/// What JavaScript reads after a call, before the rows.
+/// Slots that JavaScript reads after a call, before the rows.
 pub(crate) mod output {
-    /// The connection that the last call was given to.
+    /// The connection of the last call.
     pub(crate) const LINK: usize = 10;
-    /// How many bytes to write to the socket.
+    /// The number of bytes to write to the socket.
     pub(crate) const TO_SEND: usize = 11;
-    /// 1: the connection cannot be used any more.
+    /// 1: the connection is unusable.
     pub(crate) const BROKEN: usize = 12;
 }
 
-/// Where the rows begin, how long one is, and how many there are.
+/// The start of the rows, the length of a row, and the number of rows.
 const ROWS: usize = 13;
 const ROW: usize = 15;
 pub(crate) const MAX_ROWS: usize = 64;
 
-/// An acquire of which only the first field may be read.
+/// An acquire with only the first field returned.
 pub(crate) const ALLOW: usize = 5;
 
-/// Added to the status of a decision that has a permit, which is the text of the ticket, and of one that the store did
-/// not make.
+/// Added to the status of a decision that has a permit, which is the text of the ticket, and of a degraded decision.
 const WITH_PERMIT: u8 = 4;
 const DEGRADED: u8 = 8;
 
-/// What a row tells; a decision's fields follow in the order of [`SharedBuffer::decision`].
+/// The type of a row; a decision's fields follow in the order of [`SharedBuffer::decision`].
 #[derive(Clone, Copy)]
 pub(crate) enum Event {
     Decision = 0,
     /// The settlement's name is the text of the ticket.
     Settlement = 1,
     Reset = 2,
-    /// The error is raised by the ticket.
+    /// `raise` with the ticket throws the error.
     Failed = 3,
-    /// The call was given to the connection in the next field.
+    /// The call moved to the connection in the next field.
     Moved = 4,
     /// The call is held, to be sent again after the milliseconds in the next field.
     Later = 5,
-    /// How long the lease lasts is in the next field.
+    /// The remaining lifetime of the lease is in the next field.
     Renewal = 6,
-    /// The numbers follow in the order of [`Statistics::FIELDS`].
+    /// The values follow in the order of [`Statistics::FIELDS`].
     Statistics = 7,
-    /// The limiters are kept for `listed`; the field is the cursor of the next page.
+    /// The limiters are stored for `listed`; the field is the cursor of the next page.
     List = 8,
-    /// They are kept for `controls`.
+    /// The runtime state is stored for `controls`.
     RuntimeState = 9,
-    /// It is kept for `learned`.
+    /// The result is stored for `learned`.
     Learned = 10,
 }
 
-/// Memory of JavaScript's, as 64-bit floats.
+/// Memory allocated by JavaScript, as 64-bit floats.
 pub(crate) struct SharedBuffer(Buffer);
 
 impl SharedBuffer {
@@ -95,7 +95,7 @@ impl SharedBuffer {
         }
     }
 
-    /// Reads the operation. `id` is that of a permit or of a call, `channel` that of a call that waits.
+    /// Reads the operation. `id` is the id of a permit or a request, `channel` the channel of a waiter.
     pub(crate) fn operation<'a>(&self, id: &'a str, channel: &'a str) -> paddlegate::Result<Operation<'a>> {
         Ok(match self.small(input::OPERATION) {
             1 | ALLOW => Operation::Acquire(self.request()?),
@@ -153,13 +153,13 @@ impl SharedBuffer {
         whole("at", self.get(input::AT)).map(|at| Some(Micros(at)))
     }
 
-    /// A code, a set of flags or a size, which only this package writes.
+    /// Reads a code, a set of flags or a size, which only this package writes.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(crate) fn small(&self, slot: usize) -> usize {
         self.get(slot) as usize
     }
 
-    /// Writes what `allow` reads of a decision; false when this is another operation, which needs all.
+    /// Writes the field that `allow` reads of a decision; returns false for other operations, which need all fields.
     pub(crate) fn allowed(&mut self, decision: &Decision) -> bool {
         if self.small(input::OPERATION) != ALLOW {
             return false;
@@ -168,7 +168,7 @@ impl SharedBuffer {
         true
     }
 
-    /// Writes a row without fields, or with one.
+    /// Writes a row with one field.
     pub(crate) fn event(&mut self, row: usize, ticket: u64, event: Event, field: f64) {
         self.row(row, ticket, event, [field]);
     }

@@ -1,4 +1,4 @@
-//! `Calls`: the calls of one store on their way to Redis, by ticket, and the connections that carry them.
+//! `Calls`: the pending calls of one store, by ticket, and their connections.
 
 mod begin;
 
@@ -16,44 +16,44 @@ use crate::convert::{number, to_millis};
 use crate::course::{CallState, Procedure};
 use crate::link::Link;
 
-/// The ticket of what was answered, or failed, at once.
+/// The ticket of operations that are answered, or fail, at once.
 const AT_ONCE: u64 = 0;
 
-/// What one store has under way. JavaScript calls from one thread, so nothing in it is locked.
+/// The pending calls of one store. JavaScript calls from one thread, so there are no locks.
 pub(crate) struct Calls {
     redis: Option<Arc<Redis>>,
     area: SharedBuffer,
     last_ticket: u64,
     links: Vec<Link>,
     last_link: u32,
-    /// Calls that JavaScript will have sent again.
+    /// Calls that wait for JavaScript to resend them.
     held: HashMap<u64, Call>,
-    /// What becomes of the outcomes of the few calls where something does.
+    /// Processing of the results of those calls that need it.
     settling: HashMap<u64, Settling>,
-    /// What does not fit into the area, until the next call: permits and names of settlements, and how calls have ended
-    /// that the store did not answer.
+    /// Values that do not fit into the shared buffer, until the next call: permits and settlement names, and results of
+    /// calls that ended without a reply.
     texts: HashMap<u64, String>,
     failures: HashMap<u64, paddlegate::Result<Answer>>,
-    /// Parts of the list of limiters, until they are asked for.
+    /// Parts of the list of limiters, until JavaScript reads them.
     lists: HashMap<u64, Vec<LimiterInfo>>,
-    /// What is in force, until it is asked for.
+    /// Runtime states, until JavaScript reads them.
     controls: HashMap<u64, Box<RuntimeState>>,
     learned: HashMap<u64, Box<Learned>>,
-    /// What to do with jobs, until it is asked for.
+    /// Actions for jobs, until JavaScript reads them.
     admissions: HashMap<u64, (Action, Option<Micros>)>,
-    /// What takes several operations, until it is asked for.
+    /// A procedure of several operations, until JavaScript reads it.
     pub(crate) started: Option<Procedure>,
-    /// Where the waiters of a store in memory hear that their turn has come.
+    /// The wake-up listener for the waiters of a memory store.
     hints: Option<WakeupListener>,
 }
 
-/// What becomes of an outcome before it is handed over.
+/// Processing of a result before JavaScript receives it.
 struct Settling {
-    /// Of a limiter that has an answer of its own when the store has none.
+    /// Set if the limiter has a fallback for an unavailable store.
     fallback: Option<Fallback>,
-    /// Of a job.
+    /// Set for a job.
     on_limit: Option<OnLimit>,
-    /// Of one call of several.
+    /// Set if the call is one step of several.
     course: Option<CallState>,
 }
 
@@ -78,12 +78,12 @@ impl Calls {
         }
     }
 
-    /// All that the parts of the list told.
+    /// Returns all limiters in the given parts of the list.
     pub(crate) fn listed(&mut self, tickets: &[u64]) -> Vec<LimiterInfo> {
         LimiterInfo::sorted(tickets.iter().filter_map(|ticket| self.lists.remove(ticket)).flatten().collect())
     }
 
-    /// What is in force, by the last call's answer.
+    /// Returns the runtime state in the last call's answer.
     pub(crate) fn controls(&mut self, ticket: u64) -> Option<Box<RuntimeState>> {
         self.controls.remove(&ticket)
     }
@@ -92,17 +92,17 @@ impl Calls {
         self.learned.remove(&ticket)
     }
 
-    /// What to do with the job of the last call, and when to ask again.
+    /// Returns the action for the job of the last call, and the delay until the next attempt.
     pub(crate) fn admission(&mut self, ticket: u64) -> Option<(Action, Option<Micros>)> {
         self.admissions.remove(&ticket)
     }
 
-    /// The messages to the waiters in memory.
+    /// Returns the wake-ups for waiters of the memory store.
     pub(crate) fn hints(&self) -> paddlegate::Result<Vec<Wakeup>> {
         self.hints.as_ref().map_or_else(|| Ok(Vec::new()), WakeupListener::receive)
     }
 
-    /// Takes what has arrived, then hands over what is finished and what is to be sent. Gives the number of rows.
+    /// Processes received bytes, then writes completed calls and bytes to send. Returns the number of rows.
     pub(crate) fn exchange(&mut self, id: u32, arrived: &[u8], to_send: &mut [u8]) -> usize {
         self.forget_notes();
         let Some(link) = self.links.iter_mut().find(|link| link.id == id) else { return 0 };
@@ -122,7 +122,7 @@ impl Calls {
         rows
     }
 
-    /// Ends a connection which calls were sent on. Gives their tickets; each has failed now.
+    /// Ends a connection on which calls were sent. All of them fail. Returns their tickets.
     pub(crate) fn fail(&mut self, id: u32, why: &str) -> Vec<f64> {
         self.forget_notes();
         let Some(mut link) = self.remove(id) else { return Vec::new() };
@@ -138,7 +138,7 @@ impl Calls {
         tickets
     }
 
-    /// Ends a connection that nothing was sent on. Gives the tickets of its calls, which are held.
+    /// Ends a connection on which nothing was sent. Its calls are held. Returns their tickets.
     pub(crate) fn recall(&mut self, id: u32) -> Vec<f64> {
         let Some(mut link) = self.remove(id) else { return Vec::new() };
         let calls = link.session.recall();
@@ -147,7 +147,7 @@ impl Calls {
         tickets
     }
 
-    /// Sends a held call on the connection where it belongs by now.
+    /// Sends a held call on the connection to its current node.
     pub(crate) fn resend(&mut self, ticket: u64) {
         if let Some(call) = self.held.remove(&ticket) {
             self.send(ticket, call);
@@ -161,17 +161,17 @@ impl Calls {
         self.failures.insert(ticket, result);
     }
 
-    /// Where a connection leads.
+    /// Returns the address of a connection.
     pub(crate) fn node(&self, id: u32) -> Option<&Address> {
         self.links.iter().find(|link| link.id == id).map(|link| &link.node)
     }
 
-    /// The permit, the settlement, the place or the channel in the last call's answer.
+    /// Returns the permit, settlement name, notification node or channel in the last call's answer.
     pub(crate) fn text(&mut self, ticket: u64) -> Option<String> {
         self.texts.remove(&ticket)
     }
 
-    /// Gives why the last call failed, or puts what its limiter answers all the same into the first row.
+    /// Returns the error of the last call, or writes the limiter's fallback answer to the first row.
     pub(crate) fn failure(&mut self, ticket: u64) -> paddlegate::Result<()> {
         let defect = || Err(Error::internal("a failure without an error"));
         let answer = self.failures.remove(&ticket).unwrap_or_else(defect)?;
@@ -179,7 +179,7 @@ impl Calls {
         Ok(())
     }
 
-    /// The outcome of a call that was carried, as its limiter has it: every outcome comes here, and only once.
+    /// Processes the result of a call with its limiter's fallback. Every result passes here, once.
     fn settle(&mut self, ticket: u64, result: paddlegate::Result<Answer>) -> paddlegate::Result<Answer> {
         if self.settling.is_empty() {
             return result;
@@ -193,7 +193,7 @@ impl Calls {
             if let Some(steps) = course.borrow_mut().as_mut() {
                 steps.on_reply(result);
             }
-            // It says itself what comes of it.
+            // The procedure returns its own outcome later.
             return Ok(Answer::Reset);
         }
         match (result, on_limit) {
@@ -202,7 +202,7 @@ impl Calls {
         }
     }
 
-    /// Keeps what a decision means to a job.
+    /// Stores the action for a job after a decision.
     fn admitted(&mut self, ticket: u64, answer: Answer, on_limit: OnLimit) -> Answer {
         let Answer::Decision(decision) = answer else { return answer };
         let Admission { action, after, decision } = Admission::of(decision, on_limit);
@@ -210,7 +210,7 @@ impl Calls {
         Answer::Decision(decision)
     }
 
-    /// Shows an admission of several as if it were the answer to a call at once.
+    /// Writes an admission of several as the answer to a call that completed at once.
     pub(crate) fn show(&mut self, Admission { action, after, decision }: Admission) {
         self.forget_notes();
         self.admissions.insert(AT_ONCE, (action, after));
@@ -261,7 +261,7 @@ impl Calls {
         }
     }
 
-    /// Gives a call to the connection to `node`, made when there is none.
+    /// Submits a call to the connection to `node`, creating it if needed.
     fn submit(&mut self, ticket: u64, call: Call, node: Address, asking: Asking) -> u32 {
         let known = self.links.iter_mut().find(|link| link.node == node && link.broken.is_none());
         if let Some(link) = known {

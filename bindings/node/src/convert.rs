@@ -1,13 +1,13 @@
-//! Numbers, spans and errors on their way between JavaScript and the core.
+//! Converts numbers, durations and errors between JavaScript and the core.
 
 use napi::Either;
 use napi_derive::napi;
 use paddlegate::{Error, Kind, LOCK_TIMEOUT, Limit, LimiterInfo, Micros, OnUnavailable, Policy};
 
-/// The first whole number that a float cannot tell from its neighbour.
+/// The first integer that a float cannot distinguish from its neighbour.
 const TOO_LARGE: f64 = 9_007_199_254_740_992.0;
 
-/// The `code` of a thrown error: kind, argument and whether the call may have counted, for `lib/errors.js`.
+/// The `code` of a thrown error: kind, argument and whether the call may have been charged, for `lib/errors.js`.
 pub struct Code(String);
 
 impl AsRef<str> for Code {
@@ -22,7 +22,7 @@ impl From<napi::Status> for Code {
     }
 }
 
-/// An error of the core as one that JavaScript catches.
+/// Converts an error of the core to a JavaScript error.
 pub(crate) fn thrown(error: &Error) -> napi::Error<Code> {
     let code = format!("{} {} {}", error.kind().name(), error.argument().unwrap_or("-"), error.may_have_counted());
     napi::Error::new(Code(code), error.message())
@@ -38,7 +38,7 @@ pub struct LimitSpec {
     pub offset: Option<Either<f64, String>>,
 }
 
-/// Builds a policy in the order given.
+/// Builds a policy in the given order.
 pub(crate) fn policy(limits: Vec<LimitSpec>) -> paddlegate::Result<Policy> {
     Policy::new(limits.into_iter().map(limit).collect::<paddlegate::Result<Vec<_>>>()?)
 }
@@ -66,7 +66,7 @@ fn limit(spec: LimitSpec) -> paddlegate::Result<Limit> {
     Limit::of_kind(kind, amount, interval, span("offset", spec.offset.unwrap_or(Either::A(0.0)))?)
 }
 
-/// What a limiter answers while its store cannot decide.
+/// Reads the behaviour of a limiter whose store is unavailable.
 pub(crate) fn on_unavailable(mode: Option<&str>, share: Option<f64>) -> paddlegate::Result<OnUnavailable> {
     let share = share.map(|share| whole("share", share)).transpose()?;
     OnUnavailable::from_name(mode.unwrap_or(OnUnavailable::Raise.name()), share)
@@ -133,12 +133,12 @@ pub(crate) fn span(argument: &'static str, span: Either<f64, String>) -> paddleg
     }
 }
 
-/// A span in milliseconds.
+/// Reads a duration in milliseconds.
 pub(crate) fn millis(argument: &'static str, millis: f64) -> paddlegate::Result<Micros> {
     Micros::from_seconds(argument, millis / 1e3)
 }
 
-/// A time in milliseconds since 1970, to the nearest microsecond.
+/// Reads a time in milliseconds since 1970, to the nearest microsecond.
 pub(crate) fn time(argument: &'static str, millis: f64) -> paddlegate::Result<Micros> {
     whole(argument, (millis * 1e3).round()).map(Micros).map_err(|_| {
         let message = format!("must be a time since 1970 in milliseconds: {argument}={millis}");
@@ -154,7 +154,7 @@ fn to_seconds(micros: Micros) -> f64 {
     number(micros.0) / 1e6
 }
 
-/// A number that is whole and not negative; JavaScript passes NaN for what is no number.
+/// Reads a non-negative integer; JavaScript passes NaN for values that are not numbers.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(crate) fn whole(argument: &'static str, value: f64) -> paddlegate::Result<u64> {
     if (0.0..TOO_LARGE).contains(&value) && value.fract() == 0.0 {
@@ -163,7 +163,7 @@ pub(crate) fn whole(argument: &'static str, value: f64) -> paddlegate::Result<u6
     Err(Error::invalid(argument, format!("must be a whole number from 0 to 2^53 - 1: {argument}={value}")))
 }
 
-/// Counters and the core's numbers, all below 2^53.
+/// Converts counters and other values of core, all below 2^53.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn number(value: u64) -> f64 {
     value as f64

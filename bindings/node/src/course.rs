@@ -1,4 +1,4 @@
-//! `MultiStepCall`: what takes several operations; JavaScript carries one after the other.
+//! `MultiStepCall`: a procedure of several operations; JavaScript performs one after the other.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::order::InForce;
 
 type Result<T> = napi::Result<T, Code>;
 
-/// What is under way, shared with the calls on their way; nothing when its outcome is taken.
+/// The procedure, shared with its pending calls; `None` after its outcome was taken.
 pub(crate) type CallState = Rc<RefCell<Option<Procedure>>>;
 
 pub(crate) enum Procedure {
@@ -24,7 +24,7 @@ pub(crate) enum Procedure {
     Signal(PauseProcedure),
 }
 
-/// What comes of it.
+/// The result of a procedure.
 pub(crate) enum CallOutcome {
     GateDecision(invantive::GateDecision),
     Jobs(Vec<Admission>),

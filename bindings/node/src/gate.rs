@@ -1,4 +1,4 @@
-//! `Gate`: a control of Invantive with its limiters on a store.
+//! `Gate`: an Invantive control with its limiters in a store.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -33,7 +33,7 @@ pub struct RequestAttributes {
 #[napi]
 impl Gate {
     /// Begins to ask about a request.
-    // Objects are handed over by value.
+    // napi passes objects by value.
     #[allow(clippy::needless_pass_by_value)]
     #[napi(catch_unwind)]
     pub fn start(&self, facts: RequestAttributes) -> napi::Result<MultiStepCall, Code> {

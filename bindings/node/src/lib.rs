@@ -1,7 +1,7 @@
-//! The native half of the npm package `paddlegate`: convert, call the core, map the error; nothing else.
+//! The native part of the npm package `paddlegate`: converts arguments, calls core, maps errors; nothing else.
 //!
-//! JavaScript owns the sockets, the timers and the promises. What is called once per decision are functions without
-//! arguments: an argument costs 70 ns to take over, a number in the shared [`SharedBuffer`](area::Area) 3.
+//! JavaScript owns the sockets, the timers and the promises. Functions called once per decision have no arguments: an
+//! argument costs 70 ns to convert, a number in the shared buffer (`area`) 3 ns.
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 
@@ -60,7 +60,7 @@ pub fn job_claim_timeout_ms() -> f64 {
 }
 
 /// What a GraphQL query is likely to cost. `variables` is JSON, or empty.
-// Strings are handed over by value.
+// napi passes strings by value.
 #[allow(clippy::needless_pass_by_value)]
 #[napi(catch_unwind)]
 pub fn graphql_cost(

@@ -1,4 +1,4 @@
-//! `Link`: a connection to one node; its socket is JavaScript's.
+//! `Link`: a connection to one node; JavaScript owns its socket.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ pub(crate) struct Link {
     pub(crate) id: u32,
     pub(crate) node: Address,
     pub(crate) session: ConnectionState,
-    /// What there was no row for yet.
+    /// Completed calls that did not fit into the rows yet.
     pub(crate) finished: VecDeque<Completion>,
-    /// What did not fit into the bytes to send.
+    /// Bytes that did not fit into the output buffer.
     unsent: Vec<u8>,
     pub(crate) broken: Option<Error>,
 }
@@ -21,7 +21,7 @@ impl Link {
         Self { id, node, session, finished: VecDeque::new(), unsent: Vec::new(), broken: None }
     }
 
-    /// Moves bytes to send into `to_send`; gives how many.
+    /// Moves bytes to send into `to_send`. Returns their number.
     pub(crate) fn take_output(&mut self, to_send: &mut [u8]) -> usize {
         let output = self.session.output();
         if self.unsent.is_empty() {

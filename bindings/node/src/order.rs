@@ -1,4 +1,5 @@
-//! `AdminRequest`: what changes a limiter while it runs. It is rare and has texts, so it comes as an object beside the area.
+//! `AdminRequest`: changes to the runtime state of a limiter. Rare and with texts, so it is passed as an object in
+//! addition to the shared buffer.
 
 use napi_derive::napi;
 use paddlegate::upstream::Response;
@@ -10,7 +11,7 @@ use paddlegate::{
 use crate::convert::{millis, number, time, to_millis, whole};
 use crate::course::Procedure;
 
-/// The operations of `lib/area.js` that come with an order.
+/// The operations of `lib/area.js` that need an admin request.
 const PAUSE: usize = 13;
 const RESUME: usize = 14;
 const OVERRIDE: usize = 15;
@@ -19,7 +20,7 @@ const CONTROLS: usize = 17;
 const SYNC: usize = 18;
 const LEARN: usize = 19;
 
-/// Those that take several operations.
+/// The operations that are procedures of several steps.
 const OVERRIDE_FROM: usize = 21;
 const SIGNAL: usize = 22;
 const ADMIT_ALL: usize = 23;
@@ -87,7 +88,7 @@ impl AdminRequest {
         }
     }
 
-    /// What takes several operations; nothing when the order is one.
+    /// Returns the procedure for an operation with several steps; `None` for a single operation.
     pub(crate) fn course(
         &self,
         limiter: &Limiter,
@@ -130,7 +131,7 @@ impl AdminRequest {
         self.interval_ms.map(|interval| millis("interval", interval)).transpose()
     }
 
-    /// The interval, which may be told as a rate.
+    /// Returns the interval, which may be given as a rate.
     fn refill(&self, limiter: &Limiter, index: usize) -> paddlegate::Result<Option<Micros>> {
         match (self.restore_rate, self.interval()?) {
             (None, interval) => Ok(interval),
@@ -142,7 +143,7 @@ impl AdminRequest {
         }
     }
 
-    /// A moment, by the names of the arguments for a span and for a time.
+    /// Reads a deadline; the names are those of the arguments for a duration and for a time.
     fn moment(&self, span_name: &'static str, time_name: &'static str) -> paddlegate::Result<Option<Deadline>> {
         let after = self.after_ms.map(|span| millis(span_name, span)).transpose()?;
         let at = self.at_ms.map(|at| time(time_name, at)).transpose()?;
@@ -161,7 +162,7 @@ fn pair(pair: &[String; 2]) -> (&str, &str) {
     (&pair[0], &pair[1])
 }
 
-/// An index; none is as large as the address space.
+/// Converts an index; `usize::MAX` is never a valid index.
 fn place(index: u64) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! `Store`: what `new Paddlegate(url)` opens.
+//! `Store`: the native part of `new Paddlegate(url)`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -57,7 +57,7 @@ impl From<&Address> for Node {
     }
 }
 
-// Strings are handed over by value.
+// napi passes strings by value.
 #[allow(clippy::needless_pass_by_value)]
 #[napi]
 impl Store {
@@ -319,7 +319,7 @@ impl Store {
     }
 }
 
-/// What Node itself refused.
+/// Converts an error of Node itself.
 fn defect(error: &napi::Error) -> napi::Error<Code> {
     thrown(&Error::internal(error.reason.clone()))
 }

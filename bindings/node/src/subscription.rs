@@ -1,4 +1,4 @@
-//! `Subscription`: where waiters hear that their turn has come. Its socket is JavaScript's.
+//! `Subscription`: receives the wake-ups of waiters. JavaScript owns its socket.
 
 use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
@@ -38,7 +38,7 @@ impl Subscription {
     }
 }
 
-// Buffers are handed over by value.
+// napi passes buffers by value.
 #[allow(clippy::needless_pass_by_value)]
 #[napi]
 impl Subscription {
@@ -75,7 +75,7 @@ impl Subscription {
     }
 }
 
-/// The address that a place is the text of.
+/// Parses the text form of an address.
 fn address(place: &str) -> Option<Address> {
     if let Some(path) = place.strip_prefix("unix:") {
         return Some(Address::Unix(path.to_owned()));

@@ -1,4 +1,4 @@
-//! Answers of the core as Python sees them.
+//! Converts the core's answers to Python objects.
 
 use paddlegate::{Answer, Error};
 use pyo3::IntoPyObjectExt;
@@ -8,7 +8,7 @@ use crate::decision::{Decision, seconds};
 use crate::error::{Result, exception};
 use crate::{live, paddlegate as listed};
 
-/// In the order of their fields.
+/// The fields of `paddlegate::Statistics` in order; times in seconds.
 type Statistics = (u64, u64, u64, f64, u64, u64, f64, u64, u64, u64, u64, u64);
 
 fn statistics(it: &paddlegate::Statistics) -> Statistics {
@@ -18,7 +18,7 @@ fn statistics(it: &paddlegate::Statistics) -> Statistics {
     (granted, refused, waited, wait_time, units, corrections, held_time, overages, reclaimed, lapsed, leases, tickets)
 }
 
-/// An answer as Python sees it.
+/// Converts an answer to a Python object.
 pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>> {
     match answer {
         Answer::Decision(decision) => Decision(decision).into_bound_py_any(py),
@@ -32,7 +32,7 @@ pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>
     }
 }
 
-/// An answer, or the exception to hand to whoever waits for it.
+/// Converts a result to a Python object or an exception object, which is returned rather than raised.
 pub(crate) fn outcome(py: Python<'_>, result: std::result::Result<Answer, Error>) -> PyResult<Bound<'_, PyAny>> {
     result.map_or_else(|error| exception(py, &error), |answer| shown(py, answer))
 }

@@ -1,4 +1,4 @@
-//! What callers hand in, as the core wants it. What cannot be converted is `Invalid` by the argument's name.
+//! Conversion of Python arguments to core types. An argument that cannot be converted gives `Invalid` with its name.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyDateTime, PyString, PyTzInfo};
 use crate::decision::Decision;
 use crate::error::Result;
 
-/// An argument that may be left out.
+/// An optional argument.
 pub(crate) type OptionalArg<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 pub(crate) fn text<'a>(argument: &'static str, value: &'a Bound<'_, PyAny>) -> Result<&'a str> {
@@ -19,7 +19,7 @@ pub(crate) fn text<'a>(argument: &'static str, value: &'a Bound<'_, PyAny>) -> R
     }
 }
 
-/// The id of a permit, where the permit or the decision that granted it may stand for it.
+/// Returns the id of a permit, given as an id, a permit or the decision that granted it.
 pub(crate) fn permit_id(permit: &Bound<'_, PyAny>) -> Result<String> {
     let id = if let Ok(decision) = permit.cast::<Decision>() {
         decision.get().0.permit.clone()
@@ -31,7 +31,7 @@ pub(crate) fn permit_id(permit: &Bound<'_, PyAny>) -> Result<String> {
     id.ok_or_else(|| Error::invalid("permit", "has no id, since nothing was granted that can be settled").into())
 }
 
-/// Several texts; one text is not meant as its letters.
+/// Reads a list of texts; a single text is an error, not a list of its letters.
 pub(crate) fn texts(argument: &'static str, values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     let values = match values.try_iter() {
         Ok(each) if !values.is_instance_of::<PyString>() => each,
@@ -40,7 +40,7 @@ pub(crate) fn texts(argument: &'static str, values: &Bound<'_, PyAny>) -> Result
     values.map(|value| Ok(text(argument, &value?)?.to_owned())).collect()
 }
 
-/// An `int` or what counts as one; a `bool` and a `float` do not.
+/// Reads an `int` or an object that converts to one; `bool` and `float` are errors.
 pub(crate) fn whole(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<u64> {
     match value.extract() {
         Ok(number) if !value.is_instance_of::<PyBool>() => Ok(number),
@@ -48,7 +48,7 @@ pub(crate) fn whole(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<
     }
 }
 
-/// Seconds as a number, a `timedelta`, a word or an ISO 8601 duration.
+/// Reads seconds as a number, a `timedelta`, a word or an ISO 8601 duration.
 pub(crate) fn span(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<Micros> {
     if value.is_instance_of::<PyString>() {
         return Ok(Micros::parse(argument, text(argument, value)?)?);
@@ -64,7 +64,7 @@ pub(crate) fn span(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<M
     Err(refused(argument, "must be seconds, a timedelta or a duration in words that is not negative or huge", value))
 }
 
-/// Seconds since 1970 as a number, or a `datetime` with a time zone: without one nobody knows what it means.
+/// Reads seconds since 1970 as a number, or a `datetime` with a time zone: without one it is ambiguous.
 pub(crate) fn instant(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<Micros> {
     let since_1970: Option<Duration> = if value.is_instance_of::<PyDateTime>() {
         since_1970(value).ok()
@@ -80,14 +80,14 @@ pub(crate) fn instant(argument: &'static str, value: &Bound<'_, PyAny>) -> Resul
         .ok_or_else(|| refused(argument, "must be a datetime with a time zone or seconds, from 1970 until 2112", value))
 }
 
-/// The subtraction refuses a `datetime` without a time zone, the extraction one before 1970.
+/// The subtraction fails for a `datetime` without a time zone, the extraction for one before 1970.
 fn since_1970(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let py = value.py();
     let epoch = PyDateTime::new(py, 1970, 1, 1, 0, 0, 0, 0, Some(&*PyTzInfo::utc(py)?))?;
     value.sub(epoch)?.extract()
 }
 
-/// Units per second, whole or not.
+/// Reads units per second, also fractional.
 pub(crate) fn rate(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<f64> {
     match value.extract() {
         Ok(rate) if !value.is_instance_of::<PyBool>() => Ok(rate),
@@ -107,7 +107,7 @@ pub(crate) fn time(at_us: OptionalArg) -> Result<Option<Micros>> {
     at_us.map(|at| whole("at_us", at).map(Micros)).transpose()
 }
 
-/// What a refusal does: "raise" or "ignore", which some call "skip".
+/// Reads the effect of a refusal: "raise" or "ignore", with the alias "skip".
 pub(crate) fn on_limit(policy: &Bound<'_, PyAny>) -> Result<OnLimit> {
     match text("policy", policy)? {
         "raise" => Ok(OnLimit::Raise),
@@ -122,7 +122,7 @@ pub(crate) fn on_unavailable(mode: OptionalArg, share: OptionalArg) -> Result<On
     Ok(OnUnavailable::from_name(mode, share)?)
 }
 
-/// 0 is the end of the queue, -1 the place that is kept, another number that of a ticket.
+/// 0 is the end of the queue, -1 the existing position, another number the position of that ticket.
 pub(crate) fn place(number: i64) -> QueuePosition {
     match u64::try_from(number) {
         Ok(0) => QueuePosition::End,
@@ -131,7 +131,7 @@ pub(crate) fn place(number: i64) -> QueuePosition {
     }
 }
 
-/// A list of `(kind, amount, interval, offset)`, each without what its kind does not have.
+/// Reads a list of `(kind, amount, interval, offset)`; each kind omits the values that it does not have.
 pub(crate) fn policy(limits: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Policy> {
     let entries = limits.try_iter().map_err(|_| refused("limits", "must be a list of tuples", limits))?;
     let limits: Result<Vec<Limit>> = entries.map(|entry| limit(&entry?, lock_timeout)).collect();

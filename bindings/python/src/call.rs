@@ -1,4 +1,4 @@
-//! `Call`: one operation on its way to one server, for an event loop to carry.
+//! `Call`: one operation for one server, sent by an event loop.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,17 +26,17 @@ pub(crate) struct Call {
     is_next: bool,
 }
 
-/// What becomes of the outcome of a call.
+/// Processing of the result of a call.
 #[derive(Clone, Default)]
 pub(crate) struct OnComplete {
-    /// Of a limiter that has an answer of its own when the store has none.
+    /// Set if the limiter has a fallback for an unavailable store.
     pub(crate) fallback: Option<Fallback>,
-    /// Of one call of several.
+    /// Set if the call is one step of several.
     pub(crate) course: Option<Arc<CallState>>,
 }
 
 impl Call {
-    /// To the server that has its keys, as far as that is known.
+    /// Creates a call to the known node of its keys.
     pub(crate) fn new(redis: &Arc<Redis>, bytes: Bytes) -> Self {
         Self {
             redis: redis.clone(),
@@ -54,17 +54,17 @@ impl Call {
         Self { then, ..self }
     }
 
-    /// One of several, which follows another one.
+    /// Creates a call that follows another step.
     pub(crate) fn next(redis: &Arc<Redis>, bytes: Bytes, then: OnComplete) -> Self {
         Self { then, is_next: true, ..Self::new(redis, bytes) }
     }
 
-    /// Again, since a link could not send it; `why` unless that link was only out of date.
+    /// Repeats a call that a link could not send; `why` is `None` if that link was only stale.
     pub(crate) fn again(redis: &Arc<Redis>, bytes: Bytes, why: Option<Error>) -> Self {
         Self { unsent: why, ..Self::new(redis, bytes) }
     }
 
-    /// To the server that a redirection names.
+    /// Repeats a call at the target of a redirection.
     pub(crate) fn elsewhere(redis: &Arc<Redis>, bytes: Bytes, node: Address, asking: Asking) -> Self {
         if asking == Asking::No {
             redis.learn(&bytes, &node);
@@ -72,7 +72,7 @@ impl Call {
         Self { node, asking, ..Self::new(redis, bytes) }
     }
 
-    /// To the same server after a while.
+    /// Repeats a call at the same server after a pause.
     pub(crate) fn later(redis: &Arc<Redis>, bytes: Bytes, node: Address, pause: Micros) -> Self {
         Self { node, pause, ..Self::new(redis, bytes) }
     }
@@ -138,7 +138,7 @@ impl OnComplete {
         self.fallback.is_none() && self.course.is_none()
     }
 
-    /// What a call that is done with comes to: every outcome passes here, once. It may be another call.
+    /// Processes the result of a completed call. Every result passes here, once. Returns the outcome or the next call.
     pub(crate) fn ended<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! `MultiStepCall`: what takes several operations, run to its end, or for an event loop as one call after the other.
+//! `MultiStepCall`: a procedure of several operations, run to completion or, for an event loop, call by call.
 
 use std::sync::{Arc, Mutex};
 
@@ -25,10 +25,10 @@ use crate::signals::interruptible;
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct MultiStepCall(Arc<CallState>);
 
-/// The way of a course, which its calls know.
+/// The state of a procedure, shared with its calls.
 pub(crate) struct CallState {
     redis: Option<Arc<Redis>>,
-    /// Never held while Python code can run; nothing when it is over.
+    /// Never locked while Python code can run; `None` after completion.
     steps: Mutex<Option<Procedure>>,
 }
 
@@ -39,7 +39,7 @@ enum Procedure {
     Signal(PauseProcedure),
 }
 
-/// What comes of it.
+/// The result of a procedure.
 enum CallOutcome {
     GateDecision(GateDecision),
     Decisions(Vec<Decision>),
@@ -47,7 +47,8 @@ enum CallOutcome {
     Signal(bool),
 }
 
-/// Whether it may pass, seconds of delay, slot, level, seconds until it may pass, kind of the limit that refused.
+/// Fields of a gate decision: allowed, delay in seconds, slot, level, retry after in seconds, kind of the limit that
+/// refused.
 type Shown = (bool, f64, Option<String>, Option<&'static str>, Option<f64>, Option<&'static str>);
 
 #[pymethods]
@@ -104,7 +105,7 @@ impl MultiStepCall {
 }
 
 impl CallState {
-    /// Takes the outcome of a call of this course; what comes of all, or the next call.
+    /// Applies the result of a call of this procedure. Returns the outcome or the next call.
     pub(crate) fn told<'py>(
         self: &Arc<Self>,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! `Decision`: the answer to one call, frozen.
+//! `Decision`: the immutable result of one request.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 #[pyclass(frozen, eq, module = "paddlegate")]
 pub(crate) struct Decision(pub(crate) paddlegate::Decision);
 
-/// The fields in order, times in microseconds; what a pickle holds.
+/// The pickled fields in order; times in microseconds.
 type Fields = (
     String,
     Option<u64>,
@@ -208,7 +208,7 @@ const fn word(status: Status) -> &'static str {
     }
 }
 
-/// Exact to the microsecond for all times that the core knows.
+/// Exact to the microsecond for all times that the core accepts.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn seconds(time: Micros) -> f64 {
     time.0 as f64 / 1e6

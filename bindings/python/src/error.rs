@@ -1,4 +1,4 @@
-//! Errors of the core as exceptions of `paddlegate._errors`.
+//! Converts errors of the core to exceptions of `paddlegate._errors`.
 
 use paddlegate::{Error, ErrorKind, Micros};
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use crate::decision::seconds;
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-/// What a native method may raise.
+/// The causes of an exception from a native method.
 pub(crate) enum Failure {
     Core(Error),
     Python(PyErr),
@@ -37,7 +37,7 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// An argument as Python spells it; core calls some by the words of other languages.
+/// Returns the Python name of an argument, where core uses the name of other languages.
 fn spelled(argument: &str) -> &str {
     match argument {
         "at" => "at_us",
@@ -46,7 +46,7 @@ fn spelled(argument: &str) -> &str {
     }
 }
 
-/// A message of core with the spans that it names in the unit of the caller: `timeout_us=500` is `timeout=0.0005`.
+/// Converts the durations in a message of core to seconds: `timeout_us=500` becomes `timeout=0.0005`.
 fn in_seconds(message: &str) -> String {
     const UNIT: &str = "_us=";
     let mut shown = String::new();
@@ -55,7 +55,7 @@ fn in_seconds(message: &str) -> String {
         shown.push_str(before);
         let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
         match after[..digits].parse() {
-            // The one argument that is in microseconds in Python too.
+            // `at_us` is the only argument in microseconds in Python too.
             Ok(micros) if !before.ends_with(" at") => write_seconds(&mut shown, Micros(micros)),
             _ => shown.extend([UNIT, &after[..digits]]),
         }
@@ -69,7 +69,7 @@ fn write_seconds(shown: &mut String, span: Micros) {
     shown.push_str(&seconds(span).to_string());
 }
 
-/// The exception for an error, to raise now or to hand to a waiting task.
+/// Creates the exception for an error, to raise or to pass to a waiting task.
 pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     let class = |name| py.import("paddlegate._errors")?.getattr(name);
     let message = in_seconds(error.message());

@@ -1,4 +1,4 @@
-//! `Gate`: a control of Invantive with its limiters on a store.
+//! `Gate`: an Invantive control with its limiters in a store.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct Gate {
 
 type Fact<'py> = Option<Bound<'py, PyAny>>;
 
-/// Context, URL, log-on code, data container id and address, each where it is known.
+/// Context, URL, log-on code, data container id and IP address, each if known.
 pub(crate) type RequestAttributes<'py> = (Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>);
 
 #[pymethods]

@@ -1,4 +1,4 @@
-//! `WakeupListener`: where one process or loop hears that the turn of its waiters has come.
+//! `WakeupListener`: receives the wake-ups of the waiters of one process or event loop.
 
 use pyo3::prelude::*;
 

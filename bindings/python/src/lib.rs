@@ -1,4 +1,5 @@
-//! The native half of the Python package: convert, call, map the error. Idiom and waiting are in `packages/python`.
+//! The native part of the Python package: converts arguments, calls core, maps errors. Python idioms and waiting are in
+//! `packages/python`.
 
 mod answer;
 mod argument;

@@ -1,4 +1,5 @@
-//! `Limiter`: a name and a policy. Without a server it answers at once; else the interpreter is free meanwhile.
+//! `Limiter`: a name and a policy. Without a server it decides at once; otherwise the interpreter is released
+//! meanwhile.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub(crate) struct Limiter {
     pub(crate) redis: Option<Arc<Redis>>,
     wait_timeout: Micros,
     on_limit: OnLimit,
-    /// What happens to jobs, unless a call says otherwise.
+    /// The default handling of refused jobs.
     on_jobs: OnLimit,
 }
 
@@ -151,7 +152,7 @@ impl Limiter {
         if id.is_some() || it.inner.policy().concurrency().is_none() {
             return decision(it.run(py, acquire(cost, estimate, at_us, id)?)?);
         }
-        // A signal handler that raises keeps the decision from the caller, who then cannot release the lease.
+        // An exception from a signal handler withholds the decision from the caller, who then cannot release the lease.
         let id = paddlegate::new_id()?;
         let request = request(cost, estimate, at_us)?;
         let answer = it.run(py, Operation::AcquireWithId { request, id: &id, wait: None });
@@ -214,8 +215,8 @@ impl Limiter {
         self.run(py, Operation::Reset).map(|_| ())
     }
 
-    // An operation with all that it may say. `place` is that of a ticket, None not to wait; `channel` is where a waiter
-    // listens, None for a job.
+    // An acquire with all options. `place` is the queue position of a ticket, or None not to wait; `channel` is the
+    // wake-up channel of a waiter, or None for a job.
     #[pyo3(signature = (cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel))]
     #[allow(clippy::too_many_arguments)]
     fn _enter<'py>(
@@ -246,13 +247,13 @@ impl Limiter {
         self.answer(py, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
     }
 
-    // Before the first of several jobs is asked about.
+    // Validates the ids before the request for the first of several jobs.
     #[staticmethod]
     fn _job_ids(ids: &Bound<'_, PyAny>) -> Result<Vec<String>> {
         texts("ids", ids)
     }
 
-    // What a decision means to a job, and after how many seconds to ask again.
+    // Returns the action for a job after a decision, and the seconds until the next attempt.
     fn _action(&self, decision: &Decision, on_limit: OptionalArg) -> Result<(&'static str, Option<f64>)> {
         let admission = Admission::of(decision.0.clone(), self.on_jobs(on_limit)?);
         Ok((admission.action.name(), admission.after.map(seconds)))
@@ -278,7 +279,7 @@ impl Limiter {
         order.on_reply(&self.inner, |operation| self.answer(py, operation))
     }
 
-    // As the asynchronous forms do it: the answer, or the call to carry to the server.
+    // Used by the asynchronous forms: each returns the answer, or the call to send to the server.
 
     #[pyo3(signature = (cost, estimate, at_us, id=None))]
     fn _begin_acquire<'py>(
@@ -388,7 +389,7 @@ impl Limiter {
         self.prepare(py, Operation::Reset)
     }
 
-    // Whether its grants are leases.
+    // Whether grants of this limiter are leases.
     #[getter]
     fn _leases(&self) -> bool {
         self.inner.policy().concurrency().is_some()
@@ -398,17 +399,17 @@ impl Limiter {
         Ok(self.inner.check_allow()?)
     }
 
-    // Seconds to wait: what the call says, else what the limiter says.
+    // Seconds to wait: the call's value, otherwise the limiter's default.
     fn _patience(&self, wait_timeout: OptionalArg) -> Result<f64> {
         Ok(seconds(given("wait_timeout", wait_timeout, self.wait_timeout)?))
     }
 
-    // Where its waiters hear that their turn has come; None when nobody waits for it.
+    // The node that publishes the wake-ups of its waiters; None when nothing can wait for it.
     fn _place(&self) -> Option<String> {
         self.inner.notification_node()
     }
 
-    // Connects, on a thread that may wait.
+    // Connects; must run on a thread that may block.
     fn _listen(&self, py: Python<'_>) -> Result<WakeupListener> {
         Ok(WakeupListener(py.detach(|| self.inner.listen())?))
     }

@@ -1,4 +1,4 @@
-//! `NonBlockingConnection`: a session and its socket, which never waits. No Python in here.
+//! `NonBlockingConnection`: a session and its non-blocking socket. Contains no Python code.
 
 use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,20 +7,20 @@ use std::time::Duration;
 use paddlegate::Error;
 use paddlegate::store::redis::{Address, Asking, Call, Completion, ConnectionState, Redis, Socket};
 
-/// How much is read at once; more than a hundred replies.
+/// The size of one read; more than a hundred replies.
 const BUFFER: usize = 16 * 1024;
 
-/// A connection that an event loop drives.
+/// A connection driven by an event loop.
 pub(crate) struct NonBlockingConnection {
     session: ConnectionState,
     socket: Option<Socket>,
     encrypted: bool,
-    /// What the server said ended the line: it may be a replica now.
+    /// Whether an error reply ended the connection: the server may be a replica now.
     refused: bool,
     buffer: Box<[u8]>,
-    /// What the socket did not take yet.
+    /// Bytes that the socket has not accepted yet.
     rest: Vec<u8>,
-    /// How many calls were queued, of these how many may be with the server, of these how many are answered.
+    /// The number of queued calls; of these, possibly sent ones; of these, completed ones.
     submitted: u64,
     sent: u64,
     answered: u64,
@@ -28,24 +28,24 @@ pub(crate) struct NonBlockingConnection {
     pub(crate) state: State,
 }
 
-/// What an event loop has to know about a line.
+/// The events that an event loop must watch on a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Tell it when bytes have come.
+    /// Watch for readability.
     Open,
-    /// And when the socket takes bytes again.
+    /// Watch for writability too.
     Full,
-    /// It ended while nothing was on its way.
+    /// The connection ended with no call pending.
     Closed,
-    /// It ended too early; the server may be gone.
+    /// The connection ended with calls pending, before its first reply or after an error; the server may be down.
     Lost,
 }
 
-/// The calls that a line is done with.
+/// The calls that a connection has finished with.
 #[derive(Default)]
 pub(crate) struct Done {
     pub(crate) finished: Vec<Completion>,
-    /// Calls that the server cannot have, by their tickets, and why unless the line was only out of date.
+    /// Calls that the server cannot have received, by ticket, with the error unless the connection was only stale.
     pub(crate) unsent: Vec<(u64, Call, Option<Error>)>,
 }
 
@@ -74,7 +74,7 @@ impl NonBlockingConnection {
         self.socket.as_ref()
     }
 
-    /// Takes a connected socket, or the reason why there is none.
+    /// Stores the connected socket, or ends the connection with the connection error.
     pub(crate) fn connected(&mut self, socket: io::Result<Socket>, node: &Address) {
         match socket {
             _ if self.is_over() => {}
@@ -83,29 +83,29 @@ impl NonBlockingConnection {
         }
     }
 
-    /// Queues a call until the next `flush` and gives its ticket.
+    /// Queues a call until the next `flush`. Returns its ticket.
     pub(crate) fn submit(&mut self, call: Call, asking: Asking) -> u64 {
         self.submitted += 1;
         self.session.submit(self.submitted, call, asking);
         self.submitted
     }
 
-    /// Writes what is queued.
+    /// Writes queued calls.
     pub(crate) fn flush(&mut self) {
-        // The server may have closed the line since its last answer; then the calls can go by a new one.
+        // The server may have closed the connection since its last reply; then the calls can use a new connection.
         if self.sent == self.answered {
             self.read();
         }
         self.write();
     }
 
-    /// Reads what has arrived.
+    /// Reads received bytes.
     pub(crate) fn receive(&mut self) {
         self.read();
         self.write();
     }
 
-    /// Ends the line because an answer did not come in time.
+    /// Ends the connection after a reply timed out.
     pub(crate) fn expire(&mut self) {
         self.end(&Error::unknown_outcome("redis gave no answer in time"));
     }
@@ -123,7 +123,7 @@ impl NonBlockingConnection {
                     let received = self.session.receive(&self.buffer[..size], &mut self.done.finished);
                     self.answered += (self.done.finished.len() - before) as u64;
                     match received {
-                        // Only what was decrypted already does not show in the socket.
+                        // With encryption, decrypted bytes may be left that the socket does not report.
                         Ok(()) if size < self.buffer.len() && !self.encrypted => return,
                         Ok(()) => continue,
                         Err(error) => {
@@ -165,7 +165,7 @@ impl NonBlockingConnection {
         }
     }
 
-    /// The calls that the server cannot have are given back, the others fail.
+    /// Ends the connection. Returns calls that the server cannot have received; the others fail.
     fn end(&mut self, error: &Error) {
         let idle = self.sent == self.answered;
         let used = self.answered > 0;
@@ -180,7 +180,7 @@ impl NonBlockingConnection {
     }
 }
 
-/// What a lock holds is changed only where nothing can panic.
+/// Locked values change only where nothing can panic, so a poisoned lock holds a valid value.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

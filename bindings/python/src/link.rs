@@ -1,4 +1,4 @@
-//! `Link`: one connection to one server, without a thread. The event loop says when its socket is ready.
+//! `Link`: one connection to one server, without a thread. The event loop reports when its socket is ready.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd};
@@ -22,15 +22,15 @@ use crate::line::{NonBlockingConnection, State, locked};
 pub(crate) struct Link {
     redis: Arc<Redis>,
     node: Address,
-    /// What `connect` brought, until `flush` takes it.
+    /// The result of `connect`, until `flush` takes it.
     connected: Mutex<Option<io::Result<Socket>>>,
-    /// Never held while Python code can run.
+    /// Never locked while Python code can run.
     line: Mutex<NonBlockingConnection>,
-    /// What becomes of the outcomes of the calls on their way, by their tickets, where something does.
+    /// The processing of results of pending calls, by ticket.
     endings: Mutex<HashMap<u64, OnComplete>>,
 }
 
-/// Tickets that are done with, each with its answer, its exception or the call that goes on elsewhere.
+/// Completed tickets, each with its answer, its exception or its next call.
 type Settled<'py> = Vec<(u64, Bound<'py, PyAny>)>;
 
 #[pymethods]
@@ -38,7 +38,7 @@ impl Link {
     /// Connect, on a thread that may wait. How it went shows in the next `flush`.
     fn connect(&self, py: Python<'_>) {
         py.detach(|| {
-            // The deadline of a socket, not of a decision.
+            // A socket deadline; limiter decisions do not depend on this clock.
             #[allow(clippy::disallowed_methods)]
             let deadline = Instant::now() + self.redis.timeout().duration();
             let socket = Socket::connect(self.redis.location(), &self.node, deadline)

@@ -1,4 +1,5 @@
-//! `AdminRequest`: what is told to a limiter that runs. Made once, so that both forms of a verb convert alike.
+//! `AdminRequest`: changes to the runtime state of a limiter. Built once, so that the synchronous and the asynchronous
+//! form convert arguments alike.
 
 use paddlegate::upstream::Response;
 use paddlegate::{
@@ -43,12 +44,12 @@ enum AdminWord {
     },
 }
 
-/// What is given of the numbers of a limit.
+/// The given values of a limit.
 #[derive(Clone, Copy)]
 struct Numbers {
     amount: Option<u64>,
     interval: Option<Micros>,
-    /// Units per second, from which the interval follows.
+    /// Units per second, which determine the interval.
     rate: Option<f64>,
 }
 
@@ -115,7 +116,7 @@ impl AdminRequest {
         Self::new(sync, at_us)
     }
 
-    // What is no text in the headers or the body of an upstream is not the fault of the caller.
+    // The caller does not control an upstream's headers and body, so invalid text in them is not an error.
     #[staticmethod]
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
     fn learn(
@@ -151,7 +152,7 @@ impl AdminRequest {
         Ok(Self { word, at: time(at_us)? })
     }
 
-    /// Makes the operation for one limiter and hands it on.
+    /// Builds the operation for one limiter and passes it to `run`.
     pub(crate) fn on_reply<T>(&self, limiter: &Limiter, run: impl FnOnce(Operation<'_>) -> Result<T>) -> Result<T> {
         let at = self.at;
         match &self.word {
@@ -204,7 +205,7 @@ fn place(index: &Bound<'_, PyAny>) -> Result<usize> {
     Ok(usize::try_from(whole("index", index)?).unwrap_or(usize::MAX))
 }
 
-/// From now on or at a time, whichever is given.
+/// Reads a deadline relative to now or as a time, whichever is given.
 fn moment(after: (&'static str, OptionalArg), at: (&'static str, OptionalArg)) -> Result<Option<Deadline>> {
     match (after, at) {
         ((_, None), (_, None)) => Ok(None),
@@ -216,7 +217,7 @@ fn moment(after: (&'static str, OptionalArg), at: (&'static str, OptionalArg)) -
     }
 }
 
-/// In the order of their fields.
+/// The fields of `paddlegate::Learned` in order.
 pub(crate) type Learned =
     (Option<&'static str>, Vec<String>, Vec<String>, Option<u64>, Option<f64>, Option<&'static str>, Option<String>);
 
@@ -225,10 +226,10 @@ pub(crate) fn learned(it: paddlegate::Learned) -> Learned {
     (settlement, it.learned, it.ignored, it.cost, it.pause.map(seconds), it.scope, it.bucket)
 }
 
-/// A limit as its kind, its amount and the seconds of its interval.
+/// A limit as its kind, its amount and its interval in seconds.
 type Shown = Option<(&'static str, u64, f64)>;
 
-/// In the order of their fields.
+/// The fields of `paddlegate::RuntimeState` in order.
 pub(crate) type RuntimeState = (u64, bool, Option<f64>, Vec<Shown>, Option<f64>, Vec<Shown>);
 
 pub(crate) fn runtime_state(it: &paddlegate::RuntimeState) -> RuntimeState {

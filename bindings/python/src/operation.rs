@@ -1,4 +1,4 @@
-//! Operations from what callers hand in.
+//! Builds operations from Python arguments.
 
 use paddlegate::{Admission, CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT, MAX_SPAN, Micros, OnLimit, Operation, Wait};
 use pyo3::prelude::*;

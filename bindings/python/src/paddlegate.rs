@@ -1,4 +1,4 @@
-//! `Paddlegate`: a store to make limiters on.
+//! `Paddlegate`: a store that creates limiters.
 
 use paddlegate::{CostRules, Error, Kind, LimiterInfo, LoadOptions, Micros, Prepared};
 use pyo3::IntoPyObjectExt;
@@ -40,7 +40,8 @@ pub(crate) fn graphql_cost(
     Ok(paddlegate::graphql_cost(text("query", query)?, text("variables", variables)?, operation, rules)?)
 }
 
-/// A limiter of the list: name, limits as kind, amount, interval and offset, last use, time to live; in microseconds.
+/// An entry of the limiter list: name, limits as kind, amount, interval and offset, last use, time to live; times in
+/// microseconds.
 type Entry = (String, Vec<(String, u64, u64, u64)>, u64, u64);
 
 #[pymethods]
@@ -70,7 +71,7 @@ impl Paddlegate {
         Ok(self.0.load_with(text("document", document)?, &options)?.into_iter().map(LoadedLimiter).collect())
     }
 
-    // The limiter of a run.
+    // Returns the limiter of a workflow run.
     fn _workflow(
         &self,
         definition: &Bound<'_, PyAny>,
@@ -81,7 +82,7 @@ impl Paddlegate {
         Ok(LoadedLimiter(self.0.workflow(text("definition", definition)?, text("run", run)?, lock_timeout)?))
     }
 
-    // Seconds within which a call is answered; None in memory, where there is nothing to close.
+    // The time-out of a call in seconds; None in memory, where there is nothing to close.
     #[getter]
     fn _timeout(&self) -> Option<f64> {
         self.0.redis().map(|redis| seconds(redis.timeout()))
@@ -95,7 +96,7 @@ impl Paddlegate {
         Ok(shown(py.detach(|| self.0.limiters())?))
     }
 
-    // The list comes in parts, each in pages with the cursor of the next, and `sort_listed` brings them together.
+    // The list consists of parts, each read in pages with a cursor; `sort_listed` merges them.
     #[getter]
     fn _parts(&self) -> u16 {
         self.0.parts()

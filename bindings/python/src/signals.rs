@@ -1,4 +1,4 @@
-//! Signals: Python runs their handlers on its main thread alone.
+//! Signals: Python runs their handlers on its main thread only.
 
 use std::cell::{Cell, RefCell};
 use std::process;
@@ -9,16 +9,16 @@ use pyo3::prelude::*;
 use crate::error::Result;
 
 thread_local! {
-    /// Of which process this thread was asked about, and whether it is the main one there: a fork may make it so.
+    /// The process id of the last check, and whether this thread is the main thread there: a fork may make it so.
     static MAIN: Cell<(u32, bool)> = const { Cell::new((0, false)) };
 }
 
-/// Does what may wait for a server while the interpreter is free. The exception of a signal handler ends it.
+/// Runs `work`, which may wait for a server, without the interpreter lock. An exception of a signal handler ends it.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(SignalHandling<'_>) -> paddlegate::Result<T> + Send,
 ) -> Result<T> {
-    // A daemon thread may outlive the interpreter, which it must not ask then.
+    // A daemon thread may outlive the interpreter and must not call it then.
     if !is_main(py)? {
         return Ok(py.detach(|| work(SignalHandling::Ignore))?);
     }

@@ -1,5 +1,5 @@
-//! What must be done at the end of a body. A signal handler may raise wherever Python enters a function, even one
-//! that is called to clean up; it does not here.
+//! Cleanup at the end of a body. A signal handler may raise on entry to any Python function, even a cleanup function,
+//! but not on entry to these native functions.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};

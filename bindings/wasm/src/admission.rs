@@ -1,4 +1,4 @@
-//! What is done with jobs, and with the requests at a gate.
+//! Decisions about jobs, and about requests at a gate.
 
 use paddlegate::formats::invantive::{self, Level, RequestAttributes};
 use paddlegate::{Admission, Answer, Error, Kind, Limiter as Inner, Micros, MultiStep, OnLimit, Operation, Result};
@@ -48,7 +48,7 @@ impl Limiter {
 
     /// Decides about several jobs of one unit each.
     #[wasm_bindgen(js_name = admitAll)]
-    #[allow(clippy::needless_pass_by_value)] // a list crosses by value
+    #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
     pub fn admit_all(
         &self,
         jobs: Vec<JsValue>,
@@ -133,7 +133,7 @@ fn action(on_limit: &JsValue) -> Result<OnLimit> {
     OnLimit::from_name(&text("on_limit", on_limit)?)
 }
 
-/// Runs all steps at one time: there is no clock here to ask for that of each.
+/// Runs all steps at one time: there is no clock here to read for each step.
 fn run_at<S: MultiStep>(mut steps: S, at: Option<Micros>) -> Result<S::Output> {
     while let Some((limiter, operation)) = steps.step() {
         let answer = step_at(limiter, operation, at);

@@ -1,12 +1,12 @@
-//! What a JavaScript caller may write for a number, a time, an interval and a name.
+//! Conversion of JavaScript arguments: numbers, times, intervals and names.
 
 use paddlegate::{Deadline, Error, Kind, LOCK_TIMEOUT, Limit, Micros, Result};
 use wasm_bindgen::JsValue;
 
-/// The first number that JavaScript cannot tell from its neighbour.
+/// The first integer that a JavaScript number cannot distinguish from its neighbour.
 const INEXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A whole number that is exact in JavaScript.
+/// Reads an integer that is exact in JavaScript.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked first
 pub(crate) fn whole(argument: &'static str, value: &JsValue) -> Result<u64> {
     match value.as_f64() {
@@ -16,7 +16,7 @@ pub(crate) fn whole(argument: &'static str, value: &JsValue) -> Result<u64> {
     }
 }
 
-/// `undefined` and `null` stand for what was not given.
+/// Reads an optional argument; `undefined` and `null` count as absent.
 pub(crate) fn optional<T>(value: &JsValue, read: impl FnOnce(&JsValue) -> Result<T>) -> Result<Option<T>> {
     if value.is_undefined() || value.is_null() { Ok(None) } else { read(value).map(Some) }
 }
@@ -25,7 +25,7 @@ pub(crate) fn time(value: &JsValue) -> Result<Option<Micros>> {
     optional(value, |value| whole("at", value).map(Micros))
 }
 
-/// Seconds, or a word, or an ISO 8601 duration.
+/// Reads seconds, a word or an ISO 8601 duration.
 pub(crate) fn interval(argument: &'static str, value: &JsValue) -> Result<Micros> {
     if let Some(seconds) = value.as_f64() {
         return Micros::from_seconds(argument, seconds);
@@ -36,7 +36,7 @@ pub(crate) fn interval(argument: &'static str, value: &JsValue) -> Result<Micros
     }
 }
 
-/// A number of milliseconds.
+/// Reads a number of milliseconds.
 pub(crate) fn millis(argument: &'static str, value: &JsValue) -> Result<Micros> {
     match value.as_f64() {
         Some(millis) => Micros::from_seconds(argument, millis / 1e3),
@@ -48,11 +48,11 @@ pub(crate) fn number(argument: &'static str, value: &JsValue) -> Result<f64> {
     value.as_f64().ok_or_else(|| wrong_type(argument, "a number", value))
 }
 
-/// A number of milliseconds from now, or since 1970, or none; with the names of both arguments.
+/// Reads an optional deadline in milliseconds from now or since 1970; each argument comes with its name.
 pub(crate) fn moment(after: (&'static str, &JsValue), until: (&'static str, &JsValue)) -> Result<Option<Deadline>> {
     let span = optional(after.1, |span| millis(after.0, span))?;
     let time = optional(until.1, |time| {
-        // To the nearest microsecond; what is no number stays none.
+        // To the nearest microsecond; NaN stays NaN.
         whole(until.0, &JsValue::from((number(until.0, time)? * 1e3).round())).map(Micros)
     })?;
     match (span, time) {
@@ -61,7 +61,7 @@ pub(crate) fn moment(after: (&'static str, &JsValue), until: (&'static str, &JsV
     }
 }
 
-/// A string that is valid Unicode: a lone surrogate does not survive the way through UTF-8.
+/// Reads a string that is valid Unicode: lone surrogates are lost in the conversion to UTF-8.
 pub(crate) fn text(argument: &'static str, value: &JsValue) -> Result<String> {
     let text = value.as_string().ok_or_else(|| wrong_type(argument, "a string", value))?;
     if JsValue::from_str(&text) != *value {
@@ -70,7 +70,7 @@ pub(crate) fn text(argument: &'static str, value: &JsValue) -> Result<String> {
     Ok(text)
 }
 
-/// A limit from its kind and the numbers behind it, in the order of the factories.
+/// Reads a limit from its kind and values, in the order of the factories' arguments.
 pub(crate) fn limit(kind: &JsValue, numbers: &[JsValue]) -> Result<Limit> {
     let kind = Kind::from_name(&text("kind", kind)?)?;
     let (amount, span) = match kind {

@@ -1,4 +1,4 @@
-//! Documents of every format, as the limits that they define.
+//! Documents of every format, converted to limiters.
 
 use paddlegate::{Definition, Document, Limit, LoadOptions, LoadedLimiter, Result, period};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ impl Store {
 
 /// The format of a document and its limiters with their limits, as JSON.
 #[wasm_bindgen]
-#[allow(clippy::needless_pass_by_value)] // as it is called from JavaScript
+#[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes it by value
 pub fn policies(host: Host, text: &str) -> Thrown<String> {
     read(text).map_err(|error| host.error(error))
 }

@@ -1,4 +1,4 @@
-//! `Host`: the JavaScript object that makes what users see, so that one crossing carries a whole answer.
+//! `Host`: the JavaScript object that builds results, so that one call passes a whole answer.
 
 use paddlegate::{Decision, Error, ErrorKind, Learned, LimiterInfo, Micros, RuntimeState};
 use wasm_bindgen::prelude::*;
@@ -131,8 +131,8 @@ impl Host {
         )
     }
 
-    /// The error to throw.
-    #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
+    /// Converts an error to the JavaScript error to throw.
+    #[allow(clippy::needless_pass_by_value)] // for `map_err`, which passes it by value
     pub(crate) fn error(&self, error: Error) -> JsValue {
         let message = error.message();
         match error.kind() {
@@ -145,7 +145,7 @@ impl Host {
     }
 }
 
-/// Core keeps every number below 2^53, where a JavaScript number is exact.
+/// Converts a value of core; all are below 2^53, where a JavaScript number is exact.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn number(value: u64) -> f64 {
     value as f64

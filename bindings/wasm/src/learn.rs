@@ -1,4 +1,4 @@
-//! What answers of upstream APIs say, and what queries are likely to cost there.
+//! Learning from responses of upstream APIs, and cost estimates of queries.
 
 use paddlegate::upstream::Response;
 use paddlegate::{CostRules, Error, Feedback, MAX_PAUSE, Operation, Provider, Result};
@@ -11,7 +11,7 @@ use crate::limiter::Limiter;
 #[wasm_bindgen]
 impl Limiter {
     /// Takes over what an answer says; what became of it. `headers` are names and values in turn.
-    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // a list crosses by value
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
     pub fn learn(
         &self,
         provider: &JsValue,
@@ -40,7 +40,7 @@ impl Limiter {
 
 /// What a query is likely to cost. `variables` is JSON, or empty.
 #[wasm_bindgen(js_name = graphqlCost)]
-#[allow(clippy::needless_pass_by_value)] // as it is called from JavaScript
+#[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes it by value
 pub fn graphql_cost(host: Host, query: &JsValue, variables: &str, rules: &JsValue, operation: &JsValue) -> Thrown<f64> {
     let cost = || {
         let query = text("query", query)?;

@@ -1,7 +1,8 @@
-//! The WebAssembly side of Paddlegate: converts, calls core, maps the error. `packages/wasm` puts the idiom around it.
+//! The WebAssembly binding of Paddlegate: converts arguments, calls core, maps errors. `packages/wasm` adds the
+//! JavaScript idioms.
 //!
-//! It holds the memory store only, and it never reads a clock: there is none on `wasm32-unknown-unknown`, so
-//! JavaScript hands in every time.
+//! It has the memory store only and never reads a clock: `wasm32-unknown-unknown` has none, so JavaScript passes every
+//! time.
 
 #[cfg(feature = "full")]
 mod admission;

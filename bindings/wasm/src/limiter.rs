@@ -114,7 +114,7 @@ impl Limiter {
         place: &JsValue,
         channel: &str,
     ) -> Thrown<JsValue> {
-        // Only who waits has a channel.
+        // Only waiters have a channel.
         let grace_of = if channel.is_empty() { JOB_CLAIM_TIMEOUT } else { CLAIM_TIMEOUT };
         let decision = request(cost, estimate, at).and_then(|request| {
             let wait = Wait {
@@ -190,7 +190,7 @@ pub(crate) fn request(cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Resul
     })
 }
 
-/// Without showing the answer: to be able to would be a tenth of the module.
+/// The message omits the answer: formatting it would add a tenth to the module's size.
 pub(crate) fn unexpected() -> Error {
     Error::internal("an answer to another question")
 }

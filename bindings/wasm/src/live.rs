@@ -1,4 +1,4 @@
-//! What changes a limiter while it runs: orders, and what upstream says of its budget.
+//! Changes to the runtime state of a limiter: admin commands, and reports of an upstream's budget.
 
 use paddlegate::{
     AdminCommand, Answer, Deadline, Error, Limit, LimitOverride, Micros, Operation, Result, RuntimeState,
@@ -105,7 +105,7 @@ impl Limiter {
         self.thrown(controls).map(|controls| self.host.in_force(&controls))
     }
 
-    /// The interval, which may be told as a rate.
+    /// Returns the interval, which may be given as a rate.
     fn refill(
         &self,
         index: usize,

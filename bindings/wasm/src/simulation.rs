@@ -19,7 +19,7 @@ pub fn column_names() -> Vec<String> {
     COLUMNS.iter().map(|(name, _)| (*name).to_owned()).collect()
 }
 
-/// Reads a value of a row; nothing when it is not known.
+/// Reads a value of a row; `None` when it is unknown.
 type Column = fn(&Timeline, usize) -> Option<f64>;
 
 const COLUMNS: [(&str, Column); 14] = [
@@ -42,7 +42,7 @@ const COLUMNS: [(&str, Column); 14] = [
 #[wasm_bindgen]
 impl Simulation {
     /// A scenario by its paths and values, and which of its policies.
-    #[allow(clippy::needless_pass_by_value)] // lists cross by value
+    #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
     #[wasm_bindgen(constructor)]
     pub fn new(host: Host, paths: Vec<String>, values: Vec<JsValue>, policy: &JsValue) -> Thrown<Self> {
         let made = || {

@@ -1,4 +1,4 @@
-//! `Store`: makes limiters in the memory of the page or the process.
+//! `Store`: creates limiters in the memory of the page or the process.
 
 use paddlegate::{Error, Kind, Paddlegate, Policy, Result, WAIT_TIMEOUT};
 use wasm_bindgen::prelude::*;
@@ -31,7 +31,7 @@ impl Store {
     }
 
     /// A limit from its kind and the numbers behind it.
-    #[allow(clippy::needless_pass_by_value)] // a list crosses by value
+    #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
     pub fn limit(&self, kind: &JsValue, numbers: Vec<JsValue>) -> Thrown<Limit> {
         argument::limit(kind, &numbers).map(Limit).map_err(|error| self.host.error(error))
     }

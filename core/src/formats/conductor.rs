@@ -1,6 +1,7 @@
-//! `conductor`: limits as the task and workflow definitions of Conductor and Orkes write them.
+//! `conductor`: limits in task and workflow definitions of Conductor and Orkes.
 //!
-//! A task definition is a limiter. A workflow definition is one for each key, which its runs resolve to.
+//! A task definition defines one limiter. A workflow definition defines one limiter per key; each run resolves to a
+//! key.
 
 mod run;
 pub(crate) mod task;

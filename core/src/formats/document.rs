@@ -1,4 +1,4 @@
-//! `Document`: a JSON text whose format is told by its members.
+//! `Document`: a JSON text whose format is detected by its members.
 
 use serde_json::{Map, Value};
 
@@ -11,10 +11,10 @@ use crate::formats::invantive::control::RateLimitControl;
 use crate::formats::{Definition, LoadOptions, native, ojs};
 use crate::model::limit::LOCK_TIMEOUT;
 
-/// A document of any of the formats.
+/// A parsed document in any of the formats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Document {
-    /// Our own: many limiters by name.
+    /// The native format: limiters by name.
     Native(native::Limits),
     /// The rate limit of a job or a queue of Open Job Spec.
     Ojs(ojs::RateLimit),
@@ -22,16 +22,17 @@ pub enum Document {
     Task(TaskDefinition),
     /// A workflow definition of Conductor.
     Workflow(WorkflowDefinition),
-    /// The rate limit control of Invantive.
+    /// A `RateLimitControl` of Invantive.
     AdminCommand(RateLimitControl),
     /// A reservoir of guild-queues.
     Guild(Reservoir),
 }
 
 impl Document {
-    /// Reads JSON of at most 1 MiB. Its top-level members tell the format; a text of none or of two formats is an error.
+    /// Parses JSON of at most 1 MiB. Its top-level members determine the format; a text that fits no format or several
+    /// is an error.
     ///
-    /// Every error has the argument `document` and begins with the JSON path of the fault, such as `at $.rate.period`.
+    /// Every error has the argument `document` and starts with the JSON path of the fault, such as `at $.rate.period`.
     pub fn parse(text: &str) -> Result<Self> {
         let value = json::parse(text)?;
         Ok(match Format::of(&value)? {
@@ -44,14 +45,14 @@ impl Document {
         })
     }
 
-    /// The limiters that it defines. A workflow whose key depends on the run is an error; see
+    /// Returns the limiters of the document. A workflow whose key depends on the run is an error; see
     /// [`Paddlegate::workflow`](crate::Paddlegate::workflow).
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         self.definitions_with(&LoadOptions::default())
     }
 
-    /// [`definitions`](Self::definitions) with what the caller says beside the document; `Invalid` names what this format
-    /// does not take.
+    /// Returns the [`definitions`](Self::definitions) with the caller's options. `Invalid` names an option that the
+    /// format does not support.
     pub fn definitions_with(&self, options: &LoadOptions<'_>) -> Result<Vec<Definition>> {
         let only = |known: &[&str]| options.only(known, self.format());
         match self {
@@ -79,7 +80,7 @@ impl Document {
         }
     }
 
-    /// The name of the format.
+    /// Returns the name of the format.
     pub const fn format(&self) -> &'static str {
         match self {
             Self::Native(_) => Format::Native.name(),
@@ -92,7 +93,7 @@ impl Document {
     }
 }
 
-/// What a document can be, told by members of its top level.
+/// The format of a document, detected by its top-level members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Native,
@@ -106,7 +107,7 @@ enum Format {
 impl Format {
     const ALL: [Self; 6] = [Self::Native, Self::Ojs, Self::Task, Self::Workflow, Self::AdminCommand, Self::Guild];
 
-    /// The only format whose members are there.
+    /// Returns the only format whose members are present.
     fn of(value: &Value) -> Result<Self> {
         let Some(members) = value.as_object() else {
             return Err(Error::invalid("document", "at $: must be a JSON object"));

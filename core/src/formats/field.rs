@@ -1,4 +1,4 @@
-//! `Field`: a value of a document that knows where it stands, so that every error says where the fault is.
+//! `Field`: a value of a document with its JSON path, so that every error contains the path of the fault.
 
 #[cfg(test)]
 mod tests;
@@ -18,12 +18,12 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The whole document, `$`.
+    /// Returns the whole document, `$`.
     pub(crate) fn root(value: &'a Value) -> Self {
         Self { value, path: "$".to_owned() }
     }
 
-    /// Refuses what is not an object and members that it does not know.
+    /// Returns an error for a value that is not an object, or has a member outside `allowed`.
     pub(crate) fn object(&self, allowed: &[&str]) -> Result<()> {
         match self.map()?.keys().find(|name| !allowed.contains(&name.as_str())) {
             Some(name) => {
@@ -34,18 +34,18 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Refuses what is not an object; its members may be any.
+    /// Returns an error for a value that is not an object.
     pub(crate) fn any_object(&self) -> Result<()> {
         self.map().map(|_| ())
     }
 
-    /// The member of that name; `None` when it is missing or null.
+    /// Returns a member; `None` when it is missing or null.
     pub(crate) fn get(&self, name: &str) -> Option<Self> {
         let value = self.value.get(name).filter(|value| !value.is_null())?;
         Some(self.child(name, value))
     }
 
-    /// The member under either of two names; an error when it is there under both.
+    /// Returns the member with either of two names; an error when both are present.
     pub(crate) fn either(&self, name: &str, other: &str) -> Result<Option<Self>> {
         match (self.get(name), self.get(other)) {
             (Some(_), Some(second)) => Err(second.fault(format!("is the same as {name}; give one of them"))),
@@ -53,7 +53,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The member of that name; an error when it is missing or null.
+    /// Returns a member; an error when it is missing or null.
     pub(crate) fn need(&self, name: &str) -> Result<Self> {
         self.get(name).ok_or_else(|| {
             let message = if self.has(name) { "must not be null" } else { "is missing" };
@@ -61,27 +61,23 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// Whether the member is there, be it null.
+    /// Returns whether the member is present, even if it is null.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.value.get(name).is_some()
     }
 
-    /// Whether it is an object.
     pub(crate) fn is_object(&self) -> bool {
         self.value.is_object()
     }
 
-    /// Whether it is a text.
     pub(crate) fn is_text(&self) -> bool {
         self.value.is_string()
     }
 
-    /// Every member by name.
     pub(crate) fn members(&self) -> Result<impl ExactSizeIterator<Item = (&'a str, Self)> + '_> {
         Ok(self.map()?.iter().map(|(name, value)| (name.as_str(), self.child(name, value))))
     }
 
-    /// Every element of a list.
     pub(crate) fn list(&self) -> Result<Vec<Self>> {
         let Value::Array(elements) = self.value else {
             return Err(self.wrong("must be a list"));
@@ -90,17 +86,15 @@ impl<'a> Field<'a> {
         Ok(elements.iter().enumerate().map(field).collect())
     }
 
-    /// A text.
     pub(crate) fn text(&self) -> Result<&'a str> {
         self.value.as_str().ok_or_else(|| self.wrong("must be a text"))
     }
 
-    /// A yes or no.
     pub(crate) fn boolean(&self) -> Result<bool> {
         self.value.as_bool().ok_or_else(|| self.wrong("must be true or false"))
     }
 
-    /// A whole number from zero; `5.0` is one, as in JSON Schema.
+    /// Reads an integer from zero; `5.0` is one, as in JSON Schema.
     pub(crate) fn integer(&self) -> Result<u64> {
         match self.value.as_number().and_then(|number| decimal::scaled(&number.to_string(), 0)) {
             Some((number, true)) => Ok(number),
@@ -108,7 +102,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A whole number, of which one below zero counts as zero.
+    /// Reads an integer; a negative one counts as zero.
     pub(crate) fn clamped(&self) -> Result<u64> {
         let text = self.value.as_number().map(ToString::to_string).unwrap_or_default();
         let (below, size) = text.strip_prefix('-').map_or((false, text.as_str()), |size| (true, size));
@@ -118,7 +112,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A number of seconds from zero to ten years, exact, rounded up when it is finer than a microsecond.
+    /// Reads a number of seconds from zero to ten years, exact to the microsecond; finer fractions are rounded up.
     pub(crate) fn seconds(&self) -> Result<Micros> {
         let micros = self.value.as_number().and_then(|number| decimal::scaled(&number.to_string(), 6));
         match micros {
@@ -127,15 +121,15 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A length of time in words, by one of the readers of [`crate::period`].
+    /// Reads a duration given as text, with one of the parsers of [`crate::period`].
     pub(crate) fn period(&self, read: fn(&str) -> Result<Micros>) -> Result<Micros> {
         self.checked(read(self.text()?))
     }
 
-    /// A time of RFC 3339 since 1970, in microseconds, rounded up.
+    /// Reads an RFC 3339 time since 1970, in microseconds, rounded up.
     pub(crate) fn time(&self) -> Result<Micros> {
         let text = self.text()?;
-        // The parser also takes the names of zones in brackets, which RFC 3339 does not have.
+        // The parser also accepts zone names in brackets, which RFC 3339 does not have.
         let time: Option<Timestamp> = if text.contains('[') { None } else { text.parse().ok() };
         let nanos = time.and_then(|time| u128::try_from(time.as_nanosecond()).ok());
         match nanos.and_then(|nanos| u64::try_from(nanos.div_ceil(1_000)).ok()) {
@@ -144,17 +138,17 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The same result, whose error says where it is.
+    /// Adds the path to the error of a result.
     pub(crate) fn checked<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| self.fault(error.message()))
     }
 
-    /// An error here.
+    /// Returns an error with this path.
     pub(crate) fn fault(&self, message: impl AsRef<str>) -> Error {
         Error::invalid("document", format!("at {}: {}", self.path, message.as_ref()))
     }
 
-    /// An error here that shows what kind of value it is about.
+    /// Returns an error with this path and the value.
     fn wrong(&self, message: &str) -> Error {
         let shown = match self.value {
             Value::Null => "null".to_owned(),

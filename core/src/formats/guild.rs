@@ -1,4 +1,4 @@
-//! `guild`: limits as guild-queues, a job queue for Discord, writes them.
+//! `guild`: limits in the notation of guild-queues, a job queue for Discord.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::model::limit::{Limit, MAX_UNITS};
 use crate::model::on_limit::OnLimit;
 use crate::model::policy::Policy;
 
-/// So many calls in each time window, for each group of a queue.
+/// A number of calls per time window, for each group of a queue.
 ///
 /// ```
 /// # use paddlegate::formats::guild::Reservoir;
@@ -22,18 +22,18 @@ use crate::model::policy::Policy;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reservoir {
-    /// `name`: of the queue.
+    /// `name`: the name of the queue.
     pub name: String,
-    /// `reservoir`: calls in each window, from 1 to 10^12.
+    /// `reservoir`: calls per window, from 1 to 10^12.
     pub reservoir: u64,
     /// `timeWindow`, `interval` or `intervalMs`: milliseconds in the document, at most ten years.
     pub interval: Micros,
-    /// `group`: what is limited by itself, such as a Discord server. Default `default`; has no colon.
+    /// `group`: the entity with its own limit, such as a Discord server. Default `default`; must not contain a colon.
     pub group: String,
 }
 
 impl Reservoir {
-    /// Reads a document; the error names the path to what is wrong.
+    /// Parses a document; errors start with the JSON path of the fault.
     pub fn parse(text: &str) -> Result<Self> {
         Self::read(&json::parse(text)?)
     }
@@ -59,18 +59,18 @@ impl Reservoir {
         Ok(read)
     }
 
-    /// The same for another group.
+    /// Returns a copy for another group.
     #[must_use]
     pub fn in_group(&self, group: &str) -> Self {
         Self { group: group.to_owned(), ..self.clone() }
     }
 
-    /// `guild/name:group`.
+    /// Returns `guild/name:group`.
     pub fn limiter_name(&self) -> String {
         format!("guild/{}:{}", self.name, self.group)
     }
 
-    /// One limiter: a bucket for this group. A job over the limit comes again at its time.
+    /// Returns one limiter: a bucket for this group. A job over the limit is rescheduled.
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         self.check()?;
         Ok(vec![Definition {
@@ -82,7 +82,7 @@ impl Reservoir {
         }])
     }
 
-    /// Two queues and groups never have one limiter: names of queues have colons, groups do not.
+    /// Queue names may contain colons, groups must not, so two queues and groups never share a limiter.
     fn check(&self) -> Result<()> {
         if self.name.is_empty() || self.group.is_empty() || self.limiter_name().len() > MAX_NAME {
             return Err(Error::invalid(
@@ -97,12 +97,12 @@ impl Reservoir {
     }
 }
 
-/// When a job may run that `waiting` others of its group wait before, by the formula of guild-queues:
+/// Returns the time at which a job may run with `waiting` jobs of its group before it, by the formula of guild-queues:
 /// `nextTimeWindowStart + floor(waiting / reservoir) * timeWindow`.
 ///
-/// `now` and the answer are times since the Unix epoch. A limiter says the same in
-/// [`ready_after`](crate::Ticket::ready_after), of its own queue and clock. An interval or a reservoir of 0 counts as 1,
-/// and a time that is too large stays at the largest.
+/// `now` and the result are times since the Unix epoch. A limiter gives the same in
+/// [`ready_after`](crate::Ticket::ready_after), from its own queue and clock. An interval or reservoir of 0 counts as
+/// 1, and the result saturates.
 pub fn ready_at(now: Micros, interval: Micros, reservoir: u64, waiting: u64) -> Micros {
     let interval = interval.0.max(1);
     let next = (now.0 / interval).saturating_add(1).saturating_mul(interval);

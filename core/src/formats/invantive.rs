@@ -1,7 +1,7 @@
-//! `invantive`: limits as a `RateLimitControl` of Invantive writes them.
+//! `invantive`: limits in the notation of Invantive's `RateLimitControl`.
 //!
-//! A control is a list of elements and a set of slots. The first element that applies to a request names the slot whose
-//! limits count. A slot is shared by all elements that name it, and by all processes.
+//! A control is a list of elements and a set of slots. The first element that matches a request names the slot whose
+//! limits apply. All elements that name a slot share it, in all processes.
 
 pub(crate) mod control;
 mod element;

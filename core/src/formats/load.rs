@@ -1,4 +1,4 @@
-//! `LoadedLimiter`: a limiter that a document defines.
+//! `LoadedLimiter`: a limiter from a document.
 
 use crate::base::error::Result;
 use crate::base::micros::Micros;
@@ -8,26 +8,27 @@ use crate::formats::LoadOptions;
 use crate::formats::document::Document;
 use crate::model::on_limit::OnLimit;
 
-/// A limiter of a document, with what the document says about those who are refused.
+/// A limiter from a document, with the document's handling of refused calls.
 #[derive(Clone, Debug)]
 pub struct LoadedLimiter {
     /// The limiter.
     pub limiter: Limiter,
-    /// How long a call waits at most; the caller's default when the document does not say.
+    /// The maximum wait of a call; the caller's default when `None`.
     pub wait_timeout: Option<Micros>,
-    /// What happens to work that is refused.
+    /// The handling of refused work.
     pub on_limit: OnLimit,
 }
 
 impl Paddlegate {
-    /// The limiters that a document defines, in its order: our own format, or one of the [dialects](crate::formats).
+    /// Creates the limiters of a document, in its order. Accepts the native format and the other
+    /// [formats](crate::formats).
     ///
-    /// `Invalid` names the place of a fault as a JSON path. A file that all services share is read by each of them.
+    /// `Invalid` contains the JSON path of a fault. Services that share a document each load it.
     pub fn load(&self, document: &str) -> Result<Vec<LoadedLimiter>> {
         self.load_with(document, &LoadOptions::default())
     }
 
-    /// [`load`](Self::load) with what the caller says beside the document, such as the tenant of a job of Open Job Spec.
+    /// [`load`](Self::load) with options from the caller, such as the tenant of an Open Job Spec job.
     pub fn load_with(&self, document: &str, options: &LoadOptions<'_>) -> Result<Vec<LoadedLimiter>> {
         let definitions = Document::parse(document)?.definitions_with(options)?;
         let loaded = definitions.into_iter().map(|definition| {

@@ -1,4 +1,4 @@
-//! Our own format: many limiters by name.
+//! The native format: limiters by name.
 //!
 //! ```json
 //! {
@@ -14,10 +14,10 @@
 //! }
 //! ```
 //!
-//! A length of time is a number of seconds, a word (`second`, `minute`, `hour`, `day`), a number with its unit (`500ms`,
-//! `10s`, `5m`, `1h`, `1d`) or an ISO 8601 duration (`PT0.1S`). The limits of one limiter are always decided in the order
-//! concurrency, bucket, window, leaky, points, throttle, paused, whatever the order in the text: that is their `index` in
-//! a decision, and code that shares the limiter names its limits in this order too.
+//! A duration is a number of seconds, a word (`second`, `minute`, `hour`, `day`), a number with its unit (`500ms`,
+//! `10s`, `5m`, `1h`, `1d`) or an ISO 8601 duration (`PT0.1S`). The limits of one limiter are always checked in the
+//! order concurrency, bucket, window, leaky, points, throttle, paused, regardless of their order in the text. A
+//! decision's `index` follows this order, and code that shares the limiter must list its limits in the same order.
 
 mod kinds;
 mod limiter;
@@ -40,7 +40,7 @@ use crate::base::error::Result;
 use crate::base::json;
 use crate::client::limiter::MAX_NAME;
 
-/// The most limiters in one document.
+/// The maximum number of limiters in one document.
 pub const MAX_LIMITERS: usize = 10_000;
 
 /// The limiters of a company, by name.
@@ -60,7 +60,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Reads the format. See the module for what it looks like.
+    /// Parses the native format; see the module for an example.
     pub fn parse(text: &str) -> Result<Self> {
         Self::read(&json::parse(text)?)
     }
@@ -89,13 +89,13 @@ impl Limits {
         Ok(Self { schema, limiters })
     }
 
-    /// Every limiter, by name.
+    /// Returns all limiters, sorted by name.
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         let define = |(name, limiter): (&String, &Limiter)| limiter.definition(name);
         self.limiters.iter().map(define).collect()
     }
 
-    /// The JSON Schema of the format, as it is in `limits.schema.json`.
+    /// Returns the JSON Schema of the format, identical to `limits.schema.json`.
     #[cfg(feature = "schema")]
     pub fn json_schema() -> Result<String> {
         let schema = schemars::schema_for!(Limits);

@@ -1,8 +1,8 @@
 //! Open Job Spec: the rate limit policy of a job or a queue.
 //!
-//! A `rate` is a sliding window: at most `limit` starts in any half-open interval of one period. A window keeps every
+//! A `rate` is a sliding window: at most `limit` starts in any half-open interval of one period. A window stores every
 //! start, so above 100,000 a `rate` is a bucket: at most `limit` starts in each aligned period, and up to twice that
-//! across a boundary. Source: `ojs-rate-limiting.md` 1.0.0-rc.1, which allows both and wants the choice documented.
+//! across a boundary. `ojs-rate-limiting.md` 1.0.0-rc.1 allows both and asks for the choice to be documented.
 
 mod amend;
 mod amendment;
@@ -29,26 +29,26 @@ use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit, MAX_WINDOW};
 use crate::model::on_limit::OnLimit;
 use crate::model::policy::Policy;
 
-/// A rate limit policy. All of its strategies must let a job start.
+/// A rate limit policy. A job starts only if all of its strategies permit it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// What jobs share the limits; `None` for the policy of a queue.
+    /// The key that jobs with shared limits have in common; `None` for the policy of a queue.
     pub key: Option<String>,
     /// The queue of the job that carried a policy without a key; `default` when the job names none.
     pub queue: Option<String>,
-    /// The most active jobs, 0 to 100,000; 0 is a pause.
+    /// The maximum number of active jobs, 0 to 100,000; 0 pauses.
     pub concurrency: Option<u64>,
-    /// The most starts in a period.
+    /// The maximum number of starts per period.
     pub rate: Option<Rate>,
-    /// The least time from one start to the next.
+    /// The minimum time between two starts.
     pub throttle: Option<Micros>,
-    /// What happens to a job that is refused: `wait` (default), `reschedule` or `drop`.
+    /// The handling of refused jobs: `wait` (default), `reschedule` or `drop`.
     pub on_limit: OnLimit,
-    /// `visibility_timeout_ms`, or `visibility_timeout` in seconds, of the job or the queue: how long a lease lasts.
+    /// The lifetime of a lease: `visibility_timeout_ms`, or `visibility_timeout` in seconds, of the job or the queue.
     pub lease: Option<Micros>,
 }
 
-/// At most `limit` starts in a period.
+/// At most `limit` starts per period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// From one.
@@ -58,11 +58,12 @@ pub struct Rate {
 }
 
 impl RateLimit {
-    /// Reads a policy, or a job that has one as `rate_limit` or `options.rate_limit`, or the configuration of a queue with
+    /// Parses a policy, a job that has one as `rate_limit` or `options.rate_limit`, or a queue configuration with
     /// `rate_limit` and `concurrency`.
     ///
-    /// The shapes: `key` with `concurrency`, `rate` and `throttle`; `key` with a whole number `rate` and a `period` in
-    /// a word; `max_per_second` alone; `limit` with `period`, of a queue. A job whose two policies differ is an error.
+    /// Accepted shapes: `key` with `concurrency`, `rate` and `throttle`; `key` with an integer `rate` and a `period` in
+    /// words; `max_per_second` alone; `limit` with `period`, for a queue. A job with two different policies is an
+    /// error.
     pub fn parse(text: &str) -> Result<Self> {
         Self::read(&json::parse(text)?)
     }
@@ -92,11 +93,11 @@ impl RateLimit {
         Ok(policy)
     }
 
-    /// The limits as a policy; without any strategy it is unlimited. `lock_timeout` is how long a lease of an active
-    /// job lasts without a sign of life.
+    /// Returns the limits as a policy, unlimited without any strategy. `lock_timeout` is the lifetime of an active
+    /// job's lease that is not renewed.
     ///
-    /// Two policies of one key share their counters whatever their numbers are. A strategy that comes or goes, and a
-    /// `rate` that passes 100,000, begin new counters.
+    /// Two policies of one key share their counters even if their limits differ. Adding or removing a strategy, or
+    /// moving a `rate` across 100,000, starts new counters.
     pub fn policy(&self, lock_timeout: Micros) -> Result<Policy> {
         let mut limits = Vec::new();
         if let Some(limit) = self.concurrency {
@@ -114,8 +115,8 @@ impl RateLimit {
         Policy::new(limits)
     }
 
-    /// The name of the limiter: `ojs/key/KEY`, or `ojs/queue/QUEUE` for the policy of a queue; of a tenant
-    /// `ojs/tenant/TENANT/key/KEY` or `ojs/tenant/TENANT/queue/QUEUE`. An error when there is neither key nor queue.
+    /// Returns the name of the limiter: `ojs/key/KEY`, or `ojs/queue/QUEUE` for the policy of a queue; for a tenant
+    /// `ojs/tenant/TENANT/key/KEY` or `ojs/tenant/TENANT/queue/QUEUE`. A policy with neither key nor queue is an error.
     pub fn limiter_name(&self, tenant: Option<&str>) -> Result<String> {
         match (&self.key, &self.queue) {
             (Some(key), _) => key::limiter_name(tenant, "key", key),
@@ -126,12 +127,13 @@ impl RateLimit {
         }
     }
 
-    /// Its one limiter, without a tenant.
+    /// Returns its one limiter, without a tenant.
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         Ok(vec![self.definition(None, None)?])
     }
 
-    /// The limiter of a tenant. A lease lasts `lock_timeout`, else as long as the document says, else 30 seconds. See [`RateLimit::limiter_name`] and [`RateLimit::policy`].
+    /// Returns the limiter of a tenant. A lease lasts `lock_timeout`, otherwise the document's value, otherwise 30
+    /// seconds. See [`RateLimit::limiter_name`] and [`RateLimit::policy`].
     pub fn definition(&self, tenant: Option<&str>, lock_timeout: Option<Micros>) -> Result<Definition> {
         Ok(Definition {
             name: self.limiter_name(tenant)?,
@@ -159,7 +161,7 @@ impl RateLimit {
 }
 
 impl Rate {
-    /// A window up to 100,000 and a bucket above.
+    /// Returns a window up to 100,000, otherwise a bucket.
     pub fn limit(self) -> Result<Limit> {
         let kind = if self.limit > MAX_WINDOW { Kind::Bucket } else { Kind::Window };
         Limit::of_kind(kind, self.limit, self.period, Micros(0))
@@ -170,7 +172,8 @@ impl Rate {
     }
 }
 
-/// What stands beside a `rate_limit`: the concurrency of a queue. What else belongs to a policy would be lost there.
+/// Reads the `concurrency` of a queue beside its `rate_limit`. Other policy members there are errors, since they would
+/// be ignored.
 fn read_beside(root: &Field<'_>, policy: &mut RateLimit) -> Result<()> {
     const LOST: [&str; 7] = ["key", "rate", "period", "throttle", "max_per_second", "limit", "on_limit"];
     if let Some(lost) = LOST.into_iter().find_map(|name| root.get(name)) {
@@ -186,7 +189,7 @@ fn read_beside(root: &Field<'_>, policy: &mut RateLimit) -> Result<()> {
     Ok(())
 }
 
-/// How long a lease lasts, as the job or its options say.
+/// Reads the lifetime of a lease from the job or its options.
 fn lease(root: &Field<'_>, options: Option<&Field<'_>>) -> Result<Option<Micros>> {
     let mut lease = None;
     for (name, unit) in [("visibility_timeout_ms", 1_000), ("visibility_timeout", 1_000_000)] {
@@ -202,7 +205,7 @@ fn lease(root: &Field<'_>, options: Option<&Field<'_>>) -> Result<Option<Micros>
     Ok(lease)
 }
 
-/// The rate of a policy, in whichever of its four shapes.
+/// Reads the rate of a policy in any of its four shapes.
 fn rate_of(policy: &Field<'_>) -> Result<Option<Rate>> {
     let (rate, limit, most) = (policy.get("rate"), policy.get("limit"), policy.get("max_per_second"));
     if [&rate, &limit, &most].into_iter().flatten().count() > 1 {
@@ -239,7 +242,7 @@ fn concurrency_at(place: &Field<'_>) -> Result<u64> {
     Ok(most)
 }
 
-/// `{"limit": 100, "period": "PT1M"}`.
+/// Reads `{"limit": 100, "period": "PT1M"}`.
 fn rate_at(place: &Field<'_>) -> Result<Rate> {
     place.object(&["limit", "period"])?;
     let limit = place.need("limit")?;
@@ -247,7 +250,7 @@ fn rate_at(place: &Field<'_>) -> Result<Rate> {
     Rate { limit: limit.integer()?, period }.checked(&limit)
 }
 
-/// `{"interval": "PT0.1S"}`, or `limit` and `period`, of which it is the quotient, rounded up to the microsecond.
+/// Reads `{"interval": "PT0.1S"}`, or the quotient of `period` and `limit`, rounded up to the microsecond.
 fn throttle_at(place: &Field<'_>) -> Result<Micros> {
     place.object(&["interval", "limit", "period"])?;
     let interval = match (place.get("interval"), place.get("limit"), place.get("period")) {

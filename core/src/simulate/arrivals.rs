@@ -1,4 +1,4 @@
-//! `Arrivals`: who comes when.
+//! `Arrivals`: the arrival times of a scenario.
 
 #![allow(clippy::cast_precision_loss, reason = "times of ten years and a million arrivals are exact")]
 
@@ -8,12 +8,12 @@ use super::trace::{self, Traced};
 use crate::base::error::Result;
 use crate::base::micros::Micros;
 
-/// The most arrivals of a scenario.
+/// The maximum number of arrivals in a scenario.
 pub const MAX_ARRIVALS: usize = 1_000_000;
 
 const DAY: f64 = 86_400e6;
 
-/// Who comes when, counted from the start.
+/// The arrival times, measured from the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Arrivals {
     shape: Shape,
@@ -22,19 +22,19 @@ pub(super) struct Arrivals {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {
-    /// `count` in each `per`, evenly.
+    /// `count` in each `per`, evenly spaced.
     Steady { count: u64, per: Micros, lasts: Micros },
     /// `count` in each `per` on average, each independent of the others.
     Poisson { count: u64, per: Micros, lasts: Micros },
-    /// `count` together, again and again.
+    /// `count` at once, repeatedly.
     Burst { count: u64, every: Micros, lasts: Micros },
-    /// Evenly, at a rate that changes evenly from `count` to `to` in each `per`.
+    /// Evenly spaced, at a rate that changes linearly from `count` to `to` in each `per`.
     Ramp { count: u64, to: u64, per: Micros, lasts: Micros },
-    /// As Poisson, at a rate that swings once a day of the clock from `count` at midnight to `to` at noon.
+    /// Poisson arrivals, at a rate that varies once a day from `count` at midnight to `to` at noon.
     Daily { count: u64, to: u64, per: Micros, lasts: Micros },
     /// `count` at once.
     Jobs { count: u64 },
-    /// As they were written down.
+    /// Recorded times.
     Times(Vec<Traced>),
 }
 
@@ -60,7 +60,7 @@ const WORDS: [(&str, Word); 7] = [
 ];
 
 impl Arrivals {
-    /// Reads what is to come, and makes sure that it is not too much.
+    /// Reads the arrivals, and checks that they are within the maximum.
     pub(super) fn read(field: &Field<'_>) -> Result<Self> {
         let length = |name: &str| {
             let field = field.get(name);
@@ -102,7 +102,7 @@ impl Arrivals {
         Ok(Self { shape, from: from.unwrap_or_default() })
     }
 
-    /// What was written down, when that is what comes.
+    /// Returns the recorded arrivals, if the scenario has them.
     pub(super) fn traced(&self) -> Option<&[Traced]> {
         match &self.shape {
             Shape::Times(traced) => Some(traced),
@@ -110,7 +110,7 @@ impl Arrivals {
         }
     }
 
-    /// The times, in order.
+    /// Returns the arrival times, sorted.
     pub(super) fn times(&self, seed: u64) -> Vec<u64> {
         let mut draw = Rng::new(seed, Stream::Arrivals);
         let from = self.from.0;
@@ -152,7 +152,7 @@ impl Shape {
             }
             Self::Burst { count, every, lasts } => *count as f64 * (lasts.0.div_ceil(every.0)) as f64,
             Self::Ramp { count, to, per, lasts } => in_all((*count + *to) as f64 / 2.0, per, lasts),
-            // While it is drawn there are as many candidates as at noon.
+            // Thinning generates candidates at the highest rate.
             Self::Daily { count, to, per, lasts } => in_all(*count.max(to) as f64, per, lasts),
             Self::Jobs { count } => *count as f64,
             Self::Times(traced) => traced.len() as f64,
@@ -166,11 +166,11 @@ fn steady(count: u64, per: u64, lasts: u64) -> Vec<u64> {
     times.take_while(|at| *at < lasts).collect()
 }
 
-/// A Poisson process of `rate` a microsecond, of which a share stays (thinning: Lewis and Shedler 1979).
+/// Generates a Poisson process of `rate` per microsecond, and keeps a share (thinning: Lewis and Shedler 1979).
 fn random(draw: &mut Rng, rate: f64, lasts: u64, share: impl Fn(f64) -> f64) -> Vec<u64> {
     let (mut times, mut at) = (Vec::new(), 0.0);
     while times.len() < MAX_ARRIVALS {
-        // The logarithm of a library that is the same on every machine.
+        // `libm` gives the same logarithm on every machine.
         at -= libm::log(draw.unit()) / rate;
         if at >= lasts as f64 {
             break;
@@ -182,7 +182,7 @@ fn random(draw: &mut Rng, rate: f64, lasts: u64, share: impl Fn(f64) -> f64) -> 
     times
 }
 
-/// The times at which `count t / per + (to - count) t^2 / (2 per lasts)` is 0, 1, 2...
+/// Returns the times at which `count t / per + (to - count) t^2 / (2 per lasts)` is 0, 1, 2...
 fn ramp(count: f64, to: f64, per: f64, lasts: u64) -> Vec<u64> {
     let (start, slope) = (count / per, (to - count) / per / lasts as f64);
     let at = |i: f64| {

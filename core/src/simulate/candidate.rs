@@ -1,4 +1,4 @@
-//! `PolicyUnderTest`: a policy, and how those behave whom it refuses.
+//! `PolicyUnderTest`: a policy, and the behaviour of refused callers.
 
 use super::fields::Field;
 use crate::base::error::Result;
@@ -8,29 +8,28 @@ use crate::client::reschedule::RESCHEDULE;
 use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit, MAX_UNITS};
 use crate::model::policy::{MAX_LIMITS, Policy};
 
-/// One of the policies that are compared.
+/// One of the compared policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PolicyUnderTest {
     pub(super) name: String,
     pub(super) policy: Policy,
     pub(super) retry: Retry,
-    /// Whether callers report what a call did cost.
+    /// Whether callers report the actual cost of a call.
     pub(super) corrects: bool,
 }
 
-/// What callers do who are refused.
+/// The behaviour of refused callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retry {
-    /// They go away.
+    /// They do not retry.
     Never,
-    /// They come again as Sidekiq's jobs do: [`backoff`](crate::backoff).
+    /// They retry like Sidekiq's jobs: [`backoff`](crate::backoff).
     Linear { attempts: u32 },
-    /// They come again after a random time below `min(cap, base * 2^n)` (full jitter).
+    /// They retry after a random time below `min(cap, base * 2^n)` (full jitter).
     Exponential { attempts: u32, base: Micros, cap: Micros },
-    /// They stand and wait in the limiter's queue.
+    /// They wait in the limiter's queue.
     Wait { wait: Micros },
-    /// They take a place in the queue, go away, and come again when it is their turn: jobs, by
-    /// [`admit`](crate::Limiter::admit).
+    /// They take a ticket, leave, and return when it can be granted: jobs, by [`admit`](crate::Limiter::admit).
     Ticket { wait: Micros },
 }
 
@@ -80,7 +79,7 @@ impl PolicyUnderTest {
     }
 }
 
-/// The `limits` of a candidate or of an upstream.
+/// Reads the `limits` of a policy under test or of an upstream.
 pub(super) fn policy(field: &Field<'_>) -> Result<Policy> {
     let limits = field.get("limits");
     let items = limits.items(MAX_LIMITS)?;
@@ -115,7 +114,7 @@ fn limit(field: &Field<'_>) -> Result<Limit> {
         return Err(offset.fault(&format!("has a meaning for buckets only; remove it: kind={}", kind.name())));
     }
     let offset = offset.span()?.unwrap_or_default();
-    // What a limit calls its amount and its interval depends on the kind.
+    // The argument names for amount and interval depend on the kind.
     Limit::of_kind(kind, amount, interval, offset).map_err(|error| match error.argument() {
         Some("capacity" | "limit") => field.get("limit").fault(error.message()),
         Some("offset") => field.get("offset").fault(error.message()),

@@ -1,28 +1,28 @@
-//! `Clients`: the processes that call.
+//! `Clients`: the processes that make calls.
 
 use std::collections::VecDeque;
 
 use crate::client::wakeup::WakeupListener;
 
-/// The most clients of a scenario.
+/// The maximum number of clients in a scenario.
 pub const MAX_CLIENTS: u64 = 100;
 
-/// The processes that call, and the jobs for which none of them is free.
+/// The processes that make calls, and the jobs that wait for a free client.
 pub(super) struct Clients {
     all: Vec<Client>,
-    /// 0: any number.
+    /// The maximum number of concurrent jobs per client; 0: unlimited.
     at_once: u64,
-    /// Who is asked first for the next job.
+    /// The client that is tried first for the next job.
     next: usize,
     line: VecDeque<usize>,
 }
 
 #[derive(Default)]
 struct Client {
-    /// Until when it is dead; 0: it lives.
+    /// The end of the client's crash; 0: not crashed.
     dead_until: u64,
     busy: u64,
-    /// Where it hears that it is its turn.
+    /// The listener for the client's wake-ups.
     hints: Option<WakeupListener>,
 }
 
@@ -31,7 +31,7 @@ impl Clients {
         Self { all: (0..clients).map(|_| Client::default()).collect(), at_once, next: 0, line: VecDeque::new() }
     }
 
-    /// The client that takes a job now; without one the job waits in the line.
+    /// Returns the client that takes a job now. Without a free client the job waits.
     pub(super) fn take(&mut self, job: usize) -> Option<usize> {
         let count = self.all.len();
         let found = (0..count).map(|i| (self.next + i) % count).find(|i| self.is_free(&self.all[*i]));
@@ -44,34 +44,34 @@ impl Clients {
         Some(index)
     }
 
-    /// A client is done with a job, whether it is finished or comes again.
+    /// Frees a client after a job, whether the job is finished or retries.
     pub(super) fn give(&mut self, client: usize) {
         self.all[client].busy -= 1;
     }
 
-    /// The job that has waited longest for a client, if one is free.
+    /// Returns the job that has waited longest for a client, if one is free.
     pub(super) fn call_next(&mut self) -> Option<(usize, usize)> {
         let job = self.line.pop_front()?;
         let client = self.take(job);
         if client.is_none() {
-            // It is the first again.
+            // The job keeps its position.
             self.line.rotate_right(1);
         }
         Some((job, client?))
     }
 
-    /// Whether a job waits that a client could take.
+    /// Returns whether a job waits and a client is free.
     pub(super) fn may_call(&self) -> bool {
         !self.line.is_empty() && self.all.iter().any(|client| self.is_free(client))
     }
 
-    /// The client is gone until then, with its jobs; who is dead already stays so for the longest of its crashes.
+    /// Crashes a client, which loses its jobs. For overlapping crashes the latest end applies.
     pub(super) fn crash(&mut self, client: usize, until: u64) {
         let dead_until = self.all[client].dead_until.max(until);
         self.all[client] = Client { dead_until, ..Client::default() };
     }
 
-    /// Whether it is dead, and stays so beyond a time.
+    /// Returns whether the client stays crashed beyond a time.
     pub(super) fn is_dead_beyond(&self, client: usize, at: u64) -> bool {
         self.all[client].dead_until > at
     }

@@ -1,9 +1,9 @@
-//! `Rng`: random numbers that are the same everywhere for the same seed.
+//! `Rng`: random numbers that depend only on the seed.
 
 use super::fields::Field;
 use crate::base::error::Result;
 
-/// What a number is drawn for; draws for one thing do not change those for another.
+/// The purpose of a random number. Numbers for one purpose do not affect the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stream {
     Arrivals = 1,
@@ -24,7 +24,7 @@ impl Rng {
         Self { state: mixed(seed ^ mixed(stream as u64)) }
     }
 
-    /// The generator for one try of one job, whatever happened to others before.
+    /// Returns the generator for one attempt of one job, independent of other jobs and attempts.
     pub(super) fn of_try(seed: u64, job: usize, attempt: u32) -> Self {
         let Self { state } = Self::new(seed, Stream::Retries);
         Self { state: mixed(state ^ mixed(job as u64) ^ u64::from(attempt)) }
@@ -35,13 +35,13 @@ impl Rng {
         mixed(self.state)
     }
 
-    /// A number from 0 to `below` - 1, or 0.
+    /// Returns a number from 0 to `below` - 1, or 0.
     #[allow(clippy::cast_possible_truncation, reason = "the upper half of a product of two halves")]
     pub(super) fn below(&mut self, below: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(below)) >> 64) as u64
     }
 
-    /// A number above 0 and at most 1.
+    /// Returns a number above 0 and at most 1.
     #[allow(clippy::cast_precision_loss, reason = "53 bits are exact")]
     pub(super) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / 9_007_199_254_740_992.0
@@ -54,7 +54,7 @@ fn mixed(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Numbers of which each is as likely.
+/// A range of equally likely numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) least: u64,
@@ -70,7 +70,7 @@ impl Range {
         if self.least == self.most { self.least } else { self.least + draw.below(self.most - self.least + 1) }
     }
 
-    /// A value or a list of two, read by `value`.
+    /// Reads a value or a list of two, each read by `value`.
     pub(super) fn read(field: &Field<'_>, value: impl Fn(&Field<'_>) -> Result<Option<u64>>) -> Result<Option<Self>> {
         let items = field.items(2)?;
         match &items[..] {

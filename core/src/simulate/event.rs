@@ -1,4 +1,4 @@
-//! `Event`: what happens to a limiter or to a client at a given time.
+//! `Event`: a scheduled event for the limiter or for a client.
 
 use super::clients::MAX_CLIENTS;
 use super::fields::{Field, Fields};
@@ -6,10 +6,10 @@ use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::model::limit::MAX_UNITS;
 
-/// The most events of a scenario.
+/// The maximum number of events in a scenario.
 const MAX_EVENTS: usize = 1_000;
 
-/// What happens, and when, counted from the start.
+/// An event and its time, measured from the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) at: Micros,
@@ -18,17 +18,17 @@ pub(super) struct Event {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKind {
-    /// Nothing is granted for so long.
+    /// Nothing is granted for this time.
     Pause(Micros),
     Resume,
-    /// Other numbers for one limit, for a time or for ever.
+    /// New values for one limit, temporarily or permanently.
     Override {
         index: usize,
         amount: Option<u64>,
         interval: Option<Micros>,
         lasts: Option<Micros>,
     },
-    /// A client dies, for a time or for ever.
+    /// A client crashes, temporarily or permanently.
     Crash {
         client: usize,
         lasts: Option<Micros>,
@@ -47,7 +47,7 @@ const WORDS: [(&str, Word); 4] =
     [("pause", Word::Pause), ("resume", Word::Resume), ("override", Word::Override), ("crash", Word::Crash)];
 
 impl Event {
-    /// The events of a scenario with so many clients.
+    /// Reads the events of a scenario with this number of clients.
     pub(super) fn read_all(fields: &Fields, clients: usize) -> Result<Vec<Self>> {
         fields.get("events").items(MAX_EVENTS)?.iter().map(|field| Self::read(field, clients)).collect()
     }

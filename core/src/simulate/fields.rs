@@ -1,4 +1,4 @@
-//! `Fields`: a scenario as paths and their values, so that every host reads it in one way.
+//! `Fields`: a scenario as paths and values, so that every host parses it the same way.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -10,13 +10,13 @@ use crate::base::micros::{MAX_SPAN, Micros};
 /// The value at a path of a scenario, such as `policies[0].limits[1].interval`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scalar {
-    /// A whole number.
+    /// A non-negative integer.
     Whole(u64),
     /// A text.
     Text(String),
     /// True or false.
     Flag(bool),
-    /// A number that is not whole or is below zero, as it is written.
+    /// A fractional or negative number, as text.
     Other(String),
 }
 
@@ -26,7 +26,7 @@ impl From<&str> for Scalar {
     }
 }
 
-/// All values, and which of them were looked at.
+/// All values, and whether each was read.
 pub(super) struct Fields {
     values: BTreeMap<String, (Scalar, Cell<bool>)>,
 }
@@ -46,7 +46,7 @@ impl Fields {
         Field { fields: self, path: name.to_owned() }
     }
 
-    /// Refuses what nothing has looked at, which would be a word misspelt.
+    /// Returns an error for values that nothing has read, such as misspelt names.
     pub(super) fn check_known(&self) -> Result<()> {
         match self.values.iter().find(|(_, (_, seen))| !seen.get()) {
             Some((path, _)) => Err(fault(path, "has no meaning here; remove it or correct its name")),
@@ -60,7 +60,7 @@ impl Field<'_> {
         Self { fields: self.fields, path: format!("{}.{name}", self.path) }
     }
 
-    /// The members of a list, of which there are at most so many.
+    /// Returns the elements of a list; an error above `most`.
     pub(super) fn items(&self, most: usize) -> Result<Vec<Self>> {
         let items = (0..=most).map(|i| Self { fields: self.fields, path: format!("{}[{i}]", self.path) });
         let items: Vec<Self> = items.take_while(Self::is_given).collect();
@@ -70,7 +70,7 @@ impl Field<'_> {
         Ok(items)
     }
 
-    /// Whether there is a value, or members.
+    /// Returns whether there is a value or a member.
     pub(super) fn is_given(&self) -> bool {
         let members = |mark: char| {
             let prefix = format!("{}{mark}", self.path);
@@ -88,7 +88,7 @@ impl Field<'_> {
         }
     }
 
-    /// A whole number in a range.
+    /// Reads an integer in a range.
     pub(super) fn whole(&self, least: u64, most: u64) -> Result<Option<u64>> {
         match self.value() {
             None => Ok(None),
@@ -107,7 +107,7 @@ impl Field<'_> {
         }
     }
 
-    /// A length of time, also none.
+    /// Reads a duration, which may be zero.
     pub(super) fn span(&self) -> Result<Option<Micros>> {
         let Some(text) = self.text()? else { return Ok(None) };
         let micros = decimal::with_unit(text).map(Micros).or_else(|| Micros::parse("span", text).ok());
@@ -120,7 +120,7 @@ impl Field<'_> {
         }
     }
 
-    /// A length of time above zero.
+    /// Reads a duration above zero.
     pub(super) fn length(&self) -> Result<Option<Micros>> {
         match self.span()? {
             Some(Micros(0)) => Err(self.fault("must be above zero")),
@@ -128,12 +128,12 @@ impl Field<'_> {
         }
     }
 
-    /// What a required value is, or that it is missing.
+    /// Returns the value, or the error that it is missing.
     pub(super) fn required<T>(&self, value: Option<T>) -> Result<T> {
         value.ok_or_else(|| self.fault("is missing"))
     }
 
-    /// One of some words.
+    /// Reads one of several words.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)], default: Option<T>) -> Result<T> {
         let text = self.text()?;
         let Some(text) = text else { return self.required(default) };
@@ -149,7 +149,7 @@ impl Field<'_> {
         fault(&self.path, message)
     }
 
-    /// An error of something that was made with these values.
+    /// Converts an error of an object that was built from these values.
     pub(super) fn caused(&self, error: &Error) -> Error {
         match error.argument() {
             Some(argument) if self.get(argument).is_given() => self.get(argument).fault(error.message()),

@@ -1,4 +1,4 @@
-//! `headers`: what a server that enforces the policy would tell the caller.
+//! `headers`: the response headers of a server that enforces the policy.
 
 use crate::model::limit::{Kind, Limit};
 use crate::model::policy::Policy;
@@ -8,13 +8,14 @@ pub(super) struct LimitLevel {
     pub(super) limit: usize,
     pub(super) remaining: u64,
     pub(super) reset_after: Option<u64>,
-    /// Of a refusal.
+    /// Only after a refusal.
     pub(super) retry_after: Option<u64>,
 }
 
-/// `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, and `Retry-After` of RFC 9110.
+/// Returns `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, and `Retry-After` of RFC
+/// 9110.
 ///
-/// Seconds are rounded up. A pause that was ordered has no policy and so no `RateLimit`.
+/// Seconds are rounded up. A pause by an admin command has no policy and so no `RateLimit`.
 pub(super) fn headers(policy: &Policy, standing: &LimitLevel) -> Vec<(&'static str, String)> {
     let limits = policy.limits();
     let mut headers = Vec::new();
@@ -42,7 +43,7 @@ fn described(policy: &Policy, index: usize, limit: &Limit) -> String {
     }
 }
 
-/// The kind; with a number where it is there more than once.
+/// Returns the kind, with a number if the policy has several limits of this kind.
 fn name(policy: &Policy, index: usize) -> String {
     let limits = policy.limits();
     let kind = limits[index].kind();

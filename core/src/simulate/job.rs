@@ -1,4 +1,4 @@
-//! `Job`: one arrival, and where it is.
+//! `Job`: one arrival, and its state.
 
 use super::draw::{Rng, Stream};
 use super::scenario::Scenario;
@@ -8,57 +8,57 @@ use super::scenario::Scenario;
 pub(super) struct Job {
     /// Microseconds from the start.
     pub(super) at: u64,
-    /// What it takes of the limits; an estimate when there is an actual cost.
+    /// The requested cost; an estimate when there is an actual cost.
     pub(super) cost: u64,
     pub(super) actual: Option<u64>,
-    /// How long it takes in microseconds.
+    /// The duration of the call in microseconds.
     pub(super) work: u64,
 }
 
-/// Where a job is with one of the policies.
+/// The state of a job under one policy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobState {
     pub(super) phase: Phase,
-    /// Rises with every change, so that what was planned before is not done.
+    /// Incremented with every change, so that steps planned earlier are skipped.
     pub(super) turn: u32,
-    /// How often it was refused or throttled, and came again.
+    /// The number of earlier attempts.
     pub(super) attempt: u32,
     pub(super) client: usize,
-    /// When it first asked for its place in the queue.
+    /// The time at which it first asked for a position in the queue.
     pub(super) asked_at: Option<u64>,
     /// The number of its ticket.
     pub(super) ticket: Option<u64>,
     pub(super) permit: Option<String>,
-    /// When it went ahead, unless upstream has refused it.
+    /// The time at which it was granted, unless the upstream refused it.
     pub(super) granted_at: Option<u64>,
-    /// When its lease ends by itself.
+    /// The time at which its lease expires.
     pub(super) lease_end: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It has not come, or waits for a client.
+    /// It has not arrived, or waits for a client.
     #[default]
     Before,
     /// It has a ticket.
     Queued,
-    /// It comes again later.
+    /// It will return later.
     Away,
     UnderWay,
     Done,
-    /// Its client has died.
+    /// Its client has crashed.
     Lost,
 }
 
 impl Phase {
-    /// Whether nothing more happens to it.
+    /// Returns whether the job is complete.
     pub(super) fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Lost)
     }
 }
 
 impl Job {
-    /// All jobs of a scenario in the order of their arrival: the same for every policy.
+    /// Returns all jobs of a scenario in the order of arrival, identical for every policy.
     pub(super) fn all(scenario: &Scenario) -> Vec<Self> {
         let mut costs = Rng::new(scenario.seed, Stream::Costs);
         let mut actuals = Rng::new(scenario.seed, Stream::Actuals);
@@ -79,7 +79,7 @@ impl Job {
         jobs
     }
 
-    /// What it takes in the end.
+    /// Returns the final cost.
     pub(super) fn units(&self) -> u64 {
         self.actual.unwrap_or(self.cost)
     }

@@ -1,18 +1,18 @@
-//! `LimitHistory`: the numbers that ruled each limit, and what they let through.
+//! `LimitHistory`: the limits in force over time, and the units that they permit.
 
 use crate::model::limit::{Kind, Limit};
 use crate::model::overrides::RuntimeState;
 use crate::model::policy::Policy;
 
-/// The limits that ruled from a time on until the next, in order. The times count from the start.
+/// The limits in force, each from its time until the next. Times are measured from the start.
 #[derive(Debug)]
 pub(super) struct LimitHistory {
-    /// The store's time at the start, with which the intervals of buckets are aligned.
+    /// The store's time at the start, to align the intervals of buckets.
     start: u64,
     stretches: Vec<(u64, Vec<Limit>)>,
 }
 
-/// An interval of a bucket or a window, and the most units that it has let through.
+/// An interval of a bucket or a window, and its largest limit so far.
 #[derive(Clone, Copy)]
 struct Block {
     interval: u128,
@@ -26,9 +26,9 @@ impl LimitHistory {
         Self { start, stretches: vec![(0, policy.limits().to_vec())] }
     }
 
-    /// Takes over what an order has put in force.
+    /// Records the limits in force after an admin command.
     pub(super) fn change(&mut self, now: u64, own: &Policy, controls: &RuntimeState) {
-        // What was to end later ends when this says.
+        // The new state replaces the expiry of an earlier override.
         self.stretches.retain(|(from, _)| *from < now);
         let told = own.limits().iter().zip(&controls.overrides);
         self.stretches.push((now, told.map(|(own, told)| told.as_ref().unwrap_or(own).clone()).collect()));
@@ -37,17 +37,17 @@ impl LimitHistory {
         }
     }
 
-    /// The limit that a cost can never pass.
+    /// Returns the index of the limit whose capacity `cost` exceeds.
     pub(super) fn limit_exceeded_by(&self, now: u64, cost: u64) -> Option<usize> {
         let cannot = |limit: &Limit| cost > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts();
         let (_, ruling) = self.stretches.iter().rfind(|(from, _)| *from <= now)?;
         ruling.iter().position(cannot)
     }
 
-    /// The most that a limit lets through until a time, which is not included: units, starts, or microseconds of leases.
+    /// Returns the most that a limit permits before a time: units, starts, or microseconds of leases.
     ///
-    /// An interval of a bucket or a window that is only touched counts whole, and once: under several numbers with the
-    /// largest.
+    /// An interval of a bucket or a window that is only partly covered counts in full, and once: with its largest
+    /// limit.
     pub(super) fn allowed(&self, index: usize, span: u64) -> u128 {
         let ends = self.stretches.iter().skip(1).map(|(from, _)| *from).chain([u64::MAX]);
         let (mut allowed, mut leaked, mut capacity) = (0, 0, 0);
@@ -72,10 +72,10 @@ impl LimitHistory {
                     block = Some(Block { interval, phase, number: last, amount });
                 }
                 Kind::Leaky | Kind::Points | Kind::Throttle => {
-                    // What is added to the capacity is there at once.
+                    // Added capacity is available at once.
                     allowed += amount.saturating_sub(capacity);
                     capacity = amount;
-                    // As a fixed point, so that the parts of units in several stretches are a unit together.
+                    // Fixed point, so that fractions of units from several periods add up to whole units.
                     leaked += ((amount * (end - from)) << 32).div_ceil(interval);
                 }
                 Kind::Concurrency => allowed += amount * (end - from),

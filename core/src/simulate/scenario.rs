@@ -1,4 +1,4 @@
-//! `Scenario`: policies, who comes when, and what happens meanwhile.
+//! `Scenario`: policies, arrivals and events.
 
 use super::arrivals::Arrivals;
 use super::candidate::{PolicyUnderTest, policy};
@@ -12,10 +12,10 @@ use crate::model::limit::{Kind, Limit, MAX_UNITS};
 
 use crate::model::policy::Policy;
 
-/// The most policies that are compared.
+/// The maximum number of compared policies.
 pub const MAX_POLICIES: usize = 4;
 
-/// What is simulated. The type `Scenario` of `packages/wasm/full/index.d.ts` lists its members.
+/// The input of a simulation. The type `Scenario` of `packages/wasm/full/index.d.ts` lists its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     pub(super) seed: u64,
@@ -27,13 +27,13 @@ pub struct Scenario {
     /// Microseconds.
     pub(super) work: Range,
     pub(super) clients: usize,
-    /// 0: any number.
+    /// The maximum number of concurrent jobs per client; 0: unlimited.
     pub(super) at_once: u64,
     pub(super) upstream: Option<Upstream>,
     pub(super) events: Vec<Event>,
 }
 
-/// What the called service enforces by itself.
+/// The limits that the called service itself enforces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Upstream {
     pub(super) policy: Policy,
@@ -45,7 +45,8 @@ pub(super) struct Upstream {
 impl Scenario {
     /// Reads a scenario from the paths of its values, such as `policies[0].limits[1].interval`, in any order.
     ///
-    /// `Invalid` with the argument `scenario` and a message that begins with the path, such as `at $.arrivals.count`.
+    /// Errors are `Invalid` with the argument `scenario` and a message that begins with the path, such as `at
+    /// $.arrivals.count`.
     pub fn read<P: Into<String>>(values: impl IntoIterator<Item = (P, Scalar)>) -> Result<Self> {
         let fields = Fields::new(values);
         let list = fields.get("policies");
@@ -74,7 +75,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Reads a scenario from JSON; what is null is not there.
+    /// Reads a scenario from JSON; null counts as absent.
     #[cfg(feature = "documents")]
     pub fn from_json(value: &serde_json::Value) -> Result<Self> {
         let mut values = Vec::new();
@@ -82,18 +83,18 @@ impl Scenario {
         Self::read(values)
     }
 
-    /// The JSON of a text of any length, which is not a scenario yet. `Invalid` when a member is there twice.
+    /// Parses JSON of any length without reading a scenario. `Invalid` when a member is present twice.
     #[cfg(feature = "documents")]
     pub fn json(text: &str) -> Result<serde_json::Value> {
         crate::base::json::unbounded(text)
     }
 
-    /// How many policies are compared.
+    /// Returns the number of compared policies.
     pub fn policies(&self) -> usize {
         self.policies.len()
     }
 
-    /// The stretch for which the largest bursts are compared: the shortest interval of the first policy, else a second.
+    /// Returns the interval for the largest burst: the shortest interval of the first policy, otherwise a second.
     pub(super) fn burst_interval(&self) -> Micros {
         let limits = self.policies.first().map_or(&[][..], |candidate| candidate.policy.limits());
         let intervals = limits.iter().filter(|limit| limit.kind() != Kind::Concurrency).map(Limit::interval);
@@ -115,7 +116,7 @@ impl Upstream {
     }
 }
 
-/// The paths and values of JSON.
+/// Appends the paths and values of a JSON value.
 #[cfg(feature = "documents")]
 fn flatten(path: String, value: &serde_json::Value, values: &mut Vec<(String, Scalar)>) {
     use serde_json::Value;

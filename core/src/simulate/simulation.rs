@@ -23,16 +23,16 @@ use crate::base::error::{Error, Result};
 use crate::client::limiter::Limiter;
 use crate::client::paddlegate::Paddlegate;
 
-/// The most decisions of a simulation; what has not come to an end then stays pending.
+/// The maximum number of decisions in a simulation; jobs that are incomplete then stay pending.
 pub const MAX_DECISIONS: u64 = 20_000_000;
 
-/// The store's time at the start: 2026-01-01T00:00:00Z, so that days and hours begin with it.
+/// The store's time at the start: 2026-01-01T00:00:00Z, the start of a day and an hour.
 const START: u64 = 1_767_225_600_000_000;
 
-/// The index of a row that no limit of the policy has decided.
+/// The limit index of a row that no limit of the policy decided.
 const NONE: usize = u8::MAX as usize;
 
-/// How long a caller waits whom upstream refused without saying for how long.
+/// The retry delay after an upstream refusal without one.
 const DEFAULT_RETRY: u64 = 1_000_000;
 
 /// One policy of a scenario on a virtual clock.
@@ -49,7 +49,7 @@ pub struct Simulation {
     events: Vec<EventKind>,
     plan: BinaryHeap<Reverse<(u64, Step, u64)>>,
     planned: u64,
-    /// How many jobs have come.
+    /// The number of jobs that have arrived.
     come: usize,
     now: u64,
     under_way: u32,
@@ -57,41 +57,41 @@ pub struct Simulation {
     records: bool,
     most_decisions: u64,
     most_rows: u64,
-    /// How many rows there are, also of those that are not kept.
+    /// The number of rows, including rows that are not kept.
     rows: u64,
-    /// What was left of each limit before the decision, and after it.
+    /// The remaining units of each limit before the decision, and after it.
     left: Vec<u64>,
     levels: Vec<u64>,
     timeline: Timeline,
-    /// What is counted on the way.
+    /// The counters of the run so far.
     totals: Totals,
-    /// How many have tickets.
+    /// The number of waiters.
     queued: u64,
-    /// The numbers that have ruled.
+    /// The limits in force over time.
     rulings: LimitHistory,
-    /// How many calls went ahead, also those that upstream refused.
+    /// The number of calls that started, including those that the upstream refused.
     starts: u64,
-    /// The time of all leases that were given back, together.
+    /// The total time of all released leases.
     held: u128,
 }
 
-/// What happens next; of what happens at one time the first of these comes first.
+/// The next step. Steps at the same time run in the order of these variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     /// A call has ended.
     End { job: usize, turn: u32 },
-    /// What the scenario orders.
+    /// An event of the scenario.
     Event(usize),
-    /// A client is back.
+    /// A client recovers.
     Back(usize),
-    /// A call reaches upstream.
+    /// A call reaches the upstream.
     Reach { job: usize, turn: u32 },
-    /// A job asks again.
+    /// A job asks the limiter again.
     Look { job: usize, turn: u32 },
 }
 
 impl Simulation {
-    /// One of the policies, counted from 0, with its whole timeline.
+    /// Creates a simulation of one policy, counted from 0, with its whole timeline.
     pub fn new(scenario: &Scenario, policy: usize) -> Result<Self> {
         let Some(candidate) = scenario.policies.get(policy).cloned() else {
             let count = scenario.policies.len();
@@ -142,16 +142,16 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// The same without a timeline: only the totals.
+    /// Returns the simulation without a timeline: totals only.
     #[must_use]
     pub fn without_timeline(mut self) -> Self {
         self.records = false;
         self
     }
 
-    /// Goes on until so many more decisions are made; whether there is more to do.
+    /// Runs until `decisions` more decisions are made. Returns whether steps remain.
     ///
-    /// `Invalid` when an event of the scenario cannot happen to this policy.
+    /// `Invalid` when an event of the scenario does not apply to this policy.
     pub fn run(&mut self, decisions: u64) -> Result<bool> {
         let most = self.totals.decisions.saturating_add(decisions).min(self.most_decisions);
         while self.totals.decisions < most {
@@ -175,15 +175,15 @@ impl Simulation {
         Ok(is_more && !self.totals.cut_off)
     }
 
-    /// When something happens next, and whether that was planned or is an arrival.
+    /// Returns the time of the next step, and whether the step was planned or is an arrival.
     fn next(&mut self) -> Option<(u64, bool)> {
-        // What does not happen any more shall not move the clock.
+        // Cancelled steps must not advance the clock.
         while self.plan.peek().is_some_and(|Reverse((at, step, _))| self.is_off(*at, *step)) {
             self.plan.pop();
         }
         let arrival = self.jobs.get(self.come).map(|job| job.at);
         let planned = self.plan.peek().map(|Reverse((at, ..))| *at);
-        // Who has come before goes first.
+        // Earlier jobs go first.
         let next = match (planned, arrival) {
             (Some(planned), arrival) if arrival.is_none_or(|arrival| planned <= arrival) => (planned, true),
             (_, arrival) => (arrival?, false),
@@ -201,7 +201,7 @@ impl Simulation {
         }
     }
 
-    /// About how much of it is done, from 0 to 1.
+    /// Returns the approximate progress, from 0 to 1.
     #[allow(clippy::cast_precision_loss, reason = "it is shown to people")]
     pub fn progress(&self) -> f64 {
         let jobs = if self.jobs.is_empty() { 1.0 } else { self.done as f64 / self.jobs.len() as f64 };
@@ -222,7 +222,7 @@ impl Simulation {
         }
     }
 
-    /// A job that comes again counts as a new one.
+    /// A retry gets a new id, so it counts as a new request.
     fn id(&self, job: usize) -> String {
         format!("{job}.{}", self.courses[job].attempt)
     }

@@ -1,35 +1,35 @@
-//! `Timeline`: what was decided when, in columns.
+//! `Timeline`: the decisions over time, in columns.
 
-/// The most rows of a timeline, so that those of four policies fit into the memory of a browser; those after them are
-/// not kept.
+/// The maximum number of rows in a timeline, so that four timelines fit into a browser's memory; further rows are
+/// dropped.
 pub const MAX_ROWS: usize = 2_000_000;
 
-/// What became of a job, at a moment. The codes never change.
+/// The outcome of a decision for a job. The codes never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum JobOutcome {
-    /// Refused, and it does not come again.
+    /// Refused without a retry.
     Refused = 0,
-    /// It may go ahead.
+    /// Granted.
     Granted = 1,
-    /// It has a ticket and waits.
+    /// The job has a ticket and waits.
     Queued = 2,
-    /// Refused, and it comes again later.
+    /// Refused; the job retries later.
     Retries = 3,
-    /// It has come too often or has waited too long.
+    /// The job has used all attempts or its maximum wait.
     GaveUp = 4,
-    /// Its client has died.
+    /// The job's client has crashed.
     Lost = 5,
-    /// Granted before, and refused by upstream.
+    /// Granted, then refused by the upstream.
     Throttled = 6,
 }
 
 impl JobOutcome {
-    /// Every outcome, in the order of the codes.
+    /// All outcomes, in the order of the codes.
     pub const ALL: [Self; 7] =
         [Self::Refused, Self::Granted, Self::Queued, Self::Retries, Self::GaveUp, Self::Lost, Self::Throttled];
 
-    /// The outcome in words.
+    /// Returns the name of the outcome.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -62,49 +62,50 @@ pub(super) struct Row {
     pub(super) held: u32,
 }
 
-/// What was decided when: every column has one value for each decision, up to [`MAX_ROWS`]. Times are microseconds from the start.
+/// The decisions over time: every column has one value per decision, up to [`MAX_ROWS`]. Times are microseconds from
+/// the start.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// When.
+    /// Time of the decision.
     pub at: Vec<u64>,
-    /// Which arrival, counted from 0.
+    /// Index of the job, in order of arrival.
     pub job: Vec<u32>,
-    /// Which client asked.
+    /// Index of the client.
     pub client: Vec<u16>,
-    /// How often it had come before.
+    /// Number of earlier attempts.
     pub attempt: Vec<u16>,
     /// The code of the [`JobOutcome`].
     pub outcome: Vec<u8>,
-    /// The units that it asked for.
+    /// The requested units.
     pub cost: Vec<u64>,
-    /// How long ago it had arrived.
+    /// Time since the job's arrival.
     pub wait: Vec<u64>,
-    /// Which limit refused, or is the tightest; the number of limits for a pause that was ordered, 255 where no limit
-    /// decided (lost, throttled).
+    /// Index of the limit that refused, or of the tightest one; the number of limits for a pause by an admin command,
+    /// 255 if no limit decided (lost, throttled).
     pub limit: Vec<u8>,
-    /// After which it would pass, or looks again; `u64::MAX` when that is not known.
+    /// Time until the job could pass, or retries; `u64::MAX` if unknown.
     pub retry_after: Vec<u64>,
-    /// After which all of that limit is there again; `u64::MAX` when that is not known.
+    /// Time until the limit is full again; `u64::MAX` if unknown.
     pub reset_after: Vec<u64>,
-    /// What was left of that limit before; `u64::MAX` where no limit of the policy decided.
+    /// Remaining units of the limit before the decision; `u64::MAX` if no limit of the policy decided.
     pub before: Vec<u64>,
-    /// And after.
+    /// Remaining units of the limit after the decision.
     pub after: Vec<u64>,
-    /// How many waited in the limiter's queue after it.
+    /// Length of the limiter's queue after the decision.
     pub queue: Vec<u32>,
-    /// How many calls were under way after it.
+    /// Number of running calls after the decision.
     pub held: Vec<u32>,
-    /// What was left of each limit after it.
+    /// Remaining units of each limit after the decision.
     pub levels: Vec<Vec<u64>>,
 }
 
 impl Timeline {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.at.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
     }
@@ -129,16 +130,16 @@ impl Timeline {
         }
     }
 
-    /// The names of the columns of [`write_row`](Self::write_row).
+    /// The column names of [`write_row`](Self::write_row).
     pub const HEADER: &str =
         "at_us,job,client,attempt,outcome,cost,wait_us,limit,retry_after_us,before,after,queue,held\n";
 
-    /// Appends a row as CSV; what is not known is empty.
+    /// Appends a row as CSV; unknown values are empty.
     pub fn write_row(&self, row: usize, csv: &mut String) {
         use std::fmt::Write;
 
         let known = |value: u64| if value == u64::MAX { String::new() } else { value.to_string() };
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(
             csv,
             "{},{},{},{},{},{},{},{},{},{},{},{},{}",

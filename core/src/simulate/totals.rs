@@ -1,66 +1,66 @@
-//! `Totals`: what a policy did in all.
+//! `Totals`: the result of a simulation.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-/// What a policy did in all. Times are microseconds; jobs are counted once, in the state in which they are.
+/// The result of a simulation. Times are microseconds; each job counts once, in its current state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// The name of the policy.
     pub name: String,
-    /// The jobs that came: the sum of `granted`, `refused`, `gave_up`, `lost` and `pending`.
+    /// The jobs that arrived: the sum of `granted`, `refused`, `gave_up`, `lost` and `pending`.
     pub arrived: u64,
-    /// That went ahead.
+    /// Jobs that were granted.
     pub granted: u64,
-    /// That were refused and did not come again, also by upstream.
+    /// Jobs that were refused and did not retry, including those refused by the upstream.
     pub refused: u64,
-    /// That came too often or waited too long.
+    /// Jobs that used all attempts or their maximum wait.
     pub gave_up: u64,
-    /// Whose client died.
+    /// Jobs whose client crashed.
     pub lost: u64,
-    /// That still wait or are to come again.
+    /// Jobs that still wait or will retry.
     pub pending: u64,
-    /// How often the limiter was asked.
+    /// The number of requests to the limiter.
     pub decisions: u64,
-    /// Of those granted, how many had to wait or to come again.
+    /// The granted jobs that waited or retried.
     pub waited: u64,
-    /// How often upstream refused.
+    /// The number of upstream refusals.
     pub throttled: u64,
-    /// How long those granted had waited since they came.
+    /// The waits of granted jobs since their arrival.
     pub wait: Waits,
-    /// The units that those took in the end that went ahead, also those whose client died then.
+    /// The final units of granted calls, including those whose client crashed later.
     pub units: u64,
-    /// How much of the busiest limit was used, in thousandths of the most that it lets through in that time under the
-    /// numbers that ruled it. An interval of a bucket or a window that is only touched counts whole; what a throttle lets
-    /// through are starts; a lease is used until it is given back or ends by itself.
+    /// The use of the busiest limit, in thousandths of the most that the limits in force permit in that time. An
+    /// interval of a bucket or a window that is only partly covered counts in full; a throttle counts starts; a lease
+    /// counts until it is released or expires.
     ///
-    /// At most 1000, but where calls cost more than they asked for, and after an order: a lease stays that a lower limit
-    /// would not grant, and the count of a bucket may forget what is beyond a lower limit.
+    /// At most 1000, except when calls cost more than requested, and after an override: existing leases stay that a
+    /// lower limit would not grant, and a bucket may drop the part of its count above a lower limit.
     pub utilisation_permille: u64,
-    /// The stretch of time for which `largest_burst` is counted: the shortest interval of the first policy.
+    /// The interval of `largest_burst`: the shortest interval of the first policy.
     pub burst_interval: u64,
-    /// The most units that went ahead within any stretch of that length.
+    /// The most units granted within any interval of that length.
     pub largest_burst: u64,
-    /// From the first arrival to the last that went ahead, when nothing is pending.
+    /// The time from the first arrival to the last granted call, when nothing is pending.
     pub drained_after: Option<u64>,
-    /// How long was looked at.
+    /// The simulated time.
     pub ended_at: u64,
-    /// Whether it was stopped after [`MAX_DECISIONS`](super::MAX_DECISIONS) with more to do.
+    /// Whether the simulation stopped after [`MAX_DECISIONS`](super::MAX_DECISIONS) with steps remaining.
     pub cut_off: bool,
-    /// How many rows there are beyond the [`MAX_ROWS`](super::MAX_ROWS) that a timeline keeps.
+    /// The number of rows beyond the [`MAX_ROWS`](super::MAX_ROWS) that a timeline keeps.
     pub unrecorded: u64,
 }
 
-/// Waits of those granted, in microseconds.
+/// Waits of granted jobs, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     /// The mean, rounded down.
     pub mean: u64,
-    /// Half waited at most so long (nearest rank).
+    /// The median (nearest rank).
     pub p50: u64,
-    /// 95 of 100 waited at most so long (nearest rank).
+    /// The 95th percentile (nearest rank).
     pub p95: u64,
-    /// The longest.
+    /// The maximum.
     pub max: u64,
 }
 
@@ -77,7 +77,7 @@ impl Waits {
     }
 }
 
-/// The most units within any stretch of time of a length, of grants in the order of their times.
+/// Returns the most units within any interval of this length; `grants` are sorted by time.
 pub(super) fn largest_burst(grants: &[(u64, u64)], interval: u64) -> u64 {
     let (mut inside, mut sum, mut most) = (VecDeque::new(), 0, 0);
     for (at, units) in grants {
@@ -93,7 +93,7 @@ pub(super) fn largest_burst(grants: &[(u64, u64)], interval: u64) -> u64 {
 }
 
 impl fmt::Display for Totals {
-    /// One line of JSON: the same bytes in the terminal and in the browser.
+    /// Writes one line of JSON, identical in the terminal and in the browser.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { arrived, granted, refused, gave_up, lost, pending, decisions, waited, throttled, .. } = self;
         f.write_str("{\"name\":")?;
@@ -117,7 +117,7 @@ impl fmt::Display for Totals {
     }
 }
 
-/// A text of JSON (RFC 8259, section 7).
+/// Writes a JSON string (RFC 8259, section 7).
 fn quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     use fmt::Write;
 

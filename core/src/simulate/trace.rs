@@ -1,11 +1,11 @@
-//! `trace`: arrivals that were written down, one a line or as CSV.
+//! `trace`: recorded arrivals, one per line or as CSV.
 
 use super::arrivals::MAX_ARRIVALS;
 use crate::base::decimal;
 use crate::base::micros::{MAX_SPAN, MAX_TIME};
 use crate::model::limit::MAX_UNITS;
 
-/// One arrival; what is empty comes from the scenario.
+/// One arrival; missing values come from the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traced {
     /// Microseconds from the start.
@@ -35,8 +35,9 @@ const COLUMNS: [(&str, Column); 5] = [
 
 /// Reads lines of times, or CSV whose first line names its columns: `at`, and any of `cost`, `actual`, `work`, `count`.
 ///
-/// Times are seconds from the start, or all of them moments: RFC 3339, or seconds since 1970 above a thousand million.
-/// Of moments the day of the first is the start, so that intervals lie as they did. The message names the line.
+/// Times are either all seconds from the start or all absolute: RFC 3339, or seconds since 1970 above a thousand
+/// million. Absolute times start at midnight of the first one's day, so that intervals stay aligned. Errors contain the
+/// line number.
 pub(super) fn read(text: &str) -> Result<Vec<Traced>, String> {
     let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim())).filter(|(_, line)| !line.is_empty());
     let mut peeked = lines.clone();
@@ -91,7 +92,7 @@ fn header(line: &str) -> Result<Vec<Column>, String> {
     if columns.contains(&Column::At) { Ok(columns) } else { Err("needs a column named at".to_owned()) }
 }
 
-/// The arrival of a line, how often, and whether its time is a moment.
+/// Returns the arrival of a line, its count, and whether its time is absolute.
 fn row(line: &str, columns: &[Column]) -> Result<(Traced, usize, bool), String> {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
     if values.len() > columns.len() {
@@ -134,7 +135,7 @@ fn time(value: &str) -> Result<(u64, bool), String> {
     }
 }
 
-/// The microseconds since 1970 of an RFC 3339 time.
+/// Returns the microseconds since 1970 of an RFC 3339 time.
 fn moment(text: &str) -> Option<u64> {
     let digits = |range: std::ops::Range<usize>| {
         let part = text.get(range)?;

@@ -1,4 +1,4 @@
-//! A lock that a fork cannot leave held for ever.
+//! A mutex that stays usable after a fork.
 
 use std::process;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use crate::base::clock;
 
-/// How long a child takes a lock for one that its own threads hold; they hold it for less than a microsecond.
+/// Time a child process waits for an inherited lock. The process's own threads hold the lock for less than a
+/// microsecond.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A value behind a lock, and its heir.
+/// A value behind a mutex, with a replacement for child processes.
 ///
-/// A thread that is not in the child may have held the lock at the fork, in the middle of a change. The child then leaves
-/// lock and value as they are and goes on with a fresh value of its own, as every process has its own memory store.
+/// A thread that does not exist in the child may have held the lock at the fork, halfway through a change. The child
+/// then abandons lock and value and creates a new value: a memory store belongs to one process.
 #[derive(Debug)]
 pub(crate) struct ForkSafe<T> {
     mutex: Mutex<T>,
@@ -26,12 +27,12 @@ impl<T> ForkSafe<T> {
         Self { mutex: Mutex::new(value), made_by: pid(), heir: OnceLock::new() }
     }
 
-    /// The value, or in a child that could not have it a `fresh` one.
+    /// Locks the value. A child process that cannot lock the inherited value locks one created by `fresh`.
     #[inline]
     pub(crate) fn lock(&self, fresh: impl Fn() -> T) -> MutexGuard<'_, T> {
         match self.mutex.try_lock() {
             Ok(guard) => guard,
-            // A value is changed only after the last step that can fail, so a poisoned lock holds a sound one.
+            // Changes happen only after the last step that can fail, so a poisoned lock still holds a valid value.
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => self.wait(fresh),
         }
@@ -54,7 +55,7 @@ impl<T> ForkSafe<T> {
     }
 }
 
-/// The browser has one process and one thread.
+/// Returns the process id; 0 in the browser, which has one process and one thread.
 pub(crate) fn pid() -> u32 {
     if cfg!(target_family = "wasm") { 0 } else { process::id() }
 }

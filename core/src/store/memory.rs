@@ -1,4 +1,4 @@
-//! The memory store: limits of this process only. Also what the browser and the simulator use.
+//! The memory store: limiters of this process only. The browser and the simulator use it too.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,10 +12,10 @@ use crate::engine::transaction::Publish;
 use crate::model::policy::Policy;
 use crate::model::wakeup::Wakeup;
 
-/// The most limiters the memory store remembers at once.
+/// The maximum number of limiters in a memory store.
 pub const MAX_KEYS: usize = 1_000_000;
 
-/// The states of a process by key. Idle ones that no limiter holds are forgotten when new ones come.
+/// The states of a process by key. Adding a limiter may evict idle states that no limiter holds.
 pub(crate) struct Memory {
     entries: ForkSafe<Entries>,
     channels: ForkSafe<HashMap<String, Weak<Inbox>>>,
@@ -27,7 +27,7 @@ impl Default for Memory {
     }
 }
 
-/// The messages to the waiters of one channel.
+/// The wake-ups for the waiters of one channel.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     hints: Mutex<Vec<Wakeup>>,
@@ -37,7 +37,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Without Unix there is nothing to open, and so nothing that can fail.
+    /// Cannot fail on systems other than Unix, where no socket pair is opened.
     #[cfg_attr(not(unix), allow(clippy::unnecessary_wraps))]
     fn new() -> std::io::Result<Self> {
         Ok(Self {
@@ -66,7 +66,7 @@ impl Inbox {
 
     fn put(&self, hint: Wakeup) {
         self.hints.lock().unwrap_or_else(PoisonError::into_inner).push(hint);
-        // A full pipe wakes too.
+        // The write fails only when the pipe is full, and a full pipe wakes the reader too.
         #[cfg(unix)]
         let _ = std::io::Write::write(&mut &self.wake.1, &[0]);
     }
@@ -75,7 +75,7 @@ impl Inbox {
 impl Publish for Memory {
     fn publish(&self, channel: &str, delay: u64, id: &str) -> bool {
         let inbox = self.channels.lock(HashMap::new).get(channel).and_then(Weak::upgrade);
-        // What a fork has inherited is heard by nobody.
+        // An inbox inherited across a fork has no reader in this process.
         let Some(inbox) = inbox.filter(|inbox| inbox.made_by == pid()) else { return false };
         inbox.put(Wakeup { id: id.to_owned(), delay: Micros(delay) });
         true
@@ -85,13 +85,14 @@ impl Publish for Memory {
 #[derive(Debug, Default)]
 struct Entries {
     by_key: HashMap<String, Entry>,
-    /// At how many entries the idle ones are looked for; twice what remained last time, so the cost per entry is constant.
+    /// The number of entries that triggers a sweep of idle ones: twice what the last sweep left, so the cost per entry
+    /// is constant.
     sweep_at: usize,
-    /// Not more than one sweep a second, or a full store would sweep at every call.
+    /// Time of the last sweep. Sweeps run at most once a second; otherwise a full store would sweep on every call.
     swept_at: u64,
 }
 
-/// A state, shared by all limiters of the same name and shape.
+/// A state, shared by all limiters with the same name and shape.
 pub(crate) type Cell = Arc<ForkSafe<State>>;
 
 #[derive(Debug)]
@@ -101,7 +102,7 @@ struct Entry {
 }
 
 impl Memory {
-    /// Opens a channel.
+    /// Opens the inbox of a channel.
     pub(crate) fn listen(&self, channel: &str) -> Result<Arc<Inbox>> {
         let inbox = Inbox::new()
             .map_err(|error| Error::unavailable(format!("cannot make a channel for waiters: error={error}")))?;
@@ -112,22 +113,22 @@ impl Memory {
         Ok(inbox)
     }
 
-    /// Keys and policies of all limiters that are remembered.
+    /// Returns keys and policies of all stored limiters.
     pub(crate) fn list(&self) -> Vec<(String, Arc<Policy>)> {
         let entries = self.entries.lock(Entries::default);
         entries.by_key.iter().map(|(key, entry)| (key.clone(), entry.policy.clone())).collect()
     }
 
-    /// The state under `key`, if there is one.
+    /// Returns the state under `key`.
     pub(crate) fn find(&self, key: &str) -> Option<Cell> {
         self.entries.lock(Entries::default).by_key.get(key).map(|entry| entry.cell.clone())
     }
 
-    /// The state under `key`, made when there is none. The time of the call decides what is idle.
+    /// Returns the state under `key`, creating it if needed. `now` decides which other states are idle.
     pub(crate) fn cell(&self, key: &str, policy: &Arc<Policy>, now: u64) -> Result<Cell> {
         let mut entries = self.entries.lock(Entries::default);
         if let Some(entry) = entries.by_key.get_mut(key) {
-            // What is idle, and what is listed, is said by the policy that came last.
+            // The latest policy decides when the state is idle and what the list shows.
             entry.policy = policy.clone();
             return Ok(entry.cell.clone());
         }

@@ -1,5 +1,5 @@
-//! The Redis store: one script, one call, one reply. Which bytes travel is decided here, how they travel in
-//! `blocking` (the caller's own thread), in `aio` (tokio), or in the host, which carries a [`ConnectionState`] itself.
+//! The Redis store: one script, one call, one reply. This module defines which bytes are sent. `blocking` (the caller's
+//! thread), `aio` (tokio) or the host, which drives a [`ConnectionState`], moves them.
 
 #[cfg(feature = "aio")]
 mod aio;
@@ -40,20 +40,20 @@ use crate::store::signal_handling::SignalHandling;
 use blocking::Pool;
 use config::Slots;
 
-/// The environment variable that lets the callers of stores opened under it give the time: for tests only.
+/// The environment variable that permits explicit call times in stores opened while it is set. For tests only.
 const TEST_CLOCK: &str = "PADDLEGATE_TEST_CLOCK";
 
-/// A Redis server or cluster, and the connections of this process to it.
+/// A Redis server or cluster, and this process's connections to it.
 pub struct Redis {
     location: RedisConfig,
     timeout: Micros,
     process: PerProcess<Connections>,
     closed: AtomicBool,
-    /// Whether callers may give the time.
+    /// Whether callers may pass the time of a call.
     test_clock: bool,
 }
 
-/// What belongs to one process and is never shared with its forks.
+/// State of one process, never shared with its forks.
 #[derive(Default)]
 pub(crate) struct Connections {
     pool: Pool,
@@ -73,52 +73,53 @@ impl Redis {
         })
     }
 
-    /// Where the servers are and how to log in.
+    /// Returns the addresses of the servers and the credentials.
     pub const fn location(&self) -> &RedisConfig {
         &self.location
     }
 
-    /// Within which time a call is answered or fails.
+    /// Returns the time-out of a call.
     pub const fn timeout(&self) -> Micros {
         self.timeout
     }
 
-    /// The node that a call goes to: the one that was learned for its slot, else the first that the URL names.
+    /// Returns the node for a call: the learned node of its slot, otherwise the current default node of the URL.
     pub fn route(&self, call: &Call) -> Address {
         self.process.get().slots.route(&self.location, call.slot())
     }
 
-    /// Learns from a redirection where a slot lives.
+    /// Records the node of a slot after a redirection.
     pub fn learn(&self, call: &Call, address: &Address) {
         self.process.get().slots.learn(call.slot(), address);
     }
 
-    /// Forgets a node that does not answer, so that its slots are looked for elsewhere.
+    /// Forgets a node that does not reply, so that its slots are routed to another node.
     pub fn forget(&self, address: &Address) {
         self.process.get().slots.forget(&self.location, address);
     }
 
-    /// Listens at a node to a channel; see [`WakeupListener`](crate::WakeupListener). Connects within `limit` and the time-out of a call.
+    /// Subscribes to a channel on a node; see [`WakeupListener`](crate::WakeupListener). Connects within `limit` and
+    /// the time-out of a call.
     pub(crate) fn listen(&self, node: &Address, channel: &str, limit: Duration) -> Result<Listener> {
         Listener::open(&self.location, node, channel, monotonic() + self.timeout.duration().min(limit))
     }
 
-    /// The node that serves a slot as far as is known.
+    /// Returns the node that currently receives the calls of a slot.
     pub(crate) fn node_of(&self, slot: u16) -> Address {
         self.process.get().slots.route(&self.location, slot)
     }
 
-    /// The node that is known to own a slot, whether it answers or not.
+    /// Returns the last node known to own a slot, even if it does not reply.
     pub(crate) fn owner(&self, slot: u16) -> Option<Address> {
         self.process.get().slots.owner(slot)
     }
 
-    /// Fails once [`Paddlegate::close`](crate::Paddlegate::close) was called.
+    /// Returns an error after [`Paddlegate::close`](crate::Paddlegate::close).
     pub fn check_open(&self) -> Result<()> {
         if self.is_closed() { Err(Error::invalid("store", "is closed; open another one")) } else { Ok(()) }
     }
 
-    /// Fails unless the store was opened for tests that give the time.
+    /// Returns an error unless the store was opened with the test clock enabled.
     pub(crate) fn check_test_clock(&self) -> Result<()> {
         if self.test_clock {
             return Ok(());
@@ -131,7 +132,7 @@ impl Redis {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Closes the unused connections of this process; a call on its way closes its own connection.
+    /// Closes the unused connections of this process. A call in progress closes its own connection.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         let process = self.process.get();
@@ -140,14 +141,14 @@ impl Redis {
         process.links.clear();
     }
 
-    /// Carries a call on the caller's own thread, within `limit` and the time-out of a call.
+    /// Runs a call on the caller's thread, within `limit` and the time-out of a call.
     pub(crate) fn run(&self, call: Call, interrupt: SignalHandling<'_>, limit: Duration) -> Result<Answer> {
         self.check_open()?;
         let deadline = monotonic() + self.timeout.duration().min(limit);
         blocking::run(self, &self.process.get(), call, interrupt, deadline)
     }
 
-    /// Carries a call on the tokio runtime of the caller.
+    /// Runs a call on the caller's tokio runtime.
     #[cfg(feature = "aio")]
     pub(crate) async fn run_async(&self, call: Call) -> Result<Answer> {
         self.check_open()?;

@@ -1,16 +1,16 @@
-//! `SignalHandling`: what a signal does to a call that waits for the server.
+//! `SignalHandling`: the effect of a signal on a call that waits for the server.
 
 use crate::base::micros::Micros;
 
-/// What happens when a signal arrives while a call waits for the server.
+/// The effect of a signal that arrives while a call waits for the server.
 #[derive(Clone, Copy)]
 pub enum SignalHandling<'a> {
-    /// The call goes on to its deadline.
+    /// The call continues to its deadline.
     Ignore,
-    /// The call may go on for so long, then it fails as [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
+    /// The call may continue for this time, then it fails as [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
     ///
-    /// For hosts that can only act when the call has returned (Ruby).
+    /// For hosts that can handle signals only after the call has returned (Ruby).
     Grace(Micros),
-    /// The call goes on unless this answers true (Python asks its signal handlers).
+    /// The call continues unless the function returns true (Python runs its signal handlers there).
     Ask(&'a dyn Fn() -> bool),
 }

@@ -1,20 +1,20 @@
-//! `Answer`: a response with its bounds kept, its headers at hand and its clock read.
+//! `Answer`: a response with bounded sizes, header access and a parsed `Date`.
 
 use super::decimal::{http_date, seconds, units_down};
 use super::json::Json;
 use super::{Feedback, Reset, Response};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
 
-/// No status of HTTP.
+/// Stands for a missing status; HTTP has no status 0.
 pub(super) const UNKNOWN: u16 = 0;
 const MAX_HEADER: usize = 4 << 10;
 const MAX_BODY: usize = 8 << 20;
-/// How many errors of a GraphQL answer are looked at.
+/// The maximum number of GraphQL errors that are inspected.
 const MAX_ERRORS: usize = 100;
-/// What to wait for a date that cannot be compared with any clock; GitHub's word for the same.
+/// The wait for a date that cannot be compared with any clock; GitHub recommends the same.
 pub(super) const UNKNOWN_WAIT: Micros = Micros(60_000_000);
 
-/// What the providers read.
+/// The parts of a response that the providers read.
 pub(super) struct Answer<'a> {
     pub(super) status: u16,
     pub(super) body: Json<'a>,
@@ -35,17 +35,17 @@ impl<'a> Answer<'a> {
         answer
     }
 
-    /// The first value of a header that is not too long, without the spaces around it.
+    /// Returns the first value of a header within the length limit, without surrounding spaces.
     pub(super) fn header(&self, name: &str) -> Option<&'a str> {
         self.values(name).next()
     }
 
-    /// A whole number in a header, rounded down.
+    /// Returns an integer from a header, rounded down.
     pub(super) fn count(&self, name: &str) -> Option<u64> {
         self.header(name).and_then(units_down)
     }
 
-    /// All values of a header that may come in several lines, as one list.
+    /// Returns all values of a header that may be repeated, as one list.
     pub(super) fn list(&self, name: &str) -> Option<String> {
         let mut joined = String::new();
         for value in self.values(name).filter(|value| !value.is_empty()) {
@@ -60,14 +60,14 @@ impl<'a> Answer<'a> {
         (!joined.is_empty()).then_some(joined)
     }
 
-    /// Whether there is a header whose name begins so.
+    /// Returns whether a header's name has this prefix.
     pub(super) fn has_prefix(&self, prefix: &str) -> bool {
         self.headers.iter().any(|(name, _)| {
             name.as_bytes().get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
         })
     }
 
-    /// A reset at a time of the upstream's clock, as a wait where the answer says what that clock shows.
+    /// Converts a reset time of the upstream's clock to a wait if the response has a `Date`.
     pub(super) fn reset_at(&self, time: Micros) -> Option<Reset> {
         if time > MAX_TIME {
             return None;
@@ -78,7 +78,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// `Retry-After`, whatever the status is; zero where its date has passed.
+    /// Returns `Retry-After` for any status; zero if its date is past.
     pub(super) fn retry_after(&self) -> Option<Micros> {
         let text = self.header("retry-after")?;
         seconds(text).or_else(|| {
@@ -87,8 +87,8 @@ impl<'a> Answer<'a> {
         })
     }
 
-    /// What HTTP itself says: 429 is a refusal; 429 and 503 pause for `Retry-After`, and 429 without one for the
-    /// budgets that are spent.
+    /// Applies the HTTP rules: 429 is a refusal; 429 and 503 pause for `Retry-After`, and 429 without it pauses until
+    /// the last of the exhausted budgets resets.
     pub(super) fn settle(&self, feedback: &mut Feedback) {
         feedback.throttled |= self.status == 429;
         if feedback.throttled || self.status == 503 {
@@ -105,12 +105,12 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The errors of a GraphQL answer.
+/// Returns the errors of a GraphQL response.
 pub(super) fn errors(list: Option<Json<'_>>) -> Vec<Json<'_>> {
     list.map(|list| list.elements(MAX_ERRORS)).unwrap_or_default()
 }
 
-/// A reset after a wait; one beyond ten years says nothing.
+/// Returns a reset after a wait; `None` beyond ten years.
 pub(super) fn reset_after(wait: Micros) -> Option<Reset> {
     (wait <= MAX_SPAN).then_some(Reset::After(wait))
 }

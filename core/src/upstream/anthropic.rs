@@ -1,14 +1,14 @@
 //! Anthropic: requests, tokens, input tokens and output tokens, in this order.
 //!
-//! After <https://docs.claude.com/en/api/rate-limits>. Tokens that are written to the prompt cache count towards the
-//! input, tokens that are read from it do not.
+//! After <https://docs.claude.com/en/api/rate-limits>. Tokens written to the prompt cache count towards the input;
+//! tokens read from it do not.
 
 use super::answer::Answer;
 use super::decimal::{rfc3339, units_up};
 use super::json::Json;
 use super::{Budget, Feedback, Unit};
 
-/// Overloaded, which Anthropic has a code of its own for.
+/// Overloaded: Anthropic's own status code.
 const OVERLOADED: u16 = 529;
 
 pub(super) fn read(answer: &Answer<'_>) -> Feedback {

@@ -1,4 +1,4 @@
-//! What most APIs send without naming themselves: `X-RateLimit-Limit`, `-Remaining`, `-Reset`.
+//! The headers that most APIs send: `X-RateLimit-Limit`, `-Remaining`, `-Reset`.
 
 use super::answer::{Answer, reset_after};
 use super::decimal::{http_date, milliseconds, rfc3339, seconds};
@@ -12,9 +12,10 @@ pub(super) fn read(answer: &Answer<'_>) -> Feedback {
     feedback
 }
 
-/// The three headers with this prefix, and further policies that are known otherwise.
+/// Reads the three headers with this prefix, in addition to the given policies.
 ///
-/// The limit may be a list, `10, 10;w=1, 50;w=60`: the limit that comes next, then the policies (drafts 00 to 04).
+/// The limit may be a list, `10, 10;w=1, 50;w=60`: the limit closest to exhaustion, then the policies (drafts 00 to
+/// 04).
 pub(super) fn budgets(answer: &Answer<'_>, prefix: &str, mut policies: Vec<Item>) -> Vec<Budget> {
     let limits = answer.list(&format!("{prefix}-limit"));
     let mut limits = limits.as_deref().and_then(list).unwrap_or_default().into_iter();
@@ -27,7 +28,7 @@ pub(super) fn budgets(answer: &Answer<'_>, prefix: &str, mut policies: Vec<Item>
     of_policies(remaining, limit, window, reset, &policies)
 }
 
-/// The budget that is told of, with the window of the policy that has its limit, and the policies that are not.
+/// Returns the reported budget, with the window of the policy that has the same limit, then the other policies.
 pub(super) fn of_policies(
     remaining: Option<u64>,
     limit: Option<u64>,
@@ -46,14 +47,14 @@ pub(super) fn of_policies(
     told.into_iter().chain(others).collect()
 }
 
-/// A length in seconds; none is zero or beyond ten years.
+/// Converts seconds to a duration; `None` for zero and beyond ten years.
 pub(super) fn span(seconds: u64) -> Option<Micros> {
     let micros = seconds.checked_mul(1_000_000)?;
     Some(Micros(micros)).filter(|span| span.0 > 0 && *span <= MAX_SPAN)
 }
 
-/// A reset in any of the forms in use: small numbers are seconds from now, large ones seconds since 1970, those too
-/// large for that milliseconds since 1970; else a date.
+/// Parses a reset in any of the common forms: small numbers are seconds from now, large ones seconds since 1970, those
+/// too large for that milliseconds since 1970; otherwise a date.
 pub(super) fn reset(answer: &Answer<'_>, text: &str) -> Option<Reset> {
     let Some(number) = seconds(text) else {
         return rfc3339(text).or_else(|| http_date(text)).and_then(|time| answer.reset_at(time));

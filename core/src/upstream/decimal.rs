@@ -1,28 +1,29 @@
-//! Decimal numbers as upstreams write them, converted exactly by their text.
+//! Exact conversion of decimal numbers from their text.
 
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
 
-/// A count, rounded down.
+/// Parses a count, rounded down.
 pub(super) fn units_down(text: &str) -> Option<u64> {
     scaled(text, 0).map(|(units, _)| units)
 }
 
-/// A cost, rounded up.
+/// Parses a cost, rounded up.
 pub(super) fn units_up(text: &str) -> Option<u64> {
     scaled_up(text, 0)
 }
 
-/// Seconds, rounded up to the next microsecond.
+/// Parses seconds, rounded up to the microsecond.
 pub(super) fn seconds(text: &str) -> Option<Micros> {
     scaled_up(text, 6).map(Micros)
 }
 
-/// Milliseconds, rounded up to the next microsecond.
+/// Parses milliseconds, rounded up to the microsecond.
 pub(super) fn milliseconds(text: &str) -> Option<Micros> {
     scaled_up(text, 3).map(Micros)
 }
 
-/// A span as Go writes it (`1s`, `6m0s`, `17ms`, `1h2m3.5s`), or plain seconds; rounded up to the next microsecond.
+/// Parses a duration in Go's notation (`1s`, `6m0s`, `17ms`, `1h2m3.5s`) or plain seconds, rounded up to the
+/// microsecond.
 pub(super) fn go_duration(text: &str) -> Option<Micros> {
     const UNITS: [(&str, u128); 8] = [
         ("ns", 1),
@@ -42,7 +43,7 @@ pub(super) fn go_duration(text: &str) -> Option<Micros> {
         let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != '.')?);
         let (name, after) = after.split_at(after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len()));
         let (_, unit) = UNITS.iter().find(|(known, _)| *known == name)?;
-        // Nine more digits than whole units, so that the sum is exact down to a billionth of the unit.
+        // Nine decimal places, so that the sum is exact to a billionth of the unit.
         let (billionths, inexact) = scaled(number, 9)?;
         let billionths = u128::from(billionths) + u128::from(inexact);
         nanos = nanos.checked_add(billionths.checked_mul(*unit)?.div_ceil(1_000_000_000))?;
@@ -51,7 +52,7 @@ pub(super) fn go_duration(text: &str) -> Option<Micros> {
     u64::try_from(nanos.div_ceil(1_000)).ok().map(Micros)
 }
 
-/// How long a meter takes from empty to full, rounded up; `None` where it never gets there within ten years.
+/// Returns the time a meter takes from empty to full, rounded up; `None` if longer than ten years.
 pub(super) fn refill(capacity: &str, per_second: &str) -> Option<Micros> {
     let (capacity, _) = scaled(capacity, 6)?;
     let (rate, _) = scaled(per_second, 6)?;
@@ -61,14 +62,14 @@ pub(super) fn refill(capacity: &str, per_second: &str) -> Option<Micros> {
     Some(Micros(micros)).filter(|span| span.0 > 0 && *span <= MAX_SPAN)
 }
 
-/// A time of RFC 3339 since 1970, rounded up to the next microsecond.
+/// Parses an RFC 3339 time since 1970, rounded up to the microsecond.
 pub(super) fn rfc3339(text: &str) -> Option<Micros> {
     let nanos = text.parse::<jiff::Timestamp>().ok()?.as_nanosecond();
     let micros = u64::try_from(nanos).ok()?.div_ceil(1_000);
     Some(Micros(micros)).filter(|time| *time <= MAX_TIME)
 }
 
-/// A date of HTTP since 1970.
+/// Parses an HTTP date since 1970.
 pub(super) fn http_date(text: &str) -> Option<Micros> {
     let since = httpdate::parse_http_date(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     since.as_secs().checked_mul(1_000_000).map(Micros)
@@ -79,7 +80,7 @@ fn scaled_up(text: &str, places: i64) -> Option<u64> {
     number.checked_add(u64::from(inexact))
 }
 
-/// A number times ten to the `places`, rounded down, and whether anything was cut off.
+/// Returns a number times ten to the power of `places`, rounded down, and whether digits were cut off.
 ///
 /// `None` for anything but a number from 0 to 2^64, in the grammar of JSON or with leading zeros.
 fn scaled(text: &str, places: i64) -> Option<(u64, bool)> {

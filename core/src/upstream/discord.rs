@@ -1,7 +1,7 @@
-//! Discord: limits per route, told by headers, and refusals that say whose they are.
+//! Discord: limits per route, in headers, and refusals with a scope.
 //!
-//! After <https://discord.com/developers/docs/topics/rate-limits>. The body's `retry_after` has decimals where the
-//! header `Retry-After` is rounded up to whole seconds.
+//! After <https://discord.com/developers/docs/topics/rate-limits>. The body's `retry_after` has decimals; the header
+//! `Retry-After` is rounded up to whole seconds.
 
 use super::answer::{Answer, reset_after};
 use super::decimal::seconds;
@@ -9,7 +9,7 @@ use super::json::Json;
 use super::{Budget, Feedback, Scope, Unit};
 use crate::base::micros::Micros;
 
-/// The longest name of a bucket in bytes; they are hashes.
+/// The maximum length of a bucket name in bytes; the names are hashes.
 const MAX_BUCKET: usize = 128;
 
 pub(super) fn read(answer: &Answer<'_>) -> Feedback {
@@ -20,7 +20,7 @@ pub(super) fn read(answer: &Answer<'_>) -> Feedback {
         let reset = wait
             .and_then(reset_after)
             .or_else(|| answer.header("x-ratelimit-reset").and_then(seconds).and_then(|time| answer.reset_at(time)));
-        // The answer to the first call of a window tells how long the window is.
+        // Only in the response to the first call of a window is the reset the length of the window.
         let is_first = budget.limit.is_some() && budget.remaining.map(|left| left + 1) == budget.limit;
         let window = wait.filter(|wait| is_first && wait.0 > 0).map(whole);
         feedback.budgets.push(Budget { window, reset, ..budget });
@@ -36,7 +36,7 @@ pub(super) fn read(answer: &Answer<'_>) -> Feedback {
     feedback
 }
 
-/// The length of a window of which a little has passed: whole seconds, or as it is told below half a second.
+/// Restores the length of a window from its remaining time: rounds up to whole seconds, except below half a second.
 fn whole(rest: Micros) -> Micros {
     const SECOND: u64 = 1_000_000;
     if rest.0 <= SECOND / 2 { rest } else { Micros(rest.0.div_ceil(SECOND) * SECOND) }

@@ -1,8 +1,8 @@
-//! GitHub: budgets per hour, and secondary limits that are told only by refusals.
+//! GitHub: budgets per hour, and secondary limits that appear only in refusals.
 //!
 //! After <https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api> and
-//! <https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api>. A refusal comes as
-//! 403, as 429, or from GraphQL as 200 with an error.
+//! <https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api>. A refusal has status
+//! 403, 429, or from GraphQL 200 with an error.
 
 use super::answer::{Answer, UNKNOWN_WAIT, errors};
 use super::decimal::{rfc3339, seconds, units_down, units_up};
@@ -55,7 +55,7 @@ fn points(answer: &Answer<'_>, told: Json<'_>) -> Option<Budget> {
     Some(Budget { window: window(Some(GRAPHQL)), reset: time.and_then(|time| answer.reset_at(time)), ..budget })
 }
 
-/// Headers and body tell of the same budget; the lower word counts.
+/// Merges the budgets of headers and body, which are the same; the lower remaining counts.
 fn merged(header: Budget, body: Budget) -> Budget {
     let remaining = [header.remaining, body.remaining].into_iter().flatten().min();
     let limit = body.limit.or(header.limit);
@@ -64,7 +64,7 @@ fn merged(header: Budget, body: Budget) -> Budget {
     Budget { window: body.window, reset, ..budget }
 }
 
-/// The windows that are published; answers of before there were resources are of the hourly one.
+/// Returns the published window of a resource; hourly for responses without a resource.
 fn window(resource: Option<&str>) -> Option<Micros> {
     match resource {
         None | Some("core" | GRAPHQL | "integration_manifest" | "scim" | "audit_log") => Some(HOUR),

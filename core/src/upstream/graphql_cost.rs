@@ -1,4 +1,4 @@
-//! What a GraphQL query will cost, said before it is sent.
+//! Estimates the cost of a GraphQL query before it is sent.
 
 mod github;
 #[cfg(test)]
@@ -17,52 +17,52 @@ use variables::Variables;
 use crate::base::error::{Error, Result};
 use crate::model::limit::MAX_UNITS;
 
-/// The longest query that is read, in bytes.
+/// The maximum length of a query, in bytes.
 pub const MAX_QUERY: usize = 256 * 1024;
 
-/// The most brackets of any kind that may be open at once in a query.
+/// The maximum nesting depth of brackets of any kind in a query.
 pub const MAX_QUERY_DEPTH: usize = 128;
 
-/// Whose published rules count.
+/// The provider whose published cost rules apply.
 ///
-/// No rule needs the schema: a field with a selection set counts as an object, one without as a scalar, and one with
-/// a selection set and a `first` or `last` argument as a connection of that many elements, the larger of the two if
-/// both are given. So the estimate is above or below the real cost where these notes say.
+/// No rule needs the schema: a field with a selection set counts as an object, one without as a scalar, and one with a
+/// selection set and a `first` or `last` argument as a connection of that many elements, the larger of the two if both
+/// are given. The notes on each provider list where the estimate is above or below the real cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CostRules {
-    /// Points of the Admin API: a scalar is 0, an object 1, a connection 2 and its size times its node, and each
-    /// root field of a mutation 10.
+    /// Points of the Admin API: a scalar is 0, an object 1, a connection 2 plus its size times its node, and each root
+    /// field of a mutation 10.
     ///
-    /// `edges`, `pageInfo` and the root are free; of alternatives (`... on Product`, `... on Order`) the dearest
+    /// `edges`, `pageInfo` and the root are free; of alternatives (`... on Product`, `... on Order`) the most expensive
     /// counts. At least 1. Source: shopify.dev, "GraphQL Admin API rate limits" for the values of scalars, objects,
     /// alternatives and mutations; shopify.engineering, "Rate limiting GraphQL APIs by calculating query complexity"
     /// for the 2 and the size of a connection.
     ///
-    /// Above the real cost: large pages, for which Shopify now asks far less than the published rule (25 points
-    /// rather than 503 were seen for 250 variants with their inventory items); the payload of a mutation, which is
-    /// often within its 10; an object beside the nodes of a connection, which is counted for every node; fields that
-    /// are selected twice and merged by the server. Below the real cost: fields to which Shopify gave their own,
-    /// higher cost; lists of objects without `first` or `last`, which count as one object; alternatives that hold at
-    /// once because one is an interface of the other (`Node`, `Has...` and other common interfaces are known, and
-    /// added instead). A query above the most that Shopify takes at once (1,000 points) is not refused here.
+    /// Above the real cost: large pages, for which Shopify now charges far less than the published rule (25 points
+    /// rather than 503 were observed for 250 variants with their inventory items); the payload of a mutation, which is
+    /// often included in its 10; an object beside the nodes of a connection, which is counted for every node; fields
+    /// that are selected twice and merged by the server. Below the real cost: fields with a higher cost set by Shopify;
+    /// lists of objects without `first` or `last`, which count as one object; alternatives that apply together because
+    /// one is an interface of the other (`Node`, `Has...` and other common interfaces are known, and added instead). A
+    /// query above Shopify's maximum for one query (1,000 points) is not an error here.
     Shopify,
     /// Points of the GraphQL API: the requests that fill every connection, divided by 100 and rounded, at least 1.
     ///
-    /// A connection takes one request for each element of the connections around it. Source: docs.github.com,
-    /// "Rate limits and query limits for the GraphQL API", which calls it a rough calculation.
+    /// A connection takes one request for each element of the connections around it. Source: docs.github.com, "Rate
+    /// limits and query limits for the GraphQL API", which calls this an approximate calculation.
     ///
-    /// Above the real cost: alternatives of a union, which are added; fields that are selected twice and merged by
-    /// the server; halves, which are rounded up. Below the real cost: lists without `first` or `last` that hold
-    /// connections (`nodes(ids: ...)` is counted for each id); points that GitHub takes later for a time-out. The
-    /// points of the secondary limits (5 for a mutation) are other points.
+    /// Above the real cost: alternatives of a union, which are added; fields that are selected twice and merged by the
+    /// server; halves, which are rounded up. Below the real cost: lists without `first` or `last` that contain
+    /// connections (`nodes(ids: ...)` is counted for each id); points that GitHub deducts later for a time-out. The
+    /// points of the secondary limits (5 for a mutation) are a different unit.
     GitHub,
 }
 
 impl CostRules {
-    /// Every set of rules.
+    /// All sets of rules.
     pub const ALL: [Self; 2] = [Self::Shopify, Self::GitHub];
 
-    /// The rules in a word: `shopify` or `github`.
+    /// Returns the name of the rules: `shopify` or `github`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Shopify => "shopify",
@@ -70,7 +70,7 @@ impl CostRules {
         }
     }
 
-    /// The rules of that name; the argument of the error is `rules`.
+    /// Returns the rules with this name; the argument of the error is `rules`.
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|rules| rules.name() == name).ok_or_else(|| {
             let shown: String = name.chars().take(40).collect();
@@ -79,17 +79,17 @@ impl CostRules {
     }
 }
 
-/// What a query is likely to cost in points of its provider, from 1 to [`MAX_UNITS`]; see [`CostRules`] for how it is
-/// counted, and where it is above or below the real cost.
+/// Estimates the cost of a query in points of its provider, from 1 to [`MAX_UNITS`]; see [`CostRules`] for the
+/// calculation and its deviations from the real cost.
 ///
 /// `variables` is the JSON object that is sent with the query, or empty. `operation` is the `operationName`, needed
-/// only when the query holds several; none and empty are the same. What `@skip` and `@include` leave out for certain
-/// costs nothing; what they may leave out is counted. Aliases each count.
+/// only when the query contains several; none and empty are the same. Fields that `@skip` and `@include` certainly
+/// exclude cost nothing; fields that they may exclude are counted. Each alias counts.
 ///
-/// Errors, by argument: `query` when it does not parse, is above [`MAX_QUERY`] or [`MAX_QUERY_DEPTH`], holds no
-/// operation or several, spreads a fragment that it does not hold or a fragment in itself, or sizes a connection by
-/// something else than a whole number; `operation` when the query holds none of that name; `variables` when they are
-/// no JSON object, or when the size of a connection is in none of them and has no default.
+/// Errors, by argument: `query` when it does not parse, exceeds [`MAX_QUERY`] or [`MAX_QUERY_DEPTH`], contains no
+/// operation or several, spreads a fragment that it does not contain or a fragment within itself, or has a connection
+/// size that is not a non-negative integer; `operation` when the query contains none with that name; `variables` when
+/// they are not a JSON object, or when the size of a connection is a variable without value and default.
 ///
 /// ```
 /// use paddlegate::{CostRules, graphql_cost};

@@ -1,8 +1,8 @@
 //! The fields `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers.
 //!
-//! Drafts 08 to 11: `RateLimit: "default";r=50;t=30`, `RateLimit-Policy: "default";q=100;w=60`, several of each.
-//! Draft 07: `RateLimit: limit=100, remaining=50, reset=5`. Drafts 00 to 06: `RateLimit-Limit`, `-Remaining`, `-Reset`.
-//! Policies that count anything but requests say nothing.
+//! Drafts 08 to 11: `RateLimit: "default";r=50;t=30`, `RateLimit-Policy: "default";q=100;w=60`, several of each. Draft
+//! 07: `RateLimit: limit=100, remaining=50, reset=5`. Drafts 00 to 06: `RateLimit-Limit`, `-Remaining`, `-Reset`.
+//! Policies with a unit other than requests are ignored.
 
 use super::answer::{Answer, reset_after};
 use super::common::{budgets, of_policies, span};
@@ -26,7 +26,7 @@ pub(super) fn read(answer: &Answer<'_>) -> Feedback {
     feedback
 }
 
-/// Drafts 08 to 11: every limit with the policy of its name, then the policies without one.
+/// Drafts 08 to 11: every limit with the policy of its name, then the policies without a limit.
 fn named(told: &str, policies: &[Item]) -> Option<Vec<Budget>> {
     let told = list(told)?;
     let (mut budgets, mut used) = (Vec::new(), Vec::new());
@@ -46,7 +46,7 @@ fn named(told: &str, policies: &[Item]) -> Option<Vec<Budget>> {
     Some(budgets)
 }
 
-/// Draft 07; its policies have no names and go by their limit.
+/// Draft 07: policies have no names and are matched by their limit.
 fn combined(told: &str, policies: &[Item]) -> Option<Vec<Budget>> {
     let [limit, remaining, reset] = dictionary(told, ["limit", "remaining", "reset"])?;
     Some(of_policies(remaining, limit, None, reset.and_then(self::reset), policies))

@@ -1,16 +1,16 @@
-//! Picks members out of a JSON text without building it: one member of a wrong type loses no other.
+//! Extracts members of a JSON text without building a tree: a member of a wrong type does not affect the others.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The text of one JSON value, not yet looked at.
+/// The text of one JSON value, not yet parsed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Json<'a>(pub(super) &'a str);
 
 impl<'a> Json<'a> {
-    /// The named members, in one pass. All are `None` where this is not a well-formed object; of two with one name
+    /// Returns the named members, in one pass. All are `None` if this is not a well-formed object; of duplicate names
     /// the last counts.
     pub(super) fn pick<const N: usize>(self, names: [&str; N]) -> [Option<Json<'a>>; N] {
         if !self.0.trim_start().starts_with('{') {
@@ -21,13 +21,13 @@ impl<'a> Json<'a> {
         picked.ok().filter(|_| reader.end().is_ok()).unwrap_or([None; N])
     }
 
-    /// One member of an object.
+    /// Returns one member of an object.
     pub(super) fn get(self, name: &str) -> Option<Json<'a>> {
         let [member] = self.pick([name]);
         member
     }
 
-    /// The first `most` elements of an array; none where this is not one.
+    /// Returns the first `most` elements of an array; none if this is not an array.
     pub(super) fn elements(self, most: usize) -> Vec<Json<'a>> {
         if !self.0.trim_start().starts_with('[') {
             return Vec::new();
@@ -37,22 +37,20 @@ impl<'a> Json<'a> {
         elements.ok().filter(|_| reader.end().is_ok()).unwrap_or_default()
     }
 
-    /// The digits of a number as they were sent.
+    /// Returns the text of a number as it was sent.
     pub(super) fn number(self) -> Option<&'a str> {
         self.0.starts_with(|c: char| c.is_ascii_digit() || c == '-').then_some(self.0)
     }
 
-    /// A string.
+    /// Returns the value of a string.
     pub(super) fn text(self) -> Option<String> {
         serde_json::from_str(self.0).ok()
     }
 
-    /// Whether this is `true`.
     pub(super) fn is_true(self) -> bool {
         self.0 == "true"
     }
 
-    /// Whether this is `null`.
     pub(super) fn is_null(self) -> bool {
         self.0 == "null"
     }
@@ -81,7 +79,7 @@ impl<'de, const N: usize> Visitor<'de> for Picked<'_, N> {
     }
 }
 
-/// Which of the names a key is.
+/// Matches a key against the names and returns its index.
 struct Key<'n>(&'n [&'n str]);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {

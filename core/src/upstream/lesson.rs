@@ -1,4 +1,4 @@
-//! `LimiterUpdate`: what an answer means for one limiter, whose limits may count another thing in another time.
+//! `LimiterUpdate`: a response translated for one limiter, whose limits may have other units and intervals.
 
 #[cfg(test)]
 mod tests;
@@ -11,21 +11,21 @@ use crate::model::limit::{Kind, Limit, MAX_WINDOW};
 use crate::model::overrides::Deadline;
 use crate::model::policy::Policy;
 
-/// What [`Limiter::apply_report`](crate::Limiter::apply_report) is told of an answer.
+/// The input of [`Limiter::apply_report`](crate::Limiter::apply_report) from a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimiterUpdate {
-    /// What the call did cost.
+    /// The actual cost of the call.
     pub actual: Option<u64>,
-    /// What is said of the budget behind each limit of the policy.
+    /// The reported budget of each limit of the policy.
     pub budgets: Vec<BudgetUpdate>,
-    /// Nothing is granted until then.
+    /// The end of a pause, during which nothing is granted.
     pub pause: Option<Deadline>,
-    /// What is told beside, and what no limit of the policy can learn.
+    /// Further information, and why parts of the response were ignored.
     pub notes: Notes,
 }
 
 impl LimiterUpdate {
-    /// The report of the call that had this permit; without one its cost settles nothing.
+    /// Returns the report of the call with this permit. Without a permit the actual cost is not settled.
     pub fn report<'a>(&'a self, permit: Option<&'a str>) -> UpstreamReport<'a> {
         UpstreamReport {
             permit,
@@ -39,18 +39,19 @@ impl LimiterUpdate {
 }
 
 impl Feedback {
-    /// What this says to a limiter of that policy, where a pause lasts at most `max_pause`.
+    /// Translates the response for a limiter with this policy; a pause lasts at most `max_pause`.
     ///
-    /// A limit is raised to at most `max_learned` units, at once and, where they come back continuously, within the policy's
-    /// own interval; by default to [`LEARNED_FACTOR`] times the policy's own limit. A larger one is ignored, since one answer
-    /// would open the limiter for all processes.
+    /// A limit is raised to at most `max_learned` units, both in capacity and, for units that return continuously,
+    /// within the policy's own interval; default: [`LEARNED_FACTOR`] times the policy's own limit. A larger limit is
+    /// ignored, since one response would open the limiter for all processes.
     ///
-    /// A `points` limit hears of points, or of tokens where no points are told; a bucket, window or leaky limit of requests,
-    /// or, in a policy without points, of points or tokens where no requests are told. Each budget is heard by one limit:
-    /// first by the one whose interval is its window, then in the order of both. The numbers of a limit are learned only
-    /// where the answer tells their time too: how fast it refills, or a window that is the limit's own. What is left of a
-    /// window that is shorter than the limit's interval says nothing of it. A spent budget that is whole again at once is a
-    /// pause until then, unless the limit is a bucket or a window of that length; the last one where there are several.
+    /// A `points` limit receives budgets of points, or of tokens if the response has no points; a bucket, window or
+    /// leaky limit receives requests, or, in a policy without points, points or tokens if the response has no requests.
+    /// Each budget goes to one limit: first to the one whose interval is the budget's window, then in the order of
+    /// both. A limit is learned only if the response gives its time too: a refill rate, or a window equal to the
+    /// limit's own. The remaining units of a window shorter than the limit's interval are ignored. A spent budget that
+    /// resets all at once, not continuously, becomes a pause until its reset, unless the limit is a bucket or a window
+    /// of that length; with several such budgets, until the last reset.
     pub fn lesson(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> LimiterUpdate {
         let (heard, rest) = self.heard(policy);
         let mut lesson = LimiterUpdate { actual: self.actual, notes: self.notes(&rest), ..LimiterUpdate::default() };
@@ -93,7 +94,7 @@ impl Feedback {
         lesson
     }
 
-    /// What is told beside the budgets, and of budgets that no limit hears of.
+    /// Collects information outside the budgets, and the budgets that no limit receives.
     fn notes(&self, rest: &[Budget]) -> Notes {
         let mut ignored = Vec::new();
         let is_nothing = self.budgets.is_empty() && self.actual.is_none() && self.pause.is_none() && !self.throttled;
@@ -111,11 +112,11 @@ impl Feedback {
         Notes { ignored, cost: self.actual, pause: None, scope, bucket: self.bucket.clone() }
     }
 
-    /// The budget that each limit hears of, and those that are left.
+    /// Assigns budgets to limits; returns the budget of each limit and the remaining budgets.
     fn heard(&self, policy: &Policy) -> (Vec<Option<Budget>>, Vec<Budget>) {
         let mut heard = vec![None; policy.limits().len()];
         let mut budgets = self.budgets.clone();
-        // In two rounds, lest a limit takes what is told of the next one.
+        // Two rounds, so that a limit does not take the budget of a later limit with the matching window.
         for own in [true, false] {
             for (limit, heard) in policy.limits().iter().zip(&mut heard).filter(|(_, heard)| heard.is_none()) {
                 let unit = self.unit(limit, policy);
@@ -126,7 +127,7 @@ impl Feedback {
         (heard, budgets)
     }
 
-    /// What a limit counts, as far as the answer tells of it.
+    /// Returns the unit that a limit counts, among the units in the response.
     fn unit(&self, limit: &Limit, policy: &Policy) -> Option<Unit> {
         let units: &[Unit] = match limit.kind() {
             Kind::Points => &[Unit::Points, Unit::Tokens],
@@ -142,7 +143,7 @@ fn is_window_of(budget: &Budget, limit: &Limit) -> bool {
     budget.window == Some(limit.interval())
 }
 
-/// The numbers that the limit has upstream, where their time is known; or why they are not learned.
+/// Returns the upstream's values of a limit if their time is known; otherwise why they are not learned.
 fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<Option<Limit>, &'static str> {
     let Some(amount) = budget.limit else { return Ok(None) };
     let own = limit.interval();
@@ -156,7 +157,7 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<O
         return Err("is zero");
     }
     let most = max_learned.unwrap_or(limit.amount().saturating_mul(LEARNED_FACTOR)).max(limit.amount());
-    // What comes back within the policy's own interval.
+    // The units that return within the policy's own interval.
     let rate = u128::from(amount) * u128::from(own.0);
     if amount > most || rate > u128::from(most) * u128::from(interval.0) {
         return Err("above max_learned");
@@ -168,7 +169,7 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<O
     }
 }
 
-/// A moment that a limiter takes.
+/// Converts a reset to a deadline within the range that limiters accept.
 fn moment(reset: Reset) -> Option<Deadline> {
     match reset {
         Reset::After(span) => Some(Deadline::After(span)),

@@ -1,7 +1,7 @@
-//! Linear: a budget of requests and one of complexity, both refilled continuously over an hour.
+//! Linear: a budget of requests and a budget of complexity, both refilled continuously over an hour.
 //!
-//! After <https://linear.app/developers/rate-limiting>. A refusal comes as HTTP 400 with the code `RATELIMITED`; where
-//! several budgets are spent the later reset rules. Resets are in milliseconds since 1970.
+//! After <https://linear.app/developers/rate-limiting>. A refusal has HTTP status 400 and the code `RATELIMITED`; if
+//! several budgets are spent, the later reset applies. Resets are in milliseconds since 1970.
 
 use super::answer::{Answer, errors};
 use super::decimal::{milliseconds, units_down, units_up};
@@ -20,7 +20,7 @@ pub(super) fn read(answer: &Answer<'_>) -> Feedback {
     }
     feedback.budgets.extend(budget(answer, Unit::Requests, "requests"));
     feedback.budgets.extend(budget(answer, Unit::Points, "complexity"));
-    // Limits of single endpoints are not the caller's budget, but what refused may be one of them.
+    // Limits of single endpoints are not the caller's budget, but one of them may have caused the refusal.
     let mut all = feedback.clone();
     all.budgets.extend(budget(answer, Unit::Requests, "endpoint-requests"));
     all.budgets.extend(budget(answer, Unit::Points, "endpoint-complexity"));

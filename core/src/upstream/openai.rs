@@ -1,7 +1,7 @@
-//! `OpenAI`, and what sends the same headers: requests and tokens.
+//! `OpenAI` and compatible services: requests and tokens.
 //!
-//! After <https://platform.openai.com/docs/guides/rate-limits>. Resets are spans as Go writes them (`1s`, `6m0s`);
-//! Azure sends plain seconds, and -1 where it does not know. `retry-after-ms` is the finer `Retry-After`.
+//! After <https://platform.openai.com/docs/guides/rate-limits>. Resets are durations in Go's notation (`1s`, `6m0s`);
+//! Azure sends plain seconds, and -1 for unknown. `retry-after-ms` is a finer `Retry-After`.
 
 use super::answer::{Answer, reset_after};
 use super::decimal::{go_duration, milliseconds, units_up};

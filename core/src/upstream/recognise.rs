@@ -1,13 +1,13 @@
-//! Whose answer it is, by the names of its headers and the shape of its body.
+//! Detects the provider by header names and by the shape of the body.
 //!
-//! The order is told at [`Provider::Auto`].
+//! [`Provider::Auto`] documents the order.
 
 use super::Provider;
 use super::answer::{Answer, UNKNOWN};
 use super::github::is_about_limits;
 use super::json::Json;
 
-/// [`Provider::Auto`] when nobody is recognised.
+/// Returns the detected provider, or [`Provider::Auto`].
 pub(super) fn provider(answer: &Answer<'_>) -> Provider {
     const HEADERS: [(Provider, &[&str]); 7] = [
         (Provider::Anthropic, &["anthropic-"]),
@@ -36,11 +36,11 @@ pub(super) fn provider(answer: &Answer<'_>) -> Provider {
     by_header.map(|(provider, _)| *provider).or_else(|| by_body(answer)).unwrap_or_else(|| by_common_header(answer))
 }
 
-/// The status of an answer that only a refusal could be, as the provider's documentation says; else [`UNKNOWN`].
+/// Returns the status of a response that must be a refusal by the provider's documentation; otherwise [`UNKNOWN`].
 ///
-/// Discord sends `X-RateLimit-Scope`, `-Global` and a body with `retry_after` and `global` with 429 only, Stripe its
-/// `Stripe-Rate-Limited-Reason`; `OpenAI`, Anthropic and GitHub name the reason in their errors. Shopify, Linear and
-/// GitHub's GraphQL refuse in the body, whatever the status is.
+/// Discord sends `X-RateLimit-Scope`, `-Global` and a body with `retry_after` and `global` only with 429, and Stripe
+/// its `Stripe-Rate-Limited-Reason`; `OpenAI`, Anthropic and GitHub name the reason in their errors. Refusals by
+/// Shopify, Linear and GitHub's GraphQL API are in the body, with any status.
 pub(super) fn status(provider: Provider, answer: &Answer<'_>) -> u16 {
     let error = |name| answer.body.get("error").and_then(|error: Json<'_>| error.get(name)).and_then(Json::text);
     match provider {
@@ -62,7 +62,7 @@ pub(super) fn status(provider: Provider, answer: &Answer<'_>) -> u16 {
     }
 }
 
-/// IETF or [`Provider::Auto`], which names nobody.
+/// Returns IETF or, without its headers, [`Provider::Auto`].
 pub(super) fn by_common_header(answer: &Answer<'_>) -> Provider {
     let ietf = answer.header("ratelimit").is_some() || answer.has_prefix("ratelimit-");
     if ietf { Provider::Ietf } else { Provider::Auto }

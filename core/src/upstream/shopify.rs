@@ -1,7 +1,7 @@
 //! Shopify's Admin APIs: a meter of points for GraphQL, of calls for REST.
 //!
-//! After <https://shopify.dev/docs/api/usage/limits>. A refused query comes with HTTP 200 or 429, the error code
-//! `THROTTLED` and no actual cost; what was requested is not taken from the meter.
+//! After <https://shopify.dev/docs/api/usage/limits>. A refused query has HTTP status 200 or 429, the error code
+//! `THROTTLED` and no actual cost; its requested cost is not taken from the meter.
 
 use super::answer::{Answer, errors};
 use super::decimal::{refill, units_down, units_up};
@@ -9,7 +9,7 @@ use super::json::Json;
 use super::{Budget, Feedback, Unit};
 use crate::base::micros::Micros;
 
-/// What Shopify recommends where it says nothing else.
+/// Shopify's recommended pause when the response gives no other.
 const BACK_OFF: Micros = Micros(1_000_000);
 
 pub(super) fn read(answer: &Answer<'_>) -> Feedback {
@@ -42,7 +42,7 @@ fn points(status: Json<'_>) -> Option<Budget> {
     Some(Budget { refill: maximum.zip(rate).and_then(|(maximum, rate)| refill(maximum, rate)), ..budget })
 }
 
-/// `used/size`. The rate depends on the plan and is not sent.
+/// Parses `used/size`. The refill rate depends on the plan and is not sent.
 fn calls(text: &str) -> Option<Budget> {
     let (used, size) = text.split_once('/')?;
     let (used, size) = (units_down(used.trim())?, units_down(size.trim())?);

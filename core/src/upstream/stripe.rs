@@ -1,8 +1,8 @@
 //! Stripe: no budgets, only refusals with a reason.
 //!
 //! After <https://docs.stripe.com/rate-limits>. A 429 without `Stripe-Rate-Limited-Reason` and with the code
-//! `lock_timeout` is a locked object and not a limit. `Stripe-Should-Retry` speaks of the one call and not of the
-//! budget, so it says nothing here.
+//! `lock_timeout` is a locked object and not a limit. `Stripe-Should-Retry` is about the single call and not the
+//! budget, so it is ignored.
 
 use super::Feedback;
 use super::answer::Answer;

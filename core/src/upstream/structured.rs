@@ -1,4 +1,4 @@
-//! Structured fields (RFC 9651) as the `RateLimit` fields use them: lists of items with parameters, dictionaries.
+//! Structured fields (RFC 9651) for the `RateLimit` fields: lists of items with parameters, dictionaries.
 
 use std::convert::Infallible;
 
@@ -7,39 +7,39 @@ use sfv::visitor::{
 };
 use sfv::{BareItemFromInput, KeyRef, Parser};
 
-/// What an item of a list is.
+/// The value of a list item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     /// A string or a token.
     Text(String),
     /// An integer from 0.
     Number(u64),
-    /// What no field of ours has.
+    /// A type that the `RateLimit` fields do not use.
     Other,
 }
 
-/// One item of a list, with the parameters of the drafts; one of a wrong type is as if it were not there.
+/// A list item with the parameters of the drafts. A parameter of a wrong type counts as absent.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) value: Value,
     /// `q`: the quota.
     pub(super) quota: Option<u64>,
-    /// `qu`: what is counted.
+    /// `qu`: the unit.
     pub(super) unit: Option<String>,
     /// `w`: the window in seconds.
     pub(super) window: Option<u64>,
-    /// `r`: what remains.
+    /// `r`: the remaining units.
     pub(super) remaining: Option<u64>,
     /// `t`: seconds until the reset.
     pub(super) reset: Option<u64>,
 }
 
-/// A list of items; inner lists are passed over. `None` where it is malformed.
+/// Parses a list of items; skips inner lists. `None` if malformed.
 pub(super) fn list(text: &str) -> Option<Vec<Item>> {
     Parser::new(text).parse_list_with_visitor(Items(Vec::new())).ok()
 }
 
-/// The integers from 0 of a dictionary under three names. `None` where it is malformed.
+/// Parses three non-negative integers of a dictionary by name. `None` if malformed.
 pub(super) fn dictionary(text: &str, names: [&'static str; 3]) -> Option<[Option<u64>; 3]> {
     Parser::new(text).parse_dictionary_with_visitor(Members { names, numbers: [None; 3] }).ok()
 }

@@ -1,10 +1,10 @@
-//! `parse`: who comes when, as it is written in the terminal.
+//! `parse`: the terminal's notation of arrivals.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// How each shape is written, and an example.
+/// The name, the syntax and an example of each shape.
 const SHAPES: [(&str, &str, &str); 7] = [
     ("steady", "steady N/UNIT for SPAN", "steady 10/s for 1m"),
     ("poisson", "poisson N/UNIT for SPAN", "poisson 10/s for 1m"),
@@ -15,19 +15,19 @@ const SHAPES: [(&str, &str, &str); 7] = [
     ("times", "times FILE", "times arrivals.csv"),
 ];
 
-/// What was written.
+/// The parsed value of `--arrivals`.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Arrivals {
-    /// The `arrivals` of a scenario. The core looks at the numbers and spans.
+    /// The `arrivals` of a scenario. The core validates numbers and durations.
     Shape(Value),
-    /// The file that has the times.
+    /// The file with the times.
     Times(PathBuf),
 }
 
-/// Reads the value of `--arrivals`; the message of an error does not name it.
+/// Parses the value of `--arrivals`; error messages do not contain the option's name.
 pub(crate) fn parse(text: &str) -> Result<Arrivals, String> {
     let text = text.trim();
-    // A path may have spaces.
+    // A path may contain spaces.
     if let Some(path) = text.strip_prefix("times").filter(|rest| rest.starts_with(char::is_whitespace)) {
         return Ok(Arrivals::Times(Path::new(path.trim()).to_owned()));
     }
@@ -57,7 +57,7 @@ pub(crate) fn parse(text: &str) -> Result<Arrivals, String> {
     Ok(Arrivals::Shape(shape))
 }
 
-/// `s` is the short form of `1s`; everything else is a span, which the core reads.
+/// Returns `1s` for the short form `s`; any other text is a duration, which the core parses.
 fn per(unit: &str) -> String {
     if matches!(unit, "ms" | "s" | "m" | "h" | "d") { format!("1{unit}") } else { unit.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! `Command`: what can be ordered in the terminal.
+//! `Command`: the command line arguments.
 
 use std::path::PathBuf;
 

@@ -1,23 +1,23 @@
-//! `Failure`: why the command ends early, and with which code.
+//! `Failure`: an early end of the command, and its exit code.
 
 use std::io;
 use std::process::ExitCode;
 
 use paddlegate::ErrorKind;
 
-/// Why the command ends early.
+/// The cause of an early end.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was given is wrong; the message says where and what to do.
+    /// The input is invalid; the message names the location and the correction.
     Input(String),
-    /// The machine or this program did not do its part.
+    /// The system or this program failed.
     Other(String),
-    /// Who read the output has gone, as `head` does: no error.
+    /// The reader of the output has closed it, as `head` does: not an error.
     Unread,
 }
 
 impl Failure {
-    /// A file or a stream that could not be written.
+    /// Converts the error of a failed write.
     pub(crate) fn write(what: &str, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Unread,
@@ -25,7 +25,7 @@ impl Failure {
         }
     }
 
-    /// An error of the core, with a message that says where it is.
+    /// Converts an error of the core; the message already contains the location.
     pub(crate) fn of_core(kind: ErrorKind, message: String) -> Self {
         if kind == ErrorKind::Invalid { Self::Input(message) } else { Self::Other(message) }
     }

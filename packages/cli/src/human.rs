@@ -1,11 +1,11 @@
-//! Numbers as people read them.
+//! Human-readable numbers.
 
 const SECOND: u64 = 1_000_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// A number with a comma before every three digits.
+/// Formats a number with a comma before every three digits.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
@@ -18,7 +18,7 @@ pub(crate) fn count(number: u64) -> String {
     shown
 }
 
-/// Microseconds in their two largest units, the rest cut off: `1h 2m`, `1.25s`, `12.3ms`.
+/// Formats microseconds in their two largest units, truncated: `1h 2m`, `1.25s`, `12.3ms`.
 pub(crate) fn span(micros: u64) -> String {
     let two = |unit: u64, name: char, finer: u64, finer_name: char| {
         let (whole, rest) = (count(micros / unit), micros % unit / finer);
@@ -35,7 +35,7 @@ pub(crate) fn span(micros: u64) -> String {
     }
 }
 
-/// Thousandths as a percentage: `90%`, `33.3%`.
+/// Formats thousandths as a percentage: `90%`, `33.3%`.
 pub(crate) fn permille(permille: u64) -> String {
     match permille % 10 {
         0 => format!("{}%", count(permille / 10)),
@@ -43,13 +43,13 @@ pub(crate) fn permille(permille: u64) -> String {
     }
 }
 
-/// How much of the whole a part is, cut off.
+/// Formats a part as a percentage of the whole, truncated.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     let share = (u128::from(part) * 1_000).checked_div(u128::from(whole)).unwrap_or(0);
     permille(u64::try_from(share).unwrap_or(u64::MAX))
 }
 
-/// A text without what would move the cursor or colour the terminal.
+/// Replaces control characters, which would move the cursor or colour the terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
 }

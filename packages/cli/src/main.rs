@@ -1,7 +1,7 @@
-//! `paddlegate`: tries limits out in the terminal.
+//! `paddlegate`: tests rate limits in the terminal.
 //!
-//! The one command, `simulate`, runs policies of the core on a virtual clock, as the page of `packages/simulator` does;
-//! the same scenario and seed give the same totals, byte for byte.
+//! The only command, `simulate`, runs policies of the core on a virtual clock, as the page of `packages/simulator`
+//! does; the same scenario and seed give the same totals, byte for byte.
 
 mod arrivals;
 mod command;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(message) = failure.message() {
-                // Nobody may be there to read it.
+                // Standard error may be closed.
                 let _ = writeln!(io::stderr(), "error: {message}");
             }
             failure.code()
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
 
 fn simulate(order: &Simulate) -> Result<(), Failure> {
     let ordered = scenario::of(order)?;
-    // Before the work, so that a file that cannot be written does not cost a long run.
+    // Before the simulation, so that an unwritable file fails before a long run.
     let timelines = order.csv.as_deref().map(Timelines::create).transpose()?;
     let bar = Bar::new(!order.json && io::stderr().is_terminal(), ordered.scenario.policies());
     let totals = run::run(&ordered, &bar, timelines)?;
@@ -54,7 +54,7 @@ fn simulate(order: &Simulate) -> Result<(), Failure> {
         .map_err(|error| Failure::write("the result", &error))
 }
 
-/// Each line is the text that the browser shows for the same policy.
+/// Formats the totals; each line is the text that the browser shows for the same policy.
 fn json_array(totals: &[Totals]) -> String {
     let lines: Vec<String> = totals.iter().map(ToString::to_string).collect();
     format!("[\n{}\n]\n", lines.join(",\n"))

@@ -1,15 +1,15 @@
-//! `Origins`: which option or file a value of the scenario came from.
+//! `Origins`: the option or file that each value of the scenario came from.
 
 use paddlegate::Error;
 
 use crate::failure::Failure;
 
-/// Where values of a scenario came from, so that a fault is told by what its writer wrote.
+/// The sources of a scenario's values, so that errors name an option or a file.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
     /// The file of the scenario.
     file: Option<String>,
-    /// Paths, and the options or files that stand for them.
+    /// Paths, and the options or files that set them.
     places: Vec<(String, String)>,
 }
 
@@ -22,17 +22,17 @@ impl Origins {
         self.places.push((path.into(), place.into()));
     }
 
-    /// An error of the core whose message may begin with a path.
+    /// Converts an error of the core whose message may start with a path.
     pub(crate) fn failure(&self, error: &Error) -> Failure {
         Failure::of_core(error.kind(), self.placed(error.message()))
     }
 
-    /// `at $.arrivals.count: must be ...` as `--arrivals: count must be ...`.
+    /// Converts `at $.arrivals.count: must be ...` to `--arrivals: count: must be ...`.
     fn placed(&self, message: &str) -> String {
         let path = message.strip_prefix("at $.").and_then(|rest| rest.split_once(": "));
         let found = path.and_then(|(path, fault)| {
             let within = |(origin, place): &(String, String)| Some((place.clone(), rest_of(path, origin)?.to_owned()));
-            // The longest path says it best.
+            // The longest matching path is the most specific.
             let (place, rest) = self.places.iter().filter_map(within).min_by_key(|(_, rest)| rest.len())?;
             Some(match rest.strip_prefix('.') {
                 Some(member) => format!("{place}: {member}: {fault}"),
@@ -47,7 +47,7 @@ impl Origins {
     }
 }
 
-/// What follows a path or one of its parents.
+/// Returns the rest of a path after one of its parents, or after the path itself.
 fn rest_of<'a>(path: &'a str, parent: &str) -> Option<&'a str> {
     path.strip_prefix(parent).filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

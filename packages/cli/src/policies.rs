@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// How many names a message lists.
+/// The maximum number of names in a message.
 const SHOWN: usize = 10;
 
-/// Where a document is: its file, and its path within.
+/// The location of a document: its file, and its path in the file.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) file: String,
-    /// Such as `$.policies[0].document`, or `$`.
+    /// For example `$.policies[0].document`, or `$`.
     pub(crate) path: String,
-    /// What chooses among its limiters: an option or a member.
+    /// The option or member that selects limiters of the document.
     pub(crate) chooser: &'static str,
-    /// How many may be chosen.
+    /// The maximum number of selected limiters.
     pub(crate) most: usize,
 }
 
@@ -26,7 +26,7 @@ impl Site {
     }
 }
 
-/// The limiters of a document that have one of the names, in that order; all when no name is given.
+/// Returns the limiters of a document with one of the names, in that order; all when no name is given.
 pub(crate) fn choose(text: &str, names: &[&str], site: &Site) -> Result<Vec<Definition>, Failure> {
     let found = find(text, names, site)?;
     if found.len() > site.most {
@@ -40,7 +40,7 @@ pub(crate) fn choose(text: &str, names: &[&str], site: &Site) -> Result<Vec<Defi
 fn find(text: &str, names: &[&str], site: &Site) -> Result<Vec<Definition>, Failure> {
     let document = Document::parse(text).and_then(|document| Ok((document.format(), document.definitions()?)));
     let (format, definitions) = document.map_err(|error| {
-        // Errors of documents begin with a path of their own.
+        // Errors of documents start with a path of their own.
         let message = match error.message().strip_prefix("at $") {
             Some(rest) => format!("{}: at {}{rest}", site.file, site.path),
             None => format!("{}: {}", site.file, error.message()),
@@ -77,7 +77,7 @@ fn short(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
-/// The `limits` of a policy of a scenario.
+/// Returns the `limits` of a scenario's policy.
 pub(crate) fn limits(definition: &Definition) -> Value {
     match definition.policy.limits() {
         [] => json!([{ "kind": Kind::Unlimited.name() }]),

@@ -1,17 +1,17 @@
-//! `report`: the totals as people read them, policies side by side.
+//! `report`: the human-readable totals, policies side by side.
 
 use paddlegate::simulate::Totals;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::human::{count, permille, plain, share, span};
 
-/// Longer names are cut, so that four of them fit beside each other.
+/// Longer names are cut, so that four columns fit side by side.
 const MAX_WIDTH: usize = 24;
 
-/// What a row shows of each policy.
+/// A row of the table.
 struct Row {
     name: String,
-    /// Whether it is left out when it is nothing for every policy.
+    /// Whether the row is omitted when it is zero for every policy.
     is_rare: bool,
     value: fn(&Totals) -> u64,
     shown: fn(&Totals) -> String,
@@ -27,7 +27,7 @@ impl Row {
     }
 }
 
-/// A table and a sentence for each policy.
+/// Formats a table, and a sentence for each policy.
 pub(crate) fn report(totals: &[Totals], seed: u64) -> String {
     let mut lines = table(totals);
     lines.push(String::new());
@@ -37,7 +37,7 @@ pub(crate) fn report(totals: &[Totals], seed: u64) -> String {
 }
 
 fn rows(totals: &[Totals]) -> Vec<Row> {
-    // All policies are measured in the same stretch of time.
+    // All policies use the same interval.
     let burst = totals.first().map_or(0, |first| first.burst_interval);
     let burst = format!("largest burst in {}", span(burst));
     let mut rows = vec![
@@ -74,7 +74,7 @@ fn table(totals: &[Totals]) -> Vec<String> {
         cells.extend(rows.iter().map(|row| (row.shown)(totals)));
         let width = cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
         for (line, cell) in lines.iter_mut().zip(cells) {
-            // `format!` would count characters, some of which are two cells wide.
+            // `format!` counts characters, some of which are two cells wide.
             let space = " ".repeat(2 + width - cell.width());
             line.push_str(&space);
             line.push_str(&cell);
@@ -98,7 +98,7 @@ fn cut(name: &str) -> String {
     shown + "…"
 }
 
-/// What a policy did, in one sentence.
+/// Summarises a policy's totals in one sentence.
 fn sentence(totals: &Totals) -> String {
     let Totals { arrived, granted, wait, largest_burst, .. } = totals;
     let name = cut(&plain(&totals.name));

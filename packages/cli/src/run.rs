@@ -1,4 +1,4 @@
-//! `run`: every policy of a scenario, with a progress bar when that takes long.
+//! `run`: simulates every policy of a scenario, with a progress bar for long runs.
 
 use std::cell::OnceCell;
 
@@ -9,15 +9,15 @@ use crate::failure::Failure;
 use crate::scenario::Ordered;
 use crate::timelines::Timelines;
 
-/// So many decisions take a few hundredths of a second.
+/// This number of decisions takes a few hundredths of a second.
 const CHUNK: u64 = 20_000;
 
-/// Runs of fewer decisions are over before a bar could be read.
+/// Shorter runs end before a progress bar could be read.
 const LONG: u64 = 200_000;
 
 const PARTS: f64 = 1_000.0;
 
-/// The totals of each policy; their timelines go to a file, when there is one.
+/// Returns the totals of each policy. Writes their timelines to a file, if given.
 pub(crate) fn run(ordered: &Ordered, bar: &Bar, mut timelines: Option<Timelines>) -> Result<Vec<Totals>, Failure> {
     let scenario = &ordered.scenario;
     let failure = |error: paddlegate::Error| ordered.origins.failure(&error);
@@ -47,11 +47,11 @@ pub(crate) fn run(ordered: &Ordered, bar: &Bar, mut timelines: Option<Timelines>
     Ok(all)
 }
 
-/// How much of all policies together is done.
+/// The progress of all policies together.
 pub(crate) struct Bar {
     is_wanted: bool,
     policies: usize,
-    /// Made when a run turns out to be long.
+    /// Created when a run turns out to be long.
     shown: OnceCell<ProgressBar>,
 }
 
@@ -79,7 +79,7 @@ impl Bar {
         bar.set_position(((policy as f64 + progress.clamp(0.0, 1.0)) * PARTS) as u64);
     }
 
-    /// The result takes its place.
+    /// Removes the bar, so that the result replaces it.
     fn clear(&self) {
         if let Some(bar) = self.shown.get() {
             bar.finish_and_clear();
@@ -88,7 +88,7 @@ impl Bar {
 }
 
 impl Drop for Bar {
-    /// An error takes its place.
+    /// Removes the bar, so that an error message replaces it.
     fn drop(&mut self) {
         self.clear();
     }

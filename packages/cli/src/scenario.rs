@@ -1,4 +1,4 @@
-//! `of`: the scenario that was ordered, from options or from a file.
+//! `of`: the requested scenario, from options or from a file.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use crate::origins::Origins;
 use crate::policies::{self, Site};
 use crate::source;
 
-/// What was ordered.
+/// The requested simulation.
 pub(crate) struct Ordered {
     pub(crate) scenario: Scenario,
     pub(crate) seed: u64,
-    /// Some faults are found while it runs.
+    /// Kept because some errors appear only during the simulation.
     pub(crate) origins: Origins,
 }
 
@@ -42,7 +42,7 @@ fn from_file(file: &Path) -> Result<(Value, Origins), Failure> {
     if !value.is_object() {
         return Err(Failure::Input(format!("{name}: at $: must be a JSON object")));
     }
-    // The page exports what came of a scenario beside it.
+    // The simulator's page exports the totals with a scenario.
     if let Some(members) = value.as_object_mut() {
         members.remove("totals");
     }
@@ -54,7 +54,7 @@ fn from_file(file: &Path) -> Result<(Value, Origins), Failure> {
     Ok((value, Origins::of_file(name)))
 }
 
-/// Puts the limits of a policy's document in its place.
+/// Replaces a policy's document by its limits.
 fn resolve(policy: &mut Value, file: &str, index: usize) -> Result<(), Failure> {
     let at = format!("$.policies[{index}]");
     let Some(members) = policy.as_object_mut() else { return Ok(()) };
@@ -84,7 +84,7 @@ fn resolve(policy: &mut Value, file: &str, index: usize) -> Result<(), Failure> 
 }
 
 fn from_options(order: &Simulate) -> Result<(Value, Origins), Failure> {
-    // Both are there without a scenario, as clap makes sure.
+    // Without a scenario clap requires both.
     let (file, arrivals) = (order.policy.as_deref(), order.arrivals.as_deref());
     let (file, arrivals) = (file.unwrap_or(Path::new("-")), arrivals.unwrap_or_default());
     let arrivals = arrivals::parse(arrivals).map_err(|message| Failure::Input(format!("--arrivals: {message}")))?;
@@ -118,7 +118,7 @@ fn from_options(order: &Simulate) -> Result<(Value, Origins), Failure> {
         Arrivals::Times(file) => {
             origins.add("arrivals.text", source::name(&file));
             let text = source::read(&file)?;
-            // Spreadsheets put a mark before the first column's name.
+            // Spreadsheets put a byte order mark before the first column's name.
             json!({ "kind": "times", "text": text.strip_prefix('\u{feff}').unwrap_or(&text) })
         }
     };
@@ -136,7 +136,7 @@ fn from_options(order: &Simulate) -> Result<(Value, Origins), Failure> {
     Ok((value, origins))
 }
 
-/// `5` or `1..10`.
+/// Parses `5` or `1..10`.
 fn units(option: &str, text: Option<&str>) -> Result<Option<Value>, Failure> {
     let Some(text) = text else { return Ok(None) };
     let whole = |part: &str| part.parse::<u64>().ok().filter(|_| part.bytes().all(|byte| byte.is_ascii_digit()));
@@ -149,7 +149,7 @@ fn units(option: &str, text: Option<&str>) -> Result<Option<Value>, Failure> {
     read.ok_or_else(|| Failure::Input(fault())).map(Some)
 }
 
-/// `2s` or `1s..3s`.
+/// Parses `2s` or `1s..3s`.
 fn spans(text: &str) -> Value {
     text.split_once("..").map_or_else(|| json!(text), |range| json!(range))
 }

@@ -1,4 +1,4 @@
-//! `read`: the texts of files and of standard input.
+//! `read`: the text of files and of standard input.
 
 use std::fs;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// The path that stands for standard input.
 const STDIN: &str = "-";
 
-/// What a path is called in messages.
+/// Returns the name of a path in messages.
 pub(crate) fn name(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
@@ -18,7 +18,7 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
 
-/// The whole text of a file, or of standard input for `-`.
+/// Reads the whole text of a file, or of standard input for `-`.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let done = if is_stdin(path) {

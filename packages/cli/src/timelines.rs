@@ -1,4 +1,4 @@
-//! `Timelines`: every decision of every policy, as CSV.
+//! `Timelines`: all decisions of all policies, as CSV.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -8,7 +8,7 @@ use paddlegate::simulate::Timeline;
 
 use crate::failure::Failure;
 
-/// A file that takes the timelines of the policies, one after the other.
+/// A CSV file for the timelines of the policies, one after the other.
 #[derive(Debug)]
 pub(crate) struct Timelines {
     name: String,
@@ -16,7 +16,7 @@ pub(crate) struct Timelines {
 }
 
 impl Timelines {
-    /// Begins the file with the names of the columns.
+    /// Creates the file and writes the column names.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let file = File::create(path).map_err(|error| Failure::write(&name, &error))?;
@@ -36,7 +36,7 @@ impl Timelines {
         Ok(())
     }
 
-    /// What is left in memory is written too.
+    /// Writes buffered rows and closes the file.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.file.flush().map_err(|error| Failure::write(&self.name, &error))
     }
@@ -46,7 +46,7 @@ impl Timelines {
     }
 }
 
-/// A field of CSV (RFC 4180).
+/// Quotes a CSV field (RFC 4180).
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

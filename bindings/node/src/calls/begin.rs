@@ -1,4 +1,4 @@
-//! How a call starts: answered at once, else given to a connection under a ticket.
+//! The start of a call: either answered at once or submitted to a connection under a ticket.
 
 use paddlegate::store::redis::Call;
 use paddlegate::{Admission, Answer, Error, Limiter, MultiStep, OnLimit, Operation, Paddlegate, Prepared};
@@ -8,24 +8,25 @@ use crate::area::{ALLOW, input};
 use crate::course::CallState;
 use crate::order::AdminRequest;
 
-/// Tickets begin again after this: small integers cost JavaScript least, and the first calls are long over.
+/// Tickets restart after this: small integers are the cheapest in JavaScript, and the first calls are long complete.
 const MAX_TICKET: u64 = i32::MAX as u64;
 
-/// What stands for a ticket when the call failed at once.
+/// Returned instead of a ticket when the call failed at once.
 const FAILED: i32 = -1;
 
-/// What is asked of a limiter beside its operations.
+/// Requests to a limiter that are not operations.
 const PLACE: usize = 11;
 const LISTEN: usize = 12;
 
-/// An operation of which more is told than the decision.
+/// An operation that returns more than the decision.
 const ADMIT: usize = 20;
 
 impl Calls {
-    /// Starts the operation in the area: 0 when it is answered, -1 when it failed, else its ticket.
+    /// Starts the operation in the shared buffer. Returns 0 when it is answered, -1 when it failed, otherwise its
+    /// ticket.
     ///
-    /// Two that are no operations have a text for an answer: where the waiters of a limiter hear of their turn, and the
-    /// channel of those in memory, made when there is none.
+    /// Two requests that are not operations return a text: the notification node of a limiter, and the wake-up channel
+    /// of the memory store, created if needed.
     pub(crate) fn prepare(&mut self, limiter: &Limiter, id: Option<&str>, channel: Option<&str>) -> i32 {
         self.forget_notes();
         match self.area.small(input::OPERATION) {
@@ -47,7 +48,7 @@ impl Calls {
         }
     }
 
-    /// Decides about a job; the channel's place has the name of what becomes of one that is refused.
+    /// Requests a decision about a job. The channel argument holds the name of the handling of refused jobs.
     fn admit(&mut self, limiter: &Limiter, job: &str, on_limit: &str) -> i32 {
         let asked = self.area.request().and_then(|request| Ok((request, OnLimit::from_name(on_limit)?)));
         match asked {
@@ -82,7 +83,7 @@ impl Calls {
         }
     }
 
-    /// Starts the operation in the area that comes with an order, as [`begin`](Self::prepare) does.
+    /// Starts the operation in the shared buffer with an admin request; returns as [`prepare`](Self::prepare) does.
     pub(crate) fn begin_order(&mut self, limiter: &Limiter, order: &AdminRequest) -> i32 {
         self.forget_notes();
         let operation = self.area.small(input::OPERATION);
@@ -100,7 +101,7 @@ impl Calls {
         }
     }
 
-    /// Starts the next call of several: 0 when there is none, else its ticket.
+    /// Starts the next call of a procedure. Returns 0 when there is none, otherwise its ticket.
     pub(crate) fn advance(&mut self, course: &CallState) -> i32 {
         self.forget_notes();
         let mut steps = course.borrow_mut();
@@ -121,7 +122,7 @@ impl Calls {
         0
     }
 
-    /// Starts to read a page of a part of the list of limiters.
+    /// Starts reading a page of a part of the limiter list.
     pub(crate) fn prepare_list(&mut self, paddlegate: &Paddlegate, part: u16, cursor: u64) -> i32 {
         self.forget_notes();
         self.begun(Ok(paddlegate.prepare_list(part, cursor)), None)
@@ -143,7 +144,7 @@ impl Calls {
         }
     }
 
-    /// The ticket of the call that is carried next.
+    /// Returns the ticket of the next call.
     fn next_ticket(&self) -> u64 {
         self.last_ticket % MAX_TICKET + 1
     }

@@ -1,4 +1,4 @@
-//! The limiter of one run of a workflow.
+//! The limiter of one workflow run.
 
 use super::workflow::{MAX_KEY, WorkflowDefinition};
 use crate::base::error::{Error, Result};
@@ -10,17 +10,17 @@ use crate::model::limit::{LOCK_TIMEOUT, Limit};
 use crate::model::policy::Policy;
 
 impl Paddlegate {
-    /// The limiter of a run of a Conductor workflow: that of its [key](WorkflowDefinition::key), whose name is
-    /// [`WorkflowDefinition::limiter_name`].
+    /// Returns the limiter of a run of a Conductor workflow. Its name is the [`WorkflowDefinition::limiter_name`] of
+    /// the run's [key](WorkflowDefinition::key).
     ///
-    /// `run` is a JSON object with `input`, `correlationId` and `version`, as far as the key needs them. A run without a
-    /// key has an unlimited limiter, which keeps no state. A lease that is not renewed ends after `lock_timeout`,
-    /// default 30 seconds. `Invalid` names `definition`, `run` or `lock_timeout`. Asks no server.
+    /// `run` is a JSON object with `input`, `correlationId` and `version`, as far as the key needs them. A run without
+    /// a key has an unlimited limiter, which keeps no state. A lease that is not renewed ends after `lock_timeout`,
+    /// default 30 seconds. `Invalid` names `definition`, `run` or `lock_timeout`. Does no I/O.
     pub fn workflow(&self, definition: &str, run: &str, lock_timeout: Option<Micros>) -> Result<LoadedLimiter> {
         let named = |name: &'static str| move |error: Error| Error::invalid(name, error.message());
         let definition = WorkflowDefinition::parse(definition).map_err(named("definition"))?;
         let key = json::parse(run).and_then(|run| definition.key(&run)).map_err(named("run"))?;
-        // A time-out that is wrong is wrong for every run.
+        // An invalid time-out is an error for every run, also for one without a key.
         let policy = definition.policy(lock_timeout.unwrap_or(LOCK_TIMEOUT))?;
         let limiter = match key {
             Some(key) if key.len() > MAX_KEY => {

@@ -1,4 +1,4 @@
-//! `TaskDefinition`: how many tasks are handed to workers in a time and at once.
+//! `TaskDefinition`: limits on the rate and the number of concurrent tasks.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::model::limit::{Limit, MAX_CONCURRENCY, MAX_WINDOW};
 use crate::model::on_limit::OnLimit;
 use crate::model::policy::Policy;
 
-/// How long a worker keeps a task by default without a word of it: ten minutes, the documented default of a task definition.
+/// The default time a worker keeps a task without an update: ten minutes, the documented default of a task definition.
 pub const RESPONSE_TIMEOUT: Micros = Micros(600_000_000);
 
-/// The limits of a task definition. Its other members are not looked at. Members may be in snake case, as `to_dict` of
+/// The limits of a task definition. Other members are ignored. Members may be in snake case, as `to_dict` of
 /// conductor-python writes them.
 ///
 /// ```
@@ -26,20 +26,22 @@ pub const RESPONSE_TIMEOUT: Micros = Micros(600_000_000);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskDefinition {
-    /// `name`: what the task is called, of 1 to 493 bytes.
+    /// `name`: the name of the task, 1 to 493 bytes.
     pub name: String,
-    /// `rateLimitPerFrequency`: tasks in any interval, at most 100,000. Absent, null, 0 or negative: 0, which is no limit.
+    /// `rateLimitPerFrequency`: tasks in any interval, at most 100,000. Absent, null, 0 or negative: 0, which means no
+    /// limit.
     pub rate_limit_per_frequency: u64,
-    /// `rateLimitFrequencyInSeconds`: the interval. Absent or null: one second. 0 or negative: zero, which is no limit.
+    /// `rateLimitFrequencyInSeconds`: the interval. Absent or null: one second. 0 or negative: zero, which means no
+    /// limit.
     pub rate_limit_frequency: Micros,
-    /// `concurrentExecLimit`: tasks at once, at most 100,000. Absent, null, 0 or negative: 0, which is no limit.
+    /// `concurrentExecLimit`: concurrent tasks, at most 100,000. Absent, null, 0 or negative: 0, which means no limit.
     pub concurrent_exec_limit: u64,
-    /// `responseTimeoutSeconds`: how long a lease lasts. Absent, null, 0 or negative: [`RESPONSE_TIMEOUT`].
+    /// `responseTimeoutSeconds`: the lifetime of a lease. Absent, null, 0 or negative: [`RESPONSE_TIMEOUT`].
     pub response_timeout: Micros,
 }
 
 impl TaskDefinition {
-    /// Reads a definition; the error names the path to what is wrong.
+    /// Parses a definition; errors start with the JSON path of the fault.
     pub fn parse(text: &str) -> Result<Self> {
         Self::read(&json::parse(text)?)
     }
@@ -70,8 +72,9 @@ impl TaskDefinition {
         })
     }
 
-    /// One limiter, `conductor/task/` and the name of the task: leases for the limit at once, a sliding window for the rate, decided together;
-    /// unlimited when the definition limits nothing. A task over the limit waits.
+    /// Returns one limiter, `conductor/task/` and the name of the task: leases for the concurrency limit and a sliding
+    /// window for the rate, checked together. Unlimited when the definition limits nothing. A task over the limit
+    /// waits.
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         let mut limits = Vec::new();
         if self.concurrent_exec_limit > 0 {
@@ -93,10 +96,10 @@ impl TaskDefinition {
     }
 }
 
-/// The longest name of a task or of a workflow in bytes.
+/// The maximum length of the name of a task or workflow, in bytes.
 const MAX_DEFINITION_NAME: usize = room("conductor/workflow/");
 
-/// The name of a definition.
+/// Reads the name of a definition.
 pub(super) fn name(field: &Field<'_>) -> Result<String> {
     let name = field.need("name")?;
     let text = name.text()?;
@@ -106,7 +109,7 @@ pub(super) fn name(field: &Field<'_>) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// A number of which all that is not positive means no limit.
+/// Reads a number whose zero and negative values mean no limit.
 pub(super) fn count(field: Option<Field<'_>>, most: u64) -> Result<u64> {
     let Some(field) = field else { return Ok(0) };
     let count = field.clamped()?;
@@ -116,7 +119,7 @@ pub(super) fn count(field: Option<Field<'_>>, most: u64) -> Result<u64> {
     Ok(count)
 }
 
-/// Seconds of which all that is not positive is zero.
+/// Reads seconds; negative values are zero.
 fn seconds(field: &Field<'_>) -> Result<Micros> {
     let seconds = field.clamped()?;
     match seconds.checked_mul(1_000_000) {

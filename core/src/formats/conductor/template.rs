@@ -1,4 +1,4 @@
-//! `Template`: a text with `${workflow...}` in it.
+//! `Template`: a text with `${workflow...}` variables.
 
 use std::str::FromStr;
 
@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use crate::base::error::{Error, Result};
 
-/// A text with variables of a workflow in it, such as `${workflow.input.customer.id}-${workflow.version}`.
+/// A text with workflow variables, such as `${workflow.input.customer.id}-${workflow.version}`.
 ///
-/// A variable is a path of names and of indices (`orders[0]`) from `workflow`, which has `input`, `correlationId`,
-/// `version` and whatever else the host gives. A `$` that begins no variable stands for itself, and `$${` for `${`.
+/// A variable is a path of names and indices (`orders[0]`) that starts at `workflow`, an object with `input`,
+/// `correlationId`, `version` and any other members from the host. A `$` that starts no variable is literal, and `$${`
+/// is a literal `${`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
@@ -30,7 +31,7 @@ enum Step {
 impl FromStr for Template {
     type Err = Error;
 
-    /// Refuses a variable that is not closed, is in another one, or is no path.
+    /// Returns an error for a variable that is unclosed, nested or not a path.
     fn from_str(text: &str) -> Result<Self> {
         let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, after)) = rest.split_once('$') {
@@ -63,9 +64,10 @@ impl FromStr for Template {
 }
 
 impl Template {
-    /// The text with the values of a workflow; `None` when a variable is unknown or null, or when the text is empty.
+    /// Returns the text with the values of a workflow; `None` when a variable is unknown or null, or when the text is
+    /// empty.
     ///
-    /// Values are texts, numbers and booleans; an object or an array is an error.
+    /// Values are texts, numbers and booleans; an object or array is an error.
     pub fn resolve(&self, workflow: &Value) -> Result<Option<String>> {
         let mut resolved = String::new();
         for part in &self.parts {
@@ -89,7 +91,7 @@ impl Template {
 }
 
 impl Template {
-    /// The text of a template without variables; `None` when it is empty.
+    /// Returns the text of a template without variables; `None` when it is empty.
     pub(super) fn text(&self) -> Result<Option<String>> {
         if self.parts.iter().any(|part| matches!(part, Part::Variable(_))) {
             return Err(Error::invalid(
@@ -102,7 +104,7 @@ impl Template {
     }
 }
 
-/// The steps of `workflow.input.orders[0].id`.
+/// Parses the steps of `workflow.input.orders[0].id`.
 fn steps(path: &str) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     for segment in path.trim().split('.') {
@@ -130,7 +132,7 @@ fn steps(path: &str) -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-/// What the steps lead to; the first is `workflow` itself.
+/// Returns the value at a path; the first step is `workflow` itself.
 fn find<'a>(workflow: &'a Value, steps: &[Step]) -> Option<&'a Value> {
     let (first, rest) = steps.split_first()?;
     if *first != Step::Name("workflow".to_owned()) {

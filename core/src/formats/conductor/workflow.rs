@@ -1,4 +1,4 @@
-//! `WorkflowDefinition`: how many runs of a workflow are active at once, for each key.
+//! `WorkflowDefinition`: a limit on concurrent runs of a workflow, per key.
 
 use serde_json::Value;
 
@@ -15,13 +15,13 @@ use crate::model::policy::Policy;
 
 const PREFIX: &str = "conductor/workflow/";
 
-/// The longest key in bytes.
+/// The maximum length of a key, in bytes.
 pub(super) const MAX_KEY: usize = room(PREFIX);
 
-/// The limit of a workflow definition. Members other than `name`, `rateLimitConfig` and `tags` are not looked at.
+/// The limit of a workflow definition. Members other than `name`, `rateLimitConfig` and `tags` are ignored.
 ///
-/// Each run has a key, and the runs with one key share a limiter. The older form is read too: a tag in `tags` with the
-/// `type` `RATE_LIMIT`, whose `key` is the key and whose `value` is the limit. Members may be in snake case, as
+/// Each run has a key, and runs with the same key share a limiter. The older form is accepted too: a tag in `tags` with
+/// the `type` `RATE_LIMIT`, whose `key` is the key and whose `value` is the limit. Members may be in snake case, as
 /// `to_dict` of conductor-python writes them.
 ///
 /// ```
@@ -36,18 +36,19 @@ pub(super) const MAX_KEY: usize = room(PREFIX);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkflowDefinition {
-    /// `name`: what the workflow is called, of 1 to 493 bytes.
+    /// `name`: the name of the workflow, 1 to 493 bytes.
     pub name: String,
     /// `rateLimitKey`: the key with its variables. Absent or null: no run is limited.
     pub rate_limit_key: Option<Template>,
-    /// `concurrentExecLimit`: runs at once for a key, at most 100,000. Absent, null, 0 or negative: 0, which is no limit.
+    /// `concurrentExecLimit`: concurrent runs per key, at most 100,000. Absent, null, 0 or negative: 0, which means no
+    /// limit.
     pub concurrent_exec_limit: u64,
-    /// `policy`: `QUEUE` (default) makes a run over the limit wait in the order of the starts, `REJECT` makes its start fail.
+    /// `policy`: `QUEUE` (default) queues a run over the limit in start order, `REJECT` makes its start fail.
     pub on_limit: OnLimit,
 }
 
 impl WorkflowDefinition {
-    /// Reads a definition; the error names the path to what is wrong.
+    /// Parses a definition; errors start with the JSON path of the fault.
     pub fn parse(text: &str) -> Result<Self> {
         Self::read(&json::parse(text)?)
     }
@@ -77,19 +78,19 @@ impl WorkflowDefinition {
         Ok(workflow)
     }
 
-    /// The name of the limiter of a key: `conductor/workflow/` and the key, which no limiter with another name has.
+    /// Returns the limiter name of a key: `conductor/workflow/` and the key.
     pub fn limiter_name(key: &str) -> String {
         format!("{PREFIX}{key}")
     }
 
-    /// The name of the limiter of runs without a key.
+    /// Returns the limiter name of runs without a key.
     pub(super) fn unlimited_name(&self) -> String {
         format!("conductor/unlimited/{}", self.name)
     }
 
-    /// The limiter of all runs when the key is the same for each.
+    /// Returns the limiter of all runs, for a key without variables.
     ///
-    /// An error when the key has variables, since each run has a limiter of its own then.
+    /// A key with variables is an error, since its runs have different limiters.
     pub fn definitions(&self, lock_timeout: Micros) -> Result<Vec<Definition>> {
         let key = match &self.rate_limit_key {
             None => None,
@@ -109,10 +110,10 @@ impl WorkflowDefinition {
         Ok(vec![Definition { name, policy, wait_timeout: None, ttl: None, on_limit: self.on_limit }])
     }
 
-    /// The key of a run; `None` when the run is not limited, because a variable of the
-    /// key is unknown or null or the key is empty.
+    /// Returns the key of a run; `None` when the run is not limited, because a variable of the key is unknown or null
+    /// or the key is empty.
     ///
-    /// `workflow` is an object with what the host knows of the run: `input`, `correlationId`, `version`.
+    /// `workflow` is an object with the run's `input`, `correlationId` and `version`.
     pub fn key(&self, workflow: &Value) -> Result<Option<String>> {
         if !workflow.is_object() {
             return Err(Error::invalid("workflow", "must be an object with input, correlationId and version"));
@@ -120,7 +121,7 @@ impl WorkflowDefinition {
         self.rate_limit_key.as_ref().map_or(Ok(None), |key| key.resolve(workflow))
     }
 
-    /// The limiter of one key: leases that last `lock_timeout` unless they are renewed; unlimited without a limit.
+    /// Returns the policy of one key: leases that last `lock_timeout` unless renewed, or unlimited without a limit.
     pub fn policy(&self, lock_timeout: Micros) -> Result<Policy> {
         match self.concurrent_exec_limit {
             0 => Policy::new([Limit::unlimited()]),
@@ -129,7 +130,7 @@ impl WorkflowDefinition {
     }
 
     fn read_config(&mut self, config: &Field<'_>) -> Result<()> {
-        // A word misspelt in here would take the limit away.
+        // An ignored misspelt member would remove the limit.
         config.object(&["rateLimitKey", "rate_limit_key", "concurrentExecLimit", "concurrent_exec_limit", "policy"])?;
         self.rate_limit_key = template(config.either("rateLimitKey", "rate_limit_key")?)?;
         let limit = config.either("concurrentExecLimit", "concurrent_exec_limit")?;

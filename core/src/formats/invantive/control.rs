@@ -1,4 +1,4 @@
-//! `RateLimitControl`: which slot limits a request.
+//! `RateLimitControl`: assigns requests to slots.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -33,29 +33,29 @@ pub struct RateLimitControl {
     slots: Vec<Slot>,
 }
 
-/// What a control says of a request.
+/// The slot that a control assigns to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice<'a> {
-    /// No element applies: no limit.
+    /// No element matches: no limit.
     Unmatched,
-    /// The first element that applies names no slot: no limit, whatever later elements say.
+    /// The first matching element names no slot: no limit, even if later elements match.
     Exempt,
-    /// The slot of the first element that applies.
+    /// The slot of the first matching element.
     Slot(&'a Slot),
 }
 
-/// A [`Choice`] with the slot by its index.
+/// A [`Choice`] with the slot's index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pick {
     Unmatched,
     Exempt,
     Slot(usize),
-    /// The time decides, and was not given.
+    /// The result depends on the time, which the caller did not give.
     Unknown,
 }
 
 impl RateLimitControl {
-    /// Reads a control; the error names the path to what is wrong.
+    /// Parses a control; errors start with the JSON path of the fault.
     pub fn parse(text: &str) -> Result<Self> {
         Self::read(&json::parse(text)?)
     }
@@ -87,14 +87,14 @@ impl RateLimitControl {
         Ok(Self { elements, slots })
     }
 
-    /// The slots, in the order of the document.
+    /// Returns the slots, in the order of the document.
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
-    /// The slot of the first element that applies to a request at a time; only that one limits it.
+    /// Returns the slot of the first element that matches a request at time `at`; only that slot limits the request.
     ///
-    /// `at` decides on the validity of elements. `Invalid` when the request has an address that is none.
+    /// `at` decides which elements are valid. `Invalid` when the request's IP address is malformed.
     pub fn choose(&self, request: &RequestAttributes<'_>, at: Micros) -> Result<Choice<'_>> {
         Ok(match self.pick(request, Some(at))? {
             Pick::Unmatched | Pick::Unknown => Choice::Unmatched,
@@ -103,15 +103,16 @@ impl RateLimitControl {
         })
     }
 
-    /// The limiters of all slots that have a name.
+    /// Returns the limiters of all named slots.
     ///
-    /// Of a slot `web`: `invantive/fail/web` for the levels that fail, whose refusal raises, and `invantive/second/web`,
-    /// `invantive/minute/web` and `invantive/hour/web` for those that only delay, whose refusal waits.
+    /// A slot `web` has `invantive/fail/web` for the levels that fail, which raise when refused, and
+    /// `invantive/second/web`, `invantive/minute/web` and `invantive/hour/web` for the levels that only delay, which
+    /// wait when refused.
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         Ok(self.slots.iter().flat_map(Slot::definitions).collect())
     }
 
-    /// [`choose`](Self::choose), which may be possible without a time.
+    /// [`choose`](Self::choose) with an optional time.
     pub(super) fn pick(&self, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<Pick> {
         let ip: Option<IpAddr> = request.ip.map(client).transpose()?;
         for element in self.elements.iter().filter(|element| element.matches(request, ip)) {
@@ -127,12 +128,12 @@ impl RateLimitControl {
     }
 }
 
-/// A name for a message.
+/// Formats a name for a message.
 pub(super) fn shown(name: &str) -> String {
     format!("{:?}", name.chars().take(40).collect::<String>())
 }
 
-/// A fault of the request, never of the document.
+/// The fault is in the request, not in the document.
 pub(super) fn not_an_address(text: &str) -> Error {
     Error::invalid("ip", format!("must be an IPv4 or IPv6 address without a port: ip={}", shown(text)))
 }

@@ -1,4 +1,4 @@
-//! `Element`: the requests to which a slot applies.
+//! `Element`: the criteria that assign requests to a slot.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::formats::field::Field;
 
-/// What is known of a request. A criterion for which the request has no value does not match.
+/// The attributes of a request. A criterion does not match a request without its attribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestAttributes<'a> {
     /// Compared with `Context`.
@@ -24,7 +24,7 @@ pub struct RequestAttributes<'a> {
     pub log_on_code: Option<&'a str>,
     /// Compared with `DataContainerId`.
     pub data_container_id: Option<&'a str>,
-    /// The address of the client, compared with `IpAddressClientCidr`; an IPv4-mapped IPv6 address is an IPv4 address.
+    /// The client's IP address, compared with `IpAddressClientCidr`. An IPv4-mapped IPv6 address counts as IPv4.
     pub ip: Option<&'a str>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Element {
     slot: Option<usize>,
 }
 
-/// A text, or the beginning of one.
+/// A text or a prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
     Whole(String),
@@ -77,7 +77,7 @@ impl Element {
         })
     }
 
-    /// Whether all criteria match, whatever the time.
+    /// Returns whether all criteria match, regardless of validity.
     pub(super) fn matches(&self, request: &RequestAttributes<'_>, ip: Option<IpAddr>) -> bool {
         let pattern = |pattern: &Option<Pattern>, value: Option<&str>| {
             pattern.as_ref().is_none_or(|pattern| value.is_some_and(|value| pattern.matches(value)))
@@ -96,19 +96,19 @@ impl Element {
         self.valid_from.is_some() || self.valid_to.is_some()
     }
 
-    /// From the first time on, until just before the second.
+    /// Validity includes the start and excludes the end.
     pub(super) fn is_valid(&self, at: Micros) -> bool {
         self.valid_from.is_none_or(|from| from <= at) && self.valid_to.is_none_or(|to| at < to)
     }
 
-    /// The index of its slot; none exempts.
+    /// Returns the index of the slot; `None` exempts the request.
     pub(super) fn slot(&self) -> Option<usize> {
         self.slot
     }
 }
 
 impl Pattern {
-    /// A star at the end stands for anything, also for nothing; elsewhere it is a star.
+    /// A trailing star matches any text, also an empty one; elsewhere a star is literal.
     fn new(text: &str) -> Self {
         match text.strip_suffix('*') {
             Some(prefix) => Self::Prefix(prefix.to_owned()),
@@ -124,7 +124,7 @@ impl Pattern {
     }
 }
 
-/// The address of a client, as servers give it: IPv6 may have a zone.
+/// Parses a client's IP address as servers report it: IPv6 may have a zone.
 pub(super) fn client(text: &str) -> Result<IpAddr> {
     let plain = text.split_once('%').map_or(text, |(address, _)| address);
     plain.parse::<IpAddr>().map(|ip| ip.to_canonical()).map_err(|_| not_an_address(text))
@@ -140,7 +140,7 @@ fn clients(field: &Field<'_>) -> Result<Option<IpNet>> {
     }
 }
 
-/// A network of IPv4-mapped addresses as one of IPv4 addresses.
+/// Converts a network of IPv4-mapped addresses to an IPv4 network.
 fn canonical(net: IpNet) -> IpNet {
     let IpNet::V6(v6) = net else { return net };
     let mapped = v6.prefix_len().checked_sub(96).zip(v6.addr().to_ipv4_mapped());
@@ -169,22 +169,23 @@ fn time(field: &Field<'_>, name: &str) -> Result<Option<Micros>> {
     }
 }
 
-/// A date and time; without a zone it is UTC.
+/// Parses a date and time; UTC without a zone.
 fn instant(text: &str) -> Option<Micros> {
-    // A civil time would overlook the name of a zone.
+    // Parsing as civil time would ignore a zone name.
     if text.contains('[') || !text.contains(['T', 't', ' ']) {
         return None;
     }
     if let Ok(timestamp) = text.parse().or_else(|_| format!("{text}Z").parse()) {
         return Some(micros(timestamp));
     }
-    // The last hours of 9999, by which people mean for ever, are no time stamps; nor are the first of -9999.
+    // The last hours of 9999, a common notation for "forever", are outside the range of timestamps, as are the first
+    // hours of -9999.
     let civil: DateTime = text.strip_suffix(['Z', 'z']).unwrap_or(text).parse().ok()?;
     let outside = civil.to_zoned(TimeZone::UTC).is_err();
     outside.then_some(if civil.year() > 0 { Micros(u64::MAX) } else { Micros(0) })
 }
 
-/// The first microsecond that is not before it; before 1970 is the same as 1970, since no request is earlier.
+/// Rounds up to the microsecond; times before 1970 become 1970, since no request is earlier.
 fn micros(timestamp: Timestamp) -> Micros {
     let nanos = u128::try_from(timestamp.as_nanosecond()).unwrap_or(0);
     Micros(u64::try_from(nanos.div_ceil(1_000)).unwrap_or(u64::MAX))

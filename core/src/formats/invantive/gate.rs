@@ -1,4 +1,4 @@
-//! `Gate`: a control with its limiters on a store.
+//! `Gate`: a control with its limiters in a store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::client::paddlegate::Paddlegate;
 use crate::model::limit::Kind;
 use crate::store::signal_handling::SignalHandling;
 
-/// A control with its limiters on a store. Cheap to clone, safe to share between threads; make it once and keep it.
+/// A control with its limiters in a store. Cheap to clone and safe to share between threads; create it once and keep
+/// it.
 #[derive(Clone, Debug)]
 pub struct Gate {
     inner: Arc<Inner>,
@@ -25,45 +26,45 @@ pub struct Gate {
 struct Inner {
     control: RateLimitControl,
     slots: Vec<Limiters>,
-    /// Which is asked for the time of the store.
+    /// The limiter whose decisions supply the store's time.
     clock: Limiter,
 }
 
-/// The limiters of a slot; none of a slot without a name.
+/// The limiters of a slot; a slot without a name has none.
 #[derive(Clone, Debug)]
 pub(super) struct Limiters {
     pub(super) hard: Option<Limiter>,
     pub(super) soft: Vec<(Level, Limiter)>,
 }
 
-/// What becomes of a request.
+/// The decision on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateDecision {
-    /// Whether it may go ahead. If not, its answer is a failure.
+    /// Whether the request may proceed; otherwise it must fail.
     pub allowed: bool,
-    /// By how much the answer is delayed, also that of a failure.
+    /// The delay of the response, whether it succeeds or fails.
     pub delay: Micros,
-    /// The slot that counted; `None` when nothing limits the request.
+    /// The slot that applied; `None` when nothing limits the request.
     pub slot: Option<String>,
-    /// The level that refused, or the one that delays longest; `None` when no level is full.
+    /// The level that refused, or the one with the longest delay; `None` when no level is full.
     pub level: Option<Level>,
-    /// When a refused request may pass, from the decision on; zero when allowed, `None` when no time is known (0 actions).
+    /// Time from the decision until a refused request may pass; zero when allowed, `None` when unknown (0 actions).
     pub retry_after: Option<Micros>,
     /// The kind of the limit that refused; `None` when allowed.
     pub reason: Option<Kind>,
 }
 
 impl Paddlegate {
-    /// The gate of a `RateLimitControl` of Invantive: its limiters on this store. Asks no server.
+    /// Returns the gate of an Invantive `RateLimitControl`, with its limiters in this store. Does no I/O.
     ///
-    /// `Invalid` names the path to what is wrong in the document.
+    /// `Invalid` contains the JSON path of a fault in the document.
     pub fn gate(&self, document: &str) -> Result<Gate> {
         RateLimitControl::parse(document)?.gate(self)
     }
 }
 
 impl RateLimitControl {
-    /// The limiters of all slots on a store. Asks no server.
+    /// Creates the limiters of all slots in a store. Does no I/O.
     pub fn gate(&self, pg: &Paddlegate) -> Result<Gate> {
         let slots = self.slots().iter().map(|slot| Limiters::new(pg, slot)).collect::<Result<Vec<_>>>()?;
         let mut limiters = slots.iter().flat_map(|slot| slot.hard.iter().chain(slot.soft.iter().map(|soft| &soft.1)));
@@ -74,23 +75,24 @@ impl RateLimitControl {
         Ok(Gate { inner: Arc::new(Inner { control: self.clone(), slots, clock }) })
     }
 
-    /// [`Gate::admit`] with limiters for this call only. Whoever calls often keeps a [`gate`](Self::gate).
+    /// [`Gate::admit`] with limiters for this call only. For repeated calls keep a [`gate`](Self::gate).
     pub fn admit(&self, pg: &Paddlegate, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateDecision> {
         self.gate(pg)?.admit(request, at)
     }
 }
 
 impl Gate {
-    /// Counts a request in the slot of the first element that applies, on the calling thread.
+    /// Counts a request in the slot of the first matching element, on the caller's thread.
     ///
-    /// The levels that fail are asked first; if one refuses, nothing is counted and the failure is delayed by that level's
-    /// delay. Then those that only delay are counted, and the longest delay rules. `at` is the store's time, for tests and
-    /// simulations; without it the store is asked, by a call of its own when an element has a validity.
+    /// The levels that fail are checked first; if one refuses, nothing is counted and the failure is delayed by that
+    /// level's delay. Then the levels that only delay are counted, and the longest delay applies. `at` is the store's
+    /// time, for tests and simulations; without it the store's clock applies, at the cost of one more call when an
+    /// element has a validity.
     pub fn admit(&self, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateDecision> {
         self.start(request, at)?.run(SignalHandling::Ignore)
     }
 
-    /// [`admit`](Self::admit) for hosts that carry each step themselves. `Invalid` when the address is none.
+    /// [`admit`](Self::admit) for hosts that perform each step's I/O. `Invalid` when the IP address is malformed.
     pub fn start(&self, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateCheck> {
         GateCheck::new(self, request, at)
     }
@@ -134,7 +136,7 @@ impl GateDecision {
     }
 }
 
-/// Whether the store is asked at all.
+/// A paused limiter refuses without a store call.
 fn has_state(limiter: &Limiter) -> bool {
     limiter.policy().limits().iter().all(|limit| limit.kind() != Kind::Paused)
 }

@@ -1,4 +1,4 @@
-//! `GateCheck`: the way of one request through a gate.
+//! `GateCheck`: the steps of one request through a gate.
 
 use super::control::Pick;
 use super::element::RequestAttributes;
@@ -11,8 +11,8 @@ use crate::model::decision::Decision;
 use crate::model::operation::{Answer, Operation};
 use crate::model::request::Request;
 
-/// One request on its way through a [`Gate`]: the clock where the time decides, then the levels that fail, then each
-/// that only delays.
+/// The steps of one request through a [`Gate`]: the clock if the result depends on the time, then the levels that fail,
+/// then each level that only delays.
 #[derive(Clone, Debug)]
 pub struct GateCheck {
     gate: Gate,
@@ -24,11 +24,11 @@ pub struct GateCheck {
 
 #[derive(Clone, Debug)]
 enum Stage {
-    /// The facts wait for the time.
+    /// Reads the clock; holds the request's attributes meanwhile.
     Clock(Box<[Option<String>; 5]>),
-    /// By the index of the slot.
+    /// Checks the levels that fail, of the slot with this index.
     Hard(usize),
-    /// And how many levels that only delay have counted.
+    /// Counts the levels that only delay: index of the slot, and number of levels counted.
     Soft(usize, usize),
     Over,
 }
@@ -44,7 +44,7 @@ impl GateCheck {
         Ok(passage)
     }
 
-    /// Begins to count in the slot that was picked.
+    /// Starts counting in the chosen slot.
     fn enter(&mut self, pick: Pick) {
         self.stage = Stage::Over;
         if let Pick::Slot(index) = pick
@@ -121,7 +121,7 @@ impl MultiStep for GateCheck {
     }
 }
 
-/// The facts of a request that has to wait.
+/// Copies the attributes of a request for the clock step.
 fn kept(facts: &RequestAttributes<'_>) -> [Option<String>; 5] {
     [facts.context, facts.url, facts.log_on_code, facts.data_container_id, facts.ip].map(|fact| fact.map(str::to_owned))
 }

@@ -1,4 +1,4 @@
-//! `Slot`: how many actions in each second, minute and hour, and what becomes of more.
+//! `Slot`: limits per second, minute and hour, and the effect of exceeding them.
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
@@ -8,7 +8,7 @@ use crate::model::limit::{Limit, MAX_UNITS};
 use crate::model::on_limit::OnLimit;
 use crate::model::policy::Policy;
 
-/// A window of a slot, which starts anew when the clock (UTC) goes on to the next one.
+/// A fixed window of a slot, aligned to the clock (UTC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// `ActionsPerSecond`.
@@ -34,20 +34,20 @@ pub struct Slot {
 pub struct Soft {
     /// The level.
     pub level: Level,
-    /// Counts the actions by itself: a refusal means that this action is one too many.
+    /// The level's policy, charged separately: a refusal means that the action exceeds the level.
     ///
-    /// What comes on top of a full window need not be counted, since the window ends with its interval. Paused when the
-    /// level allows no actions: then each is too many.
+    /// Actions over a full window need not be counted, since the window ends with its interval. Paused when the level
+    /// allows no actions: then every action exceeds it.
     pub policy: Policy,
-    /// By how much each action too many is delayed.
+    /// The delay of each action that exceeds the level.
     pub delay: Micros,
 }
 
 impl Level {
-    /// Every level, the shortest first.
+    /// All levels, shortest first.
     pub const ALL: [Self; 3] = [Self::Second, Self::Minute, Self::Hour];
 
-    /// The level in words, as it stands in the names of limiters.
+    /// Returns the level's word in limiter names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Second => "second",
@@ -56,7 +56,7 @@ impl Level {
         }
     }
 
-    /// How long its window is.
+    /// Returns the length of the window.
     pub const fn interval(self) -> Micros {
         match self {
             Self::Second => Micros(1_000_000),
@@ -65,7 +65,7 @@ impl Level {
         }
     }
 
-    /// The names of its members: actions, delay and whether it fails.
+    /// The level's member names: actions, delay and fail flag.
     const fn members(self) -> [&'static str; 3] {
         match self {
             Self::Second => ["ActionsPerSecond", "DelayMsOnOverflowSecond", "FailOnOverflowSecond"],
@@ -110,28 +110,28 @@ impl Slot {
         Ok(slot)
     }
 
-    /// `Name`; a slot without one cannot be named by an element.
+    /// Returns `Name`; elements cannot refer to a slot without one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The levels that fail on overflow, decided together: an action that one of them refuses counts in none. `None` when
-    /// no level fails. A level that allows no actions pauses all.
+    /// Returns the levels that fail on overflow, as one policy: an action that one of them refuses counts in none.
+    /// `None` when no level fails. A level that allows no actions pauses the whole policy.
     pub fn hard(&self) -> Option<Policy> {
         self.hard.clone()
     }
 
-    /// The level of a limit of [`hard`](Self::hard), by the [`index`](crate::Decision::index) of its decision.
+    /// Returns the level of a limit of [`hard`](Self::hard), by the [`index`](crate::Decision::index) of its decision.
     pub fn hard_level(&self, index: usize) -> Option<Level> {
         self.hard_levels.get(index).copied()
     }
 
-    /// The levels that only delay, the shortest first.
+    /// Returns the levels that only delay, shortest first.
     pub fn soft(&self) -> Vec<Soft> {
         self.soft.clone()
     }
 
-    /// By how much an answer is delayed when the level overflows, also a failing one. Default zero.
+    /// Returns the delay of a response when the level overflows, also of a failure. Default zero.
     pub fn delay_of(&self, level: Level) -> Micros {
         self.delays.iter().find(|(known, _)| *known == level).map_or(Micros(0), |(_, delay)| *delay)
     }
@@ -151,12 +151,10 @@ impl Slot {
     }
 }
 
-/// The name of the limiter of the levels that fail.
 pub(super) fn hard_name(slot: &str) -> String {
     format!("invantive/fail/{slot}")
 }
 
-/// The name of the limiter of a level that only delays.
 pub(super) fn soft_name(slot: &str, level: Level) -> String {
     format!("invantive/{}/{slot}", level.name())
 }

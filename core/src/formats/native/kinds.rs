@@ -1,4 +1,4 @@
-//! The kinds of limits, as the format writes them.
+//! The kinds of limits in the native format.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::base::micros::Micros;
 use crate::formats::field::Field;
 use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit};
 
-/// A kind of limit: read from its place, and checked as the core checks it.
+/// A kind of limit: parsed from a field and validated by the core's rules.
 pub(super) trait Counted: Sized {
     fn read(place: &Field<'_>) -> Result<Self>;
 

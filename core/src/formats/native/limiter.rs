@@ -1,4 +1,4 @@
-//! `Limiter`: the limits of one name, and what happens when they refuse.
+//! `Limiter`: the limits of one name, and the handling of refused calls.
 
 use serde::Serialize;
 
@@ -96,7 +96,7 @@ impl Limiter {
         Ok(limiter)
     }
 
-    /// The limits as a policy, in the order of the fields.
+    /// Returns the limits as a policy, in the order of the fields.
     pub fn policy(&self) -> Result<Policy> {
         let mut limits = Vec::new();
         limits.extend(self.concurrency.as_ref().map(Counted::limit));

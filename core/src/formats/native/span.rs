@@ -1,4 +1,4 @@
-//! `Span`: a length of time, in seconds or in words.
+//! `Span`: a duration, as a number of seconds or as text.
 
 use serde::{Serialize, Serializer};
 
@@ -7,7 +7,7 @@ use crate::base::micros::Micros;
 use crate::base::period;
 use crate::formats::field::Field;
 
-/// A length of time from zero to ten years. It is written as an ISO 8601 duration.
+/// A duration from zero to ten years, serialized as an ISO 8601 duration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub Micros);
 

@@ -1,4 +1,4 @@
-//! `Override`: limits that are changed at run time.
+//! `Override`: new limits at run time.
 
 use serde_json::Value;
 
@@ -11,35 +11,35 @@ use crate::formats::field::Field;
 use crate::model::limit::{Kind, Limit};
 use crate::model::overrides::LimitOverride;
 
-/// The body of `PUT /ojs/v1/rate-limits/{key}`: the strategies it names are overridden, the others stay as they are.
+/// The body of `PUT /ojs/v1/rate-limits/{key}`: overrides the strategies it names and leaves the others unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// The most active jobs; 0 pauses.
+    /// The maximum number of active jobs; 0 pauses.
     pub concurrency: LimitOverride,
-    /// The most starts in a period.
+    /// The maximum number of starts per period.
     pub rate: LimitOverride,
-    /// The spacing of starts.
+    /// The minimum time between two starts.
     pub throttle: LimitOverride,
-    /// When all overrides end; whether that is past is for the caller to refuse.
+    /// The end of all overrides. Parsing accepts a past time.
     pub expires_at: Expiry,
 }
 
-/// What a document says of the end of the overrides.
+/// The end of the overrides in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
-    /// Nothing: what was said before holds.
+    /// Not given: leaves the current end unchanged.
     Keep,
-    /// They hold until they are removed.
+    /// The overrides last until they are removed.
     Never,
-    /// They end at this time since the Unix epoch.
+    /// The overrides end at this time since the Unix epoch.
     At(Micros),
 }
 
 impl Override {
-    /// Reads `concurrency`, `rate`, `throttle` and `expires_at`, each optional; null removes that strategy's override.
+    /// Parses `concurrency`, `rate`, `throttle` and `expires_at`, each optional; null removes that strategy's override.
     ///
-    /// `limit` with `period` is another way to write `rate`. `lock_timeout` is how long a lease of an active job lasts.
-    /// An unknown member and a body without members are errors.
+    /// `limit` with `period` is another notation of `rate`. `lock_timeout` is the lifetime of an active job's lease.
+    /// Unknown members and a body without members are errors.
     pub fn parse(text: &str, lock_timeout: Micros) -> Result<Self> {
         Self::read(&json::parse(text)?, lock_timeout)
     }

@@ -1,4 +1,4 @@
-//! `OverrideProcedure`: an override on its way to a limiter.
+//! `OverrideProcedure`: the steps that apply an override to a limiter.
 
 use super::amend::{Expiry, Override};
 use crate::base::error::{Error, Result};
@@ -12,11 +12,12 @@ use crate::model::policy::Policy;
 use crate::model::request::Request;
 use crate::store::signal_handling::SignalHandling;
 
-/// An [`Override`] on its way to a limiter: a look at the clock if it has an end, a look at what is in force, the order.
+/// The steps that apply an [`Override`] to a limiter: read the clock if the override has an end, read the runtime
+/// state, send the overrides.
 #[derive(Clone, Debug)]
 pub struct OverrideProcedure {
     limiter: Limiter,
-    /// One for each limit of the policy.
+    /// One per limit of the policy.
     changes: Vec<LimitOverride>,
     expiry: Expiry,
     /// As in [`Request::at`].
@@ -33,16 +34,17 @@ enum Stage {
 }
 
 impl Limiter {
-    /// Applies an override of Open Job Spec for all processes, and answers what is in force then.
+    /// Applies an Open Job Spec override for all processes and returns the resulting runtime state.
     ///
-    /// The document is that of [`Override::parse`]: what it does not name stays as it is, an earlier end too; null removes
-    /// an override. `Invalid` names the path to what is wrong: also a strategy that the limiter does not have, or has
-    /// twice, and an `expires_at` that is past or has nothing to end. `at` is as in [`Request::at`].
+    /// See [`Override::parse`] for the document: strategies that it omits stay unchanged, as does an earlier end; null
+    /// removes an override. `Invalid` contains the JSON path of a fault. Faults include a strategy that the limiter
+    /// does not have or has twice, and an `expires_at` that is past or has no override to end. `at` is as in
+    /// [`Request::at`].
     pub fn override_from(&self, document: &str, at: Option<Micros>) -> Result<RuntimeState> {
         self.amendment(document, at)?.run(SignalHandling::Ignore)
     }
 
-    /// [`override_from`](Self::override_from) for hosts that carry each step themselves.
+    /// [`override_from`](Self::override_from) for hosts that perform each step's I/O.
     pub fn amendment(&self, document: &str, at: Option<Micros>) -> Result<OverrideProcedure> {
         let lease = self.policy().concurrency().map_or(LOCK_TIMEOUT, Limit::interval);
         let document = Override::parse(document, lease)?;
@@ -104,7 +106,7 @@ impl OverrideProcedure {
             (Stage::Look, expiry) => {
                 let in_force = controls(outcome)?;
                 let expires = match expiry {
-                    // Ten years are the longest span that can be told.
+                    // An override can end at most ten years from now.
                     Expiry::Keep if self.sets() => {
                         in_force.expires_after.map(|after| Deadline::After(after.min(MAX_SPAN)))
                     }
@@ -125,7 +127,7 @@ impl OverrideProcedure {
         self.changes.iter().any(|change| matches!(change, LimitOverride::Set(_)))
     }
 
-    /// An end holds for everything that is overridden, and is told with it.
+    /// A new end applies to all overrides, so existing overrides are sent again with that end.
     fn set_again(&mut self, in_force: &RuntimeState) -> Result<()> {
         for (change, told) in self.changes.iter_mut().zip(&in_force.overrides) {
             if let (LimitOverride::Keep, Some(told)) = (&*change, told) {
@@ -146,7 +148,8 @@ fn check(end: Micros, now: Micros) -> Result<()> {
     if end > now { Ok(()) } else { Err(fault("expires_at", "is past; give a later time")) }
 }
 
-/// What becomes of which limit; nothing when the strategy is not named, or is not there to be removed.
+/// Returns the changed limit and its index; `None` when the document omits the strategy or removes one that the limiter
+/// does not have.
 fn changed(
     policy: &Policy,
     name: &str,
@@ -165,7 +168,7 @@ fn changed(
         return Err(fault(name, "the limiter has several of these; override one by its index"));
     }
     let LimitOverride::Set(limit) = change else { return Ok(Some((index, change))) };
-    // A window and a bucket are two ways to limit a rate, and the limiter has chosen one.
+    // Window and bucket both limit a rate; the override keeps the limiter's kind.
     let limit = Limit::of_kind(known.kind(), limit.amount(), limit.interval(), known.offset());
     Ok(Some((index, LimitOverride::Set(limit.map_err(|error| fault(name, error.message()))?))))
 }

@@ -3,10 +3,10 @@
 use crate::base::error::{Error, Result};
 use crate::formats::field::Field;
 
-/// The longest key, queue or tenant in bytes: a tenant and a key fit into one name.
+/// The maximum length of a key, queue or tenant in bytes: a tenant and a key fit into one limiter name.
 const MAX_KEY: usize = 247;
 
-/// The key at that place.
+/// Reads a key.
 pub(super) fn read(place: &Field<'_>) -> Result<String> {
     let key = place.text()?;
     if !is_key(key) {
@@ -17,7 +17,7 @@ pub(super) fn read(place: &Field<'_>) -> Result<String> {
     Ok(key.to_owned())
 }
 
-/// The name of the limiter of a key or a queue. Keys, queues and tenants have no slash, so no two of them make one name.
+/// Returns the limiter name of a key or queue. Keys, queues and tenants contain no slash, so the name is unique.
 pub(super) fn limiter_name(tenant: Option<&str>, kind: &str, key: &str) -> Result<String> {
     let Some(tenant) = tenant else { return Ok(format!("ojs/{kind}/{key}")) };
     if !is_key(tenant) {

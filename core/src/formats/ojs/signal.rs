@@ -1,4 +1,4 @@
-//! `Signal`: a worker says that an upstream refused it.
+//! `Signal`: a worker's report that an upstream refused a call.
 
 use serde_json::Value;
 
@@ -7,20 +7,20 @@ use crate::base::json;
 use crate::base::micros::Micros;
 use crate::formats::field::Field;
 
-/// What the error of a failed job says about the upstream's limit. Without a time the caller chooses one.
+/// The upstream limit in the error of a failed job. Without a time the caller chooses the length of the pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signal {
-    /// How long to pause after the failure.
+    /// The length of the pause from the failure on.
     pub retry_after: Option<Micros>,
-    /// Until when to pause, since the Unix epoch.
+    /// The end of the pause, since the Unix epoch.
     pub until: Option<Micros>,
 }
 
 impl Signal {
-    /// Reads `{"error": {"type": "rate_limited", "retry_after": 30}}` or the error alone; `None` for any other error.
+    /// Parses `{"error": {"type": "rate_limited", "retry_after": 30}}` or the error alone; `None` for any other error.
     ///
-    /// The type is `rate_limited` or `RateLimitExceeded`. `retry_after` is in seconds, with decimals, at most ten years;
-    /// `rate_limit_until` is a time of RFC 3339.
+    /// The type is `rate_limited` or `RateLimitExceeded`. `retry_after` is in seconds, with decimals, at most ten
+    /// years; `rate_limit_until` is an RFC 3339 time.
     pub fn parse(text: &str) -> Result<Option<Self>> {
         Self::read(&json::parse(text)?)
     }
@@ -29,7 +29,7 @@ impl Signal {
         let root = Field::root(value);
         let error = root.get("error").unwrap_or(root);
         let kind = error.get("type");
-        // Another failure may call itself what it likes, so only the text of these two counts.
+        // Other failures may have a `type` of any JSON type, so only these two texts count.
         if !kind.is_some_and(|kind| matches!(kind.text(), Ok("rate_limited" | "RateLimitExceeded"))) {
             return Ok(None);
         }
@@ -39,7 +39,7 @@ impl Signal {
         }))
     }
 
-    /// When the pause ends, for a failure at `now`: the later of both times, `None` without any.
+    /// Returns the end of the pause for a failure at `now`: the later of both times, `None` without any.
     pub fn end(self, now: Micros) -> Option<Micros> {
         self.until.max(self.retry_after.map(|after| Micros(now.0.saturating_add(after.0))))
     }

@@ -1,4 +1,4 @@
-//! `PauseProcedure`: a signal on its way to a limiter.
+//! `PauseProcedure`: the steps that apply a signal to a limiter.
 
 use super::signal::Signal;
 use crate::base::error::Result;
@@ -9,14 +9,14 @@ use crate::model::operation::{Answer, Operation};
 use crate::model::overrides::{AdminCommand, Deadline};
 use crate::store::signal_handling::SignalHandling;
 
-/// How long a signal without a time pauses.
+/// The length of the pause for a signal without a time.
 pub const SIGNAL_PAUSE: Micros = Micros(30_000_000);
 
-/// A [`Signal`] on its way to a limiter: a pause for each time that it names, of which the later holds.
+/// The steps that apply a [`Signal`] to a limiter: one pause per time in the signal; the later end applies.
 #[derive(Clone, Debug)]
 pub struct PauseProcedure {
     limiter: Limiter,
-    /// The next one last.
+    /// In reverse order: the last element is the next step.
     pauses: Vec<Deadline>,
     /// As in [`Request::at`](crate::Request::at).
     at: Option<Micros>,
@@ -24,15 +24,15 @@ pub struct PauseProcedure {
 }
 
 impl Limiter {
-    /// Pauses as the failure of an Open Job Spec job says, and answers true; false when it is no signal of a rate limit.
+    /// Pauses the limiter if the document is an Open Job Spec rate limit failure. Returns whether it is one.
     ///
-    /// The document is that of [`Signal::parse`]. Without a time the pause lasts [`SIGNAL_PAUSE`]; a pause that ends later
-    /// stays. `Invalid` names the path to what is wrong; `at` is as in [`Request::at`](crate::Request::at).
+    /// See [`Signal::parse`] for the document. Without a time the pause lasts [`SIGNAL_PAUSE`]; a current pause with a
+    /// later end stays. `Invalid` contains the JSON path of a fault; `at` is as in [`Request::at`](crate::Request::at).
     pub fn signal(&self, document: &str, at: Option<Micros>) -> Result<bool> {
         self.signalling(document, at)?.run(SignalHandling::Ignore)
     }
 
-    /// [`signal`](Self::signal) for hosts that carry each step themselves.
+    /// [`signal`](Self::signal) for hosts that perform each step's I/O.
     pub fn signalling(&self, document: &str, at: Option<Micros>) -> Result<PauseProcedure> {
         let signal = Signal::parse(document)?;
         Ok(PauseProcedure {
@@ -68,7 +68,7 @@ impl MultiStep for PauseProcedure {
 fn pauses(signal: Signal) -> Vec<Deadline> {
     let after = match (signal.retry_after, signal.until) {
         (None, None) => Some(SIGNAL_PAUSE),
-        // At once is no pause.
+        // A pause of zero length has no effect.
         (after, _) => after.filter(|after| *after > Micros(0)),
     };
     signal.until.map(Deadline::At).into_iter().chain(after.map(Deadline::After)).collect()

@@ -1,4 +1,4 @@
-//! How a job asks the limiter, and what it does with the answer.
+//! Requests of jobs to the limiter, and the effects of its decisions.
 
 use super::{NONE, START, Simulation, Step};
 use crate::base::bounds::CLAIM_TIMEOUT;
@@ -15,7 +15,7 @@ use crate::simulate::job::{Job, Phase};
 use crate::simulate::timeline::JobOutcome;
 
 impl Simulation {
-    /// A job is given to a client, or waits for one.
+    /// Gives a job to a client, or lets it wait for one.
     pub(super) fn start(&mut self, job: usize) -> Result<()> {
         self.courses[job].phase = Phase::Before;
         match self.clients.take(job) {
@@ -43,7 +43,7 @@ impl Simulation {
         }
         let decision = match self.decide(job, at) {
             Ok(decision) => decision,
-            // It asks for more than there ever is.
+            // The cost exceeds the capacity of a limit.
             Err(error) if error.kind() == ErrorKind::Invalid => {
                 let limit_exceeded_by = self.rulings.limit_exceeded_by(self.now, self.jobs[job].cost);
                 self.leave(job, JobOutcome::Refused, &Decision::paused(limit_exceeded_by.unwrap_or(NONE)));
@@ -99,7 +99,7 @@ impl Simulation {
         let turn = course.turn;
         self.under_way += 1;
         self.done += 1;
-        // What costs nothing is not a start.
+        // A call without cost is not a start.
         self.starts += self.jobs[job].cost.min(1);
         self.record(job, JobOutcome::Granted, decision);
         match &self.upstream {
@@ -130,19 +130,19 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether those who have a ticket stand and wait.
+    /// Returns whether jobs with a ticket wait in the queue, keeping their client.
     pub(super) fn stands(&self) -> bool {
         matches!(self.candidate.retry, Retry::Wait { .. })
     }
 
-    /// When a job has waited in the queue for as long as it would.
+    /// Returns the time at which a job gives up waiting in the queue.
     pub(super) fn gives_up_at(&self, job: usize) -> Option<u64> {
         let (Retry::Wait { wait } | Retry::Ticket { wait }) = self.candidate.retry else { return None };
-        // Who has stood in line for a client for longer asks once.
+        // A job that has waited longer than that for a client asks once.
         Some(self.courses[job].asked_at.unwrap_or(self.now).saturating_add(wait.0).max(self.now))
     }
 
-    /// It comes again as the candidate says, or not.
+    /// Retries the job if its policy's retry behaviour permits; otherwise ends it.
     pub(super) fn refuse(&mut self, job: usize, decision: &Decision) {
         match (self.candidate.retry, self.delay(job)) {
             (_, Some(delay)) => self.put_off(job, delay, JobOutcome::Retries, decision),
@@ -151,7 +151,7 @@ impl Simulation {
         }
     }
 
-    /// How long until a job comes again that is over the limit; nothing when it does not.
+    /// Returns the delay until a refused job retries; `None` when it does not.
     pub(super) fn delay(&self, job: usize) -> Option<u64> {
         let attempt = self.courses[job].attempt;
         let mut draw = Rng::of_try(self.seed, job, attempt);
@@ -169,7 +169,7 @@ impl Simulation {
         }
     }
 
-    /// It leaves its client and comes again later.
+    /// Frees the client and plans a retry.
     pub(super) fn put_off(&mut self, job: usize, delay: u64, outcome: JobOutcome, decision: &Decision) {
         self.record(job, outcome, decision);
         let course = &mut self.courses[job];
@@ -181,7 +181,7 @@ impl Simulation {
         self.clients.give(client);
     }
 
-    /// It is over, without having gone ahead.
+    /// Ends a job that was not granted.
     pub(super) fn leave(&mut self, job: usize, outcome: JobOutcome, decision: &Decision) {
         match outcome {
             JobOutcome::GaveUp => self.totals.gave_up += 1,
@@ -192,7 +192,7 @@ impl Simulation {
         self.finish(job);
     }
 
-    /// Nothing more happens to it, and its client is free for another.
+    /// Ends a job and frees its client.
     pub(super) fn finish(&mut self, job: usize) {
         let course = &mut self.courses[job];
         course.phase = Phase::Done;

@@ -1,4 +1,4 @@
-//! A call that went ahead: upstream, its end, and what it gives back.
+//! A granted call: upstream, end and settlement.
 
 use super::{DEFAULT_RETRY, NONE, START, Simulation, Step};
 use crate::base::error::{ErrorKind, Result};
@@ -13,7 +13,7 @@ use crate::simulate::timeline::JobOutcome;
 use crate::store::signal_handling::SignalHandling;
 
 impl Simulation {
-    /// A call that went ahead has ended.
+    /// Ends a granted call.
     pub(super) fn end(&mut self, job: usize) -> Result<()> {
         self.settle(job, self.jobs[job].actual)?;
         self.finish(job);
@@ -21,7 +21,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Reports what a call did cost and gives back what it held.
+    /// Reports the actual cost of a call and releases its lease.
     pub(super) fn settle(&mut self, job: usize, actual: Option<u64>) -> Result<()> {
         self.under_way -= 1;
         self.held += self.held_by(job, self.now);
@@ -36,7 +36,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// A call reaches upstream, which has a limit of its own.
+    /// Handles a call that reaches the upstream, which has its own limits.
     pub(super) fn reach(&mut self, job: usize) -> Result<()> {
         let Some((limiter, upstream)) = &self.upstream else { return Ok(()) };
         let learns = upstream.learns;
@@ -47,7 +47,7 @@ impl Simulation {
                 return Ok(());
             }
             Ok(decision) => Decision { index: NONE, ..decision },
-            // It costs more than upstream ever allows.
+            // The cost exceeds the capacity of an upstream limit.
             Err(error) if error.kind() == ErrorKind::Invalid => {
                 self.undo(job)?;
                 self.leave(job, JobOutcome::Throttled, &Decision::paused(NONE));
@@ -55,7 +55,7 @@ impl Simulation {
             }
             Err(error) => return Err(error),
         };
-        // Where there is no limit there is nothing to pause.
+        // A limiter without limits cannot be paused.
         let learns = learns && self.limiter.notification_node().is_some();
         if let (true, Some(retry)) = (learns, decision.retry_after) {
             let command = AdminCommand::Pause(Deadline::After(retry));
@@ -75,7 +75,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Upstream has refused a call, and charges nothing for that.
+    /// Refunds a call that the upstream refused.
     fn undo(&mut self, job: usize) -> Result<()> {
         self.totals.throttled += 1;
         self.settle(job, Some(0))?;
@@ -90,7 +90,7 @@ impl Simulation {
         self.plan_at(self.now + work, Step::End { job, turn });
     }
 
-    /// How long a call that went ahead has had its lease at a time.
+    /// Returns how long a granted call has had its lease at a time.
     pub(super) fn held_by(&self, job: usize, at: u64) -> u128 {
         let JobState { granted_at, lease_end, .. } = self.courses[job];
         u128::from(at.min(lease_end).saturating_sub(granted_at.unwrap_or(at)))

@@ -1,4 +1,4 @@
-//! What the scenario orders, and what waiters hear.
+//! Events of the scenario, and wake-ups of waiters.
 
 use super::{NONE, START, Simulation, Step};
 use crate::base::error::{Error, Result};
@@ -21,7 +21,7 @@ impl Simulation {
             }
             EventKind::Pause(lasts) => AdminCommand::Pause(Deadline::After(lasts)),
             EventKind::Resume => AdminCommand::Resume,
-            // A policy that does not have that limit stays as it is.
+            // An override of a limit that the policy does not have has no effect.
             EventKind::Override { index, .. } if index >= self.candidate.policy.limits().len() => return Ok(()),
             EventKind::Override { index, amount, interval, lasts } => {
                 changes =
@@ -38,11 +38,11 @@ impl Simulation {
         Ok(())
     }
 
-    /// What its jobs held stays until their leases end.
+    /// Leases of the client's jobs stay until they expire.
     pub(super) fn crash(&mut self, client: usize, lasts: Option<Micros>) {
         let until = lasts.map_or(u64::MAX, |lasts| self.now + lasts.0);
         self.clients.crash(client, until);
-        // Of jobs that stand in the queue or are under way it is known which client has them; others have none.
+        // Only waiting and running jobs have a known client.
         let is_here =
             |course: &JobState| course.client == client && matches!(course.phase, Phase::Queued | Phase::UnderWay);
         let jobs: Vec<usize> = (0..self.come).filter(|job| is_here(&self.courses[*job])).collect();
@@ -65,7 +65,7 @@ impl Simulation {
         }
     }
 
-    /// Those who were told look when they were told to.
+    /// Plans a request for each waiter that received a wake-up.
     pub(super) fn hear(&mut self) {
         if self.queued == 0 {
             return;

@@ -1,4 +1,4 @@
-//! The timeline: what is recorded, and what is read of it.
+//! Recording and reading the timeline.
 
 use super::{START, Simulation};
 use crate::base::micros::Micros;
@@ -7,12 +7,12 @@ use crate::simulate::headers::{LimitLevel, headers};
 use crate::simulate::timeline::{JobOutcome, Row, Timeline};
 
 impl Simulation {
-    /// What was decided so far.
+    /// Returns the decisions so far.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// What a caller would be told with a row of the timeline: names and values of headers.
+    /// Returns the response headers for a row of the timeline, as names and values.
     pub fn headers(&self, row: usize) -> Vec<(&'static str, String)> {
         let timeline = &self.timeline;
         let Some(outcome) = timeline.outcome.get(row) else { return Vec::new() };
@@ -29,7 +29,7 @@ impl Simulation {
         )
     }
 
-    /// Whether the next row is kept.
+    /// Returns whether the next row is kept.
     pub(super) fn keeps(&self) -> bool {
         self.records && self.rows < self.most_rows
     }
@@ -42,7 +42,7 @@ impl Simulation {
             return;
         }
         let queue = self.limiter.standing(Micros(START + self.now), &mut self.levels);
-        // A limiter that is paused by its policy has no state.
+        // A limiter whose policy pauses it has no state.
         self.levels.resize(self.timeline.levels.len(), 0);
         self.left.resize(self.levels.len(), 0);
         let course = &self.courses[job];

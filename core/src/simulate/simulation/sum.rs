@@ -1,4 +1,4 @@
-//! What came of it in all.
+//! The totals of a simulation.
 
 use super::Simulation;
 use crate::model::limit::{Kind, Limit};
@@ -6,10 +6,10 @@ use crate::simulate::job::Phase;
 use crate::simulate::totals::{Totals, Waits, largest_burst};
 
 impl Simulation {
-    /// What came of it so far.
+    /// Returns the totals so far.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals { arrived: self.come as u64, ..self.totals.clone() };
-        // What was cut off was looked at no longer than it ran.
+        // A simulation that was cut off ends at its current time.
         let until = self.until.filter(|_| !totals.cut_off);
         totals.ended_at = until.unwrap_or(self.now);
         let (mut waits, mut gone, mut held) = (Vec::new(), Vec::new(), self.held);
@@ -33,7 +33,7 @@ impl Simulation {
         totals.largest_burst = largest_burst(&gone, self.burst_interval);
         let drained = gone.last().zip(self.jobs.first()).map(|((last, _), first)| last - first.at);
         totals.drained_after = drained.filter(|_| totals.pending == 0 && self.come == self.jobs.len());
-        // Without an end in the scenario the last moment belongs to it; of a lease it is no part.
+        // Without an end in the scenario the last microsecond is included, except for leases.
         let span = totals.ended_at + u64::from(until.is_none());
         let used = |limit: &Limit| match limit.kind() {
             Kind::Concurrency => (held, totals.ended_at),

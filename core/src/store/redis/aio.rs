@@ -1,4 +1,4 @@
-//! Calls for tokio: one connection per node and runtime, shared by all tasks, which batches by itself.
+//! Calls on tokio: one connection per node and runtime, shared by all tasks, with automatic batching.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -24,13 +24,13 @@ use crate::base::error::{Cause, Error, Result};
 use crate::base::locked;
 use crate::model::operation::Answer;
 
-/// How many waiting calls are sent in one write.
+/// The maximum number of pending calls sent in one write.
 const BATCH: usize = 64;
 
-/// After what time a listener that had no room for a connection is asked again.
+/// Pause before a connection attempt is repeated on a Unix socket whose backlog is full.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// The connections of one process, by node and by the runtime that drives them.
+/// The connections of one process, by node and runtime.
 #[derive(Default)]
 pub(crate) struct Links {
     by_node: Mutex<HashMap<(Address, Id), mpsc::UnboundedSender<Submission>>>,
@@ -42,13 +42,13 @@ struct Submission {
     reply: oneshot::Sender<Carried>,
 }
 
-/// What a connection made of a call; a call that was certainly not sent comes back.
+/// The result of a call on one connection. A call that was certainly not sent is returned.
 enum Carried {
     Completion(CallOutcome),
     Unsent(Box<Call>, Error),
 }
 
-/// Carries a call to its end, or fails by the deadline. A dropped future leaves a sent call to its fate.
+/// Runs a call to completion, or fails at the deadline. Dropping the future does not cancel a call that was sent.
 pub(crate) async fn run(redis: &Redis, links: &Links, mut call: Call) -> Result<Answer> {
     let deadline = monotonic() + redis.timeout().duration();
     let mut node = redis.route(&call);
@@ -112,7 +112,7 @@ pub(crate) async fn run(redis: &Redis, links: &Links, mut call: Call) -> Result<
 }
 
 impl Links {
-    /// The connection to a node, and whether it is a new one.
+    /// Returns the connection to a node, and whether it is new.
     fn get(&self, redis: &Redis, node: &Address, deadline: Instant) -> (mpsc::UnboundedSender<Submission>, bool) {
         let key = (node.clone(), Handle::current().id());
         let mut by_node = locked(&self.by_node);
@@ -125,18 +125,18 @@ impl Links {
         (link, true)
     }
 
-    /// Lets every connection end after the calls that it was given.
+    /// Drops all connections. Each ends after the calls already submitted to it.
     pub(crate) fn clear(&self) {
         locked(&self.by_node).clear();
     }
 
-    /// No call takes this connection any more; those that it carries go on.
+    /// Removes a connection, so that it takes no new calls. Its pending calls continue.
     fn forget(&self, link: &mpsc::UnboundedSender<Submission>) {
         locked(&self.by_node).retain(|_, known| !known.same_channel(link) && !known.is_closed());
     }
 }
 
-/// Connects, then moves bytes until nobody submits any more or the connection breaks.
+/// Connects, then moves bytes until all senders are dropped or the connection fails.
 async fn drive(
     location: RedisConfig,
     node: Address,
@@ -169,7 +169,7 @@ async fn connect(location: &RedisConfig, node: &Address) -> io::Result<Box<dyn S
         Address::Unix(path) => loop {
             match UnixStream::connect(path).await {
                 Ok(stream) => return Ok(Box::new(stream)),
-                // Nothing tells when the listener has room; the caller ends the wait.
+                // There is no notification when the backlog has room; the caller's deadline ends the loop.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(RETRY).await,
                 Err(error) => return Err(error),
             }
@@ -186,7 +186,8 @@ async fn connect(location: &RedisConfig, node: &Address) -> io::Result<Box<dyn S
     }
 }
 
-/// Ends without an error when the store is dropped. `patience` is how long any of the calls waits.
+/// Moves bytes until the connection fails. Returns no error if the store was dropped. `patience` is the maximum wait of
+/// any call.
 async fn carry(
     session: &mut ConnectionState,
     mut stream: Box<dyn Stream>,
@@ -199,7 +200,7 @@ async fn carry(
     loop {
         let output = session.output();
         if !output.is_empty() {
-            // A server that does not read does not answer either, so nothing is lost by waiting for it here.
+            // A server that does not read does not reply either, so waiting here delays no reply.
             let sent = timeout(patience, async {
                 stream.write_all(&output).await?;
                 stream.flush().await
@@ -225,7 +226,7 @@ async fn carry(
                 }
                 used_at = monotonic();
             }
-            // By then all callers have given up.
+            // All callers have timed out by then.
             () = sleep(patience), if is_left => return None,
             count = submissions.recv_many(&mut batch, BATCH), if !is_left => {
                 if count == 0 {
@@ -238,7 +239,7 @@ async fn carry(
                     return Some(error);
                 }
                 if session.is_idle() && used_at.elapsed() > TRUSTED {
-                    // The server may have closed its end; the runtime notices only when it looks.
+                    // The server may have closed its end; the runtime detects that only on a read.
                     tokio::select! {
                         biased;
                         read = stream.read(&mut buffer) => {
@@ -260,7 +261,7 @@ async fn carry(
     }
 }
 
-/// Hands what was read to the session; an error ends the connection.
+/// Passes received bytes to the session. An error ends the connection.
 fn received(
     session: &mut ConnectionState,
     read: io::Result<usize>,
@@ -278,7 +279,7 @@ fn broken(error: &io::Error) -> Error {
     Error::unknown_outcome(format!("redis broke the connection: error={error}"))
 }
 
-/// Returns calls that were not sent.
+/// Returns unsent calls to their callers.
 fn give_back(submissions: impl IntoIterator<Item = Submission>, error: &Error) {
     for submission in submissions {
         let unsent = Error::unavailable(error.message());
@@ -289,7 +290,7 @@ fn give_back(submissions: impl IntoIterator<Item = Submission>, error: &Error) {
 fn deliver(finished: impl IntoIterator<Item = Completion>, waiting: &mut HashMap<u64, oneshot::Sender<Carried>>) {
     for Completion { ticket, outcome } in finished {
         if let Some(reply) = waiting.remove(&ticket) {
-            // A caller that has gone away does not want its answer.
+            // The receiver is gone if the caller dropped its future.
             let _ = reply.send(Carried::Completion(outcome));
         }
     }

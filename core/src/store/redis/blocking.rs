@@ -1,4 +1,4 @@
-//! Calls on the caller's own thread: a socket with time-outs, no runtime, no other thread.
+//! Calls on the caller's thread: a socket with time-outs, no runtime, no other thread.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -19,29 +19,30 @@ use crate::base::micros::Micros;
 use crate::model::operation::Answer;
 use crate::store::signal_handling::SignalHandling;
 
-/// Within which time a call is answered or fails, unless the user chooses another.
+/// The default time-out of a call.
 pub const DEFAULT_TIMEOUT: Micros = Micros(1_000_000);
 
-/// The longest time-out of a call.
+/// The maximum time-out of a call.
 const MAX_TIMEOUT: Micros = Micros(60_000_000);
 
 #[cfg(all(test, feature = "tls"))]
 mod tests;
 
-/// How many unused connections to one node are kept.
+/// The maximum number of unused connections per node.
 const MAX_UNUSED: usize = 64;
 
-/// After what time an unused connection is looked at before it is trusted; a server restarts no faster.
+/// Idle time after which a connection is checked before reuse. A server takes longer than this to restart.
 pub(crate) const TRUSTED: Duration = Duration::from_millis(1);
 
-/// How long an unused connection is kept. Ways through firewalls and address translators are forgotten without a word,
-/// few of them so soon.
+/// Maximum idle time of a connection. Firewalls and address translators drop idle connections silently, rarely this
+/// early.
 pub(crate) const MAX_IDLE: Duration = Duration::from_secs(30);
 
-/// How long a wait is before it is asked whether a signal ends it: one that came just before the wait does not.
+/// Interval of the checks whether a signal ends the call: a signal that arrived just before a wait does not interrupt
+/// the wait.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// The connections of one process that no call uses.
+/// The unused connections of one process.
 #[derive(Default)]
 pub(crate) struct Pool {
     unused: Mutex<HashMap<Address, Vec<Connection>>>,
@@ -53,9 +54,9 @@ struct Connection {
     used_at: Instant,
 }
 
-/// How an exchange failed.
+/// The cause of a failed exchange.
 enum Failure {
-    /// The server cannot have the whole command; send the call elsewhere.
+    /// The server cannot have received the whole command; the call may be sent elsewhere.
     Unsent(Box<Call>, Error),
     Lost(Error),
 }
@@ -70,7 +71,7 @@ pub(crate) fn check_timeout(timeout: Option<Micros>) -> Result<Micros> {
     }
 }
 
-/// Carries a call to its end, or fails by the deadline.
+/// Runs a call to completion, or fails at the deadline.
 pub(crate) fn run(
     redis: &Redis,
     process: &Connections,
@@ -80,7 +81,7 @@ pub(crate) fn run(
 ) -> Result<Answer> {
     let Connections { pool, slots, .. } = process;
     let mut waiter = Waiter { deadline, interrupt };
-    // A node that may be gone, or is a replica now: its other connections are no better.
+    // The node may be down or a replica now, so its other connections are dropped too.
     let leave = |node: &Address| {
         pool.clear(node);
         slots.forget(&redis.location, node);
@@ -119,7 +120,7 @@ pub(crate) fn run(
                     }
                 }
             }
-            // The server has closed its end since the last call; a new connection may do.
+            // The server closed its end after the last call; a new connection may work.
             Err(Failure::Unsent(next, _)) if known && !waiter.left().is_zero() => {
                 pool.clear(&node);
                 call = *next;
@@ -150,7 +151,7 @@ impl Connection {
         Ok(Self { session: ConnectionState::new(&redis.location, node.clone()), socket, used_at: monotonic() })
     }
 
-    /// Gives itself back with the outcome, unless it failed after the reply had come.
+    /// Sends the call and reads its reply. Returns the connection too, unless it failed after the reply.
     fn exchange(
         mut self,
         call: Call,
@@ -193,7 +194,7 @@ impl Pool {
         let idle = connection.used_at.elapsed();
         let stale = if idle < TRUSTED { connection.socket.has_unread() } else { connection.socket.is_stale() };
         if stale || idle >= MAX_IDLE {
-            // The others have been idle for longer.
+            // The other connections have been idle for longer.
             self.clear(node);
             return None;
         }
@@ -223,7 +224,7 @@ impl Pool {
     }
 }
 
-/// Waits for a socket until the deadline, and decides what a signal means.
+/// Waits for a socket until the deadline and applies the signal handling.
 struct Waiter<'a> {
     deadline: Instant,
     interrupt: SignalHandling<'a>,
@@ -234,18 +235,18 @@ impl Waiter<'_> {
         self.deadline.saturating_duration_since(monotonic())
     }
 
-    /// For how long the system waits before the caller looks again.
+    /// Returns the maximum time of one system call.
     fn slice(&self, left: Duration) -> Duration {
         if matches!(self.interrupt, SignalHandling::Ask(_)) { left.min(SLICE) } else { left }
     }
 
-    /// Whether a wait ended so that it is time to see what a signal means.
+    /// Returns whether the wait ended early, so that the signal handling applies.
     fn is_passing(&self, kind: ErrorKind) -> bool {
         let is_over = matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut);
         kind == ErrorKind::Interrupted || is_over && matches!(self.interrupt, SignalHandling::Ask(_))
     }
 
-    /// After an error the server cannot have all of the bytes.
+    /// Writes all bytes. After an error the server cannot have received all of them.
     fn write(&mut self, socket: &mut Socket, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() || socket.wants_write() {
             let left = self.left();

@@ -1,4 +1,4 @@
-//! `Call`: one operation on its way, as bytes to send and replies to understand. No I/O.
+//! `Call`: one operation, as bytes to send and replies to decode. No I/O.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,27 +20,27 @@ use crate::model::policy::{Policy, exceeds_capacity};
 use crate::model::request::QueuePosition;
 use crate::model::statistics::Statistics;
 
-/// The status of a call without an id that is to be made again with one.
+/// The status of a call without an id that must be repeated with one.
 const AGAIN: i64 = 4;
 
-/// The status of a call that no wait lets pass.
+/// The status of a request that exceeds the capacity of a limit.
 const NEVER: i64 = 5;
 
-/// How often one call follows a redirection or waits for a slot that is being moved.
+/// The maximum number of resends of one call after redirections or while its slot is being moved.
 const MAX_STEPS: u8 = 8;
 
-/// How long a call waits before it asks again about a slot that is being moved.
+/// Pause before a call is repeated while its slot is being moved.
 const PAUSE: Micros = Micros(20_000);
 
-/// About how many limiters are on a page of their list; a server is kept busy by it for some 50 microseconds.
+/// Approximate number of limiters per page of the list; the server takes about 50 microseconds for a page.
 const PAGE: &[u8] = b"200";
 
-/// One operation on its way to Redis.
+/// An operation encoded for Redis.
 pub struct Call {
     slot: u16,
-    /// The command with the script's digest, and what to replace for the script itself.
+    /// The command with the script's digest, which is replaced by the script on `NOSCRIPT`.
     bytes: Vec<u8>,
-    /// The same command with fewer keys, for a node whose slot is on its way to another.
+    /// The same command with fewer keys, for a node whose slot is being moved to another.
     fewer: Option<Vec<u8>>,
     expects: Expects,
     steps: u8,
@@ -50,9 +50,9 @@ enum Expects {
     Decision {
         policy: Arc<Policy>,
         permit: Option<(String, u64)>,
-        /// Keys and time of a call without an id, which may have to be made again with one.
+        /// Keys and time of a call without an id, in case it must be repeated with one.
         again: Option<(Arc<Keys>, Option<Micros>)>,
-        /// What was asked for, and whether as an estimate, for the message that it can never pass.
+        /// The requested cost and whether it is an estimate, for the message that it exceeds a limit's capacity.
         units: u64,
         estimate: bool,
     },
@@ -65,29 +65,30 @@ enum Expects {
     List,
 }
 
-/// What to do after a reply.
+/// The next step after a reply.
 pub enum Step {
-    /// The call is over.
+    /// The call is complete.
     Done(Result<Answer>),
-    /// Send its bytes again to the same node.
+    /// Send the call again to the same node.
     Again(Call),
-    /// Send its bytes to another node, after `ASKING` if so told.
+    /// Send the call to another node, preceded by `ASKING` if the last field requires it.
     Redirect(Call, Address, Asking),
-    /// Send its bytes again after a while.
+    /// Send the call again after this pause.
     RetryAfter(Call, Micros),
 }
 
-/// Whether the command `ASKING` must go before.
+/// Whether `ASKING` must precede the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
-    /// The slot lives there for good; remember it.
+    /// Not needed: the node owns the slot; record it.
     No,
-    /// The slot is on its way there; for this call only.
+    /// Required: the slot is being moved to the node; this call only.
     Yes,
 }
 
 impl Call {
-    /// A call without an id. `listed` tells the list of limiters how long to keep which entry, when it is time to.
+    /// Creates a call without an id. `listed` holds the time to live and the entry for the list of limiters when the
+    /// entry is due.
     pub(crate) fn acquire(
         policy: &Arc<Policy>,
         keys: &Arc<Keys>,
@@ -106,7 +107,7 @@ impl Call {
         Self::new(keys, bytes, Expects::Decision { policy, permit: None, again, units: cost, estimate: false })
     }
 
-    /// A call with an id.
+    /// Creates a call with an id.
     pub(crate) fn enter(
         policy: &Arc<Policy>,
         keys: &Keys,
@@ -218,7 +219,7 @@ impl Call {
     pub(crate) fn reset(keys: &Keys) -> Self {
         let mut bytes = Vec::with_capacity(64);
         header(&mut bytes, keys.all.len() + 1);
-        // The memory of large keys is freed beside the other calls.
+        // `UNLINK` frees the memory of large keys in the background.
         word(&mut bytes, b"UNLINK");
         for key in &keys.all {
             word(&mut bytes, key.as_bytes());
@@ -226,8 +227,8 @@ impl Call {
         Self::new(keys, bytes, Expects::Reset)
     }
 
-    /// Reads a page of the list of the limiters of one tag. A scan misses nothing that is there all the time, whatever
-    /// else comes, goes or moves meanwhile.
+    /// Creates a call that reads one page of the limiter list of a tag. A scan returns every entry that exists
+    /// throughout, whatever is added or removed meanwhile.
     pub(crate) fn list(tag: u16, cursor: u64) -> Self {
         let tag = format!("{tag:02x}");
         let mut bytes = Vec::with_capacity(64);
@@ -243,17 +244,17 @@ impl Call {
         Self { slot: keys.slot(), bytes, fewer: None, expects, steps: 0 }
     }
 
-    /// What to send.
+    /// Returns the encoded command.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The slot of a cluster that its keys are in.
+    /// Returns the cluster slot of the call's keys.
     pub const fn slot(&self) -> u16 {
         self.slot
     }
 
-    /// Understands the reply of `node`. Only calls that were certainly not executed are sent again.
+    /// Decodes the reply of `node`. Only calls that were certainly not executed are sent again.
     pub(crate) fn answer(mut self, reply: Value, node: &Address) -> Step {
         let error = match reply {
             Value::Error(error) => error,
@@ -297,7 +298,7 @@ impl Call {
         }
     }
 
-    /// Turns `EVALSHA digest` into `EVAL script`; the script is then cached by the server.
+    /// Replaces `EVALSHA digest` by `EVAL script`; the server then caches the script.
     fn send_script(&mut self) {
         let start = self.bytes.windows(7).position(|window| window == b"EVALSHA");
         let Some(start) = start.map(|at| at - "$7\r\n".len()) else {
@@ -356,11 +357,11 @@ impl fmt::Debug for Call {
     }
 }
 
-/// The words in the order of the contract in `redis.lua`; `more` begins with the id.
+/// Encodes the arguments in the order that `redis.lua` defines. `more` begins with the id.
 fn invocation(fixed: &Fixed, verb: &[u8], units: u64, at: Option<Micros>, more: &[&str]) -> Vec<u8> {
     let timed = usize::from(at.is_some() || !more.is_empty());
     let mut bytes = Vec::with_capacity(fixed.bytes.len() + 192);
-    // EVALSHA and the digest, the fixed words, verb and units, and what follows them.
+    // EVALSHA and digest, the fixed arguments, verb and units, then time and `more`.
     header(&mut bytes, 2 + fixed.words + 2 + timed + more.len());
     word(&mut bytes, b"EVALSHA");
     word(&mut bytes, digest().as_bytes());

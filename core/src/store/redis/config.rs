@@ -1,4 +1,4 @@
-//! Where the servers are: the URL, and what redirections taught about a cluster.
+//! The Redis URL, and the slot owners learned from redirections.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use crate::base::locked;
 const DEFAULT_PORT: u16 = 6379;
 const SLOTS: u16 = 16_384;
 
-/// One node.
+/// The address of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// A host name or address, and a port.
+    /// A host name or IP address, and a port.
     Tcp(String, u16),
     /// The path of a Unix domain socket.
     Unix(String),
@@ -30,12 +30,12 @@ impl fmt::Display for Address {
     }
 }
 
-/// A URL in parts. Its `Debug` shows no password.
+/// A parsed URL. `Debug` omits the credentials.
 #[derive(Clone)]
 pub struct RedisConfig {
     /// The nodes that the URL names; at least one.
     pub nodes: Vec<Address>,
-    /// Whether connections are encrypted.
+    /// Whether connections use TLS.
     pub tls: bool,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
@@ -49,7 +49,7 @@ impl fmt::Debug for RedisConfig {
 }
 
 impl RedisConfig {
-    /// Reads a URL. No error repeats it, since it may hold a password.
+    /// Parses a URL. Errors never contain the URL, since it may contain a password.
     pub fn parse(text: &str) -> Result<Self> {
         let refused =
             |why: &str| Error::invalid("url", format!("{why}; write redis://host:port/db, rediss:// or unix:///path"));
@@ -80,7 +80,7 @@ impl RedisConfig {
     }
 }
 
-/// Cuts `redis://user:pw@a:1,b:2/0` into `redis://user:pw@a:1/0` and `b:2`.
+/// Splits `redis://user:pw@a:1,b:2/0` into `redis://user:pw@a:1/0` and `b:2`.
 fn split_nodes(text: &str) -> Option<(String, Vec<String>)> {
     let (scheme, rest) = text.split_once("://")?;
     let (authority, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
@@ -103,13 +103,13 @@ fn percent_decoded(text: &str) -> Option<String> {
     percent_encoding::percent_decode_str(text).decode_utf8().ok().map(Into::into)
 }
 
-/// Which node owns which slot, as far as redirections have told.
+/// The owners of slots, as learned from redirections.
 #[derive(Default)]
 pub(crate) struct Slots {
     learned: Mutex<HashMap<u16, Address>>,
-    /// The last node that was learned for a slot, also when it does not answer any more.
+    /// The last learned owner of each slot, kept even when it does not reply.
     owners: Mutex<HashMap<u16, Address>>,
-    /// Which node of the URL is asked about slots that nothing is known of.
+    /// Index of the URL's node that receives calls for unknown slots.
     first: AtomicUsize,
 }
 
@@ -124,7 +124,7 @@ impl Slots {
         locked(&self.owners).insert(slot, address.clone());
     }
 
-    /// The node that is known to own a slot, whether it answers or not.
+    /// Returns the last node known to own a slot, even if it does not reply.
     pub(crate) fn owner(&self, slot: u16) -> Option<Address> {
         locked(&self.owners).get(&slot).cloned()
     }
@@ -138,7 +138,7 @@ impl Slots {
     }
 }
 
-/// The address in `MOVED 3999 host:port` or `ASK ...`; an empty host means the node that answered.
+/// Parses the address in `MOVED 3999 host:port` or `ASK ...`. An empty host means the node that replied.
 pub(crate) fn redirection(error: &str, answered: &Address) -> Option<Address> {
     let mut words = error.split(' ').skip(1);
     let slot: u16 = words.next()?.parse().ok()?;
@@ -152,7 +152,7 @@ pub(crate) fn redirection(error: &str, answered: &Address) -> Option<Address> {
     (slot < SLOTS).then_some(Address::Tcp(host.to_owned(), port.parse().ok()?))
 }
 
-/// The slot of a hash tag: CRC16 (XMODEM) modulo 16384, as the cluster specification defines it.
+/// Returns the slot of a hash tag: CRC16 (XMODEM) modulo 16384, as in the cluster specification.
 pub(crate) fn slot(tag: &[u8]) -> u16 {
     let mut crc: u16 = 0;
     for byte in tag {

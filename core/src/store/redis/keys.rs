@@ -1,4 +1,4 @@
-//! `Keys`: where a limiter is in Redis, and its numbers as the script knows them.
+//! `Keys`: the Redis keys of a limiter, and its limits as arguments of the script.
 
 use super::config::slot;
 use super::wire::word;
@@ -7,24 +7,25 @@ use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::overrides::Deadline;
 use crate::model::policy::Policy;
 
-/// The layout of what is stored; in every key, so that another layout has other keys.
+/// The version of the stored layout. It is part of every key, so that another layout uses other keys.
 const LAYOUT: &str = "pg1";
 
-/// The keys of a limiter, and the part of its commands that never changes.
+/// The keys of a limiter, and the constant part of its commands.
 pub(crate) struct Keys {
     slot: u16,
     /// All keys, for `reset`.
     pub(super) all: Vec<String>,
-    /// For calls without an id and for those with one, each also for those that tell the list of limiters.
+    /// `plain` is for calls without an id, `full` for calls with one. The `listed` variants also update the limiter
+    /// list.
     pub(super) plain: Fixed,
     pub(super) listed: Fixed,
     pub(super) full: Fixed,
     pub(super) full_listed: Fixed,
-    /// What exists while there are leases. A node whose slot is on its way to another serves only keys that exist.
+    /// The keys that exist while there are leases. A node whose slot is being moved serves only keys that exist.
     pub(super) leases: Fixed,
 }
 
-/// Words 3 and on of `EVALSHA`: number of keys, keys, limits.
+/// The arguments of `EVALSHA` from the third on: number of keys, keys, limits.
 pub(super) struct Fixed {
     pub(super) bytes: Vec<u8>,
     pub(super) words: usize,
@@ -41,12 +42,12 @@ impl Fixed {
     }
 }
 
-/// How many tags there are. Few, so that the list of all limiters can be read, and enough to spread over a cluster.
+/// The number of hash tags: few enough to read the list of all limiters, enough to spread limiters over a cluster.
 pub(crate) const TAGS: u16 = 256;
 
 impl Keys {
     pub(crate) fn new(name: &str, policy: &Policy) -> Self {
-        // Eight bits of a digest; no name can choose or break the tag.
+        // Eight bits of a digest, so that no limiter name can choose or break the tag.
         let tag = sha1_smol::Sha1::from(name).hexdigest()[..2].to_owned();
         let key = |role: &str| format!("{LAYOUT}:{{{tag}}}:{}:{role}:{name}", policy.shape());
         let mut keys = vec![key("s"), key("m")];
@@ -77,12 +78,12 @@ impl Keys {
     }
 }
 
-/// The key of the list of the limiters of a tag.
+/// Returns the key of the limiter list of a tag.
 pub(super) fn list(tag: &str) -> String {
     format!("{LAYOUT}:{{{tag}}}:limiters")
 }
 
-/// `ARGV` up to the verb: the number of limits, then four words per limit.
+/// Returns `ARGV` before the verb: the number of limits, then four words per limit.
 fn numbers(policy: &Policy) -> Vec<String> {
     let mut words = vec![policy.limits().len().to_string()];
     for limit in policy.limits() {
@@ -92,7 +93,7 @@ fn numbers(policy: &Policy) -> Vec<String> {
     words
 }
 
-/// The three numbers of a limit as the script knows them.
+/// Returns the three numbers of a limit that the script uses.
 fn words_of(limit: &Limit) -> [u64; 3] {
     match limit.rule {
         Rule::Bucket(bucket) => [bucket.limit, bucket.interval, bucket.offset],
@@ -103,12 +104,12 @@ fn words_of(limit: &Limit) -> [u64; 3] {
     }
 }
 
-/// The same as one word.
+/// Encodes these numbers as one word.
 pub(super) fn encode_limit(limit: &Limit) -> String {
     words_of(limit).map(|number| number.to_string()).join("/")
 }
 
-/// The limit of a word that `encode_limit` made; nothing for `-`.
+/// Decodes a word made by `encode_limit`; `-` gives `None`.
 pub(super) fn decode_limit(limit: &Limit, word: &str) -> Option<Limit> {
     let mut numbers = word.split('/').map(|number| number.parse::<u64>().ok());
     let (a, b, c) = (numbers.next()??, numbers.next()??, numbers.next()??);

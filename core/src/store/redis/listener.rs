@@ -1,4 +1,4 @@
-//! `Subscription`: a connection that listens to one channel, without its socket; and `Listener`, with one.
+//! `Subscription`: a connection subscribed to one channel, without its socket; and `Listener`, with a socket.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,7 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::wakeup::Wakeup;
 
-/// Logs in, subscribes and reads messages; moves no bytes itself.
+/// Logs in, subscribes and decodes messages. No I/O.
 pub struct Subscription {
     decoder: Decoder,
     output: Vec<u8>,
@@ -20,7 +20,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// A subscription to `channel`. Its first [`output`](Self::output) is to be sent.
+    /// Creates a subscription to `channel`. The host must send its first [`output`](Self::output).
     pub fn new(location: &RedisConfig, channel: &str) -> Self {
         let mut output = Vec::new();
         if let Some(password) = &location.password {
@@ -33,17 +33,17 @@ impl Subscription {
         Self { decoder: Decoder::default(), output, ready: false }
     }
 
-    /// Takes the bytes that must be written to the socket.
+    /// Takes the bytes to write to the socket.
     pub fn output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)
     }
 
-    /// Whether the server has confirmed: from now on no message is missed.
+    /// Returns whether the server has confirmed the subscription. No message is missed from then on.
     pub fn is_ready(&self) -> bool {
         self.ready
     }
 
-    /// Reads what has arrived. After an error the connection must be closed.
+    /// Decodes received bytes. After an error the connection must be closed.
     pub fn receive(&mut self, bytes: &[u8], hints: &mut Vec<Wakeup>) -> Result<()> {
         self.decoder.feed(bytes);
         while let Some(reply) = self.decoder.next()? {
@@ -64,13 +64,13 @@ impl Subscription {
     }
 }
 
-/// `<delay_us> <id>`; anything else was sent by somebody else and is nothing to us.
+/// Parses `<delay_us> <id>`. Other messages come from other programs and are ignored.
 fn hint(message: &[u8]) -> Option<Wakeup> {
     let (delay, id) = std::str::from_utf8(message).ok()?.split_once(' ')?;
     Some(Wakeup { id: id.to_owned(), delay: Micros(delay.parse().ok()?) })
 }
 
-/// A subscription and its socket, which never waits once it is connected.
+/// A subscription and its socket, which is non-blocking once connected.
 pub(crate) struct Listener {
     subscription: Subscription,
     socket: Socket,

@@ -1,4 +1,4 @@
-//! What the script replies; the order of the items is its contract, in `redis.lua`.
+//! Decodes the script's replies; `redis.lua` defines the order of the items.
 
 use super::keys::decode_limit;
 use super::wire::Value;
@@ -75,7 +75,7 @@ pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<RuntimeState>
     })
 }
 
-/// Entries and the times at which they are forgotten. What is not ours is left out.
+/// Decodes a page of limiters and their expiry times. Skips entries of other programs.
 pub(super) fn page(items: &[Value]) -> Result<ListPage> {
     let [Value::Text(cursor), Value::Array(entries)] = items else { return Err(garbled()) };
     let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse().ok()).ok_or_else(garbled)?;
@@ -100,7 +100,7 @@ pub(super) fn settlement(items: &[Value]) -> Result<Settlement> {
     }
 }
 
-/// What a script says of a report on so many limits.
+/// Decodes the script's reply to a report on `limits` limits.
 pub(super) fn uptake(items: &[Value], limits: usize) -> Result<ReportOutcome> {
     let (Some(status), rest) = (items.get(..1), parse_u64s(items.get(1..).unwrap_or_default())) else {
         return Err(garbled());
@@ -120,15 +120,15 @@ fn integer(value: &Value) -> Option<i64> {
     }
 }
 
-/// All of them, or fewer when one is not a natural number.
+/// Returns the leading items that are non-negative integers.
 pub(super) fn parse_u64s(items: &[Value]) -> Vec<u64> {
     items.iter().map_while(integer).map_while(|number| u64::try_from(number).ok()).collect()
 }
 
-/// An error reply by what the caller can do. None of these has executed the script to its end.
+/// Converts an error reply by what the caller can do. The script did not run to its end for any of these errors.
 pub(super) fn refused(error: &str) -> Error {
     let shown: String = error.chars().take(200).collect();
-    // Redis 6.2 wraps it in an error of the script.
+    // Redis 6.2 wraps the error in a script error.
     if error.contains("WRONGTYPE ") {
         return Error::data("a key of this limiter holds a value of another program; use another database or name");
     }
@@ -150,20 +150,20 @@ pub(super) fn refused(error: &str) -> Error {
         }
         "PGDATA" => Error::data(shown.strip_prefix("PGDATA ").unwrap_or("the stored value is damaged").to_owned()),
         "PGINVALID" => Error::internal(format!("the script refused an argument: error={shown:?}")),
-        // It was stopped on its way, and may have written.
+        // The script was stopped while running and may have written.
         "ERR" if error.contains("user_script") => Error::unknown_outcome(format!("the script failed: error={shown:?}")),
         _ => Error::unavailable(format!("redis refused the call: error={shown:?}")),
     }
 }
 
-/// Whether the server asks for a login. It refuses long commands with an error of the protocol before it looks at them.
+/// Returns whether the server requires a login. It refuses long commands with a protocol error before it parses them.
 pub(super) fn is_without_login(error: &str) -> bool {
     error.starts_with("NOAUTH") || error.contains("Protocol error: unauthenticated ")
 }
 
-/// Whether the server is a replica, which writes nothing: the script ended at its first write.
+/// Returns whether the server is a replica, which refuses writes: the script ended at its first write.
 pub(super) fn is_of_replica(error: &str) -> bool {
-    // Redis 6.2 wraps it in an error of the script.
+    // Redis 6.2 wraps the error in a script error.
     error.starts_with("READONLY") || error.starts_with("ERR ") && error.contains("READONLY You can't write against")
 }
 

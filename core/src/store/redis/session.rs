@@ -1,6 +1,7 @@
-//! `ConnectionState`: one connection without its socket. Bytes in, bytes out, answers in the order of the calls.
+//! `ConnectionState`: one connection without its socket. Bytes in, bytes out, replies in the order of the calls.
 //!
-//! Hosts with an event loop (Node, asyncio) move the bytes themselves and so need no thread and no runtime of ours.
+//! Hosts with an event loop (Node, asyncio) move the bytes themselves, so this library needs no thread and no runtime
+//! there.
 
 use std::collections::VecDeque;
 
@@ -12,48 +13,48 @@ use crate::base::error::{Cause, Error, Result};
 use crate::base::micros::Micros;
 use crate::model::operation::Answer;
 
-/// A connection's protocol state.
+/// The protocol state of a connection.
 pub struct ConnectionState {
     node: Address,
     decoder: Decoder,
     sent: VecDeque<Sent>,
-    /// How many of those the host has taken the bytes of.
+    /// The number of entries of `sent` whose bytes the host has taken.
     taken: usize,
     output: Vec<u8>,
-    /// Calls wait here until the server has accepted the log-in and the database.
+    /// Calls held back until the server has accepted the login and the database.
     held: Vec<u8>,
     ready: bool,
 }
 
 enum Sent {
-    /// Log-in or choice of the database, by name.
+    /// The login or the choice of the database, by name.
     Setup(&'static str),
     Asking,
     Call(u64, Call),
 }
 
-/// A call that this connection is done with.
+/// A call that this connection has finished with.
 #[derive(Debug)]
 pub struct Completion {
-    /// The number it was submitted under.
+    /// The number passed to [`submit`](ConnectionState::submit).
     pub ticket: u64,
-    /// What became of it.
+    /// The result of the call.
     pub outcome: CallOutcome,
 }
 
-/// What became of a call.
+/// The result of a call on one connection.
 #[derive(Debug)]
 pub enum CallOutcome {
-    /// It is over.
+    /// The call is complete.
     Answered(Result<Answer>),
-    /// Submit it to the session of another node.
+    /// Submit the call to the connection of another node.
     Redirect(Call, Address, Asking),
-    /// Submit it again after a while.
+    /// Submit the call again after this pause.
     RetryAfter(Call, Micros),
 }
 
 impl ConnectionState {
-    /// A session that logs in first.
+    /// Creates a session that logs in first.
     pub fn new(location: &RedisConfig, node: Address) -> Self {
         let mut session = Self {
             node,
@@ -82,7 +83,7 @@ impl ConnectionState {
         self.sent.push_back(Sent::Setup(what));
     }
 
-    /// Queues a call to be sent. `ticket` comes back with its answer.
+    /// Queues a call for sending. Its [`Completion`] carries the same `ticket`.
     pub fn submit(&mut self, ticket: u64, call: Call, asking: Asking) {
         let output = if self.ready { &mut self.output } else { &mut self.held };
         if asking == Asking::Yes {
@@ -93,7 +94,7 @@ impl ConnectionState {
         self.sent.push_back(Sent::Call(ticket, call));
     }
 
-    /// Takes the bytes that must be written to the socket now; ask after each `submit` and `receive`.
+    /// Takes the bytes to write to the socket; call it after each `submit` and `receive`.
     pub fn output(&mut self) -> Vec<u8> {
         self.taken = if self.ready {
             self.sent.len()
@@ -103,18 +104,18 @@ impl ConnectionState {
         std::mem::take(&mut self.output)
     }
 
-    /// Whether no reply is awaited.
+    /// Returns whether no reply is pending.
     pub fn is_idle(&self) -> bool {
         self.sent.is_empty()
     }
 
-    /// Whether all that has arrived was awaited, and nothing more is.
+    /// Returns whether no reply is pending and no received bytes are left.
     pub(crate) fn is_reusable(&self) -> bool {
         self.is_idle() && self.decoder.is_empty()
     }
 
-    /// Reads what has arrived. After an error the connection must be closed, [`fail`](Self::fail) called and the node
-    /// [forgotten](super::Redis::forget): the calls that come next may find another.
+    /// Decodes received bytes. After an error the host must close the connection, call [`fail`](Self::fail) and
+    /// [forget](super::Redis::forget) the node: later calls may be routed to another node.
     pub fn receive(&mut self, bytes: &[u8], finished: &mut Vec<Completion>) -> Result<()> {
         self.decoder.feed(bytes);
         let mut is_demoted = false;
@@ -154,14 +155,14 @@ impl ConnectionState {
             }
         }
         if is_demoted {
-            // A replica that was the primary once: only a new connection finds the new one.
+            // A replica that was the primary before: only a new connection can reach the new primary.
             let error = Error::unknown_outcome("the server is a replica now, try again");
             return Err(error.because(Cause::Demoted));
         }
         Ok(())
     }
 
-    /// Ends the session after `error`: every call without a reply fails with it.
+    /// Ends the session after `error`: every call without a reply fails with that error.
     ///
     /// Calls whose bytes the host has not taken fail as certainly not charged.
     pub fn fail(&mut self, error: &Error) -> Vec<Completion> {
@@ -175,7 +176,7 @@ impl ConnectionState {
         failed.collect()
     }
 
-    /// Takes back the calls without a reply. To be sent again only if the server cannot have them in full.
+    /// Takes back the calls without a reply. Send them again only if the server cannot have received them in full.
     pub fn recall(&mut self) -> Vec<(u64, Call)> {
         let calls = self.sent.drain(..).filter_map(|sent| match sent {
             Sent::Call(ticket, call) => Some((ticket, call)),

@@ -1,4 +1,4 @@
-//! `Socket`: TCP, a Unix domain socket or TLS, where every wait has an end.
+//! `Socket`: TCP, a Unix domain socket or TLS, where every wait has a time-out.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv};
 use super::config::{Address, RedisConfig};
 use crate::base::clock::monotonic;
 
-/// By how much a time-out may differ from what was asked.
+/// The accepted difference between the requested and the configured time-out.
 const SLACK: Duration = Duration::from_millis(10);
 
 /// A connected socket.
@@ -23,7 +23,7 @@ pub struct Socket {
     stream: Stream,
     #[cfg(feature = "tls")]
     tls: Option<Box<rustls::ClientConnection>>,
-    /// The time-out that the operating system knows of.
+    /// The time-out configured in the operating system.
     wait: Option<Duration>,
     nonblocking: bool,
 }
@@ -51,7 +51,7 @@ impl Interrupted {
 }
 
 impl Socket {
-    /// Connects and, with TLS, shakes hands, all before `deadline`. The look-up of a host name has its own limits.
+    /// Connects and performs the TLS handshake before `deadline`. Host name resolution has its own time-outs.
     pub fn connect(location: &RedisConfig, address: &Address, deadline: Instant) -> io::Result<Self> {
         let stream = match address {
             Address::Tcp(host, port) => Stream::Tcp(connect_tcp(host, *port, deadline)?),
@@ -89,7 +89,7 @@ impl Socket {
         socket
     }
 
-    /// For event loops: reads and writes answer `WouldBlock` instead of waiting.
+    /// Makes the socket non-blocking, for event loops: reads and writes return `WouldBlock` instead of waiting.
     pub fn set_nonblocking(&mut self) -> io::Result<()> {
         self.nonblocking = true;
         match &self.stream {
@@ -100,7 +100,7 @@ impl Socket {
         }
     }
 
-    /// Reads what is there, waiting for at most `wait`. `Ok(0)` is the end of the connection.
+    /// Reads available bytes, waiting for at most `wait`. `Ok(0)` is the end of the connection.
     pub fn read(&mut self, buffer: &mut [u8], wait: Duration) -> io::Result<usize> {
         self.set_wait(wait)?;
         #[cfg(feature = "tls")]
@@ -115,10 +115,10 @@ impl Socket {
                 }
                 let received = tls.process_new_packets().map_err(io::Error::other)?;
                 if tls.wants_write() {
-                    // What is not sent now goes with the next write; a real failure shows in the next read.
+                    // Unsent bytes go out with the next write; a real failure appears in the next read.
                     let _ = tls.write_tls(&mut self.stream);
                 }
-                // A part of a record: the caller looks at its deadline before it waits for the rest.
+                // Only part of a record arrived: the caller checks its deadline before it waits for the rest.
                 if received.plaintext_bytes_to_read() == 0 && !received.peer_has_closed() && !self.nonblocking {
                     return Err(ErrorKind::WouldBlock.into());
                 }
@@ -127,14 +127,14 @@ impl Socket {
         self.stream.read(buffer)
     }
 
-    /// Takes as many bytes as it can and gives how many, waiting for at most the last wait that was set.
+    /// Writes as many bytes as possible and returns their number, waiting for at most the last time-out that was set.
     ///
-    /// With TLS, bytes that were taken may still have to be sent: call it again, with what is left or with nothing,
-    /// while [`wants_write`](Self::wants_write). An error means that none of `bytes` were taken.
+    /// With TLS, accepted bytes may still have to be sent: call it again, with the remaining bytes or with none, while
+    /// [`wants_write`](Self::wants_write). An error means that none of `bytes` were accepted.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         #[cfg(feature = "tls")]
         if let Some(tls) = &mut self.tls {
-            // Taking and sending are two steps: an error of the second must not hide that the first was done.
+            // Accepting and sending are two steps: an error of the second must not hide the success of the first.
             let taken = tls.writer().write(bytes)?;
             if taken == 0 && tls.wants_write() && tls.write_tls(&mut self.stream)? == 0 {
                 return Err(ErrorKind::WriteZero.into());
@@ -144,7 +144,7 @@ impl Socket {
         self.stream.write(bytes)
     }
 
-    /// Whether encrypted bytes still wait to be sent.
+    /// Returns whether encrypted bytes still have to be sent.
     pub fn wants_write(&self) -> bool {
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
@@ -153,7 +153,7 @@ impl Socket {
         false
     }
 
-    /// Whether the peer has closed it, or has sent something unasked. Never waits.
+    /// Returns whether the peer has closed the connection or has sent unrequested data. Never waits.
     pub(crate) fn is_stale(&mut self) -> bool {
         loop {
             match recv(self.as_fd(), &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
@@ -161,7 +161,7 @@ impl Socket {
                 Ok((0, _)) => return true,
                 #[cfg(feature = "tls")]
                 Ok(_) => {
-                    // A session ticket may come at any time; anything else was not asked for.
+                    // A session ticket may arrive at any time; anything else is unrequested.
                     let Some(tls) = &mut self.tls else { return true };
                     match tls.read_tls(&mut self.stream) {
                         Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -175,7 +175,7 @@ impl Socket {
         }
     }
 
-    /// Whether the peer has sent what nobody has read, as far as is known without asking the system.
+    /// Returns whether unread data from the peer is already buffered. Makes no system call.
     pub(crate) fn has_unread(&mut self) -> bool {
         #[cfg(feature = "tls")]
         if let Some(tls) = &mut self.tls {
@@ -186,9 +186,9 @@ impl Socket {
         false
     }
 
-    /// For how long reads and writes wait from now on.
+    /// Sets the time-out of reads and writes.
     pub(crate) fn set_wait(&mut self, wait: Duration) -> io::Result<()> {
-        // A few milliseconds more or less spare two system calls per read; the caller looks at its deadline again.
+        // A tolerance of some milliseconds saves two system calls per read; the caller checks its deadline again.
         let wait = wait.max(Duration::from_millis(1));
         if !self.nonblocking && self.wait.is_none_or(|known| known.abs_diff(wait) > SLACK) {
             match &self.stream {
@@ -224,7 +224,7 @@ impl Socket {
                 Ok(_) => {
                     tls.process_new_packets().map_err(io::Error::other)?;
                 }
-                // The deadline is looked at before the next try.
+                // The deadline is checked before the next attempt.
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 Err(error) => return Err(error),
             }
@@ -290,9 +290,9 @@ fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<TcpStream
     Err(last)
 }
 
-/// Unlike a connection to a port, one to a path waits in `connect` itself until the listener has room for it. A
-/// non-blocking `connect` would fail at once instead of waiting, and `poll` does not tell when there is room; but the
-/// time-out for writes bounds `connect` too.
+/// Connects to a Unix socket. Unlike TCP, `connect` itself waits until the listener's backlog has room. A non-blocking
+/// `connect` would fail at once, and `poll` does not report room in the backlog, but the send time-out also bounds
+/// `connect`.
 fn connect_unix(path: &str, deadline: Instant) -> io::Result<UnixStream> {
     let (socket, address) = (unix_socket()?, SocketAddrUnix::new(path)?);
     loop {
@@ -322,9 +322,9 @@ fn unix_socket() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Notices within some twenty seconds that the way to the server is gone, though nothing is ever written.
+/// Enables keep-alive probes, which detect a lost connection within some twenty seconds even if nothing is written.
 pub(crate) fn keep_alive(socket: &impl AsFd) {
-    // A system or a socket that cannot do it notices later.
+    // Systems and sockets without these options detect a lost connection later.
     let _ = set_socket_keepalive(socket, true)
         .and_then(|()| set_tcp_keepidle(socket, Duration::from_secs(10)))
         .and_then(|()| set_tcp_keepintvl(socket, Duration::from_secs(3)))

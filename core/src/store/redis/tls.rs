@@ -6,17 +6,17 @@ use std::sync::{Arc, OnceLock};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-/// The client's end of a new TLS connection to `host`.
+/// Returns the client side of a new TLS connection to `host`.
 pub(super) fn client(host: &str) -> io::Result<ClientConnection> {
     ClientConnection::new(config()?, name(host)?).map_err(io::Error::other)
 }
 
-/// The name that the server's certificate must carry.
+/// Returns the name that the server's certificate must carry.
 pub(super) fn name(host: &str) -> io::Result<ServerName<'static>> {
     ServerName::try_from(host.to_owned()).map_err(io::Error::other)
 }
 
-/// Which certificates are trusted; read once per process.
+/// Returns the TLS configuration. Reads the trusted certificates once per process.
 pub(super) fn config() -> io::Result<Arc<ClientConfig>> {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     if let Some(config) = CONFIG.get() {

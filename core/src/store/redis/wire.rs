@@ -1,4 +1,4 @@
-//! The Redis protocol, version 2: commands out, replies in. No I/O.
+//! The Redis protocol, version 2: encodes commands and decodes replies. No I/O.
 
 use crate::base::error::{Error, Result};
 
@@ -7,17 +7,17 @@ use crate::base::error::{Error, Result};
 pub(crate) enum Value {
     Nil,
     Integer(i64),
-    /// A simple or bulk string, as text where it is text.
+    /// A simple or bulk string, as bytes.
     Text(Vec<u8>),
-    /// An error of the server: the code is its first word.
+    /// An error reply: its first word is the code.
     Error(String),
     Array(Vec<Value>),
 }
 
-/// The longest reply that is waited for; ours have some 100 bytes.
+/// The maximum length of an incomplete reply; the script's replies have about 100 bytes.
 const MAX_REPLY: usize = 1 << 20;
 
-/// How deep arrays may be nested.
+/// The maximum nesting depth of arrays.
 const MAX_DEPTH: usize = 4;
 
 /// Appends a command to `out`.
@@ -44,7 +44,7 @@ pub(crate) fn word(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Cuts a stream of bytes into replies.
+/// Splits a byte stream into replies.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     buffer: Vec<u8>,
@@ -52,20 +52,20 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Adds what has arrived.
+    /// Appends received bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        // At most once per reply; what moves is the part of a reply that waits for its rest.
+        // Moves only the incomplete rest, at most once per reply.
         self.buffer.drain(..self.taken);
         self.taken = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether nothing is left of what has arrived.
+    /// Returns whether all received bytes are consumed.
     pub(crate) fn is_empty(&self) -> bool {
         self.taken == self.buffer.len()
     }
 
-    /// The next whole reply, or `None` until more has arrived. An error means that this is not Redis.
+    /// Returns the next complete reply, or `None` until more bytes arrive. An error means that the peer is not Redis.
     pub(crate) fn next(&mut self) -> Result<Option<Value>> {
         let mut cursor = Cursor { bytes: &self.buffer[self.taken..], at: 0 };
         match cursor.value(0) {

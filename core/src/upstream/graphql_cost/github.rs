@@ -1,11 +1,11 @@
-//! The points of GitHub.
+//! GitHub's points.
 
 use super::query::{Field, Query, Selection, Size};
 
-/// How many requests are a point.
+/// The number of requests per point.
 const REQUESTS: u64 = 100;
 
-/// The requests that fill every connection, in hundreds, rounded half up.
+/// Returns the requests that fill every connection, in hundreds, rounded half up.
 pub(super) fn points(query: &Query) -> u64 {
     let mut known = vec![0; query.fragments.len()];
     for fragment in &query.order {
@@ -14,7 +14,7 @@ pub(super) fn points(query: &Query) -> u64 {
     requests(&query.selections, &known).saturating_add(REQUESTS / 2) / REQUESTS
 }
 
-/// The requests for one object with these selections; `known` are those of the fragments.
+/// Returns the requests for one object with these selections; `known` holds the requests of the fragments.
 fn requests(selections: &[Selection], known: &[u64]) -> u64 {
     selections.iter().fold(0, |sum: u64, selection| {
         sum.saturating_add(match selection {

@@ -1,4 +1,4 @@
-//! `Query`: the parts of one operation that can cost, with sizes as numbers and without what is skipped.
+//! `Query`: the parts of one operation that affect its cost, with resolved sizes and without skipped selections.
 
 use std::collections::HashMap;
 
@@ -13,14 +13,14 @@ pub(super) struct Query {
     pub(super) selections: Vec<Selection>,
     /// The fragments that the operation reaches.
     pub(super) fragments: Vec<Vec<Selection>>,
-    /// The indexes of the fragments, each after those that it spreads.
+    /// The indices of the fragments, each after the fragments that it spreads.
     pub(super) order: Vec<usize>,
 }
 
 #[derive(Debug)]
 pub(super) enum Selection {
     Field(Field),
-    /// `on` is the type that must be met; none when it always is.
+    /// `on` is the required type; `None` if it always matches.
     Inline {
         on: Option<String>,
         selections: Vec<Selection>,
@@ -35,11 +35,11 @@ pub(super) enum Selection {
 pub(super) struct Field {
     pub(super) role: Role,
     pub(super) size: Size,
-    /// None of a scalar.
+    /// `None` for a scalar.
     pub(super) selections: Option<Vec<Selection>>,
 }
 
-/// The fields that a connection has beside its own.
+/// The standard fields of a connection, and all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Edges,
@@ -48,13 +48,13 @@ pub(super) enum Role {
     Other,
 }
 
-/// How many objects a field gives.
+/// The number of objects that a field returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     One,
     /// The larger of `first` and `last`.
     Page(u64),
-    /// As many as ids are asked for.
+    /// The number of requested ids.
     List(u64),
 }
 
@@ -87,14 +87,14 @@ struct Reader<'a> {
     source: &'a Source<'a>,
     variables: &'a Variables,
     numbers: HashMap<String, usize>,
-    /// The fragments by number.
+    /// The reached fragments, by number.
     found: Vec<cst::FragmentDefinition>,
-    /// What the selections that are being read spread.
+    /// The fragments spread by the selections that are being read.
     spreads: Vec<usize>,
 }
 
 impl Reader<'_> {
-    /// The depth is bounded by that of the brackets, which the source checks. `within` is the type around, if known.
+    /// Recursion is bounded by the bracket depth, which `Source` checks. `within` is the enclosing type, if known.
     fn selections(&mut self, set: Option<&cst::SelectionSet>, within: Option<&str>) -> Result<Vec<Selection>> {
         let mut selections = Vec::new();
         for selection in set.into_iter().flat_map(cst::SelectionSet::selections) {
@@ -154,7 +154,7 @@ impl Reader<'_> {
             let value = argument.value().map_or(Known::Constant(Constant::Other), |value| self.variables.known(&value));
             match value {
                 Known::Constant(Constant::Whole(size)) if sizes => page = page.max(Some(size)),
-                // Absent and null are the same to a server: the other of the two may say it.
+                // Servers treat absent and null alike, so the other argument may give the size.
                 Known::Constant(Constant::Null) if sizes => unknown = unknown.or(Some(key)),
                 Known::Constant(_) if sizes => return Err(self.wrong_size(&key, &argument)),
                 Known::Constant(Constant::List(length)) => ids = Some(length),
@@ -183,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Left out for certain; what cannot be known stays in.
+    /// Returns whether a selection is certainly skipped.
     fn is_skipped(&self, directives: Option<&cst::Directives>) -> bool {
         directives.into_iter().flat_map(cst::Directives::directives).any(|directive| {
             let skipping = match text_of(directive.name()).as_deref() {
@@ -199,7 +199,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The name and the type of a fragment that the query holds.
+    /// Returns name and type of a fragment in the query.
     fn spread(&self, spread: &cst::FragmentSpread) -> Result<(String, Option<String>)> {
         let name = spread.fragment_name().and_then(|name| text_of(name.name())).unwrap_or_default();
         let Some(definition) = self.source.fragment(&name) else {
@@ -227,9 +227,10 @@ fn condition(condition: Option<cst::TypeCondition>) -> Option<String> {
     text_of(condition?.named_type()?.name())
 }
 
-/// The fragments, each after those that it spreads; or one that spreads itself. Iterative: a chain may be long.
+/// Returns the fragments, each after those that it spreads; or one that spreads itself. Iterative, since chains may be
+/// long.
 ///
-/// Every index is the number of one of them, as the reader gave it.
+/// Every index in `spreads` must be below its length.
 fn order(spreads: &[Vec<usize>]) -> std::result::Result<Vec<usize>, usize> {
     let mut waiting: Vec<usize> = spreads.iter().map(Vec::len).collect();
     let mut users = vec![Vec::new(); spreads.len()];
@@ -252,7 +253,8 @@ fn order(spreads: &[Vec<usize>]) -> std::result::Result<Vec<usize>, usize> {
     if order.len() == spreads.len() {
         return Ok(order);
     }
-    // Whoever still waits, waits for another that does: following them as often as there are any ends in a cycle.
+    // Each remaining fragment spreads another remaining one: following them as often as there are fragments ends in a
+    // cycle.
     let mut cyclic = waiting.iter().position(|left| *left > 0).unwrap_or(0);
     for _ in 0..spreads.len() {
         cyclic = spreads[cyclic].iter().copied().find(|used| waiting[*used] > 0).unwrap_or(cyclic);

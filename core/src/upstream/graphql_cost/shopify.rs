@@ -1,4 +1,4 @@
-//! The points of Shopify.
+//! Shopify's points.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ const OBJECT: u64 = 1;
 const CONNECTION: u64 = 2;
 const MUTATION: u64 = 10;
 
-/// Interfaces that objects have beside what they are, so that a fragment on one excludes no other.
+/// Interfaces of many types, so a fragment on one of them does not exclude fragments on other types.
 const COMMON: [&str; 5] = ["LegacyInteroperability", "Navigable", "Node", "OnlineStorePreviewable", "Publishable"];
 
-/// What the operation asks for at most.
+/// Returns the highest cost of the operation.
 pub(super) fn points(query: &Query) -> u64 {
     let mut known = Fragments(vec![[Cost::default(); PLACES.len()]; query.fragments.len()]);
     for fragment in &query.order {
@@ -20,7 +20,7 @@ pub(super) fn points(query: &Query) -> u64 {
     known.selections(&query.selections, if query.mutation { Place::Mutation } else { Place::Root }).element
 }
 
-/// Whose selections they are.
+/// The parent of a selection set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 enum Place {
@@ -32,12 +32,13 @@ enum Place {
 
 const PLACES: [Place; 4] = [Place::Root, Place::Mutation, Place::Object, Place::Connection];
 
-/// What selections cost. Only under a field with a size do the two differ, since no schema says which it is.
+/// The cost of selections. The two values differ only below a field with a size, since without the schema the field may
+/// return elements or a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cost {
-    /// When they are those of an element itself, as everywhere else.
+    /// Cost if the selections are on an element; also used everywhere else.
     element: u64,
-    /// When they are those of a connection, whose elements are its nodes.
+    /// Cost if the selections are on a connection, whose elements are its nodes.
     connection: u64,
 }
 
@@ -58,7 +59,7 @@ impl Cost {
     }
 }
 
-/// The cost of each fragment in each place.
+/// The cost of each fragment under each parent.
 struct Fragments(Vec<[Cost; PLACES.len()]>);
 
 impl Fragments {
@@ -71,7 +72,7 @@ impl Fragments {
                 Selection::Inline { on, selections } => (on.as_deref(), self.selections(selections, place)),
                 Selection::Spread { on, fragment } => (on.as_deref(), self.0[*fragment][place as usize]),
             };
-            // A root and a connection are of one type, which every fragment there must meet.
+            // A root or a connection has one type, which every fragment in it must match.
             match on.filter(|on| place == Place::Object && !is_common(on)) {
                 Some(on) => {
                     let alternative = alternatives.entry(on).or_default();

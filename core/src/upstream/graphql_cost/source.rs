@@ -8,7 +8,7 @@ use apollo_parser::{Lexer, Parser, TokenKind};
 use super::{MAX_QUERY, MAX_QUERY_DEPTH};
 use crate::base::error::{Error, Result};
 
-/// Every byte can be a token, so this never refuses what the length lets pass; it keeps the parser bounded by itself.
+/// Every byte can be a token, so this rejects nothing within the length limit; it bounds the parser independently.
 const MAX_TOKENS: usize = MAX_QUERY + 1;
 
 pub(super) struct Source<'a> {
@@ -37,7 +37,7 @@ impl<'a> Source<'a> {
         Ok(source)
     }
 
-    /// The operation of that name, or the only one.
+    /// Returns the operation with that name, or the only one.
     pub(super) fn operation(&self, name: Option<&str>) -> Result<&OperationDefinition> {
         let Some(name) = name else {
             return match self.operations.as_slice() {
@@ -64,12 +64,12 @@ impl<'a> Source<'a> {
         self.fragments.get(name)
     }
 
-    /// An error of the query at a byte of it.
+    /// Returns an error of the query at a byte offset.
     pub(super) fn fault(&self, index: usize, message: &str) -> Error {
         Error::invalid("query", format!("{message}: {}", self.place(index)))
     }
 
-    /// Line and column of a byte, both from 1; columns are characters.
+    /// Formats line and column of a byte offset, both from 1; columns count characters.
     pub(super) fn place(&self, index: usize) -> String {
         let (mut line, mut column) = (1_u32, 1_u32);
         for (_, character) in self.text.char_indices().take_while(|(at, _)| *at < index) {
@@ -82,7 +82,7 @@ impl<'a> Source<'a> {
         format!("line={line} column={column}")
     }
 
-    /// The parser recovers from bad tokens and from its own limits; here they end the matter before it starts.
+    /// The parser recovers from bad tokens and from its own limits; this check rejects them before it starts.
     fn check_tokens(&self) -> Result<()> {
         let mut depth = 0_usize;
         for token in Lexer::new(self.text).with_limit(MAX_TOKENS) {
@@ -119,7 +119,7 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// What the parser found instead is not shown: it may be a literal that is nobody's business.
+    /// Omits the token that the parser found: it may be a confidential literal.
     fn syntax_fault(&self, error: &apollo_parser::Error) -> Error {
         let message = error.message().split(", got").next().unwrap_or_default();
         let message = message.split('"').next().unwrap_or_default().trim_end_matches([' ', '.', ':', '`', '\'']);
@@ -128,12 +128,11 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The byte at which a node starts.
+/// Returns the byte offset at which a node starts.
 pub(super) fn offset(node: &impl CstNode) -> usize {
     node.syntax().text_range().start().into()
 }
 
-/// A name as text.
 pub(super) fn text_of(name: Option<Name>) -> Option<String> {
     Some(name?.ident_token()?.text().to_owned())
 }

@@ -1,4 +1,4 @@
-//! `Variables`: what is known of the values in a query.
+//! `Variables`: the known values in a query.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use super::source::text_of;
 use crate::base::error::{Error, Result};
 use crate::model::limit::MAX_UNITS;
 
-/// As much of a value as a cost can depend on.
+/// The properties of a value that can affect the cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Constant {
-    /// A whole number from 0 to the most units; larger ones are that.
+    /// An integer from 0, capped at the maximum number of units.
     Whole(u64),
     Flag(bool),
     Null,
-    /// A list, by its length.
+    /// The length of a list.
     List(u64),
     Other,
 }
 
-/// A value where it is used.
+/// The value of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     Constant(Constant),
@@ -34,7 +34,7 @@ pub(super) struct Variables {
 }
 
 impl Variables {
-    /// The values that are sent, and the defaults of the operation for the others.
+    /// Parses the sent values, and the operation's defaults for the others.
     pub(super) fn parse(text: &str, operation: &OperationDefinition) -> Result<Self> {
         let mut values = HashMap::new();
         for definition in operation.variable_definitions().iter().flat_map(VariableDefinitions::variable_definitions) {
@@ -50,7 +50,7 @@ impl Variables {
         Ok(Self { values })
     }
 
-    /// What an argument is given.
+    /// Returns the value of an argument.
     pub(super) fn known(&self, literal: &Literal) -> Known {
         let Literal::Variable(variable) = literal else {
             return Known::Constant(of_literal(literal));
@@ -65,7 +65,7 @@ fn sent(text: &str) -> Result<Vec<(String, Constant)>> {
         Ok(Value::Object(object)) => Ok(object.iter().map(|(name, value)| (name.clone(), of_json(value))).collect()),
         Ok(Value::Null) => Ok(Vec::new()),
         Ok(_) => Err(Error::invalid("variables", "must be a JSON object, as it is sent with the query")),
-        // The text of the error may quote a value; its place does not.
+        // The error's text may quote a value; its position does not.
         Err(error) => Err(Error::invalid(
             "variables",
             format!("must be JSON, as it is sent with the query: line={} column={}", error.line(), error.column()),
@@ -93,12 +93,12 @@ fn of_literal(value: &Literal) -> Constant {
     }
 }
 
-/// An integer as the grammar writes it: no plus sign, no leading zero.
+/// Parses an integer in GraphQL's grammar: no plus sign, no leading zero.
 fn digits(text: &str) -> Constant {
     if text.starts_with('-') {
         return Constant::Other;
     }
-    // Digits that are no u64 are too many of them.
+    // A text of digits that does not fit into u64 exceeds the maximum.
     whole(text.parse().unwrap_or(MAX_UNITS))
 }
 
