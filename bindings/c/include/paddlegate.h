@@ -309,13 +309,6 @@ typedef struct pg_document pg_document;
 typedef struct pg_invantive_gate pg_invantive_gate;
 
 /**
- * The one place where this process hears of the tickets that name its channel.
- *
- * It belongs to the process that opened it; a child opens its own.
- */
-typedef struct pg_wakeups pg_wakeups;
-
-/**
  * A limiter. Making one asks no server; make it once, keep it, and use it from any thread.
  */
 typedef struct pg_limiter pg_limiter;
@@ -329,6 +322,13 @@ typedef struct pg_list pg_list;
  * A store: this process, or a Redis that is shared by many.
  */
 typedef struct pg_store pg_store;
+
+/**
+ * The one place where this process hears of the tickets that name its channel.
+ *
+ * It belongs to the process that opened it; a child opens its own.
+ */
+typedef struct pg_wakeups pg_wakeups;
 
 /**
  * What went wrong. All zero after a call that went well.
@@ -476,12 +476,12 @@ typedef struct pg_wait {
     /**
      * How long it would wait: 0 refuses, as does a time that is known to come later; or PG_FOREVER.
      */
-    int64_t patience_us;
+    int64_t max_wait_us;
     /**
      * How long the ticket keeps its place after the time at which it was to look again and did
      * not; 0 for the default.
      */
-    int64_t grace_us;
+    int64_t claim_timeout_us;
     /**
      * Where it is told that its turn has come, see pg_listen; NULL or empty when it looks by
      * itself.
@@ -497,7 +497,7 @@ typedef struct pg_wait {
 /**
  * A message to one who waits.
  */
-typedef struct Wakeup {
+typedef struct pg_wakeup {
     /**
      * When to look, from now; 0 for at once.
      */
@@ -506,7 +506,7 @@ typedef struct Wakeup {
      * The id of the call whose turn it is.
      */
     char id[72];
-} Wakeup;
+} pg_wakeup;
 
 /**
  * What a limiter has done in all processes, and who is there now. Times are sums.
@@ -565,7 +565,7 @@ typedef struct pg_statistics {
 /**
  * One limiter of a list.
  */
-typedef struct LimiterInfo {
+typedef struct pg_limiter_info {
     /**
      * Its name; empty after the last one.
      */
@@ -587,12 +587,12 @@ typedef struct LimiterInfo {
      * For how long after it the limiter is listed and its statistics are kept.
      */
     int64_t ttl_us;
-} LimiterInfo;
+} pg_limiter_info;
 
 /**
  * What is in force beside the policies of the processes.
  */
-typedef struct RuntimeState {
+typedef struct pg_runtime_state {
     /**
      * Rises with every change; 0 when nothing is in force.
      */
@@ -622,7 +622,7 @@ typedef struct RuntimeState {
      * By limit the numbers that were learned from upstream, which rule where nothing was told.
      */
     struct pg_limit learned[8];
-} RuntimeState;
+} pg_runtime_state;
 
 /**
  * What became of a report: what it has changed, and what it has not, and why. What was known already is in neither list.
@@ -665,7 +665,7 @@ typedef struct pg_learned {
 /**
  * One limiter of a document.
  */
-typedef struct LoadedLimiter {
+typedef struct pg_loaded_limiter {
     /**
      * Its name; empty after the last one.
      */
@@ -694,7 +694,7 @@ typedef struct LoadedLimiter {
      * What becomes of work that is refused: "raise", "ignore", "wait", "reschedule" or "drop".
      */
     char on_limit[16];
-} LoadedLimiter;
+} pg_loaded_limiter;
 
 /**
  * What is done with a job, and when to ask again.
@@ -720,7 +720,7 @@ typedef struct pg_admission {
  *
  * All NULL and zero, and NULL in its place, is a request of which nothing is known.
  */
-typedef struct RequestAttributes {
+typedef struct pg_request_attributes {
     /**
      * Compared with Context.
      */
@@ -745,12 +745,12 @@ typedef struct RequestAttributes {
      * As in pg_request.
      */
     int64_t at_us;
-} RequestAttributes;
+} pg_request_attributes;
 
 /**
  * What becomes of a request.
  */
-typedef struct GateDecision {
+typedef struct pg_gate_decision {
     /**
      * 1 when it may go ahead; 0 when its answer is a failure.
      */
@@ -775,7 +775,7 @@ typedef struct GateDecision {
      * The name of the slot that counted; empty when nothing limits the request.
      */
     char slot[520];
-} GateDecision;
+} pg_gate_decision;
 
 #ifdef __cplusplus
 extern "C" {
@@ -811,7 +811,8 @@ pg_code pg_store_memory(struct pg_store **store, struct pg_error *error);
  * pg_acquire_timeout that waits; limiters in memory go on. The handles of limiters and of pg_wakeups
  * are to be closed all the same.
  */
-pg_code pg_store_close(struct pg_store *store, struct pg_error *error);
+pg_code pg_store_close(struct pg_store *store,
+                       struct pg_error *error);
 
 /**
  * 1 when the limiters of a store answer without asking a server, so that no call waits; else 0.
@@ -1041,11 +1042,11 @@ pg_code pg_renew(const struct pg_limiter *limiter,
  * NULL: then it does not wait, and gives up a place that it has. Never waits itself.
  */
 pg_code pg_acquire_with_id(const struct pg_limiter *limiter,
-                 const struct pg_request *request,
-                 const char *id,
-                 const struct pg_wait *wait,
-                 struct pg_decision *decision,
-                 struct pg_error *error);
+                           const struct pg_request *request,
+                           const char *id,
+                           const struct pg_wait *wait,
+                           struct pg_decision *decision,
+                           struct pg_error *error);
 
 /**
  * Leaves the queue: PG_SETTLEMENT_CANCELLED, or PG_SETTLEMENT_UNKNOWN when there was no ticket. A
@@ -1069,10 +1070,10 @@ pg_code pg_cancel(const struct pg_limiter *limiter,
  * was taken. request may be NULL.
  */
 pg_code pg_acquire_timeout(const struct pg_limiter *limiter,
-                          const struct pg_request *request,
-                          int64_t wait_timeout_us,
-                          struct pg_decision *decision,
-                          struct pg_error *error);
+                           const struct pg_request *request,
+                           int64_t wait_timeout_us,
+                           struct pg_decision *decision,
+                           struct pg_error *error);
 
 /**
  * Writes a new id for a call, which nobody else has: 32 letters and a zero byte.
@@ -1087,9 +1088,9 @@ pg_code pg_new_id(char *id, struct pg_error *error);
  * moves. 300 bytes are room enough.
  */
 pg_code pg_notification_node(const struct pg_limiter *limiter,
-                 char *place,
-                 size_t room,
-                 struct pg_error *error);
+                             char *place,
+                             size_t room,
+                             struct pg_error *error);
 
 /**
  * Listens for waiters at the pg_notification_node of a limiter. Connects, within the time-out of the store.
@@ -1111,9 +1112,9 @@ int32_t pg_wakeups_fd(const struct pg_wakeups *hints);
  * Writes the channel that a pg_wait names so that its messages come here. 64 bytes are room enough.
  */
 pg_code pg_wakeups_channel(const struct pg_wakeups *hints,
-                         char *channel,
-                         size_t room,
-                         struct pg_error *error);
+                           char *channel,
+                           size_t room,
+                           struct pg_error *error);
 
 /**
  * The messages that have come, without waiting: count of them, at most room.
@@ -1122,10 +1123,10 @@ pg_code pg_wakeups_channel(const struct pg_wakeups *hints,
  * open others and let all who wait look again. It costs nothing else when messages are lost.
  */
 pg_code pg_wakeups_receive(const struct pg_wakeups *hints,
-                         struct Wakeup *received,
-                         size_t room,
-                         size_t *count,
-                         struct pg_error *error);
+                           struct pg_wakeup *received,
+                           size_t room,
+                           size_t *count,
+                           struct pg_error *error);
 
 /**
  * Closes hints: messages that come later reach nobody. Also for a child that inherited them.
@@ -1152,7 +1153,7 @@ pg_code pg_list_open(const struct pg_store *store, struct pg_list **list, struct
  * The next limiter of a list. One without a name comes after the last.
  */
 pg_code pg_list_next(const struct pg_list *list,
-                     struct LimiterInfo *listed,
+                     struct pg_limiter_info *listed,
                      struct pg_error *error);
 
 /**
@@ -1172,7 +1173,7 @@ pg_code pg_pause(const struct pg_limiter *limiter,
                  int64_t for_us,
                  int64_t until_us,
                  int64_t at_us,
-                 struct RuntimeState *controls,
+                 struct pg_runtime_state *controls,
                  struct pg_error *error);
 
 /**
@@ -1180,7 +1181,7 @@ pg_code pg_pause(const struct pg_limiter *limiter,
  */
 pg_code pg_resume(const struct pg_limiter *limiter,
                   int64_t at_us,
-                  struct RuntimeState *controls,
+                  struct pg_runtime_state *controls,
                   struct pg_error *error);
 
 /**
@@ -1198,7 +1199,7 @@ pg_code pg_override(const struct pg_limiter *limiter,
                     int64_t expires_in_us,
                     int64_t expires_at_us,
                     int64_t at_us,
-                    struct RuntimeState *controls,
+                    struct pg_runtime_state *controls,
                     struct pg_error *error);
 
 /**
@@ -1207,16 +1208,16 @@ pg_code pg_override(const struct pg_limiter *limiter,
 pg_code pg_restore(const struct pg_limiter *limiter,
                    int64_t index,
                    int64_t at_us,
-                   struct RuntimeState *controls,
+                   struct pg_runtime_state *controls,
                    struct pg_error *error);
 
 /**
  * What is in force beside the policies. Changes nothing. at_us as in pg_request.
  */
 pg_code pg_runtime_state_get(const struct pg_limiter *limiter,
-                        int64_t at_us,
-                        struct RuntimeState *controls,
-                        struct pg_error *error);
+                             int64_t at_us,
+                             struct pg_runtime_state *controls,
+                             struct pg_error *error);
 
 /**
  * Takes over what upstream says of the budget behind one limit, counted from 0, for all processes.
@@ -1229,17 +1230,17 @@ pg_code pg_runtime_state_get(const struct pg_limiter *limiter,
  * since 1970. at_us as in pg_request; learned, which gets what became of all that, may be NULL.
  */
 pg_code pg_report_budget(const struct pg_limiter *limiter,
-                const char *permit,
-                int64_t index,
-                int64_t remaining,
-                int64_t amount,
-                int64_t interval_us,
-                double restore_rate,
-                int64_t reset_in_us,
-                int64_t reset_at_us,
-                int64_t at_us,
-                struct pg_learned *learned,
-                struct pg_error *error);
+                         const char *permit,
+                         int64_t index,
+                         int64_t remaining,
+                         int64_t amount,
+                         int64_t interval_us,
+                         double restore_rate,
+                         int64_t reset_in_us,
+                         int64_t reset_at_us,
+                         int64_t at_us,
+                         struct pg_learned *learned,
+                         struct pg_error *error);
 
 /**
  * Takes over what the answer of an upstream API says of its budgets, for all processes: settles the
@@ -1255,18 +1256,18 @@ pg_code pg_report_budget(const struct pg_limiter *limiter,
  * pg_request.
  */
 pg_code pg_learn_from_response(const struct pg_limiter *limiter,
-                 const char *permit,
-                 const char *provider,
-                 int32_t status,
-                 const char *const *headers,
-                 size_t header_words,
-                 const char *body,
-                 size_t body_length,
-                 int64_t max_pause_us,
-                 int64_t max_learned,
-                 int64_t at_us,
-                 struct pg_learned *learned,
-                 struct pg_error *error);
+                               const char *permit,
+                               const char *provider,
+                               int32_t status,
+                               const char *const *headers,
+                               size_t header_words,
+                               const char *body,
+                               size_t body_length,
+                               int64_t max_pause_us,
+                               int64_t max_learned,
+                               int64_t at_us,
+                               struct pg_learned *learned,
+                               struct pg_error *error);
 
 /**
  * What a GraphQL query will cost in points, said before it is sent.
@@ -1314,7 +1315,7 @@ pg_code pg_load_with(const struct pg_store *store,
  * The next limiter of a document. One without a name comes after the last.
  */
 pg_code pg_document_next(const struct pg_document *document,
-                         struct LoadedLimiter *loaded,
+                         struct pg_loaded_limiter *loaded,
                          struct pg_error *error);
 
 /**
@@ -1368,10 +1369,10 @@ pg_code pg_admit_all(const struct pg_limiter *limiter,
  * paused may be NULL; at_us as in pg_request.
  */
 pg_code pg_apply_ojs_signal(const struct pg_limiter *limiter,
-                  const char *document,
-                  int64_t at_us,
-                  int32_t *paused,
-                  struct pg_error *error);
+                            const char *document,
+                            int64_t at_us,
+                            int32_t *paused,
+                            struct pg_error *error);
 
 /**
  * Applies an override document of Open Job Spec, in all processes.
@@ -1382,10 +1383,10 @@ pg_code pg_apply_ojs_signal(const struct pg_limiter *limiter,
  * at_us as in pg_request.
  */
 pg_code pg_apply_ojs_override(const struct pg_limiter *limiter,
-                         const char *document,
-                         int64_t at_us,
-                         struct RuntimeState *controls,
-                         struct pg_error *error);
+                              const char *document,
+                              int64_t at_us,
+                              struct pg_runtime_state *controls,
+                              struct pg_error *error);
 
 /**
  * Makes the limits of a RateLimitControl on a store: length bytes of JSON. Asks no server.
@@ -1394,10 +1395,10 @@ pg_code pg_apply_ojs_override(const struct pg_limiter *limiter,
  * pg_invantive_gate_close.
  */
 pg_code pg_invantive_gate_new(const struct pg_store *store,
-                    const char *text,
-                    size_t length,
-                    struct pg_invantive_gate **gate,
-                    struct pg_error *error);
+                              const char *text,
+                              size_t length,
+                              struct pg_invantive_gate **gate,
+                              struct pg_error *error);
 
 /**
  * Counts a request in the slot of the first element that applies to it. Never waits itself: the
@@ -1408,9 +1409,9 @@ pg_code pg_invantive_gate_new(const struct pg_store *store,
  * element has a validity and facts no at_us.
  */
 pg_code pg_invantive_gate_admit(const struct pg_invantive_gate *gate,
-                      const struct RequestAttributes *facts,
-                      struct GateDecision *verdict,
-                      struct pg_error *error);
+                                const struct pg_request_attributes *facts,
+                                struct pg_gate_decision *verdict,
+                                struct pg_error *error);
 
 /**
  * The word for a level, such as "second"; "?" for a number that is none. Never to be freed.
@@ -1433,11 +1434,11 @@ pg_code pg_invantive_gate_close(struct pg_invantive_gate *gate, struct pg_error 
  * into pg_admit. The limiter is to be closed by pg_limiter_close.
  */
 pg_code pg_conductor_limiter(const struct pg_store *store,
-                    const char *definition,
-                    const char *run,
-                    int64_t lock_timeout_us,
-                    struct LoadedLimiter *loaded,
-                    struct pg_error *error);
+                             const char *definition,
+                             const char *run,
+                             int64_t lock_timeout_us,
+                             struct pg_loaded_limiter *loaded,
+                             struct pg_error *error);
 
 /**
  * How long until a job comes again that was over the limit overrated times, this time included.

@@ -180,7 +180,7 @@ pub struct InForce {
 
 /// What became of a report.
 #[napi(object, object_from_js = false)]
-pub struct WakeupMessage {
+pub struct ReportAnswer {
     pub settlement: Option<&'static str>,
     pub learned: Vec<String>,
     pub ignored: Vec<String>,
@@ -190,7 +190,7 @@ pub struct WakeupMessage {
     pub bucket: Option<String>,
 }
 
-impl From<Learned> for WakeupMessage {
+impl From<Learned> for ReportAnswer {
     fn from(it: Learned) -> Self {
         Self {
             settlement: it.settlement.map(Settlement::name),

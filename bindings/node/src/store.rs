@@ -16,7 +16,7 @@ use crate::convert::{
 };
 use crate::course::MultiStepCall;
 use crate::gate::Gate;
-use crate::order::{AdminRequest, InForce, WakeupMessage};
+use crate::order::{AdminRequest, InForce, ReportAnswer};
 use crate::subscription::{Message, Subscription};
 
 type Result<T> = napi::Result<T, Code>;
@@ -195,8 +195,8 @@ impl Store {
 
     /// What became of a report.
     #[napi(catch_unwind)]
-    pub fn learned(&self, ticket: u32) -> Option<WakeupMessage> {
-        self.calls.borrow_mut().learned(ticket.into()).map(|learned| WakeupMessage::from(*learned))
+    pub fn learned(&self, ticket: u32) -> Option<ReportAnswer> {
+        self.calls.borrow_mut().learned(ticket.into()).map(|learned| ReportAnswer::from(*learned))
     }
 
     /// What to do with a job, by the last answer.

@@ -23,7 +23,7 @@ pub enum Document {
     /// A workflow definition of Conductor.
     Workflow(WorkflowDefinition),
     /// A `RateLimitControl` of Invantive.
-    AdminCommand(RateLimitControl),
+    Control(RateLimitControl),
     /// A reservoir of guild-queues.
     Guild(Reservoir),
 }
@@ -40,7 +40,7 @@ impl Document {
             Format::Ojs => Self::Ojs(ojs::RateLimit::read(&value)?),
             Format::Task => Self::Task(TaskDefinition::read(&value)?),
             Format::Workflow => Self::Workflow(WorkflowDefinition::read(&value)?),
-            Format::AdminCommand => Self::AdminCommand(RateLimitControl::read(&value)?),
+            Format::Control => Self::Control(RateLimitControl::read(&value)?),
             Format::Guild => Self::Guild(Reservoir::read(&value)?),
         })
     }
@@ -72,7 +72,7 @@ impl Document {
                 only(&["lock_timeout"])?;
                 workflow.definitions(options.lock_timeout.unwrap_or(LOCK_TIMEOUT))
             }
-            Self::AdminCommand(control) => only(&[]).and_then(|()| control.definitions()),
+            Self::Control(control) => only(&[]).and_then(|()| control.definitions()),
             Self::Guild(reservoir) => {
                 only(&["group"])?;
                 options.group.map_or_else(|| reservoir.definitions(), |group| reservoir.in_group(group).definitions())
@@ -87,7 +87,7 @@ impl Document {
             Self::Ojs(_) => Format::Ojs.name(),
             Self::Task(_) => Format::Task.name(),
             Self::Workflow(_) => Format::Workflow.name(),
-            Self::AdminCommand(_) => Format::AdminCommand.name(),
+            Self::Control(_) => Format::Control.name(),
             Self::Guild(_) => Format::Guild.name(),
         }
     }
@@ -100,12 +100,12 @@ enum Format {
     Ojs,
     Task,
     Workflow,
-    AdminCommand,
+    Control,
     Guild,
 }
 
 impl Format {
-    const ALL: [Self; 6] = [Self::Native, Self::Ojs, Self::Task, Self::Workflow, Self::AdminCommand, Self::Guild];
+    const ALL: [Self; 6] = [Self::Native, Self::Ojs, Self::Task, Self::Workflow, Self::Control, Self::Guild];
 
     /// Returns the only format whose members are present.
     fn of(value: &Value) -> Result<Self> {
@@ -135,7 +135,7 @@ impl Format {
             Self::Ojs => "OJS rate limit",
             Self::Task => "Conductor task definition",
             Self::Workflow => "Conductor workflow definition",
-            Self::AdminCommand => "Invantive rate limit control",
+            Self::Control => "Invantive rate limit control",
             Self::Guild => "guild-queues reservoir",
         }
     }
@@ -151,7 +151,7 @@ impl Format {
                 "rateLimitPerFrequency, rateLimitFrequencyInSeconds or concurrentExecLimit, also in snake case"
             }
             Self::Workflow => "rateLimitConfig, or a tag of the type RATE_LIMIT",
-            Self::AdminCommand => "RateLimitControlList or RateLimitControlSlotList",
+            Self::Control => "RateLimitControlList or RateLimitControlSlotList",
             Self::Guild => "reservoir with timeWindow or intervalMs, or with interval in milliseconds",
         }
     }
@@ -179,7 +179,7 @@ impl Format {
                 let is_limit = |tag: &Value| tag.get("type").is_some_and(|kind| kind == "RATE_LIMIT");
                 any(&["rateLimitConfig", "rate_limit_config"]) || tags.is_some_and(|tags| tags.iter().any(is_limit))
             }
-            Self::AdminCommand => any(&["RateLimitControlList", "RateLimitControlSlotList"]),
+            Self::Control => any(&["RateLimitControlList", "RateLimitControlSlotList"]),
             Self::Guild => {
                 has("reservoir")
                     && (any(&["timeWindow", "intervalMs"]) || members.get("interval").is_some_and(Value::is_number))
@@ -210,8 +210,8 @@ mod tests {
             (json!({"name": "w", "rate_limit_config": null}), Format::Workflow),
             (json!({"rateLimitConfig": {"rateLimitKey": "k", "concurrentExecLimit": 1}}), Format::Workflow),
             (json!({"name": "w", "tags": ["a", {"type": "RATE_LIMIT"}]}), Format::Workflow),
-            (json!({"RateLimitControlList": null}), Format::AdminCommand),
-            (json!({"RateLimitControlSlotList": []}), Format::AdminCommand),
+            (json!({"RateLimitControlList": null}), Format::Control),
+            (json!({"RateLimitControlSlotList": []}), Format::Control),
             (json!({"reservoir": 5, "interval": 5000}), Format::Guild),
             (json!({"reservoir": 5, "timeWindow": 5000}), Format::Guild),
             (json!({"reservoir": 5, "intervalMs": 5000}), Format::Guild),
