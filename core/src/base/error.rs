@@ -7,7 +7,7 @@ use std::fmt;
 /// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The kind of an error, which tells the caller how to react. The codes and names never change.
+/// The kind of an error, by what the caller can do about it. The codes and names never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum ErrorKind {
