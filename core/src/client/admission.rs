@@ -13,7 +13,7 @@ use crate::model::request::{QueuePosition, Request, Wait};
 pub enum Action {
     /// Run the job now, and release the permit of the decision when the job has ended, with or without an error.
     Run,
-    /// Leave the job where it is and ask again after a while; it keeps its queue position.
+    /// Leave the job where it is and repeat the call after a while; it keeps its queue position.
     Wait,
     /// Put the job away until its time; it keeps its queue position.
     Reschedule,
@@ -36,12 +36,12 @@ impl Action {
     }
 }
 
-/// The action for a job, and when to ask again.
+/// The action for a job, and when to repeat the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
     /// The action.
     pub action: Action,
-    /// Time until the job may run or should be asked about again; `None` when no time is known (paused), and for `Run`
+    /// Time until the job may run or the call should be repeated; `None` when no time is known (paused), and for `Run`
     /// and `Drop`.
     pub after: Option<Micros>,
     /// The decision, with the permit of a job that runs or the ticket of a job that waits.
@@ -75,8 +75,8 @@ impl Admission {
 impl Limiter {
     /// Decides on a job under its id. A job that waits keeps its queue position when the call is repeated.
     ///
-    /// With a concurrency limit a repeated call for a running job takes nothing. A retry of a job must use another id
-    /// and counts as a new job.
+    /// With a concurrency limit a repeated call for a running job takes nothing. A job that runs again after a failure
+    /// must use another id and counts as a new job.
     pub fn admit(&self, job: &str, request: Request, on_limit: OnLimit) -> Result<Admission> {
         Ok(Admission::of(self.acquire_with_id(request, job, Admission::wait(on_limit))?, on_limit))
     }

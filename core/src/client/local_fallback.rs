@@ -109,7 +109,7 @@ fn refused(policy: &Policy, wait: u64) -> Decision {
 }
 
 impl Limiter {
-    /// Returns the fallback of an operation; `None` when an error of the store stands.
+    /// Returns the fallback of an operation; `None` when an error of the store is final.
     pub fn fallback(&self, operation: &Operation<'_>) -> Option<Fallback> {
         let circuit = self.circuit()?;
         let (request, id, looks) = match *operation {

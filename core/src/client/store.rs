@@ -16,7 +16,6 @@ use crate::store::memory::Memory;
 #[cfg(feature = "redis")]
 use crate::store::redis::{Address, Redis};
 
-/// A store to create limiters on.
 #[derive(Clone)]
 pub(crate) struct Store {
     pub(crate) backend: Backend,

@@ -80,7 +80,7 @@ impl WakeupListener {
 
     /// Returns the wake-ups that have arrived, without waiting.
     ///
-    /// After an error no further wake-up arrives: open another listener, and let all waiters ask again.
+    /// After an error no further wake-up arrives: open another listener, and let all waiters retry.
     pub fn receive(&self) -> Result<Vec<Wakeup>> {
         match &mut *self.source.lock().unwrap_or_else(PoisonError::into_inner) {
             Source::Memory(inbox) => Ok(inbox.take()),

@@ -67,7 +67,6 @@ impl PendingReport {
         Self { learned, settles: report.actual.is_some(), kinds }
     }
 
-    /// Returns the number of limits.
     #[cfg(feature = "redis")]
     pub(crate) fn limits(&self) -> usize {
         self.kinds.len()

@@ -8,7 +8,7 @@ use crate::base::ranked::Ranked;
 /// The maximum number of tickets of a limiter; beyond it a call is refused instead of queued.
 pub const MAX_TICKETS: usize = 100_000;
 
-/// How often a waiter for a release asks again, which bounds the delay by a lost wake-up: 5 s.
+/// How often a waiter for a release retries, which bounds the delay by a lost wake-up: 5 s.
 pub const RECHECK: Micros = Micros(5_000_000);
 
 /// The maximum number of tickets that one call examines.
@@ -24,15 +24,14 @@ pub(crate) struct Ticket {
     pub(crate) units: u64,
     /// When the ticket joined the queue.
     pub(crate) since: u64,
-    /// When its call should ask again.
+    /// When its call should retry.
     pub(crate) look: u64,
-    /// When the ticket loses its position, unless its call has asked again.
+    /// When the ticket loses its position, unless its call has retried.
     pub(crate) lapse: u64,
     pub(crate) grace: u64,
     pub(crate) channel: String,
 }
 
-/// The tickets of a limiter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     order: Ranked<(u64, String)>,

@@ -30,7 +30,7 @@ pub(crate) struct Entry<'a> {
 pub(crate) struct Waiting<'a> {
     pub(crate) patience: u64,
     pub(crate) grace: u64,
-    /// Empty when the call asks again without wake-ups.
+    /// Empty when the call retries without wake-ups.
     pub(crate) channel: &'a str,
     pub(crate) place: QueuePosition,
 }

@@ -11,7 +11,7 @@ pub enum Status {
     Refused = 0,
     /// Granted: the cost is charged.
     Granted = 1,
-    /// Queued: the call holds a ticket; ask again after `retry_after` or on a wake-up.
+    /// Queued: the call has a ticket; retry after `retry_after` or on a wake-up.
     Queued = 2,
     /// No ticket exists for the call: it was cancelled, has lapsed or was granted before.
     Gone = 3,
@@ -49,12 +49,11 @@ pub struct Decision {
     pub reset_after: Option<Micros>,
     /// The kind of the limit that refused or queued the call; `None` when granted.
     pub reason: Option<Kind>,
-    /// The index of the described limit in the policy, from 0. The number of limits stands for a pause of the running
-    /// limiter.
+    /// The index of the described limit in the policy, from 0. The number of limits denotes a runtime pause.
     pub index: usize,
     /// The store's time of the decision; zero when no store was called.
     pub at: Micros,
-    /// The id with which any process can correct or release the grant. Present for an estimate or a concurrency limit.
+    /// The id with which any process can correct or release the grant. Present for a grant with an estimate or a lease.
     pub permit: Option<String>,
     /// For a concurrency limit, how long the lease lasts from `at`.
     pub lease: Option<Micros>,

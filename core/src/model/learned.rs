@@ -41,7 +41,6 @@ pub struct Notes {
     pub bucket: Option<String>,
 }
 
-/// Returns the label of a property of one limit.
 pub(crate) fn label(what: &str, index: usize, limits: usize) -> String {
     if limits == 1 { what.to_owned() } else { format!("{what}[{index}]") }
 }

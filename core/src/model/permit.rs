@@ -5,14 +5,14 @@ use std::fmt;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 
-/// How long after its grant a permit can be settled: 5 minutes. Later the estimate stands.
+/// How long after its grant a permit can be settled: 5 minutes. After that the estimate remains charged.
 pub const PERMIT_TIMEOUT: Micros = Micros(300_000_000);
 
 /// How long a settled permit is remembered, to distinguish a repeated settlement from an unknown one: 60 s.
 pub const SETTLED_MEMORY: Micros = Micros(60_000_000);
 
 /// The maximum number of permits that a limiter remembers; beyond it the oldest are forgotten and their estimates
-/// stand.
+/// remain charged.
 pub const MAX_PERMITS: usize = 10_000;
 
 /// The maximum length of an id that a caller chooses for a call, in bytes.
@@ -38,11 +38,12 @@ pub enum Settlement {
     Settled = 3,
     /// The permit was settled before.
     Already = 4,
-    /// The permit is older than five minutes and the estimate stands, or the lease had ended before its release.
+    /// The permit is older than five minutes and the estimate remains charged, or the lease had ended before its
+    /// release.
     Late = 5,
     /// No such permit, lease or ticket exists: never issued, given back, reset since, or forgotten.
     Unknown = 6,
-    /// The lease has ended and made room for another.
+    /// The lease has ended and its slot is free.
     Released = 7,
     /// The ticket has left the queue, or the lease that it became has ended.
     Cancelled = 8,

@@ -63,8 +63,7 @@ impl Policy {
         Self { limits: limits.collect(), estimated: self.estimated, shape: self.shape.clone() }
     }
 
-    /// Returns the amount of a limit; zero for the index after the last, which stands for a pause of the running
-    /// limiter.
+    /// Returns the amount of a limit; zero for the index after the last, which denotes a runtime pause.
     pub(crate) fn amount(&self, index: usize) -> u64 {
         self.limits.get(index).map_or(0, Limit::amount)
     }

@@ -30,9 +30,9 @@ pub struct Request {
 pub struct Wait<'a> {
     /// The maximum wait. Zero refuses instead of queueing, as does a wait that is known to be longer.
     pub patience: Micros,
-    /// The claim timeout: the ticket keeps its queue position for this time after its call should have asked again.
+    /// The claim timeout: the ticket keeps its queue position for this time after its call should have retried.
     pub grace: Micros,
-    /// The channel for wake-ups, from [`WakeupListener`](crate::WakeupListener). Empty when the call asks again without
+    /// The channel for wake-ups, from [`WakeupListener`](crate::WakeupListener). Empty when the call retries without
     /// them.
     pub channel: &'a str,
     /// The queue position of the ticket.

@@ -7,6 +7,6 @@ use crate::base::micros::Micros;
 pub struct Wakeup {
     /// The id of the waiting call.
     pub id: String,
-    /// How long from now until the call should ask again.
+    /// How long from now until the call should retry.
     pub delay: Micros,
 }

@@ -19,7 +19,6 @@ use crate::model::permit::Permit;
 use crate::model::request::QueuePosition;
 
 impl Transaction<'_> {
-    /// Grants, queues or refuses the call.
     pub(crate) fn enter(self, entry: Entry<'_>) -> Result<Reply> {
         let policy = self.policy.clone();
         let reply = self.answer(entry)?;
@@ -153,7 +152,7 @@ impl Transaction<'_> {
 
     /// Adds a ticket to the queue, or updates it.
     ///
-    /// A wait that a release can shorten is rechecked in case the wake-up is lost. A call with a channel asks again at
+    /// A wait that a release can shorten is rechecked in case the wake-up is lost. A call with a channel retries at
     /// least every [`RECHECK`], which shows that its waiter is alive.
     fn wait(
         mut self,

@@ -21,7 +21,6 @@ impl Transaction<'_> {
         settlement
     }
 
-    /// Ends a lease.
     pub(crate) fn release(mut self, permit: &Permit<'_>) -> Settlement {
         let now = self.now;
         let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule) else {
