@@ -2,8 +2,7 @@
 
 use super::micros::Micros;
 
-/// The default claim timeout: 2 s. A ticket keeps its queue position for this time after its call should have asked
-/// again.
+/// The default claim timeout: 2 s. A ticket keeps its queue position for this time after its call should have retried.
 pub const CLAIM_TIMEOUT: Micros = Micros(2_000_000);
 
 /// The claim timeout for tickets of jobs: 60 s, because a job server polls at its own pace.

@@ -58,7 +58,7 @@ pub struct Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "redis"), allow(dead_code))]
 pub(crate) enum Cause {
-    /// The store did not answer, or refused the call.
+    /// The store did not reply, or refused the call.
     Store,
     /// A signal ended the call.
     Signal,

@@ -32,8 +32,8 @@ pub struct BudgetUpdate {
     /// The remaining units upstream.
     ///
     /// The limiter takes over this number minus the charges of open permits. It raises its own remaining units only
-    /// when no permit is open, and only where calls have permits, so that no call can be in flight. A window is only
-    /// lowered.
+    /// when no other permit is open or was settled since the call, and only where calls have permits: no call can be in
+    /// flight then. A window is only lowered.
     pub remaining: Option<u64>,
     /// The upstream's limit, of the same kind. It applies in all processes from now on, unless an override is active.
     pub limit: Option<Limit>,

@@ -40,12 +40,13 @@ pub struct Decision {
     pub limit: Option<u64>,
     /// The units that can be taken right after this decision; `None` when no limit applies.
     pub remaining: Option<u64>,
-    /// How long to wait before the next attempt; zero when granted, `None` when no time is known (paused).
+    /// How long to wait before the next attempt; zero when granted, `None` when no time is known (a pause without an
+    /// end).
     ///
     /// If nothing else changes, a refused call is refused one microsecond earlier and granted at this time.
     pub retry_after: Option<Micros>,
-    /// Time until all units of the limit are available again, if no call is made; `None` when no time is known
-    /// (paused).
+    /// Time until all units of the limit are available again, if no call is made; `None` when no time is known (a pause
+    /// without an end).
     pub reset_after: Option<Micros>,
     /// The kind of the limit that refused or queued the call; `None` when granted.
     pub reason: Option<Kind>,
@@ -73,8 +74,8 @@ pub struct Decision {
 /// The ticket of a call in the queue of a limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// The number of the ticket, which rises with every ticket of the limiter. A lapsed ticket regains its position by
-    /// it.
+    /// The number of the ticket, which rises with every ticket of the limiter. With it a lapsed ticket regains its
+    /// position.
     pub number: u64,
     /// The number of tickets ahead.
     pub position: u64,

@@ -25,9 +25,9 @@ pub const LOCK_TIMEOUT: Micros = Micros(30_000_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// A number of units in each aligned interval.
+    /// A fixed number of units in each aligned interval.
     Bucket = 1,
-    /// A number of units in any interval.
+    /// A fixed number of units in any interval, wherever it starts.
     Window = 2,
     /// A burst of the capacity, then the rate at which it drains.
     Leaky = 3,
@@ -39,7 +39,7 @@ pub enum Kind {
     Unlimited = 6,
     /// Every call is refused.
     Paused = 7,
-    /// A number of leases at once.
+    /// A fixed number of leases at once.
     Concurrency = 8,
 }
 

@@ -18,8 +18,8 @@ pub enum OnUnavailable {
     Open,
     /// A decision by this process alone, with a share of every limit.
     ///
-    /// While the store is away, the limits hold over all processes whose shares sum up to at most 100. The local state
-    /// starts from the remaining units that the store last reported for the most restrictive limit, capped at the
+    /// While the store is away, the limits hold across all processes whose shares add up to at most 100. The local
+    /// state starts from the remaining units that the store last reported for the most restrictive limit, capped at the
     /// share. A pause that this process knows of stays in force. The store does not count local grants later.
     Local {
         /// Percent of every limit, 1 to 100. Refuses when the share of a limit is below one unit.
