@@ -135,7 +135,7 @@ impl Limiter {
         self.inner.on_unavailable
     }
 
-    /// The limiter of this process alone, used while the store cannot decide.
+    /// Returns the limiter of this process alone, used while the store cannot decide; `None` without one.
     pub(crate) fn local(&self) -> Option<&Self> {
         let OnUnavailable::Local { share } = self.inner.on_unavailable else { return None };
         let made = self.inner.local.get_or_init(|| {

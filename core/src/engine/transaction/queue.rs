@@ -88,8 +88,8 @@ impl Transaction<'_> {
                 }
             }
             if self.is_admin && ticket.channel.is_empty() && ticket.look > look + SLACK {
-                // Without a channel it gets no wake-up when a pause ends, and must not block the others until its old
-                // time.
+                // A ticket without a channel gets no wake-up when a pause ends, and must not block the others until its
+                // old time.
                 (ticket.look, ticket.lapse) = (look, look + ticket.grace);
                 self.keep(ticket.clone());
             }
