@@ -1,12 +1,13 @@
-//! Constants that two layers need.
+//! Constants that several layers need.
 
 use super::micros::Micros;
 
-/// How long a ticket keeps its place after the time at which its caller should have asked again.
+/// The default claim timeout: 2 s. A ticket keeps its queue position for this time after its call should have retried.
 pub const CLAIM_TIMEOUT: Micros = Micros(2_000_000);
 
-/// [`CLAIM_TIMEOUT`] for tickets of jobs, whose host asks again at its own pace.
+/// The claim timeout for tickets of jobs: 60 s, because a job server polls at its own pace.
 pub const JOB_CLAIM_TIMEOUT: Micros = Micros(60_000_000);
 
-/// How many ended leases, ended permits or forgotten limiters one call removes; later calls remove the rest.
+/// The maximum number of ended leases, ended permits or forgotten limiters that one call removes; later calls remove
+/// the rest.
 pub(crate) const MAX_REMOVALS: usize = 1_000;

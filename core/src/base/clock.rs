@@ -1,9 +1,9 @@
-//! The one place that reads the clock of the operating system.
+//! The only code that reads the clock of the operating system.
 
 use std::time::Instant;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Microseconds since the Unix epoch, for the memory store, which has no server to ask.
+/// Returns the wall-clock time in microseconds since the Unix epoch.
 #[allow(clippy::disallowed_methods)]
 #[inline]
 pub(crate) fn now() -> u64 {
@@ -11,7 +11,7 @@ pub(crate) fn now() -> u64 {
     elapsed.as_secs() * 1_000_000 + u64::from(elapsed.subsec_micros())
 }
 
-/// For deadlines of calls: never runs backwards.
+/// Returns the monotonic time, for the deadlines of calls.
 #[allow(clippy::disallowed_methods)]
 pub(crate) fn monotonic() -> Instant {
     Instant::now()

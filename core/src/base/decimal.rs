@@ -1,8 +1,8 @@
-//! `scaled`: decimal numbers as they are written, turned into integers without a float.
+//! `scaled`: conversion of decimal text to integers without floating point.
 
-/// The number times ten to the power of `scale`, rounded up, and whether that is exact.
+/// Returns the number times `10^scale`, rounded up, and whether the result is exact.
 ///
-/// `None` for a negative number, one above 2^64, and text that is not a number of JSON.
+/// Returns `None` for a negative number, a result of 2^64 or more, and text that is not a decimal number.
 pub(crate) fn scaled(text: &str, scale: i64) -> Option<(u64, bool)> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
@@ -30,7 +30,9 @@ pub(crate) fn scaled(text: &str, scale: i64) -> Option<(u64, bool)> {
     Some((units.checked_add(u64::from(!exact))?, exact))
 }
 
-/// The microseconds of a number and its unit: `500ms`, `10s`, `1.5m`, `1h`, `1d`. Nothing finer than a microsecond.
+/// Returns the microseconds of a number with a unit: `500ms`, `10s`, `1.5m`, `1h`, `1d`.
+///
+/// Returns `None` for any other text and for nonzero decimals after the sixth (after the third for `ms`).
 pub(crate) fn with_unit(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);
     let (scale, factor) = match unit {

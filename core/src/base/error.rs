@@ -1,38 +1,38 @@
-//! `Error`: what went wrong, sorted by what the caller can do about it.
+//! `Error`: the error type, classified by what the caller can do.
 //!
-//! Being over the limit is a [`Decision`](crate::Decision), never one of these.
+//! A call over the limit is a refused [`Decision`](crate::Decision), not an error.
 
 use std::fmt;
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What the caller can do about an error. The codes and names never change.
+/// The kind of an error, by what the caller can do about it. The codes and names never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum ErrorKind {
-    /// Over the limit; come back later. The core never returns it: packages raise it from a refusal.
+    /// The call is over the limit; retry later. The core never returns this kind: packages raise it for a refusal.
     OverLimit = 1,
-    /// The call is wrong; fix the argument that is named. Nothing was changed.
+    /// An argument is invalid; fix the argument that the error names. Nothing was charged.
     Invalid = 2,
-    /// The store cannot decide now; [`Error::may_have_counted`] says whether the call may have been charged.
+    /// The store cannot decide now; [`Error::may_have_counted`] returns whether the call may have been charged.
     Unavailable = 3,
-    /// The stored value is not ours or is damaged; reset the limiter or use another database.
+    /// A stored value is damaged or was not written by this library; reset the limiter or use another database.
     Data = 4,
     /// A defect of this library; please report it.
     Internal = 5,
 }
 
 impl ErrorKind {
-    /// Every kind, in the order of the codes.
+    /// All kinds, in the order of their codes.
     pub const ALL: [Self; 5] = [Self::OverLimit, Self::Invalid, Self::Unavailable, Self::Data, Self::Internal];
 
-    /// The number that stands for this kind in C.
+    /// Returns the code of this kind in C.
     pub const fn code(self) -> i32 {
         self as i32
     }
 
-    /// The word that stands for this kind in Node and in the shared test files.
+    /// Returns the name of this kind in Node and in the shared test files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OverLimit => "over_limit",
@@ -44,7 +44,7 @@ impl ErrorKind {
     }
 }
 
-/// An error with a kind to act on and a message to read. The text of the message is not API.
+/// An error with a kind to act on and a message to read. The text of the message is not part of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -54,43 +54,46 @@ pub struct Error {
     cause: Cause,
 }
 
-/// Why the store did not decide.
+/// The reason why the store did not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "redis"), allow(dead_code))]
 pub(crate) enum Cause {
-    /// It did not answer, or refused the call.
+    /// The store did not reply, or refused the call.
     Store,
     /// A signal ended the call.
     Signal,
-    /// The cluster answered that it cannot serve one slot now.
+    /// The cluster cannot serve the slot of the call now.
     Slot,
-    /// The server answered that it is a replica.
+    /// The server is a replica.
     Demoted,
 }
 
 impl Error {
-    /// A wrong argument, by its name.
+    /// Creates an [`Invalid`](ErrorKind::Invalid) error for the argument of this name.
     pub fn invalid(argument: &'static str, message: impl Into<String>) -> Self {
         Self { argument: Some(argument), ..Self::new(ErrorKind::Invalid, message) }
     }
 
-    /// The store could not decide, and the call was not executed.
+    /// Creates an [`Unavailable`](ErrorKind::Unavailable) error for a call that was not executed.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unavailable, message)
     }
 
-    /// The call was sent and no answer came: it may have been charged.
+    /// Creates an [`Unavailable`](ErrorKind::Unavailable) error for a call without a reply, which may have been
+    /// charged.
     pub fn unknown_outcome(message: impl Into<String>) -> Self {
         Self { may_have_counted: true, ..Self::new(ErrorKind::Unavailable, message) }
     }
 
-    /// A signal ended the call, which was sent and may have been charged; the store is not to blame.
+    /// Creates the error of a call in flight that a signal ended. The call may have been charged; the error does not
+    /// count as a failure of the store.
     #[cfg(feature = "redis")]
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self::unknown_outcome(message).because(Cause::Signal)
     }
 
-    /// The time of a call was up while its slot moved from one node of a cluster to another: it was not executed.
+    /// Creates the error of a call whose slot was moving between cluster nodes until the timeout. The call was not
+    /// executed.
     #[cfg(feature = "redis")]
     pub fn slot_is_moving() -> Self {
         Self::unavailable("a slot of the cluster is being moved, try again").because(Cause::Slot)
@@ -101,7 +104,7 @@ impl Error {
         Self { cause, ..self }
     }
 
-    /// The same for a call that the server certainly did not execute.
+    /// Marks the call as not executed by the server.
     #[cfg(feature = "redis")]
     pub(crate) fn not_counted(self) -> Self {
         Self { may_have_counted: false, ..self }
@@ -111,12 +114,12 @@ impl Error {
         self.cause
     }
 
-    /// A stored value that this library did not write.
+    /// Creates a [`Data`](ErrorKind::Data) error for a stored value that this library did not write.
     pub fn data(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Data, message)
     }
 
-    /// A broken promise of this library itself.
+    /// Creates an [`Internal`](ErrorKind::Internal) error for a defect of this library.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
@@ -125,22 +128,22 @@ impl Error {
         Self { kind, message: message.into(), argument: None, may_have_counted: false, cause: Cause::Store }
     }
 
-    /// What to do about it.
+    /// Returns the kind of the error.
     pub const fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The name of the wrong argument, for [`ErrorKind::Invalid`].
+    /// Returns the name of the invalid argument; `None` unless the kind is [`ErrorKind::Invalid`].
     pub const fn argument(&self) -> Option<&'static str> {
         self.argument
     }
 
-    /// Whether a call that failed as [`ErrorKind::Unavailable`] may have been charged all the same.
+    /// Returns whether a call that failed as [`ErrorKind::Unavailable`] may have been charged nevertheless.
     pub const fn may_have_counted(&self) -> bool {
         self.may_have_counted
     }
 
-    /// The text, without the kind.
+    /// Returns the message, without the kind.
     pub fn message(&self) -> &str {
         &self.message
     }

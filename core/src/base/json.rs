@@ -1,4 +1,4 @@
-//! `parse`: JSON text, read strictly.
+//! `parse`: strict parsing of JSON text.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::base::error::{Error, Result};
 
-/// The largest document in bytes.
+/// The maximum size of a document, in bytes.
 pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
 
-/// The value of a JSON text of at most 1 MiB in which no object has a member twice.
+/// Parses JSON text of at most 1 MiB. A duplicate member of an object is an error.
 pub(crate) fn parse(text: &str) -> Result<Value> {
     if text.len() > MAX_DOCUMENT {
         return Err(fault(&format!("must have at most {MAX_DOCUMENT} bytes: bytes={}", text.len())));
@@ -19,9 +19,9 @@ pub(crate) fn parse(text: &str) -> Result<Value> {
     unbounded(text)
 }
 
-/// The same of any length.
+/// Parses JSON text of any length, as [`parse`] does.
 pub(crate) fn unbounded(text: &str) -> Result<Value> {
-    // A reader of its own, since whether a member comes twice is lost in a `Value`.
+    // A separate pass, because a `Value` does not show whether a member was duplicated.
     let unreadable = |error| fault(&format!("not readable as JSON: {error}"));
     serde_json::from_str::<Unique>(text).map_err(unreadable)?;
     serde_json::from_str(text).map_err(unreadable)
@@ -31,7 +31,7 @@ fn fault(message: &str) -> Error {
     Error::invalid("document", format!("at $: {message}"))
 }
 
-/// Any JSON in which no object has a member twice. Its nesting is bounded by `serde_json`.
+/// Any JSON without duplicate members. `serde_json` limits its nesting depth.
 struct Unique;
 
 impl<'de> Deserialize<'de> for Unique {

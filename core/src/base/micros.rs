@@ -1,23 +1,23 @@
-//! `Micros`: the only unit of time inside the core.
+//! `Micros`: the only unit of time in the core.
 
 use std::time::Duration;
 
 use crate::base::error::{Error, Result};
 
-/// A time or a span in whole microseconds; times count from the Unix epoch.
+/// A time or a span in whole microseconds. Times count from the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Micros(pub u64);
 
-/// The largest span a limit or a timeout may have: ten years of 365 days.
+/// The maximum span of a limit or a timeout: ten years of 365 days.
 pub const MAX_SPAN: Micros = Micros(3650 * 86_400 * 1_000_000);
 
-/// The largest time: 2^52, the year 2112. Twice that is still exact in a Lua number.
+/// The maximum time: 2^52 microseconds, in the year 2112. Twice this value is still exact in a Lua number.
 pub const MAX_TIME: Micros = Micros(1 << 52);
 
 impl Micros {
-    /// A span in seconds as scripting languages write it, rounded to the nearest microsecond.
+    /// Converts seconds, as scripting languages give them, to the nearest microsecond.
     ///
-    /// `argument` is the name that the error of a bad value carries.
+    /// `Invalid` for NaN and for a span below zero or above ten years; the error names `argument`.
     ///
     /// ```
     /// # use paddlegate::Micros;
@@ -36,7 +36,7 @@ impl Micros {
         Ok(Self(micros as u64))
     }
 
-    /// How long `rate` units a second take to make `amount`, to the nearest microsecond.
+    /// Returns the time in which `rate` units per second add up to `amount`, to the nearest microsecond.
     #[allow(clippy::cast_precision_loss)] // An amount is at most 10^12.
     pub fn of_rate(argument: &'static str, amount: u64, rate: f64) -> Result<Self> {
         if !(rate.is_finite() && rate > 0.0) {
@@ -45,9 +45,10 @@ impl Micros {
         Self::from_seconds(argument, amount as f64 / rate)
     }
 
-    /// A span in words (`second`, `minute`, `hour`, `day`) or as an ISO 8601 duration (`PT0.1S`, `P1D`).
+    /// Parses a word (`second`, `minute`, `hour`, `day`) or an ISO 8601 duration (`PT0.1S`, `P1D`).
     ///
-    /// A day has 24 hours and a week seven days; months and years have no fixed length and are refused.
+    /// A day has 24 hours and a week seven days; months and years have no fixed length and are refused. The maximum is
+    /// ten years.
     pub fn parse(argument: &'static str, text: &str) -> Result<Self> {
         let seconds = match text {
             "second" => 1,
@@ -72,7 +73,7 @@ impl Micros {
         })
     }
 
-    /// A span of Rust's standard library; a rest below one microsecond is cut off.
+    /// Converts a [`Duration`]; a fraction of a microsecond is cut off. `Invalid` above ten years.
     pub fn from_duration(argument: &'static str, duration: Duration) -> Result<Self> {
         match u64::try_from(duration.as_micros()) {
             Ok(micros) if micros <= MAX_SPAN.0 => Ok(Self(micros)),
@@ -82,15 +83,15 @@ impl Micros {
         }
     }
 
-    /// The same span for Rust's standard library.
+    /// Returns the span as a [`Duration`].
     pub const fn duration(self) -> Duration {
         Duration::from_micros(self.0)
     }
 }
 
-/// `P[n]W` or `P[n]DT[n]H[n]M[n]S`; the last number may have a fraction down to the microsecond.
+/// Parses `P[n]W` or `P[n]DT[n]H[n]M[n]S`; the last number may have a fraction down to the microsecond.
 ///
-/// Written here because the library for it would be half of the browser module.
+/// Handwritten because a library for this would make up half of the browser module.
 fn iso8601(text: &str) -> Option<u64> {
     let (date, time) = match text.strip_prefix('P')?.split_once('T') {
         Some((date, time)) => (date, Some(time)),
@@ -108,7 +109,7 @@ fn iso8601(text: &str) -> Option<u64> {
     days.checked_add(rest)
 }
 
-/// The sum of numbers with their units in order, and whether all of them are whole.
+/// Returns the sum in microseconds, and whether all numbers are whole. The units must come in the given order.
 fn components(mut text: &str, units: &[(char, u64)]) -> Option<(u64, bool)> {
     let (mut sum, mut whole, mut units) = (0_u64, true, units.iter());
     while !text.is_empty() {
@@ -131,7 +132,7 @@ fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// A fraction's digits as millionths; more than six must be zeros.
+/// Returns the digits of a fraction as millionths; digits after the sixth must be zeros.
 fn millionths(fraction: &str) -> Option<u64> {
     let (kept, rest) = fraction.split_at_checked(6).unwrap_or((fraction, ""));
     let fits = rest.bytes().all(|byte| byte == b'0');

@@ -1,4 +1,4 @@
-//! What belongs to one process: a fork starts anew and never touches what it inherited.
+//! `PerProcess`: a value that a forked process creates anew and never inherits.
 
 use std::mem;
 use std::process;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 
-/// A value per process id, made at first use, found without a lock.
+/// A value per process id, created at first use and read without a lock.
 ///
-/// After a fork the child makes its own. The parent's value is leaked there: a lock in it may be held by a thread that
-/// the child does not have, and closing its sockets properly would end the parent's connections.
+/// After a fork the child creates its own value and leaks the inherited one: a thread that the child does not have may
+/// hold a lock in it, and closing its sockets properly would end the parent's connections.
 pub(crate) struct PerProcess<T> {
     current: ArcSwapOption<Owned<T>>,
 }
@@ -35,7 +35,7 @@ impl<T: Default> PerProcess<T> {
         let made = Arc::new(Owned { pid, value: Arc::new(T::default()) });
         let before = self.current.compare_and_swap(&current, Some(made.clone()));
         match before.as_ref() {
-            // Another thread of this process was faster.
+            // Another thread of this process created the value first.
             Some(other) if other.pid == pid => other.value.clone(),
             inherited => {
                 mem::forget(inherited.cloned());

@@ -1,4 +1,4 @@
-//! Lengths of time as documents write them.
+//! Durations as documents write them.
 
 use jiff::fmt::temporal::SpanParser;
 
@@ -6,8 +6,10 @@ use crate::base::decimal;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 
-/// A length above zero: a word (`second`, `minute`, `hour`, `day`), a short form (`500ms`, `10s`, `5m`, `1h`, `1d`) or
-/// an ISO 8601 duration (`PT0.1S`, `P1DT12H`); at most ten years.
+/// Parses a duration above zero; at most ten years.
+///
+/// The text is a word (`second`, `minute`, `hour`, `day`), a short form (`500ms`, `10s`, `5m`, `1h`, `1d`) or an ISO
+/// 8601 duration (`PT0.1S`, `P1DT12H`).
 ///
 /// ```
 /// # use paddlegate::{Micros, period::period};
@@ -19,15 +21,15 @@ pub fn period(text: &str) -> Result<Micros> {
     above_zero(text, span(text)?)
 }
 
-/// A length above zero as an ISO 8601 duration and nothing else; at most ten years.
+/// Parses an ISO 8601 duration above zero; at most ten years.
 ///
 /// A day has 24 hours and a week seven days; months and years have no fixed length and are refused. The last number of
-/// hours, minutes or seconds may have a fraction after a point or a comma; finer than a microsecond is rounded up.
+/// hours, minutes or seconds may have a fraction after a point or a comma, which is rounded up to whole microseconds.
 pub fn iso8601(text: &str) -> Result<Micros> {
     above_zero(text, iso8601_span(text)?)
 }
 
-/// The ISO 8601 duration of a length, in seconds.
+/// Formats a span as an ISO 8601 duration in seconds.
 ///
 /// ```
 /// # use paddlegate::{Micros, period};
@@ -42,7 +44,7 @@ pub fn show(length: Micros) -> String {
     format!("PT{seconds}.{}S", fraction.trim_end_matches('0'))
 }
 
-/// As [`period`], and zero too.
+/// Parses a duration as [`period`] does, and accepts zero.
 pub(crate) fn span(text: &str) -> Result<Micros> {
     match text {
         "second" => Ok(Micros(1_000_000)),
@@ -63,7 +65,7 @@ const SHAPES: &str =
 const ISO8601: &str = "must be an ISO 8601 duration such as PT1S, PT0.5S, PT1H30M, P1D or P1W";
 
 fn iso8601_span(text: &str) -> Result<Micros> {
-    // The parser also takes small letters and signs, which the standard does not have.
+    // `SpanParser` also accepts lower-case letters and signs, which the standard does not have.
     let plain = text.starts_with('P') && !text.bytes().any(|byte| byte.is_ascii_lowercase() || byte == b'-');
     if !plain {
         return Err(fault(ISO8601, text));
@@ -207,7 +209,7 @@ mod tests {
             prop_assert_eq!(iso8601(&show(Micros(micros))).unwrap(), Micros(micros));
         }
 
-        /// Documents and arguments of calls do not read one text as two lengths.
+        /// A text never means one duration in a document and another one in an argument.
         #[test]
         fn arguments_mean_the_same(text in "P([0-9]{1,3}[WD])?(T([0-9]{1,3}H)?([0-9]{1,3}M)?([0-9]{1,3}(\\.[0-9]{1,6})?S)?)?") {
             if let (Ok(document), Ok(argument)) = (span(&text), Micros::parse("interval", &text)) {

@@ -1,9 +1,10 @@
-//! `Ranked`: a sorted set that finds the rank of a member, and the member of a rank, without a walk; in Redis a sorted set.
+//! `Ranked`: a sorted set that finds the rank of a member and the member at a rank without a full scan. In Redis a
+//! sorted set.
 
-/// How many members a piece has before it is cut in two.
+/// The maximum number of members in a piece; a larger piece is split in two.
 const PIECE: usize = 512;
 
-/// Short sorted pieces, in order and never empty.
+/// The members in short sorted pieces, which are in order and never empty.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranked<T> {
     pieces: Vec<Vec<T>>,
@@ -21,12 +22,12 @@ impl<T> Ranked<T> {
         self.len
     }
 
-    /// The member that has so many before it.
+    /// Returns the member with `rank` members before it.
     pub(crate) fn get(&self, rank: usize) -> Option<&T> {
         self.from(rank).next()
     }
 
-    /// The members from a rank on.
+    /// Returns the members from a rank on.
     pub(crate) fn from(&self, mut rank: usize) -> impl Iterator<Item = &T> {
         let mut first = 0;
         while first < self.pieces.len() && rank >= self.pieces[first].len() {
@@ -36,7 +37,7 @@ impl<T> Ranked<T> {
         self.pieces[first..].iter().flatten().skip(rank)
     }
 
-    /// How many are before: those for which `is_before` holds, which are the first ones.
+    /// Returns the number of members for which `is_before` holds; these must be the first ones.
     pub(crate) fn rank(&self, is_before: impl Fn(&T) -> bool) -> usize {
         let (piece, place) = self.place(is_before);
         self.pieces[..piece].iter().map(Vec::len).sum::<usize>() + place
@@ -49,11 +50,11 @@ impl<T> Ranked<T> {
 }
 
 impl<T: Ord> Ranked<T> {
-    /// Adds a member, which may be there already.
+    /// Adds a member, unless the set contains it.
     pub(crate) fn insert(&mut self, member: T) {
         let (mut piece, mut place) = self.place(|other| *other < member);
         if piece == self.pieces.len() {
-            // Behind the last one.
+            // The member belongs after all others.
             if piece == 0 {
                 self.pieces.push(Vec::new());
             }
@@ -97,7 +98,7 @@ mod tests {
         for step in 0..40_000 {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let member = (number >> 33) % 5_000;
-            // It grows first and shrinks then.
+            // The set grows first and shrinks later.
             if (number >> 20) % 8 < if step < 20_000 { 6 } else { 2 } {
                 ranked.insert(member);
                 set.insert(member);

@@ -1,4 +1,4 @@
-//! `Admission`: what a job server does with a job.
+//! `Admission`: the decision on a job, for job servers.
 
 use crate::base::bounds::JOB_CLAIM_TIMEOUT;
 use crate::base::error::Result;
@@ -8,23 +8,23 @@ use crate::model::decision::{Decision, Status};
 use crate::model::on_limit::OnLimit;
 use crate::model::request::{QueuePosition, Request, Wait};
 
-/// What is done with a job. The names never change.
+/// The action for a job. The names never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// It runs now; the permit of the decision is released when it has ended, however it has.
+    /// Run the job now, and release the permit of the decision when the job has ended, with or without an error.
     Run,
-    /// It stays where it is and keeps its place; ask again after a while.
+    /// Leave the job where it is and repeat the call after a while; it keeps its queue position.
     Wait,
-    /// It is put away until its time and keeps its place.
+    /// Put the job away until its time; it keeps its queue position.
     Reschedule,
-    /// It is discarded.
+    /// Discard the job.
     Drop,
-    /// It is over the limit, and the policy leaves it to the caller what that means.
+    /// The job is over the limit, and `on_limit` leaves the reaction to the caller.
     Refuse,
 }
 
 impl Action {
-    /// The action in words.
+    /// Returns the name of the action.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -36,26 +36,27 @@ impl Action {
     }
 }
 
-/// What is done with a job, and when to ask again.
+/// The action for a job, and when to repeat the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// What to do.
+    /// The action.
     pub action: Action,
-    /// How long until it may run, or should be asked about again; nothing when that is not known (paused) or not to be.
+    /// Time until the job may run or the call should be repeated; `None` when no time is known (paused), and for `Run`
+    /// and `Drop`.
     pub after: Option<Micros>,
-    /// With the permit of a job that runs, and the place of one that waits.
+    /// The decision, with the permit of a job that runs or the ticket of a job that waits.
     pub decision: Decision,
 }
 
 impl Admission {
-    /// What a decision means to a job whose policy says `on_limit`.
+    /// Returns the admission for a decision on a job with this `on_limit`.
     pub fn of(decision: Decision, on_limit: OnLimit) -> Self {
         let ready = decision.ticket.and_then(|ticket| ticket.ready_after).or(decision.retry_after);
         let (action, after) = match (decision.status, on_limit) {
             (Status::Granted, _) => (Action::Run, None),
             (_, OnLimit::Wait) => (Action::Wait, decision.retry_after),
             (_, OnLimit::Reschedule) => (Action::Reschedule, ready),
-            // Nothing is thrown away because the store is away.
+            // An unavailable store is no reason to discard a job.
             (_, OnLimit::Drop) if decision.degraded => (Action::Wait, decision.retry_after),
             (_, OnLimit::Drop) => (Action::Drop, None),
             (_, OnLimit::Raise | OnLimit::Ignore) => (Action::Refuse, decision.retry_after),
@@ -63,7 +64,8 @@ impl Admission {
         Self { action, after, decision }
     }
 
-    /// How a job asks: one that may come back takes a place in the queue, which it keeps for a minute after its time.
+    /// Returns how a job waits: with `Wait` and `Reschedule` in the queue, with a claim timeout of one minute;
+    /// otherwise not.
     pub fn wait(on_limit: OnLimit) -> Option<Wait<'static>> {
         let wait = Wait { patience: MAX_SPAN, grace: JOB_CLAIM_TIMEOUT, channel: "", place: QueuePosition::End };
         matches!(on_limit, OnLimit::Wait | OnLimit::Reschedule).then_some(wait)
@@ -71,9 +73,10 @@ impl Admission {
 }
 
 impl Limiter {
-    /// Decides about a job under its id: asking again about one that runs takes nothing, and one that waits keeps its place.
+    /// Decides on a job under its id. A job that waits keeps its queue position when the call is repeated.
     ///
-    /// A job that is tried again is asked about under another id, and so counts as a new one.
+    /// With a concurrency limit a repeated call for a running job takes nothing. A job that runs again after a failure
+    /// must use another id and counts as a new job.
     pub fn admit(&self, job: &str, request: Request, on_limit: OnLimit) -> Result<Admission> {
         Ok(Admission::of(self.acquire_with_id(request, job, Admission::wait(on_limit))?, on_limit))
     }

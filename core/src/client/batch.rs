@@ -12,7 +12,7 @@ use crate::model::permit::Permit;
 use crate::model::request::Request;
 use crate::store::signal_handling::SignalHandling;
 
-/// Several jobs of one unit each, asked about in their order. See [`Limiter::admit_all`].
+/// Several jobs of one unit each, decided in their order. See [`Limiter::admit_all`].
 #[derive(Clone, Debug)]
 pub struct Batch {
     limiter: Limiter,
@@ -20,24 +20,26 @@ pub struct Batch {
     on_limit: OnLimit,
     partly: bool,
     admitted: Vec<Admission>,
-    /// The permits to give back, the next one last, and whether that one is corrected already.
+    /// The permits to give back, the next one last; `is_corrected` refers to the next one.
     returned: Vec<String>,
     is_corrected: bool,
     end: Option<Result<Vec<Admission>>>,
 }
 
 impl Limiter {
-    /// Decides about several jobs of one unit each, in their order.
+    /// Decides on several jobs of one unit each, in their order.
     ///
-    /// Partly: each by itself. Else all run or none: what was taken for the first is given back when a later one cannot run,
-    /// except of a throttle, which starts one at a time and lets no two run together; and none takes a place in the queue.
-    /// Their permits are those of estimates: they may be corrected, and until then, at most for five minutes,
-    /// [`learn`](Self::learn) takes their calls for ones on their way.
+    /// With `partly` each job is decided by itself. Otherwise all jobs run or none: when one cannot run, the units of
+    /// the jobs before it are refunded, and no job takes a ticket. A throttle allows one start at a time, so with a
+    /// throttle several jobs are always refused together.
+    ///
+    /// Unless `partly`, the permits are those of estimates and can be corrected. Until then, for at most five minutes,
+    /// [`apply_report`](Self::apply_report) counts their calls as open.
     pub fn admit_all(&self, jobs: &[&str], on_limit: OnLimit, partly: bool) -> Result<Vec<Admission>> {
         self.batch(jobs, on_limit, partly).run(SignalHandling::Ignore)
     }
 
-    /// [`admit_all`](Self::admit_all) for hosts that carry each step themselves.
+    /// Returns the steps of [`admit_all`](Self::admit_all), for hosts that perform the I/O themselves.
     pub fn batch(&self, jobs: &[&str], on_limit: OnLimit, partly: bool) -> Batch {
         Batch {
             limiter: self.clone(),
@@ -68,7 +70,7 @@ impl MultiStep for Batch {
         let (request, wait) = match self.partly {
             true => (Request::cost(1), Admission::wait(self.on_limit)),
             false if self.is_throttled() => (Request::cost(0), None),
-            // An estimate can be given back.
+            // Only an estimate can be refunded.
             false => (Request::estimate(1), None),
         };
         Some((&self.limiter, Operation::AcquireWithId { request, id, wait }))
@@ -113,7 +115,7 @@ impl Batch {
         }
     }
 
-    /// Ends it, after what was granted just now is given back; who has run before goes on.
+    /// Ends the batch. The permits that it was granted are given back first; a lease from an earlier call stays.
     fn stop(&mut self, end: Result<Vec<Admission>>) {
         self.end = Some(end);
         if self.partly {
@@ -126,7 +128,7 @@ impl Batch {
         self.returned = new.rev().filter_map(|decision| decision.permit.clone()).collect();
     }
 
-    /// What the first error is counts; the others are given back all the same.
+    /// Keeps the first error; the other permits are given back nevertheless.
     fn gave_back(&mut self, error: Option<Error>) {
         if let (Some(error), Some(Ok(_))) = (error, &self.end) {
             self.end = Some(Err(error));

@@ -1,23 +1,25 @@
-//! `CircuitBreaker`: after several failures in a row most calls do not ask the server.
+//! `CircuitBreaker`: after several consecutive failures most calls skip the server.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// How many failures in a row open the circuit.
+/// The number of consecutive failures that opens the circuit.
 const FAILURES: u32 = 5;
 
-/// How often the store is asked then.
+/// The time between two attempts to reach the store while the circuit is open, in microseconds.
 pub(crate) const PROBE: u64 = 1_000_000;
 
-/// Whether a node of the store answers, as this process has seen it.
+/// Whether a node of the store replies, as observed by this process.
 #[derive(Debug, Default)]
 pub(crate) struct CircuitBreaker {
     failures: AtomicU32,
-    /// When the store is asked again, by the clock of the machine; zero while the circuit is closed.
+    /// The time of the next attempt, by the clock of the machine; zero while the circuit is closed.
     probe_at: AtomicU64,
 }
 
 impl CircuitBreaker {
-    /// How long nobody asks the store; nothing when this call may. Of those who come at that time one asks.
+    /// Returns the time until the next attempt; `None` when this call may go to the store.
+    ///
+    /// When the time has come, one of the concurrent calls makes the attempt.
     pub(crate) fn wait(&self, now: u64) -> Option<u64> {
         let probe_at = self.probe_at.load(Ordering::Relaxed);
         if probe_at == 0 {

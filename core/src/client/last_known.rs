@@ -1,4 +1,4 @@
-//! `LastKnown`: what the store has last said of a limiter, from which a process goes on alone.
+//! `LastKnown`: the last decision of the store, from which a process continues alone.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -31,7 +31,8 @@ impl LastKnown {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
     }
 
-    /// Takes from the limits of this process what the store said was taken, once; who comes meanwhile waits for that.
+    /// Takes over the last decision of the store into the limits of this process, once; concurrent callers wait until
+    /// it is done.
     pub(crate) fn hand_over(&self, local: &Limiter) -> Result<()> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(said) = *last else { return Ok(()) };
@@ -57,7 +58,7 @@ mod tests {
 
     #[test]
     fn nobody_goes_on_while_another_thread_takes_over_what_the_store_said() {
-        // So many that it takes a while.
+        // Enough leases that adding them takes a while.
         let local = Paddlegate::memory().concurrent("alone", 5_000, Duration::from_secs(3_600)).unwrap();
         let known = LastKnown(Mutex::new(Some(Snapshot { index: 0, remaining: 0, paused_until: None })));
         let barrier = Barrier::new(8);

@@ -1,4 +1,4 @@
-//! `Limiter`: a name and a policy on a store. Building one asks no server.
+//! `Limiter`: a name and a policy on a store. Creating one contacts no server.
 
 mod adjust;
 mod prepare;
@@ -37,13 +37,13 @@ use crate::store::memory::{Cell, Memory};
 use crate::store::redis::{Keys, Redis};
 use crate::store::signal_handling::SignalHandling;
 
-/// The longest name of a limiter in bytes.
+/// The maximum length of a limiter's name, in bytes.
 pub const MAX_NAME: usize = 512;
 
-/// How long `acquire` and `within_limit` of the packages wait by default.
+/// The default maximum wait of `acquire` and `within_limit` in the packages: 5 s.
 pub const WAIT_TIMEOUT: Micros = Micros(5_000_000);
 
-/// A name and a policy. Cheap to clone, safe to share between threads; make it once and keep it.
+/// A named policy on a store. Cheap to clone and safe to share between threads; create it once and keep it.
 #[derive(Clone)]
 pub struct Limiter {
     inner: Arc<Inner>,
@@ -56,17 +56,17 @@ struct Inner {
     place: StateLocation,
     ttl: Micros,
     on_unavailable: OnUnavailable,
-    /// The limits of this process alone, while the store cannot decide.
+    /// The limiter of this process alone, used while the store cannot decide.
     local: OnceLock<Option<Limiter>>,
     known: LastKnown,
-    /// The second at which it was last put on the list of limiters; zero when never.
+    /// The second at which the limiter was last added to the list of limiters; zero for never.
     #[cfg(feature = "redis")]
     listed_at: AtomicU64,
 }
 
-/// Where the state of one limiter is.
+/// The location of the state of one limiter.
 enum StateLocation {
-    /// No limit or a pause: there is nothing to remember.
+    /// No limit or a pause, which need no state.
     Nowhere,
     Memory {
         store: Arc<Memory>,
@@ -123,19 +123,19 @@ impl Limiter {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The same limiter, which answers so while its store cannot decide. In memory it makes no difference.
+    /// Returns a copy with this behaviour when the store is unavailable. In memory it has no effect.
     #[must_use]
     pub fn with_on_unavailable(&self, on_unavailable: OnUnavailable) -> Self {
         let Inner { store, name, policy, ttl, .. } = &*self.inner;
         Self::made(store, name, policy, *ttl, on_unavailable)
     }
 
-    /// What it answers while its store cannot decide.
+    /// Returns the behaviour when the store is unavailable.
     pub fn on_unavailable(&self) -> OnUnavailable {
         self.inner.on_unavailable
     }
 
-    /// The limits of this process alone, while the store cannot decide.
+    /// Returns the limiter of this process alone, used while the store cannot decide; `None` without one.
     pub(crate) fn local(&self) -> Option<&Self> {
         let OnUnavailable::Local { share } = self.inner.on_unavailable else { return None };
         let made = self.inner.local.get_or_init(|| {
@@ -146,19 +146,19 @@ impl Limiter {
         made.as_ref()
     }
 
-    /// What the store has decided, from which this process goes on should it decide alone.
+    /// Records a decision of the store, from which this process continues if it has to decide alone.
     pub(crate) fn record_decision(&self, decision: &Decision) {
         if matches!(self.inner.on_unavailable, OnUnavailable::Local { .. }) {
             self.inner.known.hear(decision);
         }
     }
 
-    /// Goes on from there.
+    /// Applies the last recorded decision to the limiter of this process.
     pub(crate) fn seed_local(&self, local: &Self) -> Result<()> {
         self.inner.known.hand_over(local)
     }
 
-    /// Where an operation on a permit goes that was granted here alone.
+    /// Returns the limiter of this process for an operation on a permit that it granted alone.
     pub(crate) fn local_of(&self, operation: &Operation<'_>) -> Option<&Self> {
         let (Operation::Correct { permit, .. } | Operation::Release { permit, .. } | Operation::Renew { permit, .. }) =
             *operation
@@ -168,7 +168,7 @@ impl Limiter {
         self.local().filter(|_| permit.starts_with(permit::LOCAL))
     }
 
-    /// Whether its node answers; nothing where that makes no difference.
+    /// Returns the circuit breaker of the limiter's node; `None` where it has no effect.
     pub(crate) fn circuit(&self) -> Option<Arc<CircuitBreaker>> {
         match &self.inner.place {
             #[cfg(feature = "redis")]
@@ -179,19 +179,19 @@ impl Limiter {
         }
     }
 
-    /// The name it was made with.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// Its limits.
+    /// Returns the policy.
     pub fn policy(&self) -> &Policy {
         &self.inner.policy
     }
 
-    /// Takes the cost if every limit allows it and nobody waits before, else nothing. Never waits for a limit.
+    /// Takes the cost if every limit allows it and no ticket is ahead, otherwise nothing. Never waits for a limit.
     ///
-    /// `Invalid` when the cost can never pass; `Unavailable` when the store cannot decide.
+    /// `Invalid` when the cost can never be granted; `Unavailable` when the store cannot decide.
     pub fn acquire(&self, request: Request) -> Result<Decision> {
         match self.run(Operation::Acquire(request), SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
@@ -201,8 +201,8 @@ impl Limiter {
 
     /// Checks that a plain yes or no is enough for this limiter; `allow` of every package calls it first.
     ///
-    /// `Invalid` for a policy with a concurrency limit: its grants are leases, and nobody could release one without its
-    /// permit.
+    /// `Invalid` for a policy with a concurrency limit: its grants are leases, and a lease cannot be released without
+    /// its permit.
     pub fn check_allow(&self) -> Result<()> {
         match self.inner.policy.concurrency() {
             None => Ok(()),
@@ -213,7 +213,9 @@ impl Limiter {
         }
     }
 
-    /// Fails where only a test may give the time: one process could end the leases of all others, or stop their clock.
+    /// Returns an error for an operation with a time, unless the store accepts a test clock.
+    ///
+    /// A wrong time in one process could end the leases of all others, or stop their clock.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, unused_variables))]
     fn check_clock(&self, operation: &Operation<'_>) -> Result<()> {
         match &self.inner.place {
@@ -223,7 +225,7 @@ impl Limiter {
         }
     }
 
-    /// Fails once the store is closed.
+    /// Returns an error once the store is closed.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
     fn check_open(&self) -> Result<()> {
         match &self.inner.place {
@@ -233,11 +235,11 @@ impl Limiter {
         }
     }
 
-    /// [`acquire`](Self::acquire) under an id of the caller, who may wait.
+    /// Takes the cost as [`acquire`](Self::acquire) does, under an id of the caller. With `wait` the call may queue.
     ///
-    /// The id names the lease and the ticket: asking again with it takes no second lease, and keeps the place. A queued
-    /// caller comes again with the same id after `retry_after`, or when its channel tells it; one that wants no more says
-    /// so by [`cancel`](Self::cancel).
+    /// The id names the lease and the ticket: a repeated call takes no second lease and keeps the queue position. A
+    /// queued caller repeats the call with the same id after `retry_after`, or on a wake-up from its channel; a caller
+    /// that gives up calls [`cancel`](Self::cancel).
     pub fn acquire_with_id(&self, request: Request, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
         match self.run(Operation::AcquireWithId { request, id, wait }, SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
@@ -245,7 +247,8 @@ impl Limiter {
         }
     }
 
-    /// What [`acquire`](Self::acquire) would answer now. Changes nothing; `remaining` is what is there.
+    /// Returns what [`acquire`](Self::acquire) would return now and changes nothing. `remaining` does not subtract the
+    /// cost.
     pub fn peek(&self, request: Request) -> Result<Decision> {
         match self.run(Operation::Peek(request), SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
@@ -253,27 +256,29 @@ impl Limiter {
         }
     }
 
-    /// Replaces the estimate of a permit by what the call did cost, once; later calls change nothing.
+    /// Replaces the estimate of a permit by the actual cost, once; later calls change nothing.
     ///
-    /// Less gives back, more makes a debt of at most one whole limit. A bucket is corrected only while its interval
-    /// lasts, a window only where it still holds the grant; a throttle counts starts and is not corrected.
+    /// A lower cost is refunded; a higher one becomes debt, capped at one full limit. A bucket is corrected only while
+    /// its interval lasts, a window only where it still contains the grant. A throttle counts starts and is not
+    /// corrected.
     ///
-    /// A meter (`leaky`, `points`) gives back all that was estimated too much, also what has drained since the grant: of
-    /// 1,000 points that refill in 20 s, 2,000 can be granted in 20 s when the first 1,000 are corrected to nothing. A
-    /// window is never exceeded by what was used: behind more than 1,000 newer units more is charged to a later time, and
-    /// less comes back with the oldest units.
+    /// A meter (`leaky`, `points`) refunds the whole difference, including what has drained since the grant: of 1,000
+    /// points that refill in 20 s, 2,000 can be granted in 20 s when the first 1,000 are corrected to 0. In a window
+    /// the actual use never exceeds the limit: behind more than 1,000 newer units a higher cost is charged to a later
+    /// time, and a lower one is refunded with the oldest units.
     pub fn correct(&self, permit: &str, actual: u64) -> Result<Settlement> {
         self.settlement(Operation::Correct { permit, actual, at: None })
     }
 
-    /// Ends the lease of a permit, once: `Released`; `Late` when it had ended before, `Unknown` when it is not here.
+    /// Ends the lease of a permit, once.
     ///
-    /// Frees nobody else's lease, whatever the id. Without a concurrency limit there is nothing to release.
+    /// Returns `Released`; `Late` when the lease had ended before, `Unknown` when there is no such lease. Never ends
+    /// another lease, whatever the id. Without a concurrency limit there is nothing to release.
     pub fn release(&self, permit: &str) -> Result<Settlement> {
         self.settlement(Operation::Release { permit, at: None })
     }
 
-    /// Gives a lease its whole time again and answers how long that is; nothing when it has ended.
+    /// Restarts the duration of a lease and returns it; `None` when the lease has ended.
     pub fn renew(&self, permit: &str) -> Result<Option<Micros>> {
         match self.run(Operation::Renew { permit, at: None }, SignalHandling::Ignore)? {
             Answer::Renewal(renewal) => Ok(renewal),
@@ -281,12 +286,14 @@ impl Limiter {
         }
     }
 
-    /// Leaves the queue: `Cancelled`, or `Unknown` when there was no ticket. A lease that it became meanwhile ends too.
+    /// Removes the ticket of a call from the queue, and ends the lease that it may have become.
+    ///
+    /// Returns `Cancelled`, or `Unknown` when there was neither.
     pub fn cancel(&self, id: &str) -> Result<Settlement> {
         self.settlement(Operation::Cancel { id, gave_up: false, at: None })
     }
 
-    /// What all processes did with this limiter, and who is there now.
+    /// Returns the counters of this limiter over all processes, and its current leases and tickets.
     pub fn statistics(&self) -> Result<Statistics> {
         match self.run(Operation::Statistics { at: None }, SignalHandling::Ignore)? {
             Answer::Statistics(statistics) => Ok(*statistics),
@@ -294,14 +301,15 @@ impl Limiter {
         }
     }
 
-    /// Forgets all that was taken, all permits, leases and tickets, the statistics, and what was ordered.
+    /// Deletes the state: charged units, permits, leases, tickets, statistics, overrides, learned limits and a pause.
     pub fn reset(&self) -> Result<()> {
         self.run(Operation::Reset, SignalHandling::Ignore).map(|_| ())
     }
 
-    /// Where waiters of this limiter hear that their turn has come: equal for limiters that can share [`WakeupListener`].
+    /// Returns the node that sends the wake-ups of this limiter. Limiters with an equal node can share a
+    /// [`WakeupListener`].
     ///
-    /// Nothing when it has no state and so nobody waits. In a cluster it changes when a slot moves.
+    /// `None` for a limiter without a state, for which no call waits. In a cluster the node changes when a slot moves.
     pub fn notification_node(&self) -> Option<String> {
         match &self.inner.place {
             StateLocation::Nowhere => None,
@@ -311,12 +319,14 @@ impl Limiter {
         }
     }
 
-    /// Listens for the waiters of this process at [`notification_node`](Self::notification_node); connects within the time-out of a call.
+    /// Opens a listener for the wake-ups of this process at [`notification_node`](Self::notification_node). Connects
+    /// within the timeout of a call.
     pub fn listen(&self) -> Result<WakeupListener> {
         self.listen_within(MAX_SPAN.duration())
     }
 
-    /// [`listen`](Self::listen) that fails after `limit` even where the time-out of a call is longer.
+    /// Opens a listener as [`listen`](Self::listen) does, but fails after `limit` even if the timeout of a call is
+    /// longer.
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
     pub(crate) fn listen_within(&self, limit: Duration) -> Result<WakeupListener> {
         self.check_open()?;
@@ -334,7 +344,7 @@ impl Limiter {
         }
     }
 
-    /// The waiters of this process at [`notification_node`](Self::notification_node).
+    /// Returns the waiters of this process at [`notification_node`](Self::notification_node).
     #[cfg(feature = "redis")]
     pub(crate) fn hub(&self) -> Option<Arc<Hub>> {
         match &self.inner.place {
@@ -345,12 +355,13 @@ impl Limiter {
         }
     }
 
-    /// Runs an operation to its end on the calling thread. `interrupt` says what a signal does to a call on its way.
+    /// Runs an operation on the calling thread until it ends. `interrupt` sets what a signal does to a call in flight.
     pub fn run(&self, operation: Operation<'_>, interrupt: SignalHandling<'_>) -> Result<Answer> {
         self.run_within(operation, interrupt, MAX_SPAN.duration())
     }
 
-    /// [`run`](Self::run) that fails after `limit` even where the time-out of the store is longer.
+    /// Runs an operation as [`run`](Self::run) does, but fails after `limit` even if the timeout of the store is
+    /// longer.
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
     pub(crate) fn run_within(
         &self,
@@ -370,9 +381,9 @@ impl Limiter {
         }
     }
 
-    /// [`run`](Self::run) on the tokio runtime of the caller; one connection serves all its tasks.
+    /// Runs an operation on the tokio runtime of the caller; one connection serves all its tasks.
     ///
-    /// Dropping the future does not take back a call that was sent.
+    /// Dropping the future does not undo a call that was sent.
     #[cfg(feature = "aio")]
     pub async fn run_async(&self, operation: Operation<'_>) -> Result<Answer> {
         match (self.prepare(operation)?, &self.inner.place) {
@@ -385,7 +396,7 @@ impl Limiter {
         }
     }
 
-    /// [`acquire`](Self::acquire) for tokio.
+    /// Takes the cost as [`acquire`](Self::acquire) does, on tokio.
     #[cfg(feature = "aio")]
     pub async fn acquire_async(&self, request: Request) -> Result<Decision> {
         match self.run_async(Operation::Acquire(request)).await? {
@@ -394,7 +405,7 @@ impl Limiter {
         }
     }
 
-    /// [`correct`](Self::correct) for tokio.
+    /// Replaces an estimate as [`correct`](Self::correct) does, on tokio.
     #[cfg(feature = "aio")]
     pub async fn correct_async(&self, permit: &str, actual: u64) -> Result<Settlement> {
         match self.run_async(Operation::Correct { permit, actual, at: None }).await? {
@@ -410,13 +421,13 @@ impl Limiter {
         }
     }
 
-    /// How long statistics are kept after the last use.
+    /// Returns how long statistics are kept after the last use.
     pub fn ttl(&self) -> Micros {
         self.inner.ttl
     }
 }
 
-/// The outcome of an operation that was carried here.
+/// Returns the result of an operation that this process ran, with the fallback for an error of the store.
 #[cfg(feature = "redis")]
 fn settled(fallback: Option<Fallback>, result: Result<Answer>) -> Result<Answer> {
     match fallback {

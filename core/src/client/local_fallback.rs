@@ -1,4 +1,4 @@
-//! `OnUnavailable`: what a limiter answers while its store cannot decide.
+//! `Fallback`: the decisions of a limiter while its store cannot decide.
 
 use crate::client::circuit_breaker::CircuitBreaker;
 use crate::client::circuit_breaker::PROBE;
@@ -18,11 +18,11 @@ use crate::model::permit::{LOCAL, MAX_ID, OURS, UNLIMITED, new_id};
 use crate::model::policy::Policy;
 use crate::model::request::Request;
 
-/// What becomes of an operation that is carried by the host and may fail: keep it until then.
+/// Fallback for an operation whose I/O the host performs; keep it until the reply.
 #[derive(Clone, Debug)]
 pub struct Fallback {
     limiter: Limiter,
-    /// Of the node that the limiter was at when the operation began.
+    /// The circuit breaker of the node that the limiter had when the operation began.
     circuit: Arc<CircuitBreaker>,
     request: Request,
     id: Option<String>,
@@ -30,21 +30,22 @@ pub struct Fallback {
 }
 
 impl Fallback {
-    /// Takes the outcome of the operation; in place of an error of the store the decision that the limiter has for it.
+    /// Records the result of the operation and returns it, or for an error of the store the decision of
+    /// [`OnUnavailable`].
     pub fn settle(&self, result: Result<Answer>) -> Result<Answer> {
         let failure = result.as_ref().err().filter(|error| error.kind() == ErrorKind::Unavailable);
         let (fails, cause) = (failure.is_some(), failure.map(Error::cause));
         if cause == Some(Cause::Signal) {
             return result;
         }
-        // A node that speaks of one slot serves its others.
+        // A node that cannot serve one slot still serves its others.
         let answers = !fails || cause == Some(Cause::Slot);
         let now = clock::now();
         if let Some(circuit) = self.limiter.circuit() {
             circuit.saw(answers, now);
         }
         if answers {
-            // The node that it was at is alive, or another has taken its place: in both cases its limiters ask again.
+            // The former node is alive or has been replaced; in both cases its limiters may use the store again.
             self.circuit.saw(true, now);
         }
         if let Ok(Answer::Decision(decision)) = &result {
@@ -74,7 +75,7 @@ impl Fallback {
         let begun = if self.looks {
             local.prepare(Operation::Peek(self.request))
         } else {
-            // Its mark tells a later release where the lease is.
+            // The prefix of the id routes a later release to this process.
             let id = match &self.id {
                 Some(id) if id.len() < MAX_ID => format!("{LOCAL}{id}"),
                 Some(id) => format!("{OURS}{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(id)),
@@ -87,7 +88,7 @@ impl Fallback {
             Ok(Prepared::Answered(other)) => Err(unexpected(&other)),
             #[cfg(feature = "redis")]
             Ok(Prepared::Call(_)) => Err(Error::internal("a call without a server")),
-            // More than this process alone ever lets pass.
+            // The cost exceeds the share of this process.
             Err(error) if error.kind() == ErrorKind::Invalid => Ok(refused(local.policy(), wait)),
             Err(error) => Err(error),
         }
@@ -108,7 +109,7 @@ fn refused(policy: &Policy, wait: u64) -> Decision {
 }
 
 impl Limiter {
-    /// What becomes of an operation, should the store fail; nothing when its error stands.
+    /// Returns the fallback of an operation; `None` when an error of the store is final.
     pub fn fallback(&self, operation: &Operation<'_>) -> Option<Fallback> {
         let circuit = self.circuit()?;
         let (request, id, looks) = match *operation {
@@ -120,7 +121,7 @@ impl Limiter {
         Some(Fallback { limiter: self.clone(), circuit, request, id, looks })
     }
 
-    /// The answer to an operation while the store is not asked.
+    /// Returns the decision while the circuit is open; `None` when the call goes to the store.
     pub(crate) fn short_circuit(&self, operation: &Operation<'_>) -> Option<Result<Decision>> {
         let fallback = self.fallback(operation)?;
         let wait = fallback.circuit.wait(clock::now())?;
@@ -128,7 +129,7 @@ impl Limiter {
     }
 }
 
-/// The same limits with so many hundredths of each; nothing when of one less than a unit is left.
+/// Returns the policy with `share` percent of every limit; `None` when a share is below one unit.
 pub(crate) fn shared(policy: &Policy, share: u8) -> Option<Policy> {
     let part = |limit: &Limit| {
         let share = u64::from(share);

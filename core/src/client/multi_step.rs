@@ -1,4 +1,4 @@
-//! `MultiStep`: what takes several operations, for hosts that carry each of them themselves.
+//! `MultiStep`: a sequence of operations, for hosts that perform the I/O themselves.
 
 use crate::base::error::Result;
 use crate::client::limiter::{Limiter, unexpected};
@@ -6,22 +6,22 @@ use crate::model::decision::Decision;
 use crate::model::operation::{Answer, Operation};
 use crate::store::signal_handling::SignalHandling;
 
-/// Operations one after the other, of which each depends on the answers before it.
+/// A sequence of operations in which each depends on the earlier results.
 ///
-/// A host asks for the next [`step`](Self::step), runs it as it runs any operation, and [`tell`](Self::on_reply)s how that
-/// went, until there is no step; then [`outcome`](Self::outcome) says what came of all. One that stops early leaves what
-/// was done.
+/// A host runs the next [`step`](Self::step) as any operation, passes the result to [`on_reply`](Self::on_reply), and
+/// repeats this until there is no step; then [`outcome`](Self::outcome) returns the result. A host that stops early
+/// leaves the completed steps in effect.
 pub trait MultiStep {
-    /// What comes of it.
+    /// The result of the sequence.
     type Output;
 
-    /// What is to be asked next, of which limiter; nothing when all is known.
+    /// Returns the next operation and its limiter; `None` when there is no further step.
     fn step(&self) -> Option<(&Limiter, Operation<'_>)>;
 
-    /// How the step went. After an error it ends, or takes back what it took.
+    /// Records the result of the step. After an error the sequence ends, or its next steps undo the earlier ones.
     fn on_reply(&mut self, outcome: Result<Answer>);
 
-    /// What came of it, once there is no step; `Internal` before.
+    /// Returns the result once there is no further step; `Internal` before.
     fn outcome(self) -> Result<Self::Output>;
 
     /// Runs all steps on the calling thread. `interrupt` is as for [`Limiter::run`].
@@ -39,7 +39,7 @@ pub trait MultiStep {
     }
 }
 
-/// The decision that a step was answered with.
+/// Returns the decision in the result of a step.
 pub(crate) fn decided(outcome: Result<Answer>) -> Result<Decision> {
     match outcome? {
         Answer::Decision(decision) => Ok(decision),

@@ -1,4 +1,4 @@
-//! `Paddlegate`: a store to make limiters on.
+//! `Paddlegate`: creates limiters on one store.
 
 use crate::client::store::Backend;
 use crate::model::limiter_info::LimiterInfo;
@@ -22,23 +22,23 @@ use crate::store::redis::Redis;
 #[cfg(feature = "redis")]
 use crate::store::signal_handling::SignalHandling;
 
-/// Makes limiters that share one store. Cheap to clone; opening one starts nothing and connects to nothing.
+/// Creates limiters that share one store. Cheap to clone; opening one starts no thread and no connection.
 #[derive(Clone)]
 pub struct Paddlegate {
     store: Store,
 }
 
 impl Paddlegate {
-    /// Limits of this process only.
+    /// Opens a store in memory, for limits of this process only.
     pub fn memory() -> Self {
         Self { store: Store::memory(Arc::new(Memory::default())) }
     }
 
-    /// Limits in Redis, shared by all processes; connects at the first call.
+    /// Opens a store in Redis, whose limits all processes share. Connects at the first call.
     ///
     /// `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`, or `memory://`.
-    /// More nodes of a cluster may follow the first after commas (`redis://a:7000,b:7000`). Every call has an answer
-    /// or fails within `timeout` (default one second).
+    /// More nodes of a cluster may follow the first after commas (`redis://a:7000,b:7000`). Every call returns or fails
+    /// within `timeout` (default one second).
     #[cfg(feature = "redis")]
     pub fn open(url: &str, timeout: Option<Duration>) -> Result<Self> {
         let timeout = timeout.map(|timeout| Micros::from_duration("timeout", timeout)).transpose()?;
@@ -49,7 +49,8 @@ impl Paddlegate {
         Ok(Self { store: Store::redis(Arc::new(Redis::new(url, timeout)?)) })
     }
 
-    /// [`open`](Self::open) with the URL in the environment variable `PADDLEGATE_URL`; in memory when it is not set.
+    /// Opens the URL in the environment variable `PADDLEGATE_URL` as [`open`](Self::open) does; in memory when it is
+    /// not set.
     #[cfg(feature = "redis")]
     pub fn from_env(timeout: Option<Duration>) -> Result<Self> {
         match std::env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty()) {
@@ -58,16 +59,16 @@ impl Paddlegate {
         }
     }
 
-    /// Closes all connections of this process to the store and ends its waits. Twice is as good as once.
+    /// Closes all connections of this process to the store and ends its waits. A second call has no effect.
     ///
-    /// Afterwards every call of a limiter of this store that needs the server is `Invalid`, argument `store`. The limits
-    /// stay as they are in Redis. In memory this does nothing, and a forked process closes its own connections.
+    /// Afterwards every call of a limiter of this store that needs the server is `Invalid`, argument `store`. The state
+    /// in Redis stays. In memory this does nothing. A forked process closes only its own connections.
     pub fn close(&self) {
         #[cfg(feature = "redis")]
         self.store.close();
     }
 
-    /// The Redis store, for hosts that carry the calls themselves; `None` in memory.
+    /// Returns the Redis store, for hosts that perform the I/O themselves; `None` in memory.
     #[cfg(feature = "redis")]
     pub fn redis(&self) -> Option<&Arc<Redis>> {
         match &self.store.backend {
@@ -76,30 +77,32 @@ impl Paddlegate {
         }
     }
 
-    /// A limiter with any policy.
+    /// Creates a limiter with any policy.
     pub fn limiter(&self, name: &str, policy: Policy) -> Result<Limiter> {
         Limiter::new(&self.store, name, policy, None)
     }
 
-    /// A limiter whose statistics are kept for `ttl` after its last use, from one second; 90 days by default.
+    /// Creates a limiter whose statistics are kept for `ttl` after its last use: from one second, 90 days by default.
     ///
-    /// Each name costs a server 350 to 410 bytes for that long: its statistics and its entry in the list of limiters. For
-    /// names that strangers choose, such as addresses, give a short one: then nothing is left soon after the limits are
-    /// whole again, but permits for five minutes after their grant and leases that nobody released for five minutes after
-    /// their end. Calls that do not tell the server the ttl (it is told once a minute) begin statistics for two minutes.
+    /// Each name costs a server 350 to 410 bytes for that long: its statistics and its entry in the list of limiters.
+    /// For names that strangers choose, such as addresses, give a short `ttl`: then nothing remains soon after all
+    /// units are available again, except permits until five minutes after their grant, and unreleased leases until five
+    /// minutes after their end. A call without the ttl, which is sent once a minute, starts statistics that last two
+    /// minutes.
     pub fn limiter_with_ttl(&self, name: &str, policy: Policy, ttl: Duration) -> Result<Limiter> {
         Limiter::new(&self.store, name, policy, Some(Micros::from_duration("ttl", ttl)?))
     }
 
-    /// At most `limit` leases at once, each at most `lock_timeout` long. See [`Limit::concurrency`].
+    /// Creates a limiter of at most `limit` leases at once, each at most `lock_timeout` long. See
+    /// [`Limit::concurrency`].
     pub fn concurrent(&self, name: &str, limit: u64, lock_timeout: Duration) -> Result<Limiter> {
         self.single(name, Limit::concurrency(limit, lock_timeout)?)
     }
 
-    /// The limiters that any process used in the last `ttl` of each, whatever its language, by name.
+    /// Returns the limiters that any process, in any language, used within their `ttl`, sorted by name.
     ///
-    /// In Redis a list that changes meanwhile has what was there all the time; in memory it has those that are not yet
-    /// forgotten.
+    /// In Redis a list that changes meanwhile contains the limiters that were present throughout. In memory it contains
+    /// the limiters that are not yet forgotten.
     pub fn limiters(&self) -> Result<Vec<LimiterInfo>> {
         let mut listed = Vec::new();
         for part in 0..self.parts() {
@@ -127,8 +130,10 @@ impl Paddlegate {
         Ok(LimiterInfo::sorted(listed))
     }
 
-    /// In how many parts the list of limiters is read. A host that carries many calls reads some 16 at a time, so
-    /// that the calls of others need not wait for long.
+    /// Returns the number of parts of the list of limiters.
+    ///
+    /// A host that sends the calls itself reads about 16 parts at a time, so that the calls of others do not wait for
+    /// long.
     pub fn parts(&self) -> u16 {
         match &self.store.backend {
             Backend::Memory(_) => 1,
@@ -137,9 +142,10 @@ impl Paddlegate {
         }
     }
 
-    /// Starts to read a page of a part of the list of limiters: the first one at the cursor 0, the next one at the cursor
-    /// of the page before, until that is 0 again. Pages may repeat what others have: [`LimiterInfo::sorted`] brings them
-    /// together. See [`Limiter::prepare`].
+    /// Starts to read a page of a part of the list of limiters. See [`Limiter::prepare`].
+    ///
+    /// The first page has the cursor 0; each page has the cursor of the next page, and the last page 0. Pages may
+    /// overlap: [`LimiterInfo::sorted`] merges them.
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
     pub fn prepare_list(&self, part: u16, cursor: u64) -> Prepared {
         match &self.store.backend {
@@ -152,37 +158,37 @@ impl Paddlegate {
         }
     }
 
-    /// At most `limit` in each aligned interval. See [`Limit::bucket`].
+    /// Creates a limiter of `limit` units in each aligned interval. See [`Limit::bucket`].
     pub fn bucket(&self, name: &str, limit: u64, interval: Duration) -> Result<Limiter> {
         self.single(name, Limit::bucket(limit, interval)?)
     }
 
-    /// At most `limit` in any interval. See [`Limit::window`].
+    /// Creates a limiter of `limit` units in any interval. See [`Limit::window`].
     pub fn window(&self, name: &str, limit: u64, interval: Duration) -> Result<Limiter> {
         self.single(name, Limit::window(limit, interval)?)
     }
 
-    /// A burst of `capacity`, which drains fully in `drain`. See [`Limit::leaky`].
+    /// Creates a limiter with a burst of `capacity`, which drains fully in `drain`. See [`Limit::leaky`].
     pub fn leaky(&self, name: &str, capacity: u64, drain: Duration) -> Result<Limiter> {
         self.single(name, Limit::leaky(capacity, drain)?)
     }
 
-    /// A budget of `capacity` points, full again after `refill`. See [`Limit::points`].
+    /// Creates a limiter with a budget of `capacity` points, full again after `refill`. See [`Limit::points`].
     pub fn points(&self, name: &str, capacity: u64, refill: Duration) -> Result<Limiter> {
         self.single(name, Limit::points(capacity, refill)?)
     }
 
-    /// Starts at least `interval` apart. See [`Limit::throttle`].
+    /// Creates a limiter that keeps starts at least `interval` apart. See [`Limit::throttle`].
     pub fn throttle(&self, name: &str, interval: Duration) -> Result<Limiter> {
         self.single(name, Limit::throttle(interval)?)
     }
 
-    /// Everything passes.
+    /// Creates a limiter that grants every call.
     pub fn unlimited(&self, name: &str) -> Result<Limiter> {
         self.single(name, Limit::unlimited())
     }
 
-    /// Nothing passes.
+    /// Creates a limiter that refuses every call.
     pub fn paused(&self, name: &str) -> Result<Limiter> {
         self.single(name, Limit::paused())
     }

@@ -1,15 +1,15 @@
-//! `Prepared`: an operation that has its answer, or the call that asks the server for it.
+//! `Prepared`: an operation with its answer, or the call that gets the answer from the server.
 
 use crate::model::operation::Answer;
 #[cfg(feature = "redis")]
 use crate::store::redis::Call;
 
-/// An operation that is answered already, or one that the host must carry to Redis.
+/// An operation with its answer, or a call that the host must send to Redis.
 #[derive(Debug)]
 pub enum Prepared {
-    /// No server had to be asked.
+    /// The answer; no server was needed.
     Answered(Answer),
-    /// Send this with a [`ConnectionState`](crate::store::redis::ConnectionState).
+    /// The call to send with a [`ConnectionState`](crate::store::redis::ConnectionState).
     #[cfg(feature = "redis")]
     Call(Call),
 }

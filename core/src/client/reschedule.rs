@@ -1,12 +1,14 @@
-//! `Reschedule`: how often and how much later a job comes again that was over the limit.
+//! `Reschedule`: how often a job over the limit is rescheduled, and by how much.
 
 use crate::base::micros::Micros;
 
-/// How often a job is rescheduled by default before its error is raised: the documented default of Sidekiq's limiter.
+/// The default maximum number of reschedules before the error of a job is raised: 20, the documented default of
+/// Sidekiq's limiter.
 pub const RESCHEDULE: u32 = 20;
 
-/// How long until a job comes again that was over the limit `overrated` times, this time included: 300 seconds for each
-/// time, plus `draw`, plus one second.
+/// Returns the delay of a job that was over the limit `overrated` times, this time included.
+///
+/// The delay is 300 seconds for each time, plus `draw`, plus one second.
 ///
 /// `draw` is a random number from 0 to 299, and a larger one counts as 299. This is the documented default of the job
 /// middleware of Sidekiq's limiter, `(300 * job['overrated']) + rand(300) + 1`. It is called after `overrated` was
@@ -22,18 +24,18 @@ pub fn backoff(overrated: u32, draw: u32) -> Micros {
     Micros(seconds * 1_000_000)
 }
 
-/// How often a job is rescheduled.
+/// The limit on the reschedules of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reschedule {
-    /// The most times; 0 never reschedules. Default [`RESCHEDULE`].
+    /// The maximum number of reschedules; 0 never reschedules. Default [`RESCHEDULE`].
     pub cap: u32,
 }
 
 impl Reschedule {
-    /// The new `overrated` of a job that was over the limit `overrated` times before and now again; `None` when it gives
-    /// up and the error is to be raised.
+    /// Returns the new `overrated` of a job that was over the limit `overrated` times before; `None` when it gives up
+    /// and its error is to be raised.
     ///
-    /// The count is never taken back, so a job that has given up once gives up at once ever after.
+    /// The count never decreases, so a job that has given up once gives up immediately from then on.
     pub fn next(self, overrated: u32) -> Option<u32> {
         (overrated < self.cap).then(|| overrated + 1)
     }

@@ -1,4 +1,4 @@
-//! `Store`: where a client keeps its limits, and what it keeps beside them in each process.
+//! `Store`: the backend of a client, and the data that each process keeps beside it.
 
 use std::sync::Arc;
 #[cfg(feature = "redis")]
@@ -16,7 +16,6 @@ use crate::store::memory::Memory;
 #[cfg(feature = "redis")]
 use crate::store::redis::{Address, Redis};
 
-/// A store to make limiters on.
 #[derive(Clone)]
 pub(crate) struct Store {
     pub(crate) backend: Backend,
@@ -24,7 +23,7 @@ pub(crate) struct Store {
     process: Arc<PerProcess<Process>>,
 }
 
-/// Where the limits are.
+/// The location of the limits.
 #[derive(Clone)]
 pub(crate) enum Backend {
     Memory(Arc<Memory>),
@@ -32,13 +31,13 @@ pub(crate) enum Backend {
     Redis(Arc<Redis>),
 }
 
-/// What belongs to one process and is never shared with its forks.
+/// The data of one process, which forks never share.
 #[cfg(feature = "redis")]
 #[derive(Default)]
 struct Process {
-    /// By the known owner of a slot; one for all slots without a known owner.
+    /// By the known owner of a slot; one entry for all slots without a known owner.
     circuits: Mutex<HashMap<Option<Address>, Arc<CircuitBreaker>>>,
-    /// The limits of this process alone, used while the servers do not answer.
+    /// The limits of this process alone, used while the servers do not reply.
     local: Arc<Memory>,
     /// The waiting calls by the node that sends their wake-ups.
     hubs: Mutex<HashMap<String, Arc<Hub>>>,
@@ -73,13 +72,13 @@ impl Store {
         }
     }
 
-    /// The waiting calls of this process whose wake-ups come from this node.
+    /// Returns the waiting calls of this process whose wake-ups this node sends.
     #[cfg(feature = "redis")]
     pub(crate) fn hub(&self, node: String) -> Arc<Hub> {
         locked(&self.process.get().hubs).entry(node).or_default().clone()
     }
 
-    /// The limits of this process alone; none where the store is this process.
+    /// Returns the limits of this process alone; `None` for a store in memory.
     pub(crate) fn local(&self) -> Option<Arc<Memory>> {
         match self.backend {
             Backend::Memory(_) => None,
@@ -88,7 +87,7 @@ impl Store {
         }
     }
 
-    /// Whether the node of a slot answers, as this process has seen it.
+    /// Returns the circuit breaker for the node of a slot.
     #[cfg(feature = "redis")]
     pub(crate) fn circuit(&self, redis: &Redis, slot: u16) -> Arc<CircuitBreaker> {
         locked(&self.process.get().circuits).entry(redis.owner(slot)).or_default().clone()

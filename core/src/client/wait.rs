@@ -1,4 +1,4 @@
-//! `acquire_timeout`: waits on the calling thread. For Rust and C; other hosts sleep in their own way.
+//! `acquire_timeout`: waiting on the calling thread, for Rust and C. Other hosts sleep in their own way.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -17,17 +17,18 @@ use crate::model::permit::new_id;
 use crate::model::request::{QueuePosition, Request, Wait};
 use crate::store::signal_handling::SignalHandling;
 
-/// How long after a lost connection the next one is tried.
+/// The minimum time between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a wait whose time is up may take to give back what it may have been granted.
+/// The minimum time for giving back what a failed wait may have been granted.
 const GRACE: Duration = Duration::from_millis(50);
 
 impl Limiter {
-    /// [`acquire`](Self::acquire) that waits its turn for up to `wait_timeout`, first come first served.
+    /// Takes the cost as [`acquire`](Self::acquire) does, and waits in the queue, first come, first served, for up to
+    /// `wait_timeout`.
     ///
-    /// The decision is a grant or a refusal. The thread sleeps meanwhile; one connection per process hears of releases.
-    /// After an error it gives back what it may have been granted, in what is left of `wait_timeout`.
+    /// Returns a grant or a refusal. The thread sleeps while it waits; one connection per process receives the
+    /// wake-ups. After an error it gives back what it may have been granted, in the rest of `wait_timeout`.
     pub fn acquire_timeout(&self, request: Request, wait_timeout: Duration) -> Result<Decision> {
         let deadline = monotonic()
             .checked_add(wait_timeout)
@@ -38,7 +39,7 @@ impl Limiter {
         if let Err(error) = &decided
             && (error.may_have_counted() || ticket != QueuePosition::End)
         {
-            // The id is nobody else's: a lease or a ticket that the caller does not hear of would stay until it ends.
+            // Only this call has the id: a lease or a ticket unknown to the caller would stay until its timeout.
             let left = deadline.saturating_duration_since(monotonic()).max(GRACE);
             let cancel = Operation::Cancel { id: &id, gave_up: false, at: None };
             let _ = self.run_within(cancel, SignalHandling::Ignore, left);
@@ -61,7 +62,7 @@ impl Limiter {
         self.acquire_with_id(request, id, None)
     }
 
-    /// Waits as long as this is the place where the limiter's waiters are told; nothing when it is another one.
+    /// Waits while `place` is the node that sends the limiter's wake-ups; returns `None` when the node has changed.
     fn wait_at(
         &self,
         place: &str,
@@ -100,7 +101,7 @@ impl Limiter {
     }
 }
 
-/// The waiters of a process at one place, and the messages to them. One of the waiting threads reads for all.
+/// The waiters of a process at one node, and their wake-ups. One of the waiting threads reads for all.
 #[derive(Default)]
 pub(crate) struct Hub {
     inner: Mutex<Inner>,
@@ -110,17 +111,17 @@ pub(crate) struct Hub {
 struct Inner {
     hints: Option<Arc<WakeupListener>>,
     tried_at: Option<Instant>,
-    /// A thread connects now, without the lock.
+    /// A thread is connecting, without the lock.
     is_opening: bool,
     is_read: bool,
     seats: HashMap<String, Sleeper>,
 }
 
-/// What one waiter was told.
+/// The state of one waiter.
 #[derive(Default)]
 struct Sleeper {
     look: Option<Instant>,
-    /// It waits without a channel until the one that is being opened is there.
+    /// The waiter has no channel until the connection that is being opened is ready.
     is_deaf: bool,
     woken: Arc<Condvar>,
 }
@@ -136,7 +137,7 @@ impl Hub {
         WaiterGuard { hub: self, id }
     }
 
-    /// Closes the connection and lets every waiter look at once, which tells it that the store is closed.
+    /// Closes the connection and wakes every waiter; its next call finds the store closed.
     pub(crate) fn close(&self) {
         let mut inner = locked(&self.inner);
         if let Some(hints) = inner.hints.take() {
@@ -155,7 +156,9 @@ impl Hub {
 }
 
 impl WaiterGuard<'_> {
-    /// Listens, unless another thread is about to or it failed a moment ago; whether somebody listens now.
+    /// Opens the listener, unless another thread is opening it or the last attempt was less than [`PAUSE`] ago.
+    ///
+    /// Returns whether this process has a listener now.
     fn open(&self, listen: impl FnOnce() -> Result<WakeupListener>) -> bool {
         let mut inner = locked(&self.hub.inner);
         if inner.hints.is_some() {
@@ -179,7 +182,7 @@ impl WaiterGuard<'_> {
         for told in inner.seats.values_mut().filter(|told| told.is_deaf) {
             told.is_deaf = false;
             if is_open {
-                // Their tickets must learn the channel.
+                // Their tickets need the name of the channel.
                 told.look = Some(now);
                 told.woken.notify_one();
             }
@@ -187,7 +190,7 @@ impl WaiterGuard<'_> {
         is_open
     }
 
-    /// Sleeps until then, or until told to look.
+    /// Sleeps until `until`, or until an earlier wake-up.
     fn sleep(&self, until: Instant) {
         let mut inner = locked(&self.hub.inner);
         loop {
@@ -210,7 +213,7 @@ impl WaiterGuard<'_> {
         }
     }
 
-    /// Waits for messages and passes them on.
+    /// Waits for wake-ups and passes them to the waiters.
     fn read<'a>(
         &'a self,
         mut inner: MutexGuard<'a, Inner>,
@@ -232,7 +235,7 @@ impl WaiterGuard<'_> {
                 }
             }
         } else {
-            // Tickets must learn the next channel.
+            // The tickets need the name of the next channel.
             inner.hints = None;
             for told in inner.seats.values_mut() {
                 told.look = Some(now);
@@ -252,7 +255,7 @@ impl Drop for WaiterGuard<'_> {
 }
 
 impl Inner {
-    /// Lets another waiter read, now that this one does not.
+    /// Wakes another waiter to read in place of this one.
     fn hand_over(&self, id: &str) {
         if !self.is_read
             && let Some((_, told)) = self.seats.iter().find(|(other, _)| *other != id)

@@ -1,4 +1,4 @@
-//! `WakeupListener`: messages to those who wait, that their turn has come or when it comes. A lost one delays, nothing more.
+//! `WakeupListener`: receives the wake-ups of waiters. A lost wake-up delays a waiter and has no other effect.
 
 use crate::model::wakeup::Wakeup;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,14 +8,14 @@ use crate::store::memory::Inbox;
 #[cfg(feature = "redis")]
 use crate::store::redis::Listener;
 
-/// The one place where this process hears of the tickets that name its channel.
+/// The listener for the wake-ups of the tickets that name its channel.
 ///
-/// Hosts wait until the file descriptor can be read, then call [`receive`](Self::receive). Without one (in the browser)
-/// they call it after each operation. It is never shared with a fork: open another there.
+/// Hosts wait until the file descriptor is readable, then call [`receive`](Self::receive). Without a file descriptor
+/// (in the browser) they call it after each operation. A fork must not use it: open another listener there.
 pub struct WakeupListener {
     channel: String,
     source: Mutex<Source>,
-    /// The socket once more, to end a wait that holds the lock of `source`.
+    /// A duplicate of the socket, to end a wait that holds the lock of `source`.
     #[cfg(feature = "redis")]
     ending: Option<std::os::fd::OwnedFd>,
 }
@@ -42,7 +42,7 @@ impl WakeupListener {
         Self { channel, source: Mutex::new(Source::Redis(Box::new(listener))), ending }
     }
 
-    /// Closes the connection; a wait for messages ends at once.
+    /// Closes the connection; a wait for wake-ups ends at once.
     #[cfg(feature = "redis")]
     pub fn close(&self) {
         if let Some(socket) = &self.ending {
@@ -50,12 +50,12 @@ impl WakeupListener {
         }
     }
 
-    /// What tickets name so that their messages come here.
+    /// Returns the channel that tickets must name.
     pub fn channel(&self) -> &str {
         &self.channel
     }
 
-    /// What can be read when there are messages; open as long as this is.
+    /// Returns a file descriptor that is readable when there are wake-ups, valid as long as the listener.
     #[cfg(unix)]
     pub fn fd(&self) -> std::os::fd::RawFd {
         use std::os::fd::AsRawFd;
@@ -66,7 +66,7 @@ impl WakeupListener {
         }
     }
 
-    /// Waits until there are messages, the time is up or a signal comes.
+    /// Waits until a wake-up arrives, the time is up or a signal arrives.
     #[cfg(feature = "redis")]
     pub(crate) fn wait(&self, time: std::time::Duration) {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -78,8 +78,9 @@ impl WakeupListener {
         };
     }
 
-    /// The messages that have come, without waiting. After an error none will come: open another, and let all waiters
-    /// look again.
+    /// Returns the wake-ups that have arrived, without waiting.
+    ///
+    /// After an error no further wake-up arrives: open another listener, and let all waiters retry.
     pub fn receive(&self) -> Result<Vec<Wakeup>> {
         match &mut *self.source.lock().unwrap_or_else(PoisonError::into_inner) {
             Source::Memory(inbox) => Ok(inbox.take()),

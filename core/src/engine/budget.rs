@@ -1,4 +1,4 @@
-//! `ReportOutcome`: what a report of the upstream changed in the state, and the answer that is made of it.
+//! `ReportOutcome`: the changes of the state by an upstream report, and the conversion to a result.
 
 use crate::model::budget::UpstreamReport;
 use crate::model::learned::{Learned, Notes, label};
@@ -6,41 +6,41 @@ use crate::model::limit::{Kind, Limit};
 use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
 
-/// What the store says of a report. Twin of the end of `learn.lua`.
+/// The store's reply to a report. Twin of the reply in `upstream.lua`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReportOutcome {
-    /// `Settled` also when nothing was to be settled.
+    /// `Settled` also when there was nothing to settle.
     pub(crate) settlement: Settlement,
     pub(crate) flags: u64,
-    /// By limit.
+    /// One sum of marks for each limit.
     pub(crate) marks: Vec<u64>,
 }
 
 impl ReportOutcome {
-    /// The pause was taken over.
+    /// The report started or extended the pause.
     pub(crate) const PAUSED: u64 = 1;
-    /// Another pause lasts longer.
+    /// The pause in force lasts at least as long.
     pub(crate) const SHORTER: u64 = 2;
-    /// A later call has brought a later report, or the call is older than permits are kept.
+    /// The report of a later call was applied before, or the call is older than permits are kept.
     pub(crate) const OLD: u64 = 4;
-    /// Calls are open that the upstream had perhaps not seen.
+    /// Calls are open that the upstream may not have counted yet.
     pub(crate) const OPEN: u64 = 8;
 
-    /// Marks of a limit: what has changed.
+    /// Marks of a limit: the changed properties.
     pub(crate) const LIMIT: u64 = 1;
     pub(crate) const INTERVAL: u64 = 2;
     pub(crate) const RESET: u64 = 4;
     pub(crate) const REMAINING: u64 = 8;
-    /// More is left upstream than here, and it may not be raised.
+    /// The upstream has more remaining units, and the limiter may not raise its own.
     pub(crate) const NOT_RAISED: u64 = 16;
-    /// What is left is of an interval that has ended.
+    /// The reported remaining units belong to an interval that has ended.
     pub(crate) const PAST: u64 = 32;
 }
 
-/// A report on its way: what is known of it before the store answers.
+/// A report without the store's reply yet.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingReport {
-    /// With what is known already.
+    /// The part of the result that the report alone determines.
     learned: Learned,
     settles: bool,
     kinds: Vec<Kind>,
@@ -67,13 +67,12 @@ impl PendingReport {
         Self { learned, settles: report.actual.is_some(), kinds }
     }
 
-    /// How many limits there are.
     #[cfg(feature = "redis")]
     pub(crate) fn limits(&self) -> usize {
         self.kinds.len()
     }
 
-    /// When the store says so.
+    /// Returns the result for the store's reply.
     pub(crate) fn learned(self, outcome: &ReportOutcome) -> Learned {
         let Self { mut learned, settles, kinds } = self;
         if settles {
@@ -116,7 +115,7 @@ impl PendingReport {
         learned
     }
 
-    /// When no store keeps anything of it.
+    /// Returns the result when no state records the report.
     pub(crate) fn unheard(self, settlement: Settlement) -> Learned {
         let Self { mut learned, settles, .. } = self;
         if settles {

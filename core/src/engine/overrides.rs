@@ -1,4 +1,4 @@
-//! `Overrides`: the overrides, the learned limits and the pause that the state keeps. Twin of `overrides.lua`.
+//! `Overrides`: the overrides, the learned limits and the pause in the state. Twin of `overrides.lua`.
 
 use std::borrow::Cow;
 
@@ -9,15 +9,15 @@ use crate::model::permit::PERMIT_TIMEOUT;
 use crate::model::policy::Policy;
 use crate::model::statistics::DEFAULT_STATISTICS_TTL;
 
-/// What is stored of all this.
+/// The stored overrides, learned limits and pause.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overrides {
     pub(crate) version: u64,
-    /// Until when nothing passes.
+    /// The end of the pause.
     pub(crate) pause: u64,
-    /// Until when `told` holds.
+    /// The end of the overrides in `told`.
     pub(crate) until: u64,
-    /// The time of the call whose answer was learned from last.
+    /// The time of the call whose report was applied last.
     pub(crate) synced: u64,
     pub(crate) told: Vec<Option<Limit>>,
     pub(crate) learned: Vec<Option<Limit>>,
@@ -29,7 +29,7 @@ impl Overrides {
         Self { told: none.clone(), learned: none, ..Self::default() }
     }
 
-    /// The numbers that rule for who comes with this policy.
+    /// Returns `own` with active overrides and learned limits applied.
     pub(crate) fn policy<'a>(&self, own: &'a Policy, now: u64) -> Cow<'a, Policy> {
         let told = |i: usize| self.told.get(i).and_then(Option::as_ref).filter(|_| self.until > now);
         let learned = |i: usize| self.learned.get(i).and_then(Option::as_ref);
@@ -38,7 +38,7 @@ impl Overrides {
         }
         Cow::Owned(own.with(|i, limit| {
             match (told(i), learned(i)) {
-                // A bucket ends where upstream's does.
+                // An overridden bucket keeps the interval boundaries of the upstream.
                 (Some(told), Some(learned)) if told.kind() == Kind::Bucket && told.interval() == learned.interval() => {
                     Limit::of_kind(Kind::Bucket, told.amount(), told.interval(), learned.offset())
                         .unwrap_or_else(|_| told.clone())
@@ -48,21 +48,21 @@ impl Overrides {
         }))
     }
 
-    /// When the override of one limit ends, if it is in force and has an end.
+    /// Returns the end of the override of one limit, if it is active and has an end.
     #[inline]
     pub(crate) fn end(&self, i: usize, now: u64) -> Option<u64> {
         let is_told = self.until > now && self.until < MAX_TIME.0 && self.told.get(i).is_some_and(Option::is_some);
         is_told.then_some(self.until)
     }
 
-    /// For how long forgetting these would change a decision, after a call at `last`.
+    /// Returns whether forgetting the overrides changes a decision, after a call at `last`.
     pub(crate) fn affects_decisions(&self, last: u64, now: u64) -> bool {
         let told = self.told.iter().any(Option::is_some) && self.until > now;
         let kept = last + DEFAULT_STATISTICS_TTL.0 > now && self.learned.iter().any(Option::is_some);
         self.pause > now || kept || told && (self.until < MAX_TIME.0 || last + DEFAULT_STATISTICS_TTL.0 > now)
     }
 
-    /// Whether there is anything to say.
+    /// Returns whether anything is in force or must be remembered.
     pub(crate) fn hold(&self, now: u64) -> bool {
         let told = self.until > now && self.told.iter().any(Option::is_some);
         told || self.pause > now || self.learned.iter().any(Option::is_some) || self.synced + PERMIT_TIMEOUT.0 > now

@@ -1,4 +1,4 @@
-//! `Permits`: the permits of a limiter that are open or were just settled.
+//! `Permits`: the open and recently settled permits of a limiter.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,9 @@ use crate::base::bounds::MAX_REMOVALS;
 use crate::base::ranked::Ranked;
 use crate::model::permit::MAX_PERMITS;
 
-/// The open and the just settled permits of a limiter; in Redis a sorted set. A mark is `deadline * 2`, plus one when settled.
+/// The open and recently settled permits of a limiter. In Redis a sorted set.
+///
+/// The mark of a permit is `deadline * 2`, plus one when it is settled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Permits {
     by_mark: Ranked<(u64, String)>,
@@ -18,7 +20,7 @@ impl Permits {
         self.by_id.get(id).copied()
     }
 
-    /// Opens a permit or settles it.
+    /// Opens or settles a permit.
     pub(crate) fn keep(&mut self, id: String, mark: u64) {
         if let Some(before) = self.by_id.insert(id.clone(), mark) {
             self.by_mark.remove(&(before, id.clone()));
@@ -26,7 +28,7 @@ impl Permits {
         self.by_mark.insert((mark, id));
     }
 
-    /// Forgets some of those that have ended, and of those that are too many.
+    /// Removes ended permits and those above [`MAX_PERMITS`], at most [`MAX_REMOVALS`] at a time.
     pub(crate) fn forget(&mut self, now: u64) {
         let ended = self.by_mark.rank(|(mark, _)| *mark <= now * 2 + 1);
         let excess = ended.max(self.by_mark.len().saturating_sub(MAX_PERMITS)).min(MAX_REMOVALS);
@@ -37,13 +39,13 @@ impl Permits {
         }
     }
 
-    /// The first of those from a mark on, and how many more there are.
+    /// Returns the first `most` permits from a mark on, and the number of further permits.
     pub(crate) fn since(&self, mark: u64, most: usize) -> (impl Iterator<Item = &(u64, String)>, u64) {
         let rank = self.by_mark.rank(|(other, _)| *other < mark);
         (self.by_mark.from(rank).take(most), (self.by_mark.len() - rank).saturating_sub(most) as u64)
     }
 
-    /// When the last one has ended.
+    /// Returns when the last permit ends; 0 without permits.
     pub(crate) fn end(&self) -> u64 {
         self.by_mark.len().checked_sub(1).and_then(|last| self.by_mark.get(last)).map_or(0, |(mark, _)| mark / 2)
     }

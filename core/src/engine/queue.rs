@@ -1,20 +1,20 @@
-//! `Queue`: the tickets of a limiter in the order they came. Twin of `queue.lua`.
+//! `Queue`: the tickets of a limiter in the order of their numbers. Twin of `queue.lua`.
 
 use std::collections::HashMap;
 
 use crate::base::micros::Micros;
 use crate::base::ranked::Ranked;
 
-/// The most tickets of a limiter; beyond it a call is refused instead of queued.
+/// The maximum number of tickets of a limiter; beyond it a call is refused instead of queued.
 pub const MAX_TICKETS: usize = 100_000;
 
-/// How often a waiter looks that waits for a release, so that a lost message delays it no longer.
+/// How often a waiter for a release retries, which bounds the delay by a lost wake-up: 5 s.
 pub const RECHECK: Micros = Micros(5_000_000);
 
-/// How many tickets one call looks at.
+/// The maximum number of tickets that one call examines.
 pub(crate) const MAX_LOOKS: u64 = 64;
 
-/// One place in a queue.
+/// A ticket in the queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Ticket {
     pub(crate) id: String,
@@ -22,22 +22,21 @@ pub(crate) struct Ticket {
     /// Units that were queued before it.
     pub(crate) start: u64,
     pub(crate) units: u64,
-    /// When it came.
+    /// When the ticket joined the queue.
     pub(crate) since: u64,
-    /// When it looks again.
+    /// When its call should retry.
     pub(crate) look: u64,
-    /// When its place is lost, unless it has looked.
+    /// When the ticket loses its position, unless its call has retried.
     pub(crate) lapse: u64,
     pub(crate) grace: u64,
     pub(crate) channel: String,
 }
 
-/// The tickets of a limiter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     order: Ranked<(u64, String)>,
     by_id: HashMap<String, Ticket>,
-    /// The last number, and the units of all tickets since the queue was empty.
+    /// The last ticket number, and the units of all tickets since the queue was empty.
     pub(crate) counter: u64,
     pub(crate) total: u64,
 }
@@ -61,12 +60,12 @@ impl Queue {
         self.order.rank(|(number, id)| (*number, id.as_str()) < ticket) as u64
     }
 
-    /// How many stand before one who comes back under a number.
+    /// Returns the number of tickets ahead of a ticket that returns under `number`.
     pub(crate) fn before(&self, number: u64) -> u64 {
         self.order.rank(|(other, _)| *other <= number) as u64
     }
 
-    /// Adds a ticket or keeps what has changed of it.
+    /// Adds or updates a ticket.
     pub(crate) fn keep(&mut self, ticket: Ticket) {
         self.order.insert((ticket.number, ticket.id.clone()));
         self.by_id.insert(ticket.id.clone(), ticket);
@@ -79,13 +78,13 @@ impl Queue {
     }
 }
 
-/// What the state says of the queue to calls that do not look at it.
+/// The summary of the queue in the state, for calls that do not examine the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueSummary {
     pub(crate) tickets: u64,
     pub(crate) units: u64,
-    /// When the last of them has lapsed.
+    /// When the last ticket has lapsed.
     pub(crate) until: u64,
-    /// When this was written; the limiter's clock never shows less.
+    /// When the summary was written; the limiter's clock never returns an earlier time.
     pub(crate) seen: u64,
 }

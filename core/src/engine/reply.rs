@@ -1,4 +1,4 @@
-//! `Reply`: the numbers of a decision, as the state and the script give them, and the decision that is made of them.
+//! `Reply`: the numbers of a decision, as the state and the script return them, and the conversion to a decision.
 
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::state::Evaluation;
@@ -7,7 +7,7 @@ use crate::model::limit::{Kind, Limit};
 use crate::model::permit::Permit;
 use crate::model::policy::Policy;
 
-/// The numbers of a decision, as the script replies them.
+/// The numbers of a decision, as the script returns them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) status: Status,
@@ -16,12 +16,12 @@ pub(crate) struct Reply {
     pub(crate) retry_after: u64,
     pub(crate) reset_after: u64,
     pub(crate) at: u64,
-    /// The amount of the limit, when it may be another than that of the caller's policy.
+    /// The amount of the limit, where it may differ from the caller's policy.
     pub(crate) amount: Option<u64>,
     pub(crate) lease_and_ticket: LeaseAndTicket,
 }
 
-/// What a reply says to a call with an id.
+/// The part of a reply for a call with an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeaseAndTicket {
     pub(crate) lease: u64,
@@ -29,7 +29,7 @@ pub(crate) struct LeaseAndTicket {
     pub(crate) number: u64,
     pub(crate) position: u64,
     pub(crate) ready: Option<u64>,
-    /// Of the lease that the id had before; zero of a new one.
+    /// The grant time of the lease that the id already had; zero for a new lease.
     pub(crate) granted_at: u64,
     pub(crate) charged: u64,
 }
@@ -48,7 +48,9 @@ impl Reply {
         }
     }
 
-    /// The decision of the caller with this policy. `permit` has the id and the charge of the permit that a grant returns.
+    /// Returns the decision for the caller's policy.
+    ///
+    /// `permit` has the id and the charge of the permit that a grant returns.
     #[inline]
     pub(crate) fn decision(&self, policy: &Policy, permit: Option<(&str, u64)>) -> Decision {
         let reply = self;
@@ -66,7 +68,7 @@ impl Reply {
             index: reply.index,
             at: Micros(reply.at),
             permit: permit.filter(|_| granted).map(|(id, charged)| {
-                // Who asks again with the id of a lease has the permit of that.
+                // A repeated call with the id of a live lease gets the permit of that lease.
                 let lease_and_ticket = &reply.lease_and_ticket;
                 let (granted_at, charged) = if lease_and_ticket.granted_at > 0 {
                     (lease_and_ticket.granted_at, lease_and_ticket.charged)
@@ -87,7 +89,7 @@ impl Reply {
     }
 }
 
-/// A wait that has an end.
+/// Returns the wait; `None` when it has no known end.
 fn known(wait: u64) -> Option<Micros> {
     (wait < MAX_TIME.0).then_some(Micros(wait))
 }

@@ -1,4 +1,4 @@
-//! The one script: the arithmetic of every kind, the reading of the call, and the ways through it, joined when this crate is compiled.
+//! The Lua script: the rules of every kind, the parsing of a call and the handlers, joined at compile time.
 
 use std::sync::OnceLock;
 
@@ -22,7 +22,7 @@ pub const SCRIPT: &str = concat!(
     include_str!("dispatch.lua"),
 );
 
-/// The digest that `EVALSHA` sends.
+/// Returns the digest that `EVALSHA` sends.
 pub(crate) fn digest() -> &'static str {
     static DIGEST: OnceLock<String> = OnceLock::new();
     DIGEST.get_or_init(|| sha1_smol::Sha1::from(SCRIPT).hexdigest())

@@ -1,7 +1,7 @@
-//! `State`: what one limiter remembers, and the one flow of every decision. Twin of `store/redis.lua`; its verbs are in
-//! `verb.rs`.
+//! `State`: the state of one limiter, and the evaluation of its limits for every call. Twin of `state.lua` and
+//! `limits.lua`; the operations are in `transaction`.
 //!
-//! Read, decide, then write: a refusal returns before anything is changed.
+//! Read, decide, then write: a refusal charges nothing.
 
 use std::borrow::Cow;
 
@@ -19,21 +19,21 @@ use crate::model::permit::{PERMIT_TIMEOUT, Permit};
 use crate::model::policy::{MAX_LIMITS, Policy};
 use crate::model::statistics::Statistics;
 
-/// The state of a limiter under the policies of one shape.
+/// The state of a limiter for the policies of one shape.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    /// The time of the last change; the limiter's clock never shows less.
+    /// The time of the last change; the limiter's clock never returns an earlier time.
     pub(crate) last: u64,
-    /// What is added to the store's clock since it ran backwards.
+    /// The correction that is added to the store's clock since it ran backwards.
     pub(crate) skew: u64,
     levels: Vec<Level>,
     pub(crate) permits: Permits,
-    /// What was written of the queue.
+    /// The last written summary of the queue.
     pub(crate) queue_summary: QueueSummary,
-    /// Made when the first ticket comes.
+    /// Created with the first ticket.
     pub(crate) queue: Option<Box<Queue>>,
     pub(crate) statistics: Statistics,
-    /// Made by the first order.
+    /// Created by the first admin command or report of the upstream.
     pub(crate) orders: Option<Box<Overrides>>,
 }
 
@@ -45,23 +45,23 @@ enum Level {
     Leases(Leases),
 }
 
-/// Per limit the level that a decision leads to.
+/// The level of each limit after a decision.
 pub(crate) type Levels = [u64; MAX_LIMITS];
 
-/// What is asked of every limit.
+/// The demand of a call on every limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Demand {
-    /// How many calls stand before this one, and what they take.
+    /// The number of calls ahead of this one, and the units that they take.
     pub(crate) ahead: u64,
     pub(crate) before: u64,
-    /// `None` asks only for the change.
+    /// `None` only applies the change.
     pub(crate) cost: Option<u64>,
     pub(crate) change: i64,
-    /// Of a correction, the time of the grant.
+    /// For a correction, the time of the grant.
     pub(crate) granted_at: u64,
 }
 
-/// What every limit together says.
+/// The combined result of all limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Evaluation {
     pub(crate) index: usize,
@@ -74,7 +74,7 @@ pub(crate) struct Evaluation {
 }
 
 impl State {
-    /// The state of a limiter that nobody has called yet.
+    /// Returns the state of a limiter before its first call.
     pub(crate) fn new(policy: &Policy) -> Self {
         let levels = policy.limits().iter().map(|limit| match limit.rule {
             Rule::Bucket(bucket) => Level::Count { count: 0, held: bucket.limit },
@@ -94,14 +94,14 @@ impl State {
         }
     }
 
-    /// Whether any call has changed it: in Redis there would be a state or statistics.
+    /// Returns whether any call has changed the state: Redis would contain a state or statistics.
     pub(crate) fn is_used(&self) -> bool {
         let is_written =
             self.last > 0 || self.queue_summary.seen > 0 || self.queue_summary.tickets > 0 || self.orders.is_some();
         is_written || self.statistics != Statistics::default()
     }
 
-    /// Whether forgetting this state changes no later decision.
+    /// Returns whether forgetting this state changes no later decision.
     pub(crate) fn is_idle(&self, policy: &Policy, server: u64) -> bool {
         let now = self.clock(server).0;
         if self.orders.as_ref().is_some_and(|orders| orders.affects_decisions(self.last, now)) {
@@ -114,20 +114,21 @@ impl State {
             && (self.queue_summary.tickets == 0 || self.queue_summary.until <= now)
     }
 
-    /// The limiter's time, which never runs backwards, and its distance to the server's clock.
+    /// Returns the limiter's time, which never runs backwards, and its offset from the server's clock.
     #[inline]
     pub(crate) fn clock(&self, server: u64) -> (u64, u64) {
         let now = self.last.max(self.queue_summary.seen).max(server + self.skew);
         (now, now - server)
     }
 
-    /// The policy that rules for who comes with `own`.
+    /// Returns `own` with active overrides and learned limits applied.
     #[inline]
     pub(crate) fn effective_policy<'a>(&self, own: &'a Policy, now: u64) -> Cow<'a, Policy> {
         self.orders.as_ref().map_or(Cow::Borrowed(own), |orders| orders.policy(own, now))
     }
 
-    /// Asks every limit; the one that takes longest refuses, else the one with the least left is described.
+    /// Evaluates every limit and describes the one with the longest wait, or without a wait the one with the fewest
+    /// remaining units.
     #[inline]
     pub(crate) fn decide(&self, policy: &Policy, now: u64, ask: Demand) -> Evaluation {
         let mut outcome = Evaluation::default();
@@ -151,12 +152,12 @@ impl State {
             outcome.levels[i] = check.level;
             let mut wait = check.wait.min(MAX_TIME.0);
             if wait > 0 && limit.amount() == 0 {
-                // No release lets anybody in where nobody may be.
+                // With a limit of 0 no release makes room.
                 wait = MAX_TIME.0;
             }
             let is_rate = !matches!(limit.rule, Rule::Concurrency(_)) || wait == MAX_TIME.0;
             if let Some(end) = self.orders.as_ref().and_then(|orders| orders.end(i, now)) {
-                // An override ends before, and then other numbers rule.
+                // The override ends earlier, and another limit applies then.
                 wait = wait.min(end - now);
             }
             if wait > outcome.wait || outcome.wait == 0 && check.remaining < least {
@@ -179,7 +180,7 @@ impl State {
         outcome
     }
 
-    /// What is left of every limit, and how many wait.
+    /// Appends the remaining units of every limit to `left` and returns the queue length.
     #[cfg(feature = "simulate")]
     pub(crate) fn standing(&self, own: &Policy, server: u64, left: &mut Vec<u64>) -> u64 {
         let now = self.clock(server).0;
@@ -203,7 +204,7 @@ impl State {
         }
     }
 
-    /// Takes the decided levels over; logs and leases are changed by the caller.
+    /// Stores the decided levels. The caller changes logs and leases.
     #[inline]
     pub(crate) fn settle(&mut self, policy: &Policy, levels: &Levels, now: u64, skew: u64) {
         (self.last, self.skew) = (now, skew);
@@ -220,7 +221,9 @@ impl State {
         }
     }
 
-    /// Takes over that so many units are taken, and answers the marks of that; less than is known only when nothing can be on its way.
+    /// Sets the taken units of a limit to `taken` and returns the marks of the change.
+    ///
+    /// Fewer units than before are set only when `is_known`: no call can be in flight.
     pub(crate) fn take_over(&mut self, limit: &Limit, i: usize, taken: u64, is_known: bool, now: u64) -> u64 {
         let live = self.check(limit, i, now, None, 0).level;
         match (limit.rule, &mut self.levels[i]) {
@@ -235,7 +238,7 @@ impl State {
         }
     }
 
-    /// The leases, when the policy has a concurrency limit.
+    /// Returns the leases, if the policy has a concurrency limit.
     pub(crate) fn leases(&mut self) -> Option<&mut Leases> {
         self.levels.iter_mut().find_map(|level| match level {
             Level::Leases(leases) => Some(leases),
@@ -243,7 +246,7 @@ impl State {
         })
     }
 
-    /// The log of a window, when that limit is one.
+    /// Returns the log of a limit, if it is a window.
     #[inline]
     pub(crate) fn log(&mut self, i: usize) -> Option<&mut Log> {
         match &mut self.levels[i] {
@@ -261,14 +264,14 @@ impl State {
 
     pub(crate) fn open_permit(&mut self, permit: &Permit, now: u64) {
         self.permits.keep(permit.to_string(), (permit.granted_at + PERMIT_TIMEOUT.0) * 2);
-        // In pieces, but often enough that they are never many more.
+        // Each removal is bounded, but happens often enough that ended permits do not pile up.
         if now / 10_000 != self.last / 10_000 {
             self.permits.forget(now);
         }
     }
 }
 
-/// Another level, which may fall only when that is known to be right.
+/// Replaces a level; lowers it only when `may_fall`.
 fn replace(level: &mut u64, other: u64, may_fall: bool) -> u64 {
     if other < *level && !may_fall {
         return ReportOutcome::NOT_RAISED;

@@ -1,4 +1,4 @@
-//! `Transaction`: one call that looks at the queue of a limiter and changes its state.
+//! `Transaction`: one call that examines the queue of a limiter and changes its state.
 
 mod acquire;
 mod enter;
@@ -20,7 +20,7 @@ use std::borrow::Cow;
 pub(crate) struct Entry<'a> {
     pub(crate) id: &'a str,
     pub(crate) units: u64,
-    /// Whether the charge may be corrected.
+    /// Whether the charge can be corrected later.
     pub(crate) permit: bool,
     pub(crate) queue: Option<Waiting<'a>>,
 }
@@ -30,34 +30,34 @@ pub(crate) struct Entry<'a> {
 pub(crate) struct Waiting<'a> {
     pub(crate) patience: u64,
     pub(crate) grace: u64,
-    /// Empty when it looks by itself.
+    /// Empty when the call retries without wake-ups.
     pub(crate) channel: &'a str,
     pub(crate) place: QueuePosition,
 }
 
-/// Carries messages to those who wait.
+/// Sends wake-ups to waiters.
 pub(crate) trait Publish {
-    /// Whether somebody heard it.
+    /// Sends a wake-up and returns whether a listener of the channel received it.
     fn publish(&self, channel: &str, delay: u64, id: &str) -> bool;
 }
 
-/// One call that looks at the queue.
+/// One call that examines the queue.
 pub(crate) struct Transaction<'a> {
     pub(crate) state: &'a mut State,
-    /// The policy of the caller, and what rules in its place.
+    /// The policy of the caller; `policy` is the same with overrides and learned limits applied.
     pub(crate) own: &'a Policy,
     pub(crate) policy: Cow<'a, Policy>,
     pub(crate) channels: &'a dyn Publish,
     pub(crate) now: u64,
     pub(crate) skew: u64,
-    /// Who calls.
+    /// The id of the call, empty for none.
     pub(crate) id: &'a str,
     pub(crate) queue_summary: QueueSummary,
-    /// Whether the queue has changed, so that the state must say so.
+    /// Whether the queue has changed, so that its summary must be written.
     pub(crate) queue_changed: bool,
-    /// How many have left it.
+    /// The number of tickets that left the queue in this call.
     pub(crate) removed: usize,
-    /// Whether this is an order.
+    /// Whether this is an admin command.
     pub(crate) is_admin: bool,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Transaction<'a> {
         let (now, skew) = state.clock(server);
         let policy = state.effective_policy(own, now);
         let tickets = state.queue.as_ref().map_or(0, |queue| queue.len());
-        // As in Redis, should the state have been lost: a ticket has one unit at least.
+        // As in Redis, where the summary can be lost and the tickets remain: a ticket has at least one unit.
         let units = if tickets == 0 { 0 } else { state.queue_summary.units.max(tickets) };
         let queue_summary = QueueSummary { tickets, units, ..state.queue_summary };
         Self {
@@ -95,7 +95,7 @@ impl<'a> Transaction<'a> {
         self.state.decide(&self.policy, self.now, ask)
     }
 
-    /// Writes what the state says of the queue; what was taken stays as it is.
+    /// Writes the summary of the queue; the charged units stay unchanged.
     pub(crate) fn write_queue_summary(&mut self) {
         if self.state.last == 0 {
             let evaluation = self.evaluate(0, 0, 0, 0);

@@ -1,4 +1,4 @@
-//! `bucket`: a count in the aligned window `floor((now + offset) / interval)`. Twin of `bucket.lua`.
+//! `bucket`: a count of units in the aligned interval `floor((now + offset) / interval)`. Twin of `bucket.lua`.
 
 use super::check::LimitCheck;
 
@@ -10,7 +10,8 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Brings a count of the time `last` under the limit `held` to `now`, asks for `cost`, and if it fits makes the change.
+    /// Advances a count from the time `last` and the limit `held` to `now`, checks `cost`, and applies `change` if it
+    /// fits.
     #[inline]
     pub(crate) fn decide(
         &self,
@@ -29,7 +30,7 @@ impl Bucket {
         }
         let mut wait = 0;
         if let Some(cost) = cost.filter(|cost| count + cost > self.limit) {
-            // Those ahead may fill more than one interval.
+            // The units of the calls ahead, which `cost` includes, may fill more than one interval.
             let intervals = (count.min(self.limit) + cost).div_ceil(self.limit).max(2) - 2;
             wait = (self.interval - elapsed).saturating_add(intervals.saturating_mul(self.interval));
         } else if change != 0 {
@@ -39,7 +40,7 @@ impl Bucket {
         LimitCheck { level: count, wait, remaining: self.limit.saturating_sub(count), reset }
     }
 
-    /// How long the window of `now` has lasted.
+    /// Returns how long the interval that contains `now` has lasted.
     pub(crate) fn elapsed(&self, now: u64) -> u64 {
         (now + self.offset) % self.interval
     }

@@ -1,14 +1,14 @@
-//! `LimitCheck`: what every kind of limit answers.
+//! `LimitCheck`: the result that every kind of limit returns.
 
-/// The answer of one limit to one call.
+/// The result of one limit for one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LimitCheck {
-    /// The count, the level or the number of live entries, with the change if it was made.
+    /// The count, the meter level or the number of live entries. Includes an applied change, except in a window.
     pub(crate) level: u64,
     /// Microseconds until the cost fits; 0 when it fits now.
     pub(crate) wait: u64,
-    /// What is left of the limit.
+    /// The remaining units of the limit.
     pub(crate) remaining: u64,
-    /// Microseconds until all of the limit is there again.
+    /// Microseconds until all units of the limit are available again.
     pub(crate) reset: u64,
 }

@@ -1,5 +1,6 @@
-//! `concurrency`: so many leases at once. A wait is until so many leases have ended by themselves; a release may come
-//! sooner. Twin of `concurrency.lua`.
+//! `concurrency`: at most `limit` leases at once. Twin of `concurrency.lua`.
+//!
+//! A wait lasts until enough leases have ended by timeout; a release may end it earlier.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -15,7 +16,7 @@ pub(crate) struct Concurrency {
 }
 
 impl Concurrency {
-    /// Counts the live leases at `now` and asks for `cost` more; the leases themselves are changed by the caller.
+    /// Counts the live leases at `now` and checks whether `cost` more fit. The caller changes the leases themselves.
     pub(crate) fn decide(&self, leases: &Leases, now: u64, cost: Option<u64>, change: u64) -> LimitCheck {
         let mut live = leases.live(now);
         let mut reset = leases.end(now, live).map_or(0, |end| end - now);
@@ -31,21 +32,22 @@ impl Concurrency {
     }
 }
 
-/// The most leases that stay known after they have ended without a release and made room for others.
+/// The maximum number of reclaimed leases that a limiter remembers.
 const MAX_RECLAIMED: usize = 1_000;
 
-/// The leases of a limiter by their ends; in Redis a sorted set with records, with the same operations.
+/// The leases of a limiter, sorted by their end. In Redis a sorted set with records and the same operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leases {
     by_end: Ranked<(u64, String)>,
-    /// Those that have ended and made room for others, the last first: their late release counts, once.
+    /// Leases that ended without a release and made room for others, latest end first. A late release of one counts
+    /// once.
     reclaimed: BTreeSet<(Reverse<u64>, String)>,
     by_id: HashMap<String, Lease>,
-    /// The last fencing number.
+    /// The last fencing token.
     pub(crate) fence: u64,
 }
 
-/// One lease, and whose it is when an id comes again.
+/// One lease. `granted_at` distinguishes the leases that one id had.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lease {
     pub(crate) end: u64,
@@ -55,12 +57,12 @@ pub(crate) struct Lease {
 }
 
 impl Leases {
-    /// How many have not ended.
+    /// Returns the number of leases that have not ended.
     pub(crate) fn live(&self, now: u64) -> u64 {
         (self.by_end.len() - self.ended(now)) as u64
     }
 
-    /// When the `k`-th live lease ends, counted from 1.
+    /// Returns the end of the `k`-th live lease, counted from 1.
     fn end(&self, now: u64, k: u64) -> Option<u64> {
         let k = usize::try_from(k).ok()?.checked_sub(1)?;
         self.by_end.get(self.ended(now) + k).map(|(end, _)| *end)
@@ -70,17 +72,17 @@ impl Leases {
         self.by_end.rank(|(end, _)| *end <= now)
     }
 
-    /// The lease of an id, live or ended; with `granted_at` only the one granted then.
+    /// Returns the lease of an id, live or ended; with `granted_at` only the lease granted at that time.
     pub(crate) fn get(&self, id: &str, granted_at: Option<u64>) -> Option<Lease> {
         self.by_id.get(id).copied().filter(|lease| granted_at.is_none_or(|granted_at| lease.granted_at == granted_at))
     }
 
-    /// Whether it has made room for another.
+    /// Returns whether the lease has ended and made room for another.
     pub(crate) fn is_reclaimed(&self, id: &str, lease: &Lease) -> bool {
         self.reclaimed.contains(&(Reverse(lease.end), id.to_owned()))
     }
 
-    /// Grants or renews.
+    /// Grants or renews a lease.
     pub(crate) fn set(&mut self, id: &str, lease: Lease) {
         self.remove(id);
         self.by_end.insert((lease.end, id.to_owned()));
@@ -95,7 +97,7 @@ impl Leases {
         }
     }
 
-    /// Lets some of those that have ended make room, and answers how many.
+    /// Reclaims ended leases, at most [`MAX_REMOVALS`] at a time, and returns their number.
     pub(crate) fn reclaim(&mut self, now: u64) -> u64 {
         let ended: Vec<(u64, String)> =
             self.by_end.from(0).take_while(|(end, _)| *end <= now).take(MAX_REMOVALS).cloned().collect();

@@ -1,6 +1,7 @@
-//! `leaky` (also `points` and `throttle`): a meter that leaks `capacity` per `drain`. Twin of `leaky.lua`.
+//! `leaky` (also `points` and `throttle`): a meter that drains `capacity` units in `drain`. Twin of `leaky.lua`.
 //!
-//! `capacity / drain` is reduced to `leak / scale`, and the level counts units times `scale`, so a leak is exact.
+//! `capacity / drain` is reduced to `leak / scale`, and the level is stored as units times `scale`, so draining is
+//! exact.
 
 use super::check::LimitCheck;
 
@@ -11,7 +12,7 @@ pub(crate) struct Leaky {
     pub(crate) scale: u64,
 }
 
-/// A level and the numbers under which it was counted.
+/// A level with the capacity and the scale under which it was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meter {
     pub(crate) level: u64,
@@ -20,9 +21,9 @@ pub(crate) struct Meter {
 }
 
 impl Leaky {
-    /// `None` when the numbers have too little in common to be exact.
+    /// Creates a meter; `None` when `capacity * scale` exceeds 2^51.
     ///
-    /// A debt doubles the level, and a quotient of numbers up to 2^52 is rounded right in Lua.
+    /// A debt can double the level, and Lua rounds a quotient of numbers up to 2^52 correctly.
     pub(crate) fn new(capacity: u64, drain: u64) -> Option<Self> {
         let common = gcd(capacity, drain);
         let (leak, scale) = (capacity / common, drain / common);
@@ -30,9 +31,9 @@ impl Leaky {
         (full <= 1 << 51).then_some(Self { capacity, leak, scale })
     }
 
-    /// Brings a level of the time `last` to `now`, asks for `cost`, and if it fits makes the change.
+    /// Advances a level from the time `last` to `now`, checks `cost`, and applies `change` if the cost fits.
     ///
-    /// A level held under another scale is rounded up to a whole unit, so a resize never grants more.
+    /// A level stored under another scale is rounded up to a whole unit, so that a resize never grants more.
     #[inline]
     pub(crate) fn decide(&self, held: Meter, last: u64, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
         let (full, elapsed) = (self.capacity * self.scale, now - last);

@@ -1,6 +1,6 @@
-//! `window`: the times of the last grants, newest first; half-open, so an entry one interval old has expired.
+//! `window`: the times of the last grants, newest first. Twin of `window.lua`.
 //!
-//! `at(i)` is the i-th newest time. Twin of `window.lua`.
+//! The interval is half-open: an entry that is one interval old has expired.
 
 use std::collections::VecDeque;
 
@@ -13,9 +13,9 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Counts the live entries at `now` and asks for `cost`; the log itself is changed by the caller.
+    /// Counts the live entries at `now` and checks whether `cost` more fit. The caller changes the log itself.
     pub(crate) fn decide(&self, log: &Log, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
-        // How many entries are live: gallops from the old end, so usually two looks.
+        // Counts the live entries by a galloping search from the oldest one, which usually takes two probes.
         let (mut live, mut step) = (log.len(), 1);
         while live > 0 {
             let probe = live.saturating_sub(step);
@@ -35,7 +35,7 @@ impl Window {
         }
         let (mut wait, mut reset) = (0, 0);
         if let Some(cost) = cost.filter(|cost| live + cost > self.limit) {
-            // So many entries must expire first: those that live, then those of the calls ahead, which take their places.
+            // The number of entries that must expire first: the live ones, then those that the calls ahead will add.
             let mut expired = live + cost - self.limit;
             if expired > live.max(self.limit) {
                 wait = ((expired - 1) / self.limit).saturating_mul(self.interval);
@@ -54,10 +54,10 @@ impl Window {
     }
 }
 
-/// How many entries of a log a correction moves at most.
+/// The maximum number of entries that a correction moves.
 const MAX_MOVED: usize = 1_000;
 
-/// The times of a window, newest first; in Redis a list, with the same operations.
+/// The times of a window, newest first. In Redis a list with the same operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log(VecDeque<u64>);
 
@@ -66,12 +66,12 @@ impl Log {
         self.0.len() as u64
     }
 
-    /// The `i`-th newest time; 0 when there is none.
+    /// Returns the `i`-th newest time, counted from 0; 0 when there is none.
     pub(crate) fn at(&self, i: u64) -> u64 {
         usize::try_from(i).ok().and_then(|i| self.0.get(i)).copied().unwrap_or(0)
     }
 
-    /// Adds `cost` entries of `now` and keeps only the `live` newest of the others.
+    /// Adds `cost` entries at `now` and keeps only the `live` newest of the existing ones.
     pub(crate) fn push(&mut self, now: u64, cost: u64, live: u64) {
         self.0.truncate(usize::try_from(live).unwrap_or(usize::MAX));
         for _ in 0..cost {
@@ -79,7 +79,9 @@ impl Log {
         }
     }
 
-    /// Adds or removes entries of a grant, of which `live` live, if the log still has them. Only so many are moved.
+    /// Adds or removes entries of the grant at `time`, if the log still contains them.
+    ///
+    /// `live` is the number of live entries in the log. At most [`MAX_MOVED`] entries are moved.
     pub(crate) fn correct(&mut self, time: u64, change: i64, live: u64) {
         let first = self.0.partition_point(|entry| *entry > time);
         let run = self.0.partition_point(|entry| *entry >= time) - first;
@@ -88,7 +90,7 @@ impl Log {
             return;
         }
         if change > 0 {
-            // Behind so many newer entries it is charged as if it had come with the oldest of those.
+            // Behind more newer entries than may be moved, the units get the time of a newer entry.
             let place = first.min(MAX_MOVED);
             let entry = self.0[place];
             let moved: Vec<u64> = self.0.drain(..place).collect();
@@ -102,7 +104,8 @@ impl Log {
         if first <= MAX_MOVED || older <= MAX_MOVED || count <= MAX_MOVED {
             self.0.drain(first..first + count);
         } else {
-            // Many in the midst of many: the oldest go in their place, so that nothing comes back too early.
+            // Removing these would move too many entries. The oldest live entries are removed instead, so that no unit
+            // becomes available too early.
             self.0.truncate(usize::try_from(live).unwrap_or(usize::MAX) - count);
         }
     }

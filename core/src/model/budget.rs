@@ -1,4 +1,4 @@
-//! `UpstreamReport`: what one response of the upstream says of its budget.
+//! `UpstreamReport`: the state of the upstream's budget, as one response reports it.
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
@@ -9,32 +9,35 @@ use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
 use crate::model::request::check_units;
 
-/// What one answer of the upstream says.
+/// The content of one response of the upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamReport<'a> {
-    /// The permit of the call that was answered. Its time tells older reports from newer ones.
+    /// The permit of the call that got the response. The time of its grant distinguishes older reports from newer ones.
     pub permit: Option<&'a str>,
-    /// What the call did cost; settles the permit.
+    /// The actual cost of the call, in units; settles the permit.
     pub actual: Option<u64>,
-    /// What is said of the budget behind each limit, in the order of the policy; may be shorter.
+    /// The upstream's budget behind each limit, in the order of the policy; may be shorter.
     pub budgets: &'a [BudgetUpdate],
-    /// Nothing is granted until then.
+    /// No call is granted until this time.
     pub pause: Option<Deadline>,
-    /// What is told beside, for the answer.
+    /// Further information for the result of the report; it does not change the limiter.
     pub notes: Option<&'a Notes>,
-    /// What became of the permit, where this process has settled it already.
+    /// The settlement of the permit, if this process has settled it already.
     pub settled: Option<Settlement>,
 }
 
-/// What upstream says of the budget behind one limit.
+/// The upstream's budget behind one limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BudgetUpdate {
-    /// Units that are left there. Lowers what is left here by what is still open; raises it only when nothing is open, and
-    /// only where calls have permits, so that this can be known. A window is only lowered.
+    /// The remaining units upstream.
+    ///
+    /// The limiter takes over this number minus the charges of open permits. It raises its own remaining units only
+    /// when no other permit is open or was settled since the call, and only where calls have permits: no call can be in
+    /// flight then. A window is only lowered.
     pub remaining: Option<u64>,
-    /// Its numbers, which rule in all processes from now on, unless they are overridden. Of the kind of the limit.
+    /// The upstream's limit, of the same kind. It applies in all processes from now on, unless an override is active.
     pub limit: Option<Limit>,
-    /// When the interval of a bucket ends. Within two seconds of the known end it is the known end.
+    /// The end of a bucket's interval. An end within two seconds of the known end counts as the known end.
     pub reset: Option<Deadline>,
 }
 
@@ -52,7 +55,7 @@ impl UpstreamReport<'_> {
         }
         for (budget, limit) in self.budgets.iter().zip(policy.limits()) {
             check_units("remaining", budget.remaining.unwrap_or(0))?;
-            // An interval may end just now.
+            // An interval may end at this moment, so a span of zero is valid here.
             let reset = budget.reset.filter(|reset| *reset != Deadline::After(Micros(0)));
             reset.map_or(Ok(()), |moment| moment.check(("reset_in", "reset_at")))?;
             if let Some(other) = budget.limit.as_ref().filter(|other| other.kind() != limit.kind()) {

@@ -1,24 +1,24 @@
-//! `Decision`: the answer to one call.
+//! `Decision`: the result of one call.
 
 use crate::base::micros::Micros;
 use crate::model::limit::Kind;
 
-/// What became of a call. The codes never change.
+/// The status of a decision. The codes never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
-    /// Come back after `retry_after`; nothing was changed.
+    /// Refused: retry after `retry_after`. Nothing was charged.
     Refused = 0,
-    /// Go ahead; the cost is charged.
+    /// Granted: the cost is charged.
     Granted = 1,
-    /// A place in the queue is taken; look again after `retry_after`, or when told to.
+    /// Queued: the call has a ticket; retry after `retry_after` or on a wake-up.
     Queued = 2,
-    /// The ticket has no place: cancelled, lapsed or granted before.
+    /// No ticket exists for the call: it was cancelled, has lapsed or was granted before.
     Gone = 3,
 }
 
 impl Status {
-    /// The status in words, as the scripting languages show it.
+    /// Returns the name of the status, as the scripting languages show it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -29,57 +29,62 @@ impl Status {
     }
 }
 
-/// The answer to one call, with the numbers of the limit that is the tightest.
+/// The result of one call, with the numbers of the most restrictive limit.
 ///
-/// Of a grant that is the limit with the least left, of a refusal the one that takes longest to let the call pass.
+/// For a grant that is the limit with the fewest remaining units, for a refusal the limit with the longest wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Granted, refused or queued.
+    /// The status of the call.
     pub status: Status,
-    /// The units of the limit described here; `None` when nothing limits.
+    /// The amount of the described limit, in units; `None` when no limit applies.
     pub limit: Option<u64>,
-    /// The units that could be taken right after this decision; `None` when nothing limits.
+    /// The units that can be taken right after this decision; `None` when no limit applies.
     pub remaining: Option<u64>,
-    /// Refused one microsecond before, granted at it. Zero when granted; `None` when no time is known (paused).
-    pub retry_after: Option<Micros>,
-    /// Until all of the limit is there again, if nobody calls; `None` when no time is known (paused).
-    pub reset_after: Option<Micros>,
-    /// The kind of the limit that refused; `None` when granted.
-    pub reason: Option<Kind>,
-    /// Which limit of the policy the numbers describe, counted from 0; the number of limits when it is a pause that was
-    /// ordered.
-    pub index: usize,
-    /// The store's time of the decision; zero when no store was asked.
-    pub at: Micros,
-    /// The id under which a grant may be corrected or released, from any process; of a grant with an estimate or of a
-    /// concurrency limit.
-    pub permit: Option<String>,
-    /// Of a concurrency limit, how long the lease lasts from `at`.
-    pub lease: Option<Micros>,
-    /// Of a concurrency limit, a number that rises with every lease of the limiter, to fence off holders that are late.
+    /// How long to wait before the next attempt; zero when granted, `None` when no time is known (a pause without an
+    /// end).
     ///
-    /// It is the store's time, or one more than the last. It is remembered until five minutes after the last lease could
-    /// have ended; only a clock that runs back by more than that, while nobody holds a lease, or a reset can lower it.
+    /// If nothing else changes, a refused call is refused one microsecond earlier and granted at this time.
+    pub retry_after: Option<Micros>,
+    /// Time until all units of the limit are available again, if no call is made; `None` when no time is known (a pause
+    /// without an end).
+    pub reset_after: Option<Micros>,
+    /// The kind of the limit that refused or queued the call; `None` when granted.
+    pub reason: Option<Kind>,
+    /// The index of the described limit in the policy, from 0. The number of limits denotes a runtime pause.
+    pub index: usize,
+    /// The store's time of the decision; zero when no store was called.
+    pub at: Micros,
+    /// The id with which any process can correct or release the grant. Present for a grant with an estimate or a lease.
+    pub permit: Option<String>,
+    /// For a concurrency limit, how long the lease lasts from `at`.
+    pub lease: Option<Micros>,
+    /// For a concurrency limit, the fencing token: it rises with every lease of the limiter, so that a resource can
+    /// reject late holders.
+    ///
+    /// It is the store's time in microseconds, or the last token plus one. The store keeps the last token until five
+    /// minutes after the last lease could have ended. Only a reset can lower the token, or a clock that moves back by
+    /// more than that while no lease is held.
     pub fence: Option<u64>,
-    /// The place of a call that is queued, or that a grant had.
+    /// The ticket of a queued call, or the ticket that a granted call had.
     pub ticket: Option<Ticket>,
-    /// Whether the store could not decide, and the limiter's [`OnUnavailable`](crate::OnUnavailable) has.
+    /// Whether the limiter's [`OnUnavailable`](crate::OnUnavailable) decided because the store could not.
     pub degraded: bool,
 }
 
-/// The place of a call in the queue of a limiter.
+/// The ticket of a call in the queue of a limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// Under which it may come back to its place; rises with every ticket of the limiter.
+    /// The number of the ticket, which rises with every ticket of the limiter. With it a lapsed ticket regains its
+    /// position.
     pub number: u64,
-    /// How many stand before it.
+    /// The number of tickets ahead.
     pub position: u64,
-    /// When it may pass if all before it do, where that can be known: not where it waits for a release.
+    /// Time until the call can be granted, if all tickets ahead are; `None` when unknown (concurrency limit, pause).
     pub ready_after: Option<Micros>,
 }
 
 impl Decision {
-    /// Whether the call may go ahead.
+    /// Returns whether the call was granted.
     pub fn allowed(&self) -> bool {
         self.status == Status::Granted
     }

@@ -1,34 +1,35 @@
-//! `Learned`: what became of a report, and of each thing that it said.
+//! `Learned`: the result of an upstream report.
 
 use crate::base::micros::Micros;
 use crate::model::permit::Settlement;
 
-/// What became of a report: which of the things that it said changed the limiter, and which did not, and why.
+/// The result of an upstream report: which of its values changed the limiter, which did not, and why.
 ///
-/// What the limiter knew already is in neither list.
+/// A value that the limiter already had is in neither list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Learned {
-    /// What became of the permit; nothing when no cost of a permit was told.
+    /// The settlement of the permit; `None` when the report had no actual cost of a permit.
     pub settlement: Option<Settlement>,
-    /// What has changed: `limit`, `interval`, `remaining`, `reset` (when the interval of a bucket ends) and `pause`. With
+    /// What has changed: `limit`, `interval`, `remaining`, `reset` (the end of a bucket's interval) and `pause`. With
     /// several limits the index of the limit follows, as in `remaining[1]`.
     pub learned: Vec<String>,
-    /// What was said and changed nothing, with the reason: `remaining: calls are open`.
+    /// The values that changed nothing, with the reason: `remaining: calls are open`.
     pub ignored: Vec<String>,
-    /// What the call did cost, as the answer says.
+    /// The actual cost of the call, as the response reports it.
     pub cost: Option<u64>,
-    /// How long the answer asks to pause.
+    /// The pause that the response asks for.
     pub pause: Option<Micros>,
-    /// Of whom a refusal is: `user`, `shared`, or `global`, which concerns all limiters of this API. Only Discord tells.
+    /// The scope of a refusal: `user`, `shared`, or `global`, which applies to all limiters of this API. Only Discord
+    /// reports it.
     pub scope: Option<&'static str>,
-    /// What the upstream calls the budget that counted the call. Only Discord tells.
+    /// The upstream's name of the budget that counted the call. Only Discord reports it.
     pub bucket: Option<String>,
 }
 
-/// What is known of an answer before the store is asked.
+/// The part of the result that the response alone determines, before a call to the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// What no limit of the policy can learn, with the reason.
+    /// The values that no limit of the policy can learn, with the reason.
     pub ignored: Vec<String>,
     /// As in [`Learned::cost`].
     pub cost: Option<u64>,
@@ -40,7 +41,6 @@ pub struct Notes {
     pub bucket: Option<String>,
 }
 
-/// A word for one thing of one limit.
 pub(crate) fn label(what: &str, index: usize, limits: usize) -> String {
     if limits == 1 { what.to_owned() } else { format!("{what}[{index}]") }
 }

@@ -1,4 +1,4 @@
-//! `Limit`: one rule of a policy, checked when it is built, so that no later product exceeds 2^53.
+//! `Limit`: one rule of a policy, checked on creation so that no later product exceeds 2^53.
 
 use std::time::Duration;
 
@@ -9,42 +9,42 @@ use crate::limits::concurrency::Concurrency;
 use crate::limits::leaky::Leaky;
 use crate::limits::window::Window;
 
-/// The largest limit, capacity, cost and actual cost.
+/// The maximum limit, capacity, cost and actual cost, in units.
 pub const MAX_UNITS: u64 = 1_000_000_000_000;
 
-/// The largest limit of a window, which keeps a time for each unit.
+/// The maximum limit of a window, which stores a time for each unit.
 pub const MAX_WINDOW: u64 = 100_000;
 
-/// The largest limit of a concurrency limit, which keeps an id for each lease.
+/// The maximum limit of a concurrency limit, which stores an id for each lease.
 pub const MAX_CONCURRENCY: u64 = 100_000;
 
-/// How long a lease lasts by default.
+/// The default duration of a lease: 30 s.
 pub const LOCK_TIMEOUT: Micros = Micros(30_000_000);
 
-/// What a limit is called. The names are the ones that `reason` carries.
+/// The kind of a limit. `reason` shows its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// So many in each aligned interval.
+    /// A fixed number of units in each aligned interval.
     Bucket = 1,
-    /// So many in any interval.
+    /// A fixed number of units in any interval, wherever it starts.
     Window = 2,
-    /// A burst of the capacity, then as fast as it drains.
+    /// A burst of the capacity, then the rate at which it drains.
     Leaky = 3,
     /// A leaky meter whose cost is estimated first and corrected later.
     Points = 4,
-    /// Starts at least an interval apart, whatever they cost.
+    /// Starts at least an interval apart, whatever their cost.
     Throttle = 5,
     /// No limit.
     Unlimited = 6,
-    /// Nothing may pass.
+    /// Every call is refused.
     Paused = 7,
-    /// So many at once.
+    /// A fixed number of leases at once.
     Concurrency = 8,
 }
 
 impl Kind {
-    /// Every kind, in the order of the codes.
+    /// All kinds, in the order of their codes.
     pub const ALL: [Self; 8] = [
         Self::Bucket,
         Self::Window,
@@ -56,7 +56,7 @@ impl Kind {
         Self::Concurrency,
     ];
 
-    /// The kind in words, as `reason` shows it.
+    /// Returns the name of the kind, as `reason` shows it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bucket => "bucket",
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// The kind of that name.
+    /// Returns the kind with this name.
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let shown: String = name.chars().take(40).collect();
@@ -83,7 +83,7 @@ impl Kind {
         })
     }
 
-    /// The letter that stands for this kind in keys and in the script.
+    /// Returns the letter of this kind in keys and in the script.
     pub(crate) const fn letter(self) -> char {
         match self {
             Self::Bucket => 'b',
@@ -98,7 +98,7 @@ impl Kind {
     }
 }
 
-/// One rule: how many units in which time.
+/// One rule of a policy: an amount of units and an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
     kind: Kind,
@@ -107,7 +107,7 @@ pub struct Limit {
     pub(crate) rule: Rule,
 }
 
-/// The arithmetic behind a kind.
+/// The arithmetic of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     Bucket(Bucket),
@@ -119,14 +119,15 @@ pub(crate) enum Rule {
 }
 
 impl Limit {
-    /// At most `limit` units in each interval that starts at a multiple of `interval` since the Unix epoch (UTC).
+    /// Creates a limit of `limit` units in each aligned interval.
     ///
-    /// Across a boundary up to twice the limit can pass within one interval.
+    /// Intervals start at multiples of `interval` since the Unix epoch (UTC). Up to twice the limit can pass within one
+    /// interval that crosses a boundary.
     pub fn bucket(limit: u64, interval: Duration) -> Result<Self> {
         Self::bucket_with_offset(limit, interval, Duration::ZERO)
     }
 
-    /// A bucket whose intervals start `offset` earlier, for days of another time zone.
+    /// Creates a bucket whose intervals start `offset` earlier, for days of another time zone.
     ///
     /// The offset must be below the interval. For UTC+2 it is two hours.
     pub fn bucket_with_offset(limit: u64, interval: Duration, offset: Duration) -> Result<Self> {
@@ -143,7 +144,9 @@ impl Limit {
         Ok(Self { kind: Kind::Bucket, amount: limit, interval, rule: Rule::Bucket(rule) })
     }
 
-    /// At most `limit` units in any half-open interval, exactly. Keeps the time of each unit: `limit` is at most 100,000.
+    /// Creates a limit of `limit` units in any half-open interval, exactly.
+    ///
+    /// It stores the time of each unit, so `limit` is at most 100,000.
     pub fn window(limit: u64, interval: Duration) -> Result<Self> {
         Self::of_kind(Kind::Window, limit, micros("interval", interval)?, Micros(0))
     }
@@ -161,24 +164,28 @@ impl Limit {
         Ok(Self { kind: Kind::Window, amount: limit, interval, rule: Rule::Window(rule) })
     }
 
-    /// A meter that holds `capacity` units and drains fully in `drain`: a burst, then `capacity / drain`.
+    /// Creates a meter that holds `capacity` units and drains fully in `drain`.
+    ///
+    /// It allows a burst of `capacity`, then a rate of `capacity / drain`.
     pub fn leaky(capacity: u64, drain: Duration) -> Result<Self> {
         Self::of_kind(Kind::Leaky, capacity, micros("drain", drain)?, Micros(0))
     }
 
-    /// A budget of `capacity` points, full again after `refill`. Calls give an estimate and may correct it.
+    /// Creates a budget of `capacity` points that is full again after `refill`. Calls give an estimate and may correct
+    /// it.
     pub fn points(capacity: u64, refill: Duration) -> Result<Self> {
         Self::of_kind(Kind::Points, capacity, micros("refill", refill)?, Micros(0))
     }
 
-    /// Starts at least `interval` apart. Counts calls: a call of any cost is one start.
+    /// Creates a limit that keeps starts at least `interval` apart. A call of any cost is one start.
     pub fn throttle(interval: Duration) -> Result<Self> {
         Self::of_kind(Kind::Throttle, 1, micros("interval", interval)?, Micros(0))
     }
 
-    /// At most `limit` leases at once; 0 is a pause. A lease ends when it is released, or `lock_timeout` after its grant.
+    /// Creates a limit of `limit` leases at once; 0 is a pause.
     ///
-    /// A call of any cost takes one lease. `limit` is at most 100,000.
+    /// A lease ends on release, or `lock_timeout` after its grant or its last renewal. A call of any cost takes one
+    /// lease, a call of cost 0 none. `limit` is at most 100,000.
     pub fn concurrency(limit: u64, lock_timeout: Duration) -> Result<Self> {
         Self::of_kind(Kind::Concurrency, limit, micros("lock_timeout", lock_timeout)?, Micros(0))
     }
@@ -192,19 +199,19 @@ impl Limit {
         Ok(Self { kind: Kind::Concurrency, amount: limit, interval: lock_timeout, rule: Rule::Concurrency(rule) })
     }
 
-    /// Everything passes, and no store is asked.
+    /// Creates a limit that grants every call without a call to the store.
     pub const fn unlimited() -> Self {
         Self { kind: Kind::Unlimited, amount: 0, interval: Micros(0), rule: Rule::Unlimited }
     }
 
-    /// Nothing passes, and no store is asked.
+    /// Creates a limit that refuses every call without a call to the store.
     pub const fn paused() -> Self {
         Self { kind: Kind::Paused, amount: 0, interval: Micros(0), rule: Rule::Paused }
     }
 
-    /// A limit by the name of its kind; kinds without an amount or an interval ignore them.
+    /// Creates a limit of this kind; kinds without an amount or an interval ignore them.
     ///
-    /// This is the constructor that bindings call.
+    /// Bindings call this constructor.
     pub fn of_kind(kind: Kind, amount: u64, interval: Micros, offset: Micros) -> Result<Self> {
         match kind {
             Kind::Bucket => Self::checked_bucket(amount, interval, offset),
@@ -218,22 +225,22 @@ impl Limit {
         }
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The limit or the capacity in units; 1 for a throttle, 0 for unlimited and paused.
+    /// Returns the limit or the capacity in units; 1 for a throttle, 0 for unlimited and paused.
     pub const fn amount(&self) -> u64 {
         self.amount
     }
 
-    /// The interval, the time to drain or refill fully, or how long a lease lasts.
+    /// Returns the interval, the time to drain or refill fully, or the duration of a lease.
     pub const fn interval(&self) -> Micros {
         self.interval
     }
 
-    /// By how much earlier the intervals of a bucket start.
+    /// Returns how much earlier the intervals of a bucket start; zero for other kinds.
     pub const fn offset(&self) -> Micros {
         match self.rule {
             Rule::Bucket(bucket) => Micros(bucket.offset),
@@ -241,7 +248,7 @@ impl Limit {
         }
     }
 
-    /// A throttle counts starts, and a lease is one, whatever it costs.
+    /// Returns whether a call of any cost counts as one: a start of a throttle, or a lease.
     pub(crate) fn counts_starts(&self) -> bool {
         matches!(self.kind, Kind::Throttle | Kind::Concurrency)
     }

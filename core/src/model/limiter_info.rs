@@ -8,27 +8,27 @@ use crate::model::statistics::DEFAULT_STATISTICS_TTL;
 /// A page of the list of limiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListPage {
-    /// What is on it, in no order.
+    /// The limiters of the page, in no particular order.
     pub listed: Vec<LimiterInfo>,
-    /// Where the next page of this part begins; 0 when this is the last one.
+    /// The cursor of the next page of this part; 0 on the last page.
     pub cursor: u64,
 }
 
 /// One limiter of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimiterInfo {
-    /// Its name.
+    /// The name of the limiter.
     pub name: String,
-    /// Its limits as they were last used: kind, amount, interval and offset.
+    /// The limits as last used: kind, amount, interval and offset.
     pub limits: Vec<(Kind, u64, Micros, Micros)>,
-    /// The store's time of its last use, to the minute; zero in memory, which does not keep it.
+    /// The store's time of the last use, to the minute; zero in memory, which does not record it.
     pub last_used: Micros,
-    /// How long after it the statistics are kept.
+    /// How long the statistics are kept after the last use.
     pub ttl: Micros,
 }
 
 impl LimiterInfo {
-    /// `ttl|amount/interval/offset,...|shape|name`.
+    /// Formats an entry: `ttl|amount/interval/offset,...|shape|name`.
     #[cfg(feature = "redis")]
     pub(crate) fn entry(name: &str, policy: &Policy, ttl: Micros) -> String {
         let numbers = policy
@@ -39,7 +39,7 @@ impl LimiterInfo {
         format!("{}|{}|{}|{}", ttl.0, numbers.join(","), policy.shape(), name)
     }
 
-    /// An entry and the time at which it is forgotten; nothing when it is not ours.
+    /// Parses an entry that is forgotten at `forgotten_at`; `None` when it is malformed.
     #[cfg(feature = "redis")]
     pub(crate) fn parse(entry: &str, forgotten_at: u64) -> Option<Self> {
         let mut parts = entry.splitn(4, '|');
@@ -65,7 +65,7 @@ impl LimiterInfo {
         Self { name, limits: limits.collect(), last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
     }
 
-    /// By name and kinds; of entries with other numbers the last used.
+    /// Sorts by name and kinds. Of limiters that differ only in their numbers, the last used one stays.
     pub fn sorted(mut listed: Vec<Self>) -> Vec<Self> {
         let kinds = |listed: &Self| listed.limits.iter().map(|limit| limit.0 as u8).collect::<Vec<_>>();
         listed.sort_by(|a, b| (&a.name, kinds(a), b.last_used).cmp(&(&b.name, kinds(b), a.last_used)));

@@ -1,30 +1,30 @@
-//! `OnLimit`: what happens to work that a limit refuses.
+//! `OnLimit`: the action for work that a limit refuses.
 
 use crate::base::error::{Error, Result};
 
-/// What to do with work that was refused. The core only carries it; packages and servers act on it.
+/// The action for work that a limit refuses. Packages and servers carry it out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "documents", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum OnLimit {
-    /// The caller gets an error that says when to come back.
+    /// The caller gets an error with the time to retry.
     #[default]
     Raise,
-    /// The work is skipped, and the caller goes on without an error.
+    /// The work is skipped without an error.
     Ignore,
     /// The job stays in its queue until the limit allows it.
     Wait,
-    /// The job is scheduled for the time at which the limit should allow it.
+    /// The job is scheduled for the time at which the limit is expected to allow it.
     Reschedule,
     /// The job is discarded.
     Drop,
 }
 
 impl OnLimit {
-    /// Every action.
+    /// All actions.
     pub const ALL: [Self; 5] = [Self::Raise, Self::Ignore, Self::Wait, Self::Reschedule, Self::Drop];
 
-    /// The action in words, as documents write it.
+    /// Returns the name of the action, as documents write it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Raise => "raise",
@@ -35,7 +35,7 @@ impl OnLimit {
         }
     }
 
-    /// The action of that name.
+    /// Returns the action with this name.
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|action| action.name() == name).ok_or_else(|| {
             let shown: String = name.chars().take(40).collect();

@@ -1,33 +1,34 @@
-//! `OnUnavailable`: what a limiter answers while its store cannot decide.
+//! `OnUnavailable`: the behaviour of a limiter while its store cannot decide.
 
 use crate::base::error::{Error, Result};
 
-/// What a limiter answers to `acquire`, `enter` and `peek` while the store cannot decide. The names never change.
+/// The result of `acquire`, `acquire_with_id` and `peek` while the store cannot decide. The names never change.
 ///
-/// In all but the first the decision says that it is [`degraded`](Decision::degraded), nobody waits, and after five
-/// failures in a row a node is asked by one call a second only, until one succeeds. In a cluster a node that fails
-/// changes nothing for the limiters of the others.
+/// All modes except `Raise` mark the decision as [`degraded`](crate::Decision::degraded) and queue no call. After five
+/// consecutive failures only one call a second goes to the node, until one succeeds. In a cluster a failing node does
+/// not affect the limiters on other nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnavailable {
-    /// The error [`Unavailable`](ErrorKind::Unavailable).
+    /// The error [`Unavailable`](crate::ErrorKind::Unavailable).
     #[default]
     Raise,
-    /// Refused until the store is asked again.
+    /// A refusal; `retry_after` is the time until the next attempt to reach the store.
     Closed,
-    /// Granted, and never counted. A lease granted so ends nobody else's.
+    /// A grant that is never counted. Releasing its permit ends no lease.
     Open,
-    /// Decided by this process alone, with so many hundredths of every limit: while the store is away the limits hold over
-    /// all processes whose shares are not above 100 in sum. It goes on from what the store last said was left of the
-    /// tightest limit, and never from more; a pause that it has heard of stays. What is granted so is not counted in the
-    /// store later.
+    /// A decision by this process alone, with a share of every limit.
+    ///
+    /// While the store is away, the limits hold across all processes whose shares add up to at most 100. The local
+    /// state starts from the remaining units that the store last reported for the most restrictive limit, capped at the
+    /// share. A pause that this process knows of stays in force. The store does not count local grants later.
     Local {
-        /// 1 to 100. A limit of which less than one unit is left refuses.
+        /// Percent of every limit, 1 to 100. Refuses when the share of a limit is below one unit.
         share: u8,
     },
 }
 
 impl OnUnavailable {
-    /// The mode of that name; `share` is that of `local`, by default 100.
+    /// Returns the mode with this name. `share` belongs to `local` and defaults to 100.
     pub fn from_name(name: &str, share: Option<u64>) -> Result<Self> {
         match (name, share) {
             ("raise", None) => Ok(Self::Raise),
@@ -48,7 +49,7 @@ impl OnUnavailable {
         }
     }
 
-    /// The mode in words.
+    /// Returns the name of the mode.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Raise => "raise",

@@ -1,4 +1,4 @@
-//! `Operation`: what can be asked of a limiter, and what it answers.
+//! `Operation`: a request to a limiter; `Answer`: its result.
 
 use crate::base::micros::Micros;
 use crate::model::budget::UpstreamReport;
@@ -21,18 +21,18 @@ pub enum Operation<'a> {
     Correct {
         /// The id of the permit.
         permit: &'a str,
-        /// The units that the call did cost.
+        /// The actual cost of the call, in units.
         actual: u64,
         /// As in [`Request::at`].
         at: Option<Micros>,
     },
     /// [`Limiter::acquire_with_id`](crate::Limiter::acquire_with_id).
     AcquireWithId {
-        /// What it asks for.
+        /// The cost or the estimate.
         request: Request,
-        /// Its id.
+        /// The id of the call.
         id: &'a str,
-        /// How it waits.
+        /// How the call waits; `None` refuses instead of queueing.
         wait: Option<Wait<'a>>,
     },
     /// [`Limiter::release`](crate::Limiter::release).
@@ -53,7 +53,7 @@ pub enum Operation<'a> {
     Cancel {
         /// The id of the call.
         id: &'a str,
-        /// Whether its time was up, which counts as a refusal.
+        /// Whether the wait timed out, which counts as a refusal.
         gave_up: bool,
         /// As in [`Request::at`].
         at: Option<Micros>,
@@ -65,14 +65,14 @@ pub enum Operation<'a> {
     },
     /// [`Limiter::apply_report`](crate::Limiter::apply_report).
     ApplyReport {
-        /// What upstream says.
+        /// The report of the upstream.
         report: UpstreamReport<'a>,
         /// As in [`Request::at`].
         at: Option<Micros>,
     },
     /// [`Limiter::admin`](crate::Limiter::admin).
     Admin {
-        /// What is ordered.
+        /// The command to run.
         command: AdminCommand<'a>,
         /// As in [`Request::at`].
         at: Option<Micros>,
@@ -82,7 +82,7 @@ pub enum Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// The time that the caller gives, for tests.
+    /// Returns the time that a test gives.
     #[cfg(feature = "redis")]
     pub(crate) const fn at(&self) -> Option<Micros> {
         match *self {
@@ -99,23 +99,23 @@ impl Operation<'_> {
     }
 }
 
-/// What an operation answers.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// To `Acquire`, `Enter` and `Peek`.
+    /// The result of `Acquire`, `AcquireWithId` and `Peek`.
     Decision(Decision),
-    /// To `Correct`, `Release` and `Cancel`.
+    /// The result of `Correct`, `Release` and `Cancel`.
     Settlement(Settlement),
-    /// To `Learn`.
+    /// The result of `ApplyReport`.
     Report(Box<Learned>),
-    /// To `Renew`: how long the lease lasts from now, or nothing when it has ended.
+    /// The result of `Renew`: how long the lease lasts from now, or `None` when it has ended.
     Renewal(Option<Micros>),
-    /// To `Statistics`.
+    /// The result of `Statistics`.
     Statistics(Box<Statistics>),
-    /// To `AdminCommand`.
+    /// The result of `Admin`.
     RuntimeState(Box<RuntimeState>),
     /// A page of the list of limiters.
     List(ListPage),
-    /// To `Reset`.
+    /// The result of `Reset`.
     Reset,
 }

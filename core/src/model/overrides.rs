@@ -1,22 +1,21 @@
-//! `AdminCommand`: what is ordered while a limiter runs, other numbers or a pause, for all processes at once. Twin of
-//! `control.lua`.
+//! `AdminCommand`: an override or a pause of a running limiter, for all processes at once.
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
 use crate::model::limit::Limit;
 use crate::model::policy::Policy;
 
-/// A moment by the clock of the store.
+/// A point in time by the clock of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
-    /// So long from the call on; at most ten years.
+    /// A span from the call on, above zero and at most ten years.
     After(Micros),
-    /// Microseconds since 1970.
+    /// Microseconds since the Unix epoch, below 2^52.
     At(Micros),
 }
 
 impl Deadline {
-    /// The names are those of the arguments for a span and for a time.
+    /// Checks the bounds; errors use the argument names for a span and for a time.
     pub(crate) fn check(self, (span_name, time_name): (&'static str, &'static str)) -> Result<()> {
         match self {
             Self::After(Micros(0)) => Err(Error::invalid(span_name, "must be above zero")),
@@ -26,7 +25,7 @@ impl Deadline {
         }
     }
 
-    /// The time that it is.
+    /// Returns the time, for a call at `now`.
     pub(crate) fn on(self, now: u64) -> u64 {
         match self {
             Self::After(span) => (now + span.0).min(MAX_TIME.0),
@@ -35,53 +34,57 @@ impl Deadline {
     }
 }
 
-/// What [`Limiter::admin`](crate::Limiter::admin) does. The first decision after it obeys, in every process; those
-/// who wait are told.
+/// A command for [`Limiter::admin`](crate::Limiter::admin).
+///
+/// It applies from the next decision on, in every process. Waiters that can be granted earlier get a wake-up.
 #[derive(Clone, Copy, Debug)]
 pub enum AdminCommand<'a> {
-    /// Changes nothing and answers what is in force.
+    /// Returns the runtime state and changes nothing.
     Get,
-    /// Nothing is granted until then. A pause that ends later stays as it is.
+    /// Refuses every call until this time. A pause that ends later stays in force.
     Pause(Deadline),
-    /// Ends a pause.
+    /// Ends the pause.
     Resume,
-    /// Puts other numbers before those of every policy.
+    /// Overrides limits of the policy in every process.
     Override {
-        /// One for each limit of the policy.
+        /// One change for each limit of the policy.
         changes: &'a [LimitOverride],
-        /// Until when; it holds for everything that is overridden, also before. Without it they hold until they are removed,
-        /// or for 90 days in which nobody is granted anything. Nothing where nothing is set.
+        /// The end of all overrides, including earlier ones. Ignored unless `changes` sets a limit.
+        ///
+        /// `None` keeps the overrides until they are removed, or until no call was granted for 90 days.
         expires: Option<Deadline>,
     },
 }
 
-/// What becomes of the numbers of one limit.
+/// The change of the override of one limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LimitOverride {
-    /// What was told before holds.
+    /// Leaves the current override unchanged.
     #[default]
     Keep,
-    /// The policy, or what was learned from upstream, rules again.
+    /// Removes the override; the limit learned from the upstream applies again, otherwise the policy.
     Remove,
-    /// These rule. A lower limit evicts nobody; levels are clamped.
+    /// Overrides the limit. A lower limit ends no lease; levels are clamped to it.
     Set(Limit),
 }
 
-/// What is in force beside the policies.
+/// The pause, the overrides and the learned limits of a limiter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuntimeState {
-    /// Rises with every change; zero when nothing is in force.
+    /// A number that rises with every change; zero when nothing is in force.
     pub version: u64,
-    /// Whether the store knew the limiter before this call: it had a state or statistics. False for a name that nobody has used,
-    /// and for limits of other kinds than those in use under it; an earlier order counts as a use.
+    /// Whether the store knew the limiter before this call: it had a state or statistics.
+    ///
+    /// False for a name that was never used, and for limits of other kinds than those in use under the name. An earlier
+    /// command counts as a use.
     pub in_use: bool,
-    /// How long the pause lasts.
+    /// How long the pause lasts from now; `None` without a pause.
     pub paused_for: Option<Micros>,
-    /// Per limit what was told, and rules.
+    /// The active override of each limit.
     pub overrides: Vec<Option<Limit>>,
-    /// How long that holds; nothing when it holds until it is removed.
+    /// How long the overrides last from now; `None` when they last until they are removed.
     pub expires_after: Option<Micros>,
-    /// Per limit what was learned from upstream, and rules where nothing was told.
+    /// The limit learned from the upstream, for each limit of the policy. It applies where no override is active.
     pub learned: Vec<Option<Limit>>,
 }
 

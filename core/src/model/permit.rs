@@ -1,54 +1,56 @@
-//! `Permit`: what a grant with an estimate hands over, settled once by its id from any process.
+//! `Permit`: the handle of a grant with an estimate or a lease. Any process can settle it once by its id.
 
 use std::fmt;
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 
-/// How long a permit may be settled after its grant; later the estimate stands.
+/// How long after its grant a permit can be settled: 5 minutes. After that the estimate remains charged.
 pub const PERMIT_TIMEOUT: Micros = Micros(300_000_000);
 
-/// How long a settled permit is remembered, so that a repeated settlement can be told from an unknown one.
+/// How long a settled permit is remembered, to distinguish a repeated settlement from an unknown one: 60 s.
 pub const SETTLED_MEMORY: Micros = Micros(60_000_000);
 
-/// The most permits a limiter remembers; beyond it the oldest are forgotten and their estimates stand.
+/// The maximum number of permits that a limiter remembers; beyond it the oldest are forgotten and their estimates
+/// remain charged.
 pub const MAX_PERMITS: usize = 10_000;
 
-/// The longest id that a caller may choose for a call, in bytes.
+/// The maximum length of an id that a caller chooses for a call, in bytes.
 pub const MAX_ID: usize = 64;
 
-/// The longest id of a permit in bytes: the id of the call, the time of the grant and the charge.
+/// The maximum length of a permit id in bytes: the id of the call, the time of the grant and the charge.
 pub const MAX_PERMIT_ID: usize = MAX_ID + 1 + 16 + 1 + 13;
 
-/// What the ids of permits begin with that this process has granted alone, while its store could not decide.
+/// The prefix of the ids of permits that this process granted alone, while its store could not decide.
 pub(crate) const LOCAL: char = '~';
 
-/// What such ids begin with that are not made from the id of a caller, which does not begin with `~`.
+/// The prefix of such ids that do not contain the id of a caller, which cannot begin with `~`.
 pub(crate) const OURS: &str = "~~";
 
-/// The id that a policy without limits hands out.
+/// The permit id for a policy without limits, and for a grant that fails open.
 pub(crate) const UNLIMITED: &str = "unlimited";
 
-/// What became of a correction, a release or a cancellation. The codes and names never change.
+/// The result of a correction, a release or a cancellation. The codes and names never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Settlement {
     /// The charge is now the actual cost.
     Settled = 3,
-    /// It was settled before.
+    /// The permit was settled before.
     Already = 4,
-    /// The permit is older than five minutes and the estimate stands, or the lease had ended before its release.
+    /// The permit is older than five minutes and the estimate remains charged, or the lease had ended before its
+    /// release.
     Late = 5,
-    /// No such permit, lease or ticket is here: never given, given back, reset since, or forgotten.
+    /// No such permit, lease or ticket exists: never issued, given back, reset since, or forgotten.
     Unknown = 6,
-    /// The lease is free for another.
+    /// The lease has ended and its slot is free.
     Released = 7,
-    /// The ticket has left the queue.
+    /// The ticket has left the queue, or the lease that it became has ended.
     Cancelled = 8,
 }
 
 impl Settlement {
-    /// The settlement in words, as the scripting languages show it.
+    /// Returns the name of the settlement, as the scripting languages show it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Settled => "settled",
@@ -61,7 +63,7 @@ impl Settlement {
     }
 }
 
-/// A permit's id in parts: `<id of the call>:<time of the grant>:<charge>`.
+/// The parts of a permit id: `<id of the call>:<time of the grant>:<charge>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Permit<'a> {
     pub(crate) id: &'a str,
@@ -70,7 +72,7 @@ pub(crate) struct Permit<'a> {
 }
 
 impl<'a> Permit<'a> {
-    /// `None` when the text is not an id that this library could have given.
+    /// Parses a permit id; `None` when this library cannot have issued it.
     pub(crate) fn parse(id: &'a str) -> Option<Self> {
         let mut parts = id.rsplitn(3, ':');
         let (charged, granted_at) = (number(parts.next()?)?, number(parts.next()?)?);
@@ -89,9 +91,9 @@ impl fmt::Display for Permit<'_> {
     }
 }
 
-/// A new id for a call: sixteen bytes from the operating system as hex.
+/// Returns a new id for a call: 16 random bytes from the operating system, in hexadecimal.
 pub fn new_id() -> Result<String> {
-    // A generator in the process would repeat itself after fork.
+    // A generator in the process would repeat itself after a fork.
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
         .map_err(|error| Error::internal(format!("no random bytes for a permit id: {error}")))?;

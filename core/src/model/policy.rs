@@ -1,12 +1,12 @@
-//! `Policy`: limits that are decided together, all charged or none.
+//! `Policy`: limits that are decided together; all are charged or none.
 
 use crate::base::error::{Error, Result};
 use crate::model::limit::{Kind, Limit, Rule};
 
-/// The most limits a policy may have.
+/// The maximum number of limits in a policy.
 pub const MAX_LIMITS: usize = 8;
 
-/// One to eight limits of any kind. Every limit must let a call pass; the most restrictive rules.
+/// One to eight limits of any kind. Every limit must allow a call; the most restrictive one decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     limits: Vec<Limit>,
@@ -15,7 +15,9 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Refuses an empty list and more than eight limits. Unlimited parts are dropped, since they never refuse.
+    /// Creates a policy; unlimited limits are dropped, since they never refuse.
+    ///
+    /// `Invalid` for an empty list, more than eight limits, or more than one concurrency limit.
     pub fn new(limits: impl IntoIterator<Item = Limit>) -> Result<Self> {
         let mut limits: Vec<Limit> = limits.into_iter().collect();
         if limits.is_empty() || limits.len() > MAX_LIMITS {
@@ -35,43 +37,43 @@ impl Policy {
         })
     }
 
-    /// The limits that can refuse, in the order they were given. Empty when the policy is unlimited.
+    /// Returns the limits that can refuse, in the given order; empty when the policy is unlimited.
     pub fn limits(&self) -> &[Limit] {
         &self.limits
     }
 
-    /// Whether calls must say what they expect to cost (the policy has a `points` limit).
+    /// Returns whether calls must give an estimate or a cost: the policy has a `points` limit.
     pub const fn is_estimated(&self) -> bool {
         self.estimated
     }
 
-    /// The kinds as letters; a part of the key, so that other kinds under the same name have their own state.
+    /// Returns the kinds as letters. They are part of the key, so other kinds under the same name have their own state.
     pub(crate) fn shape(&self) -> &str {
         &self.shape
     }
 
-    /// The concurrency limit, which makes grants leases.
+    /// Returns the concurrency limit, whose grants are leases.
     pub fn concurrency(&self) -> Option<&Limit> {
         self.limits.iter().find(|limit| limit.kind() == Kind::Concurrency)
     }
 
-    /// The same kinds with other numbers.
+    /// Returns a policy of the same kinds with other numbers.
     pub(crate) fn with(&self, number: impl Fn(usize, &Limit) -> Limit) -> Self {
         let limits = self.limits.iter().enumerate().map(|(i, limit)| number(i, limit));
         Self { limits: limits.collect(), estimated: self.estimated, shape: self.shape.clone() }
     }
 
-    /// The amount of a limit; zero of the pause behind the last.
+    /// Returns the amount of a limit; zero for the index after the last, which denotes a runtime pause.
     pub(crate) fn amount(&self, index: usize) -> u64 {
         self.limits.get(index).map_or(0, Limit::amount)
     }
 
-    /// The index of a pause, which refuses without looking at anything else.
+    /// Returns the index of a limit of the kind `paused`, which refuses before any other limit is checked.
     pub(crate) fn paused(&self) -> Option<usize> {
         self.limits.iter().position(|limit| limit.rule == Rule::Paused)
     }
 
-    /// Refuses a cost that no waiting would let pass.
+    /// Returns an error for a cost that can never be granted.
     #[inline]
     pub(crate) fn check_fits(&self, argument: &'static str, cost: u64) -> Result<()> {
         match self.limit_exceeded_by(cost) {
@@ -80,7 +82,7 @@ impl Policy {
         }
     }
 
-    /// Whether waiting may let a cost pass.
+    /// Returns whether a cost can ever be granted.
     #[inline]
     pub(crate) fn fits(&self, cost: u64) -> bool {
         self.limit_exceeded_by(cost).is_none()
@@ -92,7 +94,7 @@ impl Policy {
     }
 }
 
-/// That no waiting lets a cost pass.
+/// Returns the error for a cost that can never be granted.
 pub(crate) fn exceeds_capacity(argument: &'static str, cost: u64, kind: Kind, most: u64) -> Error {
     let message = format!("can never pass, take smaller steps: {argument}={cost} {}={most}", kind.name());
     Error::invalid(argument, message)

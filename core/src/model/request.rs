@@ -1,4 +1,4 @@
-//! `Request`: what one call asks for.
+//! `Request`: the cost of one call, or its estimate.
 
 use crate::base::bounds::CLAIM_TIMEOUT;
 use crate::base::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::model::limit::MAX_UNITS;
 use crate::model::permit::{LOCAL, MAX_ID};
 use crate::model::policy::Policy;
 
-/// What one call asks for: a final cost, or an estimate that is corrected later.
+/// The cost of one call, final or as an estimate that is corrected later.
 ///
 /// ```
 /// # use paddlegate::Request;
@@ -17,40 +17,42 @@ use crate::model::policy::Policy;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Units to take, from 0 to 10^12. Default 1; 0 looks without taking.
+    /// The units to take, from 0 to 10^12. Default 1; a cost of 0 checks without taking.
     pub cost: Option<u64>,
-    /// Units to take for now, from 1; the grant has a permit by which the actual cost is reported.
+    /// The units to take for now, from 1 to 10^12. The grant has a permit with which the actual cost is reported.
     pub estimate: Option<u64>,
-    /// The store's time of this call, for tests and simulations; by default the store asks its own clock.
+    /// The store's time of this call, for tests and simulations. Default: the clock of the store.
     pub at: Option<Micros>,
 }
 
-/// How a call waits: with a ticket in the limiter's queue.
+/// How a call waits in the limiter's queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
-    /// How long it would wait. Zero refuses, as does a time that is known to come later.
+    /// The maximum wait. Zero refuses instead of queueing, as does a wait that is known to be longer.
     pub patience: Micros,
-    /// How long the ticket keeps its place after the time at which it was to look again and did not.
+    /// The claim timeout: the ticket keeps its queue position for this time after its call should have retried.
     pub grace: Micros,
-    /// Where it is told that its turn has come: the channel of [`WakeupListener`](crate::WakeupListener), or empty when it looks by itself.
+    /// The channel for wake-ups, from [`WakeupListener`](crate::WakeupListener). Empty when the call retries without
+    /// them.
     pub channel: &'a str,
-    /// Which place it takes.
+    /// The queue position of the ticket.
     pub place: QueuePosition,
 }
 
-/// Which place a ticket takes.
+/// The queue position that a ticket takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePosition {
-    /// The one it has, else the last.
+    /// The position of the existing ticket, otherwise the end of the queue.
     End,
-    /// The one it has, else the one it had: a waiter that lapsed while it was stopped comes back under its old number.
+    /// The position of the existing ticket, otherwise that of this ticket number: a lapsed waiter regains its position.
     Number(u64),
-    /// The one it has. Without one the call is [`Gone`](crate::Status::Gone).
+    /// The position of the existing ticket. Without one the status is [`Gone`](crate::Status::Gone).
     Existing,
 }
 
 impl Wait<'_> {
-    /// A wait of at most `patience` without a channel, at the end of the queue.
+    /// Creates a wait of at most `patience` at the end of the queue, without a channel and with the default claim
+    /// timeout.
     pub const fn up_to(patience: Micros) -> Self {
         Self { patience, grace: CLAIM_TIMEOUT, channel: "", place: QueuePosition::End }
     }
@@ -74,28 +76,29 @@ impl Wait<'_> {
     }
 }
 
-/// The longest name of a channel in bytes.
+/// The maximum length of a channel name in bytes.
 const MAX_CHANNEL: usize = 128;
 
 impl Request {
-    /// Takes `units`, and that is final.
+    /// Creates a request with the final cost `units`.
     pub const fn cost(units: u64) -> Self {
         Self { cost: Some(units), estimate: None, at: None }
     }
 
-    /// Takes `units` until the actual cost is known.
+    /// Creates a request that takes `units` until the actual cost is known.
     pub const fn estimate(units: u64) -> Self {
         Self { cost: None, estimate: Some(units), at: None }
     }
 
-    /// The same at a given time of the store, for tests: in memory, or in a Redis store that was opened with
-    /// `PADDLEGATE_TEST_CLOCK=1` in the environment.
+    /// Returns the request with a given time of the store, for tests.
+    ///
+    /// Works in memory, and in a Redis store that was opened with `PADDLEGATE_TEST_CLOCK=1` in the environment.
     #[must_use]
     pub const fn at(self, at: Micros) -> Self {
         Self { at: Some(at), ..self }
     }
 
-    /// The units to take, and whether the grant needs a permit.
+    /// Returns the units to take, and whether the grant needs a permit.
     #[inline]
     pub(crate) fn charge(&self, policy: &Policy) -> Result<(u64, bool)> {
         check_time(self.at)?;
@@ -134,7 +137,7 @@ pub(crate) fn check_time(at: Option<Micros>) -> Result<()> {
     }
 }
 
-/// The id of a call, a ticket or a lease.
+/// Checks the id of a call, which is also the id of its ticket and its lease.
 pub(crate) fn check_id(id: &str) -> Result<()> {
     if id.is_empty() || id.len() > MAX_ID {
         return Err(Error::invalid("id", format!("must have 1 to {MAX_ID} bytes: bytes={}", id.len())));

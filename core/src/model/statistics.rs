@@ -1,37 +1,39 @@
-//! `Statistics`: what a limiter has done since its statistics were last forgotten.
+//! `Statistics`: the counters of a limiter since its statistics were last forgotten.
 
 use crate::base::micros::Micros;
 
-/// How long the statistics of a limiter are kept after its last use, unless it says otherwise.
+/// How long statistics are kept after the last use of a limiter by default: 90 days.
 pub const DEFAULT_STATISTICS_TTL: Micros = Micros(90 * 86_400 * 1_000_000);
 
-/// What a limiter has done in all processes, and who is there now. Times are sums.
+/// The counters of a limiter over all processes, and its current leases and tickets. Times are sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Calls that passed (leases held, of a concurrency limit).
+    /// Granted calls (leases, for a concurrency limit).
     pub granted: u64,
-    /// Calls that were refused, and waits whose time was up.
+    /// Refused calls, and waits that timed out.
     pub refused: u64,
-    /// Grants that had to wait; the others were immediate.
+    /// Grants that waited in the queue; the others were immediate.
     pub waited: u64,
-    /// The time that those waited.
+    /// The time for which those grants waited.
     pub wait_time: Micros,
-    /// Units taken, after corrections.
+    /// Charged units, after corrections.
     pub units: u64,
-    /// Permits that were settled.
+    /// Settled permits.
     pub corrections: u64,
-    /// The time that released leases were held.
+    /// The time for which released leases were held.
     pub held_time: Micros,
-    /// Leases whose holder released them after their end, each once. Of those that made room for others the last thousand
-    /// count, for five minutes after the last lease has ended.
+    /// Leases that were released after their end, each counted once.
+    ///
+    /// Of leases that made room for others, only the last thousand count, until five minutes after the last lease has
+    /// ended.
     pub overages: u64,
-    /// Leases that had ended without a release when somebody else was granted one.
+    /// Leases that had ended without a release when another lease was granted.
     pub reclaimed: u64,
-    /// Tickets that lost their place because they did not look in time.
+    /// Tickets that lost their queue position because they were not claimed in time.
     pub lapsed: u64,
-    /// Leases held now.
+    /// Current leases.
     pub leases: u64,
-    /// Tickets in the queue now.
+    /// Current tickets in the queue.
     pub tickets: u64,
 }
 
@@ -52,7 +54,7 @@ impl Statistics {
         "tickets",
     ];
 
-    /// The numbers in the order of [`FIELDS`](Self::FIELDS); times in microseconds.
+    /// Returns the values in the order of [`FIELDS`](Self::FIELDS); times in microseconds.
     pub const fn values(&self) -> [u64; 12] {
         [
             self.granted,
@@ -70,7 +72,7 @@ impl Statistics {
         ]
     }
 
-    /// From the numbers in the order of [`FIELDS`](Self::FIELDS).
+    /// Creates statistics from values in the order of [`FIELDS`](Self::FIELDS).
     #[cfg(feature = "redis")]
     pub(crate) const fn from_values(values: [u64; 12]) -> Self {
         let [granted, refused, waited, wait, units, corrections, held, overages, reclaimed, lapsed, leases, tickets] =

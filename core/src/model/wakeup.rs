@@ -1,12 +1,12 @@
-//! `Wakeup`: the message that tells a waiter when to ask again.
+//! `Wakeup`: the message that wakes a waiter.
 
 use crate::base::micros::Micros;
 
-/// One message.
+/// A wake-up for one waiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wakeup {
-    /// Whose ticket it is.
+    /// The id of the waiting call.
     pub id: String,
-    /// When to look, from now.
+    /// How long from now until the call should retry.
     pub delay: Micros,
 }

@@ -1,4 +1,4 @@
-//! What changes a limiter while it runs.
+//! Changes of a running limiter: reports of the upstream and admin commands.
 
 use super::{Limiter, unexpected};
 use crate::base::error::{Error, Result};
@@ -11,9 +11,9 @@ use crate::model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeStat
 use crate::store::signal_handling::SignalHandling;
 
 impl Limiter {
-    /// Takes over what upstream says of its budget and of the call that it answered, in one step.
+    /// Applies a report of the upstream on its budget and on one call, in one step.
     ///
-    /// Answers what has changed and what was ignored, and with an actual cost the settlement of the permit.
+    /// Returns what has changed, what was ignored, and with an actual cost the settlement of the permit.
     pub fn apply_report(&self, report: UpstreamReport<'_>) -> Result<Learned> {
         match self.run(Operation::ApplyReport { report, at: None }, SignalHandling::Ignore)? {
             Answer::Report(learned) => Ok(*learned),
@@ -21,9 +21,9 @@ impl Limiter {
         }
     }
 
-    /// Changes the limits while the limiter runs, for all processes, and answers what is in force now.
+    /// Runs a command on the limits of all processes, and returns the runtime state after it.
     ///
-    /// `Invalid` for a limiter without a state: one that is unlimited, or paused by its policy.
+    /// `Invalid` for a limiter without a state (unlimited, or paused by its policy), except for `Get`.
     pub fn admin(&self, command: AdminCommand<'_>) -> Result<RuntimeState> {
         match self.run(Operation::Admin { command, at: None }, SignalHandling::Ignore)? {
             Answer::RuntimeState(controls) => Ok(*controls),
@@ -31,7 +31,7 @@ impl Limiter {
         }
     }
 
-    /// The changes that override one limit of the policy: what is not given stays as the policy has it.
+    /// Returns the changes that override one limit. An amount or interval that is not given stays as in the policy.
     pub fn override_changes(
         &self,
         index: usize,
@@ -48,7 +48,7 @@ impl Limiter {
         Ok(changes)
     }
 
-    /// The changes that end the override of one limit, or of all.
+    /// Returns the changes that end the override of one limit, or of all limits without an index.
     pub fn override_removals(&self, index: Option<usize>) -> Result<Vec<LimitOverride>> {
         let limits = self.policy().limits().len();
         let Some(index) = index else { return Ok(vec![LimitOverride::Remove; limits]) };
@@ -58,9 +58,10 @@ impl Limiter {
         Ok(changes)
     }
 
-    /// What [`apply_report`](Self::apply_report) is told of the budget behind one limit: what is left, and the numbers that it has.
+    /// Returns the budgets for [`apply_report`](Self::apply_report) with the remaining units and the numbers of one
+    /// limit.
     ///
-    /// Of the numbers what is not given stays as the policy has it.
+    /// An amount or interval that is not given stays as in the policy.
     pub fn budget_updates(
         &self,
         index: usize,
@@ -86,7 +87,7 @@ impl Limiter {
     }
 }
 
-/// A limit with other numbers, whose errors name the arguments of those who change them.
+/// Returns the limit with other numbers. Its errors name the arguments of the public methods.
 fn numbered(known: &Limit, amount: Option<u64>, interval: Option<Micros>) -> Result<Limit> {
     if known.kind() == Kind::Throttle && amount.is_some_and(|amount| amount != 1) {
         return Err(Error::invalid("limit", "a throttle lets one start after the other; give an interval"));

@@ -1,4 +1,4 @@
-//! How an operation starts: answered here when no server has to be asked, else made into a call.
+//! The start of an operation: answered in this process when no server is needed, otherwise encoded as a call.
 
 #[cfg(feature = "redis")]
 use std::sync::atomic::Ordering;
@@ -29,20 +29,21 @@ use crate::store::memory::{Cell, Memory};
 use crate::store::redis::Call;
 
 impl Limiter {
-    /// Starts an operation: answers what needs no server, else gives the call for the host to carry.
+    /// Starts an operation: returns its answer when no server is needed, otherwise the call that the host must send.
     ///
-    /// What the store does to a call that the host carries, the host tells the [`fallback`](Self::fallback) of the operation.
+    /// A host that sends the call itself passes the result to the [`fallback`](Self::fallback) of the operation.
     #[inline]
     pub fn prepare(&self, operation: Operation<'_>) -> Result<Prepared> {
         if self.inner.on_unavailable == OnUnavailable::Raise { self.start(operation) } else { self.guarded(operation) }
     }
 
-    /// An operation of a limiter that has an answer of its own when the store has none.
+    /// Starts an operation of a limiter with a fallback for an unavailable store.
     fn guarded(&self, operation: Operation<'_>) -> Result<Prepared> {
         if let Some(local) = self.local_of(&operation) {
             return local.start(operation);
         }
-        // The permit of an open grant: nothing was taken for it, and its holder shall not wait for a store that is away.
+        // The permit of a grant that failed open: nothing was charged, and its holder must not wait for an unavailable
+        // store.
         if let Operation::ApplyReport { report, .. } = operation
             && report.permit == Some(permit::UNLIMITED)
         {
@@ -55,14 +56,14 @@ impl Limiter {
             (operation, _) => operation,
         };
         let begun = self.start(operation)?;
-        // Whatever is wrong with the call is found before.
+        // `start` finds an invalid call before the circuit breaker can answer it.
         if matches!(begun, Prepared::Answered(_)) {
             return Ok(begun);
         }
         self.short_circuit(&operation).map_or(Ok(begun), |decision| decision.map(decided))
     }
 
-    /// Settles the permit of a report that was granted here, and leaves the rest to the store.
+    /// Settles the permit of a report if this process granted it alone, and leaves the rest to the store.
     fn settled_here<'a>(&self, report: UpstreamReport<'a>, at: Option<Micros>) -> Result<UpstreamReport<'a>> {
         match (report.permit, report.actual) {
             (Some(permit), actual) if permit.starts_with(permit::LOCAL) => {
@@ -131,7 +132,7 @@ impl Limiter {
         }
     }
 
-    /// A call with an id of our own, which a caller may not choose.
+    /// Starts a call under an id that callers may not choose.
     pub(crate) fn enter_marked(&self, request: Request, id: &str) -> Result<Prepared> {
         let (units, permit) = request.charge(&self.inner.policy)?;
         self.prepare_enter(&Entry { id, units, permit, queue: None }, request.at)
@@ -156,7 +157,7 @@ impl Limiter {
     fn prepare_peek(&self, mut request: Request) -> Result<Prepared> {
         let policy = &self.inner.policy;
         if request.estimate.is_none() {
-            // Also of points, where a call must say what it costs: who only looks has nothing to say.
+            // Also for `points`, where other calls must give a cost: a peek charges nothing.
             request.cost.get_or_insert(1);
         }
         let (cost, permit) = request.charge(policy)?;
@@ -238,7 +239,7 @@ impl Limiter {
         if self.inner.policy.limits().is_empty() && unlimited {
             return Ok(self.unheard(report, Settlement::Settled));
         }
-        // What an answer says of the budget counts, also where its permit is not known: one that nobody was given.
+        // A report with an unknown permit still updates the budget, under a permit that was never issued.
         let unknown = Permit { id: "-", granted_at: MAX_TIME.0 - PERMIT_TIMEOUT.0, charged: 0 };
         let permit =
             report.permit.map(|permit| parsed(permit, at)).transpose()?.map(|permit| permit.unwrap_or(unknown));
@@ -256,7 +257,7 @@ impl Limiter {
         }
     }
 
-    /// The answer to a report where nothing is kept.
+    /// Returns the answer to a report that no state records.
     fn unheard(&self, report: &UpstreamReport<'_>, settlement: Settlement) -> Prepared {
         let learned = PendingReport::new(report, &self.inner.policy).unheard(settlement);
         Prepared::Answered(Answer::Report(Box::new(learned)))
@@ -313,7 +314,7 @@ impl Limiter {
         }
     }
 
-    /// One call on a state in memory that looks at the queue.
+    /// Runs a transaction on a state in memory.
     pub(crate) fn turn<T>(&self, at: Option<Micros>, id: &str, take: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
         let StateLocation::Memory { store, key, cell } = &self.inner.place else {
             return Err(Error::internal("a turn without a state"));
@@ -323,7 +324,7 @@ impl Limiter {
         Ok(take(Transaction::new(&mut state, policy, &**store, now, id)))
     }
 
-    /// What to tell the list of limiters, once a minute.
+    /// Returns the entry for the list of limiters, once a minute or twice per `ttl`, whichever is more often.
     #[cfg(feature = "redis")]
     fn listed(&self, at: Option<Micros>) -> Option<(Micros, String)> {
         let (now, before) = (time(at) / 1_000_000, self.inner.listed_at.load(Ordering::Relaxed));
@@ -334,7 +335,7 @@ impl Limiter {
         Some((self.inner.ttl, LimiterInfo::entry(&self.inner.name, &self.inner.policy, self.inner.ttl)))
     }
 
-    /// The decision of a policy that needs no state.
+    /// Returns the decision of a policy that needs no state.
     fn known(&self, units: u64, estimate: bool, id: Option<&str>) -> Result<Prepared> {
         self.inner.policy.check_fits(if estimate { "estimate" } else { "cost" }, units)?;
         Ok(decided(match self.inner.policy.paused() {
@@ -366,7 +367,7 @@ fn remembered<'a>(
     Ok(cell.get_or_init(|| made))
 }
 
-/// A permit's id in parts; nothing when this library cannot have given it.
+/// Parses a permit id; `None` when this library cannot have issued it.
 fn parsed(permit: &str, at: Option<Micros>) -> Result<Option<Permit<'_>>> {
     check_time(at)?;
     if permit.is_empty() || permit.len() > MAX_PERMIT_ID {

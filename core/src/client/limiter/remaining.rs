@@ -1,11 +1,12 @@
-//! What is left of every limit, for the simulator.
+//! The remaining units of every limit, for the simulator.
 
 use super::{Limiter, StateLocation};
 use crate::base::micros::Micros;
 use crate::engine::state::State;
 
 impl Limiter {
-    /// Puts what is left of every limit at a time into `left` and answers how many wait. Of a limiter in memory only.
+    /// Writes the remaining units of every limit at a time to `left` and returns the queue length. Only for a limiter
+    /// in memory.
     pub(crate) fn standing(&self, at: Micros, left: &mut Vec<u64>) -> u64 {
         left.clear();
         let policy = &self.inner.policy;

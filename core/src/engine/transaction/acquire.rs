@@ -1,4 +1,4 @@
-//! Calls that do not look at the queue: `acquire` without an id, and `peek`. Twin of `fast_path.lua`.
+//! Calls that do not examine the queue: `acquire` without an id, and `peek`. Twin of `fast_path.lua`.
 
 use crate::base::error::Result;
 use crate::engine::queue::QueueSummary;
@@ -11,8 +11,10 @@ use crate::model::policy::Policy;
 use crate::model::statistics::Statistics;
 
 impl State {
-    /// Charges `cost` to all limits or to none, behind the queue. Nothing when only those before it are in its way, as far
-    /// as is known without looking at the queue: such a call is to be made again with an id.
+    /// Charges `cost` to all limits or to none, behind the queue.
+    ///
+    /// Returns `None` when only the queue blocks the call, as far as its summary shows. Such a call must be repeated
+    /// with an id.
     #[inline]
     pub(crate) fn acquire(&mut self, own: &Policy, server: u64, cost: u64) -> Result<Option<Reply>> {
         let (now, skew) = self.clock(server);
@@ -30,7 +32,7 @@ impl State {
         {
             return Ok(None);
         } else {
-            // Without this the clock of a full limiter would stand still until the server's catches up.
+            // Otherwise the clock of a full limiter would stand still until the server's clock catches up.
             self.skew = skew;
             self.statistics.refused += u64::from(!granted);
         }
@@ -38,7 +40,7 @@ impl State {
         Ok(Some(Reply { amount: Some(policy.amount(evaluation.index)), ..Reply::new(status, &evaluation, now) }))
     }
 
-    /// What `acquire` would answer; changes nothing. `remaining` is what is there now.
+    /// Returns what `acquire` would return and changes nothing. `remaining` does not subtract the cost.
     pub(crate) fn peek(&self, own: &Policy, server: u64, argument: &'static str, cost: u64) -> Result<Reply> {
         let now = self.clock(server).0;
         let policy = &*self.effective_policy(own, now);
@@ -68,14 +70,14 @@ impl State {
 }
 
 impl QueueSummary {
-    /// What a call asks for that does not look at the queue itself.
+    /// Returns the demand of a call that does not examine the queue.
     fn demand(self, now: u64, cost: u64, change: u64) -> Demand {
         let counts = cost > 0 && now < self.until;
         let (ahead, before) = if counts { (self.tickets, self.units) } else { (0, 0) };
         Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 }
     }
 
-    /// An empty queue is not written.
+    /// Returns the summary to write, which is empty for an empty queue.
     pub(crate) fn written(self, now: u64) -> Self {
         if self.tickets > 0 { Self { seen: now, ..self } } else { Self::default() }
     }

@@ -19,7 +19,6 @@ use crate::model::permit::Permit;
 use crate::model::request::QueuePosition;
 
 impl Transaction<'_> {
-    /// Grants, queues or refuses.
     pub(crate) fn enter(self, entry: Entry<'_>) -> Result<Reply> {
         let policy = self.policy.clone();
         let reply = self.answer(entry)?;
@@ -28,7 +27,7 @@ impl Transaction<'_> {
 
     fn answer(mut self, entry: Entry<'_>) -> Result<Reply> {
         let Entry { id, units, .. } = entry;
-        // Whoever has a lease already takes nothing.
+        // A call whose id has a live lease takes nothing.
         if let Some(held) = self.lease_of(id, None).filter(|lease| lease.end > self.now) {
             let Lease { end, granted_at, fence, charged } = held;
             let lease_and_ticket =
@@ -64,7 +63,7 @@ impl Transaction<'_> {
         let evaluation = self.evaluate_in_queue(units, ticket.as_ref(), place);
         let is_full = self.queue_summary.tickets >= MAX_TICKETS as u64 || self.queue_summary.units + units > MAX_TIME.0;
         let waiting = entry.queue.filter(|waiting| {
-            // Where nobody may be for now, who has a place keeps it.
+            // A ticket keeps its position through a wait without a known end, such as a limit of 0.
             let is_closed = ticket.is_some() && evaluation.rate == MAX_TIME.0;
             let in_time = evaluation.rate <= waiting.patience && (ticket.is_some() || !is_full);
             waiting.patience > 0 && (in_time || is_closed)
@@ -76,7 +75,7 @@ impl Transaction<'_> {
         })
     }
 
-    /// Decides behind all that is before it in the queue.
+    /// Evaluates the call behind all tickets ahead of it.
     fn evaluate_in_queue(&mut self, units: u64, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> Evaluation {
         let alone = self.evaluate(0, 0, units, units);
         if self.queue_summary.tickets == 0 {
@@ -86,7 +85,7 @@ impl Transaction<'_> {
         let (mut before, mut lapse) = (0, MAX_TIME.0);
         if alone.wait == 0 {
             if ahead > 0 {
-                // It may be that nobody was called yet: the limit was raised, or a lease has ended by itself.
+                // The tickets ahead may need a wake-up: the limit was raised, or a lease has ended without a release.
                 self.advance();
                 ahead = self.ahead(ticket, place);
             }
@@ -104,11 +103,11 @@ impl Transaction<'_> {
         if evaluation.wait == MAX_TIME.0 {
             return evaluation;
         }
-        // One that has lapsed and could not be removed yet is in its way for this call only.
+        // A ticket ahead that has lapsed but could not be removed yet blocks this call only.
         Evaluation { wait: evaluation.wait.min(lapse.saturating_sub(self.now).max(1)), ..evaluation }
     }
 
-    /// What so many take, as far as it is known without looking at each.
+    /// Returns the units of the tickets ahead, as far as they are known without examining each ticket.
     fn units_of(&self, ahead: u64, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> u64 {
         match ticket {
             _ if self.queue_summary.units == self.queue_summary.tickets => ahead,
@@ -121,12 +120,12 @@ impl Transaction<'_> {
         }
     }
 
-    /// What was queued before the head of the queue.
+    /// Returns the units that were queued before the head of the queue.
     fn head_start(&self, otherwise: u64) -> u64 {
         self.state.queue.as_ref().and_then(|queue| queue.at(0)).map_or(otherwise, |head| head.start)
     }
 
-    /// How many stand before it: who comes back under its old number stands where it stood.
+    /// Returns the number of tickets ahead. A call that returns under its old number has the position of that number.
     fn ahead(&self, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> u64 {
         match (ticket, place) {
             (Some(ticket), _) => self.rank(ticket),
@@ -151,8 +150,10 @@ impl Transaction<'_> {
         Reply::new(Status::Refused, evaluation, self.now)
     }
 
-    /// Takes a place in the queue, or keeps it. What a release can shorten is looked at again all the same, and who has a
-    /// channel, and so somebody who waits, shows that it is alive.
+    /// Adds a ticket to the queue, or updates it.
+    ///
+    /// A wait that a release can shorten is rechecked in case the wake-up is lost. A call with a channel retries at
+    /// least every [`RECHECK`], which shows that its waiter is alive.
     fn wait(
         mut self,
         entry: Entry<'_>,

@@ -1,4 +1,5 @@
-//! What happens to a permit after its grant: `correct`, `release`, `renew`, `cancel`. Twin of `dispatch.lua`.
+//! The operations on a permit or ticket: `correct`, `release`, `renew`, `cancel`. Twin of `permit.lua`, and for
+//! `correct` of `upstream.lua`.
 
 use crate::base::micros::Micros;
 use crate::engine::state::Demand;
@@ -10,7 +11,7 @@ use crate::model::permit::Permit;
 use crate::model::permit::SETTLED_MEMORY;
 use crate::model::permit::Settlement;
 impl Transaction<'_> {
-    /// Replaces a permit's charge by the actual cost, once.
+    /// Replaces the charge of a permit by the actual cost, once.
     pub(crate) fn correct(mut self, permit: &Permit<'_>, actual: u64) -> Settlement {
         let settlement = self.settle_permit(permit, actual);
         if settlement == Settlement::Settled {
@@ -20,7 +21,6 @@ impl Transaction<'_> {
         settlement
     }
 
-    /// Ends a lease.
     pub(crate) fn release(mut self, permit: &Permit<'_>) -> Settlement {
         let now = self.now;
         let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule) else {
@@ -32,7 +32,7 @@ impl Transaction<'_> {
         }
         let live = lease.is_some_and(|lease| lease.end > now);
         let late = !live && now >= permit.granted_at + concurrency.timeout;
-        // An id may be old, made up, or released before: only what is known counts, and it is known once.
+        // An id may be old, invented or released before: only a known lease counts, and it is known once.
         let counts = lease.is_some();
         if counts {
             self.state.statistics.held_time.0 += now.saturating_sub(permit.granted_at);
@@ -51,7 +51,7 @@ impl Transaction<'_> {
         Settlement::Released
     }
 
-    /// Gives a live lease its whole time again; `None` when it has ended.
+    /// Restarts the duration of a live lease and returns it; `None` when the lease has ended.
     pub(crate) fn renew(mut self, permit: &Permit<'_>) -> Option<Micros> {
         let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule) else {
             return None;
@@ -61,7 +61,7 @@ impl Transaction<'_> {
         Some(Micros(concurrency.timeout))
     }
 
-    /// Takes a ticket out of the queue, and the lease away that it may have become.
+    /// Removes a ticket from the queue, and ends the lease that it may have become.
     pub(crate) fn cancel(mut self, id: &str, gave_up: bool) -> Settlement {
         let ticket = self.ticket_of(id);
         let lease = self.lease_of(id, None).filter(|lease| !self.is_reclaimed(id, lease));

@@ -4,13 +4,12 @@ use crate::base::micros::MAX_TIME;
 use crate::engine::queue::MAX_LOOKS;
 use crate::engine::queue::Ticket;
 use crate::engine::transaction::Transaction;
-/// A ticket is not told of changes below this.
+/// A ticket gets no wake-up for a change below this, in microseconds.
 const SLACK: u64 = 1_000;
 
-/// How many dead ones it removes; the next calls go on.
+/// The number of removed tickets after which a call removes no more lapsed ones; later calls remove the rest.
 const MAX_LAPSED: usize = 500;
 
-/// The walk along the queue.
 impl Transaction<'_> {
     pub(crate) fn ticket_of(&self, id: &str) -> Option<Ticket> {
         self.state.queue.as_ref()?.get(id).cloned()
@@ -37,7 +36,9 @@ impl Transaction<'_> {
         self.removed += 1;
     }
 
-    /// The ticket at a place of the queue. A lapsed one leaves, unless it is looking just now, and the next takes its place.
+    /// Returns the ticket at a position of the queue.
+    ///
+    /// A lapsed ticket is removed, unless it belongs to this call, and the next ticket takes its position.
     fn ticket_at(&mut self, place: u64) -> Option<Ticket> {
         loop {
             let ticket = self.state.queue.as_ref()?.at(place)?.clone();
@@ -50,7 +51,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// What stands before a place: tickets, their units, and the first time at which one of them may lapse.
+    /// Returns the load ahead of a position: tickets, their units, and the earliest time at which one of them may
+    /// lapse.
     pub(crate) fn load_ahead(&mut self, mut place: u64) -> (u64, u64, u64) {
         let (mut ahead, mut before, mut lapse) = (0, 0, MAX_TIME.0);
         while ahead < place && ahead < MAX_LOOKS {
@@ -67,7 +69,7 @@ impl Transaction<'_> {
         (place, before + place - ahead, lapse)
     }
 
-    /// Calls those whose turn has come, and tells the next when it comes; the caller itself knows.
+    /// Wakes every ticket that can be granted and schedules the next. The ticket of this call gets no wake-up.
     pub(crate) fn advance(&mut self) {
         let (mut ahead, mut before, mut turn) = (0, 0, MAX_TIME.0);
         while self.queue_summary.tickets > 0 && ahead < MAX_LOOKS && self.removed < MAX_LAPSED {
@@ -86,7 +88,8 @@ impl Transaction<'_> {
                 }
             }
             if self.is_admin && ticket.channel.is_empty() && ticket.look > look + SLACK {
-                // It cannot be told that a pause has ended, and shall not stop the others until it was to end.
+                // A ticket without a channel gets no wake-up when a pause ends, and must not block the others until its
+                // old time.
                 (ticket.look, ticket.lapse) = (look, look + ticket.grace);
                 self.keep(ticket.clone());
             }

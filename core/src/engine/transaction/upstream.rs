@@ -1,4 +1,4 @@
-//! `UpstreamReport`: what upstream says of its budget, which corrects ours. Twin of `learn.lua`.
+//! Reports of the upstream, which correct the limiter, and admin commands. Twin of `upstream.lua` and `admin.lua`.
 
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::budget::ReportOutcome;
@@ -14,14 +14,14 @@ use crate::model::permit::OURS;
 use crate::model::permit::{PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
 use crate::model::policy::MAX_LIMITS;
 
-/// How far the end of an upstream's interval must lie from ours to be another one: upstreams say it in whole seconds.
+/// The maximum distance between two ends of an interval that count as the same end: upstreams report whole seconds.
 const SAME_END: u64 = 2_000_000;
 
-/// How many open permits one report looks at.
+/// The maximum number of permits that one report examines.
 const MAX_OPEN: usize = 250;
 
 impl Transaction<'_> {
-    /// Obeys an order, and answers what is in force.
+    /// Applies a command and returns the runtime state.
     pub(crate) fn admin(mut self, command: &AdminCommand<'_>) -> RuntimeState {
         let in_use = self.state.is_used();
         let fresh = Overrides::new(self.own);
@@ -29,7 +29,7 @@ impl Transaction<'_> {
             let orders = self.state.orders.as_deref().unwrap_or(&fresh);
             return RuntimeState { in_use, ..orders.controls(self.now) };
         }
-        // What drained until now did so by the numbers that ruled.
+        // Until now the levels drained under the previous limits.
         self.settle_now();
         let mut orders = self.state.orders.take().filter(|orders| orders.hold(self.now)).unwrap_or(Box::new(fresh));
         orders.apply(command, self.now);
@@ -43,7 +43,7 @@ impl Transaction<'_> {
         controls
     }
 
-    /// Takes over what upstream says.
+    /// Applies a report of the upstream.
     pub(crate) fn apply_report(mut self, permit: Option<&Permit<'_>>, report: &UpstreamReport<'_>) -> ReportOutcome {
         let now = self.now;
         let settles = permit.zip(report.actual);
@@ -74,7 +74,7 @@ impl Transaction<'_> {
             return told;
         }
 
-        // What was taken stays taken when an interval ends elsewhere from now on.
+        // Charged units must stay charged when the end of an interval moves.
         self.settle_now();
         let orders = self.state.orders.take().filter(|orders| orders.hold(now));
         let mut orders = orders.unwrap_or_else(|| Box::new(Overrides::new(self.own)));
@@ -106,7 +106,7 @@ impl Transaction<'_> {
         }
         self.policy = orders.policy(self.own, now);
         self.state.orders = Some(orders);
-        // Levels under the new numbers first, then what the upstream says of them.
+        // Sets the levels under the new limits before the reported remaining units are applied.
         self.settle_now();
         for (i, budget) in report.budgets.iter().enumerate().filter(|(i, _)| reports && !past[*i]) {
             let limit = &self.policy.limits()[i];
@@ -121,10 +121,10 @@ impl Transaction<'_> {
         told
     }
 
-    /// Takes over that so much is left of one limit, unless less is.
+    /// Lowers the remaining units of one limit to `left`; never raises them.
     ///
-    /// Leases that others had count until their time is over, and so do those of this process: their release goes to the
-    /// store.
+    /// Each lease in the store, also of this process, becomes a local lease of full duration, since its release goes to
+    /// the store.
     pub(crate) fn seed_local(mut self, i: usize, left: u64) {
         self.settle_now();
         let (now, limit) = (self.now, &self.policy.limits()[i]);
@@ -146,10 +146,11 @@ impl Transaction<'_> {
         self.state.settle(&self.policy, &evaluation.levels, self.now, self.skew);
     }
 
-    /// What others have open, and whether nothing is open or was settled since the call at `since`.
+    /// Returns the units of other open permits, and whether no permit is open or was settled since the call at `since`.
     ///
-    /// What is open was perhaps not seen by the upstream, nor what was settled since: it may have come there after that call.
-    /// Looks at those, and at what is open for less than four minutes.
+    /// The upstream may not have counted open calls, nor calls that were settled after `since`: their requests may have
+    /// arrived after that call. Examines permits settled since then, and open permits granted at most four minutes
+    /// before.
     fn in_flight(&self, own: &str, since: u64) -> (u64, bool) {
         let seen_from = (since + SETTLED_MEMORY.0) * 2;
         let (marks, more) = self.state.permits.since(seen_from, MAX_OPEN);
@@ -157,24 +158,24 @@ impl Transaction<'_> {
         let is_known = more == 0 && others.peek().is_none();
         let open = others.filter(|(mark, _)| mark % 2 == 0).filter_map(|(_, id)| Permit::parse(id));
         let read: u64 = open.map(|permit| permit.charged).sum();
-        // The others are taken to have charged what these did on average.
+        // The rest is assumed to have the average charge of the permits that were read.
         let unread = if more > 0 { more * read.div_ceil(MAX_OPEN as u64).min(MAX_TIME.0 / more) } else { 0 };
         (read + unread, is_known)
     }
 }
 
-/// What is heard of one limit.
+/// The effect of a report on one limit.
 struct LearnedLimit {
-    /// Its numbers.
+    /// The learned limit.
     limit: Limit,
-    /// Whether the answer is about the interval before, and so says nothing of what is left in this one.
+    /// Whether the report is about a past interval, so that its remaining units do not apply to the current one.
     past: bool,
-    /// Until when nothing passes; zero for no pause.
+    /// The end of the pause that the report implies; zero for no pause.
     pause: u64,
 }
 
 impl LearnedLimit {
-    /// What has changed of the numbers, and whether what is left says nothing.
+    /// Returns the marks of the changed properties, and of remaining units that do not apply.
     fn marks(&self, known: &Limit, budget: &BudgetUpdate) -> u64 {
         let marks = [
             (self.limit.amount() != known.amount(), ReportOutcome::LIMIT),
