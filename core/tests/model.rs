@@ -246,7 +246,7 @@ impl World {
         let tickets = (0..queue.len()).filter_map(|place| queue.at(place));
         let counts = |ticket: &&Ticket| {
             let is_deaf = !ticket.channel.is_empty() && !self.clients[index(&ticket.id)].hears;
-            ticket.lapse > self.now && !is_deaf && (ticket.number, ticket.id.as_str()) < own
+            ticket.expires_at > self.now && !is_deaf && (ticket.number, ticket.id.as_str()) < own
         };
         tickets.filter(counts).count() as u64
     }
@@ -256,8 +256,8 @@ impl World {
         let held = self.leases.iter().any(|(holder, end)| *holder == client && *end > self.now);
         let number = self.clients[client].number;
         let waiting = Waiting {
-            patience: MAX_SPAN.0,
-            grace: GRACE * TICK,
+            max_wait: MAX_SPAN.0,
+            claim_timeout: GRACE * TICK,
             channel: if self.clients[client].hears { "open" } else { "" },
             place: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
         };
@@ -418,7 +418,7 @@ impl World {
                 lease: ends[number],
                 own_lease: self.leases.iter().find(|(holder, _)| *holder == number).map_or(0, |(_, end)| ahead(*end)),
                 ticket: ticket(number).map(|ticket| {
-                    (rank(ticket.number), ahead(ticket.look), ahead(ticket.lapse), ticket.channel.is_empty())
+                    (rank(ticket.number), ahead(ticket.next_check), ahead(ticket.expires_at), ticket.channel.is_empty())
                 }),
             })
             .collect();
@@ -445,7 +445,9 @@ impl fmt::Debug for World {
         let tickets: Vec<_> = queue.map_or_else(Vec::new, |queue| {
             (0..queue.len())
                 .filter_map(|place| queue.at(place))
-                .map(|ticket| (&ticket.id, ticket.number, ticket.look - START, ticket.lapse - START, &ticket.channel))
+                .map(|ticket| {
+                    (&ticket.id, ticket.number, ticket.next_check - START, ticket.expires_at - START, &ticket.channel)
+                })
                 .collect()
         });
         write!(f, "at {} leases {:?} tickets {tickets:?} ", self.now - START, self.leases)?;

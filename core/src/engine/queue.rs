@@ -20,15 +20,15 @@ pub(crate) struct Ticket {
     pub(crate) id: String,
     pub(crate) number: u64,
     /// Units that were queued before it.
-    pub(crate) start: u64,
+    pub(crate) units_before: u64,
     pub(crate) units: u64,
     /// When the ticket joined the queue.
-    pub(crate) since: u64,
+    pub(crate) queued_at: u64,
     /// When its call should retry.
-    pub(crate) look: u64,
+    pub(crate) next_check: u64,
     /// When the ticket loses its position, unless its call has retried.
-    pub(crate) lapse: u64,
-    pub(crate) grace: u64,
+    pub(crate) expires_at: u64,
+    pub(crate) claim_timeout: u64,
     pub(crate) channel: String,
 }
 

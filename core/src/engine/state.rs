@@ -34,7 +34,7 @@ pub(crate) struct State {
     pub(crate) queue: Option<Box<Queue>>,
     pub(crate) statistics: Statistics,
     /// Created by the first admin command or report of the upstream.
-    pub(crate) orders: Option<Box<Overrides>>,
+    pub(crate) overrides: Option<Box<Overrides>>,
 }
 
 #[derive(Clone, Debug)]
@@ -90,21 +90,21 @@ impl State {
             queue_summary: QueueSummary::default(),
             queue: None,
             statistics: Statistics::default(),
-            orders: None,
+            overrides: None,
         }
     }
 
     /// Returns whether any call has changed the state: Redis would contain a state or statistics.
     pub(crate) fn is_used(&self) -> bool {
         let is_written =
-            self.last > 0 || self.queue_summary.seen > 0 || self.queue_summary.tickets > 0 || self.orders.is_some();
+            self.last > 0 || self.queue_summary.seen > 0 || self.queue_summary.tickets > 0 || self.overrides.is_some();
         is_written || self.statistics != Statistics::default()
     }
 
     /// Returns whether forgetting this state changes no later decision.
     pub(crate) fn is_idle(&self, policy: &Policy, server: u64) -> bool {
         let now = self.clock(server).0;
-        if self.orders.as_ref().is_some_and(|orders| orders.affects_decisions(self.last, now)) {
+        if self.overrides.as_ref().is_some_and(|overrides| overrides.affects_decisions(self.last, now)) {
             return false;
         }
         let whole = |(i, limit)| self.check(limit, i, now, None, 0).reset == 0;
@@ -124,7 +124,7 @@ impl State {
     /// Returns `own` with active overrides and learned limits applied.
     #[inline]
     pub(crate) fn effective_policy<'a>(&self, own: &'a Policy, now: u64) -> Cow<'a, Policy> {
-        self.orders.as_ref().map_or(Cow::Borrowed(own), |orders| orders.policy(own, now))
+        self.overrides.as_ref().map_or(Cow::Borrowed(own), |overrides| overrides.policy(own, now))
     }
 
     /// Evaluates every limit and describes the one with the longest wait, or without a wait the one with the fewest
@@ -156,7 +156,7 @@ impl State {
                 wait = MAX_TIME.0;
             }
             let is_rate = !matches!(limit.rule, Rule::Concurrency(_)) || wait == MAX_TIME.0;
-            if let Some(end) = self.orders.as_ref().and_then(|orders| orders.end(i, now)) {
+            if let Some(end) = self.overrides.as_ref().and_then(|overrides| overrides.end(i, now)) {
                 // The override ends earlier, and another limit applies then.
                 wait = wait.min(end - now);
             }
@@ -169,7 +169,7 @@ impl State {
                 outcome.rate = outcome.rate.max(wait);
             }
         }
-        let pause = self.orders.as_ref().map_or(0, |orders| orders.pause.saturating_sub(now));
+        let pause = self.overrides.as_ref().map_or(0, |overrides| overrides.paused_until.saturating_sub(now));
         if ask.cost.is_some() {
             outcome.rate = outcome.rate.max(pause);
             if pause > outcome.wait {

@@ -28,8 +28,8 @@ pub(crate) struct Entry<'a> {
 /// How a call with an id queues.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting<'a> {
-    pub(crate) patience: u64,
-    pub(crate) grace: u64,
+    pub(crate) max_wait: u64,
+    pub(crate) claim_timeout: u64,
     /// Empty when the call retries without wake-ups.
     pub(crate) channel: &'a str,
     pub(crate) place: QueuePosition,

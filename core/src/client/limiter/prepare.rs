@@ -87,8 +87,8 @@ impl Limiter {
                 wait.as_ref().map_or(Ok(()), Wait::check)?;
                 let (units, permit) = request.charge(&self.inner.policy)?;
                 let queue = wait.map(|wait| Waiting {
-                    patience: wait.patience.0,
-                    grace: wait.grace.0,
+                    max_wait: wait.patience.0,
+                    claim_timeout: wait.grace.0,
                     channel: wait.channel,
                     place: wait.place,
                 });

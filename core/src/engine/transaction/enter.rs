@@ -65,8 +65,8 @@ impl Transaction<'_> {
         let waiting = entry.queue.filter(|waiting| {
             // A ticket keeps its position through a wait without a known end, such as a limit of 0.
             let is_closed = ticket.is_some() && evaluation.rate == MAX_TIME.0;
-            let in_time = evaluation.rate <= waiting.patience && (ticket.is_some() || !is_full);
-            waiting.patience > 0 && (in_time || is_closed)
+            let in_time = evaluation.rate <= waiting.max_wait && (ticket.is_some() || !is_full);
+            waiting.max_wait > 0 && (in_time || is_closed)
         });
         Ok(match waiting {
             _ if evaluation.wait > 0 && waiting.is_none() => self.refuse(&evaluation, ticket),
@@ -114,7 +114,7 @@ impl Transaction<'_> {
             None if matches!(place, Some(QueuePosition::Number(_))) => ahead,
             None => self.queue_summary.units,
             Some(ticket) => ticket
-                .start
+                .units_before
                 .saturating_sub(self.head_start(0))
                 .min(self.queue_summary.units.saturating_sub(ticket.units)),
         }
@@ -122,7 +122,7 @@ impl Transaction<'_> {
 
     /// Returns the units that were queued before the head of the queue.
     fn head_start(&self, otherwise: u64) -> u64 {
-        self.state.queue.as_ref().and_then(|queue| queue.at(0)).map_or(otherwise, |head| head.start)
+        self.state.queue.as_ref().and_then(|queue| queue.at(0)).map_or(otherwise, |head| head.units_before)
     }
 
     /// Returns the number of tickets ahead. A call that returns under its old number has the position of that number.
@@ -171,9 +171,9 @@ impl Transaction<'_> {
             look = look.min(RECHECK.0);
         }
         let mut ticket = ticket.unwrap_or_else(|| self.join(entry.id, entry.units, waiting.place));
-        ticket.look = self.now + look;
-        ticket.lapse = ticket.look + waiting.grace;
-        ticket.grace = waiting.grace;
+        ticket.next_check = self.now + look;
+        ticket.expires_at = ticket.next_check + waiting.claim_timeout;
+        ticket.claim_timeout = waiting.claim_timeout;
         waiting.channel.clone_into(&mut ticket.channel);
         let (number, position) = (ticket.number, self.rank(&ticket));
         self.keep(ticket);
@@ -192,7 +192,7 @@ impl Transaction<'_> {
         if self.queue_summary.tickets == 0 {
             queue.total = 0;
         }
-        let (number, start) = match place {
+        let (number, units_before) = match place {
             QueuePosition::Number(number) if number <= queue.counter => (number, head_start.min(queue.total)),
             _ => (queue.counter + 1, queue.total),
         };
@@ -200,8 +200,18 @@ impl Transaction<'_> {
         queue.total = (queue.total + units).min(MAX_TIME.0);
         self.queue_summary.tickets += 1;
         self.queue_summary.units += units;
-        let (since, channel) = (self.now, String::new());
-        Ticket { id: id.to_owned(), number, start, units, since, look: 0, lapse: 0, grace: 0, channel }
+        let (queued_at, channel) = (self.now, String::new());
+        Ticket {
+            id: id.to_owned(),
+            number,
+            units_before,
+            units,
+            queued_at,
+            next_check: 0,
+            expires_at: 0,
+            claim_timeout: 0,
+            channel,
+        }
     }
 
     fn grant(mut self, entry: Entry<'_>, evaluation: &Evaluation, ticket: Option<Ticket>) -> Reply {
@@ -225,7 +235,7 @@ impl Transaction<'_> {
             self.leave(&ticket);
             lease_and_ticket.number = ticket.number;
             self.state.statistics.waited += 1;
-            self.state.statistics.wait_time.0 += now - ticket.since;
+            self.state.statistics.wait_time.0 += now - ticket.queued_at;
         }
         self.advance();
         self.state.queue_summary = self.queue_summary.written(now);

@@ -20,7 +20,7 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn keep(&mut self, ticket: Ticket) {
-        self.queue_summary.until = self.queue_summary.until.max(ticket.lapse);
+        self.queue_summary.until = self.queue_summary.until.max(ticket.expires_at);
         self.queue_changed = true;
         self.state.queue.get_or_insert_default().keep(ticket);
     }
@@ -42,7 +42,7 @@ impl Transaction<'_> {
     fn ticket_at(&mut self, place: u64) -> Option<Ticket> {
         loop {
             let ticket = self.state.queue.as_ref()?.at(place)?.clone();
-            let stays = ticket.lapse > self.now && self.policy.fits(ticket.units) || ticket.id == self.id;
+            let stays = ticket.expires_at > self.now && self.policy.fits(ticket.units) || ticket.id == self.id;
             if stays || self.removed >= MAX_LAPSED {
                 return Some(ticket);
             }
@@ -64,7 +64,7 @@ impl Transaction<'_> {
             };
             ahead += 1;
             before += ticket.units;
-            lapse = lapse.min(ticket.lapse);
+            lapse = lapse.min(ticket.expires_at);
         }
         (place, before + place - ahead, lapse)
     }
@@ -78,19 +78,19 @@ impl Transaction<'_> {
             let look = if wait == 0 { self.now } else { (self.now + wait).min(turn) };
             let mut heard = true;
             let slack = if wait == 0 { 0 } else { SLACK };
-            if ticket.id != self.id && !ticket.channel.is_empty() && ticket.look > look + slack {
+            if ticket.id != self.id && !ticket.channel.is_empty() && ticket.next_check > look + slack {
                 heard = self.channels.publish(&ticket.channel, look - self.now, &ticket.id);
                 if heard {
-                    (ticket.look, ticket.lapse) = (look, look + ticket.grace);
+                    (ticket.next_check, ticket.expires_at) = (look, look + ticket.claim_timeout);
                     self.keep(ticket.clone());
                 } else {
                     self.leave(&ticket);
                 }
             }
-            if self.is_admin && ticket.channel.is_empty() && ticket.look > look + SLACK {
+            if self.is_admin && ticket.channel.is_empty() && ticket.next_check > look + SLACK {
                 // A ticket without a channel gets no wake-up when a pause ends, and must not block the others until its
                 // old time.
-                (ticket.look, ticket.lapse) = (look, look + ticket.grace);
+                (ticket.next_check, ticket.expires_at) = (look, look + ticket.claim_timeout);
                 self.keep(ticket.clone());
             }
             if wait > 0 && heard {
@@ -100,7 +100,7 @@ impl Transaction<'_> {
                 ahead += 1;
                 before += ticket.units;
                 if ticket.id != self.id {
-                    turn = turn.min(ticket.lapse);
+                    turn = turn.min(ticket.expires_at);
                 }
             }
         }

@@ -26,16 +26,17 @@ impl Transaction<'_> {
         let in_use = self.state.is_used();
         let fresh = Overrides::new(self.own);
         if matches!(command, AdminCommand::Get) {
-            let orders = self.state.orders.as_deref().unwrap_or(&fresh);
-            return RuntimeState { in_use, ..orders.controls(self.now) };
+            let overrides = self.state.overrides.as_deref().unwrap_or(&fresh);
+            return RuntimeState { in_use, ..overrides.controls(self.now) };
         }
         // Until now the levels drained under the previous limits.
         self.settle_now();
-        let mut orders = self.state.orders.take().filter(|orders| orders.hold(self.now)).unwrap_or(Box::new(fresh));
-        orders.apply(command, self.now);
-        let controls = RuntimeState { in_use, ..orders.controls(self.now) };
-        self.policy = orders.policy(self.own, self.now);
-        self.state.orders = Some(orders);
+        let mut overrides =
+            self.state.overrides.take().filter(|overrides| overrides.hold(self.now)).unwrap_or(Box::new(fresh));
+        overrides.apply(command, self.now);
+        let controls = RuntimeState { in_use, ..overrides.controls(self.now) };
+        self.policy = overrides.policy(self.own, self.now);
+        self.state.overrides = Some(overrides);
         self.is_admin = true;
         self.settle_now();
         self.advance();
@@ -49,76 +50,82 @@ impl Transaction<'_> {
         let settles = permit.zip(report.actual);
         let mut settlement = Settlement::Settled;
         let since = permit.map_or(now, |permit| permit.granted_at.min(now));
-        let synced = self.state.orders.as_ref().filter(|orders| orders.hold(now)).map_or(0, |orders| orders.synced);
-        let late = since < synced || now >= since + PERMIT_TIMEOUT.0;
+        let reported_at = self
+            .state
+            .overrides
+            .as_ref()
+            .filter(|overrides| overrides.hold(now))
+            .map_or(0, |overrides| overrides.reported_at);
+        let late = since < reported_at || now >= since + PERMIT_TIMEOUT.0;
         let reports = report.says() && !late;
         let own = settles.map(|(permit, _)| permit.to_string()).unwrap_or_default();
         let (in_flight, is_known) = if reports { self.in_flight(&own, since) } else { (0, false) };
-        let mut told = ReportOutcome { settlement, flags: 0, marks: vec![0; self.own.limits().len()] };
+        let mut outcome = ReportOutcome { settlement, flags: 0, marks: vec![0; self.own.limits().len()] };
         if reports && !is_known {
-            told.flags |= ReportOutcome::OPEN;
+            outcome.flags |= ReportOutcome::OPEN;
         }
         let is_known = is_known && (permit.is_some() || self.own.is_estimated());
         if let Some((permit, actual)) = settles {
             settlement = self.settle_permit(permit, actual);
-            told.settlement = settlement;
+            outcome.settlement = settlement;
         }
         if report.says() && late {
-            told.flags |= ReportOutcome::OLD;
+            outcome.flags |= ReportOutcome::OLD;
         }
         if !reports && report.pause.is_none() {
             if settles.is_some() && settlement == Settlement::Settled {
                 self.advance();
                 self.state.queue_summary = self.queue_summary.written(now);
             }
-            return told;
+            return outcome;
         }
 
         // Charged units must stay charged when the end of an interval moves.
         self.settle_now();
-        let orders = self.state.orders.take().filter(|orders| orders.hold(now));
-        let mut orders = orders.unwrap_or_else(|| Box::new(Overrides::new(self.own)));
-        let (before, halted) = (orders.learned.clone(), orders.pause);
+        let overrides = self.state.overrides.take().filter(|overrides| overrides.hold(now));
+        let mut overrides = overrides.unwrap_or_else(|| Box::new(Overrides::new(self.own)));
+        let (before, halted) = (overrides.learned.clone(), overrides.paused_until);
         if let Some(moment) = report.pause {
-            orders.pause = orders.pause.max(moment.on(now));
-            told.flags |= if orders.pause > halted { ReportOutcome::PAUSED } else { ReportOutcome::SHORTER };
+            overrides.paused_until = overrides.paused_until.max(moment.on(now));
+            outcome.flags |=
+                if overrides.paused_until > halted { ReportOutcome::PAUSED } else { ReportOutcome::SHORTER };
         }
         let mut past = [false; MAX_LIMITS];
         if reports {
-            orders.synced = since;
+            overrides.reported_at = since;
             for (i, budget) in report.budgets.iter().enumerate() {
                 let own = &self.own.limits()[i];
-                let known = orders.learned[i].as_ref().unwrap_or(own);
+                let known = overrides.learned[i].as_ref().unwrap_or(own);
                 let heard = hear(known, budget, now);
                 past[i] = heard.past;
-                told.marks[i] = heard.marks(known, budget);
-                if heard.pause > orders.pause {
-                    orders.pause = heard.pause;
-                    told.flags |= ReportOutcome::PAUSED;
+                outcome.marks[i] = heard.marks(known, budget);
+                if heard.pause > overrides.paused_until {
+                    overrides.paused_until = heard.pause;
+                    outcome.flags |= ReportOutcome::PAUSED;
                 }
-                if orders.learned[i].is_some() || heard.limit != *own {
-                    orders.learned[i] = Some(heard.limit);
+                if overrides.learned[i].is_some() || heard.limit != *own {
+                    overrides.learned[i] = Some(heard.limit);
                 }
             }
         }
-        if report.pause.is_some() || orders.pause != halted || orders.learned != before {
-            orders.changed(now);
+        if report.pause.is_some() || overrides.paused_until != halted || overrides.learned != before {
+            overrides.changed(now);
         }
-        self.policy = orders.policy(self.own, now);
-        self.state.orders = Some(orders);
+        self.policy = overrides.policy(self.own, now);
+        self.state.overrides = Some(overrides);
         // Sets the levels under the new limits before the reported remaining units are applied.
         self.settle_now();
         for (i, budget) in report.budgets.iter().enumerate().filter(|(i, _)| reports && !past[*i]) {
             let limit = &self.policy.limits()[i];
             if let Some(remaining) = budget.remaining.filter(|_| !limit.counts_starts()) {
                 let taken = limit.amount() - remaining.saturating_sub(in_flight).min(limit.amount());
-                told.marks[i] |= self.state.take_over(limit, i, taken, is_known, now);
+                outcome.marks[i] |= self.state.take_over(limit, i, taken, is_known, now);
             }
         }
         self.settle_now();
         self.advance();
         self.state.queue_summary = self.queue_summary.written(now);
-        told
+        outcome
     }
 
     /// Lowers the remaining units of one limit to `left`; never raises them.

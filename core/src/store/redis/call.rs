@@ -120,7 +120,7 @@ impl Call {
         let (ttl, listed) = listed.map_or_else(Default::default, |(ttl, listed)| (number(ttl.0), listed));
         let mut words = vec![entry.id.to_owned(), if entry.permit { "1" } else { "" }.to_owned(), ttl, listed];
         if let Some(waiting) = entry.queue {
-            words.extend([number(waiting.patience), number(waiting.grace), waiting.channel.to_owned()]);
+            words.extend([number(waiting.max_wait), number(waiting.claim_timeout), waiting.channel.to_owned()]);
             words.push(match waiting.place {
                 QueuePosition::End => String::new(),
                 QueuePosition::Existing => "-".to_owned(),
