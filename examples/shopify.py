@@ -58,7 +58,9 @@ def worker(pg, url):
         with shop.within_limit(estimate=graphql_cost(QUERY)) as permit:
             request = urllib.request.Request(url, json.dumps({"query": QUERY}).encode())
             with urllib.request.urlopen(request) as response:
-                permit.learn(response.headers, response.read(), status=response.status)
+                permit.learn_from_response(
+                    response.headers, response.read(), status=response.status
+                )
 
 
 def main():

@@ -24,7 +24,7 @@ LIMIT = Paddlegate.limiter("stripe:live", concurrency: 20, leaky: [80, 1])
 def charge
   LIMIT.within_limit do
     answer = STRIPE.charge
-    LIMIT.learn(answer.headers, answer.body, status: answer.status, provider: :stripe)
+    LIMIT.learn_from_response(answer.headers, answer.body, status: answer.status, provider: :stripe)
     answer.status
   end
 end

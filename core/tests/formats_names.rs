@@ -171,7 +171,7 @@ fn a_run_does_not_take_the_slots_of_another_limiter() {
     let erp = store.concurrent("erp", 1, std::time::Duration::from_secs(30)).unwrap();
     let definition = r#"{"name": "order", "rateLimitConfig":
         {"rateLimitKey": "${workflow.input.x}", "concurrentExecLimit": 1}}"#;
-    let run = store.workflow(definition, r#"{"input": {"x": "erp"}}"#, None).unwrap().limiter;
+    let run = store.conductor_limiter(definition, r#"{"input": {"x": "erp"}}"#, None).unwrap().limiter;
     assert!(run.acquire(paddlegate::Request::cost(1)).unwrap().allowed());
     assert!(erp.acquire(paddlegate::Request::cost(1)).unwrap().allowed());
     assert_eq!(run.name(), WorkflowDefinition::limiter_name("erp"));

@@ -54,16 +54,16 @@ fn a_passage_asks_the_clock_only_where_the_time_decides() {
             (&until, facts, Some(START), 3),
             (&until, RequestAttributes::default(), None, 0),
         ] {
-            let (count, verdict) = carried(store.gate(document).unwrap().start(&facts, at).unwrap(), None);
+            let (count, verdict) = carried(store.invantive_gate(document).unwrap().start(&facts, at).unwrap(), None);
             assert!(verdict.unwrap().allowed);
             assert_eq!(count, asked);
         }
-        let lost = carried(store.gate(&until).unwrap().start(&facts, None).unwrap(), Some(1));
+        let lost = carried(store.invantive_gate(&until).unwrap().start(&facts, None).unwrap(), Some(1));
         assert_eq!(lost.0, 2, "it ends with its error");
         assert_eq!(lost.1.unwrap_err().kind(), ErrorKind::Unavailable);
-        let early = store.gate(&always).unwrap().start(&facts, None).unwrap();
+        let early = store.invantive_gate(&always).unwrap().start(&facts, None).unwrap();
         assert_eq!(early.outcome().unwrap_err().kind(), ErrorKind::Internal);
-        let bad = store.gate(&always).unwrap().start(&RequestAttributes { ip: Some("x"), ..facts }, None).unwrap_err();
+        let bad = store.invantive_gate(&always).unwrap().start(&RequestAttributes { ip: Some("x"), ..facts }, None).unwrap_err();
         assert_eq!(bad.argument(), Some("ip"));
     }
 }
@@ -154,11 +154,11 @@ fn cn_t16_to_t18_the_limiter_of_a_run() {
     let store = Paddlegate::memory();
     let definition = r#"{"name": "order", "rateLimitConfig":
         {"rateLimitKey": "${workflow.input.shop}", "concurrentExecLimit": 3, "policy": "REJECT"}}"#;
-    let loaded = store.workflow(definition, r#"{"input": {"shop": 7}}"#, Some(Micros(90_000_000))).unwrap();
+    let loaded = store.conductor_limiter(definition, r#"{"input": {"shop": 7}}"#, Some(Micros(90_000_000))).unwrap();
     assert_eq!((loaded.limiter.name(), loaded.on_limit), ("conductor/workflow/7", OnLimit::Raise));
     let limit = loaded.limiter.policy().concurrency().map(|limit| (limit.amount(), limit.interval()));
     assert_eq!(limit, Some((3, Micros(90_000_000))));
-    let free = store.workflow(definition, "{}", None).unwrap();
+    let free = store.conductor_limiter(definition, "{}", None).unwrap();
     assert_eq!((free.limiter.name(), free.limiter.policy().limits()), ("conductor/unlimited/order", [].as_slice()));
     assert!(matches!(
         free.limiter.prepare(Operation::Acquire(paddlegate::Request::cost(1))),
@@ -173,7 +173,7 @@ fn cn_t16_to_t18_the_limiter_of_a_run() {
         (definition, &long, None, "run"),
         (definition, run, Some(Micros(0)), "lock_timeout"),
     ] {
-        let error = store.workflow(definition, run, lock_timeout).unwrap_err();
+        let error = store.conductor_limiter(definition, run, lock_timeout).unwrap_err();
         assert_eq!(error.argument(), Some(argument), "{error}");
     }
 }

@@ -270,10 +270,10 @@ export interface Permit {
   /** Replaces the estimate by what the call did cost, once. Without an estimate it rejects with `InvalidError`. */
   pointsUsed(actual: number): Promise<Settlement>;
   /**
-   * `learn` of its limiter: replaces the estimate by the cost that the answer tells, and takes over what it says of the
+   * `learnFromResponse` of its limiter: replaces the estimate by the cost that the answer tells, and takes over what it says of the
    * budget, in one step. Of a lease without an estimate a cost is `"unknown"`; the rest is taken over.
    */
-  learn(response: UpstreamResponse, options?: AnswerOptions): Promise<Learned>;
+  learnFromResponse(response: UpstreamResponse, options?: AnswerOptions): Promise<Learned>;
 }
 
 /** What a limiter has done in all processes, and who is there now. Times are sums. Frozen. */
@@ -408,7 +408,7 @@ export interface Limiter<S = never> {
    * `"rate_limited"` nor `"RateLimitExceeded"`. Without `retry_after` and `rate_limit_until` it pauses for 30 seconds; a
    * pause that ends later stays.
    */
-  signal(document: string | object, options?: CallOptions): Promise<boolean>;
+  applyOjsSignal(document: string | object, options?: CallOptions): Promise<boolean>;
   /** The policy, or what was learned from upstream, rules again. */
   restore(options?: RestoreOptions): Promise<RuntimeState>;
   /** What is in force beside the policy. */
@@ -420,7 +420,7 @@ export interface Limiter<S = never> {
    * all processes when it refused the call. Without a `status` only an answer is a refusal that the documents of the
    * provider tie to one.
    */
-  learn(response: UpstreamResponse, options?: LearnOptions): Promise<Learned>;
+  learnFromResponse(response: UpstreamResponse, options?: LearnOptions): Promise<Learned>;
 }
 
 /** How several jobs are decided about. */
@@ -731,13 +731,13 @@ export class Paddlegate {
     options?: LoadOptions,
   ): Map<string, Limiter<S>>;
   /** The gate of a `RateLimitControl` of Invantive, its text or its object. The error names the path to what is wrong. */
-  gate(document: string | object): Gate;
+  invantiveGate(document: string | object): Gate;
   /**
    * The limiter of a run of a Conductor workflow; both are text or object. Its name is `conductor/workflow/` and the key that the
    * definition gives the run, an object with `input`, `correlationId` and `version` as far as the key needs them. A run without a key has
    * an unlimited one. `onLimit` is `"wait"` for `QUEUE`, `"raise"` for `REJECT`.
    */
-  workflow(definition: string | object, run: string | object, options?: WorkflowOptions): Limiter;
+  conductorLimiter(definition: string | object, run: string | object, options?: WorkflowOptions): Limiter;
   /** The limiters that any process used, by name, until the `ttl` of each is over. */
   limiters(): Promise<LimiterInfo[]>;
   /**

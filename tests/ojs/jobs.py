@@ -224,7 +224,7 @@ class Jobs:
         job = self._end(number, worker)
         if not isinstance(error, dict):
             raise InvalidError("must be an object", "error")
-        until = job.key and job.key.signal(error)
+        until = job.key and job.key.apply_ojs_signal(error)
         if until is not None:
             reason = error.get("message", error["type"])
             self._tell(

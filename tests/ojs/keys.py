@@ -132,7 +132,7 @@ class Key:
         Answers when it ends, in microseconds; None when the failure is no signal.
         """
         self._grow_at_all()
-        if not self.limiter.signal(failure, at_us=self._clock.at_us):
+        if not self.limiter.apply_ojs_signal(failure, at_us=self._clock.at_us):
             return None
         return self._clock.after(
             self.limiter.runtime_state(at_us=self._clock.at_us).paused_for or 0

@@ -138,7 +138,7 @@ pub unsafe extern "C" fn pg_invantive_gate_new(
     guard_into("gate", gate, ptr::null_mut, error, || {
         // SAFETY: the caller passes NULL or as many bytes as it says.
         let text = unsafe { document::read(text, length) }?;
-        GATES.open(STORES.with(store, |store| store.gate(text))?)
+        GATES.open(STORES.with(store, |store| store.invantive_gate(text))?)
     })
 }
 

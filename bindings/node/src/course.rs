@@ -95,7 +95,7 @@ impl MultiStepCall {
 
     /// Whether there was a signal.
     #[napi(catch_unwind)]
-    pub fn signal(&self) -> Result<bool> {
+    pub fn apply_ojs_signal(&self) -> Result<bool> {
         match self.outcome()? {
             CallOutcome::Signal(is_signal) => Ok(is_signal),
             _ => Err(thrown(&other())),

@@ -125,7 +125,7 @@ impl Store {
 
     /// The limiter of a run of a workflow, which `loaded` gives as the first.
     #[napi(catch_unwind)]
-    pub fn workflow(
+    pub fn conductor_limiter(
         &mut self,
         definition: String,
         run: String,
@@ -135,7 +135,7 @@ impl Store {
     ) -> Result<LoadedLimiter> {
         let loaded = on_unavailable(mode.as_deref(), share).and_then(|mode| {
             let lock_timeout = lock_timeout_ms.map(|given| millis("lock_timeout", given)).transpose()?;
-            let loaded = self.paddlegate.workflow(&definition, &run, lock_timeout)?;
+            let loaded = self.paddlegate.conductor_limiter(&definition, &run, lock_timeout)?;
             Ok(paddlegate::LoadedLimiter { limiter: loaded.limiter.with_on_unavailable(mode), ..loaded })
         });
         let loaded = loaded.map_err(|error| thrown(&error))?;
@@ -146,8 +146,8 @@ impl Store {
 
     /// The gate of a document.
     #[napi(catch_unwind)]
-    pub fn gate(&self, document: String) -> Result<Gate> {
-        let gate = self.paddlegate.gate(&document).map_err(|error| thrown(&error))?;
+    pub fn invantive_gate(&self, document: String) -> Result<Gate> {
+        let gate = self.paddlegate.invantive_gate(&document).map_err(|error| thrown(&error))?;
         Ok(Gate::new(&self.calls, gate))
     }
 

@@ -78,7 +78,7 @@ impl MultiStepCall {
 
     /// Pause as the failure of a job of Open Job Spec says.
     #[staticmethod]
-    fn signal(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
+    fn apply_ojs_signal(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
         let signalling = limiter.inner.signalling(text("document", document)?, time(at_us)?)?;
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Signal(signalling)))
     }

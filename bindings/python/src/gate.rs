@@ -29,7 +29,7 @@ impl Gate {
     #[pyo3(signature = (paddlegate, document))]
     fn new(paddlegate: &Paddlegate, document: &Bound<'_, PyAny>) -> Result<Self> {
         let Paddlegate(store) = paddlegate;
-        Ok(Self { inner: store.gate(text("document", document)?)?, redis: store.redis().cloned() })
+        Ok(Self { inner: store.invantive_gate(text("document", document)?)?, redis: store.redis().cloned() })
     }
 }
 

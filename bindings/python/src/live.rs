@@ -119,7 +119,7 @@ impl AdminRequest {
     // The caller does not control an upstream's headers and body, so invalid text in them is not an error.
     #[staticmethod]
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
-    fn learn(
+    fn learn_from_response(
         py: Python<'_>,
         headers: Vec<(Bound<'_, PyString>, Bound<'_, PyString>)>,
         body: &Bound<'_, PyString>,

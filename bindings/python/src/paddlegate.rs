@@ -79,7 +79,7 @@ impl Paddlegate {
         lock_timeout: OptionalArg,
     ) -> Result<LoadedLimiter> {
         let lock_timeout = lock_timeout.map(|timeout| span("lock_timeout", timeout)).transpose()?;
-        Ok(LoadedLimiter(self.0.workflow(text("definition", definition)?, text("run", run)?, lock_timeout)?))
+        Ok(LoadedLimiter(self.0.conductor_limiter(text("definition", definition)?, text("run", run)?, lock_timeout)?))
     }
 
     // The time-out of a call in seconds; None in memory, where there is nothing to close.

@@ -72,7 +72,8 @@ impl Limiter {
     }
 
     /// Pauses as the failure of a job of Open Job Spec says; whether it is one.
-    pub fn signal(&self, document: &str, at: &JsValue) -> Thrown<bool> {
+    #[wasm_bindgen(js_name = applyOjsSignal)]
+    pub fn apply_ojs_signal(&self, document: &str, at: &JsValue) -> Thrown<bool> {
         self.thrown(time(at).and_then(|at| run_at(self.limiter.signalling(document, at)?, at)))
     }
 }

@@ -33,16 +33,18 @@ impl Store {
     }
 
     /// The limiter of a run of a workflow, as `load` gives those of a document.
-    pub fn workflow(&self, definition: &str, run: &str, lock_timeout: &JsValue) -> Thrown<Vec<JsValue>> {
+    #[wasm_bindgen(js_name = conductorLimiter)]
+    pub fn conductor_limiter(&self, definition: &str, run: &str, lock_timeout: &JsValue) -> Thrown<Vec<JsValue>> {
         let loaded = optional(lock_timeout, |span| millis("lock_timeout", span))
-            .and_then(|lock_timeout| self.paddlegate.workflow(definition, run, lock_timeout));
+            .and_then(|lock_timeout| self.paddlegate.conductor_limiter(definition, run, lock_timeout));
         let loaded = loaded.map_err(|error| self.host.error(error))?;
         Ok(self.loaded(loaded).to_vec())
     }
 
     /// The gate of a document.
-    pub fn gate(&self, document: &str) -> Thrown<Gate> {
-        let gate = self.paddlegate.gate(document).map_err(|error| self.host.error(error))?;
+    #[wasm_bindgen(js_name = invantiveGate)]
+    pub fn invantive_gate(&self, document: &str) -> Thrown<Gate> {
+        let gate = self.paddlegate.invantive_gate(document).map_err(|error| self.host.error(error))?;
         Ok(Gate { gate, host: self.host.clone() })
     }
 }

@@ -12,7 +12,8 @@ use crate::limiter::Limiter;
 impl Limiter {
     /// Takes over what an answer says; what became of it. `headers` are names and values in turn.
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
-    pub fn learn(
+    #[wasm_bindgen(js_name = learnFromResponse)]
+    pub fn learn_from_response(
         &self,
         provider: &JsValue,
         max_pause: &JsValue,

@@ -46,7 +46,7 @@ impl Document {
     }
 
     /// Returns the limiters of the document. A workflow whose key depends on the run is an error; see
-    /// [`Paddlegate::workflow`](crate::Paddlegate::workflow).
+    /// [`Paddlegate::conductor_limiter`](crate::Paddlegate::conductor_limiter).
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         self.definitions_with(&LoadOptions::default())
     }

@@ -170,9 +170,9 @@ class Limiter {
     return this.#course(APPLY_OJS_OVERRIDE, make, () => (course) => shown(course.runtimeState()));
   }
 
-  signal(document, options) {
+  applyOjsSignal(document, options) {
     const make = () => orders.written(document, options);
-    return this.#course(SIGNAL, make, () => (course) => course.signal());
+    return this.#course(SIGNAL, make, () => (course) => course.applyOjsSignal());
   }
 
   restore(options) {
@@ -187,8 +187,8 @@ class Limiter {
     return this.#order(REPORT_BUDGET, () => orders.reportBudget(options), learned);
   }
 
-  learn(response, options) {
-    return this.#order(LEARN, () => orders.learn(response, options), learned);
+  learnFromResponse(response, options) {
+    return this.#order(LEARN, () => orders.learnFromResponse(response, options), learned);
   }
 
   async acquire(options) {

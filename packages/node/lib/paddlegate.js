@@ -117,15 +117,15 @@ class Paddlegate {
     return this.limitersFromDocument(written, options);
   }
 
-  gate(document) {
+  invantiveGate(document) {
     const written = typeof document === "string" ? document : json("document", document);
     return new Gate(
       this.#parts,
-      calling(() => this.#store.gate(written)),
+      calling(() => this.#store.invantiveGate(written)),
     );
   }
 
-  workflow(definition, run, options) {
+  conductorLimiter(definition, run, options) {
     const { lockTimeoutMs, onUnavailable, share } = only(
       ["lockTimeoutMs", "onUnavailable", "share"],
       options,
@@ -137,7 +137,7 @@ class Paddlegate {
       typeof definition === "string" ? definition : json("definition", definition),
       typeof run === "string" ? run : json("run", run),
     ];
-    const { name, onLimit } = calling(() => this.#store.workflow(...texts, lease, ...mode));
+    const { name, onLimit } = calling(() => this.#store.conductorLimiter(...texts, lease, ...mode));
     return new Limiter(this.#parts, name, this.#store.loaded(0), {}, onLimit);
   }
 

@@ -63,7 +63,7 @@ class Permit {
 
   async learn(response, options) {
     const bounds = only(["provider", "maxPauseMs", "maxLearned"], options);
-    return this.#limiter.learn(response, { ...bounds, permit: this.id });
+    return this.#limiter.learnFromResponse(response, { ...bounds, permit: this.id });
   }
 
   async #release() {

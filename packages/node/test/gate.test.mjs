@@ -22,7 +22,7 @@ const free = { allowed: true, delayMs: 0, slot: null, level: null, retryAfterMs:
 for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: IV-T01 to T06 levels fail or delay`, async () => {
     const a = { Name: unique(), ActionsPerSecond: 2, ActionsPerMinute: 5 };
-    const gate = pg.gate(control([a]));
+    const gate = pg.invantiveGate(control([a]));
     const levels = [];
     for (const second of [0, 0, 0, 1, 1, 2, 2, 60]) {
       levels.push((await gate.admit({ atUs: start + second * 1e6 })).level);
@@ -32,14 +32,14 @@ for (const [store, pg] of Object.entries(stores)) {
 
     const late = { ActionsPerSecond: 1, DelayMsOnOverflowSecond: 250 };
     const soft = { Name: unique(), FailOnOverflowSecond: false, ...late };
-    const delaying = pg.gate(JSON.stringify(control([soft])));
+    const delaying = pg.invantiveGate(JSON.stringify(control([soft])));
     const allowed = { ...free, slot: soft.Name };
     assert.deepEqual(await delaying.admit({ atUs: start }), allowed);
     const delayed = await delaying.admit({ atUs: start });
     assert.deepEqual(delayed, { ...allowed, delayMs: 250, level: "second" });
     assert.ok(Object.isFrozen(delayed));
     const hard = { Name: unique(), ...late };
-    const failing = pg.gate(control([hard]));
+    const failing = pg.invantiveGate(control([hard]));
     await failing.admit({ atUs: start });
     assert.deepEqual(await failing.admit({ atUs: start + 400_000 }), {
       allowed: false,
@@ -64,7 +64,7 @@ for (const [store, pg] of Object.entries(stores)) {
       [member]: text,
       SlotName: slots[index].Name,
     }));
-    const gate = pg.gate(control(slots, elements));
+    const gate = pg.invantiveGate(control(slots, elements));
     for (const [index, [fact, [, , value]]] of Object.entries(facts).entries()) {
       assert.equal((await gate.admit({ [fact]: value, atUs: start })).slot, slots[index].Name);
       assert.equal((await gate.admit({ [fact]: value, atUs: start })).allowed, false);
@@ -80,21 +80,21 @@ for (const [store, pg] of Object.entries(stores)) {
     ];
     const elements = slots.map(({ Name }) => ({ SlotName: Name }));
     elements[0].ValidToUtc = "2001-01-01T00:00:00Z";
-    const gate = pg.gate(control(slots, elements));
+    const gate = pg.invantiveGate(control(slots, elements));
     assert.equal((await gate.admit()).slot, slots[1].Name);
     assert.equal((await gate.admit({ atUs: 5 })).slot, slots[0].Name);
   });
 
   test(`${store}: IV-T13 gates and calls at once share a slot`, async () => {
     const document = control([{ Name: unique(), ActionsPerHour: 7 }]);
-    const gates = [pg.gate(document), pg.gate(document)];
+    const gates = [pg.invantiveGate(document), pg.invantiveGate(document)];
     const asked = Array.from({ length: 20 }, (_, index) => gates[index % 2].admit());
     assert.equal((await Promise.all(asked)).filter(({ allowed }) => allowed).length, 7);
   });
 
   test(`${store}: a function runs after the delay or not at all`, async () => {
     const Name = unique();
-    const gate = pg.gate(
+    const gate = pg.invantiveGate(
       control([{ Name, ActionsPerHour: 1, DelayMsOnOverflowHour: 60, ActionsPerMinute: 100 }]),
     );
     assert.equal(await gate.withinLimit(({ slot }) => slot), Name);
@@ -127,7 +127,7 @@ test("IV-T14, T17 a document that is wrong says where", () => {
     [undefined, "must be"],
   ]) {
     assert.throws(
-      () => pg.gate(document),
+      () => pg.invantiveGate(document),
       (error) =>
         error instanceof InvalidError &&
         error.argument === "document" &&
@@ -137,7 +137,7 @@ test("IV-T14, T17 a document that is wrong says where", () => {
 });
 
 test("what is no fact is named and counts nothing", async () => {
-  const gate = pg.gate(control([{ Name: unique(), ActionsPerHour: 1 }]));
+  const gate = pg.invantiveGate(control([{ Name: unique(), ActionsPerHour: 1 }]));
   for (const [request, argument] of [
     [{ context: 5 }, "context"],
     [{ url: new URL("https://x") }, "url"],
@@ -164,7 +164,7 @@ test("what is no fact is named and counts nothing", async () => {
 
 test("a gate whose call or delay is aborted does not run the function", async () => {
   const slot = { ActionsPerHour: 0, DelayMsOnOverflowHour: 60_000, FailOnOverflowHour: false };
-  const gate = pg.gate(control([{ Name: unique(), ...slot }]));
+  const gate = pg.invantiveGate(control([{ Name: unique(), ...slot }]));
   const aborted = gate.withinLimit({ signal: AbortSignal.abort("no") }, () => assert.fail());
   await assert.rejects(aborted, (reason) => reason === "no");
   const controller = new AbortController();
@@ -174,7 +174,7 @@ test("a gate whose call or delay is aborted does not run the function", async ()
 });
 
 test("a store that is away is an error of a gate", async () => {
-  const gate = new Paddlegate("redis://127.0.0.1:1").gate(
+  const gate = new Paddlegate("redis://127.0.0.1:1").invantiveGate(
     control([{ Name: "a", ActionsPerHour: 1 }]),
   );
   await assert.rejects(gate.admit(), UnavailableError);

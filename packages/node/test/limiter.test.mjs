@@ -432,7 +432,7 @@ test("a permit may stand for its id", async () => {
   const other = await pg.points("y", 100, "day").acquire({ estimate: 10 });
   const synced = await pg.points("y", 100, "day").reportBudget({ remaining: 50, permit: other });
   assert.deepEqual(synced.learned, ["remaining"]);
-  const learned = pg.points("y", 100, "day").learn({ status: 200 }, { permit: other });
+  const learned = pg.points("y", 100, "day").learnFromResponse({ status: 200 }, { permit: other });
   assert.deepEqual((await learned).ignored, ["not a rate limit answer"]);
   const without = await pg.window("z", 1, 1).acquire();
   const message = "has no id: it was granted without an estimate or a lease";

@@ -180,7 +180,7 @@ for (const [store, pg] of Object.entries(stores)) {
         ),
         () => limiter.pause({ forMs: 1, until: new Date() }),
       ],
-      options: [wrong[1], () => limiter.pause(30), () => limiter.learn({}, 5)],
+      options: [wrong[1], () => limiter.pause(30), () => limiter.learnFromResponse({}, 5)],
       forms: [() => limiter.pause({ forms: 5 })],
       cost: [() => limiter.resume({ cost: 5 }), () => limiter.runtimeState({ cost: 1 })],
       limit: [-1, 0, 1.5, "5", Number.NaN]
@@ -212,18 +212,18 @@ for (const [store, pg] of Object.entries(stores)) {
         () => limiter.reportBudget({ resetAt: "x" }),
       ],
       atUs: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.reportBudget({ atUs: "1" })],
-      response: [undefined, null, 429, "text"].map((response) => () => limiter.learn(response)),
-      status: [-1, "429", 70_000, 0.5].map((status) => () => limiter.learn({ status })),
+      response: [undefined, null, 429, "text"].map((response) => () => limiter.learnFromResponse(response)),
+      status: [-1, "429", 70_000, 0.5].map((status) => () => limiter.learnFromResponse({ status })),
       headers: ["x", 5, ["retry-after", "1"], [["a"]], [["a", "b", "c"]]].map(
-        (headers) => () => limiter.learn({ headers }),
+        (headers) => () => limiter.learnFromResponse({ headers }),
       ),
-      body: [5, true, () => "", { big: 1n }].map((body) => () => limiter.learn({ body })),
-      provider: ["Shopify", "", 5].map((provider) => () => limiter.learn({}, { provider })),
+      body: [5, true, () => "", { big: 1n }].map((body) => () => limiter.learnFromResponse({ body })),
+      provider: ["Shopify", "", 5].map((provider) => () => limiter.learnFromResponse({}, { provider })),
       maxPauseMs: [-1, "1", Number.NaN].map(
-        (maxPauseMs) => () => limiter.learn({}, { maxPauseMs }),
+        (maxPauseMs) => () => limiter.learnFromResponse({}, { maxPauseMs }),
       ),
       permit: ["", 5, "x".repeat(96)].flatMap((permit) => [
-        () => limiter.learn({}, { permit }),
+        () => limiter.learnFromResponse({}, { permit }),
         () => limiter.reportBudget({ remaining: 1, permit }),
       ]),
     };

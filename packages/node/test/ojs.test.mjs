@@ -25,21 +25,21 @@ for (const [store, pg] of Object.entries(stores)) {
       ['{"type": "rate_limited", "retry_after": 0.5}', 500],
     ]) {
       const limiter = pg.window(unique(), 5, 60);
-      assert.equal(await limiter.signal(failure, { atUs }), true);
+      assert.equal(await limiter.applyOjsSignal(failure, { atUs }), true);
       const { reason, retryAfterMs } = await limiter.tryAcquire({ atUs });
       assert.deepEqual([reason, retryAfterMs], ["paused", ms]);
       assert.equal(
-        await limiter.signal({ type: "rate_limited", retry_after: 0.1 }, { atUs }),
+        await limiter.applyOjsSignal({ type: "rate_limited", retry_after: 0.1 }, { atUs }),
         true,
       );
       assert.equal((await limiter.runtimeState({ atUs })).pausedForMs, ms);
     }
     const limiter = pg.window(unique(), 5, 60);
     for (const failure of [{}, { type: "Timeout", retry_after: 30 }, []]) {
-      assert.equal(await limiter.signal(failure), false);
+      assert.equal(await limiter.applyOjsSignal(failure), false);
     }
     for (const failure of ["{", 5, { type: "rate_limited", retry_after: -1 }]) {
-      await assert.rejects(limiter.signal(failure), { argument: "document" });
+      await assert.rejects(limiter.applyOjsSignal(failure), { argument: "document" });
     }
     assert.equal((await limiter.runtimeState()).version, 0);
   });
@@ -159,7 +159,7 @@ test("a store that is away", async () => {
   const away = new Paddlegate("redis://127.0.0.1:1");
   const limiter = away.window(unique(), 5, 60);
   await assert.rejects(limiter.admitAll(["a", "b"]), UnavailableError);
-  await assert.rejects(limiter.signal({ type: "rate_limited" }), UnavailableError);
+  await assert.rejects(limiter.applyOjsSignal({ type: "rate_limited" }), UnavailableError);
   await assert.rejects(limiter.applyOjsOverride({ limit: 1, period: "1s" }), UnavailableError);
   const open = away.window(unique(), 5, 60, { onUnavailable: "open" });
   const all = await open.admitAll(["a", "b"]);

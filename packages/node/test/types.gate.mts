@@ -15,7 +15,7 @@ type Same<A, B> =
 const same = <A, B>(_same: Same<A, B>) => {};
 
 const pg = new Paddlegate();
-const gate = pg.gate({ RateLimitControlList: [] });
+const gate = pg.invantiveGate({ RateLimitControlList: [] });
 const signal = AbortSignal.timeout(1);
 const verdict = gate.admit({ url: "https://x", logOnCode: "ann", atUs: 1, signal });
 same<typeof verdict, Promise<GateDecision>>(true);
@@ -25,7 +25,7 @@ gate.withinLimit(async () => 1);
 // @ts-expect-error: no fact
 gate.admit({ log_on_code: "ann" });
 
-const run = pg.workflow({ name: "w" }, "{}", { lockTimeoutMs: 1, onUnavailable: "open" });
+const run = pg.conductorLimiter({ name: "w" }, "{}", { lockTimeoutMs: 1, onUnavailable: "open" });
 same<typeof run, Limiter>(true);
 const batch = run.admitAll(["a", "b"], { onLimit: "drop", partial: true, signal });
 same<typeof batch, Promise<Admission[]>>(true);
@@ -33,7 +33,7 @@ same<typeof batch, Promise<Admission[]>>(true);
 run.admitAll(["a"], { cost: 2 });
 const runtimeState = run.applyOjsOverride({ concurrency: 5 }, { atUs: 1 });
 same<typeof runtimeState, Promise<RuntimeState>>(true);
-const isSignal = run.signal('{"type": "rate_limited"}');
+const isSignal = run.applyOjsSignal('{"type": "rate_limited"}');
 same<typeof isSignal, Promise<boolean>>(true);
 
 try {

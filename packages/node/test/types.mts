@@ -82,13 +82,13 @@ if (rules) same<typeof rules, LimitSettings>(true);
 const late = shop.reportBudget({ remaining: 5, limit: 1000, restoreRate: 50, resetAt: new Date() });
 same<typeof late, Promise<Learned>>(true);
 declare const fetched: Response;
-const learned = shop.learn(fetched, { provider: "shopify", maxPauseMs: 1, permit: "id" });
+const learned = shop.learnFromResponse(fetched, { provider: "shopify", maxPauseMs: 1, permit: "id" });
 same<typeof learned, Promise<Learned>>(true);
 declare const heard: IncomingLike;
-await shop.learn(heard);
-await shop.learn({ status: 429, headers: new Map([["retry-after", 5]]), body: { data: {} } });
-await shop.learn({ headers: [["a", ["b", "c"]]], body: new Uint8Array() });
-await shop.withinLimit({ estimate: 5 }, (permit) => permit.learn(fetched, { provider: "auto" }));
+await shop.learnFromResponse(heard);
+await shop.learnFromResponse({ status: 429, headers: new Map([["retry-after", 5]]), body: { data: {} } });
+await shop.learnFromResponse({ headers: [["a", ["b", "c"]]], body: new Uint8Array() });
+await shop.withinLimit({ estimate: 5 }, (permit) => permit.learnFromResponse(fetched, { provider: "auto" }));
 const cost = graphqlCost("{ a }", { n: 1 }, { rules: "github", operation: "A" });
 same<typeof cost, number>(true);
 const loaded = pg.limitersFromDocument({ limiters: {} });
@@ -155,7 +155,7 @@ shop.admit({ onLimit: "wait" });
 // @ts-expect-error no such action
 shop.admit("job", { onLimit: "skip" });
 // @ts-expect-error no such provider
-shop.learn({}, { provider: "twitter" });
+shop.learnFromResponse({}, { provider: "twitter" });
 // @ts-expect-error a pause needs an end
 shop.pause();
 // @ts-expect-error no such rules

@@ -29,16 +29,16 @@ for (const [store, pg] of Object.entries(stores)) {
     const shop = pg.points(unique(), 1000, 20);
     const permit = await shop.acquire({ estimate: 252 });
     const response = { status: 200, headers: {}, body: JSON.stringify(answer(12, 988)) };
-    assert.equal((await permit.learn(response, { provider: "shopify" })).settlement, "settled");
+    assert.equal((await permit.learnFromResponse(response, { provider: "shopify" })).settlement, "settled");
     assert.equal(await permit.pointsUsed(12), "already");
     assert.ok((await shop.peek({ cost: 0 })).remaining >= 988);
 
     const { permit: id } = await shop.tryAcquire({ estimate: 100 });
-    assert.equal((await shop.learn({ body: answer(50) }, { permit: id })).settlement, "settled");
-    assert.equal((await shop.learn({ body: answer(50) }, { permit: id })).settlement, "already");
+    assert.equal((await shop.learnFromResponse({ body: answer(50) }, { permit: id })).settlement, "settled");
+    assert.equal((await shop.learnFromResponse({ body: answer(50) }, { permit: id })).settlement, "already");
     assert.equal(await shop.correct(id, 50), "already");
     assert.equal(
-      (await shop.learn({ body: answer(50) }, { permit: "strange" })).settlement,
+      (await shop.learnFromResponse({ body: answer(50) }, { permit: "strange" })).settlement,
       "unknown",
     );
   });
@@ -48,17 +48,17 @@ for (const [store, pg] of Object.entries(stores)) {
     const early = await limiter.acquire();
     const late = await limiter.acquire();
     const left = (remaining) => ({ headers: { "X-RateLimit-Remaining": remaining } });
-    assert.equal((await late.learn(left(700))).learned[0], "remaining[1]");
+    assert.equal((await late.learnFromResponse(left(700))).learned[0], "remaining[1]");
     // An answer to an earlier call says less.
-    assert.equal((await early.learn(left(100))).ignored[0], "a later answer was learned before");
+    assert.equal((await early.learnFromResponse(left(100))).ignored[0], "a later answer was learned before");
     assert.equal((await limiter.peek({ cost: 0 })).remaining, 700);
     const refusal = { status: 429, headers: { "Retry-After": 30 }, body: answer(12) };
-    assert.equal((await late.learn(refusal)).settlement, "unknown");
+    assert.equal((await late.learnFromResponse(refusal)).settlement, "unknown");
     assert.ok((await limiter.runtimeState()).pausedForMs > 0);
     assert.equal(await late.release(), "released");
-    await assert.rejects(late.learn({}, { permit: "x" }), { argument: "permit" });
+    await assert.rejects(late.learnFromResponse({}, { permit: "x" }), { argument: "permit" });
     const rateless = await pg.bucket(unique(), 5, 3600).acquire();
-    assert.equal((await rateless.learn({ body: answer(12) })).settlement, null);
+    assert.equal((await rateless.learnFromResponse({ body: answer(12) })).settlement, null);
   });
 
   const forms = {
@@ -74,12 +74,12 @@ for (const [store, pg] of Object.entries(stores)) {
   for (const [form, headers] of Object.entries(forms)) {
     test(`${store}: a 429 pauses all, its headers as ${form}`, async () => {
       const limiter = pg.window(unique(), 10, 60);
-      assert.equal((await limiter.learn({ status: 429, headers })).learned[0], "pause");
+      assert.equal((await limiter.learnFromResponse({ status: 429, headers })).learned[0], "pause");
       const { reason, retryAfterMs } = await limiter.tryAcquire();
       assert.equal(reason, "paused");
       assert.ok(retryAfterMs > 20_000 && retryAfterMs <= 30_000);
       await limiter.resume();
-      await limiter.learn({ status: 429, headers }, { maxPauseMs: 5000 });
+      await limiter.learnFromResponse({ status: 429, headers }, { maxPauseMs: 5000 });
       assert.ok((await limiter.runtimeState()).pausedForMs <= 5000);
     });
   }
@@ -95,7 +95,7 @@ for (const [store, pg] of Object.entries(stores)) {
     test(`${store}: a body as ${form}`, async () => {
       const shop = pg.points(unique(), 1000, 1000);
       const permit = await shop.acquire({ estimate: 500 });
-      assert.equal((await permit.learn({ body })).settlement, "settled");
+      assert.equal((await permit.learnFromResponse({ body })).settlement, "settled");
       assert.ok((await shop.peek({ cost: 0 })).remaining >= 988);
       assert.equal((await shop.stats()).corrections, 1);
     });
@@ -106,15 +106,15 @@ test("a Response says its status and headers, and its body when that is given as
   const shop = stores.memory.points(unique(), 1000, 1000);
   const permit = await shop.acquire({ estimate: 500 });
   const unread = new Response(JSON.stringify(answer(12)), { status: 200 });
-  assert.equal((await permit.learn(unread)).ignored[0], "not a rate limit answer");
+  assert.equal((await permit.learnFromResponse(unread)).ignored[0], "not a rate limit answer");
   assert.equal((await shop.stats()).corrections, 0);
   const { status, headers } = unread;
   assert.equal(
-    (await permit.learn({ status, headers, body: await unread.text() })).settlement,
+    (await permit.learnFromResponse({ status, headers, body: await unread.text() })).settlement,
     "settled",
   );
   assert.equal((await shop.stats()).corrections, 1);
-  await shop.learn(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
+  await shop.learnFromResponse(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
   assert.ok((await shop.runtimeState()).pausedForMs > 6000);
 });
 
@@ -129,7 +129,7 @@ test("an answer of Node's own client is understood", async (t) => {
   });
   response.resume();
   const limiter = stores.memory.throttle(unique(), 1);
-  await limiter.learn(response);
+  await limiter.learnFromResponse(response);
   assert.ok((await limiter.runtimeState()).pausedForMs > 6000);
 });
 
@@ -137,23 +137,23 @@ for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: an answer says what was learned and what was not`, async () => {
     const api = pg.bucket(unique(), 100, 60);
     const headers = { RateLimit: '"s";r=5;t=30', "RateLimit-Policy": '"s";q=1000000000000;w=60' };
-    const told = await api.learn({ status: 200, headers });
+    const told = await api.learnFromResponse({ status: 200, headers });
     assert.deepEqual(told.ignored, ["limit: above max_learned"]);
     assert.ok(told.learned.includes("remaining"));
-    const { learned } = await api.learn({ status: 200, headers }, { maxLearned: 1e12 });
+    const { learned } = await api.learnFromResponse({ status: 200, headers }, { maxLearned: 1e12 });
     assert.deepEqual(learned, ["limit", "remaining"]);
-    const unsure = await api.learn({ headers: { "Retry-After": "30" } });
+    const unsure = await api.learnFromResponse({ headers: { "Retry-After": "30" } });
     assert.deepEqual(unsure.ignored, ["pause: status is missing"]);
     const discord = { "X-RateLimit-Bucket": "abcd1234", "X-RateLimit-Global": "true" };
     const body = { retry_after: 2.5, global: true };
-    const refused = await api.learn({ status: 429, headers: discord, body });
+    const refused = await api.learnFromResponse({ status: 429, headers: discord, body });
     const { scope, bucket, pauseMs } = refused;
     assert.deepEqual(
       [scope, bucket, pauseMs, refused.learned],
       ["global", "abcd1234", 2500, ["pause"]],
     );
     for (const maxLearned of [-1, 0.5, "5"]) {
-      await assert.rejects(api.learn({}, { maxLearned }), { argument: "maxLearned" });
+      await assert.rejects(api.learnFromResponse({}, { maxLearned }), { argument: "maxLearned" });
     }
   });
 

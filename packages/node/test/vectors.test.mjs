@@ -185,7 +185,7 @@ function taught(limiter, step, permit) {
   if (step.do === "learn") {
     const { status, headers, body, provider } = step;
     const options = { provider, maxLearned: step.max_learned, permit, atUs };
-    return limiter.learn({ status, headers, body }, options);
+    return limiter.learnFromResponse({ status, headers, body }, options);
   }
   const { remaining, amount: limit } = step;
   return limiter.reportBudget({ remaining, limit, intervalMs, resetInMs, resetAt, index, permit, atUs });

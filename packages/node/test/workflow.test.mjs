@@ -21,11 +21,11 @@ for (const [store, pg] of Object.entries(stores)) {
     const run = { correlationId: unique() };
     const jobs = ["a", "b", "c", "d", "e"];
     const held = [];
-    for (const job of jobs) held.push(await pg.workflow(definition(), run).admit(job));
+    for (const job of jobs) held.push(await pg.conductorLimiter(definition(), run).admit(job));
     const actions = held.map(({ action }) => action);
     assert.deepEqual(actions, ["run", "run", "run", "wait", "wait"]);
     await held[0].permit.release();
-    const limiter = pg.workflow(definition(), run);
+    const limiter = pg.conductorLimiter(definition(), run);
     assert.equal((await limiter.admit("d")).action, "run");
     assert.equal((await limiter.admit("e")).action, "wait");
   });
@@ -33,14 +33,14 @@ for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: CN-T17, T18 each key has its limit, and none is none`, async () => {
     for (const key of [unique(), unique()]) {
       const run = JSON.stringify({ correlationId: key });
-      const limiter = pg.workflow(JSON.stringify(definition()), run);
+      const limiter = pg.conductorLimiter(JSON.stringify(definition()), run);
       assert.equal(limiter.name, `conductor/workflow/${key}`);
       const jobs = ["1", "2", "3", "4", "5", "6"];
       const asked = await Promise.all(jobs.map((job) => limiter.admit(job)));
       assert.equal(asked.filter(({ action }) => action === "run").length, 3);
     }
     for (const run of [{}, { correlationId: null }, { correlationId: "" }]) {
-      const limiter = pg.workflow(definition({ concurrentExecLimit: 1 }), run);
+      const limiter = pg.conductorLimiter(definition({ concurrentExecLimit: 1 }), run);
       assert.equal(limiter.name, "conductor/unlimited/order");
       assert.deepEqual([await limiter.allow(), await limiter.allow()], [true, true]);
     }
@@ -49,7 +49,7 @@ for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: CN-T22 a start over the limit is refused; how long leases last`, async () => {
     const run = { correlationId: unique() };
     const rejecting = definition({ policy: "REJECT", concurrentExecLimit: 1 });
-    const limiter = pg.workflow(rejecting, run, { lockTimeoutMs: 90_000 });
+    const limiter = pg.conductorLimiter(rejecting, run, { lockTimeoutMs: 90_000 });
     assert.equal(limiter.onLimit, "raise");
     const first = await limiter.admit("a");
     assert.deepEqual([first.action, first.decision.leaseMs], ["run", 90_000]);
@@ -76,7 +76,7 @@ test("what is wrong with a workflow is named", () => {
     ["share", good, {}, { onUnavailable: "local", share: 0 }],
   ]) {
     assert.throws(
-      () => stores.memory.workflow(...given),
+      () => stores.memory.conductorLimiter(...given),
       (error) => error instanceof InvalidError && error.argument === argument,
     );
   }

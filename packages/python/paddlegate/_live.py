@@ -112,19 +112,21 @@ class Live(_native.Limiter):
         course = Course.apply_ojs_override(self, json_text("document", document), at_us)
         return runtime_state(await ask(self._links, course.begin, course.run))
 
-    def signal(self, document: Json, *, at_us: int | None = None) -> bool:
+    def apply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
         """Pause as the failure of a job of Open Job Spec says; it is JSON or its object.
 
         False when it is no signal of a rate limit: its `type` is neither "rate_limited" nor
         "RateLimitExceeded". Without `retry_after` and `rate_limit_until` the pause lasts 30
         seconds; a pause that ends later stays.
         """
-        is_signal: bool = Course.signal(self, json_text("document", document), at_us).run()
+        is_signal: bool = Course.apply_ojs_signal(
+            self, json_text("document", document), at_us
+        ).run()
         return is_signal
 
-    async def asignal(self, document: Json, *, at_us: int | None = None) -> bool:
+    async def aapply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
         """Like `signal`."""
-        course = Course.signal(self, json_text("document", document), at_us)
+        course = Course.apply_ojs_signal(self, json_text("document", document), at_us)
         is_signal: bool = await ask(self._links, course.begin, course.run)
         return is_signal
 
@@ -209,7 +211,7 @@ class Live(_native.Limiter):
             )
         )
 
-    def learn(
+    def learn_from_response(
         self,
         headers: Headers,
         body: Json | None = "",
@@ -233,7 +235,7 @@ class Live(_native.Limiter):
         order = _learning(headers, body, status, provider, max_pause, max_learned, permit, at_us)
         return learned(self._tell(order))
 
-    async def alearn(
+    async def alearn_from_response(
         self,
         headers: Headers,
         body: Json | None = "",
@@ -278,7 +280,7 @@ def _learning(
     permit: str | Grant | Decision | None,
     at_us: int | None,
 ) -> Order:
-    return Order.learn(
+    return Order.learn_from_response(
         pairs(headers),
         body_text(body),
         status,

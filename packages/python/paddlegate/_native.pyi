@@ -345,7 +345,7 @@ class Course:
     @staticmethod
     def apply_ojs_override(limiter: Limiter, document: str, at_us: int | None) -> Course: ...
     @staticmethod
-    def signal(limiter: Limiter, document: str, at_us: int | None) -> Course: ...
+    def apply_ojs_signal(limiter: Limiter, document: str, at_us: int | None) -> Course: ...
     def run(self) -> Any:
         """Run it to its end."""
     def begin(self) -> Any:
@@ -385,7 +385,7 @@ class Order:
         at_us: int | None,
     ) -> Order: ...
     @staticmethod
-    def learn(
+    def learn_from_response(
         headers: list[tuple[str, str]],
         body: str,
         status: int | None,

@@ -377,14 +377,14 @@ class Paddlegate(_native.Paddlegate):
             share=share,
         )
 
-    def gate(self, document: Json) -> Gate:
+    def invantive_gate(self, document: Json) -> Gate:
         """Make the gate of a `RateLimitControl` of Invantive; the document is JSON or its object.
 
         An `InvalidError` names the path to what is wrong in it.
         """
         return Gate(self, json_text("document", document))
 
-    def workflow(
+    def conductor_limiter(
         self,
         definition: Json,
         run: Json,

@@ -105,7 +105,7 @@ class Permit(Grant):
         """Like `points_used`."""
         return await self._limiter.acorrect(self._name(), actual)
 
-    def learn(
+    def learn_from_response(
         self,
         headers: Headers,
         body: Json | None = "",
@@ -116,7 +116,7 @@ class Permit(Grant):
         max_learned: int | None = None,
     ) -> Learned:
         """Learn from the answer to this call, as `Limiter.learn` does, and settle its estimate."""
-        return self._limiter.learn(
+        return self._limiter.learn_from_response(
             headers,
             body,
             status=status,
@@ -126,7 +126,7 @@ class Permit(Grant):
             permit=self.id,
         )
 
-    async def alearn(
+    async def alearn_from_response(
         self,
         headers: Headers,
         body: Json | None = "",
@@ -137,7 +137,7 @@ class Permit(Grant):
         max_learned: int | None = None,
     ) -> Learned:
         """Like `learn`."""
-        return await self._limiter.alearn(
+        return await self._limiter.alearn_from_response(
             headers,
             body,
             status=status,
@@ -200,7 +200,7 @@ class AsyncPermit(Grant):
         """Like `points_used`, to be awaited."""
         return await self.points_used(actual)
 
-    def learn(
+    def learn_from_response(
         self,
         headers: Headers,
         body: Json | None = "",
@@ -220,7 +220,7 @@ class AsyncPermit(Grant):
             )
         )
 
-    async def alearn(
+    async def alearn_from_response(
         self,
         headers: Headers,
         body: Json | None = "",
@@ -231,7 +231,7 @@ class AsyncPermit(Grant):
         max_learned: int | None = None,
     ) -> Learned:
         """Like `learn`, to be awaited."""
-        return await self.learn(
+        return await self.learn_from_response(
             headers,
             body,
             status=status,

@@ -222,7 +222,9 @@ def test_loops_that_cannot_watch_sockets(redis, name):
             permit.points_used(3)
         assert (await limiter.apeek(0)).remaining == 7
         assert (await limiter.apause(60)).paused_for == 60
-        assert (await limiter.alearn({}, status=200)).ignored == ("not a rate limit answer",)
+        assert (await limiter.alearn_from_response({}, status=200)).ignored == (
+            "not a rate limit answer",
+        )
 
     loop = Blind()
     loop.run_until_complete(main())

@@ -95,7 +95,7 @@ def test_a_warning_as_an_error_leaves_nothing_behind(store, name, run):
 
 def test_a_gate_that_delays_on_the_thread_of_a_loop(run):
     slot = {"Name": "api", "ActionsPerHour": 1, "DelayMsOnOverflowHour": 10}
-    gate = Paddlegate("memory://").gate(
+    gate = Paddlegate("memory://").invantive_gate(
         {
             "RateLimitControlList": [{"Url": "*", "SlotName": "api"}],
             "RateLimitControlSlotList": [slot],

@@ -129,7 +129,7 @@ def test_a_permit_stands_for_its_id(store, name, run):
         permit = await limiter.aacquire(estimate=100)
         decision = await limiter.atry_acquire(estimate=100)
         assert await limiter.arenew(permit) == await limiter.arenew(decision) == 30
-        assert (await limiter.alearn({}, permit=permit)).settlement is None
+        assert (await limiter.alearn_from_response({}, permit=permit)).settlement is None
         assert await limiter.acorrect(decision, 10) == "settled"
         assert await limiter.arelease(permit) == await limiter.arelease(decision) == "released"
 

@@ -77,7 +77,7 @@ def test_iv_t01_to_t03_config_a(store, admit, name):
 
     def admitted(*seconds):
         slot["Name"] = uuid.uuid4().hex
-        gate = store.gate(control(slot))
+        gate = store.invantive_gate(control(slot))
         return [admit(gate, at_us=HOUR + round(second * 1e6)).level for second in seconds]
 
     assert admitted(10, 10, 10) == [None, None, "second"]
@@ -87,10 +87,10 @@ def test_iv_t01_to_t03_config_a(store, admit, name):
 
 def test_iv_t04_and_t06_a_full_level_delays_its_answer(store, admit, name):
     slot = {"ActionsPerSecond": 1, "DelayMsOnOverflowSecond": 250}
-    soft = store.gate(control({"Name": name, "FailOnOverflowSecond": False, **slot}))
+    soft = store.invantive_gate(control({"Name": name, "FailOnOverflowSecond": False, **slot}))
     assert admit(soft, at_us=HOUR) == GateDecision(True, 0, name, None, 0, None)
     assert admit(soft, at_us=HOUR) == GateDecision(True, 0.25, name, "second", 0, None)
-    hard = store.gate(control({"Name": f"{name}-hard", **slot}))
+    hard = store.invantive_gate(control({"Name": f"{name}-hard", **slot}))
     assert admit(hard, at_us=HOUR)
     refused = admit(hard, at_us=HOUR + 400_000)
     assert refused == GateDecision(False, 0.25, f"{name}-hard", "second", 0.6, "bucket")
@@ -110,7 +110,7 @@ def test_iv_t07_and_t12_the_facts_choose_the_slot(store, admit, name):
         {"SlotName": slot["Name"], member: text}
         for slot, (member, text, _) in zip(slots, facts.values(), strict=True)
     ]
-    gate = store.gate(control(*slots, elements=elements))
+    gate = store.invantive_gate(control(*slots, elements=elements))
     for fact, (_, _, value) in facts.items():
         assert admit(gate, **{fact: value}, at_us=HOUR).slot == f"{name}-{fact}"
         assert not admit(gate, **{fact: value}, at_us=HOUR).allowed
@@ -124,7 +124,7 @@ def test_iv_t08_the_store_is_asked_for_the_time(store, admit, name):
     slots = [{"Name": f"{name}-past", "ActionsPerHour": 0}, {"Name": name, "ActionsPerHour": 9}]
     elements = [{"SlotName": slot["Name"]} for slot in slots]
     elements[0]["ValidToUtc"] = "2001-01-01T00:00:00Z"
-    gate = store.gate(control(*slots, elements=elements))
+    gate = store.invantive_gate(control(*slots, elements=elements))
     assert admit(gate).slot == name
     assert admit(gate, at_us=5).slot == f"{name}-past"
 
@@ -132,7 +132,7 @@ def test_iv_t08_the_store_is_asked_for_the_time(store, admit, name):
 def test_iv_t13_elements_and_processes_share_a_slot(store, admit, name):
     elements = [{"Context": context, "SlotName": name} for context in "ab"]
     document = control({"Name": name, "ActionsPerMinute": 3}, elements=elements)
-    gates = [store.gate(document), store.gate(document)]
+    gates = [store.invantive_gate(document), store.invantive_gate(document)]
     assert [admit(gates[n % 2], "ab"[n % 2], at_us=HOUR).allowed for n in range(4)] == [
         True,
         True,
@@ -153,25 +153,25 @@ def test_iv_t13_elements_and_processes_share_a_slot(store, admit, name):
 )
 def test_iv_t14_and_t17_what_is_wrong_is_said(document, path):
     with pytest.raises(InvalidError, match=path.replace("$", r"\$").replace("[0]", r"\[0\]")) as it:
-        Paddlegate("memory://").gate(document)
+        Paddlegate("memory://").invantive_gate(document)
     assert it.value.argument == "document"
 
 
 def test_iv_t18_no_element_matches(store, admit):
-    assert admit(store.gate({})) == GateDecision(True, 0, None, None, 0, None)
+    assert admit(store.invantive_gate({})) == GateDecision(True, 0, None, None, 0, None)
 
 
 @pytest.mark.parametrize("fact", ["context", "url", "log_on_code", "data_container_id", "ip"])
 @pytest.mark.parametrize("bad", [5, b"a", ["a"], "\ud800"])
 def test_a_fact_that_is_no_text_is_named(admit, fact, bad):
-    gate = Paddlegate("memory://").gate({})
+    gate = Paddlegate("memory://").invantive_gate({})
     with pytest.raises(InvalidError) as caught:
         admit(gate, **{fact: bad})
     assert caught.value.argument == fact
 
 
 def test_an_address_that_is_none_is_refused_and_counts_nothing(admit, name):
-    gate = Paddlegate("memory://").gate(control({"Name": name, "ActionsPerHour": 1}))
+    gate = Paddlegate("memory://").invantive_gate(control({"Name": name, "ActionsPerHour": 1}))
     with pytest.raises(InvalidError) as caught:
         admit(gate, ip="10.0.0.1:80", at_us=HOUR)
     assert caught.value.argument == "ip"
@@ -179,7 +179,9 @@ def test_an_address_that_is_none_is_refused_and_counts_nothing(admit, name):
 
 
 def test_a_store_that_is_away_is_an_error(admit, name):
-    gate = Paddlegate("redis://127.0.0.1:1").gate(control({"Name": name, "ActionsPerHour": 1}))
+    gate = Paddlegate("redis://127.0.0.1:1").invantive_gate(
+        control({"Name": name, "ActionsPerHour": 1})
+    )
     with pytest.raises(UnavailableError):
         admit(gate)
 
@@ -187,7 +189,7 @@ def test_a_store_that_is_away_is_an_error(admit, name):
 def test_a_body_runs_after_the_delay_or_not_at_all(store, within, name):
     hour = {"ActionsPerHour": 2, "DelayMsOnOverflowHour": 120}
     minute = {"ActionsPerMinute": 0, "DelayMsOnOverflowMinute": 30, "FailOnOverflowMinute": False}
-    gate = store.gate(control({"Name": name, **hour, **minute}))
+    gate = store.invantive_gate(control({"Name": name, **hour, **minute}))
     ran = []
     start = time.monotonic()
     for _ in range(2):
@@ -208,11 +210,11 @@ def test_an_error_of_the_body_comes_out(within):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        within(Paddlegate("memory://").gate({}).within_limit(), fail)
+        within(Paddlegate("memory://").invantive_gate({}).within_limit(), fail)
 
 
 def test_tasks_may_share_a_gate(redis, name, run):
-    gate = redis.gate(control({"Name": name, "ActionsPerHour": 7}))
+    gate = redis.invantive_gate(control({"Name": name, "ActionsPerHour": 7}))
 
     async def main():
         verdicts = await asyncio.gather(*(gate.aadmit() for _ in range(20)))

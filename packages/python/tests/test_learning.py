@@ -79,7 +79,7 @@ def test_a_permit_learns_what_its_call_did_cost(store, name, form):
         body = json.dumps(body)
     if form == "bytes":
         body = str(body).encode()
-    assert permit.learn({}, body, provider="shopify").settlement == "settled"
+    assert permit.learn_from_response({}, body, provider="shopify").settlement == "settled"
     assert permit.points_used(12) == "already"
     assert limiter.peek(0).remaining >= 988
     assert limiter.stats().corrections == 1
@@ -89,14 +89,20 @@ def test_a_permit_learns_on_an_event_loop(store, name, run):
     async def main():
         limiter = store.points(name, 1000, 1_000_000)
         async with limiter.within_limit(estimate=252) as permit:
-            permit.learn({}, shopify(12, 900, rate=0.001))
+            permit.learn_from_response({}, shopify(12, 900, rate=0.001))
         assert (await limiter.apeek(0)).remaining == 900
         assert await permit.points_used(12) == "already"
         permit = await limiter.aacquire(estimate=100)
-        assert (await permit.learn([], shopify(50, 800, rate=0.001))).settlement == "settled"
-        assert (await permit.alearn([], shopify(50, 800, rate=0.001))).settlement == "already"
+        assert (
+            await permit.learn_from_response([], shopify(50, 800, rate=0.001))
+        ).settlement == "settled"
+        assert (
+            await permit.alearn_from_response([], shopify(50, 800, rate=0.001))
+        ).settlement == "already"
         plain = limiter.acquire(estimate=100)
-        assert (await plain.alearn([], shopify(50, 700, rate=0.001))).settlement == "settled"
+        assert (
+            await plain.alearn_from_response([], shopify(50, 700, rate=0.001))
+        ).settlement == "settled"
 
     run(main())
 
@@ -105,7 +111,7 @@ def test_a_lesson_takes_effect_though_its_task_is_cancelled(redis, name, run):
     async def main():
         limiter = redis.points(name, 1000, 1_000_000)
         permit = await limiter.aacquire(estimate=252)
-        lesson = permit.learn({}, shopify(12, 900, rate=0.001))
+        lesson = permit.learn_from_response({}, shopify(12, 900, rate=0.001))
 
         async def wait():
             await lesson
@@ -126,7 +132,7 @@ def test_the_end_of_the_body_raises_what_went_wrong_with_a_lesson(server, name, 
         limiter = Paddlegate(server.url, timeout=PATIENT).points(name, 1000, 20)
         async with limiter.within_limit(estimate=252) as permit:
             server.stop()
-            permit.learn({}, shopify(12, 988))
+            permit.learn_from_response({}, shopify(12, 988))
 
     with pytest.raises(ConnectionError):
         run(main())
@@ -136,23 +142,28 @@ def test_a_permit_without_an_estimate_learns_too(store, name):
     limiter = store.window(name, 100, 3600)
     with limiter.within_limit() as permit:
         headers = {"RateLimit": '"a";r=20;t=100', "RateLimit-Policy": '"a";q=100;w=3600'}
-        assert permit.learn(headers).settlement is None
+        assert permit.learn_from_response(headers).settlement is None
     assert limiter.peek(0).remaining == 20
 
 
 def test_a_refusal_pauses_all_processes(redis, other, name):
     here, there = redis.points(name, 1000, 20), other.points(name, 1000, 20)
-    assert here.learn({"retry-after": "30"}, status=HTTPStatus.TOO_MANY_REQUESTS).settlement is None
+    assert (
+        here.learn_from_response(
+            {"retry-after": "30"}, status=HTTPStatus.TOO_MANY_REQUESTS
+        ).settlement
+        is None
+    )
     refused = there.try_acquire(1)
     assert refused.reason == "paused"
     assert 25 < refused.retry_after <= 30
     with pytest.raises(OverLimit):
         there.acquire(1)
     here.resume()
-    assert there.learn({"retry-after": "7200"}, status=503).settlement is None
+    assert there.learn_from_response({"retry-after": "7200"}, status=503).settlement is None
     assert 3590 < (here.runtime_state().paused_for or 0) <= 3600
     here.resume()
-    there.learn({"retry-after": "7200"}, status=503, max_pause="minute")
+    there.learn_from_response({"retry-after": "7200"}, status=503, max_pause="minute")
     assert 50 < (here.runtime_state().paused_for or 0) <= 60
 
 
@@ -160,11 +171,11 @@ def test_without_its_permit_a_cost_settles_nothing(store, name):
     limiter = store.points(name, 1000, 1_000_000)
     permit = limiter.acquire(estimate=252)
     body = {"extensions": {"cost": {"requestedQueryCost": 252, "actualQueryCost": 12}}}
-    assert limiter.learn({}, body).settlement is None
+    assert limiter.learn_from_response({}, body).settlement is None
     assert limiter.peek(0).remaining == 748
-    assert limiter.learn({}, body, permit=permit.id).settlement == "settled"
+    assert limiter.learn_from_response({}, body, permit=permit.id).settlement == "settled"
     assert limiter.peek(0).remaining == 988
-    assert limiter.learn({}, body, permit=f"x{permit.id}").settlement == "unknown"
+    assert limiter.learn_from_response({}, body, permit=f"x{permit.id}").settlement == "unknown"
 
 
 # As the clients give them: plain classes with the same methods.
@@ -247,7 +258,7 @@ def test_what_is_not_understood_says_nothing(store, name):
     refused("body", limiter.learn, {}, circle)
     bodies: list[Any] = [b"\xff\xfe\x00", "\ud800", "{", "[" * 100_000, None, [], memoryview(b"1")]
     for body in bodies:
-        assert limiter.learn({"X": "\udcff", "\ud800": "1"}, body).settlement is None
+        assert limiter.learn_from_response({"X": "\udcff", "\ud800": "1"}, body).settlement is None
     assert limiter.runtime_state().version == 0
 
 
@@ -292,7 +303,7 @@ def test_the_other_arguments_of_a_cost():
 def test_the_answer_says_what_was_learned_and_what_was_not(store, name):
     limiter = store.bucket(name, 100, 60)
     headers = {"RateLimit": '"s";r=5;t=30', "RateLimit-Policy": '"s";q=1000000000000;w=60'}
-    told = limiter.learn(headers, status=200)
+    told = limiter.learn_from_response(headers, status=200)
     assert isinstance(told, Learned)
     assert told.ignored == ("limit: above max_learned",)
     assert "remaining" in told.learned
@@ -300,11 +311,13 @@ def test_the_answer_says_what_was_learned_and_what_was_not(store, name):
         limiter.runtime_state().learned[0] is None
         or limiter.runtime_state().learned[0].amount == 100
     )
-    told = limiter.learn(headers, status=200, max_learned=10**12)
+    told = limiter.learn_from_response(headers, status=200, max_learned=10**12)
     assert told.learned == ("limit", "remaining")
-    assert limiter.learn({"Retry-After": "30"}).ignored == ("pause: status is missing",)
+    assert limiter.learn_from_response({"Retry-After": "30"}).ignored == (
+        "pause: status is missing",
+    )
     assert limiter.runtime_state().paused_for is None
-    assert limiter.learn({}).ignored == ("not a rate limit answer",)
+    assert limiter.learn_from_response({}).ignored == ("not a rate limit answer",)
     refused("max_learned", limiter.learn, {}, max_learned=-1)
 
 
@@ -321,6 +334,6 @@ def test_what_is_left_is_not_raised_in_silence(store, name, kind):
 def test_discord_says_that_a_refusal_is_global(store, name):
     route = store.bucket(name, 50, 1)
     headers = {"X-RateLimit-Bucket": "abcd1234", "X-RateLimit-Global": "true"}
-    told = route.learn(headers, {"retry_after": 2.5, "global": True}, status=429)
+    told = route.learn_from_response(headers, {"retry_after": 2.5, "global": True}, status=429)
     assert (told.scope, told.bucket, told.pause) == ("global", "abcd1234", 2.5)
     assert told.learned == ("pause",)

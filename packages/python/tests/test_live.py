@@ -226,7 +226,9 @@ def test_every_verb_is_there_for_tasks(store, name, run):
         assert (await limiter.arestore()).version == 0
         assert (await limiter.areport_budget(30)).settlement is None
         assert (await limiter.apeek(1)).remaining <= 31
-        assert (await limiter.alearn({"Retry-After": 70}, status=429)).learned == ("pause",)
+        assert (await limiter.alearn_from_response({"Retry-After": 70}, status=429)).learned == (
+            "pause",
+        )
         assert 60 < ((await limiter.aruntime_state()).paused_for or 0) <= 70
 
     run(main())
@@ -289,7 +291,7 @@ def test_spans_are_checked(limiter, bad):
     refused("interval", [limiter.sync, limiter.areport_budget], interval=bad)
     refused("expires_in", [limiter.override, limiter.aoverride], 5, expires_in=bad)
     refused("reset_in", [limiter.sync, limiter.areport_budget], 5, reset_in=bad)
-    refused("max_pause", [limiter.learn, limiter.alearn], {}, max_pause=bad)
+    refused("max_pause", [limiter.learn, limiter.alearn_from_response], {}, max_pause=bad)
 
 
 @pytest.mark.parametrize("bad", NOT_TIMES)
@@ -307,7 +309,7 @@ def test_numbers_are_checked(limiter, bad):
     refused("index", [limiter.override, limiter.aoverride], 5, index=bad)
     refused("index", [limiter.restore, limiter.arestore], bad)
     refused("index", [limiter.sync, limiter.areport_budget], 5, index=bad)
-    refused("status", [limiter.learn, limiter.alearn], {}, status=bad)
+    refused("status", [limiter.learn, limiter.alearn_from_response], {}, status=bad)
     refused("at_us", [limiter.pause, limiter.apause], 5, at_us=bad)
     refused("at_us", [limiter.resume, limiter.runtime_state, limiter.restore], at_us=bad)
 

@@ -50,11 +50,11 @@ def told(request, run):
 )
 def test_ojs_t13_a_signal_pauses(store, name, told, failure, seconds):
     limiter = store.window(name, 5, 60)
-    assert told(limiter, "signal", failure, at_us=HOUR) is True
+    assert told(limiter, "apply_ojs_signal", failure, at_us=HOUR) is True
     refused = limiter.try_acquire(at_us=HOUR)
     assert (refused.reason, refused.retry_after) == ("paused", seconds)
     shorter = {"type": "rate_limited", "retry_after": 0.1}
-    assert told(limiter, "signal", shorter, at_us=HOUR)
+    assert told(limiter, "apply_ojs_signal", shorter, at_us=HOUR)
     assert limiter.runtime_state(at_us=HOUR).paused_for == seconds, "the later end holds"
     assert store.window(f"{name}-other", 5, 60).allow()
 
@@ -62,7 +62,7 @@ def test_ojs_t13_a_signal_pauses(store, name, told, failure, seconds):
 @pytest.mark.parametrize("failure", [{}, {"type": "Timeout", "retry_after": 30}, []])
 def test_another_failure_is_no_signal(store, name, told, failure):
     limiter = store.window(name, 5, 60)
-    assert told(limiter, "signal", failure) is False
+    assert told(limiter, "apply_ojs_signal", failure) is False
     assert limiter.runtime_state().version == 0
 
 
@@ -79,7 +79,7 @@ def test_another_failure_is_no_signal(store, name, told, failure):
 def test_a_signal_that_cannot_be_read_changes_nothing(store, name, told, failure):
     limiter = store.window(name, 5, 60)
     with pytest.raises(InvalidError) as caught:
-        told(limiter, "signal", failure)
+        told(limiter, "apply_ojs_signal", failure)
     assert caught.value.argument == "document"
     assert limiter.runtime_state().version == 0
 

@@ -68,12 +68,12 @@ def test_the_stubs_say_what_help_says():
 def test_every_verb_has_an_asynchronous_form():
     verbs = ["acquire", "allow", "cancel", "claim", "correct", "enqueue", "peek", "release"]
     verbs += ["renew", "reset", "stats", "try_acquire"]
-    verbs += ["runtime_state", "learn", "override", "pause", "restore", "resume"]
+    verbs += ["runtime_state", "learn_from_response", "override", "pause", "restore", "resume"]
     assert all(hasattr(Limiter, verb) and hasattr(Limiter, f"a{verb}") for verb in verbs)
     assert hasattr(Limiter, "sync")
     # What would be `async` is a keyword.
     assert hasattr(Limiter, "areport_budget")
-    for verb in "learn", "points_used", "release", "renew":
+    for verb in "learn_from_response", "points_used", "release", "renew":
         assert all(
             hasattr(permit, verb) and hasattr(permit, f"a{verb}")
             for permit in (Permit, AsyncPermit)

@@ -15,17 +15,20 @@ def definition(key="${workflow.correlationId}", limit=3, **more):
 def test_cn_t16_of_five_starts_three_run(store, name):
     run = {"correlationId": name}
     held = [
-        store.workflow(definition(), run).admit(f"w{number}", None, cost=1) for number in range(5)
+        store.conductor_limiter(definition(), run).admit(f"w{number}", None, cost=1)
+        for number in range(5)
     ]
     assert [it.action for it in held] == ["run"] * 3 + ["wait"] * 2
-    limiter = store.workflow(definition(), run)
+    limiter = store.conductor_limiter(definition(), run)
     limiter.release(held[0].permit)
     assert [limiter.admit(job).action for job in ("w3", "w4")] == ["run", "wait"]
 
 
 def test_cn_t17_each_key_has_its_limit(store, name):
     for key in f"{name}-a", f"{name}-b":
-        limiter = store.workflow(json.dumps(definition()), json.dumps({"correlationId": key}))
+        limiter = store.conductor_limiter(
+            json.dumps(definition()), json.dumps({"correlationId": key})
+        )
         assert limiter.name == f"conductor/workflow/{key}"
         actions = [limiter.admit(f"{key[-60:]}{number}").action for number in range(6)]
         assert actions.count("run") == 3
@@ -33,13 +36,13 @@ def test_cn_t17_each_key_has_its_limit(store, name):
 
 @pytest.mark.parametrize("run", [{}, {"correlationId": None}, {"correlationId": ""}])
 def test_cn_t18_a_run_without_a_key_is_not_limited(store, run):
-    limiter = store.workflow(definition(limit=1), run)
+    limiter = store.conductor_limiter(definition(limit=1), run)
     assert limiter.name == "conductor/unlimited/order"
     assert all(limiter.allow() for _ in range(50))
 
 
 def test_cn_t22_a_start_over_the_limit_is_refused(store, name):
-    limiter = store.workflow(definition(limit=1, policy="REJECT"), {"correlationId": name})
+    limiter = store.conductor_limiter(definition(limit=1, policy="REJECT"), {"correlationId": name})
     assert limiter.on_limit == "raise"
     assert [limiter.admit(job).action for job in "ab"] == ["run", "refuse"]
     assert limiter.stats().tickets == 0
@@ -47,8 +50,10 @@ def test_cn_t22_a_start_over_the_limit_is_refused(store, name):
 
 def test_a_lease_lasts_as_long_as_is_said(store, name):
     run = {"correlationId": name}
-    assert store.workflow(definition(), run).try_acquire().lease == 30
-    limiter = store.workflow(definition(), run, lock_timeout=90, on_unavailable="local", share=50)
+    assert store.conductor_limiter(definition(), run).try_acquire().lease == 30
+    limiter = store.conductor_limiter(
+        definition(), run, lock_timeout=90, on_unavailable="local", share=50
+    )
     assert limiter.try_acquire().lease == 90
     assert (limiter.on_unavailable, limiter.share) == ("local", 50)
 
@@ -72,7 +77,7 @@ def test_a_lease_lasts_as_long_as_is_said(store, name):
 def test_what_is_wrong_is_named(argument, arguments):
     document, run, *timeout = arguments
     with pytest.raises(InvalidError) as caught:
-        Paddlegate("memory://").workflow(
+        Paddlegate("memory://").conductor_limiter(
             document, run, lock_timeout=timeout[0] if timeout else None
         )
     assert caught.value.argument == argument

@@ -32,7 +32,7 @@ class DefaultsTest < Minitest::Test
       rescue Paddlegate::OverLimit
         held.release
       end
-      limiter.learn({}, { "errors" => [] })
+      limiter.learn_from_response({}, { "errors" => [] })
       limiter.stats
       puts $LOADED_FEATURES - before
     RUBY

@@ -73,16 +73,17 @@ class GateTest < Minitest::Test
   def test_iv_t15_a_document_without_limits
     lists = { "RateLimitControlList" => nil, "RateLimitControlSlotList" => [] }
     ["{}", {}, lists].each do |document|
-      assert_equal [true, 0.0, nil, nil, 0.0, nil], redis.gate(document).admit(url: "x").to_a
+      assert_equal [true, 0.0, nil, nil, 0.0, nil],
+                   redis.invantive_gate(document).admit(url: "x").to_a
     end
   end
 
   def test_two_processes_count_together
     document = control(unique, {}, hour: 3)
-    gate = redis.gate(document)
+    gate = redis.invantive_gate(document)
     output = ruby(<<~RUBY, { "PADDLEGATE_URL" => URL }, JSON.generate(document))
       require "paddlegate"
-      gate = Paddlegate.gate(ARGV[0])
+      gate = Paddlegate.invantive_gate(ARGV[0])
       2.times { gate.admit(at_us: #{NOW}) }
       print Process.wait2(fork { exit!(gate.admit(at_us: #{NOW}).allowed? ? 0 : 1) })[1].exitstatus
     RUBY
@@ -125,22 +126,22 @@ class GateTest < Minitest::Test
   end
 
   def test_an_error_of_the_block_is_the_callers
-    gate = memory.gate({})
+    gate = memory.invantive_gate({})
     assert_raises(IOError) { gate.within_limit { raise IOError } }
   end
 
   def test_without_the_store
-    gate = Paddlegate::Store.new("redis://127.0.0.1:1").gate(control("s", {}, second: 1))
+    gate = Paddlegate::Store.new("redis://127.0.0.1:1").invantive_gate(control("s", {}, second: 1))
     assert_raises(Paddlegate::UnavailableError) { gate.admit }
     assert_raises(Paddlegate::UnavailableError) { gate.within_limit { flunk } }
   end
 
   def test_a_server_that_does_not_answer_is_left
     silent(60) do |store, _|
-      gate = store.gate(control("s", {}, second: 1))
+      gate = store.invantive_gate(control("s", {}, second: 1))
       limiter = store.concurrent("s", 5)
       calls = [-> { gate.admit }, -> { limiter.admit_all(%w[a b]) },
-               -> { limiter.signal({ "type" => "rate_limited" }) },
+               -> { limiter.apply_ojs_signal({ "type" => "rate_limited" }) },
                -> { limiter.apply_ojs_override({ "concurrency" => 1 }) }]
       calls.each do |call|
         took = elapsed { assert_raises(Timeout::Error) { Timeout.timeout(0.1) { call.call } } }
@@ -150,7 +151,7 @@ class GateTest < Minitest::Test
   end
 
   def test_wrong_facts
-    gate = memory.gate(control("wrong", {}, hour: 1))
+    gate = memory.invantive_gate(control("wrong", {}, hour: 1))
     %i[context url log_on_code data_container_id ip].each do |fact|
       [5, :word, [], {}, false, "\xff", "a\0"].each do |bad|
         refused(fact.name) { gate.admit(fact => bad) }
@@ -165,9 +166,13 @@ class GateTest < Minitest::Test
   end
 
   def test_wrong_documents
-    ["{", "[]", nil, 5, [], "\xff"].each { |bad| refused("document") { memory.gate(bad) } }
+    ["{", "[]", nil, 5, [], "\xff"].each do |bad|
+      refused("document") do
+        memory.invantive_gate(bad)
+      end
+    end
     wrong = control("wrong", { "SlotName" => "other" }, hour: 1)
-    error = assert_raises(Paddlegate::InvalidError) { memory.gate(wrong) }
+    error = assert_raises(Paddlegate::InvalidError) { memory.invantive_gate(wrong) }
     assert_includes error.message, "$.RateLimitControlList[0].SlotName"
   end
 
@@ -187,7 +192,7 @@ class GateTest < Minitest::Test
   def on_both(criteria, **levels)
     [memory, redis].each do |store|
       slot = unique("slot")
-      yield store.gate(control(slot, criteria, **levels)), slot
+      yield store.invantive_gate(control(slot, criteria, **levels)), slot
     end
   end
 

@@ -8,9 +8,9 @@ class JobSpecTest < Minitest::Test
 
   def test_ojs_t13_a_signal_pauses_and_a_shorter_one_changes_nothing
     on_both do |limiter, store|
-      assert limiter.signal({ "type" => "rate_limited", "retry_after" => 30 }, at_us: NOW)
+      assert limiter.apply_ojs_signal({ "type" => "rate_limited", "retry_after" => 30 }, at_us: NOW)
       shorter = '{"error":{"type":"RateLimitExceeded","retry_after":10}}'
-      assert limiter.signal(shorter, at_us: NOW + 5_000_000)
+      assert limiter.apply_ojs_signal(shorter, at_us: NOW + 5_000_000)
       refused = limiter.try_acquire(at_us: NOW + 29_999_999)
       assert_equal [:paused, 0.000001], [refused.reason, refused.retry_after]
       assert_predicate limiter.try_acquire(at_us: NOW + 30_000_000), :allowed?
@@ -22,14 +22,14 @@ class JobSpecTest < Minitest::Test
     on_both do |limiter, _|
       signal = { "type" => "rate_limited", "retry_after" => 20,
                  "rate_limit_until" => Time.at((NOW / 1_000_000) + 40).utc.strftime("%FT%TZ") }
-      assert limiter.signal(signal, at_us: NOW)
+      assert limiter.apply_ojs_signal(signal, at_us: NOW)
       assert_equal 40.0, limiter.runtime_state(at_us: NOW).paused_for
     end
   end
 
   def test_a_signal_without_a_time_pauses_for_half_a_minute
     on_both do |limiter, _|
-      assert limiter.signal({ "type" => "rate_limited" }, at_us: NOW)
+      assert limiter.apply_ojs_signal({ "type" => "rate_limited" }, at_us: NOW)
       assert_equal 30.0, limiter.runtime_state(at_us: NOW).paused_for
     end
   end
@@ -37,8 +37,8 @@ class JobSpecTest < Minitest::Test
   def test_another_failure_is_no_signal
     on_both do |limiter, _|
       [{}, { "type" => "timeout", "retry_after" => "soon" }, { "type" => 5 }].each do |failure|
-        refute limiter.signal(failure)
-        refute limiter.signal({ "error" => failure })
+        refute limiter.apply_ojs_signal(failure)
+        refute limiter.apply_ojs_signal({ "error" => failure })
       end
       assert_equal 0, limiter.runtime_state.version
     end
@@ -71,25 +71,27 @@ class JobSpecTest < Minitest::Test
 
   def test_limiters_without_a_state
     signal = { "type" => "rate_limited" }
-    refused("limiter", "document", "duration") { memory.unlimited.signal(signal) }
-    refute memory.unlimited.signal({})
+    refused("limiter", "document", "duration") { memory.unlimited.apply_ojs_signal(signal) }
+    refute memory.unlimited.apply_ojs_signal({})
     refused("document") { memory.unlimited.apply_ojs_override({ "concurrency" => 1 }) }
   end
 
   def test_without_the_store
     limiter = Paddlegate::Store.new("redis://127.0.0.1:1").concurrent("c", 5)
-    assert_raises(Paddlegate::UnavailableError) { limiter.signal({ "type" => "rate_limited" }) }
+    assert_raises(Paddlegate::UnavailableError) do
+      limiter.apply_ojs_signal({ "type" => "rate_limited" })
+    end
     assert_raises(Paddlegate::UnavailableError) do
       limiter.apply_ojs_override({ "concurrency" => 1 })
     end
-    refute limiter.signal({}), "nobody is asked"
+    refute limiter.apply_ojs_signal({}), "nobody is asked"
   end
 
   def test_wrong_documents_change_nothing
     on_both do |limiter, _|
       ["{", nil, 5, :word, "\xff", "{}\0", { "type" => "rate_limited", "retry_after" => "soon" },
        { "type" => "rate_limited", "rate_limit_until" => 5 }].each do |bad|
-        refused("document") { limiter.signal(bad) }
+        refused("document") { limiter.apply_ojs_signal(bad) }
       end
       ["{", "[]", nil, 5, [], {}, { "concurency" => 1 }, { "concurrency" => -1 },
        { "throttle" => { "interval" => "PT1S" } },
@@ -97,7 +99,7 @@ class JobSpecTest < Minitest::Test
         refused("document") { limiter.apply_ojs_override(bad) }
       end
       [0, -1, "now"].each do |bad|
-        refused("at_us") { limiter.signal({ "type" => "rate_limited" }, at_us: bad) }
+        refused("at_us") { limiter.apply_ojs_signal({ "type" => "rate_limited" }, at_us: bad) }
         refused("at_us") { limiter.apply_ojs_override({ "concurrency" => 1 }, at_us: bad) }
       end
       assert_equal 0, limiter.runtime_state.version

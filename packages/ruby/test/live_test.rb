@@ -144,7 +144,7 @@ class LiveTest < Minitest::Test
     [memory.unlimited, redis.unlimited, memory.paused("p")].each do |limiter|
       refused(:limiter, limiter, :pause, 5)
       refused(:limiter, limiter, :resume)
-      limiter.learn({ "Retry-After" => 5 }, status: 429)
+      limiter.learn_from_response({ "Retry-After" => 5 }, status: 429)
       assert_equal [0, nil, []],
                    limiter.runtime_state.to_h.values_at(:version, :paused_for, :learned)
     end

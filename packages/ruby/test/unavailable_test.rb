@@ -65,7 +65,7 @@ class UnavailableTest < Minitest::Test
     end
     points = lost.points("p", 1000, 20, on_unavailable: :open)
     settlement = points.within_limit(estimate: 400) do |permit|
-      [permit.points_used(100), permit.learn({}, "", status: 200).ignored]
+      [permit.points_used(100), permit.learn_from_response({}, "", status: 200).ignored]
     end
     ignored = ["not a rate limit answer", "the limiter has no limit that could learn"]
     assert_equal [:unknown, ignored], settlement

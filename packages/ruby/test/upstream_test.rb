@@ -57,7 +57,7 @@ class UpstreamTest < Minitest::Test
       both do |store|
         shop = store.points(unique, 1000, 200)
         permit = shop.acquire(estimate: 252)
-        assert_equal :settled, permit.learn({}, body, provider: :shopify).settlement
+        assert_equal :settled, permit.learn_from_response({}, body, provider: :shopify).settlement
         assert_equal :already, permit.points_used(12)
         assert_equal 12, shop.stats.units
         # Upstream refills sooner, and goes on meanwhile.
@@ -71,26 +71,28 @@ class UpstreamTest < Minitest::Test
     shop = redis.points(unique, 1000, 20)
     permit = shop.acquire(estimate: 252)
     other = Paddlegate::Store.new(URL, timeout: 10).points(shop.name, 1000, 20)
-    assert_equal :settled, other.learn({}, SHOPIFY, permit: permit.id).settlement
-    assert_equal :already, shop.learn({}, SHOPIFY, permit: permit).settlement
+    assert_equal :settled, other.learn_from_response({}, SHOPIFY, permit: permit.id).settlement
+    assert_equal :already, shop.learn_from_response({}, SHOPIFY, permit: permit).settlement
     # Without a permit the cost settles nothing.
-    assert_nil shop.learn({}, SHOPIFY).settlement
+    assert_nil shop.learn_from_response({}, SHOPIFY).settlement
     assert_equal 12, shop.stats.units
   end
 
   def test_a_lease_without_an_estimate_has_nothing_to_settle
     api = memory.limiter(unique, concurrency: 5, bucket: [5000, :hour])
     permit = api.acquire
-    assert_nil permit.learn({}).settlement
-    assert_equal :unknown, permit.learn({ "Retry-After" => 30 }, SHOPIFY, status: 429).settlement
+    assert_nil permit.learn_from_response({}).settlement
+    assert_equal :unknown,
+                 permit.learn_from_response({ "Retry-After" => 30 }, SHOPIFY,
+                                            status: 429).settlement
     assert_in_delta 30, api.runtime_state.paused_for, 5
-    assert_nil memory.bucket(unique, 5, :hour).acquire.learn({}).settlement
+    assert_nil memory.bucket(unique, 5, :hour).acquire.learn_from_response({}).settlement
   end
 
   def test_a_refusal_pauses_all_processes
     name = unique
     api = redis.window(name, 100, :minute)
-    assert_nil api.learn({ "Retry-After" => 30 }, "slow down", status: 429).settlement
+    assert_nil api.learn_from_response({ "Retry-After" => 30 }, "slow down", status: 429).settlement
     output = ruby(<<~RUBY, "PADDLEGATE_URL" => URL)
       require "paddlegate"
       Paddlegate.configure { |c| c.timeout = 10 }
@@ -99,10 +101,10 @@ class UpstreamTest < Minitest::Test
     RUBY
     assert_match(/\Apaused (2\d|30)\z/, output)
     api.resume
-    api.learn([%w[retry-after 999999]], status: 429)
+    api.learn_from_response([%w[retry-after 999999]], status: 429)
     assert_in_delta 3600, api.runtime_state.paused_for, 5
     api.resume
-    api.learn([%w[retry-after 999999]], status: 429, max_pause: :minute)
+    api.learn_from_response([%w[retry-after 999999]], status: 429, max_pause: :minute)
     assert_in_delta 60, api.runtime_state.paused_for, 5
   end
 
@@ -116,7 +118,7 @@ class UpstreamTest < Minitest::Test
       { "Retry-After" => "30", "x-bytes" => "\xff", nil => 1, "empty" => [], 5 => [nil] }
     ].each do |headers|
       api = memory.window(unique, 100, :minute)
-      assert_nil api.learn(headers, status: 429).settlement
+      assert_nil api.learn_from_response(headers, status: 429).settlement
       assert_in_delta 30, api.runtime_state.paused_for, 5, headers.inspect
     end
   end
@@ -131,26 +133,29 @@ class UpstreamTest < Minitest::Test
     net.instance_variable_set(:@read, true)
     [faraday, net].each do |response|
       api = memory.window(unique, 100, :minute)
-      assert_equal ["pause"], api.learn_from(response).learned
+      assert_equal ["pause"], api.learn_from_http(response).learned
       assert_in_delta 30, api.runtime_state.paused_for, 5
     end
     shop = memory.points(unique, 1000, 3600)
     permit = shop.acquire(estimate: 252)
     assert_equal :settled,
-                 permit.learn_from(Response.new(200, {}, JSON.generate(SHOPIFY))).settlement
-    refused("response", "object") { shop.learn_from(Object.new) }
+                 permit.learn_from_http(Response.new(200, {}, JSON.generate(SHOPIFY))).settlement
+    refused("response", "object") { shop.learn_from_http(Object.new) }
   end
 
   def test_an_answer_says_what_was_learned_and_what_was_not
     both do |store|
       api = store.bucket(unique, 100, 60)
       headers = { "RateLimit" => '"s";r=5;t=30', "RateLimit-Policy" => '"s";q=1000000000000;w=60' }
-      assert_equal ["limit: above max_learned"], api.learn(headers, status: 200).ignored
-      told = api.learn(headers, status: 200, max_learned: 10**12)
+      assert_equal ["limit: above max_learned"],
+                   api.learn_from_response(headers, status: 200).ignored
+      told = api.learn_from_response(headers, status: 200, max_learned: 10**12)
       assert_equal %w[limit remaining], told.learned
-      assert_equal ["pause: status is missing"], api.learn({ "Retry-After" => 30 }).ignored
+      assert_equal ["pause: status is missing"],
+                   api.learn_from_response({ "Retry-After" => 30 }).ignored
       discord = { "X-RateLimit-Bucket" => "abcd1234", "X-RateLimit-Global" => "true" }
-      told = api.learn(discord, { "retry_after" => 2.5, "global" => true }, status: 429)
+      told = api.learn_from_response(discord, { "retry_after" => 2.5, "global" => true },
+                                     status: 429)
       assert_equal [:global, "abcd1234", 2.5], [told.scope, told.bucket, told.pause]
     end
   end
@@ -159,7 +164,7 @@ class UpstreamTest < Minitest::Test
     api = memory.window(unique, 100, :minute)
     [{}, [], { "X-RateLimit-Remaining" => "many" }].each do |headers|
       ["", nil, "<html>", "\xff\0", "[1", [], {}].each do |body|
-        assert_nil api.learn(headers, body).settlement
+        assert_nil api.learn_from_response(headers, body).settlement
       end
     end
     assert_equal [0, 100], [api.runtime_state.version, api.peek(cost: 0).remaining]
@@ -168,16 +173,18 @@ class UpstreamTest < Minitest::Test
   def test_wrong_arguments_change_nothing
     api = memory.points(unique, 100, :minute)
     [nil, 5, "Retry-After: 5", [1], [[1]], [[1, 2, 3]], Object.new].each do |bad|
-      refused("headers", bad) { api.learn(bad) }
+      refused("headers", bad) { api.learn_from_response(bad) }
     end
     [5, :body, Object.new, { "a" => Float::NAN }].each do |bad|
-      refused("body", bad) { api.learn({}, bad) }
+      refused("body", bad) { api.learn_from_response({}, bad) }
     end
     { status: [-1, "200", 70_000, 1 << 40], provider: [nil, 5, "nobody", "a\0"],
       max_pause: [-1, "never"], max_learned: [-1, 1.5],
       permit: [5, "\0"] }.each do |argument, values|
       values.each do |bad|
-        refused(argument.to_s, bad) { api.learn({ "Retry-After" => 5 }, **{ argument => bad }) }
+        refused(argument.to_s, bad) do
+          api.learn_from_response({ "Retry-After" => 5 }, **{ argument => bad })
+        end
       end
     end
     { remaining: [-1, 1.5, "5", 1 << 52], restore_rate: [-1, 0, "5", Float::NAN],

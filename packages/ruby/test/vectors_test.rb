@@ -165,10 +165,10 @@ class VectorsTest < Minitest::Test
 
     def do_learn(step)
       told(step) do |at|
-        @limiter.learn(step.fetch("headers", []), step.fetch("body", ""),
-                       permit: permit(step), status: step["status"],
-                       max_learned: step["max_learned"],
-                       provider: step.fetch("provider", "auto"), **at)
+        @limiter.learn_from_response(step.fetch("headers", []), step.fetch("body", ""),
+                                     permit: permit(step), status: step["status"],
+                                     max_learned: step["max_learned"],
+                                     provider: step.fetch("provider", "auto"), **at)
       end
     end
 

@@ -138,7 +138,7 @@ export interface Scenario {
   readonly clients?: number;
   /** How many calls each has at once; 0, the default, is any number. */
   readonly at_once?: number;
-  /** What the called service enforces by itself; `learn`: its refusal pauses the limiter. */
+  /** What the called service enforces by itself; `learnFromResponse`: its refusal pauses the limiter. */
   readonly upstream?: {
     readonly limits: readonly SimulatedLimit[];
     readonly latency?: Span;

@@ -21,10 +21,10 @@ import type {
 /** What a grant hands over. */
 export interface Permit extends small.Permit {
   /**
-   * `learn` of its limiter: replaces the estimate by the cost that the answer tells, and takes over what it says of the
+   * `learnFromResponse` of its limiter: replaces the estimate by the cost that the answer tells, and takes over what it says of the
    * budget, in one step. Of a lease without an estimate a cost is `"unknown"`; the rest is taken over.
    */
-  learn(response: UpstreamResponse, options?: AnswerOptions): Learned;
+  learnFromResponse(response: UpstreamResponse, options?: AnswerOptions): Learned;
 }
 
 /**
@@ -44,7 +44,7 @@ export interface Limiter<S = never> extends small.Limiter<S> {
    * Takes over what an answer of upstream says, in one step: what is left of its budget, its numbers, and a pause when it
    * refused the call. Without a `status` only an answer is a refusal that the documents of the provider tie to one.
    */
-  learn(response: UpstreamResponse, options?: LearnOptions): Learned;
+  learnFromResponse(response: UpstreamResponse, options?: LearnOptions): Learned;
   /**
    * Decides about a job under its id, of 1 to 64 bytes. Asked again about one that runs it takes nothing; one that is tried
    * again is asked about under another id, and so counts as a new one. Never waits.
@@ -65,7 +65,7 @@ export interface Limiter<S = never> extends small.Limiter<S> {
    * `"rate_limited"` nor `"RateLimitExceeded"`. Without `retry_after` and `rate_limit_until` it pauses for 30 seconds; a
    * pause that ends later stays.
    */
-  signal(document: string | object, options?: At): boolean;
+  applyOjsSignal(document: string | object, options?: At): boolean;
 }
 
 /** A request for a job. */
@@ -264,7 +264,7 @@ export class Paddlegate extends small.Paddlegate {
     options?: LoadOptions,
   ): Map<string, Limiter<S>>;
   /** The gate of a `RateLimitControl` of Invantive, its text or its object. The error names the path to what is wrong. */
-  gate(document: string | object): Gate;
+  invantiveGate(document: string | object): Gate;
   /**
    * The limiter of a run of a Conductor workflow; both are text or object. Its name is `conductor/workflow/` and the key that
    * the definition gives the run, an object with `input`, `correlationId` and `version` as far as the key needs them. A run

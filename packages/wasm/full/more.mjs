@@ -36,14 +36,14 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
       return new Map(limiters.map((limiter) => [limiter.name, limiter]));
     },
 
-    workflow(definition, run, options) {
+    conductorLimiter(definition, run, options) {
       const { lockTimeoutMs } = only(["lockTimeoutMs"], options);
       const texts = [written("definition", definition), written("run", run)];
-      return loaded(this, ...inside.store(this).workflow(...texts, lockTimeoutMs));
+      return loaded(this, ...inside.store(this).conductorLimiter(...texts, lockTimeoutMs));
     },
 
-    gate(document) {
-      return new Gate(inside.store(this).gate(written("document", document)));
+    invantiveGate(document) {
+      return new Gate(inside.store(this).invantiveGate(written("document", document)));
     },
   });
 
@@ -52,7 +52,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
       return words.get(this) ?? null;
     },
 
-    learn(response, options) {
+    learnFromResponse(response, options) {
       const { provider, maxPauseMs, maxLearned, permit, atUs } = only(
         ["provider", "maxPauseMs", "maxLearned", "permit", "atUs"],
         options,
@@ -65,7 +65,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
       const answer = [status, pairs(response.headers), textOf(response.body)];
       const own = permit === undefined || permit === null ? permit : idOf(permit);
       return inside.ask(this, (inner) =>
-        inner.learn(provider, maxPauseMs, maxLearned, ...answer, own, atUs ?? now()),
+        inner.learnFromResponse(provider, maxPauseMs, maxLearned, ...answer, own, atUs ?? now()),
       );
     },
 
@@ -101,17 +101,17 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
       return inside.ask(this, (inner) => inner.applyOjsOverride(text, atUs ?? now()));
     },
 
-    signal(document, options) {
+    applyOjsSignal(document, options) {
       const { atUs } = only(["atUs"], options);
       const text = written("document", document);
-      return inside.ask(this, (inner) => inner.signal(text, atUs ?? now()));
+      return inside.ask(this, (inner) => inner.applyOjsSignal(text, atUs ?? now()));
     },
   });
 
   extend(Permit, {
-    learn(response, options) {
+    learnFromResponse(response, options) {
       const bounds = only(["provider", "maxPauseMs", "maxLearned"], options);
-      return inside.limiterOf(this).learn(response, { ...bounds, permit: this.id });
+      return inside.limiterOf(this).learnFromResponse(response, { ...bounds, permit: this.id });
     },
   });
 

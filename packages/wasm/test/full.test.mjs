@@ -39,7 +39,7 @@ test("import and require share one instance, the small module has another", () =
   assert.equal(require("paddlegate-wasm/full").Paddlegate, Paddlegate);
   assert.notEqual(small.Paddlegate, Paddlegate);
   const limiter = new small.Paddlegate().window("small", 1, 1);
-  for (const name of ["learn", "admit", "onLimit"]) assert.equal(name in limiter, false, name);
+  for (const name of ["learnFromResponse", "admit", "onLimit"]) assert.equal(name in limiter, false, name);
   assert.equal("load" in new small.Paddlegate(), false);
 });
 
@@ -210,7 +210,7 @@ test("several jobs run, or none of them", () => {
 });
 
 test("a gate sorts requests by its document", () => {
-  const gate = new Paddlegate().gate(control);
+  const gate = new Paddlegate().invantiveGate(control);
   const at = (second) => ({ url: "https://x/a", atUs: (1_780_272_000 + second) * 1e6 });
   const levels = [0, 0, 0, 1, 1, 2, 2, 60].map((second) => gate.admit(at(second)).level);
   assert.deepEqual(levels, [null, null, "second", null, null, null, "minute", null]);
@@ -231,14 +231,14 @@ test("a gate sorts requests by its document", () => {
 
 test("a run of a workflow has the limit of its key", () => {
   const pg = new Paddlegate();
-  const runs = pg.workflow(workflow, { correlationId: "shop-7" }, { lockTimeoutMs: 90_000 });
+  const runs = pg.conductorLimiter(workflow, { correlationId: "shop-7" }, { lockTimeoutMs: 90_000 });
   assert.deepEqual([runs.name, runs.onLimit], ["conductor/workflow/shop-7", "wait"]);
   const actions = ["a", "b", "c", "d"].map((job) => runs.admit(job).action);
   assert.deepEqual(actions, ["run", "run", "run", "wait"]);
   assert.equal(runs.peek().resetAfterMs > 80_000, true);
-  assert.equal(pg.workflow(JSON.stringify(workflow), "{}").name, "conductor/unlimited/order");
-  assert.throws(() => pg.workflow("{", {}), invalid("definition", /^at \$/));
-  assert.throws(() => pg.workflow(workflow, 5), invalid("run", /must be/));
+  assert.equal(pg.conductorLimiter(JSON.stringify(workflow), "{}").name, "conductor/unlimited/order");
+  assert.throws(() => pg.conductorLimiter("{", {}), invalid("definition", /^at \$/));
+  assert.throws(() => pg.conductorLimiter(workflow, 5), invalid("run", /must be/));
 });
 
 test("documents of Open Job Spec override and pause", () => {
@@ -246,7 +246,7 @@ test("documents of Open Job Spec override and pause", () => {
   const at = { atUs: 1_700_000_000_000_000 };
   assert.equal(limiter.applyOjsOverride({ concurrency: 20 }, at).overrides[0].limit, 20);
   assert.deepEqual(limiter.applyOjsOverride('{"concurrency": null}', at).overrides, [null]);
-  assert.equal(limiter.signal({ type: "timeout" }, at), false);
-  assert.equal(limiter.signal({ type: "rate_limited", retry_after: 30 }, at), true);
+  assert.equal(limiter.applyOjsSignal({ type: "timeout" }, at), false);
+  assert.equal(limiter.applyOjsSignal({ type: "rate_limited", retry_after: 30 }, at), true);
   assert.equal(limiter.tryAcquire(at).retryAfterMs, 30_000);
 });

@@ -33,7 +33,7 @@ test("npm pack, npm install, import and require", (t) => {
     "settled 950",
   );
   const cost =
-    'console.log(graphqlCost("{ a { b } }"), new Paddlegate().window("a", 1, 1).learn({}).ignored[0]);';
+    'console.log(graphqlCost("{ a { b } }"), new Paddlegate().window("a", 1, 1).learnFromResponse({}).ignored[0]);';
   assert.equal(
     node("module", `import { graphqlCost, Paddlegate } from "paddlegate-wasm/full";${cost}`),
     "1 not a rate limit answer",

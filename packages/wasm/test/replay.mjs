@@ -197,7 +197,7 @@ function sync(limiter, step, permit) {
 
 function learn(limiter, step, permit) {
   const { status, headers, body, provider, max_learned: maxLearned, at_us: atUs } = step;
-  return limiter.learn({ status, headers, body }, { provider, maxLearned, permit, atUs });
+  return limiter.learnFromResponse({ status, headers, body }, { provider, maxLearned, permit, atUs });
 }
 
 function asLearned({ settlement, learned, ignored }) {

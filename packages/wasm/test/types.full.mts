@@ -33,20 +33,20 @@ same<typeof shop, Limiter>(true);
 const permit: Permit = await shop.acquire({ estimate: graphqlCost("{ shop { name } }") });
 const response = await fetch("https://example.com");
 same<ReturnType<typeof permit.learn>, Learned>(true);
-permit.learn(response, { provider: "shopify", maxPauseMs: 1000 });
-shop.learn({ status: 429, headers: { "Retry-After": 30 } }, { permit: null, atUs: 1 });
-shop.learn({ headers: new Map([["a", "b"]]), body: new Uint8Array() });
+permit.learnFromResponse(response, { provider: "shopify", maxPauseMs: 1000 });
+shop.learnFromResponse({ status: 429, headers: { "Retry-After": 30 } }, { permit: null, atUs: 1 });
+shop.learnFromResponse({ headers: new Map([["a", "b"]]), body: new Uint8Array() });
 graphqlCost("{ a }", { n: 1 }, { rules: "github", operation: "A" }) satisfies number;
 // @ts-expect-error: no such rules
 graphqlCost("{ a }", {}, { rules: "linear" });
 // @ts-expect-error: of another provider
-shop.learn(response, { provider: "amazon" });
+shop.learnFromResponse(response, { provider: "amazon" });
 // @ts-expect-error: not in the small module
-new small.Paddlegate().points("shop", 1000, 20).learn(response);
+new small.Paddlegate().points("shop", 1000, 20).learnFromResponse(response);
 
 const quiet = pg.concurrent("erp", 1, { policy: "ignore" });
 same<typeof quiet, Limiter<Skipped>>(true);
-const value = await quiet.withinLimit((held) => held.learn(response));
+const value = await quiet.withinLimit((held) => held.learnFromResponse(response));
 same<typeof value, Learned | Skipped>(true);
 const admission: Admission = quiet.admit("job", { onLimit: "drop", cost: 1, atUs: 1 });
 admission.permit?.release() satisfies string | undefined;
@@ -55,18 +55,18 @@ quiet.admitAll(["a"], { partial: true }).length satisfies number;
 // @ts-expect-error: its jobs cost one unit each
 quiet.admitAll(["a"], { cost: 2 });
 quiet.applyOjsOverride({ concurrency: 5 }).version satisfies number;
-quiet.signal('{"type": "rate_limited"}', { atUs: 1 }) satisfies boolean;
+quiet.applyOjsSignal('{"type": "rate_limited"}', { atUs: 1 }) satisfies boolean;
 
 const loaded = pg.load("{}");
 same<typeof loaded, Map<string, Limiter<Skipped>>>(true);
 loaded.get("a")?.onLimit satisfies string | null | undefined;
-const gate: Gate = pg.gate({ RateLimitControlList: [] });
+const gate: Gate = pg.invantiveGate({ RateLimitControlList: [] });
 const verdict: GateDecision = gate.admit({ url: "https://x", logOnCode: "ann", atUs: 1 });
 verdict.delayMs.toFixed();
 // @ts-expect-error: no fact
 gate.admit({ log_on_code: "ann" });
 same<ReturnType<typeof pg.workflow>, Limiter>(true);
-pg.workflow({ name: "w" }, "{}", { lockTimeoutMs: 1 });
+pg.conductorLimiter({ name: "w" }, "{}", { lockTimeoutMs: 1 });
 
 const policies: Policies = limitersFromDocument("{}");
 const scenario: Scenario = {

@@ -18,21 +18,21 @@ test("an answer settles its permit, once", async () => {
   const shop = new Paddlegate().points("shop", 1000, 20);
   const permit = await shop.acquire({ estimate: 252 });
   const response = { status: 200, headers: {}, body: JSON.stringify(answer(12, 988)) };
-  assert.equal(permit.learn(response, { provider: "shopify" }).settlement, "settled");
+  assert.equal(permit.learnFromResponse(response, { provider: "shopify" }).settlement, "settled");
   assert.equal(permit.pointsUsed(12), "already");
   assert.ok(shop.peek({ cost: 0 }).remaining >= 988);
 
   const { permit: id } = shop.tryAcquire({ estimate: 100 });
-  assert.equal(shop.learn({ body: answer(50) }, { permit: id }).settlement, "settled");
-  assert.equal(shop.learn({ body: answer(50) }, { permit: id }).settlement, "already");
+  assert.equal(shop.learnFromResponse({ body: answer(50) }, { permit: id }).settlement, "settled");
+  assert.equal(shop.learnFromResponse({ body: answer(50) }, { permit: id }).settlement, "already");
   assert.equal(shop.correct(id, 50), "already");
-  assert.equal(shop.learn({ body: answer(50) }, { permit: "strange" }).settlement, "unknown");
+  assert.equal(shop.learnFromResponse({ body: answer(50) }, { permit: "strange" }).settlement, "unknown");
 });
 
 test("upstream's numbers rule from then on", () => {
   const shop = new Paddlegate().points("shop", 500, 50);
   const at = { atUs: 1_700_000_000_000_000 };
-  assert.equal(shop.learn({ body: answer(12, 700) }, at).settlement, null);
+  assert.equal(shop.learnFromResponse({ body: answer(12, 700) }, at).settlement, null);
   assert.deepEqual(shop.runtimeState(at).learned, [
     { kind: "points", limit: 1000, intervalMs: 20_000 },
   ]);
@@ -46,17 +46,17 @@ test("a lease without an estimate has nothing to settle, but learns", async () =
   for (const now = Date.now(); Date.now() <= now; );
   const late = await limiter.acquire();
   const left = (remaining) => ({ headers: { "X-RateLimit-Remaining": remaining } });
-  assert.equal(late.learn(left(700)).learned[0], "remaining[1]");
+  assert.equal(late.learnFromResponse(left(700)).learned[0], "remaining[1]");
   // An answer to an earlier call says less.
-  assert.equal(early.learn(left(100)).ignored[0], "a later answer was learned before");
+  assert.equal(early.learnFromResponse(left(100)).ignored[0], "a later answer was learned before");
   assert.equal(limiter.peek({ cost: 0 }).remaining, 700);
   const refusal = { status: 429, headers: { "Retry-After": 30 }, body: answer(12) };
-  assert.equal(late.learn(refusal).settlement, "unknown");
+  assert.equal(late.learnFromResponse(refusal).settlement, "unknown");
   assert.ok(limiter.runtimeState().pausedForMs > 0);
   assert.equal(late.release(), "released");
-  assert.throws(() => late.learn({}, { permit: "x" }), { argument: "permit" });
+  assert.throws(() => late.learnFromResponse({}, { permit: "x" }), { argument: "permit" });
   const rateless = await new Paddlegate().bucket("erp", 5, 3600).acquire();
-  assert.equal(rateless.learn({ body: answer(12) }).settlement, null);
+  assert.equal(rateless.learnFromResponse({ body: answer(12) }).settlement, null);
 });
 
 const forms = {
@@ -73,11 +73,11 @@ for (const [form, headers] of Object.entries(forms)) {
   test(`a 429 pauses, its headers as ${form}`, () => {
     const limiter = new Paddlegate().window("api", 10, 60);
     const at = { atUs: 1_700_000_000_000_000 };
-    assert.equal(limiter.learn({ status: 429, headers }, at).learned[0], "pause");
+    assert.equal(limiter.learnFromResponse({ status: 429, headers }, at).learned[0], "pause");
     const { reason, retryAfterMs } = limiter.tryAcquire(at);
     assert.deepEqual([reason, retryAfterMs], ["paused", 30_000]);
     limiter.resume(at);
-    limiter.learn({ statusCode: 429, headers }, { maxPauseMs: 5000, ...at });
+    limiter.learnFromResponse({ statusCode: 429, headers }, { maxPauseMs: 5000, ...at });
     assert.equal(limiter.runtimeState(at).pausedForMs, 5000);
   });
 }
@@ -93,7 +93,7 @@ for (const [form, body] of Object.entries(bodies)) {
   test(`a body as ${form}`, async () => {
     const shop = new Paddlegate().points("shop", 1000, 1000);
     const permit = await shop.acquire({ estimate: 500 });
-    assert.equal(permit.learn({ body }).settlement, "settled");
+    assert.equal(permit.learnFromResponse({ body }).settlement, "settled");
     assert.ok(shop.peek({ cost: 0 }).remaining >= 988);
     assert.equal(shop.stats().corrections, 1);
   });
@@ -103,12 +103,12 @@ test("a Response says its status and headers, and its body when that is given as
   const shop = new Paddlegate().points("shop", 1000, 1000);
   const permit = await shop.acquire({ estimate: 500 });
   const unread = new Response(JSON.stringify(answer(12)), { status: 200 });
-  assert.equal(permit.learn(unread).ignored[0], "not a rate limit answer");
+  assert.equal(permit.learnFromResponse(unread).ignored[0], "not a rate limit answer");
   assert.equal(shop.stats().corrections, 0);
   const { status, headers } = unread;
-  assert.equal(permit.learn({ status, headers, body: await unread.text() }).settlement, "settled");
+  assert.equal(permit.learnFromResponse({ status, headers, body: await unread.text() }).settlement, "settled");
   assert.equal(shop.stats().corrections, 1);
-  shop.learn(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
+  shop.learnFromResponse(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
   assert.ok(shop.runtimeState().pausedForMs > 6000);
 });
 
@@ -126,7 +126,7 @@ for (const [provider, [headers, status, remaining, pausedForMs]] of Object.entri
   test(`what ${provider} says is heard`, () => {
     const api = new Paddlegate().bucket("api", 60, "minute");
     const at = { atUs: 1_700_000_000_000_000 };
-    assert.equal(api.learn({ status, headers }, { provider, ...at }).settlement, null);
+    assert.equal(api.learnFromResponse({ status, headers }, { provider, ...at }).settlement, null);
     assert.equal(api.peek({ cost: 0, ...at }).remaining, remaining);
     assert.equal(api.runtimeState(at).pausedForMs, pausedForMs);
   });
@@ -135,13 +135,13 @@ for (const [provider, [headers, status, remaining, pausedForMs]] of Object.entri
 test("an answer says what was learned and what was not", () => {
   const api = new Paddlegate().bucket("api", 100, 60);
   const headers = { RateLimit: '"s";r=5;t=30', "RateLimit-Policy": '"s";q=1000000000000;w=60' };
-  assert.deepEqual(api.learn({ status: 200, headers }).ignored, ["limit: above max_learned"]);
-  const { learned } = api.learn({ status: 200, headers }, { maxLearned: 1e12 });
+  assert.deepEqual(api.learnFromResponse({ status: 200, headers }).ignored, ["limit: above max_learned"]);
+  const { learned } = api.learnFromResponse({ status: 200, headers }, { maxLearned: 1e12 });
   assert.deepEqual(learned, ["limit", "remaining"]);
-  const unsure = api.learn({ headers: { "Retry-After": "30" } });
+  const unsure = api.learnFromResponse({ headers: { "Retry-After": "30" } });
   assert.deepEqual(unsure.ignored, ["pause: status is missing"]);
   const discord = { "X-RateLimit-Bucket": "abcd1234", "X-RateLimit-Global": "true" };
-  const refused = api.learn({ headers: discord, body: { retry_after: 2.5, global: true } });
+  const refused = api.learnFromResponse({ headers: discord, body: { retry_after: 2.5, global: true } });
   const { scope, bucket, pauseMs } = refused;
   assert.deepEqual(
     [scope, bucket, pauseMs, refused.learned],
@@ -171,7 +171,7 @@ test("mistakes in answers are named, and change nothing", () => {
   for (const [argument, calls] of Object.entries(cases)) {
     for (const call of calls) {
       const thrown = { name: "InvalidError", argument };
-      assert.throws(() => limiter.learn(...call), thrown, JSON.stringify(argument));
+      assert.throws(() => limiter.learnFromResponse(...call), thrown, JSON.stringify(argument));
     }
   }
   assert.equal(limiter.runtimeState().version, 0);

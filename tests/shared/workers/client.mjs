@@ -33,7 +33,7 @@ async function work(number, end) {
     }
     const response = await fetch(url, { method: "POST", body: JSON.stringify({ requested }) });
     const { status, headers } = response;
-    await permit.learn({ status, headers, body: await response.text() });
+    await permit.learnFromResponse({ status, headers, body: await response.text() });
     answered++;
   }
   return answered;

@@ -33,7 +33,7 @@ def work(number):
             continue
         connection.request("POST", "/", json.dumps({"requested": requested}))
         response = connection.getresponse()
-        permit.learn(response.headers, response.read(), status=response.status)
+        permit.learn_from_response(response.headers, response.read(), status=response.status)
         answered += 1
     return answered
 

@@ -25,7 +25,7 @@ def call(http, dice, finish)
   options[:estimate] = requested if KIND == "points"
   permit = LIMITER.acquire(**options)
   response = http.post("/", JSON.generate(requested: requested))
-  permit.learn(response.each_header.to_h, response.body, status: response.code.to_i)
+  permit.learn_from_response(response.each_header.to_h, response.body, status: response.code.to_i)
   1
 rescue Paddlegate::OverLimit
   0

@@ -58,14 +58,14 @@ impl Paddlegate {
     /// Returns the gate of an Invantive `RateLimitControl`, with its limiters in this store. Does no I/O.
     ///
     /// `Invalid` contains the JSON path of a fault in the document.
-    pub fn gate(&self, document: &str) -> Result<Gate> {
+    pub fn invantive_gate(&self, document: &str) -> Result<Gate> {
         RateLimitControl::parse(document)?.gate(self)
     }
 }
 
 impl RateLimitControl {
     /// Creates the limiters of all slots in a store. Does no I/O.
-    pub fn gate(&self, pg: &Paddlegate) -> Result<Gate> {
+    pub fn invantive_gate(&self, pg: &Paddlegate) -> Result<Gate> {
         let slots = self.slots().iter().map(|slot| Limiters::new(pg, slot)).collect::<Result<Vec<_>>>()?;
         let mut limiters = slots.iter().flat_map(|slot| slot.hard.iter().chain(slot.soft.iter().map(|soft| &soft.1)));
         let clock = match limiters.find(|limiter| has_state(limiter)) {
@@ -77,7 +77,7 @@ impl RateLimitControl {
 
     /// [`Gate::admit`] with limiters for this call only. For repeated calls keep a [`gate`](Self::gate).
     pub fn admit(&self, pg: &Paddlegate, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateDecision> {
-        self.gate(pg)?.admit(request, at)
+        self.invantive_gate(pg)?.admit(request, at)
     }
 }
 

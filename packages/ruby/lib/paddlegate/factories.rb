@@ -105,7 +105,7 @@ module Paddlegate
 
     # What a RateLimitControl of Invantive limits: a {Gate}. `document` is JSON, or what that was
     # parsed into. The message of an {InvalidError} names the place of a fault.
-    def gate(document)
+    def invantive_gate(document)
       Gate.new(store, document)
     end
 
@@ -116,7 +116,7 @@ module Paddlegate
     # `definition` is that of the workflow, and `run` what is known of the run: `input`,
     # `correlationId` and `version`; both JSON, or what that was parsed into. A lease lasts at most
     # `lock_timeout` unless it is renewed, 30 seconds by default.
-    def workflow(definition, run, lock_timeout: nil, on_unavailable: nil, share: nil)
+    def conductor_limiter(definition, run, lock_timeout: nil, on_unavailable: nil, share: nil)
       texts = [Value.json("definition", definition), Value.json("run", run)]
       lock_timeout = Value.interval("lock_timeout", lock_timeout) unless lock_timeout.nil?
       loaded = Library.workflow(store.handle, *texts, lock_timeout)

@@ -69,7 +69,7 @@ module Paddlegate
     #
     # The later of `retry_after` and `rate_limit_until` holds, 30 seconds without either; a pause
     # that ends later stays as it is.
-    def signal(document, at_us: nil)
+    def apply_ojs_signal(document, at_us: nil)
       document = Value.json("document", document)
       exchange = Exchange.take
       at = exchange.time(at_us)
@@ -106,8 +106,8 @@ module Paddlegate
     # times the policy's own by default. `permit`: that of the call, or its id, which is settled by
     # the cost that the answer tells. Without a `status` only an answer is a refusal that the
     # documents of the provider tie to one.
-    def learn(headers, body = "", status: nil, provider: :auto, max_pause: nil, max_learned: nil,
-              permit: nil, at_us: nil)
+    def learn_from_response(headers, body = "", status: nil, provider: :auto, max_pause: nil,
+                            max_learned: nil, permit: nil, at_us: nil)
       words, texts = Upstream.headers(headers)
       body = Upstream.body(body)
       status = status.nil? ? NOT_GIVEN : Upstream.status(status)
@@ -120,9 +120,10 @@ module Paddlegate
       end
     end
 
-    # As {#learn}, from the answer of an HTTP client: a `Net::HTTPResponse`, a `Faraday::Response`,
-    # or any object with `status` (or `code`), `headers` and `body`. Answers {Learned}.
-    def learn_from(response, **options)
+    # As {#learn_from_response}, from the answer of an HTTP client: a `Net::HTTPResponse`, a
+    # `Faraday::Response`, or any object with `status` (or `code`), `headers` and `body`. Answers
+    # {Learned}.
+    def learn_from_http(response, **options)
       status, headers, body = Upstream.response(response)
       learn(headers, body, status: status, **options)
     end

@@ -87,14 +87,16 @@ module Paddlegate
     # Learns from the answer of an upstream API to this call, as {Limiter#learn}, and settles the
     # estimate by the cost that it tells, after which {#points_used} answers `:already`. Of a lease
     # without an estimate a cost is `:unknown`; the rest is learned. Answers {Learned}.
-    def learn(headers, body = "", status: nil, provider: :auto, max_pause: nil, max_learned: nil)
-      @limiter.learn(headers, body, status: status, provider: provider, max_pause: max_pause,
-                                    max_learned: max_learned, permit: id)
+    def learn_from_response(headers, body = "", status: nil, provider: :auto, max_pause: nil,
+                            max_learned: nil)
+      @limiter.learn_from_response(headers, body, status: status, provider: provider,
+                                                  max_pause: max_pause, max_learned: max_learned,
+                                                  permit: id)
     end
 
-    # As {#learn}, from the answer of an HTTP client: see {Limiter#learn_from}.
-    def learn_from(response, **options)
-      @limiter.learn_from(response, **options, permit: id)
+    # As {#learn_from_response}, from the answer of an HTTP client: see {Limiter#learn_from_http}.
+    def learn_from_http(response, **options)
+      @limiter.learn_from_http(response, **options, permit: id)
     end
 
     # @api private
