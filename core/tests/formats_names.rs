@@ -60,7 +60,7 @@ impl Origin {
                 let limit = json!({ "rateLimitKey": "${workflow.correlationId}", "concurrentExecLimit": 1 });
                 let definition = json!({ "name": "w", "rateLimitConfig": limit }).to_string();
                 let run = json!({ "correlationId": key }).to_string();
-                let loaded = Paddlegate::memory().workflow(&definition, &run, None).ok()?;
+                let loaded = Paddlegate::memory().conductor_limiter(&definition, &run, None).ok()?;
                 loaded.limiter.policy().concurrency().map(|_| loaded.limiter.name().to_owned())
             }
             Self::Group { queue, group } => {

@@ -38,9 +38,8 @@ class CloseTest < Minitest::Test
     [-> { limiter.try_acquire }, -> { limiter.acquire }, -> { limiter.within_limit { flunk } },
      -> { shop.allow?(cost: 1) }, -> { limiter.peek }, -> { permit.release }, -> { permit.renew },
      -> { limiter.stats }, -> { limiter.reset }, -> { limiter.pause(1) },
-     -> { limiter.admit("job") }, -> { limiter.enqueue("job") }, lambda {
-                                                                   shop.learn_from_response({})
-                                                                 },
+     -> { limiter.admit("job") }, -> { limiter.enqueue("job") },
+     -> { shop.learn_from_response({}) },
      -> { store.limiters }, -> { store.window("w", 1, 1) }].each { |call| refuses(&call) }
     # The lease is where it was.
     assert_equal :released, Paddlegate::Store.new(HERE, timeout: 10)

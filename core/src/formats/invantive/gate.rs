@@ -65,7 +65,7 @@ impl Paddlegate {
 
 impl RateLimitControl {
     /// Creates the limiters of all slots in a store. Does no I/O.
-    pub fn invantive_gate(&self, pg: &Paddlegate) -> Result<Gate> {
+    pub fn gate(&self, pg: &Paddlegate) -> Result<Gate> {
         let slots = self.slots().iter().map(|slot| Limiters::new(pg, slot)).collect::<Result<Vec<_>>>()?;
         let mut limiters = slots.iter().flat_map(|slot| slot.hard.iter().chain(slot.soft.iter().map(|soft| &soft.1)));
         let clock = match limiters.find(|limiter| has_state(limiter)) {
