@@ -63,7 +63,11 @@ fn a_passage_asks_the_clock_only_where_the_time_decides() {
         assert_eq!(lost.1.unwrap_err().kind(), ErrorKind::Unavailable);
         let early = store.invantive_gate(&always).unwrap().start(&facts, None).unwrap();
         assert_eq!(early.outcome().unwrap_err().kind(), ErrorKind::Internal);
-        let bad = store.invantive_gate(&always).unwrap().start(&RequestAttributes { ip: Some("x"), ..facts }, None).unwrap_err();
+        let bad = store
+            .invantive_gate(&always)
+            .unwrap()
+            .start(&RequestAttributes { ip: Some("x"), ..facts }, None)
+            .unwrap_err();
         assert_eq!(bad.argument(), Some("ip"));
     }
 }

@@ -16,7 +16,12 @@ impl Paddlegate {
     /// `run` is a JSON object with `input`, `correlationId` and `version`, as far as the key needs them. A run without
     /// a key has an unlimited limiter, which keeps no state. A lease that is not renewed ends after `lock_timeout`,
     /// default 30 seconds. `Invalid` names `definition`, `run` or `lock_timeout`. Does no I/O.
-    pub fn conductor_limiter(&self, definition: &str, run: &str, lock_timeout: Option<Micros>) -> Result<LoadedLimiter> {
+    pub fn conductor_limiter(
+        &self,
+        definition: &str,
+        run: &str,
+        lock_timeout: Option<Micros>,
+    ) -> Result<LoadedLimiter> {
         let named = |name: &'static str| move |error: Error| Error::invalid(name, error.message());
         let definition = WorkflowDefinition::parse(definition).map_err(named("definition"))?;
         let key = json::parse(run).and_then(|run| definition.key(&run)).map_err(named("run"))?;

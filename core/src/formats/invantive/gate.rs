@@ -77,7 +77,7 @@ impl RateLimitControl {
 
     /// [`Gate::admit`] with limiters for this call only. For repeated calls keep a [`gate`](Self::gate).
     pub fn admit(&self, pg: &Paddlegate, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateDecision> {
-        self.invantive_gate(pg)?.admit(request, at)
+        self.gate(pg)?.admit(request, at)
     }
 }
 
