@@ -34,7 +34,10 @@ async function send(content) {
       const response = await fetch(url, { method: "POST", body: JSON.stringify({ content }) });
       const { status, headers } = response;
       const body = await response.text();
-      const answer = await route.learnFromResponse({ status, headers, body }, { provider: "discord" });
+      const answer = await route.learnFromResponse(
+        { status, headers, body },
+        { provider: "discord" },
+      );
       if (answer.scope === "global") await bot.pause({ forMs: answer.pauseMs });
       return status;
     }),

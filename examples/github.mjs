@@ -30,7 +30,10 @@ async function get() {
     const response = await fetch(url);
     const { status, headers } = response;
     const body = await response.text();
-    const { learned } = await github.learnFromResponse({ status, headers, body }, { provider: "github" });
+    const { learned } = await github.learnFromResponse(
+      { status, headers, body },
+      { provider: "github" },
+    );
     return { status, learned: learned.join(" ") };
   });
 }

@@ -737,7 +737,11 @@ export class Paddlegate {
    * definition gives the run, an object with `input`, `correlationId` and `version` as far as the key needs them. A run without a key has
    * an unlimited one. `onLimit` is `"wait"` for `QUEUE`, `"raise"` for `REJECT`.
    */
-  conductorLimiter(definition: string | object, run: string | object, options?: WorkflowOptions): Limiter;
+  conductorLimiter(
+    definition: string | object,
+    run: string | object,
+    options?: WorkflowOptions,
+  ): Limiter;
   /** The limiters that any process used, by name, until the `ttl` of each is over. */
   limiters(): Promise<LimiterInfo[]>;
   /**

@@ -728,7 +728,15 @@ const NOTHING = Object.freeze({});
 const REQUEST = ["cost", "estimate", "atUs"];
 const OPTIONS = ["waitTimeoutMs", "policy", "ttl"];
 const OVERRIDE = ["limit", "intervalMs", "index", "expiresInMs", "expiresAt", "atUs"];
-const REPORT_BUDGET = ["remaining", "limit", "intervalMs", "restoreRate", "resetInMs", "resetAt", "index"];
+const REPORT_BUDGET = [
+  "remaining",
+  "limit",
+  "intervalMs",
+  "restoreRate",
+  "resetInMs",
+  "resetAt",
+  "index",
+];
 REPORT_BUDGET.push("permit", "atUs");
 
 // The clock on the wall, as in Redis: it goes on while a laptop sleeps, unlike performance.now().

@@ -86,7 +86,7 @@ impl MultiStepCall {
 
     /// What is in force after an override.
     #[napi(catch_unwind)]
-    pub fn controls(&self) -> Result<InForce> {
+    pub fn runtime_state(&self) -> Result<InForce> {
         match self.outcome()? {
             CallOutcome::Override(controls) => Ok(InForce::from(&*controls)),
             _ => Err(thrown(&other())),

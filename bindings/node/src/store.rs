@@ -189,7 +189,7 @@ impl Store {
 
     /// What is in force, by the last answer.
     #[napi(catch_unwind)]
-    pub fn controls(&self, ticket: u32) -> Option<InForce> {
+    pub fn runtime_state(&self, ticket: u32) -> Option<InForce> {
         self.calls.borrow_mut().controls(ticket.into()).map(|controls| InForce::from(&*controls))
     }
 

@@ -20,13 +20,13 @@ const override = (options) =>
 
 const restore = (options) => read(["index"], options);
 
-const sync = (options) =>
+const reportBudget = (options) =>
   read(
     ["remaining", "limit", "intervalMs", "restoreRate", "resetInMs", "resetAt", "index", "permit"],
     options,
   );
 
-function learn(response, options) {
+function learnFromResponse(response, options) {
   const { order, call } = read(["provider", "maxPauseMs", "maxLearned", "permit"], options);
   if (typeof response !== "object" || response === null) {
     throw new InvalidError("response", "must be an object such as { status, headers, body }");
@@ -154,8 +154,8 @@ module.exports = {
   runtimeState,
   override,
   restore,
-  sync,
-  learn,
+  reportBudget,
+  learnFromResponse,
   written,
   jobs,
   json,

@@ -44,7 +44,7 @@ const { finish } = require("./course.js");
 const { Decision } = require("./decision.js");
 const { IN_ORDER, InvalidError, OverLimitError, calling, failure } = require("./errors.js");
 const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
-const orders = require("./commands.js");
+const commands = require("./commands.js");
 const { Permit } = require("./permit.js");
 const { now } = require("./timers.js");
 const { request, numeric, text, permitId, abortSignal, object } = require("./request.js");
@@ -134,7 +134,7 @@ class Limiter {
   }
 
   admitAll(jobs, options) {
-    const make = () => orders.jobs(jobs, options, this.onLimit);
+    const make = () => commands.jobs(jobs, options, this.onLimit);
     return this.#course(ADMIT_ALL, make, ({ partial }) =>
       admissions(this, now(), this.#store, partial),
     );
@@ -154,41 +154,41 @@ class Limiter {
   }
 
   pause(options) {
-    return this.#order(PAUSE, () => orders.pause(options), runtimeState);
+    return this.#order(PAUSE, () => commands.pause(options), runtimeState);
   }
 
   resume(options) {
-    return this.#order(RESUME, () => orders.resume(options), runtimeState);
+    return this.#order(RESUME, () => commands.resume(options), runtimeState);
   }
 
   override(options) {
-    return this.#order(OVERRIDE, () => orders.override(options), runtimeState);
+    return this.#order(OVERRIDE, () => commands.override(options), runtimeState);
   }
 
   applyOjsOverride(document, options) {
-    const make = () => orders.written(document, options);
+    const make = () => commands.written(document, options);
     return this.#course(APPLY_OJS_OVERRIDE, make, () => (course) => shown(course.runtimeState()));
   }
 
   applyOjsSignal(document, options) {
-    const make = () => orders.written(document, options);
+    const make = () => commands.written(document, options);
     return this.#course(SIGNAL, make, () => (course) => course.applyOjsSignal());
   }
 
   restore(options) {
-    return this.#order(RESTORE, () => orders.restore(options), runtimeState);
+    return this.#order(RESTORE, () => commands.restore(options), runtimeState);
   }
 
   runtimeState(options) {
-    return this.#order(CONTROLS, () => orders.runtimeState(options), runtimeState);
+    return this.#order(CONTROLS, () => commands.runtimeState(options), runtimeState);
   }
 
   reportBudget(options) {
-    return this.#order(REPORT_BUDGET, () => orders.reportBudget(options), learned);
+    return this.#order(REPORT_BUDGET, () => commands.reportBudget(options), learned);
   }
 
   learnFromResponse(response, options) {
-    return this.#order(LEARN, () => orders.learnFromResponse(response, options), learned);
+    return this.#order(LEARN, () => commands.learnFromResponse(response, options), learned);
   }
 
   async acquire(options) {

@@ -52,7 +52,8 @@ test("every wait ends, leaves the queue, and every later call is refused", async
     () => pg.window(unique(), 1, 1).allow(),
     () => pg.window(unique(), 1, 1).allow({ cost: 1 }),
     () => pg.limiters(),
-    () => pg.invantiveGate({ RateLimitControlSlotList: [{ Name: "a", ActionsPerSecond: 1 }] }).admit(),
+    () =>
+      pg.invantiveGate({ RateLimitControlSlotList: [{ Name: "a", ActionsPerSecond: 1 }] }).admit(),
   ];
   for (const call of calls) await assert.rejects(call, isClosed, `${call}`);
   await ended;

@@ -391,7 +391,10 @@ test("messages name arguments and units as they were written", async () => {
     ],
     [() => limiter.tryAcquire({ id: "x".repeat(65) }), "must have 1 to 64 bytes: bytes=65"],
     [
-      () => pg.limitersFromDocument({ limiters: { a: { window: { limit: 1, per: 1 }, wait_timeout: -5 } } }),
+      () =>
+        pg.limitersFromDocument({
+          limiters: { a: { window: { limit: 1, per: 1 }, wait_timeout: -5 } },
+        }),
       "at $.limiters.a.wait_timeout: must be a number of seconds from 0 to ten years: value=-5",
     ],
   ]) {

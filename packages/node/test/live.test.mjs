@@ -80,9 +80,10 @@ for (const [store, pg] of Object.entries(stores)) {
     const expiresAt = new Date(Date.now() + 120_000);
     const later = await limiter.override({ limit: 2, expiresAt, index: 0 });
     assert.ok(later.expiresInMs > 60_000 && later.expiresInMs <= 121_000);
-    assert.deepEqual((await elsewhere(store).concurrent(limiter.name, 0).runtimeState()).overrides, [
-      { kind: "concurrency", limit: 2, intervalMs: 30_000 },
-    ]);
+    assert.deepEqual(
+      (await elsewhere(store).concurrent(limiter.name, 0).runtimeState()).overrides,
+      [{ kind: "concurrency", limit: 2, intervalMs: 30_000 }],
+    );
     await limiter.restore({ index: 0 });
     assert.deepEqual(await limiter.runtimeState(), nothing);
   });
@@ -151,7 +152,10 @@ for (const [store, pg] of Object.entries(stores)) {
     await shop.correct(permit, 300, { atUs });
     assert.equal((await shop.reportBudget({ remaining: 300, atUs })).learned[0], "remaining");
     assert.equal((await shop.peek({ cost: 0, atUs })).remaining, 300);
-    assert.equal((await shop.reportBudget({ limit: 2000, restoreRate: 100, atUs })).settlement, null);
+    assert.equal(
+      (await shop.reportBudget({ limit: 2000, restoreRate: 100, atUs })).settlement,
+      null,
+    );
     const seen = await elsewhere(store).points(shop.name, 1000, 20).runtimeState({ atUs });
     assert.deepEqual(seen.learned, [{ kind: "points", limit: 2000, intervalMs: 20_000 }]);
     await shop.reportBudget({ restoreRate: 100, permit, atUs });
@@ -184,7 +188,10 @@ for (const [store, pg] of Object.entries(stores)) {
       forms: [() => limiter.pause({ forms: 5 })],
       cost: [() => limiter.resume({ cost: 5 }), () => limiter.runtimeState({ cost: 1 })],
       limit: [-1, 0, 1.5, "5", Number.NaN]
-        .flatMap((limit) => [() => limiter.override({ limit }), () => limiter.reportBudget({ limit })])
+        .flatMap((limit) => [
+          () => limiter.override({ limit }),
+          () => limiter.reportBudget({ limit }),
+        ])
         .concat(() => limiter.override({ index: 0 })),
       intervalMs: [-1, 0, "1", Number.NaN, 1e15].map(
         (intervalMs) => () => limiter.override({ intervalMs }),
@@ -203,7 +210,9 @@ for (const [store, pg] of Object.entries(stores)) {
       ],
       remaining: [-1, 0.5, "5", 1e15].map((remaining) => () => limiter.reportBudget({ remaining })),
       restoreRate: [
-        ...[0, -1, Number.NaN, "1"].map((restoreRate) => () => limiter.reportBudget({ restoreRate })),
+        ...[0, -1, Number.NaN, "1"].map(
+          (restoreRate) => () => limiter.reportBudget({ restoreRate }),
+        ),
         () => limiter.reportBudget({ restoreRate: 1, intervalMs: 10_000 }),
       ],
       resetInMs: [() => limiter.reportBudget({ resetInMs: -1 })],
@@ -211,14 +220,23 @@ for (const [store, pg] of Object.entries(stores)) {
         () => limiter.reportBudget({ resetInMs: 1, resetAt: 1 }),
         () => limiter.reportBudget({ resetAt: "x" }),
       ],
-      atUs: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.reportBudget({ atUs: "1" })],
-      response: [undefined, null, 429, "text"].map((response) => () => limiter.learnFromResponse(response)),
+      atUs: [
+        () => limiter.pause({ forMs: 1, atUs: -1 }),
+        () => limiter.reportBudget({ atUs: "1" }),
+      ],
+      response: [undefined, null, 429, "text"].map(
+        (response) => () => limiter.learnFromResponse(response),
+      ),
       status: [-1, "429", 70_000, 0.5].map((status) => () => limiter.learnFromResponse({ status })),
       headers: ["x", 5, ["retry-after", "1"], [["a"]], [["a", "b", "c"]]].map(
         (headers) => () => limiter.learnFromResponse({ headers }),
       ),
-      body: [5, true, () => "", { big: 1n }].map((body) => () => limiter.learnFromResponse({ body })),
-      provider: ["Shopify", "", 5].map((provider) => () => limiter.learnFromResponse({}, { provider })),
+      body: [5, true, () => "", { big: 1n }].map(
+        (body) => () => limiter.learnFromResponse({ body }),
+      ),
+      provider: ["Shopify", "", 5].map(
+        (provider) => () => limiter.learnFromResponse({}, { provider }),
+      ),
       maxPauseMs: [-1, "1", Number.NaN].map(
         (maxPauseMs) => () => limiter.learnFromResponse({}, { maxPauseMs }),
       ),

@@ -1,12 +1,12 @@
 // Checked by the compiler, never run.
 import {
   type Admission,
-  type RuntimeState,
   type Decision,
+  type GateDecision,
   type Limiter,
   OverLimitError,
   Paddlegate,
-  type GateDecision,
+  type RuntimeState,
 } from "paddlegate";
 
 /** Fails to compile unless A and B are the same type; `any` is the same as nothing else. */

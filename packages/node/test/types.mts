@@ -1,7 +1,6 @@
 // Checked by the compiler, never run.
 import {
   type Admission,
-  type RuntimeState,
   type Decision,
   graphqlCost,
   InvalidError,
@@ -14,6 +13,7 @@ import {
   PaddlegateError,
   type Permit,
   type Release,
+  type RuntimeState,
   type Settlement,
   SKIPPED,
   type Skipped,
@@ -82,13 +82,23 @@ if (rules) same<typeof rules, LimitSettings>(true);
 const late = shop.reportBudget({ remaining: 5, limit: 1000, restoreRate: 50, resetAt: new Date() });
 same<typeof late, Promise<Learned>>(true);
 declare const fetched: Response;
-const learned = shop.learnFromResponse(fetched, { provider: "shopify", maxPauseMs: 1, permit: "id" });
+const learned = shop.learnFromResponse(fetched, {
+  provider: "shopify",
+  maxPauseMs: 1,
+  permit: "id",
+});
 same<typeof learned, Promise<Learned>>(true);
 declare const heard: IncomingLike;
 await shop.learnFromResponse(heard);
-await shop.learnFromResponse({ status: 429, headers: new Map([["retry-after", 5]]), body: { data: {} } });
+await shop.learnFromResponse({
+  status: 429,
+  headers: new Map([["retry-after", 5]]),
+  body: { data: {} },
+});
 await shop.learnFromResponse({ headers: [["a", ["b", "c"]]], body: new Uint8Array() });
-await shop.withinLimit({ estimate: 5 }, (permit) => permit.learnFromResponse(fetched, { provider: "auto" }));
+await shop.withinLimit({ estimate: 5 }, (permit) =>
+  permit.learnFromResponse(fetched, { provider: "auto" }),
+);
 const cost = graphqlCost("{ a }", { n: 1 }, { rules: "github", operation: "A" });
 same<typeof cost, number>(true);
 const loaded = pg.limitersFromDocument({ limiters: {} });

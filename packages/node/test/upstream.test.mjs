@@ -29,13 +29,22 @@ for (const [store, pg] of Object.entries(stores)) {
     const shop = pg.points(unique(), 1000, 20);
     const permit = await shop.acquire({ estimate: 252 });
     const response = { status: 200, headers: {}, body: JSON.stringify(answer(12, 988)) };
-    assert.equal((await permit.learnFromResponse(response, { provider: "shopify" })).settlement, "settled");
+    assert.equal(
+      (await permit.learnFromResponse(response, { provider: "shopify" })).settlement,
+      "settled",
+    );
     assert.equal(await permit.pointsUsed(12), "already");
     assert.ok((await shop.peek({ cost: 0 })).remaining >= 988);
 
     const { permit: id } = await shop.tryAcquire({ estimate: 100 });
-    assert.equal((await shop.learnFromResponse({ body: answer(50) }, { permit: id })).settlement, "settled");
-    assert.equal((await shop.learnFromResponse({ body: answer(50) }, { permit: id })).settlement, "already");
+    assert.equal(
+      (await shop.learnFromResponse({ body: answer(50) }, { permit: id })).settlement,
+      "settled",
+    );
+    assert.equal(
+      (await shop.learnFromResponse({ body: answer(50) }, { permit: id })).settlement,
+      "already",
+    );
     assert.equal(await shop.correct(id, 50), "already");
     assert.equal(
       (await shop.learnFromResponse({ body: answer(50) }, { permit: "strange" })).settlement,
@@ -50,7 +59,10 @@ for (const [store, pg] of Object.entries(stores)) {
     const left = (remaining) => ({ headers: { "X-RateLimit-Remaining": remaining } });
     assert.equal((await late.learnFromResponse(left(700))).learned[0], "remaining[1]");
     // An answer to an earlier call says less.
-    assert.equal((await early.learnFromResponse(left(100))).ignored[0], "a later answer was learned before");
+    assert.equal(
+      (await early.learnFromResponse(left(100))).ignored[0],
+      "a later answer was learned before",
+    );
     assert.equal((await limiter.peek({ cost: 0 })).remaining, 700);
     const refusal = { status: 429, headers: { "Retry-After": 30 }, body: answer(12) };
     assert.equal((await late.learnFromResponse(refusal)).settlement, "unknown");
@@ -114,7 +126,9 @@ test("a Response says its status and headers, and its body when that is given as
     "settled",
   );
   assert.equal((await shop.stats()).corrections, 1);
-  await shop.learnFromResponse(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
+  await shop.learnFromResponse(
+    new Response(null, { status: 429, headers: { "Retry-After": "7" } }),
+  );
   assert.ok((await shop.runtimeState()).pausedForMs > 6000);
 });
 
@@ -164,7 +178,10 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal(limiter.name, `ojs/tenant/acme/key/${job.key}`);
     assert.equal((await limiter.tryAcquire()).leaseMs, 90_000);
     const guild = { name: "discord", reservoir: 5, timeWindow: 1000 };
-    assert.deepEqual([...pg.limitersFromDocument(guild, { group: "7" }).keys()], ["guild/discord:7"]);
+    assert.deepEqual(
+      [...pg.limitersFromDocument(guild, { group: "7" }).keys()],
+      ["guild/discord:7"],
+    );
     assert.throws(() => pg.limitersFromDocument(guild, { tenant: "acme" }), { argument: "tenant" });
     assert.throws(() => pg.limitersFromDocument(job, { group: "7" }), { argument: "group" });
   });
@@ -261,7 +278,10 @@ test("a document of another system, and mistakes in one", async () => {
     assert.throws(() => stores.memory.limitersFromDocument(document), thrown);
   }
   assert.throws(
-    () => stores.memory.limitersFromDocument({ limiters: { x: { window: { limit: -1, per: "minute" } } } }),
+    () =>
+      stores.memory.limitersFromDocument({
+        limiters: { x: { window: { limit: -1, per: "minute" } } },
+      }),
     /at \$\.limiters\.x\.window\.limit/,
   );
 });

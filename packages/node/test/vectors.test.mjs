@@ -88,7 +88,7 @@ async function replay(pg, example, name) {
       case "resume":
       case "override":
       case "restore":
-      case "runtimeState":
+      case "controls":
         await control(limiter, step, message);
         break;
       case "sync":
@@ -155,7 +155,9 @@ async function control(limiter, step, message) {
     override: { index, limit: step.amount, intervalMs, expiresInMs, expiresAt, atUs },
     restore: { index, atUs },
   };
-  const ordered = limiter[step.do](options[step.do] ?? { atUs });
+  const ordered = limiter[step.do === "controls" ? "runtimeState" : step.do](
+    options[step.do] ?? { atUs },
+  );
   if (step.error) {
     await assert.rejects(ordered, (error) => {
       assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
@@ -188,7 +190,16 @@ function taught(limiter, step, permit) {
     return limiter.learnFromResponse({ status, headers, body }, options);
   }
   const { remaining, amount: limit } = step;
-  return limiter.reportBudget({ remaining, limit, intervalMs, resetInMs, resetAt, index, permit, atUs });
+  return limiter.reportBudget({
+    remaining,
+    limit,
+    intervalMs,
+    resetInMs,
+    resetAt,
+    index,
+    permit,
+    atUs,
+  });
 }
 
 function orders(step) {

@@ -12,7 +12,7 @@ from paddlegate._blocking import warn_of_blocking
 from paddlegate._bodies import Bodies
 from paddlegate._errors import OverLimit
 from paddlegate._gate_decision import GateDecision
-from paddlegate._native import Course
+from paddlegate._native import MultiStepCall
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -50,7 +50,7 @@ class Gate(_native.Gate):
         `ip` is the address of the client, without a port.
         """
         facts = context, url, log_on_code, data_container_id, ip
-        return GateDecision(*Course.pass_gate(self, facts, at_us).run())
+        return GateDecision(*MultiStepCall.pass_gate(self, facts, at_us).run())
 
     async def aadmit(
         self,
@@ -63,7 +63,9 @@ class Gate(_native.Gate):
         at_us: int | None = None,
     ) -> GateDecision:
         """Like `admit`."""
-        course = Course.pass_gate(self, (context, url, log_on_code, data_container_id, ip), at_us)
+        course = MultiStepCall.pass_gate(
+            self, (context, url, log_on_code, data_container_id, ip), at_us
+        )
         return GateDecision(*await ask(self._links, course.begin, course.run))
 
     def within_limit(

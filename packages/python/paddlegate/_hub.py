@@ -22,7 +22,7 @@ from paddlegate._errors import PaddlegateError
 
 if TYPE_CHECKING:
     from paddlegate._limiter import Limiter
-    from paddlegate._native import Hints
+    from paddlegate._native import WakeupListener
 
 IDLE = 60
 """Seconds after which a thread without waiters ends."""
@@ -107,7 +107,7 @@ class Hub:
         self._waiters: dict[str, list[Waiter]] = {}
         self._listening = False
         self._closed = False
-        self._hints: Hints | None = None
+        self._hints: WakeupListener | None = None
 
     def join(self, waiter: Waiter) -> None:
         with self._lock:
@@ -170,7 +170,7 @@ class Hub:
         for waiter in self._all():
             waiter.ring(0)
 
-    def _pass_on(self, hints: Hints) -> None:
+    def _pass_on(self, hints: WakeupListener) -> None:
         for called, delay in hints.receive():
             with self._lock:
                 waiters = list(self._waiters.get(called, ()))
@@ -215,7 +215,7 @@ class ThreadHub(Hub):
                     self._listening = False
                     self.channel = ""
 
-    def _open(self) -> Hints | None:
+    def _open(self) -> WakeupListener | None:
         limiter = self._speaker()
         if limiter is None:
             self._ring_all()
@@ -225,7 +225,7 @@ class ThreadHub(Hub):
         except PaddlegateError:
             return None
 
-    def _watch(self, hints: Hints) -> None:
+    def _watch(self, hints: WakeupListener) -> None:
         """Pass messages on until the connection is lost, or nobody has waited for a while."""
         with self._lock:
             if self._closed:
@@ -298,7 +298,7 @@ class LoopHub(Hub):
         self._loop.call_later(self._pause, self._listen)
         self._pause = min(2 * self._pause, PAUSE[1])
 
-    def _opened(self, opening: asyncio.Future[Hints]) -> None:
+    def _opened(self, opening: asyncio.Future[WakeupListener]) -> None:
         if opening.cancelled() or opening.exception() is not None:
             self._later()
             return

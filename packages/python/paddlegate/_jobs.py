@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from paddlegate._admission import Admission
 from paddlegate._asyncio import ask, post
 from paddlegate._live import Live
-from paddlegate._native import Course
+from paddlegate._native import MultiStepCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -135,7 +135,7 @@ class Jobs(Live):
         an error those that run are known by their ids: ask again.
         """
         if not partial:
-            return self._admissions(Course.jobs(self, ids, on_limit).run(), on_limit)
+            return self._admissions(MultiStepCall.jobs(self, ids, on_limit).run(), on_limit)
         return [self.admit(job, on_limit, cost=1) for job in self._job_ids(ids)]
 
     async def aadmit_all(
@@ -143,7 +143,7 @@ class Jobs(Live):
     ) -> list[Admission]:
         """Like `admit_all`. All or none holds though the task is cancelled meanwhile."""
         if not partial:
-            course = Course.jobs(self, ids, on_limit)
+            course = MultiStepCall.jobs(self, ids, on_limit)
             decisions = await asyncio.shield(post(self._links, course.begin, course.run))
             return self._admissions(decisions, on_limit)
         return [await self.aadmit(job, on_limit, cost=1) for job in self._job_ids(ids)]

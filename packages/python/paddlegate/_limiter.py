@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from paddlegate._bodies import Body
-    from paddlegate._native import Decision, Loaded, _OnUnavailable, _Policy
+    from paddlegate._native import Decision, LoadedLimiter, _OnUnavailable, _Policy
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Grant, Permit
     from paddlegate._statistics import Statistics
@@ -38,7 +38,7 @@ class Limiter(Jobs):
         self,
         paddlegate: Paddlegate,
         name: str,
-        limits: Iterable[tuple[object, ...]] | Loaded,
+        limits: Iterable[tuple[object, ...]] | LoadedLimiter,
         wait_timeout: Span | None = None,
         *,
         lock_timeout: Span | None = None,

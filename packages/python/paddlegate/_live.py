@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from paddlegate import _native
 from paddlegate._asyncio import ask
 from paddlegate._learned import learned
-from paddlegate._native import Course, Order
+from paddlegate._native import AdminRequest, MultiStepCall
 from paddlegate._runtime_state import runtime_state
 from paddlegate._texts import body_text, json_text, pairs
 
@@ -42,7 +42,7 @@ class Live(_native.Limiter):
         store. Refusals have the reason "paused" and say when it ends; a pause that ends later
         stays as it is. An error names the first argument "for", a keyword here.
         """
-        return runtime_state(self._tell(Order.pause(seconds, until, at_us)))
+        return runtime_state(self._tell(AdminRequest.pause(seconds, until, at_us)))
 
     async def apause(
         self,
@@ -52,15 +52,15 @@ class Live(_native.Limiter):
         at_us: int | None = None,
     ) -> RuntimeState:
         """Like `pause`."""
-        return runtime_state(await self._telling(Order.pause(seconds, until, at_us)))
+        return runtime_state(await self._telling(AdminRequest.pause(seconds, until, at_us)))
 
     def resume(self, *, at_us: int | None = None) -> RuntimeState:
         """End a pause; who waits is called."""
-        return runtime_state(self._tell(Order.resume(at_us)))
+        return runtime_state(self._tell(AdminRequest.resume(at_us)))
 
     async def aresume(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `resume`."""
-        return runtime_state(await self._telling(Order.resume(at_us)))
+        return runtime_state(await self._telling(AdminRequest.resume(at_us)))
 
     def override(
         self,
@@ -79,7 +79,7 @@ class Live(_native.Limiter):
         `expires_in` or until `expires_at`, which then hold for all overrides of this limiter;
         else until `restore`, or for 90 days in which nobody is granted anything.
         """
-        order = Order.override(limit, interval, index, expires_in, expires_at, at_us)
+        order = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
         return runtime_state(self._tell(order))
 
     async def aoverride(
@@ -93,7 +93,7 @@ class Live(_native.Limiter):
         at_us: int | None = None,
     ) -> RuntimeState:
         """Like `override`."""
-        order = Order.override(limit, interval, index, expires_in, expires_at, at_us)
+        order = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
         return runtime_state(await self._telling(order))
 
     def apply_ojs_override(self, document: Json, *, at_us: int | None = None) -> RuntimeState:
@@ -103,13 +103,13 @@ class Live(_native.Limiter):
         What it does not name stays as it is, an earlier end too; null removes an override.
         """
         text = json_text("document", document)
-        return runtime_state(Course.apply_ojs_override(self, text, at_us).run())
+        return runtime_state(MultiStepCall.apply_ojs_override(self, text, at_us).run())
 
     async def aapply_ojs_override(
         self, document: Json, *, at_us: int | None = None
     ) -> RuntimeState:
         """Like `apply_ojs_override`."""
-        course = Course.apply_ojs_override(self, json_text("document", document), at_us)
+        course = MultiStepCall.apply_ojs_override(self, json_text("document", document), at_us)
         return runtime_state(await ask(self._links, course.begin, course.run))
 
     def apply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
@@ -119,32 +119,32 @@ class Live(_native.Limiter):
         "RateLimitExceeded". Without `retry_after` and `rate_limit_until` the pause lasts 30
         seconds; a pause that ends later stays.
         """
-        is_signal: bool = Course.apply_ojs_signal(
+        is_signal: bool = MultiStepCall.apply_ojs_signal(
             self, json_text("document", document), at_us
         ).run()
         return is_signal
 
     async def aapply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
         """Like `signal`."""
-        course = Course.apply_ojs_signal(self, json_text("document", document), at_us)
+        course = MultiStepCall.apply_ojs_signal(self, json_text("document", document), at_us)
         is_signal: bool = await ask(self._links, course.begin, course.run)
         return is_signal
 
     def restore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
         """End the override of one limit, by default of all: the policy, or what was learned."""
-        return runtime_state(self._tell(Order.restore(index, at_us)))
+        return runtime_state(self._tell(AdminRequest.restore(index, at_us)))
 
     async def arestore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
         """Like `restore`."""
-        return runtime_state(await self._telling(Order.restore(index, at_us)))
+        return runtime_state(await self._telling(AdminRequest.restore(index, at_us)))
 
     def runtime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Tell what is in force beside the policies; change nothing."""
-        return runtime_state(self._tell(Order.look(at_us)))
+        return runtime_state(self._tell(AdminRequest.look(at_us)))
 
     async def aruntime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `runtime_state`."""
-        return runtime_state(await self._telling(Order.look(at_us)))
+        return runtime_state(await self._telling(AdminRequest.look(at_us)))
 
     def report_budget(
         self,
@@ -167,7 +167,7 @@ class Live(_native.Limiter):
         """
         return learned(
             self._tell(
-                Order.report_budget(
+                AdminRequest.report_budget(
                     remaining,
                     limit,
                     interval,
@@ -197,7 +197,7 @@ class Live(_native.Limiter):
         """Like `sync`. With an `a` before its name it would be a keyword of Python."""
         return learned(
             await self._telling(
-                Order.report_budget(
+                AdminRequest.report_budget(
                     remaining,
                     limit,
                     interval,
@@ -266,7 +266,7 @@ class Live(_native.Limiter):
         order = _learning(headers, body, status, provider, max_pause, max_learned, permit, at_us)
         return learned(await self._telling(order))
 
-    def _telling(self, order: Order) -> Awaitable[Any]:
+    def _telling(self, order: AdminRequest) -> Awaitable[Any]:
         return ask(self._links, self._begin_tell, self._tell, order)
 
 
@@ -279,8 +279,8 @@ def _learning(
     max_learned: int | None,
     permit: str | Grant | Decision | None,
     at_us: int | None,
-) -> Order:
-    return Order.learn_from_response(
+) -> AdminRequest:
+    return AdminRequest.learn_from_response(
         pairs(headers),
         body_text(body),
         status,

@@ -177,6 +177,10 @@ def counted(statistics):
     }
 
 
+# What the vectors call otherwise than the limiter.
+METHODS = {"controls": "runtime_state", "sync": "report_budget"}
+
+
 async def asked(*arguments):
     return await ask(*arguments)
 
@@ -184,7 +188,7 @@ async def asked(*arguments):
 class Synchronous:
     @staticmethod
     def call(limiter, verb, *arguments, **named):
-        return getattr(limiter, verb)(*arguments, **named)
+        return getattr(limiter, METHODS.get(verb, verb))(*arguments, **named)
 
 
 class Asynchronous:
@@ -193,7 +197,7 @@ class Asynchronous:
         if verb == "_cancel":
             begin, blocking = limiter._begin_cancel, limiter._cancel
             return asyncio.run(asked(limiter._links, begin, blocking, *arguments))
-        verb = {"_enter": "_aenter", "sync": "areport_budget"}.get(verb, f"a{verb}")
+        verb = "_aenter" if verb == "_enter" else f"a{METHODS.get(verb, verb)}"
         return asyncio.run(getattr(limiter, verb)(*arguments, **named))
 
 
@@ -227,14 +231,14 @@ def step_answer(how, limiter, step, permits):
             return counted(how.call(limiter, "stats", at_us=step["at_us"]))
         case "reset":
             return how.call(limiter, "reset")
-        case "pause" | "resume" | "override" | "restore" | "runtime_state":
+        case "pause" | "resume" | "override" | "restore" | "controls":
             return controlled(ordered(how, limiter, step))
         case "sync":
             return told(synced(how, limiter, step, permit))
         case "learn":
             learned = how.call(
                 limiter,
-                "learn",
+                "learn_from_response",
                 step.get("headers", []),
                 step.get("body", ""),
                 status=step.get("status"),

@@ -4,7 +4,6 @@ import type {
   At,
   BucketOptions,
   ConcurrencyOptions,
-  RuntimeState,
   Decision,
   Interval,
   Learned,
@@ -14,6 +13,7 @@ import type {
   Policy,
   Refusal,
   Request,
+  RuntimeState,
   Skipped,
   WaitingRequest,
 } from "../index.js";
@@ -272,7 +272,7 @@ export class Paddlegate extends small.Paddlegate {
    *
    * @param options `lockTimeoutMs`: milliseconds after which a lease ends that is not renewed. Default 30,000.
    */
-  workflow(
+  conductorLimiter(
     definition: string | object,
     run: string | object,
     options?: { readonly lockTimeoutMs?: number },

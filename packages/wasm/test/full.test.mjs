@@ -39,7 +39,8 @@ test("import and require share one instance, the small module has another", () =
   assert.equal(require("paddlegate-wasm/full").Paddlegate, Paddlegate);
   assert.notEqual(small.Paddlegate, Paddlegate);
   const limiter = new small.Paddlegate().window("small", 1, 1);
-  for (const name of ["learnFromResponse", "admit", "onLimit"]) assert.equal(name in limiter, false, name);
+  for (const name of ["learnFromResponse", "admit", "onLimit"])
+    assert.equal(name in limiter, false, name);
   assert.equal("load" in new small.Paddlegate(), false);
 });
 
@@ -231,12 +232,19 @@ test("a gate sorts requests by its document", () => {
 
 test("a run of a workflow has the limit of its key", () => {
   const pg = new Paddlegate();
-  const runs = pg.conductorLimiter(workflow, { correlationId: "shop-7" }, { lockTimeoutMs: 90_000 });
+  const runs = pg.conductorLimiter(
+    workflow,
+    { correlationId: "shop-7" },
+    { lockTimeoutMs: 90_000 },
+  );
   assert.deepEqual([runs.name, runs.onLimit], ["conductor/workflow/shop-7", "wait"]);
   const actions = ["a", "b", "c", "d"].map((job) => runs.admit(job).action);
   assert.deepEqual(actions, ["run", "run", "run", "wait"]);
   assert.equal(runs.peek().resetAfterMs > 80_000, true);
-  assert.equal(pg.conductorLimiter(JSON.stringify(workflow), "{}").name, "conductor/unlimited/order");
+  assert.equal(
+    pg.conductorLimiter(JSON.stringify(workflow), "{}").name,
+    "conductor/unlimited/order",
+  );
   assert.throws(() => pg.conductorLimiter("{", {}), invalid("definition", /^at \$/));
   assert.throws(() => pg.conductorLimiter(workflow, 5), invalid("run", /must be/));
 });

@@ -144,7 +144,10 @@ test("mistakes are named and change nothing", () => {
     options: [() => limiter.pause(30), () => limiter.runtimeState(null)],
     forms: [() => limiter.pause({ forms: 5 })],
     limit: [-1, 0, 1.5, "5"]
-      .flatMap((limit) => [() => limiter.override({ limit }), () => limiter.reportBudget({ limit })])
+      .flatMap((limit) => [
+        () => limiter.override({ limit }),
+        () => limiter.reportBudget({ limit }),
+      ])
       .concat(() => limiter.override({ index: 0 })),
     intervalMs: [-1, 0, "1", 1e15].map((intervalMs) => () => limiter.override({ intervalMs })),
     index: [1, -1, 0.5, "0"].flatMap((index) => [
@@ -163,7 +166,9 @@ test("mistakes are named and change nothing", () => {
     ],
     resetInMs: [() => limiter.reportBudget({ resetInMs: -1 })],
     resetAt: [() => limiter.reportBudget({ resetAt: "x" })],
-    permit: ["", 5, "x".repeat(96)].map((permit) => () => limiter.reportBudget({ remaining: 1, permit })),
+    permit: ["", 5, "x".repeat(96)].map(
+      (permit) => () => limiter.reportBudget({ remaining: 1, permit }),
+    ),
     atUs: [() => limiter.pause({ forMs: 1, atUs: -1 }), () => limiter.reportBudget({ atUs: "1" })],
     limiter: [() => pg.unlimited("y").pause({ forMs: 1 })],
   };

@@ -59,7 +59,7 @@ function steps(pg, testCase, name) {
       case "resume":
       case "override":
       case "restore":
-      case "runtimeState":
+      case "controls":
         if (step.error) {
           const error = thrown(() => control(limiter, step));
           equal(
@@ -185,19 +185,31 @@ function control(limiter, step) {
     },
     restore: { index, atUs },
   };
-  return limiter[step.do](options[step.do] ?? { atUs });
+  return limiter[step.do === "controls" ? "runtimeState" : step.do](options[step.do] ?? { atUs });
 }
 
 function sync(limiter, step, permit) {
   const { index, remaining, amount: limit, at_us: atUs } = step;
   const [intervalMs, resetInMs] = [ms(step.interval_us), ms(step.reset_in_us)];
   const resetAt = ms(step.reset_at_us);
-  return limiter.reportBudget({ index, remaining, limit, intervalMs, resetInMs, resetAt, permit, atUs });
+  return limiter.reportBudget({
+    index,
+    remaining,
+    limit,
+    intervalMs,
+    resetInMs,
+    resetAt,
+    permit,
+    atUs,
+  });
 }
 
 function learn(limiter, step, permit) {
   const { status, headers, body, provider, max_learned: maxLearned, at_us: atUs } = step;
-  return limiter.learnFromResponse({ status, headers, body }, { provider, maxLearned, permit, atUs });
+  return limiter.learnFromResponse(
+    { status, headers, body },
+    { provider, maxLearned, permit, atUs },
+  );
 }
 
 function asLearned({ settlement, learned, ignored }) {

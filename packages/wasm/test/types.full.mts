@@ -4,18 +4,18 @@ import {
   type Admission,
   type Columns,
   type Gate,
+  type GateDecision,
   graphqlCost,
   type Learned,
   type Limiter,
+  limitersFromDocument,
   Paddlegate,
   type Permit,
   type Policies,
-  limitersFromDocument,
   type Scenario,
   Simulation,
   type Skipped,
   type Totals,
-  type GateDecision,
 } from "paddlegate-wasm/full";
 import init, { type Paddlegate as WebPaddlegate } from "paddlegate-wasm/full/web";
 

@@ -1,11 +1,11 @@
 // Compiled only: what users may write, and what the compiler must refuse.
 import {
-  type RuntimeState,
   type Decision,
   InvalidError,
   type Limiter,
   Paddlegate,
   type Permit,
+  type RuntimeState,
   SKIPPED,
   type Skipped,
 } from "paddlegate-wasm";

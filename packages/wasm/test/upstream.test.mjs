@@ -26,7 +26,10 @@ test("an answer settles its permit, once", async () => {
   assert.equal(shop.learnFromResponse({ body: answer(50) }, { permit: id }).settlement, "settled");
   assert.equal(shop.learnFromResponse({ body: answer(50) }, { permit: id }).settlement, "already");
   assert.equal(shop.correct(id, 50), "already");
-  assert.equal(shop.learnFromResponse({ body: answer(50) }, { permit: "strange" }).settlement, "unknown");
+  assert.equal(
+    shop.learnFromResponse({ body: answer(50) }, { permit: "strange" }).settlement,
+    "unknown",
+  );
 });
 
 test("upstream's numbers rule from then on", () => {
@@ -106,7 +109,10 @@ test("a Response says its status and headers, and its body when that is given as
   assert.equal(permit.learnFromResponse(unread).ignored[0], "not a rate limit answer");
   assert.equal(shop.stats().corrections, 0);
   const { status, headers } = unread;
-  assert.equal(permit.learnFromResponse({ status, headers, body: await unread.text() }).settlement, "settled");
+  assert.equal(
+    permit.learnFromResponse({ status, headers, body: await unread.text() }).settlement,
+    "settled",
+  );
   assert.equal(shop.stats().corrections, 1);
   shop.learnFromResponse(new Response(null, { status: 429, headers: { "Retry-After": "7" } }));
   assert.ok(shop.runtimeState().pausedForMs > 6000);
@@ -135,13 +141,18 @@ for (const [provider, [headers, status, remaining, pausedForMs]] of Object.entri
 test("an answer says what was learned and what was not", () => {
   const api = new Paddlegate().bucket("api", 100, 60);
   const headers = { RateLimit: '"s";r=5;t=30', "RateLimit-Policy": '"s";q=1000000000000;w=60' };
-  assert.deepEqual(api.learnFromResponse({ status: 200, headers }).ignored, ["limit: above max_learned"]);
+  assert.deepEqual(api.learnFromResponse({ status: 200, headers }).ignored, [
+    "limit: above max_learned",
+  ]);
   const { learned } = api.learnFromResponse({ status: 200, headers }, { maxLearned: 1e12 });
   assert.deepEqual(learned, ["limit", "remaining"]);
   const unsure = api.learnFromResponse({ headers: { "Retry-After": "30" } });
   assert.deepEqual(unsure.ignored, ["pause: status is missing"]);
   const discord = { "X-RateLimit-Bucket": "abcd1234", "X-RateLimit-Global": "true" };
-  const refused = api.learnFromResponse({ headers: discord, body: { retry_after: 2.5, global: true } });
+  const refused = api.learnFromResponse({
+    headers: discord,
+    body: { retry_after: 2.5, global: true },
+  });
   const { scope, bucket, pauseMs } = refused;
   assert.deepEqual(
     [scope, bucket, pauseMs, refused.learned],
