@@ -115,7 +115,7 @@ class Permit(Grant):
         max_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Learned:
-        """Learn from the answer to this call, as `Limiter.learn` does, and settle its estimate."""
+        """Learn from the response to this call and settle its estimate, as the limiter does."""
         return self._limiter.learn_from_response(
             headers,
             body,
@@ -210,7 +210,7 @@ class AsyncPermit(Grant):
         max_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Settlement[Learned]:
-        """Learn from the answer to this call, as `Limiter.learn` does, and settle its estimate.
+        """Learn from the response to this call and settle its estimate, as the limiter does.
 
         Await it to see what became of it; it takes effect in any case.
         """

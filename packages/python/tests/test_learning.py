@@ -235,7 +235,7 @@ BAD += [{"a": object()}, {"a": {}}, {None: "a"}, [None]]
 
 @pytest.mark.parametrize("bad", BAD)
 def test_headers_are_checked(store, name, bad):
-    refused("headers", store.window(name, 1, 60).learn, bad)
+    refused("headers", store.window(name, 1, 60).learn_from_response, bad)
 
 
 def refused(argument, verb, *arguments, **named):
@@ -247,7 +247,7 @@ def refused(argument, verb, *arguments, **named):
 @pytest.mark.parametrize("bad", [5, True, object(), {"a": object()}, {1, 2}, [b"a"]])
 def test_bodies_are_checked(name, bad):
     permit = Paddlegate("memory://").points(name, 10, 1).acquire(estimate=5)
-    refused("body", permit.learn, {}, bad)
+    refused("body", permit.learn_from_response, {}, bad)
     assert permit.points_used(5) == "settled"
 
 
@@ -255,7 +255,7 @@ def test_what_is_not_understood_says_nothing(store, name):
     limiter = store.window(name, 10, 60)
     circle: dict[str, object] = {}
     circle["circle"] = circle
-    refused("body", limiter.learn, {}, circle)
+    refused("body", limiter.learn_from_response, {}, circle)
     bodies: list[Any] = [b"\xff\xfe\x00", "\ud800", "{", "[" * 100_000, None, [], memoryview(b"1")]
     for body in bodies:
         assert limiter.learn_from_response({"X": "\udcff", "\ud800": "1"}, body).settlement is None
@@ -265,12 +265,12 @@ def test_what_is_not_understood_says_nothing(store, name):
 def test_other_arguments_are_checked(name):
     limiter = Paddlegate("memory://").window(name, 10, 60)
     for status in 65_536, -1, "200", 200.0, True:
-        refused("status", limiter.learn, {}, status=status)
+        refused("status", limiter.learn_from_response, {}, status=status)
     for provider in "", "Shopify", None, 5, "\ud800":
-        refused("provider", limiter.learn, {}, provider=provider)
+        refused("provider", limiter.learn_from_response, {}, provider=provider)
     for permit in "", "x" * 96, 5, b"x", "\ud800", object():
-        refused("permit", limiter.learn, {}, permit=permit)
-        refused("permit", limiter.sync, 5, permit=permit)
+        refused("permit", limiter.learn_from_response, {}, permit=permit)
+        refused("permit", limiter.report_budget, 5, permit=permit)
     assert limiter.runtime_state().version == 0
 
 
@@ -318,7 +318,7 @@ def test_the_answer_says_what_was_learned_and_what_was_not(store, name):
     )
     assert limiter.runtime_state().paused_for is None
     assert limiter.learn_from_response({}).ignored == ("not a rate limit answer",)
-    refused("max_learned", limiter.learn, {}, max_learned=-1)
+    refused("max_learned", limiter.learn_from_response, {}, max_learned=-1)
 
 
 @pytest.mark.parametrize("kind", ["leaky", "window"])

@@ -288,35 +288,39 @@ def limiter(store, name):
 def test_spans_are_checked(limiter, bad):
     refused("seconds", [limiter.pause, limiter.apause], bad)
     refused("interval", [limiter.override, limiter.aoverride], interval=bad)
-    refused("interval", [limiter.sync, limiter.areport_budget], interval=bad)
+    refused("interval", [limiter.report_budget, limiter.areport_budget], interval=bad)
     refused("expires_in", [limiter.override, limiter.aoverride], 5, expires_in=bad)
-    refused("reset_in", [limiter.sync, limiter.areport_budget], 5, reset_in=bad)
-    refused("max_pause", [limiter.learn, limiter.alearn_from_response], {}, max_pause=bad)
+    refused("reset_in", [limiter.report_budget, limiter.areport_budget], 5, reset_in=bad)
+    refused(
+        "max_pause", [limiter.learn_from_response, limiter.alearn_from_response], {}, max_pause=bad
+    )
 
 
 @pytest.mark.parametrize("bad", NOT_TIMES)
 def test_times_are_checked(limiter, bad):
     refused("until", [limiter.pause, limiter.apause], until=bad)
     refused("expires_at", [limiter.override, limiter.aoverride], 5, expires_at=bad)
-    refused("reset_at", [limiter.sync, limiter.areport_budget], 5, reset_at=bad)
+    refused("reset_at", [limiter.report_budget, limiter.areport_budget], 5, reset_at=bad)
 
 
 @pytest.mark.parametrize("bad", NOT_WHOLE)
 def test_numbers_are_checked(limiter, bad):
     refused("limit", [limiter.override, limiter.aoverride], bad)
-    refused("limit", [limiter.sync, limiter.areport_budget], 5, bad)
-    refused("remaining", [limiter.sync, limiter.areport_budget], bad)
+    refused("limit", [limiter.report_budget, limiter.areport_budget], 5, bad)
+    refused("remaining", [limiter.report_budget, limiter.areport_budget], bad)
     refused("index", [limiter.override, limiter.aoverride], 5, index=bad)
     refused("index", [limiter.restore, limiter.arestore], bad)
-    refused("index", [limiter.sync, limiter.areport_budget], 5, index=bad)
-    refused("status", [limiter.learn, limiter.alearn_from_response], {}, status=bad)
+    refused("index", [limiter.report_budget, limiter.areport_budget], 5, index=bad)
+    refused("status", [limiter.learn_from_response, limiter.alearn_from_response], {}, status=bad)
     refused("at_us", [limiter.pause, limiter.apause], 5, at_us=bad)
     refused("at_us", [limiter.resume, limiter.runtime_state, limiter.restore], at_us=bad)
 
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "1", True, 1e-300])
 def test_rates_are_checked(limiter, bad):
-    refused("restore_rate", [limiter.sync, limiter.areport_budget], 5, 10, restore_rate=bad)
+    refused(
+        "restore_rate", [limiter.report_budget, limiter.areport_budget], 5, 10, restore_rate=bad
+    )
 
 
 def test_what_excludes_each_other(limiter):
@@ -325,10 +329,10 @@ def test_what_excludes_each_other(limiter):
     refused("seconds", [limiter.pause, limiter.apause], 0)
     refused("until", [limiter.pause, limiter.apause], 5, until=now)
     refused("expires_at", [limiter.override], 5, expires_in=5, expires_at=now)
-    refused("reset_at", [limiter.sync], 5, reset_in=5, reset_at=now)
-    refused("restore_rate", [limiter.sync], 5, 5, 5, restore_rate=5)
-    refused("index", [limiter.override, limiter.sync], 5, index=1)
-    refused("index", [limiter.override, limiter.sync], 5, index=2**53 - 1)
+    refused("reset_at", [limiter.report_budget], 5, reset_in=5, reset_at=now)
+    refused("restore_rate", [limiter.report_budget], 5, 5, 5, restore_rate=5)
+    refused("index", [limiter.override, limiter.report_budget], 5, index=1)
+    refused("index", [limiter.override, limiter.report_budget], 5, index=2**53 - 1)
     refused("index", [limiter.restore], 1)
     refused("until", [limiter.pause], until=2**52 / 1e6)
     refused("expires_in", [limiter.override], 5, expires_in=0)

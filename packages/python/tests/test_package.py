@@ -89,7 +89,7 @@ def test_both_forms_take_the_same():
             asynchronous = getattr(kind, f"a{verb}", None)
             if not verb.startswith("_") and asynchronous is not None:
                 assert parameters(form) == parameters(asynchronous), verb
-    assert parameters(Limiter.sync) == parameters(Limiter.areport_budget)
+    assert parameters(Limiter.report_budget) == parameters(Limiter.areport_budget)
 
 
 def test_what_the_package_offers():

@@ -32,7 +32,7 @@ const shop = pg.points("shop", 1000, 20);
 same<typeof shop, Limiter>(true);
 const permit: Permit = await shop.acquire({ estimate: graphqlCost("{ shop { name } }") });
 const response = await fetch("https://example.com");
-same<ReturnType<typeof permit.learn>, Learned>(true);
+same<ReturnType<typeof permit.learnFromResponse>, Learned>(true);
 permit.learnFromResponse(response, { provider: "shopify", maxPauseMs: 1000 });
 shop.learnFromResponse({ status: 429, headers: { "Retry-After": 30 } }, { permit: null, atUs: 1 });
 shop.learnFromResponse({ headers: new Map([["a", "b"]]), body: new Uint8Array() });
@@ -65,7 +65,7 @@ const verdict: GateDecision = gate.admit({ url: "https://x", logOnCode: "ann", a
 verdict.delayMs.toFixed();
 // @ts-expect-error: no fact
 gate.admit({ log_on_code: "ann" });
-same<ReturnType<typeof pg.workflow>, Limiter>(true);
+same<ReturnType<typeof pg.conductorLimiter>, Limiter>(true);
 pg.conductorLimiter({ name: "w" }, "{}", { lockTimeoutMs: 1 });
 
 const policies: Policies = limitersFromDocument("{}");
