@@ -59,9 +59,9 @@ fn ojs_t19_of_five_jobs_three_run_or_none() {
         assert!(all.len() == 5 && all.iter().all(|admission| admission.action == Action::Wait));
         assert_eq!(limiter.peek(Request::cost(0)).unwrap().remaining, Some(3), "nothing is taken");
         assert_eq!(limiter.statistics().unwrap().tickets, 0, "and nobody waits");
-        let partly = limiter.admit_all(&jobs, OnLimit::Drop, true).unwrap();
-        let ran = partly.iter().filter(|admission| admission.action == Action::Run).count();
-        assert_eq!((ran, partly.len()), (3, 5));
+        let partial = limiter.admit_all(&jobs, OnLimit::Drop, true).unwrap();
+        let ran = partial.iter().filter(|admission| admission.action == Action::Run).count();
+        assert_eq!((ran, partial.len()), (3, 5));
     });
     on_both(&[Limit::concurrency(3, MINUTE).unwrap(), Limit::leaky(4, MINUTE).unwrap()], |limiter| {
         assert!(

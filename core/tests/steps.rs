@@ -95,8 +95,8 @@ fn ojs_t19_a_batch_gives_back_what_it_took_also_after_an_error() {
         none(&limiter);
         let (count, all) = carried(limiter.batch(&["a", "b", "c"], OnLimit::Drop, false), None);
         assert_eq!((count, all.unwrap().len()), (3, 3));
-        let (_, partly) = carried(limiter.batch(&["a", "d"], OnLimit::Drop, true), None);
-        let actions: Vec<Action> = partly.unwrap().iter().map(|one| one.action).collect();
+        let (_, partial) = carried(limiter.batch(&["a", "d"], OnLimit::Drop, true), None);
+        let actions: Vec<Action> = partial.unwrap().iter().map(|one| one.action).collect();
         assert_eq!(actions, [Action::Run, Action::Drop]);
         assert!(limiter.batch(&["a"], OnLimit::Drop, false).outcome().is_err());
         assert_eq!(carried(limiter.batch(&[], OnLimit::Drop, false), None).1.unwrap(), []);

@@ -126,7 +126,7 @@ class Key:
             return "dynamic"
         return self._order[decision.index]
 
-    def signal(self, failure):
+    def apply_ojs_signal(self, failure):
         """Pause as a failure says; a pause that ends later stays.
 
         Answers when it ends, in microseconds; None when the failure is no signal.

@@ -1346,7 +1346,7 @@ const char *pg_action_name(int32_t action);
 /**
  * Decides about count jobs of one unit each, in their order, and writes as many admissions.
  *
- * partly is not 0: each by itself, as pg_admit; after an error those that run are known by their ids,
+ * partial is not 0: each by itself, as pg_admit; after an error those that run are known by their ids,
  * ask again. Else all run or none: what was taken for the first is given back when a later one cannot
  * run, none takes a place in the queue, and each admission tells what refused. A throttle, which starts
  * one at a time, lets no two run together. on_limit is as in pg_admit.
@@ -1355,7 +1355,7 @@ pg_code pg_admit_all(const struct pg_limiter *limiter,
                      const char *const *ids,
                      size_t count,
                      const char *on_limit,
-                     int32_t partly,
+                     int32_t partial,
                      struct pg_admission *admissions,
                      struct pg_error *error);
 

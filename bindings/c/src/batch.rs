@@ -18,7 +18,7 @@ const MOST: usize = isize::MAX.unsigned_abs() / size_of::<Admission>();
 
 /// Decides about count jobs of one unit each, in their order, and writes as many admissions.
 ///
-/// partly is not 0: each by itself, as pg_admit; after an error those that run are known by their ids,
+/// partial is not 0: each by itself, as pg_admit; after an error those that run are known by their ids,
 /// ask again. Else all run or none: what was taken for the first is given back when a later one cannot
 /// run, none takes a place in the queue, and each admission tells what refused. A throttle, which starts
 /// one at a time, lets no two run together. on_limit is as in pg_admit.
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn pg_admit_all(
     ids: *const *const c_char,
     count: usize,
     on_limit: *const c_char,
-    partly: i32,
+    partial: i32,
     admissions: *mut Admission,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn pg_admit_all(
         }
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let on_limit = OnLimit::from_name(unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?)?;
-        let admitted = LIMITERS.with(limiter, |limiter| limiter.batch(&ids, on_limit, partly != 0).run(GRACE))?;
+        let admitted = LIMITERS.with(limiter, |limiter| limiter.batch(&ids, on_limit, partial != 0).run(GRACE))?;
         for (place, admission) in places.iter_mut().zip(admitted) {
             place.write(admission.into());
         }

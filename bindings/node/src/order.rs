@@ -49,7 +49,7 @@ pub(crate) struct AdminRequest {
     pub document: Option<String>,
     pub jobs: Option<Vec<String>>,
     pub on_limit: Option<String>,
-    pub partly: Option<bool>,
+    pub partial: Option<bool>,
 }
 
 impl AdminRequest {
@@ -102,7 +102,7 @@ impl AdminRequest {
             ADMIT_ALL => {
                 let on_limit = self.on_limit.as_deref().map_or(Ok(OnLimit::Wait), OnLimit::from_name)?;
                 let jobs: Vec<&str> = self.jobs.iter().flatten().map(String::as_str).collect();
-                Procedure::Jobs(limiter.batch(&jobs, on_limit, self.partly.unwrap_or_default()))
+                Procedure::Jobs(limiter.batch(&jobs, on_limit, self.partial.unwrap_or_default()))
             }
             _ => return Ok(None),
         }))

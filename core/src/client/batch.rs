@@ -18,7 +18,7 @@ pub struct Batch {
     limiter: Limiter,
     jobs: Vec<String>,
     on_limit: OnLimit,
-    partly: bool,
+    partial: bool,
     admitted: Vec<Admission>,
     /// The permits to give back, the next one last; `is_corrected` refers to the next one.
     returned: Vec<String>,
@@ -29,23 +29,23 @@ pub struct Batch {
 impl Limiter {
     /// Decides on several jobs of one unit each, in their order.
     ///
-    /// With `partly` each job is decided by itself. Otherwise all jobs run or none: when one cannot run, the units of
+    /// With `partial` each job is decided by itself. Otherwise all jobs run or none: when one cannot run, the units of
     /// the jobs before it are refunded, and no job takes a ticket. A throttle allows one start at a time, so with a
     /// throttle several jobs are always refused together.
     ///
-    /// Unless `partly`, the permits are those of estimates and can be corrected. Until then, for at most five minutes,
+    /// Unless `partial`, the permits are those of estimates and can be corrected. Until then, for at most five minutes,
     /// [`apply_report`](Self::apply_report) counts their calls as open.
-    pub fn admit_all(&self, jobs: &[&str], on_limit: OnLimit, partly: bool) -> Result<Vec<Admission>> {
-        self.batch(jobs, on_limit, partly).run(SignalHandling::Ignore)
+    pub fn admit_all(&self, jobs: &[&str], on_limit: OnLimit, partial: bool) -> Result<Vec<Admission>> {
+        self.batch(jobs, on_limit, partial).run(SignalHandling::Ignore)
     }
 
     /// Returns the steps of [`admit_all`](Self::admit_all), for hosts that perform the I/O themselves.
-    pub fn batch(&self, jobs: &[&str], on_limit: OnLimit, partly: bool) -> Batch {
+    pub fn batch(&self, jobs: &[&str], on_limit: OnLimit, partial: bool) -> Batch {
         Batch {
             limiter: self.clone(),
             jobs: jobs.iter().map(|&job| job.to_owned()).collect(),
             on_limit,
-            partly,
+            partial,
             admitted: Vec::with_capacity(jobs.len()),
             returned: Vec::new(),
             is_corrected: false,
@@ -67,7 +67,7 @@ impl MultiStep for Batch {
             return None;
         }
         let id = self.jobs.get(self.admitted.len())?;
-        let (request, wait) = match self.partly {
+        let (request, wait) = match self.partial {
             true => (Request::cost(1), Admission::wait(self.on_limit)),
             false if self.is_throttled() => (Request::cost(0), None),
             // Only an estimate can be refunded.
@@ -102,13 +102,13 @@ impl Batch {
     }
 
     fn take(&mut self, decision: Decision) {
-        let decision = if !self.partly && self.is_throttled() {
+        let decision = if !self.partial && self.is_throttled() {
             Decision { status: Status::Refused, retry_after: None, ..decision }
         } else {
             decision
         };
         let admission = Admission::of(decision, self.on_limit);
-        if self.partly || admission.action == Action::Run {
+        if self.partial || admission.action == Action::Run {
             self.admitted.push(admission);
         } else {
             self.stop(Ok(vec![admission; self.jobs.len()]));
@@ -118,7 +118,7 @@ impl Batch {
     /// Ends the batch. The permits that it was granted are given back first; a lease from an earlier call stays.
     fn stop(&mut self, end: Result<Vec<Admission>>) {
         self.end = Some(end);
-        if self.partly {
+        if self.partial {
             return;
         }
         let new = self.admitted.iter().map(|admission| &admission.decision).filter(|decision| {

@@ -61,7 +61,7 @@ class Permit {
     return this.#limiter.correct(this.id, actual);
   }
 
-  async learn(response, options) {
+  async learnFromResponse(response, options) {
     const bounds = only(["provider", "maxPauseMs", "maxLearned"], options);
     return this.#limiter.learnFromResponse(response, { ...bounds, permit: this.id });
   }

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 class Limiter(Jobs):
     """A name and a policy. Make it once and keep it; threads and event loops may share it.
 
-    Every method has an asynchronous form with an `a` before its name; that of `sync` is
-    `areport_budget`.
+    Every method has an asynchronous form with an `a` before its name.
     """
 
     def __init__(

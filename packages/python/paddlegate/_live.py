@@ -194,7 +194,7 @@ class Live(_native.Limiter):
         permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> Learned:
-        """Like `sync`. With an `a` before its name it would be a keyword of Python."""
+        """Like `report_budget`."""
         return learned(
             await self._telling(
                 AdminRequest.report_budget(

@@ -69,10 +69,8 @@ def test_every_verb_has_an_asynchronous_form():
     verbs = ["acquire", "allow", "cancel", "claim", "correct", "enqueue", "peek", "release"]
     verbs += ["renew", "reset", "stats", "try_acquire"]
     verbs += ["runtime_state", "learn_from_response", "override", "pause", "restore", "resume"]
+    verbs += ["report_budget"]
     assert all(hasattr(Limiter, verb) and hasattr(Limiter, f"a{verb}") for verb in verbs)
-    assert hasattr(Limiter, "sync")
-    # What would be `async` is a keyword.
-    assert hasattr(Limiter, "areport_budget")
     for verb in "learn_from_response", "points_used", "release", "renew":
         assert all(
             hasattr(permit, verb) and hasattr(permit, f"a{verb}")

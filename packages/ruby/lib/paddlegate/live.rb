@@ -125,7 +125,7 @@ module Paddlegate
     # {Learned}.
     def learn_from_http(response, **options)
       status, headers, body = Upstream.response(response)
-      learn(headers, body, status: status, **options)
+      learn_from_response(headers, body, status: status, **options)
     end
 
     private
