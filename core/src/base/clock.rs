@@ -1,7 +1,6 @@
 //! The only code that reads the clock of the operating system.
 
-use std::time::Instant;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Returns the wall-clock time in microseconds since the Unix epoch.
 #[allow(clippy::disallowed_methods)]

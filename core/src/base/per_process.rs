@@ -1,8 +1,7 @@
 //! `PerProcess`: a value that a forked process creates anew and never inherits.
 
-use std::mem;
-use std::process;
 use std::sync::Arc;
+use std::{mem, process};
 
 use arc_swap::ArcSwapOption;
 

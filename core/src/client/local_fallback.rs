@@ -1,18 +1,17 @@
 //! `Fallback`: the decisions of a limiter while its store cannot decide.
 
-use crate::client::circuit_breaker::CircuitBreaker;
-use crate::client::circuit_breaker::PROBE;
-use crate::model::on_unavailable::OnUnavailable;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use crate::base::clock;
 use crate::base::error::{Cause, Error, ErrorKind, Result};
 use crate::base::micros::Micros;
+use crate::client::circuit_breaker::{CircuitBreaker, PROBE};
 use crate::client::limiter::{Limiter, unexpected};
 use crate::client::prepared::Prepared;
 use crate::model::decision::{Decision, Status};
 use crate::model::limit::{Kind, Limit};
+use crate::model::on_unavailable::OnUnavailable;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit::{LOCAL, MAX_ID, OURS, UNLIMITED, new_id};
 use crate::model::policy::Policy;

@@ -1,8 +1,5 @@
 //! `Paddlegate`: creates limiters on one store.
 
-use crate::client::store::Backend;
-use crate::model::limiter_info::LimiterInfo;
-use crate::model::limiter_info::ListPage;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +9,9 @@ use crate::base::micros::MAX_SPAN;
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
 use crate::client::prepared::Prepared;
-use crate::client::store::Store;
+use crate::client::store::{Backend, Store};
 use crate::model::limit::Limit;
+use crate::model::limiter_info::{LimiterInfo, ListPage};
 use crate::model::operation::Answer;
 use crate::model::policy::Policy;
 use crate::store::memory::Memory;

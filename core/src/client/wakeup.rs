@@ -1,9 +1,9 @@
 //! `WakeupListener`: receives the wake-ups of waiters. A lost wake-up delays a waiter and has no other effect.
 
-use crate::model::wakeup::Wakeup;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::error::Result;
+use crate::model::wakeup::Wakeup;
 use crate::store::memory::Inbox;
 #[cfg(feature = "redis")]
 use crate::store::redis::Listener;

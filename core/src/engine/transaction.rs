@@ -6,14 +6,13 @@ mod permit;
 mod queue;
 mod upstream;
 
+use std::borrow::Cow;
+
 use crate::engine::queue::QueueSummary;
-use crate::engine::state::Demand;
-use crate::engine::state::Evaluation;
-use crate::engine::state::State;
+use crate::engine::state::{Demand, Evaluation, State};
 use crate::limits::concurrency::Lease;
 use crate::model::policy::Policy;
 use crate::model::request::QueuePosition;
-use std::borrow::Cow;
 
 /// A call with an id.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,6 @@ use super::fields::{Fields, Scalar};
 use crate::base::error::Result;
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::model::limit::{Kind, Limit, MAX_UNITS};
-
 use crate::model::policy::Policy;
 
 /// The maximum number of compared policies.

@@ -1,9 +1,8 @@
 //! A mutex that stays usable after a fork.
 
-use std::process;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
-use std::thread;
 use std::time::Duration;
+use std::{process, thread};
 
 use crate::base::clock;
 

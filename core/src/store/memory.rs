@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::fork_safe::{ForkSafe, pid};
-
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::engine::state::State;

@@ -3,9 +3,7 @@
 use crate::base::error::Result;
 use crate::engine::queue::QueueSummary;
 use crate::engine::reply::Reply;
-use crate::engine::state::Demand;
-use crate::engine::state::Evaluation;
-use crate::engine::state::State;
+use crate::engine::state::{Demand, Evaluation, State};
 use crate::model::decision::Status;
 use crate::model::policy::Policy;
 use crate::model::statistics::Statistics;

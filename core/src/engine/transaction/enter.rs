@@ -2,16 +2,10 @@
 
 use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
-use crate::engine::queue::MAX_LOOKS;
-use crate::engine::queue::MAX_TICKETS;
-use crate::engine::queue::RECHECK;
-use crate::engine::queue::Ticket;
-use crate::engine::reply::LeaseAndTicket;
-use crate::engine::reply::Reply;
+use crate::engine::queue::{MAX_LOOKS, MAX_TICKETS, RECHECK, Ticket};
+use crate::engine::reply::{LeaseAndTicket, Reply};
 use crate::engine::state::Evaluation;
-use crate::engine::transaction::Entry;
-use crate::engine::transaction::Transaction;
-use crate::engine::transaction::Waiting;
+use crate::engine::transaction::{Entry, Transaction, Waiting};
 use crate::limits::concurrency::Lease;
 use crate::model::decision::Status;
 use crate::model::limit::Rule;

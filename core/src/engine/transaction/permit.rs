@@ -6,10 +6,7 @@ use crate::engine::state::Demand;
 use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
 use crate::model::limit::Rule;
-use crate::model::permit::PERMIT_TIMEOUT;
-use crate::model::permit::Permit;
-use crate::model::permit::SETTLED_MEMORY;
-use crate::model::permit::Settlement;
+use crate::model::permit::{PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
 impl Transaction<'_> {
     /// Replaces the charge of a permit by the actual cost, once.
     pub(crate) fn correct(mut self, permit: &Permit<'_>, actual: u64) -> Settlement {

@@ -1,8 +1,7 @@
 //! The walk along the queue, which wakes every ticket that can be granted. Twin of `queue.lua`.
 
 use crate::base::micros::MAX_TIME;
-use crate::engine::queue::MAX_LOOKS;
-use crate::engine::queue::Ticket;
+use crate::engine::queue::{MAX_LOOKS, Ticket};
 use crate::engine::transaction::Transaction;
 /// A ticket gets no wake-up for a change below this, in microseconds.
 const SLACK: u64 = 1_000;

@@ -6,12 +6,10 @@ use crate::engine::overrides::Overrides;
 use crate::engine::state::Demand;
 use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
-use crate::model::budget::BudgetUpdate;
-use crate::model::budget::UpstreamReport;
+use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::limit::{Limit, Rule};
 use crate::model::overrides::{AdminCommand, RuntimeState};
-use crate::model::permit::OURS;
-use crate::model::permit::{PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
+use crate::model::permit::{OURS, PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
 use crate::model::policy::MAX_LIMITS;
 
 /// The maximum distance between two ends of an interval that count as the same end: upstreams report whole seconds.

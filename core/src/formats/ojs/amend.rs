@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use super::{Rate, concurrency_at, rate_at, throttle, throttle_at};
 use crate::base::error::Result;
-use crate::base::json;
 use crate::base::micros::Micros;
-use crate::base::period;
+use crate::base::{json, period};
 use crate::formats::field::Field;
 use crate::model::limit::{Kind, Limit};
 use crate::model::overrides::LimitOverride;
