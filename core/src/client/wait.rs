@@ -72,7 +72,7 @@ impl Limiter {
         ticket: &mut QueuePosition,
     ) -> Result<Option<Decision>> {
         let Some(hub) = self.hub() else { return Ok(None) };
-        let seat = hub.register(id);
+        let waiting = hub.register(id);
         loop {
             let left = deadline.saturating_duration_since(monotonic());
             let channel = hub.channel();
@@ -87,16 +87,16 @@ impl Limiter {
                 return Ok(Some(decision));
             };
             *ticket = QueuePosition::Number(taken.number);
-            let look = monotonic() + decision.retry_after.unwrap_or_default().duration();
+            let check_at = monotonic() + decision.retry_after.unwrap_or_default().duration();
             if self.notification_node().as_deref() != Some(place) {
                 return Ok(None);
             }
             if channel.is_none()
-                && seat.open(|| self.listen_within(look.min(deadline).saturating_duration_since(monotonic())))
+                && waiting.open(|| self.listen_within(check_at.min(deadline).saturating_duration_since(monotonic())))
             {
                 continue;
             }
-            seat.sleep(look.min(deadline));
+            waiting.sleep(check_at.min(deadline));
         }
     }
 }
@@ -109,20 +109,20 @@ pub(crate) struct Hub {
 
 #[derive(Default)]
 struct Inner {
-    hints: Option<Arc<WakeupListener>>,
+    listener: Option<Arc<WakeupListener>>,
     tried_at: Option<Instant>,
     /// A thread is connecting, without the lock.
     is_opening: bool,
     is_read: bool,
-    seats: HashMap<String, Sleeper>,
+    waiters: HashMap<String, Waiter>,
 }
 
 /// The state of one waiter.
 #[derive(Default)]
-struct Sleeper {
-    look: Option<Instant>,
+struct Waiter {
+    check_at: Option<Instant>,
     /// The waiter has no channel until the connection that is being opened is ready.
-    is_deaf: bool,
+    awaits_channel: bool,
     woken: Arc<Condvar>,
 }
 
@@ -133,25 +133,25 @@ struct WaiterGuard<'a> {
 
 impl Hub {
     fn register<'a>(&'a self, id: &'a str) -> WaiterGuard<'a> {
-        locked(&self.inner).seats.insert(id.to_owned(), Sleeper::default());
+        locked(&self.inner).waiters.insert(id.to_owned(), Waiter::default());
         WaiterGuard { hub: self, id }
     }
 
     /// Closes the connection and wakes every waiter; its next call finds the store closed.
     pub(crate) fn close(&self) {
         let mut inner = locked(&self.inner);
-        if let Some(hints) = inner.hints.take() {
-            hints.close();
+        if let Some(listener) = inner.listener.take() {
+            listener.close();
         }
         let now = monotonic();
-        for told in inner.seats.values_mut() {
-            told.look = Some(now);
-            told.woken.notify_one();
+        for waiter in inner.waiters.values_mut() {
+            waiter.check_at = Some(now);
+            waiter.woken.notify_one();
         }
     }
 
     fn channel(&self) -> Option<String> {
-        locked(&self.inner).hints.as_ref().map(|hints| hints.channel().to_owned())
+        locked(&self.inner).listener.as_ref().map(|listener| listener.channel().to_owned())
     }
 }
 
@@ -161,12 +161,12 @@ impl WaiterGuard<'_> {
     /// Returns whether this process has a listener now.
     fn open(&self, listen: impl FnOnce() -> Result<WakeupListener>) -> bool {
         let mut inner = locked(&self.hub.inner);
-        if inner.hints.is_some() {
+        if inner.listener.is_some() {
             return true;
         }
         if inner.is_opening {
-            if let Some(told) = inner.seats.get_mut(self.id) {
-                told.is_deaf = true;
+            if let Some(waiter) = inner.waiters.get_mut(self.id) {
+                waiter.awaits_channel = true;
             }
             return false;
         }
@@ -175,16 +175,16 @@ impl WaiterGuard<'_> {
         }
         (inner.is_opening, inner.tried_at) = (true, Some(monotonic()));
         drop(inner);
-        let hints = listen().ok().map(Arc::new);
+        let listener = listen().ok().map(Arc::new);
         let mut inner = locked(&self.hub.inner);
-        (inner.is_opening, inner.hints) = (false, hints);
-        let (is_open, now) = (inner.hints.is_some(), monotonic());
-        for told in inner.seats.values_mut().filter(|told| told.is_deaf) {
-            told.is_deaf = false;
+        (inner.is_opening, inner.listener) = (false, listener);
+        let (is_open, now) = (inner.listener.is_some(), monotonic());
+        for waiter in inner.waiters.values_mut().filter(|waiter| waiter.awaits_channel) {
+            waiter.awaits_channel = false;
             if is_open {
                 // Their tickets need the name of the channel.
-                told.look = Some(now);
-                told.woken.notify_one();
+                waiter.check_at = Some(now);
+                waiter.woken.notify_one();
             }
         }
         is_open
@@ -194,19 +194,19 @@ impl WaiterGuard<'_> {
     fn sleep(&self, until: Instant) {
         let mut inner = locked(&self.hub.inner);
         loop {
-            let Some(told) = inner.seats.get(self.id) else { return };
-            let until = told.look.map_or(until, |look| look.min(until));
+            let Some(waiter) = inner.waiters.get(self.id) else { return };
+            let until = waiter.check_at.map_or(until, |check_at| check_at.min(until));
             let left = until.saturating_duration_since(monotonic());
             if left.is_zero() {
-                if let Some(told) = inner.seats.get_mut(self.id) {
-                    told.look = None;
+                if let Some(waiter) = inner.waiters.get_mut(self.id) {
+                    waiter.check_at = None;
                 }
                 inner.hand_over(self.id);
                 return;
             }
-            let woken = told.woken.clone();
-            inner = if let Some(hints) = inner.hints.clone().filter(|_| !inner.is_read) {
-                self.read(inner, &hints, left)
+            let woken = waiter.woken.clone();
+            inner = if let Some(listener) = inner.listener.clone().filter(|_| !inner.is_read) {
+                self.read(inner, &listener, left)
             } else {
                 woken.wait_timeout(inner, left).map_or_else(|poisoned| poisoned.into_inner().0, |(inner, _)| inner)
             };
@@ -217,29 +217,29 @@ impl WaiterGuard<'_> {
     fn read<'a>(
         &'a self,
         mut inner: MutexGuard<'a, Inner>,
-        hints: &WakeupListener,
+        listener: &WakeupListener,
         left: Duration,
     ) -> MutexGuard<'a, Inner> {
         inner.is_read = true;
         drop(inner);
-        hints.wait(left);
-        let received = hints.receive();
+        listener.wait(left);
+        let received = listener.receive();
         let mut inner = locked(&self.hub.inner);
         inner.is_read = false;
         let now = monotonic();
         if let Ok(messages) = received {
-            for hint in messages {
-                if let Some(told) = inner.seats.get_mut(&hint.id) {
-                    told.look = Some(now + hint.delay.duration());
-                    told.woken.notify_one();
+            for wakeup in messages {
+                if let Some(waiter) = inner.waiters.get_mut(&wakeup.id) {
+                    waiter.check_at = Some(now + wakeup.delay.duration());
+                    waiter.woken.notify_one();
                 }
             }
         } else {
             // The tickets need the name of the next channel.
-            inner.hints = None;
-            for told in inner.seats.values_mut() {
-                told.look = Some(now);
-                told.woken.notify_one();
+            inner.listener = None;
+            for waiter in inner.waiters.values_mut() {
+                waiter.check_at = Some(now);
+                waiter.woken.notify_one();
             }
         }
         inner
@@ -249,7 +249,7 @@ impl WaiterGuard<'_> {
 impl Drop for WaiterGuard<'_> {
     fn drop(&mut self) {
         let mut inner = locked(&self.hub.inner);
-        inner.seats.remove(self.id);
+        inner.waiters.remove(self.id);
         inner.hand_over(self.id);
     }
 }
@@ -258,9 +258,9 @@ impl Inner {
     /// Wakes another waiter to read in place of this one.
     fn hand_over(&self, id: &str) {
         if !self.is_read
-            && let Some((_, told)) = self.seats.iter().find(|(other, _)| *other != id)
+            && let Some((_, waiter)) = self.waiters.iter().find(|(other, _)| *other != id)
         {
-            told.woken.notify_one();
+            waiter.woken.notify_one();
         }
     }
 }
@@ -281,9 +281,9 @@ mod tests {
         let first = thread::spawn({
             let hub = hub.clone();
             move || {
-                let seat = hub.register("first");
+                let waiting = hub.register("first");
                 let limiter = Paddlegate::memory().concurrent("any", 1, Duration::from_secs(60)).unwrap();
-                seat.open(|| {
+                waiting.open(|| {
                     connecting.send(()).unwrap();
                     may_connect.recv().unwrap();
                     limiter.listen()
@@ -293,10 +293,10 @@ mod tests {
         started.recv().unwrap();
         let (done, is_done) = mpsc::channel();
         let second = thread::spawn(move || {
-            let seat = hub.register("second");
-            assert!(!seat.open(|| panic!("twice")) && hub.channel().is_none());
+            let waiting = hub.register("second");
+            assert!(!waiting.open(|| panic!("twice")) && hub.channel().is_none());
             done.send(()).unwrap();
-            seat.sleep(monotonic() + patience);
+            waiting.sleep(monotonic() + patience);
             hub.channel().is_some()
         });
         is_done.recv_timeout(patience).expect("the lock is free while another thread connects");
