@@ -10,6 +10,12 @@ const hashOf = (page) => page.evaluate(() => location.hash);
 const back = (page) => page.getByRole("button", { name: "Bring back what I edited before" });
 
 async function reloaded(page) {
+  // A page that is on its way out may write too late for the next one, so the edit is kept before.
+  const name = JSON.stringify(await nameOf(page));
+  await page.waitForFunction(
+    (kept) => sessionStorage.getItem("paddlegate-draft")?.includes(kept),
+    name,
+  );
   await page.reload();
   await simulated(page, 0);
 }
