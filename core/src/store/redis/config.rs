@@ -44,7 +44,7 @@ pub struct RedisConfig {
 
 impl fmt::Debug for RedisConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Location").field("nodes", &self.nodes).field("tls", &self.tls).finish_non_exhaustive()
+        f.debug_struct("RedisConfig").field("nodes", &self.nodes).field("tls", &self.tls).finish_non_exhaustive()
     }
 }
 
