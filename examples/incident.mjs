@@ -18,26 +18,28 @@ async function work() {
   }
 }
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+async function until(condition) {
+  while (!(await condition())) await sleep(10);
+}
 const workers = [work(), work(), work()];
 
-await sleep(200);
+await until(() => most === 3);
 console.log("before:", most, "at the same time");
 
 // An operator, who may sit in another process and another language.
 const operator = new Paddlegate();
 const lever = operator.concurrent("erp", 1); // the number of this policy does not matter
 await lever.pause({ forMs: 60_000 });
-await sleep(100);
+await until(async () => (await lever.stats()).tickets === 3); // the workers wait in their positions
 const paused = calls;
 await sleep(100);
 console.log(calls - paused); // 0: nothing starts during a pause
-console.log((await lever.stats()).tickets); // 3: the workers wait in their positions
 
 most = 0;
 await lever.override({ limit: 1, expiresInMs: 3_600_000 });
 await lever.resume();
-await sleep(200);
-console.log(most, calls > paused); // -> 1 true
+await until(() => calls > paused + 10);
+console.log(most); // -> 1
 
 await lever.restore();
 done = true;
