@@ -24,6 +24,6 @@ const fetchPage = wrap(async (page) => {
 
 const pages = await Promise.all([1, 2, 3, 4, 5, 6].map(fetchPage));
 console.log(pages.join(", ")); // -> page 1, page 2, page 3, page 4, page 5, page 6
-console.log(most); // 2
+console.log(most <= 2); // -> true
 console.log(starts.at(-1) - starts[0] >= 90); // -> true
 await pg.close();

@@ -41,9 +41,9 @@ async function get() {
 console.log((await get()).status); // 200
 console.log((await github.peek()).remaining <= 99); // -> true
 await get();
+const began = Date.now();
 const refused = await get();
 console.log(refused.status, refused.learned.includes("pause")); // -> 403 true
-const began = Date.now();
 console.log((await get()).status); // 200
 console.log(Date.now() - began >= 900); // -> true
 

@@ -29,8 +29,8 @@ def charge
   end
 end
 
-puts Array.new(3) { charge }.join(" ") # -> 200 200 429
-puts LIMIT.try_acquire.reason # -> paused
 began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+puts Array.new(3) { charge }.join(" ") # -> 200 200 429
+puts LIMIT.try_acquire.reason.inspect # :paused
 puts charge # 200
 puts Process.clock_gettime(Process::CLOCK_MONOTONIC) - began > 0.5 # -> true

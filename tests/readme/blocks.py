@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ADDRESS = "redis://localhost:6379/0"
 TEN_SECONDS = "Some(std::time::Duration::from_secs(10))"
+RUBY_TIMEOUT = "Paddlegate.configure { |config| config.timeout = 10 }\n"
 PROGRAMS = {
     "python": "py",
     "node": "mjs",
@@ -37,14 +38,26 @@ PROGRAMS = {
 }
 # How a program of a language opens its store, and how with a time-out of ten seconds.
 PATIENT = {
-    "python": [(f'Paddlegate("{ADDRESS}")', f'Paddlegate("{ADDRESS}", timeout=10)')],
+    "python": [
+        (f'Paddlegate("{ADDRESS}")', f'Paddlegate("{ADDRESS}", timeout=10)'),
+        ("Paddlegate()", "Paddlegate(timeout=10)"),
+    ],
     "node": [
         (f'new Paddlegate("{ADDRESS}")', f'new Paddlegate("{ADDRESS}", {{ timeoutMs: 10_000 }})'),
         ("new Paddlegate()", f'new Paddlegate("{ADDRESS}", {{ timeoutMs: 10_000 }})'),
     ],
-    "ruby": [(f'config.url = "{ADDRESS}"', f'config.url = "{ADDRESS}"; config.timeout = 10')],
-    "c": [(f'pg_store_open("{ADDRESS}", 0,', f'pg_store_open("{ADDRESS}", 10000000,')],
-    "rust": [(f'open("{ADDRESS}", None)', f'open("{ADDRESS}", {TEN_SECONDS})')],
+    "ruby": [
+        (f'require "paddlegate{part}"\n', f'require "paddlegate{part}"\n{RUBY_TIMEOUT}')
+        for part in ("", "/sidekiq")
+    ],
+    "c": [
+        (f"pg_store_open({address}, 0,", f"pg_store_open({address}, 10000000,")
+        for address in (f'"{ADDRESS}"', "NULL")
+    ],
+    "rust": [
+        (f"open({address}, None)", f"open({address}, {TEN_SECONDS})")
+        for address in (f'"{ADDRESS}"', "url")
+    ],
 }
 # What is only to be looked at.
 SHOWN = {"", "html", "text"}

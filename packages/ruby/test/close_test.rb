@@ -89,6 +89,7 @@ class CloseTest < Minitest::Test
   def test_the_default_store
     output = ruby(<<~RUBY, "PADDLEGATE_URL" => URL)
       require "paddlegate"
+      Paddlegate.configure { |config| config.timeout = 10 }
       Paddlegate.close
       name = "#{unique}"
       limiter = Paddlegate.window(name, 5, 60)

@@ -73,8 +73,10 @@ class EndedTest < Minitest::Test
         enter.call(*arguments)
         raise IOError
       end
-      VERBS.each_value { |call| assert_raises(IOError) { call.call(limiter) } }
-      eventually { limiter.stats.leases.zero? }
+      VERBS.each_value do |call|
+        assert_raises(IOError) { call.call(limiter) }
+        eventually { limiter.stats.leases.zero? }
+      end
       assert_equal 3, limiter.stats.granted
     end
   end

@@ -83,6 +83,7 @@ class GateTest < Minitest::Test
     gate = redis.invantive_gate(document)
     output = ruby(<<~RUBY, { "PADDLEGATE_URL" => URL }, JSON.generate(document))
       require "paddlegate"
+      Paddlegate.configure { |config| config.timeout = 10 }
       gate = Paddlegate.invantive_gate(ARGV[0])
       2.times { gate.admit(at_us: #{NOW}) }
       print Process.wait2(fork { exit!(gate.admit(at_us: #{NOW}).allowed? ? 0 : 1) })[1].exitstatus

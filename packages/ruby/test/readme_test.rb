@@ -19,7 +19,9 @@ class ReadmeTest < Minitest::Test
 
   def program(prefix = "")
     # A value that is shown to the reader is not used, which -w would say.
-    ["$VERBOSE = false", *EXAMPLES].join("\n")
-                                   .gsub(/((?:Paddlegate|Limiter)\.\w+\()"/, "\\1\"#{prefix}")
+    patience = 'require "paddlegate"; Paddlegate.configure { |config| config.timeout = 10 }'
+    ["$VERBOSE = false", patience, *EXAMPLES]
+      .join("\n")
+      .gsub(/((?:Paddlegate|Limiter)\.\w+\()"/, "\\1\"#{prefix}")
   end
 end
