@@ -35,7 +35,7 @@ STEP := scripts/step.sh
 
 # The Python extension finds its symbols in the Python that loads it, so a test program of it would
 # not link everywhere; the one for browsers does not run here. Their own packages test them.
-CARGO_TEST := cargo test --release --workspace --no-fail-fast --features paddlegate/schema,paddlegate/simulate \
+CARGO_TEST := cargo test --release --workspace --no-fail-fast --features paddlegate/schema,paddlegate/simulate,paddlegate/redis-rs \
 	--exclude paddlegate-python --exclude paddlegate-wasm
 # With other servers only what a server decides, but everything in `make soak`.
 SERVER_TESTS := $(foreach test,cluster faults keys leases script_times twins vectors,\

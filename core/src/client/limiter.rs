@@ -4,6 +4,8 @@ mod adjust;
 mod prepare;
 #[cfg(feature = "simulate")]
 mod remaining;
+#[cfg(feature = "redis-rs")]
+mod run_on;
 
 use crate::client::local_fallback;
 use crate::client::store::Backend;

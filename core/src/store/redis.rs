@@ -6,6 +6,8 @@ mod aio;
 mod blocking;
 mod call;
 mod config;
+#[cfg(feature = "redis-rs")]
+pub(crate) mod connection_like;
 mod keys;
 mod listener;
 mod reply;

@@ -55,12 +55,12 @@ impl RedisConfig {
             |why: &str| Error::invalid("url", format!("{why}; write redis://host:port/db, rediss:// or unix:///path"));
         let (first, others) = split_nodes(text).ok_or_else(|| refused("is not a url"))?;
         let url = url::Url::parse(&first).map_err(|_| refused("is not a url"))?;
-        let tls = url.scheme() == "rediss";
+        let tls = matches!(url.scheme(), "rediss" | "valkeys");
         let text_of = |part: &str| percent_decoded(part).ok_or_else(|| refused("is not utf-8"));
         let user = Some(url.username()).filter(|user| !user.is_empty()).map(text_of).transpose()?;
         let password = url.password().map(text_of).transpose()?;
         let (nodes, db) = match url.scheme() {
-            "redis" | "rediss" => {
+            "redis" | "rediss" | "valkey" | "valkeys" => {
                 let host = url.host_str().unwrap_or("127.0.0.1").trim_matches(['[', ']']);
                 let mut nodes = vec![Address::Tcp(host.to_owned(), url.port().unwrap_or(DEFAULT_PORT))];
                 for other in others {
@@ -177,6 +177,10 @@ mod tests {
         assert_eq!(nodes("redis://localhost"), ["localhost:6379"]);
         assert_eq!(nodes("rediss://u:p@h:1/3"), ["h:1"]);
         assert_eq!(nodes("redis://[::1]:7"), ["[::1]:7"]);
+        for (scheme, tls) in [("redis", false), ("rediss", true), ("valkey", false), ("valkeys", true)] {
+            let location = RedisConfig::parse(&format!("{scheme}://u:p@a:1,b:2/3")).unwrap();
+            assert_eq!((location.nodes.len(), location.tls, location.db), (2, tls, 3), "{scheme}");
+        }
         assert_eq!(nodes("unix:///run/redis.sock?db=2"), ["unix:/run/redis.sock"]);
         assert_eq!(nodes("redis://:pw@a:7000,b:7001,c"), ["a:7000", "b:7001", "c:6379"]);
         let location = RedisConfig::parse("redis://us%65r:p%40ss@h/5").unwrap();

@@ -1,0 +1,100 @@
+//! Calls on a connection of the `redis` crate that the caller brings.
+
+use redis::{Cmd, RedisError, RedisResult};
+
+use super::call::{Call, Step};
+use super::config::Address;
+use super::wire::{Decoder, Value};
+use crate::base::error::{Cause, Error, Result};
+use crate::model::operation::Answer;
+
+/// Runs a call on the connection. `node` completes the address of a redirection.
+pub(crate) fn run<C: redis::ConnectionLike>(connection: &mut C, mut call: Call, node: &Address) -> Result<Answer> {
+    loop {
+        let reply = connection.req_packed_command(call.bytes());
+        match next(call, reply, node) {
+            Next::Again(same) => call = same,
+            Next::Done(result) => return result,
+        }
+    }
+}
+
+/// As [`run`], without blocking the thread.
+pub(crate) async fn run_async<C: redis::aio::ConnectionLike>(
+    connection: &mut C,
+    mut call: Call,
+    node: &Address,
+) -> Result<Answer> {
+    loop {
+        let command = command(&call)?;
+        let reply = connection.req_packed_command(&command).await;
+        match next(call, reply, node) {
+            Next::Again(same) => call = same,
+            Next::Done(result) => return result,
+        }
+    }
+}
+
+enum Next {
+    Again(Call),
+    Done(Result<Answer>),
+}
+
+fn next(call: Call, reply: RedisResult<redis::Value>, node: &Address) -> Next {
+    let value = match reply.map_or_else(error_reply, value) {
+        Ok(value) => value,
+        Err(error) => return Next::Done(Err(error)),
+    };
+    match call.answer(value, node) {
+        Step::Done(result) => Next::Done(result),
+        Step::Again(call) => Next::Again(call),
+        Step::Redirect(..) => {
+            let message = "the connection is to a node that does not own the slot of the limiter; pass a cluster connection";
+            Next::Done(Err(Error::unavailable(message).because(Cause::Slot)))
+        }
+        // A pause would need a runtime.
+        Step::RetryAfter(..) => Next::Done(Err(Error::slot_is_moving())),
+    }
+}
+
+/// Returns the words of a call as a command of the `redis` crate.
+fn command(call: &Call) -> Result<Cmd> {
+    let mut decoder = Decoder::default();
+    decoder.feed(call.bytes());
+    let Some(Value::Array(words)) = decoder.next()? else {
+        return Err(Error::internal("a call is not a list of words"));
+    };
+    let mut command = Cmd::with_capacity(words.len(), call.bytes().len());
+    for word in words {
+        if let Value::Text(word) = word {
+            command.arg(word);
+        }
+    }
+    Ok(command)
+}
+
+fn value(reply: redis::Value) -> Result<Value> {
+    Ok(match reply {
+        redis::Value::Nil => Value::Nil,
+        redis::Value::Int(number) => Value::Integer(number),
+        redis::Value::BulkString(bytes) => Value::Text(bytes),
+        redis::Value::SimpleString(text) => Value::Text(text.into_bytes()),
+        redis::Value::Okay => Value::Text(b"OK".to_vec()),
+        redis::Value::Array(items) => Value::Array(items.into_iter().map(value).collect::<Result<_>>()?),
+        redis::Value::ServerError(error) => Value::Error(error_text(error.code(), error.details())),
+        _ => return Err(Error::data("a reply has a type that the script does not send; check the connection")),
+    })
+}
+
+/// Returns the error reply of the server, or the error of a connection that gave no reply.
+fn error_reply(error: RedisError) -> Result<Value> {
+    if let Some(code) = error.code() {
+        return Ok(Value::Error(error_text(code, error.detail())));
+    }
+    let message = format!("the connection gave no reply: error={error}");
+    Err(if error.is_connection_refusal() { Error::unavailable(message) } else { Error::unknown_outcome(message) })
+}
+
+fn error_text(code: &str, detail: Option<&str>) -> String {
+    format!("{code} {}", detail.unwrap_or_default())
+}

@@ -1,0 +1,201 @@
+//! Operations on connections of the `redis` crate: one connection, a pool, a multiplexed one, a cluster.
+
+#[allow(dead_code)]
+mod support;
+
+use std::time::Duration;
+
+use paddlegate::{Answer, Decision, ErrorKind, Limiter, OnUnavailable, Operation, Paddlegate, Request, Settlement};
+use redis::aio::ConnectionLike as AsyncConnectionLike;
+use redis::cluster::ClusterClientBuilder;
+use redis::{Client, ConnectionLike, Value, cmd};
+use support::unique;
+use tokio::runtime::Builder;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const PATIENT: Duration = Duration::from_secs(10);
+
+fn decision(answer: Answer) -> Decision {
+    match answer {
+        Answer::Decision(decision) => decision,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn url() -> String {
+    std::env::var("PADDLEGATE_TEST_URL").unwrap()
+}
+
+fn cluster_url() -> String {
+    std::env::var("PADDLEGATE_TEST_CLUSTER_URL").unwrap()
+}
+
+/// Takes all of a limit of ten, then settles permits; in the end another connection sees the same state.
+fn uses<C: ConnectionLike>(connection: &mut C, store: &Paddlegate) {
+    let limiter = store.points(&unique("redis-rs"), 10, HOUR).unwrap();
+    let acquire = Operation::Acquire(Request::estimate(4));
+    let [first, second, refused] = [(); 3].map(|()| decision(limiter.run_on(connection, acquire).unwrap()));
+    assert_eq!((first.remaining, second.remaining, refused.remaining), (Some(6), Some(2), Some(2)));
+    assert!(!refused.allowed());
+    let permit = first.permit.unwrap();
+    for expected in [Settlement::Settled, Settlement::Already] {
+        let correct = Operation::Correct { permit: &permit, actual: 1, at: None };
+        assert_eq!(limiter.run_on(connection, correct).unwrap(), Answer::Settlement(expected));
+    }
+    assert!(matches!(limiter.run_on(connection, Operation::Statistics { at: None }), Ok(Answer::Statistics(_))));
+    assert_eq!(limiter.peek(Request::cost(1)).unwrap().remaining, Some(5), "the connection of this library");
+    assert_eq!(limiter.run_on(connection, Operation::Reset).unwrap(), Answer::Reset);
+}
+
+async fn uses_async<C: AsyncConnectionLike>(connection: &mut C, store: &Paddlegate) {
+    let limiter = store.concurrent(&unique("redis-rs"), 1, HOUR).unwrap();
+    let acquire = Operation::Acquire(Request::default());
+    let granted = decision(limiter.run_on_async(connection, acquire).await.unwrap());
+    let refused = decision(limiter.run_on_async(connection, acquire).await.unwrap());
+    assert!(granted.allowed() && !refused.allowed());
+    let permit = granted.permit.unwrap();
+    for expected in [Settlement::Released, Settlement::Late] {
+        let release = Operation::Release { permit: &permit, at: None };
+        assert_eq!(limiter.run_on_async(connection, release).await.unwrap(), Answer::Settlement(expected));
+    }
+    assert!(limiter.acquire(Request::default()).unwrap().allowed(), "the connection of this library");
+}
+
+#[test]
+fn a_connection_and_a_pool() {
+    let store = Paddlegate::open(&url(), Some(PATIENT)).unwrap();
+    let client = Client::open(url()).unwrap();
+    uses(&mut client.get_connection().unwrap(), &store);
+    let pool = r2d2::Pool::builder().max_size(2).build(client).unwrap();
+    uses(&mut *pool.get().unwrap(), &store);
+}
+
+#[test]
+fn a_multiplexed_connection() {
+    let store = Paddlegate::open(&url(), Some(PATIENT)).unwrap();
+    Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(PATIENT));
+        let client = Client::open(url()).unwrap();
+        let connection = client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
+        uses_async(&mut connection.clone(), &store).await;
+
+        let limiter = store.bucket(&unique("redis-rs"), 5, HOUR).unwrap();
+        let tasks: Vec<_> = (0..20)
+            .map(|_| {
+                let (limiter, mut connection) = (limiter.clone(), connection.clone());
+                tokio::spawn(async move {
+                    let acquire = Operation::Acquire(Request::default());
+                    decision(limiter.run_on_async(&mut connection, acquire).await.unwrap()).allowed()
+                })
+            })
+            .collect();
+        let mut granted = 0;
+        for task in tasks {
+            granted += i32::from(task.await.unwrap());
+        }
+        assert_eq!(granted, 5);
+    });
+}
+
+#[test]
+fn connections_to_a_cluster() {
+    let store = Paddlegate::open(&cluster_url(), Some(PATIENT)).unwrap();
+    let client = ClusterClientBuilder::new([cluster_url()]).retries(0).response_timeout(PATIENT).build().unwrap();
+    let mut connection = client.get_connection().unwrap();
+    connection.set_read_timeout(Some(PATIENT)).unwrap();
+    // Their slots are on different nodes.
+    for _ in 0..10 {
+        uses(&mut connection, &store);
+    }
+    Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let mut connection = client.get_async_connection().await.unwrap();
+        for _ in 0..10 {
+            uses_async(&mut connection, &store).await;
+        }
+    });
+}
+
+#[test]
+fn a_connection_to_one_node_of_a_cluster_says_what_to_do() {
+    let store = Paddlegate::open(&cluster_url(), Some(PATIENT)).unwrap();
+    let mut connection = Client::open(cluster_url()).unwrap().get_connection().unwrap();
+    let results: Vec<_> = (0..30)
+        .map(|_| {
+            let limiter = store.bucket(&unique("redis-rs"), 1, HOUR).unwrap();
+            limiter.run_on(&mut connection, Operation::Acquire(Request::default()))
+        })
+        .collect();
+    assert!(results.iter().any(Result::is_ok));
+    let error = results.into_iter().find_map(Result::err).unwrap();
+    assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false));
+    assert!(error.message().contains("cluster connection"), "{error}");
+}
+
+/// A connection with scripted replies.
+struct Scripted(Vec<redis::RedisResult<Value>>);
+
+impl ConnectionLike for Scripted {
+    fn req_packed_command(&mut self, _: &[u8]) -> redis::RedisResult<Value> {
+        self.0.remove(0)
+    }
+    fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> redis::RedisResult<Vec<Value>> {
+        unreachable!("each call is one command")
+    }
+    fn get_db(&self) -> i64 {
+        0
+    }
+    fn check_connection(&mut self) -> bool {
+        true
+    }
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+fn io_error(kind: std::io::ErrorKind) -> redis::RedisError {
+    std::io::Error::from(kind).into()
+}
+
+fn limiter() -> Limiter {
+    Paddlegate::open(&url(), None).unwrap().bucket(&unique("redis-rs"), 5, HOUR).unwrap()
+}
+
+#[test]
+fn a_missing_reply_may_have_counted() {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionRefused, TimedOut};
+    for (kind, may_have_counted) in [(TimedOut, true), (BrokenPipe, true), (ConnectionRefused, false)] {
+        let mut connection = Scripted(vec![Err(io_error(kind))]);
+        let error = limiter().run_on(&mut connection, Operation::Acquire(Request::default())).unwrap_err();
+        assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, may_have_counted), "{error}");
+        let open = limiter().with_on_unavailable(OnUnavailable::Open);
+        let mut connection = Scripted(vec![Err(io_error(kind))]);
+        let granted = decision(open.run_on(&mut connection, Operation::Acquire(Request::default())).unwrap());
+        assert!(granted.allowed() && granted.degraded);
+    }
+}
+
+#[test]
+fn replies_that_are_no_decision_are_errors() {
+    for value in [Value::Nil, Value::Boolean(true), Value::Array(vec![]), Value::Double(1.0), Value::Okay] {
+        let error = limiter().run_on(&mut Scripted(vec![Ok(value)]), Operation::Acquire(Request::default()));
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::Data);
+    }
+}
+
+#[test]
+fn a_server_without_the_script_gets_it() {
+    let mut connection = Client::open(url()).unwrap().get_connection().unwrap();
+    // Other tests load it again at any time: what counts is that every call is answered.
+    for _ in 0..20 {
+        let limiter = limiter();
+        cmd("SCRIPT").arg("FLUSH").exec(&mut connection).unwrap();
+        assert!(decision(limiter.run_on(&mut connection, Operation::Acquire(Request::default())).unwrap()).allowed());
+    }
+}
+
+#[test]
+fn a_limiter_in_memory_needs_no_connection() {
+    let limiter = Paddlegate::memory().bucket("api", 1, HOUR).unwrap();
+    let acquire = Operation::Acquire(Request::default());
+    assert!(decision(limiter.run_on(&mut Scripted(vec![]), acquire).unwrap()).allowed());
+}
