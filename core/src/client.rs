@@ -1,5 +1,6 @@
 //! What a program holds: a store, its limiters, and what they do while a call waits or the store is away.
 
+pub(crate) mod admin_request;
 pub(crate) mod admission;
 pub(crate) mod batch;
 pub(crate) mod circuit_breaker;

@@ -8,6 +8,7 @@ pub mod invantive;
 pub(crate) mod load;
 pub mod native;
 pub mod ojs;
+pub(crate) mod procedure;
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;

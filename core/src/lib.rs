@@ -35,6 +35,9 @@ pub use base::micros::{MAX_SPAN, MAX_TIME, Micros};
 #[cfg(feature = "documents")]
 pub use base::period;
 pub use client::admission::{Action, Admission};
+#[cfg(feature = "providers")]
+pub use client::admin_request::LearnOptions;
+pub use client::admin_request::{AdminRequest, LimitNumbers};
 pub use client::batch::Batch;
 pub use client::limiter::{Limiter, MAX_NAME, WAIT_TIMEOUT};
 pub use client::local_fallback::Fallback;
@@ -48,6 +51,8 @@ pub use engine::queue::{MAX_TICKETS, RECHECK};
 pub use formats::document::Document;
 #[cfg(feature = "documents")]
 pub use formats::load::LoadedLimiter;
+#[cfg(feature = "documents")]
+pub use formats::procedure::{Procedure, ProcedureOutcome};
 #[cfg(feature = "documents")]
 pub use formats::{Definition, LoadOptions};
 pub use model::budget::{BudgetUpdate, UpstreamReport};

@@ -56,6 +56,19 @@ impl Kind {
         Self::Concurrency,
     ];
 
+    /// Returns the names of the arguments that give the amount and the interval of a limit; `None` where the kind has no
+    /// such number.
+    pub const fn arguments(self) -> (Option<&'static str>, Option<&'static str>) {
+        match self {
+            Self::Bucket | Self::Window => (Some("limit"), Some("interval")),
+            Self::Leaky => (Some("capacity"), Some("drain")),
+            Self::Points => (Some("capacity"), Some("refill")),
+            Self::Throttle => (None, Some("interval")),
+            Self::Concurrency => (Some("limit"), Some("lock_timeout")),
+            Self::Unlimited | Self::Paused => (None, None),
+        }
+    }
+
     /// Returns the name of the kind, as `reason` shows it.
     pub const fn name(self) -> &'static str {
         match self {

@@ -15,6 +15,23 @@ pub enum Deadline {
 }
 
 impl Deadline {
+    /// Returns the deadline that a caller gives as a span or as a time, each with the name of its argument; `None`
+    /// without either.
+    ///
+    /// `Invalid` when both are given.
+    pub fn either(span: (&'static str, Option<Micros>), time: (&'static str, Option<Micros>)) -> Result<Option<Self>> {
+        match (span.1, time.1) {
+            (Some(_), Some(_)) => Err(Error::invalid(time.0, format!("give this or {}, not both", span.0))),
+            (span, time) => Ok(span.map(Self::After).or(time.map(Self::At))),
+        }
+    }
+
+    /// As [`either`](Self::either), but `Invalid` when neither is given.
+    pub fn one_of(span: (&'static str, Option<Micros>), time: (&'static str, Option<Micros>)) -> Result<Self> {
+        let message = || format!("give a duration here, or a time as {}", time.0);
+        Self::either(span, time)?.ok_or_else(|| Error::invalid(span.0, message()))
+    }
+
     /// Checks the bounds; errors use the argument names for a span and for a time.
     pub(crate) fn check(self, (span_name, time_name): (&'static str, &'static str)) -> Result<()> {
         match self {

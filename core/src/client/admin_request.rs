@@ -1,0 +1,208 @@
+//! `AdminRequest`: a change of a running limiter as a caller writes it. All bindings build their operations with it.
+
+use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
+use crate::client::limiter::Limiter;
+use crate::model::budget::UpstreamReport;
+use crate::model::operation::Operation;
+use crate::model::overrides::{AdminCommand, Deadline};
+#[cfg(feature = "providers")]
+use crate::upstream::{Feedback, MAX_PAUSE, Provider, Response};
+
+/// A change of a running limiter, or a report of its upstream, before the limiter is known.
+///
+/// An index counts the limits of the policy from 0.
+#[derive(Clone, Debug)]
+pub enum AdminRequest {
+    /// Returns the runtime state and changes nothing.
+    Get,
+    /// Refuses every call until this time.
+    Pause(Deadline),
+    /// Ends the pause.
+    Resume,
+    /// Overrides one limit.
+    Override {
+        /// The limit.
+        index: usize,
+        /// Its numbers.
+        numbers: LimitNumbers,
+        /// The end of all overrides; `None` when they last until they are removed.
+        expires: Option<Deadline>,
+    },
+    /// Ends the override of one limit, or of all limits without an index.
+    Restore(Option<usize>),
+    /// Applies the budget that the upstream reports for one limit.
+    ReportBudget {
+        /// The limit.
+        index: usize,
+        /// The units that are left at the upstream.
+        remaining: Option<u64>,
+        /// The numbers of the limit at the upstream.
+        numbers: LimitNumbers,
+        /// The end of a bucket's interval.
+        reset: Option<Deadline>,
+        /// The permit of the call that the upstream answered.
+        permit: Option<String>,
+    },
+    /// Applies a response of the upstream.
+    #[cfg(feature = "providers")]
+    Learn {
+        /// The contents of the response.
+        feedback: Feedback,
+        /// The longest pause after a refusal.
+        max_pause: Micros,
+        /// The highest limit; `None` for ten times that of the policy.
+        max_learned: Option<u64>,
+        /// The permit of the call that the upstream answered.
+        permit: Option<String>,
+    },
+}
+
+/// The given numbers of a limit. A number that is not given stays as in the policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LimitNumbers {
+    /// The limit or the capacity.
+    pub amount: Option<u64>,
+    /// The interval; a throttle's distance of two starts, a meter's time to drain.
+    pub interval: Option<Micros>,
+    /// Units per second in place of the interval.
+    pub rate: Option<f64>,
+}
+
+/// The options of [`AdminRequest::learn`]. The default is that of every option.
+#[cfg(feature = "providers")]
+#[derive(Clone, Debug, Default)]
+pub struct LearnOptions<'a> {
+    /// The name of a [`Provider`]; `auto` by default.
+    pub provider: Option<&'a str>,
+    /// The longest pause after a refusal; [`MAX_PAUSE`] by default.
+    pub max_pause: Option<Micros>,
+    /// The highest limit; ten times that of the policy by default.
+    pub max_learned: Option<u64>,
+    /// The permit of the call that the upstream answered.
+    pub permit: Option<String>,
+}
+
+impl AdminRequest {
+    /// Reads a response of an upstream. `status` is its HTTP status code, if known.
+    ///
+    /// `Invalid` for an unknown provider and for a status above 65,535; whatever else the response contains is no
+    /// error.
+    #[cfg(feature = "providers")]
+    pub fn learn(
+        status: Option<u64>,
+        headers: &[(&str, &str)],
+        body: &str,
+        options: LearnOptions<'_>,
+    ) -> Result<Self> {
+        let provider = options.provider.map_or(Ok(Provider::Auto), Provider::from_name)?;
+        let status = status.map(|status| {
+            let wrong = |_| Error::invalid("status", format!("must be an HTTP status code: status={status}"));
+            u16::try_from(status).map_err(wrong)
+        });
+        let max_pause = options.max_pause.unwrap_or(MAX_PAUSE);
+        let feedback = Feedback::read(provider, &Response { status: status.transpose()?, headers, body }, max_pause);
+        Ok(Self::Learn { feedback, max_pause, max_learned: options.max_learned, permit: options.permit })
+    }
+
+    /// Builds the operation for a limiter at a time and passes it to `run`, which runs or prepares it.
+    ///
+    /// ```
+    /// use paddlegate::{AdminRequest, Deadline, Micros, Paddlegate, SignalHandling};
+    ///
+    /// let limiter = Paddlegate::memory().bucket("api", 5, std::time::Duration::from_secs(60))?;
+    /// let pause = AdminRequest::Pause(Deadline::After(Micros(1_000_000)));
+    /// pause.operation(&limiter, None, |operation| limiter.run(operation, SignalHandling::Ignore))?;
+    /// assert_eq!(limiter.acquire(paddlegate::Request::cost(1))?.reason, Some(paddlegate::Kind::Paused));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn operation<T, E: From<Error>>(
+        &self,
+        limiter: &Limiter,
+        at: Option<Micros>,
+        run: impl FnOnce(Operation<'_>) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let admin = |command| Operation::Admin { command, at };
+        match self {
+            Self::Get => run(admin(AdminCommand::Get)),
+            Self::Pause(deadline) => run(admin(AdminCommand::Pause(*deadline))),
+            Self::Resume => run(admin(AdminCommand::Resume)),
+            Self::Override { index, numbers, expires } => {
+                let interval = numbers.interval(limiter, *index)?;
+                let changes = limiter.override_changes(*index, numbers.amount, interval)?;
+                run(admin(AdminCommand::Override { changes: &changes, expires: *expires }))
+            }
+            Self::Restore(index) => {
+                let changes = limiter.override_removals(*index)?;
+                run(admin(AdminCommand::Override { changes: &changes, expires: None }))
+            }
+            Self::ReportBudget { index, remaining, numbers, reset, permit } => {
+                let interval = numbers.interval(limiter, *index)?;
+                let budgets = limiter.budget_updates(*index, *remaining, numbers.amount, interval, *reset)?;
+                let permit = permit.as_deref();
+                let report = UpstreamReport { permit, budgets: &budgets, ..UpstreamReport::default() };
+                run(Operation::ApplyReport { report, at })
+            }
+            #[cfg(feature = "providers")]
+            Self::Learn { feedback, max_pause, max_learned, permit } => {
+                let update = feedback.lesson(limiter.policy(), *max_pause, *max_learned);
+                run(Operation::ApplyReport { report: update.report(permit.as_deref()), at })
+            }
+        }
+    }
+}
+
+impl LimitNumbers {
+    /// Returns the interval, which may be given as a rate.
+    fn interval(self, limiter: &Limiter, index: usize) -> Result<Option<Micros>> {
+        match (self.rate, self.interval) {
+            (None, interval) => Ok(interval),
+            (Some(_), Some(_)) => Err(Error::invalid("restore_rate", "give the interval or the rate, not both")),
+            (Some(rate), None) => {
+                // `limit_at` refuses an index without a limit.
+                let Some(limit) = limiter.policy().limits().get(index) else { return Ok(None) };
+                Micros::of_rate("restore_rate", self.amount.unwrap_or(limit.amount()), rate).map(Some)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::client::paddlegate::Paddlegate;
+    use crate::store::signal_handling::SignalHandling;
+
+    fn result(request: &AdminRequest) -> std::result::Result<(), Option<&'static str>> {
+        let limiter = Paddlegate::memory().leaky("api", 10, Duration::from_secs(60)).unwrap();
+        let run = |operation: Operation<'_>| limiter.run(operation, SignalHandling::Ignore);
+        request.operation(&limiter, None, run).map(|_| ()).map_err(|error| error.argument())
+    }
+
+    #[test]
+    fn an_interval_is_given_once_and_for_a_limit_of_the_policy() {
+        let report = |index, numbers| {
+            result(&AdminRequest::ReportBudget { index, remaining: Some(1), numbers, reset: None, permit: None })
+        };
+        let rate = LimitNumbers { rate: Some(2.0), ..LimitNumbers::default() };
+        assert_eq!(report(0, rate), Ok(()));
+        assert_eq!(report(1, rate), Err(Some("index")));
+        assert_eq!(report(0, LimitNumbers { interval: Some(Micros(1)), ..rate }), Err(Some("restore_rate")));
+        assert_eq!(report(0, LimitNumbers { rate: Some(0.0), ..rate }), Err(Some("restore_rate")));
+    }
+
+    #[cfg(feature = "providers")]
+    #[test]
+    fn a_response_is_read_with_the_default_of_every_option() {
+        let learn = |status, provider| {
+            let options = LearnOptions { provider, ..LearnOptions::default() };
+            AdminRequest::learn(status, &[("retry-after", "3")], "", options)
+        };
+        assert_eq!(result(&learn(Some(429), None).unwrap()), Ok(()));
+        assert_eq!(result(&learn(None, Some("github")).unwrap()), Ok(()));
+        assert_eq!(learn(Some(70_000), None).unwrap_err().argument(), Some("status"));
+        assert_eq!(learn(None, Some("nobody")).unwrap_err().argument(), Some("provider"));
+    }
+}
