@@ -1,4 +1,4 @@
-//! `pg_admit_all`: several jobs at once.
+//! `pg_admit_all`: the decision on several jobs in one call.
 
 use std::ffi::c_char;
 use std::mem::{MaybeUninit, size_of};
@@ -13,15 +13,16 @@ use crate::guard::guard;
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::text;
 
-/// As many as memory could hold.
+/// The maximum number of admissions that memory can hold.
 const MOST: usize = isize::MAX.unsigned_abs() / size_of::<Admission>();
 
-/// Decides about count jobs of one unit each, in their order, and writes as many admissions.
+/// Decides on count jobs of one unit each, in their order, and writes count admissions.
 ///
-/// partial is not 0: each by itself, as pg_admit; after an error those that run are known by their ids,
-/// ask again. Else all run or none: what was taken for the first is given back when a later one cannot
-/// run, none takes a place in the queue, and each admission tells what refused. A throttle, which starts
-/// one at a time, lets no two run together. on_limit is as in pg_admit.
+/// If partial is not 0, each job is decided by itself, as by pg_admit; after an error repeat the
+/// call, since the ids identify the jobs that run already. If partial is 0, all jobs run or none:
+/// the units of the jobs before one that cannot run are refunded, no job takes a ticket, and each
+/// admission contains the decision of the job that was refused. A throttle allows one start at a
+/// time, so it always refuses several jobs together. on_limit is as in pg_admit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_admit_all(
     limiter: *const LimiterHandle,
@@ -32,14 +33,15 @@ pub unsafe extern "C" fn pg_admit_all(
     admissions: *mut Admission,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // Of too many there is no such place.
+    // No buffer can hold more.
     let places: &mut [MaybeUninit<Admission>] = match count {
-        // SAFETY: not NULL, so a place of the caller for `count` admissions, which may be uninitialized.
+        // SAFETY: not NULL, so the caller's buffer for `count` admissions, which may be
+        // uninitialized.
         1..=MOST if !admissions.is_null() => unsafe { slice::from_raw_parts_mut(admissions.cast(), count) },
         _ => &mut [],
     };
     let code = guard(error, || {
-        // SAFETY: the caller passes NULL or a list of so many texts.
+        // SAFETY: the caller passes NULL or an array of `count` texts.
         let ids = unsafe { several(ids, count) }?;
         if places.len() != ids.len() {
             return Err(CoreError::invalid("admissions", "is NULL"));
@@ -64,7 +66,7 @@ unsafe fn several<'a>(ids: *const *const c_char, count: usize) -> Result<Vec<&'a
     let ids = match count {
         0 => &[],
         _ if ids.is_null() => return Err(CoreError::invalid("ids", "is NULL")),
-        // SAFETY: not NULL, so a list of the caller of `count` pointers.
+        // SAFETY: not NULL, so the caller's array of `count` pointers.
         1..=MOST => unsafe { slice::from_raw_parts(ids, count) },
         _ => return Err(CoreError::invalid("ids", format!("are too many: count={count}"))),
     };

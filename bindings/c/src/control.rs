@@ -1,4 +1,4 @@
-//! What changes a limiter while it runs, for all processes.
+//! Pauses and overrides of a running limiter, for all processes.
 
 use std::mem::MaybeUninit;
 
@@ -15,29 +15,34 @@ use crate::limit::Limit;
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::{not_negative, time};
 
-/// As an index: every limit of the policy.
+/// An index that stands for every limit of the policy.
 pub const PG_EVERY_LIMIT: i64 = -1;
 
-/// As a number of pg_pause, pg_override, pg_report_budget, pg_learn_from_response or pg_conductor_limiter: not given.
+/// The value of a number that is not given, in pg_pause, pg_override, pg_report_budget,
+/// pg_learn_from_response, pg_load_with, pg_conductor_limiter and pg_limiter_with_on_unavailable.
 pub const PG_NOT_GIVEN: i64 = -1;
 
-/// What is in force beside the policies of the processes.
+/// The pause, the overrides and the learned limits of a limiter, which apply beside the policies of
+/// the processes.
 #[repr(C)]
 pub struct RuntimeState {
-    /// Rises with every change; 0 when nothing is in force.
+    /// A number that rises with every change; 0 when nothing is in force.
     pub version: i64,
-    /// How long the pause that was ordered lasts; -1 without one.
+    /// How long the runtime pause lasts from now, see pg_pause; -1 without a pause.
     pub paused_for_us: i64,
-    /// How long the overrides hold; -1 when they hold until they are removed, and without any.
+    /// How long the overrides last from now; -1 when they last until they are removed, and without
+    /// overrides.
     pub expires_in_us: i64,
-    /// How many limits the policy has; 0 when it has no state that could change.
+    /// The number of limits of the policy; 0 when the limiter has no state that could change.
     pub count: usize,
-    /// 1 when the store knew the limiter before this call: it had a state or statistics. 0 for a name that nobody has
-    /// used, for limits of other kinds than those in use under it, and without any limit. An earlier order counts as a use.
+    /// 1 when the store knew the limiter before this call: it had a state or statistics. 0 for a
+    /// name that was never used, for limits of other kinds than those in use under the name, and
+    /// without any limit. An earlier command, such as pg_pause, counts as a use.
     pub in_use: i32,
-    /// By limit the numbers that were told and rule; PG_KIND_NONE where there are none.
+    /// The active override of each limit; its kind is PG_KIND_NONE where there is none.
     pub overrides: [Limit; 8],
-    /// By limit the numbers that were learned from upstream, which rule where nothing was told.
+    /// The limit learned from the upstream, for each limit of the policy. It applies where no
+    /// override is active. Its kind is PG_KIND_NONE where there is none.
     pub learned: [Limit; 8],
 }
 
@@ -76,12 +81,13 @@ fn numbers(limits: &[Option<CoreLimit>]) -> [Limit; MAX_LIMITS] {
     numbers
 }
 
-/// Grants nothing for a time, or until a time since 1970, in all processes. Those who wait go on
-/// waiting.
+/// Refuses every call for a time, or until a time since 1970, in all processes. Waiting calls
+/// continue to wait.
 ///
-/// One of the two is given, the other is PG_NOT_GIVEN. A refusal then has the reason PG_KIND_PAUSED
-/// and says in retry_after_us when the pause ends. A pause that ends later stays as it is. at_us as in
-/// pg_request; controls, which gets what is in force now, may be NULL.
+/// Give one of for_us and until_us, and PG_NOT_GIVEN for the other. A refusal then has the reason
+/// PG_KIND_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
+/// later stays in force. at_us is as in pg_request. controls receives the runtime state after the
+/// call and may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_pause(
     limiter: *const LimiterHandle,
@@ -98,7 +104,8 @@ pub extern "C" fn pg_pause(
     })
 }
 
-/// Ends a pause that was ordered, in all processes, and calls those who wait. The rest as in pg_pause.
+/// Ends the runtime pause in all processes, see pg_pause, and wakes the waiting calls. at_us and
+/// controls are as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_resume(
     limiter: *const LimiterHandle,
@@ -109,12 +116,13 @@ pub extern "C" fn pg_resume(
     order(limiter, at_us, controls, error, |_, run| run(AdminCommand::Resume))
 }
 
-/// Puts other numbers before those of every policy, for one limit and in all processes.
+/// Overrides one limit of every policy, in all processes.
 ///
-/// The limit is counted from 0. amount and interval_us are those of pg_limit, one of them or both; what
-/// is PG_NOT_GIVEN stays as the policy of this limiter has it. All overrides of the limiter hold for expires_in_us, or
-/// until expires_at_us since 1970; when both are PG_NOT_GIVEN until they are removed, or for 90 days
-/// in which nobody is granted anything. The rest as in pg_pause.
+/// index is that of the limit in the policy, from 0. amount and interval_us are those of pg_limit;
+/// give one or both. A number that is PG_NOT_GIVEN stays as in the policy of this limiter. All
+/// overrides of the limiter last for expires_in_us, or until expires_at_us since 1970. If both are
+/// PG_NOT_GIVEN, they last until they are removed, or until no call was granted for 90 days. at_us
+/// and controls are as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_override(
     limiter: *const LimiterHandle,
@@ -136,7 +144,8 @@ pub extern "C" fn pg_override(
     })
 }
 
-/// Ends the override of one limit, counted from 0, or of PG_EVERY_LIMIT. The rest as in pg_pause.
+/// Removes the override of the limit with this index, from 0, or of all limits with PG_EVERY_LIMIT.
+/// at_us and controls are as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_restore(
     limiter: *const LimiterHandle,
@@ -152,7 +161,7 @@ pub extern "C" fn pg_restore(
     })
 }
 
-/// What is in force beside the policies. Changes nothing. at_us as in pg_request.
+/// Writes the runtime state of a limiter, and changes nothing. at_us is as in pg_request.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_runtime_state_get(
     limiter: *const LimiterHandle,
@@ -163,7 +172,7 @@ pub extern "C" fn pg_runtime_state_get(
     control(limiter, at_us, controls, error, |_, run| run(AdminCommand::Get))
 }
 
-/// A change; what is in force after it may be of no interest.
+/// Runs a command that changes the limiter; `controls` may be absent.
 fn order(
     limiter: *const LimiterHandle,
     at_us: i64,
@@ -200,12 +209,12 @@ fn control(
     )
 }
 
-/// A number that may be absent.
+/// Returns a number that may be absent.
 pub(crate) fn given(argument: &'static str, value: i64) -> Result<Option<u64>> {
     if value == PG_NOT_GIVEN { Ok(None) } else { not_negative(argument, value).map(Some) }
 }
 
-/// A moment in one of its two forms, or none.
+/// Returns a deadline that is given as a span or as a time; `None` without either.
 pub(crate) fn moment(after: (&'static str, i64), at: (&'static str, i64)) -> Result<Option<Deadline>> {
     match (given(after.0, after.1)?, given(at.0, at.1)?) {
         (None, None) => Ok(None),
@@ -215,12 +224,12 @@ pub(crate) fn moment(after: (&'static str, i64), at: (&'static str, i64)) -> Res
     }
 }
 
-/// Which limit of a policy; one that is not there is left to the core.
+/// Returns the index of a limit; the core refuses an index that does not exist.
 pub(crate) fn place(index: i64) -> Result<usize> {
     Ok(usize::try_from(not_negative("index", index)?).unwrap_or(usize::MAX))
 }
 
-/// The numbers of a limit that are given.
+/// Returns the amount and the interval of a limit, as far as they are given.
 pub(crate) fn amounts(amount: i64, interval_us: i64) -> Result<(Option<u64>, Option<Micros>)> {
     Ok((given("limit", amount)?, given("interval", interval_us)?.map(Micros)))
 }

@@ -1,4 +1,5 @@
-//! The one way in: no panic leaves the library, every error and every result has a place.
+//! The wrapper of every function: no panic leaves the library, and every error and result is
+//! written to the caller.
 
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +8,7 @@ use paddlegate_core::{Error as CoreError, Result};
 
 use crate::error::{Code, Error};
 
-/// Runs the body of a function and reports how it ended.
+/// Runs the body of a function, writes its error and returns its code.
 pub(crate) fn guard(error: Option<&mut MaybeUninit<Error>>, body: impl FnOnce() -> Result<()>) -> Code {
     let result = catch_unwind(AssertUnwindSafe(body))
         .unwrap_or_else(|_| Err(CoreError::internal("the library panicked, please report it")));
@@ -23,7 +24,7 @@ pub(crate) fn guard(error: Option<&mut MaybeUninit<Error>>, body: impl FnOnce() 
     code
 }
 
-/// As [`guard`], for a function with a result. After an error its place holds `nothing`.
+/// As [`guard`], for a function with a result. After an error `output` holds `empty`.
 pub(crate) fn guard_into<T>(
     argument: &'static str,
     mut place: Option<&mut MaybeUninit<T>>,

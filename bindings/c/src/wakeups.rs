@@ -1,4 +1,4 @@
-//! `pg_wakeups`: where the waiters of this process hear that their turn has come.
+//! `pg_wakeups`: the listener for the wake-ups of the waiting calls of this process.
 
 use std::collections::VecDeque;
 use std::ffi::c_char;
@@ -15,9 +15,10 @@ use crate::handle::Table;
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::text;
 
-/// The one place where this process hears of the tickets that name its channel.
+/// The listener for the wake-ups of the tickets that name its channel. One serves all waiting calls
+/// of this process at one pg_notification_node.
 ///
-/// It belongs to the process that opened it; a child opens its own.
+/// It belongs to the process that opened it; a child process opens its own.
 pub struct WakeupsHandle {
     _opaque: [u8; 0],
 }
@@ -25,27 +26,27 @@ pub struct WakeupsHandle {
 struct Ear {
     hints: WakeupListener,
     fd: i32,
-    /// What there was no room for.
+    /// The wake-ups that did not fit into the caller's buffer.
     rest: Mutex<VecDeque<CoreHint>>,
     made_by: u32,
 }
 
 static HINTS: Table<Ear, WakeupsHandle> = Table::new("hints", 0b0011);
 
-/// A message to one who waits.
+/// A wake-up for one waiting call.
 #[repr(C)]
 pub struct Wakeup {
-    /// When to look, from now; 0 for at once.
+    /// How long from now until the call should be repeated; 0 for at once.
     pub delay_us: i64,
-    /// The id of the call whose turn it is.
+    /// The id of the waiting call.
     pub id: [c_char; 72],
 }
 
-/// Where waiters of a limiter hear that their turn has come: equal for limiters of one store that
-/// can share their pg_wakeups.
+/// Writes the node that sends the wake-ups of a limiter. Limiters of one store with equal nodes can
+/// share their pg_wakeups.
 ///
-/// Empty when the limiter has no state, so that nobody waits. In a cluster it changes when a slot
-/// moves. 300 bytes are room enough.
+/// Empty when the limiter has no state, so that no call waits. In a cluster the node changes when a
+/// slot moves. place is a buffer of room bytes; 300 bytes are enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_notification_node(
     limiter: *const LimiterHandle,
@@ -55,14 +56,15 @@ pub unsafe extern "C" fn pg_notification_node(
 ) -> Code {
     guard(error, || {
         let found = LIMITERS.with(limiter, |limiter| Ok(limiter.notification_node()))?;
-        // SAFETY: the caller passes NULL or a place with as much room as it says.
+        // SAFETY: the caller passes NULL or a buffer of `room` bytes.
         unsafe { text::fill("place", place, room, found.as_deref().unwrap_or_default()) }
     })
 }
 
-/// Listens for waiters at the pg_notification_node of a limiter. Connects, within the time-out of the store.
+/// Opens a listener for wake-ups at the pg_notification_node of a limiter. Connects within the
+/// time-out of the store.
 ///
-/// The handle is to be closed by pg_wakeups_close.
+/// The caller must close the handle with pg_wakeups_close.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_listen(
     limiter: *const LimiterHandle,
@@ -76,9 +78,11 @@ pub extern "C" fn pg_listen(
     })
 }
 
-/// The file descriptor that can be read when there are messages; -1 when hints is not open here.
+/// Returns a file descriptor that is readable when there are wake-ups; -1 when hints is not open in
+/// this process.
 ///
-/// It is open as long as hints is. Only to be waited for: pg_wakeups_receive does the reading.
+/// The file descriptor is open as long as hints is. Only wait for it: pg_wakeups_receive reads from
+/// it.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_wakeups_fd(hints: *const WakeupsHandle) -> i32 {
     let mut fd = -1;
@@ -90,7 +94,8 @@ pub extern "C" fn pg_wakeups_fd(hints: *const WakeupsHandle) -> i32 {
     fd
 }
 
-/// Writes the channel that a pg_wait names so that its messages come here. 64 bytes are room enough.
+/// Writes the channel that a pg_wait must name so that its wake-ups arrive at hints. channel is a
+/// buffer of room bytes; 64 bytes are enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_wakeups_channel(
     hints: *const WakeupsHandle,
@@ -98,14 +103,15 @@ pub unsafe extern "C" fn pg_wakeups_channel(
     room: usize,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller passes NULL or a place with as much room as it says.
+    // SAFETY: the caller passes NULL or a buffer of `room` bytes.
     guard(error, || with(hints, |ear| unsafe { text::fill("channel", channel, room, ear.hints.channel()) }))
 }
 
-/// The messages that have come, without waiting: count of them, at most room.
+/// Writes the wake-ups that have arrived to received, without waiting: count of them, at most room.
 ///
-/// When count is room, there may be more: call again. After an error none will come: close hints,
-/// open others and let all who wait look again. It costs nothing else when messages are lost.
+/// When count equals room there may be more: call again. After an error no further wake-up arrives:
+/// close hints, open another listener, and repeat the calls of all waiters. Lost wake-ups have no
+/// other effect.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_wakeups_receive(
     hints: *const WakeupsHandle,
@@ -129,13 +135,14 @@ pub unsafe extern "C" fn pg_wakeups_receive(
                 }
                 let mut rest = ear.rest.lock().unwrap_or_else(PoisonError::into_inner);
                 if rest.is_empty() {
-                    // No call has a longer id.
+                    // No call has an id longer than `MAX_ID`.
                     rest.extend(ear.hints.receive()?.into_iter().filter(|hint| hint.id.len() <= MAX_ID));
                 }
                 let count = rest.len().min(room);
                 for (i, hint) in rest.drain(..count).enumerate() {
                     let hint = Wakeup { delay_us: number(Some(hint.delay.0)), id: text::write(&hint.id) };
-                    // SAFETY: not NULL, so a place of the caller for `room` messages, of which these are the first `count`.
+                    // SAFETY: not NULL, so the caller's buffer for `room` wake-ups, of which these
+                    // are the first `count`.
                     unsafe { received.add(i).write(hint) };
                 }
                 Ok(count)
@@ -144,13 +151,13 @@ pub unsafe extern "C" fn pg_wakeups_receive(
     )
 }
 
-/// Closes hints: messages that come later reach nobody. Also for a child that inherited them.
+/// Closes hints; later wake-ups are lost. Also for a child process that inherited hints.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_wakeups_close(hints: *mut WakeupsHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
     guard(error, || HINTS.close(hints))
 }
 
-/// A child would steal the messages of its parent, and may find the locks held for ever.
+/// Calls `body` with an open listener of this process.
 fn with<R>(hints: *const WakeupsHandle, look: impl FnOnce(&Ear) -> Result<R>) -> Result<R> {
     HINTS.with(hints, |ear| {
         if ear.made_by == process::id() {
