@@ -14,7 +14,7 @@ use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::text;
 
 /// The maximum number of admissions that memory can hold.
-const MOST: usize = isize::MAX.unsigned_abs() / size_of::<Admission>();
+const MAX_COUNT: usize = isize::MAX.unsigned_abs() / size_of::<Admission>();
 
 /// Decides on count jobs of one unit each, in their order, and writes count admissions.
 ///
@@ -34,40 +34,40 @@ pub unsafe extern "C" fn pg_admit_all(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // No buffer can hold more.
-    let places: &mut [MaybeUninit<Admission>] = match count {
+    let buffer: &mut [MaybeUninit<Admission>] = match count {
         // SAFETY: not NULL, so the caller's buffer for `count` admissions, which may be
         // uninitialized.
-        1..=MOST if !admissions.is_null() => unsafe { slice::from_raw_parts_mut(admissions.cast(), count) },
+        1..=MAX_COUNT if !admissions.is_null() => unsafe { slice::from_raw_parts_mut(admissions.cast(), count) },
         _ => &mut [],
     };
     let code = guard(error, || {
         // SAFETY: the caller passes NULL or an array of `count` texts.
-        let ids = unsafe { several(ids, count) }?;
-        if places.len() != ids.len() {
+        let ids = unsafe { read_ids(ids, count) }?;
+        if buffer.len() != ids.len() {
             return Err(CoreError::invalid("admissions", "is NULL"));
         }
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let on_limit = OnLimit::from_name(unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?)?;
         let admitted = LIMITERS.with(limiter, |limiter| limiter.batch(&ids, on_limit, partial != 0).run(GRACE))?;
-        for (place, admission) in places.iter_mut().zip(admitted) {
-            place.write(admission.into());
+        for (slot, admission) in buffer.iter_mut().zip(admitted) {
+            slot.write(admission.into());
         }
         Ok(())
     });
     if code != Code::PgOk {
-        for place in places {
-            place.write(Admission::NONE);
+        for slot in buffer {
+            slot.write(Admission::NONE);
         }
     }
     code
 }
 
-unsafe fn several<'a>(ids: *const *const c_char, count: usize) -> Result<Vec<&'a str>> {
+unsafe fn read_ids<'a>(ids: *const *const c_char, count: usize) -> Result<Vec<&'a str>> {
     let ids = match count {
         0 => &[],
         _ if ids.is_null() => return Err(CoreError::invalid("ids", "is NULL")),
         // SAFETY: not NULL, so the caller's array of `count` pointers.
-        1..=MOST => unsafe { slice::from_raw_parts(ids, count) },
+        1..=MAX_COUNT => unsafe { slice::from_raw_parts(ids, count) },
         _ => return Err(CoreError::invalid("ids", format!("are too many: count={count}"))),
     };
     // SAFETY: the caller passes NULL or a text that ends with a zero byte.

@@ -122,16 +122,16 @@ pub(crate) fn settle<'a>(
 pub(crate) fn settled(
     settlement: Option<&mut MaybeUninit<Settlement>>,
     error: Option<&mut MaybeUninit<Error>>,
-    ask: impl FnOnce() -> Result<Answer>,
+    operation: impl FnOnce() -> Result<Answer>,
 ) -> Code {
-    let mut unwanted = MaybeUninit::uninit();
-    let settlement = Some(settlement.unwrap_or(&mut unwanted));
+    let mut discarded = MaybeUninit::uninit();
+    let settlement = Some(settlement.unwrap_or(&mut discarded));
     guard_into(
         "settlement",
         settlement,
         || Settlement::None,
         error,
-        || match ask()? {
+        || match operation()? {
             Answer::Settlement(settlement) => Ok(settlement.into()),
             other => Err(unexpected(&other)),
         },

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use paddlegate_core::{
     AdminCommand, Answer, Deadline, Error as CoreError, Limit as CoreLimit, LimitOverride, Limiter, MAX_LIMITS, Micros,
-    Operation, Result, RuntimeState as CoreControls,
+    Operation, Result, RuntimeState as CoreRuntimeState,
 };
 
 use crate::call::{GRACE, unexpected};
@@ -58,8 +58,8 @@ impl RuntimeState {
     };
 }
 
-impl From<CoreControls> for RuntimeState {
-    fn from(core: CoreControls) -> Self {
+impl From<CoreRuntimeState> for RuntimeState {
+    fn from(core: CoreRuntimeState) -> Self {
         let span = |span: Option<Micros>| number(span.map(|Micros(micros)| micros));
         Self {
             version: number(Some(core.version)),
@@ -67,18 +67,18 @@ impl From<CoreControls> for RuntimeState {
             expires_in_us: span(core.expires_after),
             count: core.overrides.len().min(MAX_LIMITS),
             in_use: core.in_use.into(),
-            overrides: numbers(&core.overrides),
-            learned: numbers(&core.learned),
+            overrides: limit_array(&core.overrides),
+            learned: limit_array(&core.learned),
         }
     }
 }
 
-fn numbers(limits: &[Option<CoreLimit>]) -> [Limit; MAX_LIMITS] {
-    let mut numbers = [Limit::NONE; MAX_LIMITS];
-    for (place, limit) in numbers.iter_mut().zip(limits) {
-        *place = limit.as_ref().map_or(Limit::NONE, Limit::from);
+fn limit_array(limits: &[Option<CoreLimit>]) -> [Limit; MAX_LIMITS] {
+    let mut array = [Limit::NONE; MAX_LIMITS];
+    for (slot, limit) in array.iter_mut().zip(limits) {
+        *slot = limit.as_ref().map_or(Limit::NONE, Limit::from);
     }
-    numbers
+    array
 }
 
 /// Refuses every call for a time, or until a time since 1970, in all processes. Waiting calls
@@ -97,10 +97,10 @@ pub extern "C" fn pg_pause(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    order(limiter, at_us, controls, error, |_, run| {
-        let moment = moment(("for", for_us), ("until", until_us))?
+    run_change(limiter, at_us, controls, error, |_, run| {
+        let deadline = deadline(("for", for_us), ("until", until_us))?
             .ok_or_else(|| CoreError::invalid("for", "say for how long or until when"))?;
-        run(AdminCommand::Pause(moment))
+        run(AdminCommand::Pause(deadline))
     })
 }
 
@@ -113,7 +113,7 @@ pub extern "C" fn pg_resume(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    order(limiter, at_us, controls, error, |_, run| run(AdminCommand::Resume))
+    run_change(limiter, at_us, controls, error, |_, run| run(AdminCommand::Resume))
 }
 
 /// Overrides one limit of every policy, in all processes.
@@ -135,11 +135,11 @@ pub extern "C" fn pg_override(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    order(limiter, at_us, controls, error, |limiter, run| {
-        let index = place(index)?;
+    run_change(limiter, at_us, controls, error, |limiter, run| {
+        let index = limit_index(index)?;
         let (amount, interval) = amounts(amount, interval_us)?;
         let changes = limiter.override_changes(index, amount, interval)?;
-        let expires = moment(("expires_in", expires_in_us), ("expires_at", expires_at_us))?;
+        let expires = deadline(("expires_in", expires_in_us), ("expires_at", expires_at_us))?;
         run(AdminCommand::Override { changes: &changes, expires })
     })
 }
@@ -154,8 +154,8 @@ pub extern "C" fn pg_restore(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    order(limiter, at_us, controls, error, |limiter, run| {
-        let index = if index == PG_EVERY_LIMIT { None } else { Some(place(index)?) };
+    run_change(limiter, at_us, controls, error, |limiter, run| {
+        let index = if index == PG_EVERY_LIMIT { None } else { Some(limit_index(index)?) };
         let changes: Vec<LimitOverride> = limiter.override_removals(index)?;
         run(AdminCommand::Override { changes: &changes, expires: None })
     })
@@ -169,22 +169,22 @@ pub extern "C" fn pg_runtime_state_get(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    control(limiter, at_us, controls, error, |_, run| run(AdminCommand::Get))
+    run_admin(limiter, at_us, controls, error, |_, run| run(AdminCommand::Get))
 }
 
 /// Runs a command that changes the limiter; `controls` may be absent.
-fn order(
+fn run_change(
     limiter: *const LimiterHandle,
     at_us: i64,
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
     body: impl FnOnce(&Limiter, &dyn Fn(AdminCommand<'_>) -> Result<Answer>) -> Result<Answer>,
 ) -> Code {
-    let mut unwanted = MaybeUninit::uninit();
-    control(limiter, at_us, Some(controls.unwrap_or(&mut unwanted)), error, body)
+    let mut discarded = MaybeUninit::uninit();
+    run_admin(limiter, at_us, Some(controls.unwrap_or(&mut discarded)), error, body)
 }
 
-fn control(
+fn run_admin(
     limiter: *const LimiterHandle,
     at_us: i64,
     controls: Option<&mut MaybeUninit<RuntimeState>>,
@@ -210,13 +210,13 @@ fn control(
 }
 
 /// Returns a number that may be absent.
-pub(crate) fn given(argument: &'static str, value: i64) -> Result<Option<u64>> {
+pub(crate) fn optional(argument: &'static str, value: i64) -> Result<Option<u64>> {
     if value == PG_NOT_GIVEN { Ok(None) } else { not_negative(argument, value).map(Some) }
 }
 
 /// Returns a deadline that is given as a span or as a time; `None` without either.
-pub(crate) fn moment(after: (&'static str, i64), at: (&'static str, i64)) -> Result<Option<Deadline>> {
-    match (given(after.0, after.1)?, given(at.0, at.1)?) {
+pub(crate) fn deadline(after: (&'static str, i64), at: (&'static str, i64)) -> Result<Option<Deadline>> {
+    match (optional(after.0, after.1)?, optional(at.0, at.1)?) {
         (None, None) => Ok(None),
         (Some(after), None) => Ok(Some(Deadline::After(Micros(after)))),
         (None, Some(at)) => Ok(Some(Deadline::At(Micros(at)))),
@@ -225,11 +225,11 @@ pub(crate) fn moment(after: (&'static str, i64), at: (&'static str, i64)) -> Res
 }
 
 /// Returns the index of a limit; the core refuses an index that does not exist.
-pub(crate) fn place(index: i64) -> Result<usize> {
+pub(crate) fn limit_index(index: i64) -> Result<usize> {
     Ok(usize::try_from(not_negative("index", index)?).unwrap_or(usize::MAX))
 }
 
 /// Returns the amount and the interval of a limit, as far as they are given.
 pub(crate) fn amounts(amount: i64, interval_us: i64) -> Result<(Option<u64>, Option<Micros>)> {
-    Ok((given("limit", amount)?, given("interval", interval_us)?.map(Micros)))
+    Ok((optional("limit", amount)?, optional("interval", interval_us)?.map(Micros)))
 }

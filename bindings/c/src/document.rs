@@ -6,9 +6,11 @@ use std::ptr;
 use std::str;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use paddlegate_core::{Error as CoreError, LoadOptions, LoadedLimiter as CoreLoaded, MAX_LIMITS, Micros, Result};
+use paddlegate_core::{
+    Error as CoreError, LoadOptions, LoadedLimiter as CoreLoadedLimiter, MAX_LIMITS, Micros, Result,
+};
 
-use crate::control::given;
+use crate::control::optional;
 use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
@@ -25,7 +27,7 @@ pub struct DocumentHandle {
 }
 
 struct Document {
-    limiters: Vec<CoreLoaded>,
+    limiters: Vec<CoreLoadedLimiter>,
     next: AtomicUsize,
 }
 
@@ -61,7 +63,7 @@ impl LoadedLimiter {
         on_limit: [0; 16],
     };
 
-    pub(crate) fn open(core: &CoreLoaded) -> Result<Self> {
+    pub(crate) fn open(core: &CoreLoadedLimiter) -> Result<Self> {
         let limits = core.limiter.policy().limits();
         let mut loaded = Self {
             name: text::write(core.limiter.name()),
@@ -72,8 +74,8 @@ impl LoadedLimiter {
             on_limit: text::write(core.on_limit.name()),
             ..Self::NONE
         };
-        for (place, limit) in loaded.limits.iter_mut().zip(limits) {
-            *place = limit.into();
+        for (slot, limit) in loaded.limits.iter_mut().zip(limits) {
+            *slot = limit.into();
         }
         Ok(loaded)
     }
@@ -122,7 +124,7 @@ pub unsafe extern "C" fn pg_load_with(
         let text = unsafe { read(text, length) }?;
         // SAFETY: the caller passes NULL or texts that end with a zero byte.
         let (tenant, group) = unsafe { (text::read_some("tenant", tenant)?, text::read_some("group", group)?) };
-        let lock_timeout = given("lock_timeout", lock_timeout_us)?.map(Micros);
+        let lock_timeout = optional("lock_timeout", lock_timeout_us)?.map(Micros);
         let options = LoadOptions { lock_timeout, tenant, group };
         let limiters = STORES.with(store, |store| store.load_with(text, &options))?;
         DOCUMENTS.open(Document { limiters, next: AtomicUsize::new(0) })

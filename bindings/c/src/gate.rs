@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use paddlegate_core::formats::invantive::{
-    Gate as CoreGate, GateDecision as CoreVerdict, Level as CoreLevel, RequestAttributes as CoreFacts,
+    Gate as CoreGate, GateDecision as CoreGateDecision, Level as CoreLevel, RequestAttributes as CoreRequestAttributes,
 };
 use paddlegate_core::{Micros, MultiStep, Result};
 
@@ -50,10 +50,10 @@ pub struct RequestAttributes {
 }
 
 impl RequestAttributes {
-    unsafe fn core<'a>(&self) -> Result<(CoreFacts<'a>, Option<Micros>)> {
+    unsafe fn core<'a>(&self) -> Result<(CoreRequestAttributes<'a>, Option<Micros>)> {
         // SAFETY: each is NULL or a text of the caller that ends with a zero byte.
         let facts = unsafe {
-            CoreFacts {
+            CoreRequestAttributes {
                 context: text::read_some("context", self.context)?,
                 url: text::read_some("url", self.url)?,
                 log_on_code: text::read_some("log_on_code", self.log_on_code)?,
@@ -112,8 +112,8 @@ impl GateDecision {
         Self { allowed: 0, level: Level::None, reason: Kind::None, delay_us: 0, retry_after_us: -1, slot: [0; 520] };
 }
 
-impl From<CoreVerdict> for GateDecision {
-    fn from(core: CoreVerdict) -> Self {
+impl From<CoreGateDecision> for GateDecision {
+    fn from(core: CoreGateDecision) -> Self {
         Self {
             allowed: core.allowed.into(),
             level: core.level.map_or(Level::None, Level::from),
@@ -165,7 +165,8 @@ pub unsafe extern "C" fn pg_invantive_gate_admit(
         error,
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-            let (facts, at) = facts.map_or(Ok((CoreFacts::default(), None)), |facts| unsafe { facts.core() })?;
+            let (facts, at) =
+                facts.map_or(Ok((CoreRequestAttributes::default(), None)), |facts| unsafe { facts.core() })?;
             GATES.with(gate, |gate| gate.start(&facts, at)?.run(GRACE)).map(GateDecision::from)
         },
     )

@@ -75,10 +75,10 @@ impl<T, H, const GENERATIONS: u32> Table<T, H, GENERATIONS> {
     }
 
     /// Calls `body` with an open value.
-    pub(crate) fn with<R>(&self, handle: *const H, look: impl FnOnce(&T) -> Result<R>) -> Result<R> {
+    pub(crate) fn with<R>(&self, handle: *const H, body: impl FnOnce(&T) -> Result<R>) -> Result<R> {
         let slot = self.slot_of(handle)?;
         match slot.open.load().as_deref() {
-            Some(open) if open.handle == handle.addr() => look(&open.value),
+            Some(open) if open.handle == handle.addr() => body(&open.value),
             _ => Err(self.closed()),
         }
     }
@@ -157,7 +157,7 @@ impl<T, H, const GENERATIONS: u32> Table<T, H, GENERATIONS> {
 }
 
 /// Returns the first slot in the list of unused slots, plus one.
-#[allow(clippy::cast_possible_truncation)] // It has 21 bits.
+#[allow(clippy::cast_possible_truncation)] // The value has 21 bits.
 fn first(list: u64) -> usize {
     (list & FIRST) as usize
 }

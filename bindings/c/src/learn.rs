@@ -11,7 +11,7 @@ use paddlegate_core::{
 };
 
 use crate::call::{GRACE, unexpected};
-use crate::control::{PG_NOT_GIVEN, amounts, given, moment, place};
+use crate::control::{PG_NOT_GIVEN, amounts, deadline, limit_index, optional};
 use crate::decision::{Settlement, number};
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
@@ -75,18 +75,18 @@ impl From<CoreLearned> for Learned {
 }
 
 /// Runs a report of the upstream; `learned` may be absent.
-fn told(
+fn run_report(
     learned: Option<&mut MaybeUninit<Learned>>,
     error: Option<&mut MaybeUninit<Error>>,
-    ask: impl FnOnce() -> Result<Answer>,
+    operation: impl FnOnce() -> Result<Answer>,
 ) -> Code {
-    let mut unwanted = MaybeUninit::uninit();
+    let mut discarded = MaybeUninit::uninit();
     guard_into(
         "learned",
-        Some(learned.unwrap_or(&mut unwanted)),
+        Some(learned.unwrap_or(&mut discarded)),
         || Learned::NONE,
         error,
-        || match ask()? {
+        || match operation()? {
             Answer::Report(learned) => Ok((*learned).into()),
             other => Err(unexpected(&other)),
         },
@@ -118,12 +118,12 @@ pub unsafe extern "C" fn pg_report_budget(
     learned: Option<&mut MaybeUninit<Learned>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    told(learned, error, || {
+    run_report(learned, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read_some("permit", permit) }?;
-        let (index, at) = (place(index)?, time(at_us)?);
-        let remaining = given("remaining", remaining)?;
-        let reset = moment(("reset_in", reset_in_us), ("reset_at", reset_at_us))?;
+        let (index, at) = (limit_index(index)?, time(at_us)?);
+        let remaining = optional("remaining", remaining)?;
+        let reset = deadline(("reset_in", reset_in_us), ("reset_at", reset_at_us))?;
         LIMITERS.with(limiter, |limiter| {
             let (amount, mut interval) = amounts(amount, interval_us)?;
             if restore_rate != 0.0 {
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn pg_learn_from_response(
     learned: Option<&mut MaybeUninit<Learned>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    told(learned, error, || {
+    run_report(learned, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read_some("permit", permit) }?;
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
@@ -195,14 +195,14 @@ pub unsafe extern "C" fn pg_learn_from_response(
         let headers = unsafe { pairs(headers, header_words) }?;
         // SAFETY: the caller passes NULL or as many bytes as `body_length` states.
         let body = String::from_utf8_lossy(unsafe { text::bytes("body", body, body_length) }?);
-        let max_pause = given("max_pause", max_pause_us)?.map_or(MAX_PAUSE, Micros);
-        let max_learned = given("max_learned", max_learned)?;
+        let max_pause = optional("max_pause", max_pause_us)?.map_or(MAX_PAUSE, Micros);
+        let max_learned = optional("max_learned", max_learned)?;
         let at = time(at_us)?;
         LIMITERS.with(limiter, |limiter| {
             let response = Response { status, headers: &headers, body: &body };
-            let lesson =
+            let update =
                 Feedback::read(provider, &response, max_pause).lesson(limiter.policy(), max_pause, max_learned);
-            limiter.run(Operation::ApplyReport { report: lesson.report(permit), at }, GRACE)
+            limiter.run(Operation::ApplyReport { report: update.report(permit), at }, GRACE)
         })
     })
 }

@@ -7,7 +7,7 @@ use std::{ptr, slice};
 
 use paddlegate_core::{Error as CoreError, Limiter, MAX_LIMITS, OnUnavailable, Policy, Result};
 
-use crate::control::given;
+use crate::control::optional;
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::handle::Table;
@@ -38,7 +38,9 @@ pub unsafe extern "C" fn pg_limiter_new(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: the caller meets the same requirements for this function.
-    guard_into("limiter", limiter, ptr::null_mut, error, || unsafe { make(store, name, several(limits, count)?, None) })
+    guard_into("limiter", limiter, ptr::null_mut, error, || unsafe {
+        open(store, name, read_limits(limits, count)?, None)
+    })
 }
 
 /// Creates a limiter as pg_limiter_new does, with a time to live: how long after its last use the
@@ -56,7 +58,7 @@ pub unsafe extern "C" fn pg_limiter_new_with_ttl(
     guard_into("limiter", limiter, ptr::null_mut, error, || {
         let ttl = Duration::from_micros(not_negative("ttl", ttl_us)?);
         // SAFETY: the caller meets the same requirements for this function.
-        unsafe { make(store, name, several(limits, count)?, Some(ttl)) }
+        unsafe { open(store, name, read_limits(limits, count)?, Some(ttl)) }
     })
 }
 
@@ -74,7 +76,7 @@ pub unsafe extern "C" fn pg_limiter_concurrent(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: the caller meets the same requirements for this function.
-    unsafe { single(store, name, Kind::Concurrency, limit, lock_timeout_us, limiter, error) }
+    unsafe { open_single(store, name, Kind::Concurrency, limit, lock_timeout_us, limiter, error) }
 }
 
 /// Creates a limiter of at most limit units in each interval. Intervals start at multiples of
@@ -89,7 +91,7 @@ pub unsafe extern "C" fn pg_limiter_bucket(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: the caller meets the same requirements for this function.
-    unsafe { single(store, name, Kind::Bucket, limit, interval_us, limiter, error) }
+    unsafe { open_single(store, name, Kind::Bucket, limit, interval_us, limiter, error) }
 }
 
 /// Creates a limiter of at most limit units in any interval, exactly. limit is at most 100,000.
@@ -103,7 +105,7 @@ pub unsafe extern "C" fn pg_limiter_window(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: the caller meets the same requirements for this function.
-    unsafe { single(store, name, Kind::Window, limit, interval_us, limiter, error) }
+    unsafe { open_single(store, name, Kind::Window, limit, interval_us, limiter, error) }
 }
 
 /// Creates a limiter with a meter that holds capacity units and drains fully in drain_us: a burst,
@@ -118,7 +120,7 @@ pub unsafe extern "C" fn pg_limiter_leaky(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: the caller meets the same requirements for this function.
-    unsafe { single(store, name, Kind::Leaky, capacity, drain_us, limiter, error) }
+    unsafe { open_single(store, name, Kind::Leaky, capacity, drain_us, limiter, error) }
 }
 
 /// Creates a limiter with a budget of capacity points that is full again after refill_us. Calls
@@ -133,7 +135,7 @@ pub unsafe extern "C" fn pg_limiter_points(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: the caller meets the same requirements for this function.
-    unsafe { single(store, name, Kind::Points, capacity, refill_us, limiter, error) }
+    unsafe { open_single(store, name, Kind::Points, capacity, refill_us, limiter, error) }
 }
 
 /// Creates a limiter that keeps starts at least interval_us apart, whatever their cost.
@@ -146,7 +148,7 @@ pub unsafe extern "C" fn pg_limiter_throttle(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: the caller meets the same requirements for this function.
-    unsafe { single(store, name, Kind::Throttle, 0, interval_us, limiter, error) }
+    unsafe { open_single(store, name, Kind::Throttle, 0, interval_us, limiter, error) }
 }
 
 /// Creates a limiter that grants every call.
@@ -158,7 +160,7 @@ pub unsafe extern "C" fn pg_limiter_unlimited(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: the caller meets the same requirements for this function.
-    unsafe { single(store, name, Kind::Unlimited, 0, 0, limiter, error) }
+    unsafe { open_single(store, name, Kind::Unlimited, 0, 0, limiter, error) }
 }
 
 /// Creates a limiter that refuses every call.
@@ -170,7 +172,7 @@ pub unsafe extern "C" fn pg_limiter_paused(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: the caller meets the same requirements for this function.
-    unsafe { single(store, name, Kind::Paused, 0, 0, limiter, error) }
+    unsafe { open_single(store, name, Kind::Paused, 0, 0, limiter, error) }
 }
 
 /// Creates another handle of the limiter, with another behaviour while its store cannot decide.
@@ -192,7 +194,7 @@ pub unsafe extern "C" fn pg_limiter_with_on_unavailable(
     guard_into("other", other, ptr::null_mut, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let mode = unsafe { text::read("on_unavailable", mode) }?;
-        let mode = OnUnavailable::from_name(mode, given("share", share)?)?;
+        let mode = OnUnavailable::from_name(mode, optional("share", share)?)?;
         LIMITERS.open(LIMITERS.with(limiter, |limiter| Ok(limiter.with_on_unavailable(mode)))?)
     })
 }
@@ -214,7 +216,7 @@ pub extern "C" fn pg_limiter_close(limiter: *mut LimiterHandle, error: Option<&m
     guard(error, || LIMITERS.close(limiter))
 }
 
-unsafe fn single(
+unsafe fn open_single(
     store: *const StoreHandle,
     name: *const c_char,
     kind: Kind,
@@ -226,11 +228,11 @@ unsafe fn single(
     guard_into("limiter", limiter, ptr::null_mut, error, || {
         let limit = Limit { kind: kind as i32, amount, interval_us, offset_us: 0 };
         // SAFETY: the caller meets the same requirements for this function.
-        unsafe { make(store, name, &[limit], None) }
+        unsafe { open(store, name, &[limit], None) }
     })
 }
 
-unsafe fn several<'a>(limits: *const Limit, count: usize) -> Result<&'a [Limit]> {
+unsafe fn read_limits<'a>(limits: *const Limit, count: usize) -> Result<&'a [Limit]> {
     match count {
         _ if limits.is_null() => Err(CoreError::invalid("limits", "is NULL")),
         // SAFETY: not NULL, so the caller's array of `count` limits.
@@ -240,7 +242,7 @@ unsafe fn several<'a>(limits: *const Limit, count: usize) -> Result<&'a [Limit]>
     }
 }
 
-unsafe fn make(
+unsafe fn open(
     store: *const StoreHandle,
     name: *const c_char,
     limits: &[Limit],

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use paddlegate_core::{LimiterInfo as CoreListed, MAX_LIMITS};
+use paddlegate_core::{LimiterInfo as CoreLimiterInfo, MAX_LIMITS};
 
 use crate::decision::number;
 use crate::error::{Code, Error};
@@ -21,7 +21,7 @@ pub struct ListHandle {
 }
 
 struct List {
-    limiters: Vec<CoreListed>,
+    limiters: Vec<CoreLimiterInfo>,
     next: AtomicUsize,
 }
 
@@ -48,19 +48,19 @@ impl LimiterInfo {
         Self { name: [0; 520], limits: [Limit::NONE; MAX_LIMITS], count: 0, last_used_us: -1, ttl_us: 0 };
 }
 
-impl From<&CoreListed> for LimiterInfo {
-    fn from(core: &CoreListed) -> Self {
-        let mut listed = Self {
+impl From<&CoreLimiterInfo> for LimiterInfo {
+    fn from(core: &CoreLimiterInfo) -> Self {
+        let mut info = Self {
             name: text::write(&core.name),
             count: core.limits.len().min(MAX_LIMITS),
             last_used_us: number(Some(core.last_used.0).filter(|at| *at > 0)),
             ttl_us: number(Some(core.ttl.0)),
             ..Self::NONE
         };
-        for (place, (kind, amount, interval, offset)) in listed.limits.iter_mut().zip(&core.limits) {
-            *place = Limit::of(*kind, *amount, *interval, *offset);
+        for (slot, (kind, amount, interval, offset)) in info.limits.iter_mut().zip(&core.limits) {
+            *slot = Limit::of(*kind, *amount, *interval, *offset);
         }
-        listed
+        info
     }
 }
 

@@ -28,10 +28,10 @@ pub unsafe extern "C" fn pg_apply_ojs_signal(
     paused: Option<&mut MaybeUninit<i32>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    let mut unwanted = MaybeUninit::uninit();
+    let mut discarded = MaybeUninit::uninit();
     guard_into(
         "paused",
-        Some(paused.unwrap_or(&mut unwanted)),
+        Some(paused.unwrap_or(&mut discarded)),
         || 0,
         error,
         || {
@@ -57,10 +57,10 @@ pub unsafe extern "C" fn pg_apply_ojs_override(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    let mut unwanted = MaybeUninit::uninit();
+    let mut discarded = MaybeUninit::uninit();
     guard_into(
         "controls",
-        Some(controls.unwrap_or(&mut unwanted)),
+        Some(controls.unwrap_or(&mut discarded)),
         || RuntimeState::NONE,
         error,
         || {

@@ -79,10 +79,10 @@ pub extern "C" fn pg_store_close(store: *mut StoreHandle, error: Option<&mut May
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_store_is_memory(store: *const StoreHandle) -> i32 {
     let mut memory = 0;
-    let look = |store: &Paddlegate| {
+    let body = |store: &Paddlegate| {
         memory = i32::from(store.redis().is_none());
         Ok(())
     };
-    guard(None, || STORES.with(store, look));
+    guard(None, || STORES.with(store, body));
     memory
 }

@@ -23,16 +23,16 @@ pub(crate) fn write<const N: usize>(text: &str) -> [c_char; N] {
         length -= 1;
     }
     let mut buffer = [0; N];
-    for (place, byte) in buffer.iter_mut().zip(&text.as_bytes()[..length]) {
-        *place = c_char::from_ne_bytes([*byte]);
+    for (target, byte) in buffer.iter_mut().zip(&text.as_bytes()[..length]) {
+        *target = c_char::from_ne_bytes([*byte]);
     }
     buffer
 }
 
 /// Returns a text of the caller, or `default` for NULL.
-pub(crate) unsafe fn read_or<'a>(argument: &'static str, text: *const c_char, nothing: &'a str) -> Result<&'a str> {
+pub(crate) unsafe fn read_or<'a>(argument: &'static str, text: *const c_char, default: &'a str) -> Result<&'a str> {
     // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-    Ok(unsafe { read_some(argument, text) }?.unwrap_or(nothing))
+    Ok(unsafe { read_some(argument, text) }?.unwrap_or(default))
 }
 
 pub(crate) unsafe fn read_some<'a>(argument: &'static str, text: *const c_char) -> Result<Option<&'a str>> {
@@ -52,8 +52,8 @@ pub(crate) unsafe fn bytes<'a>(argument: &'static str, start: *const c_char, len
 }
 
 /// Writes a whole text into a buffer, which must be large enough.
-pub(crate) unsafe fn fill(argument: &'static str, place: *mut c_char, room: usize, text: &str) -> Result<()> {
-    if place.is_null() {
+pub(crate) unsafe fn fill(argument: &'static str, buffer: *mut c_char, room: usize, text: &str) -> Result<()> {
+    if buffer.is_null() {
         return Err(Error::invalid(argument, "is NULL"));
     }
     if room <= text.len() {
@@ -62,8 +62,8 @@ pub(crate) unsafe fn fill(argument: &'static str, place: *mut c_char, room: usiz
     // SAFETY: not NULL, so the caller's buffer with room for the text and its zero byte, as
     // compared above.
     unsafe {
-        place.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
-        place.add(text.len()).write(0);
+        buffer.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
+        buffer.add(text.len()).write(0);
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ pub struct Wait {
 impl Wait {
     unsafe fn core<'a>(&self) -> Result<CoreWait<'a>> {
         Ok(CoreWait {
-            patience: patience(self.max_wait_us)?,
+            patience: max_wait(self.max_wait_us)?,
             grace: match self.claim_timeout_us {
                 0 => CLAIM_TIMEOUT,
                 grace => Micros(not_negative("claim_timeout", grace)?),
@@ -63,7 +63,7 @@ impl Wait {
     }
 }
 
-fn patience(micros: i64) -> Result<Micros> {
+fn max_wait(micros: i64) -> Result<Micros> {
     Ok(if micros == PG_FOREVER { MAX_SPAN } else { Micros(not_negative("wait_timeout", micros)?) })
 }
 
@@ -143,7 +143,7 @@ pub extern "C" fn pg_acquire_timeout(
         error,
         || {
             let request = request.copied().unwrap_or_default().core()?;
-            let wait_timeout = patience(wait_timeout_us)?.duration();
+            let wait_timeout = max_wait(wait_timeout_us)?.duration();
             // A clone, so that the wait does not keep the entry of a handle that is closed
             // meanwhile.
             let limiter = LIMITERS.with(limiter, |limiter| Ok(limiter.clone()))?;

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 use std::{process, ptr};
 
-use paddlegate_core::{Error as CoreError, MAX_ID, Result, Wakeup as CoreHint, WakeupListener};
+use paddlegate_core::{Error as CoreError, MAX_ID, Result, Wakeup as CoreWakeup, WakeupListener};
 
 use crate::decision::number;
 use crate::error::{Code, Error};
@@ -23,15 +23,15 @@ pub struct WakeupsHandle {
     _opaque: [u8; 0],
 }
 
-struct Ear {
-    hints: WakeupListener,
+struct OpenListener {
+    listener: WakeupListener,
     fd: i32,
     /// The wake-ups that did not fit into the caller's buffer.
-    rest: Mutex<VecDeque<CoreHint>>,
-    made_by: u32,
+    pending: Mutex<VecDeque<CoreWakeup>>,
+    process_id: u32,
 }
 
-static HINTS: Table<Ear, WakeupsHandle> = Table::new("hints", 0b0011);
+static LISTENERS: Table<OpenListener, WakeupsHandle> = Table::new("hints", 0b0011);
 
 /// A wake-up for one waiting call.
 #[repr(C)]
@@ -55,9 +55,9 @@ pub unsafe extern "C" fn pg_notification_node(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard(error, || {
-        let found = LIMITERS.with(limiter, |limiter| Ok(limiter.notification_node()))?;
+        let node = LIMITERS.with(limiter, |limiter| Ok(limiter.notification_node()))?;
         // SAFETY: the caller passes NULL or a buffer of `room` bytes.
-        unsafe { text::fill("place", place, room, found.as_deref().unwrap_or_default()) }
+        unsafe { text::fill("place", place, room, node.as_deref().unwrap_or_default()) }
     })
 }
 
@@ -73,8 +73,13 @@ pub extern "C" fn pg_listen(
 ) -> Code {
     guard_into("hints", hints, ptr::null_mut, error, || {
         let limiter = LIMITERS.with(limiter, |limiter| Ok(limiter.clone()))?;
-        let hints = limiter.listen()?;
-        HINTS.open(Ear { fd: hints.fd(), hints, rest: Mutex::default(), made_by: process::id() })
+        let listener = limiter.listen()?;
+        LISTENERS.open(OpenListener {
+            fd: listener.fd(),
+            listener,
+            pending: Mutex::default(),
+            process_id: process::id(),
+        })
     })
 }
 
@@ -86,11 +91,11 @@ pub extern "C" fn pg_listen(
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_wakeups_fd(hints: *const WakeupsHandle) -> i32 {
     let mut fd = -1;
-    let look = |ear: &Ear| {
-        fd = ear.fd;
+    let body = |open: &OpenListener| {
+        fd = open.fd;
         Ok(())
     };
-    guard(None, || with(hints, look));
+    guard(None, || with(hints, body));
     fd
 }
 
@@ -104,7 +109,7 @@ pub unsafe extern "C" fn pg_wakeups_channel(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: the caller passes NULL or a buffer of `room` bytes.
-    guard(error, || with(hints, |ear| unsafe { text::fill("channel", channel, room, ear.hints.channel()) }))
+    guard(error, || with(hints, |open| unsafe { text::fill("channel", channel, room, open.listener.channel()) }))
 }
 
 /// Writes the wake-ups that have arrived to received, without waiting: count of them, at most room.
@@ -126,24 +131,24 @@ pub unsafe extern "C" fn pg_wakeups_receive(
         || 0,
         error,
         || {
-            with(hints, |ear| {
+            with(hints, |open| {
                 if received.is_null() {
                     return Err(CoreError::invalid("received", "is NULL"));
                 }
                 if room == 0 {
                     return Err(CoreError::invalid("room", "must be at least 1: room=0"));
                 }
-                let mut rest = ear.rest.lock().unwrap_or_else(PoisonError::into_inner);
-                if rest.is_empty() {
+                let mut pending = open.pending.lock().unwrap_or_else(PoisonError::into_inner);
+                if pending.is_empty() {
                     // No call has an id longer than `MAX_ID`.
-                    rest.extend(ear.hints.receive()?.into_iter().filter(|hint| hint.id.len() <= MAX_ID));
+                    pending.extend(open.listener.receive()?.into_iter().filter(|wakeup| wakeup.id.len() <= MAX_ID));
                 }
-                let count = rest.len().min(room);
-                for (i, hint) in rest.drain(..count).enumerate() {
-                    let hint = Wakeup { delay_us: number(Some(hint.delay.0)), id: text::write(&hint.id) };
+                let count = pending.len().min(room);
+                for (i, wakeup) in pending.drain(..count).enumerate() {
+                    let wakeup = Wakeup { delay_us: number(Some(wakeup.delay.0)), id: text::write(&wakeup.id) };
                     // SAFETY: not NULL, so the caller's buffer for `room` wake-ups, of which these
                     // are the first `count`.
-                    unsafe { received.add(i).write(hint) };
+                    unsafe { received.add(i).write(wakeup) };
                 }
                 Ok(count)
             })
@@ -154,14 +159,15 @@ pub unsafe extern "C" fn pg_wakeups_receive(
 /// Closes hints; later wake-ups are lost. Also for a child process that inherited hints.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_wakeups_close(hints: *mut WakeupsHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
-    guard(error, || HINTS.close(hints))
+    guard(error, || LISTENERS.close(hints))
 }
 
-/// Calls `body` with an open listener of this process.
-fn with<R>(hints: *const WakeupsHandle, look: impl FnOnce(&Ear) -> Result<R>) -> Result<R> {
-    HINTS.with(hints, |ear| {
-        if ear.made_by == process::id() {
-            look(ear)
+/// Calls `body` with an open listener of this process. In a child process the listener would take the wake-ups of the
+/// parent, and its locks may be held for ever.
+fn with<R>(hints: *const WakeupsHandle, body: impl FnOnce(&OpenListener) -> Result<R>) -> Result<R> {
+    LISTENERS.with(hints, |open| {
+        if open.process_id == process::id() {
+            body(open)
         } else {
             Err(CoreError::invalid("hints", "belongs to the process that opened it, open others in a child"))
         }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use paddlegate_core::Micros;
 
-use crate::control::given;
+use crate::control::optional;
 use crate::document::LoadedLimiter;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn pg_conductor_limiter(
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let (definition, run) = unsafe { (text::read("definition", definition)?, text::read("run", run)?) };
-            let lock_timeout = given("lock_timeout", lock_timeout_us)?.map(Micros);
+            let lock_timeout = optional("lock_timeout", lock_timeout_us)?.map(Micros);
             let limiter = STORES.with(store, |store| store.conductor_limiter(definition, run, lock_timeout))?;
             LoadedLimiter::open(&limiter)
         },
