@@ -15,15 +15,15 @@ use crate::limit::Limit;
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::{not_negative, time};
 
-/// An index that stands for every limit of the policy.
+/// The value of an index that stands for every limit of the policy.
 pub const PG_EVERY_LIMIT: i64 = -1;
 
 /// The value of a number that is not given, in pg_pause, pg_override, pg_report_budget,
 /// pg_learn_from_response, pg_load_with, pg_conductor_limiter and pg_limiter_with_on_unavailable.
 pub const PG_NOT_GIVEN: i64 = -1;
 
-/// The pause, the overrides and the learned limits of a limiter, which apply beside the policies of
-/// the processes.
+/// The pause, the overrides and the learned limits of a limiter, which apply in addition to the
+/// policies of the processes.
 #[repr(C)]
 pub struct RuntimeState {
     /// A number that rises with every change; 0 when nothing is in force.

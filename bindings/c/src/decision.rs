@@ -44,20 +44,20 @@ pub struct Decision {
     pub limit: i64,
     /// The units that can be taken right after this decision; -1 when no limit applies.
     pub remaining: i64,
-    /// How long to wait before the next attempt; 0 when granted, -1 when no time is known (paused
-    /// by the policy). If nothing else changes, a refused call is refused one microsecond earlier
-    /// and granted at this time.
+    /// How long to wait before the next attempt; 0 when granted, -1 when no time is known (such as
+    /// a pause by the policy). If nothing else changes, a refused call is refused one microsecond
+    /// earlier and granted at this time.
     pub retry_after_us: i64,
     /// Time until all units of the limit are available again, if no call is made; -1 when no time
-    /// is known (paused by the policy).
+    /// is known (such as a pause by the policy).
     pub reset_after_us: i64,
     /// The store's time of the decision since 1970; 0 when no store was called.
     pub at_us: i64,
-    /// How long the lease lasts from at_us; -1 without a lease, as always without a concurrency
-    /// limit.
+    /// How long the lease lasts from at_us; -1 without a lease, for example when the limiter has no
+    /// concurrency limit.
     pub lease_us: i64,
     /// The fencing token: it rises with every lease, so that a resource can reject late holders; -1
-    /// without a lease, as always without a concurrency limit.
+    /// without a lease, for example when the limiter has no concurrency limit.
     pub fence: i64,
     /// The number of the ticket of a queued call, or of the ticket that a granted call had; -1
     /// without a ticket. With it a lapsed ticket regains its queue position, see pg_wait.

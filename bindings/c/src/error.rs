@@ -43,13 +43,13 @@ impl From<ErrorKind> for Code {
 /// The error of a call. All zero after a successful call.
 #[repr(C)]
 pub struct Error {
-    /// The code that the function returned, to act on.
+    /// The code that the function returned; decide by it what to do.
     pub code: Code,
     /// 1 when the call failed but may have been charged nevertheless, otherwise 0.
     pub may_have_counted: i32,
     /// The name of the invalid argument for PG_INVALID, otherwise empty.
     pub argument: [c_char; 32],
-    /// A text for readers, not for comparison; truncated to the size of the array.
+    /// A text to show, not to compare; truncated to the size of the array.
     pub message: [c_char; 256],
 }
 

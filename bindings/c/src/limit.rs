@@ -34,7 +34,7 @@ pub enum Kind {
     Paused = 7,
     /// A fixed number of leases at once.
     Concurrency = 8,
-    /// No kind of a limit, but the reason of a refusal while the store cannot decide.
+    /// Not the kind of a limit, but the reason of a refusal while the store cannot decide.
     Unavailable = 9,
 }
 
@@ -103,8 +103,7 @@ pub extern "C" fn pg_kind_name(kind: i32) -> *const c_char {
     names::of(kind, &names::KINDS)
 }
 
-/// Parses an interval into microseconds: second, minute, hour, day, or an ISO 8601 duration such as
-/// PT0.1S.
+/// Parses second, minute, hour, day or an ISO 8601 duration such as PT0.1S into microseconds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_parse_interval(
     text: *const c_char,

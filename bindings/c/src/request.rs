@@ -2,7 +2,7 @@
 
 use paddlegate_core::{Error, Micros, Request as CoreRequest, Result};
 
-/// The cost of a request with a cost of 0, which checks without taking.
+/// The value of cost in a pg_request for a cost of 0, which checks without taking.
 pub const PG_COST_ZERO: i64 = -1;
 
 /// The cost of one call, final or as an estimate that is corrected later.

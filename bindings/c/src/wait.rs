@@ -15,15 +15,15 @@ use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::{Request, not_negative, time};
 use crate::text;
 
-/// The longest wait: until the call is granted, for at most ten years.
+/// The value of a maximum wait that ends only with a grant, which is at most ten years.
 pub const PG_FOREVER: i64 = -1;
 
-/// The place of a pg_wait: the queue position of the existing ticket, otherwise the end of the
-/// queue.
+/// The value of place in a pg_wait for the queue position of the existing ticket, otherwise the end
+/// of the queue.
 pub const PG_PLACE_END: i64 = 0;
 
-/// The place of a pg_wait: the queue position of the existing ticket. Without one the status is
-/// PG_STATUS_GONE.
+/// The value of place in a pg_wait for the queue position of the existing ticket. Without one the
+/// status is PG_STATUS_GONE.
 pub const PG_PLACE_KEPT: i64 = -1;
 
 /// How a call waits in the limiter's queue.
@@ -73,8 +73,8 @@ fn max_wait(micros: i64) -> Result<Micros> {
 /// The id, of 1 to 64 bytes, names the lease and the ticket: a repeated call takes no second lease
 /// and keeps the queue position. After PG_STATUS_QUEUED repeat the call with the same id after
 /// retry_after_us, or on a wake-up from the channel. A caller that gives up calls pg_cancel.
-/// request may be NULL. wait may be NULL: then the call does not queue, and gives up its queue
-/// position.
+/// request may be NULL. wait may be NULL: then the call does not queue, and gives up a queue
+/// position that it has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_acquire_with_id(
     limiter: *const LimiterHandle,
@@ -106,8 +106,8 @@ pub unsafe extern "C" fn pg_acquire_with_id(
 /// Removes the ticket of a call from the queue, and ends the lease that it may have become.
 /// settlement receives PG_SETTLEMENT_CANCELLED, or PG_SETTLEMENT_UNKNOWN when there was neither.
 ///
-/// gave_up is not 0 when the wait timed out, which counts as a refusal. at_us is as in pg_request;
-/// settlement may be NULL.
+/// A gave_up other than 0 means that the wait timed out, which counts as a refusal. at_us is as in
+/// pg_request; settlement may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_cancel(
     limiter: *const LimiterHandle,

@@ -86,8 +86,8 @@ pub extern "C" fn pg_listen(
 /// Returns a file descriptor that is readable when there are wake-ups; -1 when hints is not open in
 /// this process.
 ///
-/// The file descriptor is open as long as hints is. Only wait for it: pg_wakeups_receive reads from
-/// it.
+/// The file descriptor is open as long as hints is. Use it only to wait until it is readable:
+/// pg_wakeups_receive reads from it.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_wakeups_fd(hints: *const WakeupsHandle) -> i32 {
     let mut fd = -1;

@@ -15,12 +15,12 @@ use crate::text;
 /// Creates the limiter for a run of a Conductor workflow, in the form that pg_document_next writes.
 /// Contacts no server.
 ///
-/// definition is the definition of the workflow, and run the known attributes of the run, {"input":
-/// {}, "correlationId": "", "version": 1}; both are JSON. Runs with the same key share a limiter,
-/// whose name is conductor/workflow/ and the key; a run without a key has an unlimited limiter. A
-/// lease lasts at most lock_timeout_us unless it is renewed, PG_NOT_GIVEN for pg_lock_timeout_us.
-/// Pass the on_limit of the limiter to pg_admit. The caller must close the limiter with
-/// pg_limiter_close.
+/// definition is the definition of the workflow, and run the known attributes of the run,
+/// {"input": {}, "correlationId": "", "version": 1}; both are JSON. Runs with the same key share a
+/// limiter, whose name is conductor/workflow/ and the key; a run without a key has an unlimited
+/// limiter. A lease lasts at most lock_timeout_us unless it is renewed, PG_NOT_GIVEN for
+/// pg_lock_timeout_us. Pass the on_limit of the limiter to pg_admit. The caller must close the
+/// limiter with pg_limiter_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_conductor_limiter(
     store: *const StoreHandle,
