@@ -24,7 +24,7 @@
 #define PG_COST_ZERO -1
 
 /**
- * The value of a maximum wait that ends only with a grant, which is at most ten years.
+ * The value of a maximum wait for as long as it takes, which is at most ten years.
  */
 #define PG_FOREVER -1
 
@@ -1408,10 +1408,10 @@ const char *pg_action_name(int32_t action);
  * Decides on count jobs of one unit each, in their order, and writes count admissions.
  *
  * If partial is not 0, each job is decided by itself, as by pg_admit; after an error repeat the
- * call, since the ids identify the jobs that run already. If partial is 0, all jobs run or none:
- * the units of the jobs before one that cannot run are refunded, no job takes a ticket, and each
- * admission contains the decision of the job that was refused. A throttle allows one start at a
- * time, so it always refuses several jobs together. on_limit is as in pg_admit.
+ * call: the ids identify the jobs that run already, as in pg_admit. If partial is 0, all jobs run
+ * or none: when one cannot run, the units and leases of the jobs before it are given back, no job
+ * takes a ticket, and each admission contains the decision that refused. A throttle allows one
+ * start at a time, so it always refuses several jobs together. on_limit is as in pg_admit.
  */
 pg_code pg_admit_all(const struct pg_limiter *limiter,
                      const char *const *ids,

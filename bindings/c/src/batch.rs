@@ -19,10 +19,10 @@ const MAX_COUNT: usize = isize::MAX.unsigned_abs() / size_of::<Admission>();
 /// Decides on count jobs of one unit each, in their order, and writes count admissions.
 ///
 /// If partial is not 0, each job is decided by itself, as by pg_admit; after an error repeat the
-/// call, since the ids identify the jobs that run already. If partial is 0, all jobs run or none:
-/// the units of the jobs before one that cannot run are refunded, no job takes a ticket, and each
-/// admission contains the decision of the job that was refused. A throttle allows one start at a
-/// time, so it always refuses several jobs together. on_limit is as in pg_admit.
+/// call: the ids identify the jobs that run already, as in pg_admit. If partial is 0, all jobs run
+/// or none: when one cannot run, the units and leases of the jobs before it are given back, no job
+/// takes a ticket, and each admission contains the decision that refused. A throttle allows one
+/// start at a time, so it always refuses several jobs together. on_limit is as in pg_admit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_admit_all(
     limiter: *const LimiterHandle,

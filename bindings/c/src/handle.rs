@@ -25,7 +25,7 @@ const FIRST: u64 = (1 << (INDEX_BITS + 1)) - 1;
 /// to another object: a slot without unused generations, of which there are 256 where pointers have
 /// 32 bits, is not used again.
 ///
-/// No function takes a lock: a lock that another thread holds at a fork stays held in the child.
+/// No method takes a lock: a lock that another thread holds at a fork stays held in the child.
 pub(crate) struct Table<T: 'static, H, const GENERATIONS: u32 = GENERATION_BITS> {
     /// The name of the argument that carries the handle.
     argument: &'static str,

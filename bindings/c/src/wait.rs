@@ -15,7 +15,7 @@ use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::{Request, not_negative, time};
 use crate::text;
 
-/// The value of a maximum wait that ends only with a grant, which is at most ten years.
+/// The value of a maximum wait for as long as it takes, which is at most ten years.
 pub const PG_FOREVER: i64 = -1;
 
 /// The value of place in a pg_wait for the queue position of the existing ticket, otherwise the end

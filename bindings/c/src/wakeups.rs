@@ -162,8 +162,8 @@ pub extern "C" fn pg_wakeups_close(hints: *mut WakeupsHandle, error: Option<&mut
     guard(error, || LISTENERS.close(hints))
 }
 
-/// Calls `body` with an open listener of this process. In a child process the listener would take the wake-ups of the
-/// parent, and its locks may be held for ever.
+/// Calls `body` with an open listener of this process. In a child process the listener would take
+/// the wake-ups of the parent, and its locks may be held for ever.
 fn with<R>(hints: *const WakeupsHandle, body: impl FnOnce(&OpenListener) -> Result<R>) -> Result<R> {
     LISTENERS.with(hints, |open| {
         if open.process_id == process::id() {
