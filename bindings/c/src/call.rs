@@ -57,7 +57,7 @@ pub unsafe extern "C" fn pg_correct(
     settlement: Option<&mut MaybeUninit<Settlement>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller meets the same requirements for this function.
+    // SAFETY: this function places the same requirements on its caller.
     unsafe { pg_correct_at(limiter, permit, actual, 0, settlement, error) }
 }
 

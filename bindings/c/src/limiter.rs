@@ -37,7 +37,7 @@ pub unsafe extern "C" fn pg_limiter_new(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller meets the same requirements for this function.
+    // SAFETY: this function places the same requirements on its caller.
     guard_into("limiter", limiter, ptr::null_mut, error, || unsafe {
         open(store, name, read_limits(limits, count)?, None)
     })
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn pg_limiter_new_with_ttl(
 ) -> Code {
     guard_into("limiter", limiter, ptr::null_mut, error, || {
         let ttl = Duration::from_micros(not_negative("ttl", ttl_us)?);
-        // SAFETY: the caller meets the same requirements for this function.
+        // SAFETY: this function places the same requirements on its caller.
         unsafe { open(store, name, read_limits(limits, count)?, Some(ttl)) }
     })
 }
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn pg_limiter_concurrent(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller meets the same requirements for this function.
+    // SAFETY: this function places the same requirements on its caller.
     unsafe { open_single(store, name, Kind::Concurrency, limit, lock_timeout_us, limiter, error) }
 }
 
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn pg_limiter_bucket(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller meets the same requirements for this function.
+    // SAFETY: this function places the same requirements on its caller.
     unsafe { open_single(store, name, Kind::Bucket, limit, interval_us, limiter, error) }
 }
 
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn pg_limiter_window(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller meets the same requirements for this function.
+    // SAFETY: this function places the same requirements on its caller.
     unsafe { open_single(store, name, Kind::Window, limit, interval_us, limiter, error) }
 }
 
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn pg_limiter_leaky(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller meets the same requirements for this function.
+    // SAFETY: this function places the same requirements on its caller.
     unsafe { open_single(store, name, Kind::Leaky, capacity, drain_us, limiter, error) }
 }
 
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn pg_limiter_points(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller meets the same requirements for this function.
+    // SAFETY: this function places the same requirements on its caller.
     unsafe { open_single(store, name, Kind::Points, capacity, refill_us, limiter, error) }
 }
 
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn pg_limiter_throttle(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller meets the same requirements for this function.
+    // SAFETY: this function places the same requirements on its caller.
     unsafe { open_single(store, name, Kind::Throttle, 0, interval_us, limiter, error) }
 }
 
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn pg_limiter_unlimited(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller meets the same requirements for this function.
+    // SAFETY: this function places the same requirements on its caller.
     unsafe { open_single(store, name, Kind::Unlimited, 0, 0, limiter, error) }
 }
 
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn pg_limiter_paused(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller meets the same requirements for this function.
+    // SAFETY: this function places the same requirements on its caller.
     unsafe { open_single(store, name, Kind::Paused, 0, 0, limiter, error) }
 }
 
@@ -227,7 +227,7 @@ unsafe fn open_single(
 ) -> Code {
     guard_into("limiter", limiter, ptr::null_mut, error, || {
         let limit = Limit { kind: kind as i32, amount, interval_us, offset_us: 0 };
-        // SAFETY: the caller meets the same requirements for this function.
+        // SAFETY: this function places the same requirements on its caller.
         unsafe { open(store, name, &[limit], None) }
     })
 }
