@@ -15,9 +15,9 @@ require_relative "paddlegate/skipped"
 # starts nothing and connects to nothing.
 module Paddlegate
   # Only these need the library and `ffi`, which are loaded at their first use.
-  %i[Admission Cleanup Decision Exchange Gate GateDecision Hints Hub Hubs Jobs Learned Library
-     Limiter LimiterInfo Live Loaded Native Permit Policy RuntimeState Statistics Store Upstream
-     Value Waiter].each do |name|
+  %i[Admission CallBuffer Cleanup Decision Gate GateDecision Hub Hubs Jobs Learned Library Limiter
+     LimiterInfo Live LoadedLimiter Native Permit Policy RuntimeState Statistics Store Upstream
+     Value Waiter WakeupListener].each do |name|
     file = name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
     autoload name, File.expand_path("paddlegate/#{file}", __dir__)
   end

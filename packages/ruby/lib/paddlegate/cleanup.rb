@@ -8,10 +8,10 @@ module Paddlegate
   module Cleanup
     # For how many seconds a call that was ended from outside waits for it: long enough for a server
     # that answers, so that the place is free when the caller goes on.
-    PATIENCE = 0.02
+    JOIN_TIMEOUT = 0.02
 
     # For how many seconds the end of the program waits for what is still under way.
-    LAST_PATIENCE = 0.2
+    EXIT_JOIN_TIMEOUT = 0.2
 
     @threads = ThreadGroup.new
 
@@ -19,39 +19,39 @@ module Paddlegate
       # `wait`: whether the caller has time to wait for it.
       def cancel(limiter, id, at_us: nil, wait: true)
         thread = Thread.handle_interrupt(Object => :never) { start(limiter, id, at_us) }
-        thread.join(PATIENCE) if wait
+        thread.join(JOIN_TIMEOUT) if wait
       rescue ThreadError
         # The program ends, and no thread can be made.
-        leave(limiter, id, at_us)
+        cancel_now(limiter, id, at_us)
       end
 
       private
 
       def start(limiter, id, at_us)
-        finish_at_exit
+        join_at_exit
         thread = Thread.new do
-          Thread.handle_interrupt(Object => :immediate) { leave(limiter, id, at_us) }
+          Thread.handle_interrupt(Object => :immediate) { cancel_now(limiter, id, at_us) }
         end
         @threads.add(thread)
         thread
       end
 
-      def leave(limiter, id, at_us)
+      def cancel_now(limiter, id, at_us)
         limiter.cancel(id, at_us: at_us)
       rescue Error
         # It ends by itself.
       end
 
-      def finish_at_exit
-        return if @finishes
+      def join_at_exit
+        return if @joins_at_exit
 
-        @finishes = true
-        at_exit { finish }
+        @joins_at_exit = true
+        at_exit { join_all }
       end
 
       # In a child there are none of its parent.
-      def finish
-        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LAST_PATIENCE
+      def join_all
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + EXIT_JOIN_TIMEOUT
         @threads.list.each do |thread|
           thread.join([deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max)
         end

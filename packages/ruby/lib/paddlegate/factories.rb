@@ -93,7 +93,7 @@ module Paddlegate
       tenant = Value.text("tenant", tenant) unless tenant.nil?
       group = Value.text("group", group) unless group.nil?
       Library.load(store.handle, text, lock_timeout, tenant, group).to_h do |loaded|
-        [loaded.name, Limiter.loaded(store, loaded, on_unavailable, share)]
+        [loaded.name, Limiter.from_document(store, loaded, on_unavailable, share)]
       end
     end
 
@@ -119,8 +119,8 @@ module Paddlegate
     def conductor_limiter(definition, run, lock_timeout: nil, on_unavailable: nil, share: nil)
       texts = [Value.json("definition", definition), Value.json("run", run)]
       lock_timeout = Value.interval("lock_timeout", lock_timeout) unless lock_timeout.nil?
-      loaded = Library.workflow(store.handle, *texts, lock_timeout)
-      Limiter.loaded(store, loaded, on_unavailable, share)
+      loaded = Library.conductor_limiter(store.handle, *texts, lock_timeout)
+      Limiter.from_document(store, loaded, on_unavailable, share)
     end
 
     # The limiters that any process has used lately, whatever its language: a list of {LimiterInfo},

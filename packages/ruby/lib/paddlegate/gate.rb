@@ -8,31 +8,32 @@ module Paddlegate
   # `data_container_id`, and `ip`, the address of the client without a port. Every method may raise
   # what a {Limiter} raises.
   class Gate
-    FACTS = %w[context url log_on_code data_container_id ip].freeze
-    private_constant :FACTS
+    NAMES = %w[context url log_on_code data_container_id ip].freeze
+    private_constant :NAMES
 
     # @api private
     # Made by {Factories}.
     def initialize(store, document)
-      @verbs = store.memory? ? Native::Memory : Native::Server
+      @functions = store.memory? ? Native::Memory : Native::Server
       # Kept, as a store that is forgotten is closed.
       @store = store
-      @handle = Library.gate(store.handle, Value.json("document", document))
+      @handle = Library.invantive_gate(store.handle, Value.json("document", document))
     end
 
     # Counts a request in the slot of the first element that applies to it: a {GateDecision}. Never
     # waits, never raises because of a refusal, which counts nothing. `at_us` is the time of the
     # request in microseconds since 1970, for tests; by default the store asks its own clock.
     def admit(context: nil, url: nil, log_on_code: nil, data_container_id: nil, ip: nil, at_us: nil)
-      texts = FACTS.zip([context, url, log_on_code, data_container_id, ip]).map do |name, fact|
-        FFI::MemoryPointer.from_string(Value.text(name, fact)) unless fact.nil?
+      texts = NAMES.zip([context, url, log_on_code, data_container_id, ip]).map do |name, value|
+        FFI::MemoryPointer.from_string(Value.text(name, value)) unless value.nil?
       end
-      exchange = Exchange.take
-      facts = exchange.facts(texts, at_us)
-      exchange.check(@verbs.invantive_gate_admit(@handle, facts, exchange.verdict, exchange.error))
-      verdict = GateDecision.read(exchange.verdict)
-      exchange.give_back
-      verdict
+      buffer = CallBuffer.checkout
+      attributes = buffer.attributes(texts, at_us)
+      buffer.check(@functions.invantive_gate_admit(@handle, attributes, buffer.gate_decision,
+                                                   buffer.error))
+      decision = GateDecision.read(buffer.gate_decision)
+      buffer.checkin
+      decision
     end
 
     # Decides as {#admit}, sleeps for the `delay` of the verdict, and runs the block, which gets the
@@ -41,12 +42,12 @@ module Paddlegate
     def within_limit(context: nil, url: nil, log_on_code: nil, data_container_id: nil, ip: nil)
       raise InvalidError.new("give one; without one, use admit", "block") unless block_given?
 
-      verdict = admit(context: context, url: url, log_on_code: log_on_code,
-                      data_container_id: data_container_id, ip: ip)
-      sleep(verdict.delay) if verdict.delay.positive?
-      raise OverLimit.new(verdict.slot, verdict) unless verdict.allowed?
+      decision = admit(context: context, url: url, log_on_code: log_on_code,
+                       data_container_id: data_container_id, ip: ip)
+      sleep(decision.delay) if decision.delay.positive?
+      raise OverLimit.new(decision.slot, decision) unless decision.allowed?
 
-      yield verdict
+      yield decision
     end
 
     def inspect

@@ -7,15 +7,15 @@ module Paddlegate
   # all of them while there are some.
   class Hub
     # Seconds until a lost connection is opened again: the first time, and at most.
-    PAUSE = 0.05
-    MAX_PAUSE = 1.0
+    RECONNECT_DELAY = 0.05
+    MAX_RECONNECT_DELAY = 1.0
 
     # Seconds after which a connection that nobody needs is closed.
-    IDLE = 60
+    IDLE_TIMEOUT = 60
 
     # For how many seconds the end of the thread is waited for.
-    CLOSING = 1
-    private_constant :PAUSE, :MAX_PAUSE, :IDLE, :CLOSING
+    JOIN_TIMEOUT = 1
+    private_constant :RECONNECT_DELAY, :MAX_RECONNECT_DELAY, :IDLE_TIMEOUT, :JOIN_TIMEOUT
 
     # What tickets name so that their messages come here; empty while it does not listen.
     attr_reader :channel
@@ -33,26 +33,26 @@ module Paddlegate
         @thread = start if listen && !@thread&.alive?
       rescue ThreadError
         # No thread can be made, so that nobody would call it.
-        drop(waiter)
+        delete(waiter)
         raise
       end
     end
 
     def remove(waiter)
-      @lock.synchronize { drop(waiter) }
+      @lock.synchronize { delete(waiter) }
     end
 
     # Closes the connection, and ends the waits: the store is closed.
     def close
       thread = @lock.synchronize { @thread }
       thread&.kill
-      let_all_look
-      thread&.join(CLOSING)
+      wake_all
+      thread&.join(JOIN_TIMEOUT)
     end
 
     private
 
-    def drop(waiter)
+    def delete(waiter)
       others = @waiters.fetch(waiter.id, []) - [waiter]
       others.empty? ? @waiters.delete(waiter.id) : @waiters[waiter.id] = others
     end
@@ -64,32 +64,32 @@ module Paddlegate
 
     def run
       Thread.current.name = "paddlegate"
-      pause = PAUSE
-      while (limiter = wanted)
+      reconnect_delay = RECONNECT_DELAY
+      while (limiter = limiter_with_waiters)
         begin
-          listen(limiter) { pause = PAUSE }
+          listen(limiter) { reconnect_delay = RECONNECT_DELAY }
         rescue InvalidError
           # The store is closed, which they hear when they ask.
-          let_all_look
-          sleep(pause)
+          wake_all
+          sleep(reconnect_delay)
         rescue Error, SystemCallError, IOError
-          silence
-          sleep(pause)
-          pause = [2 * pause, MAX_PAUSE].min
+          clear_channel
+          sleep(reconnect_delay)
+          reconnect_delay = [2 * reconnect_delay, MAX_RECONNECT_DELAY].min
         end
       end
     ensure
-      silence
+      clear_channel
     end
 
     # There is no channel, unless it is that of another thread.
-    def silence
+    def clear_channel
       @lock.synchronize { @channel = "" if @thread.nil? || @thread == Thread.current }
     end
 
     # A limiter that somebody waits for. When nobody does, this no longer listens, and the next
     # waiter starts another thread.
-    def wanted
+    def limiter_with_waiters
       @lock.synchronize do
         next unless @thread == Thread.current
 
@@ -101,36 +101,36 @@ module Paddlegate
       end
     end
 
-    def let_all_look
+    def wake_all
       waiters = @lock.synchronize { @waiters.values.flatten }
-      waiters.each { |waiter| waiter.look(0) }
+      waiters.each { |waiter| waiter.wake(0) }
     end
 
     # Until the connection is lost, or nobody needs it.
     def listen(limiter)
-      hints = limiter.listen
+      listener = limiter.listen
       yield
       # Their tickets do not know the channel, and messages may have been lost.
-      opened(hints.channel).each { |waiter| waiter.look(0) }
+      open_channel(listener.channel).each { |waiter| waiter.wake(0) }
       loop do
-        if hints.io.wait_readable(IDLE)
-          hints.receive { |id, delay| named(id).each { |waiter| waiter.look(delay) } }
-        elsif wanted.nil?
+        if listener.io.wait_readable(IDLE_TIMEOUT)
+          listener.receive { |id, delay| waiters_with(id).each { |waiter| waiter.wake(delay) } }
+        elsif limiter_with_waiters.nil?
           break
         end
       end
     ensure
-      hints&.close
+      listener&.close
     end
 
-    def opened(channel)
+    def open_channel(channel)
       @lock.synchronize do
         @channel = channel
         @waiters.values.flatten
       end
     end
 
-    def named(id)
+    def waiters_with(id)
       @lock.synchronize { @waiters.fetch(id, []) }
     end
   end

@@ -26,8 +26,8 @@ module Paddlegate
     module_function
 
     def open_store(url, timeout_us)
-      make(Native::StoreHandle) do |place, error|
-        Native.pg_store_open(url, timeout_us, place, error)
+      make(Native::StoreHandle) do |result, error|
+        Native.pg_store_open(url, timeout_us, result, error)
       end
     end
 
@@ -36,11 +36,11 @@ module Paddlegate
       buffer = FFI::MemoryPointer.new(:char, [limits.bytesize, LIMIT_SIZE].max)
       buffer.put_bytes(0, limits)
       count = limits.bytesize / LIMIT_SIZE
-      make(Native::LimiterHandle) do |place, error|
+      make(Native::LimiterHandle) do |result, error|
         if ttl_us
-          Native.pg_limiter_new_with_ttl(store, name, buffer, count, ttl_us, place, error)
+          Native.pg_limiter_new_with_ttl(store, name, buffer, count, ttl_us, result, error)
         else
-          Native.pg_limiter_new(store, name, buffer, count, place, error)
+          Native.pg_limiter_new(store, name, buffer, count, result, error)
         end
       end
     end
@@ -51,8 +51,8 @@ module Paddlegate
 
       mode = Value.word("on_unavailable", mode.nil? ? :raise : mode)
       share = share.nil? ? -1 : Value.whole("share", share)
-      made = make(Native::LimiterHandle) do |*places|
-        Native.pg_limiter_with_on_unavailable(limiter, mode, share, *places)
+      made = make(Native::LimiterHandle) do |*outputs|
+        Native.pg_limiter_with_on_unavailable(limiter, mode, share, *outputs)
       end
       limiter.free
       made
@@ -65,73 +65,75 @@ module Paddlegate
 
     # Raises {InvalidError} where a grant is a lease, as a plain answer would leave it held.
     def check_allow(limiter)
-      exchange = Exchange.take
-      exchange.check(Native.pg_check_allow(limiter, exchange.error))
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      buffer.check(Native.pg_check_allow(limiter, buffer.error))
+      buffer.checkin
     end
 
     # A {Hints} for the waiters of a limiter.
     def listen(limiter)
-      Hints.new(make(Native::HintsHandle) { |*places| Native.pg_listen(limiter, *places) })
+      WakeupListener.new(make(Native::WakeupListenerHandle) do |*outputs|
+        Native.pg_listen(limiter, *outputs)
+      end)
     end
 
     # The limiters of a store.
     def limiters(store)
-      list = make(Native::ListHandle) { |*places| Native.pg_list_open(store, *places) }
-      exchange = Exchange.take
-      listed = FFI::MemoryPointer.new(:char, LimiterInfo::SIZE)
+      list = make(Native::ListHandle) { |*outputs| Native.pg_list_open(store, *outputs) }
+      buffer = CallBuffer.checkout
+      info = FFI::MemoryPointer.new(:char, LimiterInfo::SIZE)
       found = []
       loop do
-        exchange.check(Native.pg_list_next(list, listed, exchange.error))
-        limiter = LimiterInfo.read(listed) or break
+        buffer.check(Native.pg_list_next(list, info, buffer.error))
+        limiter = LimiterInfo.read(info) or break
         found << limiter
       end
-      exchange.give_back
+      buffer.checkin
       list.free
       found
     end
 
     # The limiters that a document defines: {Loaded}s. All but the first two may be `nil`.
     def load(store, text, lock_timeout_us = nil, tenant = nil, group = nil)
-      document = make(Native::DocumentHandle) do |*places|
+      document = make(Native::DocumentHandle) do |*outputs|
         Native.pg_load_with(store, text, text.bytesize, lock_timeout_us || -1, tenant, group,
-                            *places)
+                            *outputs)
       end
-      exchange = Exchange.take
-      memory = FFI::MemoryPointer.new(:char, Loaded::SIZE)
+      buffer = CallBuffer.checkout
+      memory = FFI::MemoryPointer.new(:char, LoadedLimiter::SIZE)
       found = []
       loop do
-        exchange.check(Native.pg_document_next(document, memory, exchange.error))
-        loaded = Loaded.read(memory) or break
+        buffer.check(Native.pg_document_next(document, memory, buffer.error))
+        loaded = LoadedLimiter.read(memory) or break
         found << loaded
       end
-      exchange.give_back
+      buffer.checkin
       document.free
       found
     end
 
     # The limiter of a run of a workflow: a {Loaded}. `lock_timeout_us` may be `nil`.
-    def workflow(store, definition, run, lock_timeout_us)
-      exchange = Exchange.take
-      memory = FFI::MemoryPointer.new(:char, Loaded::SIZE)
-      exchange.check(Native.pg_conductor_limiter(store, definition, run, lock_timeout_us || -1,
-                                                 memory, exchange.error))
-      exchange.give_back
-      Loaded.read(memory)
+    def conductor_limiter(store, definition, run, lock_timeout_us)
+      buffer = CallBuffer.checkout
+      memory = FFI::MemoryPointer.new(:char, LoadedLimiter::SIZE)
+      buffer.check(Native.pg_conductor_limiter(store, definition, run, lock_timeout_us || -1,
+                                               memory, buffer.error))
+      buffer.checkin
+      LoadedLimiter.read(memory)
     end
 
     # The handle of the gate of a document.
-    def gate(store, text)
-      make(Native::GateHandle) do |*places|
-        Native.pg_invantive_gate_new(store, text, text.bytesize, *places)
+    def invantive_gate(store, text)
+      make(Native::GateHandle) do |*outputs|
+        Native.pg_invantive_gate_new(store, text, text.bytesize, *outputs)
       end
     end
 
     # Points; an absent text is `nil`.
     def graphql_cost(*texts)
-      exchange = Exchange.take
-      exchange.check(Native.pg_graphql_cost(*texts, exchange.place, exchange.error))
-      exchange.place.get_int64(0).tap { exchange.give_back }
+      buffer = CallBuffer.checkout
+      buffer.check(Native.pg_graphql_cost(*texts, buffer.result, buffer.error))
+      buffer.result.get_int64(0).tap { buffer.checkin }
     end
 
     # Seconds until a job comes again; see {Sidekiq::Limiter::Configuration#backoff}.
@@ -146,25 +148,25 @@ module Paddlegate
     end
 
     # Where the waiters of a limiter hear that their turn has come; empty when nobody waits.
-    def place(limiter)
-      text { |*room, error| Native.pg_notification_node(limiter, *room, error) }
+    def notification_node(limiter)
+      text { |*target, error| Native.pg_notification_node(limiter, *target, error) }
     end
 
     # A new id for a call, which nobody else has.
     def new_id
-      exchange = Exchange.take
-      exchange.check(Native.pg_new_id(exchange.text, exchange.error))
-      id = exchange.text.get_bytes(0, ID_SIZE).force_encoding("UTF-8")
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      buffer.check(Native.pg_new_id(buffer.text, buffer.error))
+      id = buffer.text.get_bytes(0, ID_SIZE).force_encoding("UTF-8")
+      buffer.checkin
       id
     end
 
     # The text that a call writes into a place with some room.
     def text
-      exchange = Exchange.take
-      exchange.check(yield(exchange.text, Exchange::TEXT_SIZE, exchange.error))
-      text = exchange.text.get_string(0).force_encoding("UTF-8")
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      buffer.check(yield(buffer.text, CallBuffer::TEXT_SIZE, buffer.error))
+      text = buffer.text.get_string(0).force_encoding("UTF-8")
+      buffer.checkin
       text
     end
 
@@ -175,9 +177,9 @@ module Paddlegate
 
     # Microseconds. An error carries the name that the caller has for the argument.
     def parse_interval(argument, text)
-      exchange = Exchange.take
-      exchange.check(Native.pg_parse_interval(text, exchange.place, exchange.error))
-      exchange.place.get_int64(0).tap { exchange.give_back }
+      buffer = CallBuffer.checkout
+      buffer.check(Native.pg_parse_interval(text, buffer.result, buffer.error))
+      buffer.result.get_int64(0).tap { buffer.checkin }
     rescue InvalidError => e
       raise e.argument == argument ? e : InvalidError.new(e.reason, argument)
     end
@@ -187,9 +189,9 @@ module Paddlegate
     private_constant :LIMIT_SIZE, :ID_SIZE
 
     def make(type)
-      exchange = Exchange.take
-      exchange.check(yield(exchange.place, exchange.error))
-      type.new(exchange.place.read_pointer).tap { exchange.give_back }
+      buffer = CallBuffer.checkout
+      buffer.check(yield(buffer.result, buffer.error))
+      type.new(buffer.result.read_pointer).tap { buffer.checkin }
     end
     private_class_method :make
   end

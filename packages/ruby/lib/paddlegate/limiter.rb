@@ -41,19 +41,19 @@ module Paddlegate
         wait_timeout.nil? ? Library::WAIT_TIMEOUT : Value.wait_timeout(wait_timeout)
       policy = :raise if policy.nil?
       @skips = POLICIES.fetch(policy.is_a?(Symbol) ? policy.name : policy) do
-        Value.refuse("must be :raise or :ignore", "policy", policy)
+        Value.reject("must be :raise or :ignore", "policy", policy)
       end
       @on_limit = @skips ? :ignore : :raise
       ttl = Value.interval("ttl", ttl) unless ttl.nil?
       handle = Library.make_limiter(store.handle, @name, Policy.pack(limits), ttl)
-      hold(store, Library.with_on_unavailable(handle, on_unavailable, share))
+      attach(store, Library.with_on_unavailable(handle, on_unavailable, share))
     end
 
     # @api private
     # One that the library has made from a document; of a {Loaded}.
-    def self.loaded(store, loaded, on_unavailable, share)
+    def self.from_document(store, loaded, on_unavailable, share)
       loaded.handle = Library.with_on_unavailable(loaded.handle, on_unavailable, share)
-      allocate.tap { |limiter| limiter.send(:take_over, store, loaded) }
+      allocate.tap { |limiter| limiter.send(:initialize_loaded, store, loaded) }
     end
 
     # Runs the block within the limit and returns its value; the block gets the {Permit}.
@@ -69,7 +69,7 @@ module Paddlegate
 
       waiter = Waiter.new(self, id, cost.nil? ? used : cost, estimate, wait_timeout)
       begin
-        permit = waiter.permit
+        permit = waiter.acquire
       rescue OverLimit
         raise unless @skips
 
@@ -81,7 +81,7 @@ module Paddlegate
       end
       yield permit
     ensure
-      permit ? permit.leave : waiter&.leave
+      permit ? permit.release_after_block : waiter&.cancel
     end
 
     # Takes a {Permit}, waiting in turn for it up to `wait_timeout`, an interval; 0 does not wait.
@@ -92,47 +92,47 @@ module Paddlegate
     # yours, without an answer, stays until it is cancelled or ends by itself.
     def acquire(cost: nil, estimate: nil, wait_timeout: nil, id: nil)
       waiter = Waiter.new(self, id, cost, estimate, wait_timeout)
-      permit = waiter.permit
+      permit = waiter.acquire
     ensure
-      waiter&.leave unless permit
+      waiter&.cancel unless permit
     end
 
     # Takes the cost if every limit allows it and nobody waits before, else nothing. A {Decision};
     # never waits, never raises because of a refusal. A call that is ended from outside gives back
     # its lease, as {#acquire}.
     def try_acquire(cost: nil, estimate: nil, id: nil, at_us: nil)
-      return enter(Value.text("id", id), cost, estimate, at_us, nil) unless id.nil?
-      return try_lease(cost, estimate, at_us) if @leases
+      return acquire_with_id(Value.text("id", id), cost, estimate, at_us, nil) unless id.nil?
+      return try_acquire_lease(cost, estimate, at_us) if @leases
 
-      exchange = Exchange.take
-      exchange.check(take(exchange, cost, estimate, at_us))
-      decision(exchange)
+      buffer = CallBuffer.checkout
+      buffer.check(call_acquire(buffer, cost, estimate, at_us))
+      read_decision(buffer)
     end
 
     # As {#try_acquire}: whether the call may go ahead. {InvalidError} with a limit of concurrency,
     # whose lease nobody could release: use {#within_limit} or {#try_acquire}.
     def allow?(cost: nil, estimate: nil, at_us: nil)
       Library.check_allow(@handle) if @leases
-      exchange = Exchange.take
-      exchange.check(take(exchange, cost, estimate, at_us))
-      allowed = exchange.decision.get_int32(0) == Decision::GRANTED
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      buffer.check(call_acquire(buffer, cost, estimate, at_us))
+      allowed = buffer.decision.get_int32(0) == Decision::GRANTED
+      buffer.checkin
       allowed
     end
 
     # What {#try_acquire} would answer now. Changes nothing.
     def peek(cost: nil, estimate: nil, at_us: nil)
-      exchange = Exchange.take
-      request = exchange.request(cost, estimate, at_us)
-      exchange.check(@verbs.peek(@handle, request, exchange.decision, exchange.error))
-      decision(exchange)
+      buffer = CallBuffer.checkout
+      request = buffer.request(cost, estimate, at_us)
+      buffer.check(@functions.peek(@handle, request, buffer.decision, buffer.error))
+      read_decision(buffer)
     end
 
     # Forgets all that was taken, all permits, leases and tickets, and the statistics.
     def reset
-      exchange = Exchange.take
-      exchange.check(@verbs.reset(@handle, exchange.error))
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      buffer.check(@functions.reset(@handle, buffer.error))
+      buffer.checkin
       nil
     end
 
@@ -144,7 +144,7 @@ module Paddlegate
     def correct(permit, actual, at_us: nil)
       id = Value.permit(permit)
       actual = Value.whole("actual", actual)
-      settlement(at_us) { |at, *places| @verbs.correct_at(@handle, id, actual, at, *places) }
+      settlement(at_us) { |at, *outputs| @functions.correct_at(@handle, id, actual, at, *outputs) }
     end
 
     # Ends the lease of a permit, from any process: `:released`.
@@ -153,29 +153,29 @@ module Paddlegate
     # there is no limit of concurrency.
     def release(permit, at_us: nil)
       id = Value.permit(permit)
-      settlement(at_us) { |at, *places| @verbs.release(@handle, id, at, *places) }
+      settlement(at_us) { |at, *outputs| @functions.release(@handle, id, at, *outputs) }
     end
 
     # Gives the lease of a permit its whole time again, from any process: the seconds (Float) that
     # it lasts from now; `nil` when it has ended.
     def renew(permit, at_us: nil)
       id = Value.permit(permit)
-      exchange = Exchange.take
-      at = exchange.time(at_us)
-      exchange.check(@verbs.renew(@handle, id, at, exchange.place, exchange.error))
-      lease = exchange.place.get_int64(0)
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      at = buffer.time(at_us)
+      buffer.check(@functions.renew(@handle, id, at, buffer.result, buffer.error))
+      lease = buffer.result.get_int64(0)
+      buffer.checkin
       lease / 1_000_000.0 unless lease == -1
     end
 
     # What all processes did with this limiter, and who is there now: {Statistics}.
     def stats(at_us: nil)
-      exchange = Exchange.take
-      numbers = exchange.decision
-      at = exchange.time(at_us)
-      exchange.check(@verbs.stats(@handle, at, numbers, exchange.error))
+      buffer = CallBuffer.checkout
+      numbers = buffer.decision
+      at = buffer.time(at_us)
+      buffer.check(@functions.stats(@handle, at, numbers, buffer.error))
       statistics = Statistics.of(numbers.get_array_of_int64(0, Statistics.members.size))
-      exchange.give_back
+      buffer.checkin
       statistics
     end
 
@@ -185,13 +185,13 @@ module Paddlegate
 
     # @api private
     # One call under an id; `wait` as in {Exchange#wait}, or `nil`.
-    def enter(id, cost, estimate, at_us, wait)
-      exchange = Exchange.take
-      request = exchange.request(cost, estimate, at_us)
-      wait &&= exchange.wait(*wait)
-      exchange.check(@verbs.acquire_with_id(@handle, request, id, wait, exchange.decision,
-                                            exchange.error))
-      decision(exchange)
+    def acquire_with_id(id, cost, estimate, at_us, wait)
+      buffer = CallBuffer.checkout
+      request = buffer.request(cost, estimate, at_us)
+      wait &&= buffer.wait(*wait)
+      buffer.check(@functions.acquire_with_id(@handle, request, id, wait, buffer.decision,
+                                              buffer.error))
+      read_decision(buffer)
     end
 
     # @api private
@@ -200,8 +200,8 @@ module Paddlegate
     end
 
     # @api private
-    def place
-      Library.place(@handle)
+    def notification_node
+      Library.notification_node(@handle)
     end
 
     # @api private
@@ -217,16 +217,16 @@ module Paddlegate
 
     private
 
-    def take_over(store, loaded)
+    def initialize_loaded(store, loaded)
       @name = loaded.name
       @wait_timeout = loaded.wait_timeout || Library::WAIT_TIMEOUT
       @on_limit = @jobs_on_limit = loaded.on_limit
       @skips = on_limit == :ignore
-      hold(store, loaded.handle)
+      attach(store, loaded.handle)
     end
 
-    def hold(store, handle)
-      @verbs = store.memory? ? Native::Memory : Native::Server
+    def attach(store, handle)
+      @functions = store.memory? ? Native::Memory : Native::Server
       # Kept, as a store that is forgotten is closed.
       @store = store
       @handle = handle
@@ -235,39 +235,39 @@ module Paddlegate
 
     # Under an id of its own, by which a lease can be given back that was granted when the call had
     # been ended from outside, or had no answer.
-    def try_lease(cost, estimate, at_us)
+    def try_acquire_lease(cost, estimate, at_us)
       id = Library.new_id
-      leaves = true
-      decision = enter(id, cost, estimate, at_us, nil)
+      may_hold = true
+      decision = acquire_with_id(id, cost, estimate, at_us, nil)
     rescue Error => e
       unanswered = true
-      leaves = e.is_a?(UnavailableError) && e.may_have_counted?
+      may_hold = e.is_a?(UnavailableError) && e.may_have_counted?
       raise
     ensure
-      Cleanup.cancel(self, id, at_us: at_us, wait: !unanswered) if leaves && decision.nil?
+      Cleanup.cancel(self, id, at_us: at_us, wait: !unanswered) if may_hold && decision.nil?
     end
 
-    def take(exchange, cost, estimate, at_us)
-      request = exchange.request(cost, estimate, at_us)
-      @verbs.acquire(@handle, request, exchange.decision, exchange.error)
+    def call_acquire(buffer, cost, estimate, at_us)
+      request = buffer.request(cost, estimate, at_us)
+      @functions.acquire(@handle, request, buffer.decision, buffer.error)
     end
 
-    def decision(exchange)
-      decision = Decision.new(exchange.decision.get_bytes(0, Decision::SIZE))
-      exchange.give_back
+    def read_decision(buffer)
+      decision = Decision.new(buffer.decision.get_bytes(0, Decision::SIZE))
+      buffer.checkin
       decision
     end
 
     def settlement(at_us)
-      exchange = Exchange.take
-      exchange.check(yield(exchange.time(at_us), exchange.place, exchange.error))
-      settlement = Library::SETTLEMENTS[exchange.place.get_int32(0)]
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      buffer.check(yield(buffer.time(at_us), buffer.result, buffer.error))
+      settlement = Library::SETTLEMENTS[buffer.result.get_int32(0)]
+      buffer.checkin
       settlement
     end
 
-    def leave_queue(id, gave_up, at_us)
-      settlement(at_us) { |at, *places| @verbs.cancel(@handle, id, gave_up, at, *places) }
+    def cancel_ticket(id, gave_up, at_us)
+      settlement(at_us) { |at, *outputs| @functions.cancel(@handle, id, gave_up, at, *outputs) }
     end
   end
 end

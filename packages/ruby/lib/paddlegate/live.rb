@@ -14,19 +14,19 @@ module Paddlegate
     # A refusal then has the reason `:paused` and says in `retry_after` when the pause ends; who
     # waits goes on waiting.
     def pause(duration = nil, until: nil, at_us: nil)
-      moment = binding.local_variable_get(:until)
-      if duration.nil? && moment.nil?
+      deadline = binding.local_variable_get(:until)
+      if duration.nil? && deadline.nil?
         raise InvalidError.new("say for how long, or until when", "duration")
       end
 
       span = interval("duration", duration)
-      moment = time("until", moment)
-      order(at_us) { |at, *places| @verbs.pause(@handle, span, moment, at, *places) }
+      deadline = time("until", deadline)
+      command(at_us) { |at, *outputs| @functions.pause(@handle, span, deadline, at, *outputs) }
     end
 
     # Ends a pause, and calls those who wait. Answers {RuntimeState}.
     def resume(at_us: nil)
-      order(at_us) { |at, *places| @verbs.resume(@handle, at, *places) }
+      command(at_us) { |at, *outputs| @functions.resume(@handle, at, *outputs) }
     end
 
     # Puts other numbers before those of every policy: `limit` units (of whatever the kind counts)
@@ -39,18 +39,18 @@ module Paddlegate
     def override(limit: nil, interval: nil, index: 0, expires_in: nil, expires_at: nil, at_us: nil)
       numbers = [Value.whole("index", index), units("limit", limit), interval("interval", interval),
                  interval("expires_in", expires_in), time("expires_at", expires_at)]
-      order(at_us) { |at, *places| @verbs.override(@handle, *numbers, at, *places) }
+      command(at_us) { |at, *outputs| @functions.override(@handle, *numbers, at, *outputs) }
     end
 
     # Ends the override of one limit, or of all. Answers {RuntimeState}.
     def restore(index = nil, at_us: nil)
       index = units("index", index)
-      order(at_us) { |at, *places| @verbs.restore(@handle, index, at, *places) }
+      command(at_us) { |at, *outputs| @functions.restore(@handle, index, at, *outputs) }
     end
 
     # What is in force beside the policies: {RuntimeState}. Changes nothing.
     def runtime_state(at_us: nil)
-      order(at_us) { |at, *places| @verbs.runtime_state_get(@handle, at, *places) }
+      command(at_us) { |at, *outputs| @functions.runtime_state_get(@handle, at, *outputs) }
     end
 
     # Applies an override document of Open Job Spec, a Hash or JSON: `concurrency`, `rate`,
@@ -61,7 +61,9 @@ module Paddlegate
     # limiter does not have.
     def apply_ojs_override(document, at_us: nil)
       document = Value.json("document", document)
-      order(at_us) { |at, *places| @verbs.apply_ojs_override(@handle, document, at, *places) }
+      command(at_us) do |at, *outputs|
+        @functions.apply_ojs_override(@handle, document, at, *outputs)
+      end
     end
 
     # Pauses as the failure of a job of Open Job Spec says, a Hash or JSON: true; or false when it
@@ -71,11 +73,11 @@ module Paddlegate
     # that ends later stays as it is.
     def apply_ojs_signal(document, at_us: nil)
       document = Value.json("document", document)
-      exchange = Exchange.take
-      at = exchange.time(at_us)
-      exchange.check(@verbs.apply_ojs_signal(@handle, document, at, exchange.place, exchange.error))
-      paused = exchange.place.get_int32(0) == 1
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      at = buffer.time(at_us)
+      buffer.check(@functions.apply_ojs_signal(@handle, document, at, buffer.result, buffer.error))
+      paused = buffer.result.get_int32(0) == 1
+      buffer.checkin
       paused
     end
 
@@ -92,7 +94,9 @@ module Paddlegate
       numbers = [Value.whole("index", index), units("remaining", remaining), units("limit", limit),
                  interval("interval", interval), rate(restore_rate), interval("reset_in", reset_in),
                  time("reset_at", reset_at)]
-      told(at_us) { |at, *places| @verbs.report_budget(@handle, permit, *numbers, at, *places) }
+      report(at_us) do |at, *outputs|
+        @functions.report_budget(@handle, permit, *numbers, at, *outputs)
+      end
     end
 
     # Takes over what the answer of an upstream API says of its budgets, in one round trip: corrects
@@ -114,9 +118,9 @@ module Paddlegate
       provider = Value.word("provider", provider)
       bounds = [interval("max_pause", max_pause), units("max_learned", max_learned)]
       permit = Value.permit(permit) unless permit.nil?
-      told(at_us) do |at, *places|
-        @verbs.learn_from_response(@handle, permit, provider, status, words, texts.size, body,
-                                   body.bytesize, *bounds, at, *places)
+      report(at_us) do |at, *outputs|
+        @functions.learn_from_response(@handle, permit, provider, status, words, texts.size, body,
+                                       body.bytesize, *bounds, at, *outputs)
       end
     end
 
@@ -130,19 +134,19 @@ module Paddlegate
 
     private
 
-    def order(at_us)
-      exchange = Exchange.take
-      exchange.check(yield(exchange.time(at_us), exchange.runtime_state, exchange.error))
-      runtime_state = RuntimeState.read(exchange.runtime_state)
-      exchange.give_back
+    def command(at_us)
+      buffer = CallBuffer.checkout
+      buffer.check(yield(buffer.time(at_us), buffer.runtime_state, buffer.error))
+      runtime_state = RuntimeState.read(buffer.runtime_state)
+      buffer.checkin
       runtime_state
     end
 
-    def told(at_us)
-      exchange = Exchange.take
-      exchange.check(yield(exchange.time(at_us), exchange.learned, exchange.error))
-      learned = Learned.read(exchange.learned)
-      exchange.give_back
+    def report(at_us)
+      buffer = CallBuffer.checkout
+      buffer.check(yield(buffer.time(at_us), buffer.learned, buffer.error))
+      learned = Learned.read(buffer.learned)
+      buffer.checkin
       learned
     end
 
@@ -155,7 +159,7 @@ module Paddlegate
     end
 
     def time(argument, value)
-      value.nil? ? NOT_GIVEN : Value.moment(argument, value)
+      value.nil? ? NOT_GIVEN : Value.timestamp(argument, value)
     end
 
     # 0 stands for "not given".
@@ -163,7 +167,7 @@ module Paddlegate
       return 0.0 if rate.nil?
 
       rate = Value.seconds("restore_rate", rate).to_f
-      rate.zero? ? Value.refuse("must be more than 0", "restore_rate", rate) : rate
+      rate.zero? ? Value.reject("must be more than 0", "restore_rate", rate) : rate
     end
   end
 end

@@ -48,7 +48,7 @@ module Paddlegate
     end
 
     # As {StoreHandle}.
-    class HintsHandle < FFI::AutoPointer
+    class WakeupListenerHandle < FFI::AutoPointer
       def self.release(handle)
         Native.pg_wakeups_close(handle, nil)
       end
@@ -118,7 +118,7 @@ module Paddlegate
     attach_function :pg_graphql_cost, %i[string string string string pointer pointer], :int32
 
     # What a limiter or a gate is asked, without the `pg_` before it.
-    VERBS = {
+    FUNCTIONS = {
       acquire: %i[pointer pointer pointer pointer],
       peek: %i[pointer pointer pointer pointer],
       acquire_with_id: %i[pointer pointer string pointer pointer pointer],
@@ -154,10 +154,11 @@ module Paddlegate
       extend FFI::Library
     end
 
-    [Server, Memory].each do |verbs|
-      verbs.ffi_lib path
-      VERBS.each do |verb, arguments|
-        verbs.attach_function verb, :"pg_#{verb}", arguments, :int32, blocking: verbs == Server
+    [Server, Memory].each do |functions|
+      functions.ffi_lib path
+      FUNCTIONS.each do |name, arguments|
+        functions.attach_function name, :"pg_#{name}", arguments, :int32,
+                                  blocking: functions == Server
       end
     end
   end

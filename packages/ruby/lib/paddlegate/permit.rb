@@ -102,7 +102,7 @@ module Paddlegate
     # @api private
     # At the end of the block. Nothing that comes meanwhile keeps the lease; a server that cannot be
     # reached does, until the lease ends by itself. A child has no part in it.
-    def leave
+    def release_after_block
       return unless @ends_at && @pid == Process.pid
 
       begin

@@ -21,7 +21,7 @@ module Paddlegate
 
     # The limits of `[[kind, number, ...], ...]` as an array of `pg_limit`.
     def pack(limits)
-      refuse("must be a list of lists", limits) unless limits.is_a?(Array) && limits.all?(Array)
+      reject("must be a list of lists", limits) unless limits.is_a?(Array) && limits.all?(Array)
 
       limits.map { |limit| pack_limit(*limit) }.join
     end
@@ -29,9 +29,9 @@ module Paddlegate
     def pack_limit(kind = nil, *values)
       kind = kind.to_sym if kind.is_a?(String)
       arguments = ARGUMENTS.fetch(kind) do
-        refuse("must be one of #{ARGUMENTS.keys.join(", ")}", kind, "kind")
+        reject("must be one of #{ARGUMENTS.keys.join(", ")}", kind, "kind")
       end
-      refuse_surplus(kind, arguments, values)
+      check_count(kind, arguments, values)
       amount = interval = offset = 0
       arguments.zip(values) do |argument, value|
         case argument
@@ -62,14 +62,14 @@ module Paddlegate
       value.nil? ? Library::LOCK_TIMEOUT_US : Value.interval("lock_timeout", value)
     end
 
-    def refuse_surplus(kind, arguments, values)
+    def check_count(kind, arguments, values)
       return if values.size <= arguments.size
 
       shown = arguments.empty? ? "no numbers" : arguments.join(", ")
-      refuse("#{kind} takes #{shown}", values)
+      reject("#{kind} takes #{shown}", values)
     end
 
-    def refuse(reason, value, argument = "limits")
+    def reject(reason, value, argument = "limits")
       raise InvalidError.new("#{reason}: #{value.inspect[0, 40]}", argument)
     end
   end

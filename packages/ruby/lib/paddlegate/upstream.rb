@@ -18,7 +18,7 @@ module Paddlegate
 
       status = %i[status code].find { |name| response.respond_to?(name) }
       unless status && response.respond_to?(:headers) && response.respond_to?(:body)
-        Value.refuse("must have status, headers and body", "response", response.class)
+        Value.reject("must have status, headers and body", "response", response.class)
       end
       status = response.public_send(status)
       # Some clients have an object for it.
@@ -44,12 +44,12 @@ module Paddlegate
       # A copy, as another thread may change theirs while the library reads.
       when String then body.dup
       when Hash, Array then Value.json("body", body)
-      else Value.refuse("must be a text, or what JSON was parsed into", "body", body.class)
+      else Value.reject("must be a text, or what JSON was parsed into", "body", body.class)
       end
     end
 
     def status(status)
-      Value.refuse("is no status of HTTP", "status", status) if
+      Value.reject("is no status of HTTP", "status", status) if
         Value.whole("status", status) > MAX_STATUS
 
       status
@@ -71,7 +71,7 @@ module Paddlegate
               end
       return found if found&.all? { |pair| pair.is_a?(Array) && pair.size == 2 }
 
-      Value.refuse("must be a Hash or a list of pairs", "headers", headers.class)
+      Value.reject("must be a Hash or a list of pairs", "headers", headers.class)
     end
   end
 end

@@ -16,7 +16,7 @@ module Paddlegate
     def whole(argument, value)
       return value if value.is_a?(Integer) && value.between?(0, MAX)
 
-      refuse("must be a whole number, not negative, below 2^53", argument, value)
+      reject("must be a whole number, not negative, below 2^53", argument, value)
     end
 
     # A span in microseconds.
@@ -30,7 +30,7 @@ module Paddlegate
     # A span of waiting in seconds.
     def wait_timeout(value)
       micros = interval("wait_timeout", value)
-      refuse("must be at most ten years", "wait_timeout", value) if micros > MAX_SPAN
+      reject("must be at most ten years", "wait_timeout", value) if micros > MAX_SPAN
 
       micros / 1_000_000.0
     end
@@ -42,30 +42,30 @@ module Paddlegate
       number = value.to_f if value.respond_to?(:to_f) && !value.nil? && !value.is_a?(String)
       return number if number && number >= 0 && number.finite?
 
-      refuse("must be a number of seconds, finite and not negative", argument, value)
+      reject("must be a number of seconds, finite and not negative", argument, value)
     rescue RangeError
-      refuse("must be a number of seconds, finite and not negative", argument, value)
+      reject("must be a number of seconds, finite and not negative", argument, value)
     end
 
     # A text in UTF-8; bytes without an encoding are taken to be that.
     def text(argument, value)
-      refuse("must be a text", argument, value) unless value.is_a?(String)
+      reject("must be a text", argument, value) unless value.is_a?(String)
 
       binary = value.encoding == Encoding::BINARY
       text = binary ? value.dup.force_encoding("UTF-8") : value.encode("UTF-8")
-      refuse("is not UTF-8", argument) unless text.valid_encoding?
-      refuse("has a zero byte", argument) if text.include?("\0")
+      reject("is not UTF-8", argument) unless text.valid_encoding?
+      reject("has a zero byte", argument) if text.include?("\0")
 
       text
     rescue EncodingError
-      refuse("is not UTF-8", argument)
+      reject("is not UTF-8", argument)
     end
 
     # The id of a permit, or of a {Permit}.
     def permit(value)
       return text("permit", value) unless value.is_a?(Permit)
 
-      value.id || refuse("has no id: neither an estimate nor a limit of concurrency", "permit")
+      value.id || reject("has no id: neither an estimate nor a limit of concurrency", "permit")
     end
 
     # Texts as a list for the library: its memory, and theirs, to be kept as long.
@@ -82,7 +82,7 @@ module Paddlegate
     end
 
     # Microseconds since 1970 of a Time (or what has `to_time`), or of a number of seconds.
-    def moment(argument, value)
+    def timestamp(argument, value)
       value = value.to_time if value.respond_to?(:to_time)
       value = value.to_r if value.is_a?(Time)
       [seconds(argument, value) * 1_000_000, MAX].min.round
@@ -94,11 +94,11 @@ module Paddlegate
 
       JSON.generate(value)
     rescue JSON::JSONError, EncodingError
-      refuse("cannot be written as JSON", argument)
+      reject("cannot be written as JSON", argument)
     end
 
     # A text is not shown: a url may have a password.
-    def refuse(reason, argument, *value)
+    def reject(reason, argument, *value)
       shown = value.map { |it| ": #{it.inspect[0, 40]}" }.first
       raise InvalidError.new("#{reason}#{shown}", argument)
     end

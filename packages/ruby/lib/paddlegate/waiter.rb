@@ -15,32 +15,32 @@ module Paddlegate
     def initialize(limiter, id, cost, estimate, wait_timeout)
       @limiter = limiter
       # Whether nobody else has its id: what there is under it is its own.
-      @alone = id.nil?
-      @id = @alone ? Library.new_id : Value.text("id", id)
+      @owns_id = id.nil?
+      @id = @owns_id ? Library.new_id : Value.text("id", id)
       @cost = cost
       @estimate = estimate
-      @patience = wait_timeout.nil? ? limiter.wait_timeout : Value.wait_timeout(wait_timeout)
+      @max_wait = wait_timeout.nil? ? limiter.wait_timeout : Value.wait_timeout(wait_timeout)
       # Whether there may be a ticket or a lease of this call to give back.
-      @leaves = false
+      @may_hold = false
     end
 
     # Waits for its turn. Raises {OverLimit} when the time is up, or at once when it is known not to
     # be enough.
-    def permit
-      deadline = now + @patience
-      hear(listen: false)
-      place = END_OF_QUEUE
+    def acquire
+      deadline = now + @max_wait
+      listen_for_wakeups(listen: false)
+      queue_position = END_OF_QUEUE
       loop do
         sent_at = now
-        decision = enter(deadline - sent_at, place)
+        decision = attempt(deadline - sent_at, queue_position)
         return Permit.new(@limiter, decision, sent_at, !@estimate.nil?) if decision.allowed?
         raise @limiter.over_limit(decision) unless decision.status == :queued
 
-        place = decision.ticket
-        look_at = now + decision.retry_after
-        hear(listen: true)
+        queue_position = decision.ticket
+        retry_at = now + decision.retry_after
+        listen_for_wakeups(listen: true)
         # A ticket that does not know the channel is told nothing.
-        sleep_until([look_at, deadline].min) if @channel == channel
+        sleep_until([retry_at, deadline].min) if @channel == channel
       end
     ensure
       @hub&.remove(self)
@@ -48,16 +48,16 @@ module Paddlegate
 
     # Gives back what there is: for a call that has ended without a permit. One that had no answer
     # has used up its time, so that it does not wait for this.
-    def leave
-      Cleanup.cancel(@limiter, @id, wait: !@unanswered) if @leaves
+    def cancel
+      Cleanup.cancel(@limiter, @id, wait: !@unanswered) if @may_hold
     end
 
     # Told by the {Hub} to look again after so many seconds.
-    def look(delay)
+    def wake(delay)
       at = now + delay
       @lock.synchronize do
-        @look_at = at if @look_at.nil? || at < @look_at
-        @told.signal
+        @wake_at = at if @wake_at.nil? || at < @wake_at
+        @woken.signal
       end
     end
 
@@ -68,34 +68,34 @@ module Paddlegate
     end
 
     # At the end of its time, one last call grants or refuses.
-    def enter(left, place)
-      @look_at = nil
+    def attempt(left, queue_position)
+      @wake_at = nil
       @channel = channel
-      wait = [Value.interval("wait_timeout", left), 0, @channel, place] if left.positive?
-      queued = @leaves
+      wait = [Value.interval("wait_timeout", left), 0, @channel, queue_position] if left.positive?
+      had_ticket = @may_hold
       # A lease under an id of the caller may have been there before.
-      @leaves ||= @alone
-      decision = @limiter.enter(@id, @cost, @estimate, nil, wait)
+      @may_hold ||= @owns_id
+      decision = @limiter.acquire_with_id(@id, @cost, @estimate, nil, wait)
       # One that the store has not made leaves the ticket of an earlier one where it is. Without one
       # there is nobody to ask, which would cost a connection per call.
-      @leaves = decision.status == :queued || (@leaves && decision.allowed?) ||
-                (queued && decision.degraded?)
+      @may_hold = decision.status == :queued || (@may_hold && decision.allowed?) ||
+                  (had_ticket && decision.degraded?)
       decision
     rescue Error => e
       @unanswered = true
-      @leaves = queued || (@alone && e.is_a?(UnavailableError) && e.may_have_counted?)
+      @may_hold = had_ticket || (@owns_id && e.is_a?(UnavailableError) && e.may_have_counted?)
       raise
     end
 
     # Has itself told by a hub, if there is one or it shall listen; by another one when its limiter
     # has moved to another place.
-    def hear(listen:)
-      hub = listen ? @limiter.hubs.at(@limiter) : @limiter.hubs.open(@limiter)
+    def listen_for_wakeups(listen:)
+      hub = listen ? @limiter.hubs.find_or_create(@limiter) : @limiter.hubs.find_open(@limiter)
       return if hub.nil?
 
       unless @lock
         @lock = Mutex.new
-        @told = ConditionVariable.new
+        @woken = ConditionVariable.new
       end
       @hub&.remove(self) unless @hub == hub
       @hub = hub
@@ -113,8 +113,8 @@ module Paddlegate
       return sleep([time - now, 0].max) unless @hub
 
       @lock.lock
-      while (left = [time, @look_at || time].min - now).positive?
-        @told.wait(@lock, left)
+      while (left = [time, @wake_at || time].min - now).positive?
+        @woken.wait(@lock, left)
       end
     ensure
       # Ruby 3.1 leaves it unlocked when a scheduler ends the wait of a fiber by an error.

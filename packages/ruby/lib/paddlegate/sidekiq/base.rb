@@ -9,7 +9,7 @@ module Paddlegate
         OPTIONS = %i[wait_timeout policy ttl reschedule backoff on_unavailable share].freeze
 
         # What {#within_limit} takes.
-        ASKS = [].freeze
+        ARGUMENTS = [].freeze
         private_constant :NAME, :OPTIONS
 
         attr_reader :name
@@ -27,8 +27,8 @@ module Paddlegate
           @name = check_name(name)
           @size = limits.first[1]
           @limits = limits
-          @options = fill(options).freeze
-          make(Limiter.sample)
+          @options = with_defaults(options).freeze
+          create(Limiter.validation_store)
         end
 
         # Runs the block within the limit and returns its value. Raises {OverLimit}, with which the
@@ -37,11 +37,12 @@ module Paddlegate
         # `used` (of a bucket, a window or a leaky limiter): how many units the call takes, by
         # default 1. `estimate` (of points): how many it is likely to take; the block gets a handle
         # whose `points_used(actual)` corrects it.
-        def within_limit(**asks, &block)
-          unknown = asks.keys - self.class::ASKS
+        def within_limit(**arguments, &block)
+          unknown = arguments.keys - self.class::ARGUMENTS
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 
-          limiter.within_limit(**asks.transform_values { |units| Inner.whole(units) }, &block)
+          limiter.within_limit(**arguments.transform_values { |units| Inner.round_up(units) },
+                               &block)
         end
 
         # How often a job is rescheduled that this refuses, before it fails.
@@ -83,18 +84,18 @@ module Paddlegate
         # The limiter on the store that is configured now.
         def limiter
           store = Limiter.store
-          made = @made
-          made = @made = [store, make(store)].freeze unless made&.first.equal?(store)
-          made.last
+          cached = @cached
+          cached = @cached = [store, create(store)].freeze unless cached&.first.equal?(store)
+          cached.last
         end
 
-        def make(store)
+        def create(store)
           given = options.slice(:policy, :ttl, :on_unavailable, :share)
-          Inner.new(self, store, name, @limits, wait_timeout: patience, **given)
+          Inner.new(self, store, name, @limits, wait_timeout: max_wait, **given)
         end
 
         # For how many seconds it waits.
-        def patience
+        def max_wait
           options[:wait_timeout]
         end
 
@@ -103,10 +104,10 @@ module Paddlegate
           name = Value.text("name", name)
           return name.dup.freeze if NAME.match?(name)
 
-          Value.refuse("must have letters, numbers, hyphens and underscores only", "name", name)
+          Value.reject("must have letters, numbers, hyphens and underscores only", "name", name)
         end
 
-        def fill(options)
+        def with_defaults(options)
           unknown = options.keys - OPTIONS
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 

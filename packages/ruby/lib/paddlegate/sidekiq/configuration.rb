@@ -10,9 +10,9 @@ module Paddlegate
 
         # Of the options of a Redis pool, those that are heard, and those that make no difference:
         # each thread that calls has a connection of its own.
-        HEARD = %i[url timeout network_timeout].freeze
-        UNHEARD = %i[size pool_timeout pool_name].freeze
-        private_constant :HEARD, :UNHEARD
+        SUPPORTED_OPTIONS = %i[url timeout network_timeout].freeze
+        IGNORED_OPTIONS = %i[size pool_timeout pool_name].freeze
+        private_constant :SUPPORTED_OPTIONS, :IGNORED_OPTIONS
 
         # A Hash with `url`, as in {Store#initialize}, and `timeout` (or `network_timeout`): seconds
         # within which every call has an answer or fails, 1 by default. `size` is accepted and not
@@ -42,11 +42,11 @@ module Paddlegate
 
         def redis=(options)
           unless options.is_a?(Hash)
-            Value.refuse("must be a Hash with a url", "redis", options.class)
+            Value.reject("must be a Hash with a url", "redis", options.class)
           end
 
           options = options.transform_keys(&:to_sym)
-          surplus = options.keys - HEARD - UNHEARD
+          surplus = options.keys - SUPPORTED_OPTIONS - IGNORED_OPTIONS
           unless surplus.empty?
             raise InvalidError.new("takes url, timeout and size, not #{surplus.first}", "redis")
           end
@@ -77,7 +77,7 @@ module Paddlegate
         def self.check_backoff(backoff)
           return backoff if backoff.respond_to?(:call)
 
-          Value.refuse("must be a proc", "backoff", backoff)
+          Value.reject("must be a proc", "backoff", backoff)
         end
 
         private

@@ -8,7 +8,7 @@ module Paddlegate
       class Inner < Paddlegate::Limiter
         # Units as callers compute them: a fraction of one is taken as a whole one. Anything else is
         # left to be checked.
-        def self.whole(units)
+        def self.round_up(units)
           return units unless units.is_a?(Numeric) && units.real? && units.finite?
 
           units.ceil
@@ -21,7 +21,7 @@ module Paddlegate
 
         # The call has been made when this is told, so that a fraction must not fail.
         def correct(permit, actual, at_us: nil)
-          super(permit, Inner.whole(actual), at_us: at_us)
+          super(permit, Inner.round_up(actual), at_us: at_us)
         end
 
         def over_limit(decision)

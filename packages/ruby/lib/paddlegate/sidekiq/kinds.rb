@@ -48,14 +48,14 @@ module Paddlegate
 
         private
 
-        def fill(options)
+        def with_defaults(options)
           super.merge(lock_timeout: @lock_timeout)
         end
       end
 
       # Made by {Limiter.bucket}.
       class Bucket < Base
-        ASKS = %i[used].freeze
+        ARGUMENTS = %i[used].freeze
         INTERVALS = %w[second minute hour day].freeze
         private_constant :INTERVALS
 
@@ -63,7 +63,7 @@ module Paddlegate
         def initialize(name, limit, interval, options)
           unless (interval.is_a?(Symbol) || interval.is_a?(String)) &&
                  INTERVALS.include?(interval.to_s)
-            Value.refuse("must be :second, :minute, :hour or :day", "interval", interval)
+            Value.reject("must be :second, :minute, :hour or :day", "interval", interval)
           end
 
           @waits = interval.to_s == "second"
@@ -73,14 +73,14 @@ module Paddlegate
         private
 
         # Longer ones leave it to the job to come again.
-        def patience
+        def max_wait
           @waits ? super : 0
         end
       end
 
       # Made by {Limiter.window}.
       class Window < Base
-        ASKS = %i[used].freeze
+        ARGUMENTS = %i[used].freeze
 
         # @api private
         def initialize(name, limit, interval, options)
@@ -91,14 +91,14 @@ module Paddlegate
         private
 
         # All or nothing: a wait that might end before the window does is not begun.
-        def patience
+        def max_wait
           super < @interval ? 0 : super
         end
       end
 
       # Made by {Limiter.leaky}. Each of its metrics asks the server; {#stats} has all in one.
       class Leaky < Base
-        ASKS = %i[used].freeze
+        ARGUMENTS = %i[used].freeze
 
         # @api private
         def initialize(name, size, drain, options)
@@ -123,7 +123,7 @@ module Paddlegate
 
       # Made by {Limiter.points}.
       class Points < Base
-        ASKS = %i[estimate].freeze
+        ARGUMENTS = %i[estimate].freeze
 
         # @api private
         def initialize(name, points, refill, options)

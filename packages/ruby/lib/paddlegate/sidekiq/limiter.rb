@@ -54,39 +54,39 @@ module Paddlegate
 
         # At most `limit` at once, each for at most `lock_timeout` seconds, by default 30.
         def concurrent(name, limit, lock_timeout: nil, **options, &block)
-          refuse_block(block)
+          reject_block(block)
           Concurrent.new(name, limit, lock_timeout, options)
         end
 
         # At most `limit` in each second, minute, hour or day (UTC); `interval` is that word. Only
         # one of a second waits.
         def bucket(name, limit, interval, **options, &block)
-          refuse_block(block)
+          reject_block(block)
           Bucket.new(name, limit, interval, options)
         end
 
         # At most `limit` in any `interval`, exactly. Waits only where `wait_timeout` is not shorter
         # than the interval.
         def window(name, limit, interval, **options, &block)
-          refuse_block(block)
+          reject_block(block)
           Window.new(name, limit, interval, options)
         end
 
         # A burst of `size`, which drains fully in `drain`.
         def leaky(name, size, drain, **options, &block)
-          refuse_block(block)
+          reject_block(block)
           Leaky.new(name, size, drain, options)
         end
 
         # A budget of `points`, full again after `refill`, which is a time, not a rate.
         def points(name, points, refill, **options, &block)
-          refuse_block(block)
+          reject_block(block)
           Points.new(name, points, refill, options)
         end
 
         # Everything passes, and no server is asked. Takes the arguments of any other factory.
         def unlimited(*_ignored, **_also_ignored, &block)
-          refuse_block(block)
+          reject_block(block)
           Unlimited.new
         end
 
@@ -115,13 +115,13 @@ module Paddlegate
 
         # @api private
         # Where arguments are checked before there is a configuration.
-        def sample
-          @sample || @lock.synchronize { @sample ||= Store.new("memory://") }
+        def validation_store
+          @validation_store || @lock.synchronize { @validation_store ||= Store.new("memory://") }
         end
 
         private
 
-        def refuse_block(block)
+        def reject_block(block)
           return unless block
 
           raise InvalidError.new("a limiter takes none here, use within_limit", "block")

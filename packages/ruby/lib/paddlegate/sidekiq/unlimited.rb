@@ -14,8 +14,8 @@ module Paddlegate
         end
 
         HANDLE = Handle.new.freeze
-        NOTHING = Statistics.of([0] * Statistics.members.size)
-        private_constant :HANDLE, :NOTHING
+        EMPTY_STATISTICS = Statistics.of([0] * Statistics.members.size)
+        private_constant :HANDLE, :EMPTY_STATISTICS
 
         # @api private
         def initialize # rubocop:disable Lint/MissingSuper
@@ -32,7 +32,7 @@ module Paddlegate
 
         # Of nothing: all are 0.
         def stats
-          NOTHING
+          EMPTY_STATISTICS
         end
 
         # There is nothing to forget.

@@ -2,12 +2,12 @@
 
 module Paddlegate
   # The connection on which this process hears of the tickets that name its channel.
-  class Hints
+  class WakeupListener
     # How many messages are read at once, and where a `pg_wakeup` has its id.
-    ROOM = 64
-    SIZE = 80
-    ID = 8
-    private_constant :ROOM, :SIZE, :ID
+    BATCH_SIZE = 64
+    WAKEUP_SIZE = 80
+    ID_OFFSET = 8
+    private_constant :BATCH_SIZE, :WAKEUP_SIZE, :ID_OFFSET
 
     # What tickets name so that their messages come here.
     attr_reader :channel
@@ -17,21 +17,21 @@ module Paddlegate
 
     def initialize(handle)
       @handle = handle
-      @channel = Library.text { |*room, error| Native.pg_wakeups_channel(handle, *room, error) }
+      @channel = Library.text { |*target, error| Native.pg_wakeups_channel(handle, *target, error) }
       @io = IO.for_fd(Native.pg_wakeups_fd(handle), autoclose: false)
-      @buffer = FFI::MemoryPointer.new(:char, ROOM * SIZE)
+      @wakeups = FFI::MemoryPointer.new(:char, BATCH_SIZE * WAKEUP_SIZE)
     end
 
     # Yields the id and the delay in seconds of the messages that have come, without waiting. After
     # an error none will come.
     def receive
       loop do
-        count = fill
+        count = read_batch
         count.times do |i|
-          id = @buffer.get_string((i * SIZE) + ID).force_encoding("UTF-8")
-          yield id, @buffer.get_int64(i * SIZE) / 1_000_000.0
+          id = @wakeups.get_string((i * WAKEUP_SIZE) + ID_OFFSET).force_encoding("UTF-8")
+          yield id, @wakeups.get_int64(i * WAKEUP_SIZE) / 1_000_000.0
         end
-        return if count < ROOM
+        return if count < BATCH_SIZE
       end
     end
 
@@ -41,11 +41,11 @@ module Paddlegate
 
     private
 
-    def fill
-      exchange = Exchange.take
-      code = Native.pg_wakeups_receive(@handle, @buffer, ROOM, exchange.place, exchange.error)
-      exchange.check(code)
-      exchange.place.get_uint64(0).tap { exchange.give_back }
+    def read_batch
+      buffer = CallBuffer.checkout
+      code = Native.pg_wakeups_receive(@handle, @wakeups, BATCH_SIZE, buffer.result, buffer.error)
+      buffer.check(code)
+      buffer.result.get_uint64(0).tap { buffer.checkin }
     end
   end
 end

@@ -5,8 +5,8 @@ module Paddlegate
   #
   # A fiber keeps one for all its calls. It is put away while a call is under way, so that a signal
   # handler which calls a limiter in the middle of it gets another.
-  class Exchange
-    KEY = :paddlegate_exchange
+  class CallBuffer
+    KEY = :paddlegate_call_buffer
 
     # What the arguments are called in Ruby that have another name in the core.
     ARGUMENTS = { "at" => "at_us", "for" => "duration" }.freeze
@@ -25,20 +25,21 @@ module Paddlegate
 
     WAIT_SIZE = 32
     CHANNEL_SIZE = 64
-    FACTS_SIZE = 48
+    ATTRIBUTES_SIZE = 48
 
     # Enough for a place, a channel or an id.
     TEXT_SIZE = 320
 
-    private_constant :KEY, :ARGUMENTS, :MICROS, :ERRORS, :WAIT_SIZE, :CHANNEL_SIZE, :FACTS_SIZE
+    private_constant :KEY, :ARGUMENTS, :MICROS, :ERRORS, :WAIT_SIZE, :CHANNEL_SIZE,
+                     :ATTRIBUTES_SIZE
 
-    def self.take
+    def self.checkout
       fiber = Thread.current
-      exchange = fiber[KEY]
-      return new unless exchange
+      buffer = fiber[KEY]
+      return new unless buffer
 
       fiber[KEY] = nil
-      exchange
+      buffer
     end
 
     def self.in_seconds(message)
@@ -50,14 +51,14 @@ module Paddlegate
     private_class_method :in_seconds
 
     # A `pg_decision`, a `pg_error`, a place for what else a call may answer, and one for a text.
-    attr_reader :decision, :error, :place, :text
+    attr_reader :decision, :error, :result, :text
 
     def initialize
       @request = FFI::MemoryPointer.new(:char, 24)
       @wait = FFI::MemoryPointer.new(:char, WAIT_SIZE + CHANNEL_SIZE)
       @decision = FFI::MemoryPointer.new(:char, Decision::SIZE)
       @error = FFI::MemoryPointer.new(:char, 296)
-      @place = FFI::MemoryPointer.new(:int64)
+      @result = FFI::MemoryPointer.new(:int64)
       @text = FFI::MemoryPointer.new(:char, TEXT_SIZE)
     end
 
@@ -71,9 +72,10 @@ module Paddlegate
     end
 
     # A `pg_wait`.
-    def wait(max_wait_us, claim_timeout_us, channel, place)
+    def wait(max_wait_us, claim_timeout_us, channel, queue_position)
       @wait.put_string(WAIT_SIZE, channel)
-      @wait.put_array_of_int64(0, [max_wait_us, claim_timeout_us, @wait.address + WAIT_SIZE, place])
+      @wait.put_array_of_int64(0, [max_wait_us, claim_timeout_us, @wait.address + WAIT_SIZE,
+                                   queue_position])
     end
 
     # Microseconds since 1970; 0 stands for now.
@@ -102,16 +104,16 @@ module Paddlegate
 
     # Of a gate: a `pg_request_attributes`, and a `pg_gate_decision`. The texts, of which some may
     # be `nil`, are the caller's to keep.
-    def facts(texts, at_us)
-      @facts ||= FFI::MemoryPointer.new(:char, FACTS_SIZE)
-      @facts.write_array_of_pointer(texts)
-      @facts.put_int64(texts.size * FFI::Pointer.size, time(at_us))
-      @facts
+    def attributes(texts, at_us)
+      @attributes ||= FFI::MemoryPointer.new(:char, ATTRIBUTES_SIZE)
+      @attributes.write_array_of_pointer(texts)
+      @attributes.put_int64(texts.size * FFI::Pointer.size, time(at_us))
+      @attributes
     end
 
     # As {#facts}.
-    def verdict
-      @verdict ||= FFI::MemoryPointer.new(:char, GateDecision::SIZE)
+    def gate_decision
+      @gate_decision ||= FFI::MemoryPointer.new(:char, GateDecision::SIZE)
     end
 
     def check(code)
@@ -121,7 +123,7 @@ module Paddlegate
       raise ERRORS.fetch(code).call(message.force_encoding("UTF-8"), argument, counted == 1)
     end
 
-    def give_back
+    def checkin
       Thread.current[KEY] = self
     end
 

@@ -4,7 +4,7 @@ module Paddlegate
   # @api private
   # A limiter of {Factories#limiters_from_document}: its handle, and what the document says beside
   # its limits.
-  Loaded = Struct.new(:name, :handle, :wait_timeout, :on_limit) do
+  LoadedLimiter = Struct.new(:name, :handle, :wait_timeout, :on_limit) do
     # From a `pg_loaded_limiter`; `nil` from the one after the last.
     def self.read(memory)
       name = memory.get_string(0)
@@ -19,8 +19,8 @@ module Paddlegate
   end
 
   # Where a `pg_loaded_limiter` has its fields.
-  Loaded::HANDLE = 520
-  Loaded::WAIT_TIMEOUT = 800
-  Loaded::ON_LIMIT = 808
-  Loaded::SIZE = 824
+  LoadedLimiter::HANDLE = 520
+  LoadedLimiter::WAIT_TIMEOUT = 800
+  LoadedLimiter::ON_LIMIT = 808
+  LoadedLimiter::SIZE = 824
 end
