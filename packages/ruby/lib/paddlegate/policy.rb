@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # Limits as Ruby writes them, for the library.
+  # Converts limits between Ruby and the C library.
   module Policy
-    # What each kind calls its arguments, in their order.
+    # The names of the arguments of each kind, in their order.
     ARGUMENTS = {
       bucket: %w[limit interval offset],
       window: %w[limit interval],
@@ -19,7 +19,7 @@ module Paddlegate
 
     module_function
 
-    # The limits of `[[kind, number, ...], ...]` as an array of `pg_limit`.
+    # Converts `[[kind, number, ...], ...]` to an array of `pg_limit`.
     def pack(limits)
       reject("must be a list of lists", limits) unless limits.is_a?(Array) && limits.all?(Array)
 
@@ -44,7 +44,7 @@ module Paddlegate
       Library.limit(kind, amount, interval, offset)
     end
 
-    # The numbers of a `pg_limit`, in seconds; `nil` where there is none.
+    # Returns the fields of a `pg_limit` as a Hash, times in seconds; `nil` for an empty one.
     def unpack_limit(bytes)
       kind, amount, interval, offset = bytes.unpack("lx4q3")
       return if kind.zero?
@@ -53,7 +53,7 @@ module Paddlegate
         offset: offset / 1_000_000.0 }.freeze
     end
 
-    # Of an array of `pg_limit` that begins at `at`.
+    # Returns the limits in an array of `count` `pg_limit` at offset `at`.
     def unpack(memory, at, count)
       Array.new(count) { |i| unpack_limit(memory.get_bytes(at + (32 * i), 32)) }.freeze
     end

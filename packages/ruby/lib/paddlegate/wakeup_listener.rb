@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # The connection on which this process hears of the tickets that name its channel.
+  # The connection on which this process receives the wake-ups of the tickets that name its channel.
   class WakeupListener
-    # How many messages are read at once, and where a `pg_wakeup` has its id.
+    # The maximum number of wake-ups per read, the size of a `pg_wakeup`, and the offset of its id.
     BATCH_SIZE = 64
     WAKEUP_SIZE = 80
     ID_OFFSET = 8
     private_constant :BATCH_SIZE, :WAKEUP_SIZE, :ID_OFFSET
 
-    # What tickets name so that their messages come here.
+    # The channel that tickets name to receive their wake-ups here.
     attr_reader :channel
 
-    # Can be read when there are messages; open as long as this is.
+    # An IO that is readable when there are wake-ups, valid as long as the listener.
     attr_reader :io
 
     def initialize(handle)
@@ -22,8 +22,8 @@ module Paddlegate
       @wakeups = FFI::MemoryPointer.new(:char, BATCH_SIZE * WAKEUP_SIZE)
     end
 
-    # Yields the id and the delay in seconds of the messages that have come, without waiting. After
-    # an error none will come.
+    # Yields the id and the delay in seconds of each wake-up that has arrived, without waiting.
+    # After an error no further wake-up arrives.
     def receive
       loop do
         count = read_batch

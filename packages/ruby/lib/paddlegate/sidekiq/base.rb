@@ -3,26 +3,26 @@
 module Paddlegate
   module Sidekiq
     module Limiter
-      # What all limiters can. Safe to share between threads and to keep over `fork`.
+      # The methods of all limiters. Safe to share between threads and to keep over `fork`.
       class Base
         NAME = /\A[A-Za-z0-9_-]+\z/
         OPTIONS = %i[wait_timeout policy ttl reschedule backoff on_unavailable share].freeze
 
-        # What {#within_limit} takes.
+        # The keywords of {#within_limit}.
         ARGUMENTS = [].freeze
         private_constant :NAME, :OPTIONS
 
         attr_reader :name
 
         # The options with their defaults, times in seconds; `reschedule`, `backoff` and `share`
-        # only where they are its own. Frozen.
+        # only if they were given. Frozen.
         attr_reader :options
 
-        # How many units there are: at once, in the interval, or in the bucket.
+        # The limit in units: at once, in the interval, or in the bucket.
         attr_reader :size
 
         # @api private
-        # Made by the factories of {Limiter}. `limits` is as in {Policy.pack}.
+        # Called by the factories of {Limiter}. `limits` is as in {Policy.pack}.
         def initialize(name, limits, options)
           @name = check_name(name)
           @size = limits.first[1]
@@ -31,12 +31,13 @@ module Paddlegate
           create(Limiter.validation_store)
         end
 
-        # Runs the block within the limit and returns its value. Raises {OverLimit}, with which the
-        # job comes again later; or skips the block and returns {SKIPPED}, with `policy: :ignore`.
+        # Runs the block within the limit and returns its value. Over the limit it raises
+        # {OverLimit}, with which the job is rescheduled; with `policy: :ignore` it skips the block
+        # and returns {SKIPPED}.
         #
-        # `used` (of a bucket, a window or a leaky limiter): how many units the call takes, by
-        # default 1. `estimate` (of points): how many it is likely to take; the block gets a handle
-        # whose `points_used(actual)` corrects it.
+        # `used` (bucket, window and leaky limiters): the units that the call takes; default 1.
+        # `estimate` (points limiters): the estimated units; the block gets a handle whose
+        # `points_used(actual)` corrects the estimate.
         def within_limit(**arguments, &block)
           unknown = arguments.keys - self.class::ARGUMENTS
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
@@ -45,32 +46,32 @@ module Paddlegate
                                &block)
         end
 
-        # How often a job is rescheduled that this refuses, before it fails.
+        # Returns how often a job over this limit is rescheduled before it fails.
         def reschedule
           @options[:reschedule] || Limiter.config.reschedule
         end
 
-        # After how many seconds such a job comes again; see {Configuration#backoff}.
+        # Returns the proc for the delay of a rescheduled job; see {Configuration#backoff}.
         def backoff
           @options[:backoff] || Limiter.config.backoff
         end
 
-        # What all processes did with it: {Statistics}, in one call.
+        # Returns the counters of this limiter over all processes, {Statistics}, in one call.
         def stats
           limiter.stats
         end
 
-        # Forgets all that was taken, all who hold and wait, and the metrics.
+        # Deletes the charged units, the locks, the queue and the metrics.
         def reset
           limiter.reset
         end
 
-        # As {#reset}. Its name is listed until its `ttl` is over.
+        # Resets the limiter, as {#reset} does. Its name is listed until its `ttl` ends.
         def delete
           reset
         end
 
-        # The name, for logs.
+        # Returns the name, for logs.
         def to_s
           name
         end
@@ -81,7 +82,7 @@ module Paddlegate
 
         private
 
-        # The limiter on the store that is configured now.
+        # Returns the limiter on the currently configured store.
         def limiter
           store = Limiter.store
           cached = @cached
@@ -94,7 +95,7 @@ module Paddlegate
           Inner.new(self, store, name, @limits, wait_timeout: max_wait, **given)
         end
 
-        # For how many seconds it waits.
+        # Returns the maximum wait in seconds.
         def max_wait
           options[:wait_timeout]
         end

@@ -3,7 +3,8 @@
 module Paddlegate
   module Sidekiq
     module Limiter
-      # Made by {Limiter.concurrent}. Each of its metrics asks the server; {#stats} has all in one.
+      # Created by {Limiter.concurrent}. Each metric calls the server; {#stats} returns all metrics
+      # in one call.
       class Concurrent < Base
         # @api private
         def initialize(name, limit, lock_timeout, options)
@@ -11,37 +12,37 @@ module Paddlegate
           super(name, [[:concurrency, limit, @lock_timeout]], options)
         end
 
-        # How many times a block was run.
+        # Returns how many locks were granted.
         def held
           stats.granted
         end
 
-        # For how many seconds locks were held, in sum.
+        # Returns the sum of the seconds for which locks were held.
         def held_time
           stats.held_time
         end
 
-        # How many times there was a lock at once.
+        # Returns how many locks were granted without a wait.
         def immediate
           stats.immediate
         end
 
-        # How many times a lock was had after a wait.
+        # Returns how many locks were granted after a wait.
         def waited
           stats.waited
         end
 
-        # For how many seconds those waited, in sum.
+        # Returns the sum of the seconds for which those waited.
         def wait_time
           stats.wait_time
         end
 
-        # How many blocks took longer than their `lock_timeout`.
+        # Returns how many blocks took longer than their `lock_timeout`.
         def overages
           stats.overages
         end
 
-        # How many locks went to somebody else because their time was over.
+        # Returns how many locks expired without a release before another caller got a lock.
         def reclaimed
           stats.reclaimed
         end
@@ -53,7 +54,7 @@ module Paddlegate
         end
       end
 
-      # Made by {Limiter.bucket}.
+      # Created by {Limiter.bucket}.
       class Bucket < Base
         ARGUMENTS = %i[used].freeze
         INTERVALS = %w[second minute hour day].freeze
@@ -72,13 +73,13 @@ module Paddlegate
 
         private
 
-        # Longer ones leave it to the job to come again.
+        # With an interval of more than a second the job is rescheduled instead.
         def max_wait
           @waits ? super : 0
         end
       end
 
-      # Made by {Limiter.window}.
+      # Created by {Limiter.window}.
       class Window < Base
         ARGUMENTS = %i[used].freeze
 
@@ -90,13 +91,15 @@ module Paddlegate
 
         private
 
-        # All or nothing: a wait that might end before the window does is not begun.
+        # Waits for a whole interval or not at all, since a shorter wait might end before the window
+        # does.
         def max_wait
           super < @interval ? 0 : super
         end
       end
 
-      # Made by {Limiter.leaky}. Each of its metrics asks the server; {#stats} has all in one.
+      # Created by {Limiter.leaky}. Each metric calls the server; {#stats} returns all metrics in
+      # one call.
       class Leaky < Base
         ARGUMENTS = %i[used].freeze
 
@@ -105,23 +108,23 @@ module Paddlegate
           super(name, [[:leaky, size, drain]], options)
         end
 
-        # How many calls passed.
+        # Returns how many calls were granted.
         def hits
           stats.granted
         end
 
-        # How many were over the limit.
+        # Returns how many calls were over the limit.
         def misses
           stats.refused
         end
 
-        # For how many seconds callers slept before they passed, in sum.
+        # Returns the sum of the seconds for which granted calls waited.
         def sleep
           stats.wait_time
         end
       end
 
-      # Made by {Limiter.points}.
+      # Created by {Limiter.points}.
       class Points < Base
         ARGUMENTS = %i[estimate].freeze
 
