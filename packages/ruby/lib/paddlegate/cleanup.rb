@@ -49,7 +49,7 @@ module Paddlegate
         at_exit { join_all }
       end
 
-      # After a fork the list has no threads of the parent.
+      # Waits for the unfinished cleanups. After a fork the list has no threads of the parent.
       def join_all
         deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + EXIT_JOIN_TIMEOUT
         @threads.list.each do |thread|

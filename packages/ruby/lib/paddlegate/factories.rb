@@ -7,7 +7,7 @@ module Paddlegate
   # An interval is a number of seconds (anything with `to_f`), one of `:second`, `:minute`, `:hour`,
   # `:day`, or an ISO 8601 duration such as `"PT0.1S"`. Create a limiter once and keep it; creating
   # one contacts no server. Invalid arguments raise {InvalidError}. Every factory takes these
-  # `options`, whose default is `nil`:
+  # `options`; `nil` stands for the default:
   #
   # - `wait_timeout`: the maximum wait of {Limiter#within_limit} and {Limiter#acquire}, an interval;
   #   default 5 seconds, 0 does not wait.
@@ -18,8 +18,9 @@ module Paddlegate
   # - `on_unavailable`: the behaviour while the store cannot decide. `:raise` (default) raises
   #   {UnavailableError}; `:closed` refuses; `:open` grants and never counts; `:local` decides in
   #   this process alone, with `share` percent of every limit, from 1 to 100, default 100. Such
-  #   decisions are {Decision#degraded?} and never wait. After five consecutive failures only one
-  #   call a second goes to the store, until one succeeds. In memory the option has no effect.
+  #   decisions are marked ({Decision#degraded?}) and never wait. After five consecutive failures
+  #   only one call a second goes to the store, until one succeeds. In memory the option has no
+  #   effect.
   module Factories
     # Creates a limiter of at most `limit` leases at once. A lease ends on release, or
     # `lock_timeout` (default 30 seconds) after its grant or its last renewal. A `limit` of 0 is a

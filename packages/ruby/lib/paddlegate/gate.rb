@@ -16,7 +16,7 @@ module Paddlegate
     # Called by {Factories}.
     def initialize(store, document)
       @functions = store.memory? ? Native::Memory : Native::Server
-      # The garbage collector closes a store that is no longer referenced.
+      # A reference to the store, since the garbage collector closes a store without references.
       @store = store
       @handle = Library.invantive_gate(store.handle, Value.json("document", document))
     end

@@ -6,8 +6,8 @@ module Paddlegate
   # The waiters of this process at one node. One thread receives the wake-ups for all of them; it
   # ends when there are no waiters.
   class Hub
-    # The delay in seconds before a lost connection is reopened: it starts at the first value and
-    # doubles up to the second.
+    # The delay in seconds before a lost connection is reopened. It doubles with every failed
+    # attempt, up to {MAX_RECONNECT_DELAY}.
     RECONNECT_DELAY = 0.05
     MAX_RECONNECT_DELAY = 1.0
 

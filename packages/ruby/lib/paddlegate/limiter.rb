@@ -90,8 +90,8 @@ module Paddlegate
     #
     # The queue is first come, first served, across all processes. Raises {OverLimit} when the wait
     # times out, or at once when it is known to be longer. A wait that is interrupted (`Timeout`,
-    # `Thread#kill`, a signal) gives back what it took; but what a first call without a reply took
-    # under the caller's `id` stays until it is cancelled or ends after its timeout.
+    # `Thread#kill`, a signal) gives back its ticket or lease; but what a first call without a reply
+    # took under the caller's `id` stays until it is cancelled or ends after its timeout.
     def acquire(cost: nil, estimate: nil, wait_timeout: nil, id: nil)
       waiter = Waiter.new(self, id, cost, estimate, wait_timeout)
       permit = waiter.acquire
@@ -234,7 +234,7 @@ module Paddlegate
 
     def attach(store, handle)
       @functions = store.memory? ? Native::Memory : Native::Server
-      # The garbage collector closes a store that is no longer referenced.
+      # A reference to the store, since the garbage collector closes a store without references.
       @store = store
       @handle = handle
       @leases = Library.leases?(handle)

@@ -29,9 +29,9 @@ module Paddlegate
       command(at_us) { |at, *outputs| @functions.resume(@handle, at, *outputs) }
     end
 
-    # Overrides one limit of the policy in every process: `limit` in units (of whatever the kind
-    # counts) and an `interval`. An argument that is not given keeps the value of this policy. A
-    # lower limit ends no lease; waiters get a wake-up. Returns the {RuntimeState}.
+    # Overrides one limit of the policy in every process: `limit`, in units of the kind, and an
+    # `interval`. An argument that is not given keeps the value of this policy. A lower limit ends
+    # no lease; waiters get a wake-up. Returns the {RuntimeState}.
     #
     # All overrides of the limiter end after `expires_in`, an interval, or at `expires_at`, a Time
     # or a number of seconds since 1970; otherwise when they are removed, or when no call was
@@ -67,8 +67,8 @@ module Paddlegate
       end
     end
 
-    # Pauses the limiter as the failure of an Open Job Spec job asks for, a Hash or JSON. Returns
-    # true; or false when the failure is not a rate limit signal, which changes nothing.
+    # Pauses the limiter if `document`, the failure of an Open Job Spec job as a Hash or JSON, is a
+    # rate limit signal. Returns whether it is one; otherwise nothing changes.
     #
     # The later of `retry_after` and `rate_limit_until` applies, 30 seconds without either. A pause
     # that ends later stays in force.

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # The pause, the overrides and the learned limits of a limiter, which apply before the policies of
-  # the processes. Frozen.
+  # The pause, the overrides and the learned limits of a limiter, which take precedence over the
+  # policies of the processes. Frozen.
   #
   # - `version`: a number that rises with every change; 0 when nothing is in force
   # - `in_use`: whether the store knew the limiter before this call: it had a state or statistics.

@@ -10,7 +10,7 @@ module Paddlegate
     attr_reader :handle, :hubs
 
     # Creates a store. Opens no connection; the first call of a limiter does. The garbage collector
-    # closes a store that is no longer referenced, also by its limiters.
+    # closes a store once neither the program nor a limiter references it.
     #
     # `url`: `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`
     # or `memory://`; more nodes of a cluster may follow after commas. `nil` (default) uses

@@ -17,7 +17,7 @@ module Paddlegate
           stats.granted
         end
 
-        # Returns the sum of the seconds for which locks were held.
+        # Returns the total time in seconds for which locks were held.
         def held_time
           stats.held_time
         end
@@ -32,7 +32,7 @@ module Paddlegate
           stats.waited
         end
 
-        # Returns the sum of the seconds for which those waited.
+        # Returns the total wait in seconds of the locks that were granted after a wait.
         def wait_time
           stats.wait_time
         end
@@ -73,7 +73,7 @@ module Paddlegate
 
         private
 
-        # With an interval of more than a second the job is rescheduled instead.
+        # With an interval longer than a second the call does not wait, and the job is rescheduled.
         def max_wait
           @waits ? super : 0
         end
@@ -118,7 +118,7 @@ module Paddlegate
           stats.refused
         end
 
-        # Returns the sum of the seconds for which granted calls waited.
+        # Returns the total wait of granted calls in seconds.
         def sleep
           stats.wait_time
         end

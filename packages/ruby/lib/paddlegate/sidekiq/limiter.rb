@@ -14,8 +14,8 @@ module Paddlegate
     #
     # A name has letters, numbers, hyphens and underscores. An interval is a number of seconds, or
     # `:second`, `:minute`, `:hour`, `:day`. Creating a limiter contacts no server; invalid
-    # arguments raise {InvalidError} or another ArgumentError. Every factory takes these `options`,
-    # whose default is `nil`:
+    # arguments raise {InvalidError} or another ArgumentError. Every factory takes these `options`;
+    # `nil` stands for the default:
     #
     # - `wait_timeout`: the maximum wait of {Base#within_limit} in seconds, for the kinds that wait;
     #   default 5, 0 does not wait.
@@ -95,7 +95,7 @@ module Paddlegate
 
         # Returns the seconds after which a job that failed with `exception` runs again, for a job
         # middleware. Returns `nil` if the job is not rescheduled and the exception is to be raised:
-        # it is no rate limit, or the job was rescheduled often enough.
+        # it is not a rate limit error, or the job has used up its reschedules.
         #
         # `limiter` is that of an {OverLimit}, otherwise `nil`. Changes nothing; the middleware adds
         # one to `job["overrated"]` when it reschedules.
