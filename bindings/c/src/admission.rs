@@ -1,4 +1,4 @@
-//! `pg_admission`: what a job server does with a job.
+//! `pg_admission`: the decision on a job, for job servers.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -14,19 +14,21 @@ use crate::names;
 use crate::request::Request;
 use crate::text;
 
-/// What is done with a job. The numbers never change.
+/// The action for a job. The numbers never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Action {
-    /// It is over the limit, and on_limit leaves it to the caller what that means.
+    /// The job is over the limit, and on_limit leaves the reaction to the caller.
     Refuse = 0,
-    /// It runs now; the permit of the decision is released when it has ended, however it has.
+    /// Run the job now, and release the permit of the decision when the job has ended, with or
+    /// without an error.
     Run = 1,
-    /// It stays where it is and keeps its place; ask again after after_us.
+    /// Leave the job where it is and repeat the call after after_us; the job keeps its queue
+    /// position.
     Wait = 2,
-    /// It is put away until its time, in after_us, and keeps its place.
+    /// Put the job away until its time, in after_us; the job keeps its queue position.
     Reschedule = 3,
-    /// It is discarded.
+    /// Discard the job.
     Drop = 4,
 }
 
@@ -42,15 +44,15 @@ impl From<CoreAction> for Action {
     }
 }
 
-/// What is done with a job, and when to ask again.
+/// The action for a job, and when to repeat the call.
 #[repr(C)]
 pub struct Admission {
-    /// Run, wait, reschedule, drop or refuse.
+    /// The action: run, wait, reschedule, drop or refuse.
     pub action: Action,
-    /// How long until it may run, or should be asked about again; -1 when that is not known (paused),
-    /// and of a job that runs or is dropped.
+    /// Time until the job may run or the call should be repeated; -1 when no time is known
+    /// (paused), and for a job that runs or is dropped.
     pub after_us: i64,
-    /// With the permit of a job that runs, and the place of one that waits.
+    /// The decision, with the permit of a job that runs or the ticket of a job that waits.
     pub decision: Decision,
 }
 
@@ -68,12 +70,13 @@ impl From<CoreAdmission> for Admission {
     }
 }
 
-/// Decides about a job under its id, of 1 to 64 bytes.
+/// Decides on a job under its id, which has 1 to 64 bytes. Never waits itself.
 ///
-/// Asking again about one that runs takes nothing, and one that waits keeps its place, for a minute
-/// after its time. A job that is tried again is asked about under another id. on_limit says what
-/// becomes of it when it is over the limit: "wait", "reschedule", "drop", "raise" or "ignore" as in a
-/// document, NULL for "wait". request may be NULL. Never waits itself.
+/// With a concurrency limit a repeated call for a running job takes nothing. A job that waits keeps
+/// its queue position for one minute after the time at which its call should have been repeated. A
+/// job that runs again after a failure must use another id. on_limit sets the action for a job that
+/// is over the limit: "wait", "reschedule", "drop", "raise" or "ignore", as in a document; NULL for
+/// "wait". request may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_admit(
     limiter: *const LimiterHandle,
@@ -103,7 +106,7 @@ pub unsafe extern "C" fn pg_admit(
     )
 }
 
-/// The word for an action, such as "run"; "?" for a number that is none. Never to be freed.
+/// Returns the name of an action, such as "run"; "?" for an unknown number. Do not free the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_action_name(action: i32) -> *const c_char {
     names::of(action, &names::ACTIONS)

@@ -1,4 +1,4 @@
-//! `pg_admit_all`: several jobs at once.
+//! `pg_admit_all`: the decision on several jobs in one call.
 
 use std::ffi::c_char;
 use std::mem::{MaybeUninit, size_of};
@@ -13,15 +13,16 @@ use crate::guard::guard;
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::text;
 
-/// As many as memory could hold.
-const MOST: usize = isize::MAX.unsigned_abs() / size_of::<Admission>();
+/// The maximum number of admissions that memory can hold.
+const MAX_COUNT: usize = isize::MAX.unsigned_abs() / size_of::<Admission>();
 
-/// Decides about count jobs of one unit each, in their order, and writes as many admissions.
+/// Decides on count jobs of one unit each, in their order, and writes count admissions.
 ///
-/// partial is not 0: each by itself, as pg_admit; after an error those that run are known by their ids,
-/// ask again. Else all run or none: what was taken for the first is given back when a later one cannot
-/// run, none takes a place in the queue, and each admission tells what refused. A throttle, which starts
-/// one at a time, lets no two run together. on_limit is as in pg_admit.
+/// If partial is not 0, each job is decided by itself, as by pg_admit; after an error repeat the
+/// call: the ids identify the jobs that run already, as in pg_admit. If partial is 0, all jobs run
+/// or none: when one cannot run, the units and leases of the jobs before it are given back, no job
+/// takes a ticket, and each admission contains the decision that refused. A throttle allows one
+/// start at a time, so it always refuses several jobs together. on_limit is as in pg_admit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_admit_all(
     limiter: *const LimiterHandle,
@@ -32,40 +33,41 @@ pub unsafe extern "C" fn pg_admit_all(
     admissions: *mut Admission,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // Of too many there is no such place.
-    let places: &mut [MaybeUninit<Admission>] = match count {
-        // SAFETY: not NULL, so a place of the caller for `count` admissions, which may be uninitialized.
-        1..=MOST if !admissions.is_null() => unsafe { slice::from_raw_parts_mut(admissions.cast(), count) },
+    // No buffer can hold more.
+    let buffer: &mut [MaybeUninit<Admission>] = match count {
+        // SAFETY: not NULL, so the caller's buffer for `count` admissions, which may be
+        // uninitialized.
+        1..=MAX_COUNT if !admissions.is_null() => unsafe { slice::from_raw_parts_mut(admissions.cast(), count) },
         _ => &mut [],
     };
     let code = guard(error, || {
-        // SAFETY: the caller passes NULL or a list of so many texts.
-        let ids = unsafe { several(ids, count) }?;
-        if places.len() != ids.len() {
+        // SAFETY: the caller passes NULL or an array of `count` texts.
+        let ids = unsafe { read_ids(ids, count) }?;
+        if buffer.len() != ids.len() {
             return Err(CoreError::invalid("admissions", "is NULL"));
         }
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let on_limit = OnLimit::from_name(unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?)?;
         let admitted = LIMITERS.with(limiter, |limiter| limiter.batch(&ids, on_limit, partial != 0).run(GRACE))?;
-        for (place, admission) in places.iter_mut().zip(admitted) {
-            place.write(admission.into());
+        for (slot, admission) in buffer.iter_mut().zip(admitted) {
+            slot.write(admission.into());
         }
         Ok(())
     });
     if code != Code::PgOk {
-        for place in places {
-            place.write(Admission::NONE);
+        for slot in buffer {
+            slot.write(Admission::NONE);
         }
     }
     code
 }
 
-unsafe fn several<'a>(ids: *const *const c_char, count: usize) -> Result<Vec<&'a str>> {
+unsafe fn read_ids<'a>(ids: *const *const c_char, count: usize) -> Result<Vec<&'a str>> {
     let ids = match count {
         0 => &[],
         _ if ids.is_null() => return Err(CoreError::invalid("ids", "is NULL")),
-        // SAFETY: not NULL, so a list of the caller of `count` pointers.
-        1..=MOST => unsafe { slice::from_raw_parts(ids, count) },
+        // SAFETY: not NULL, so the caller's array of `count` pointers.
+        1..=MAX_COUNT => unsafe { slice::from_raw_parts(ids, count) },
         _ => return Err(CoreError::invalid("ids", format!("are too many: count={count}"))),
     };
     // SAFETY: the caller passes NULL or a text that ends with a zero byte.

@@ -1,4 +1,4 @@
-//! What a limiter is asked.
+//! The operations of a limiter: acquire, peek, correct and reset.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -12,15 +12,17 @@ use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::{Request, not_negative, time};
 use crate::text;
 
-/// A host such as Ruby acts on a signal only when the call has returned, so a call to a server that
-/// does not answer ends so long after one.
+/// The time that a signal leaves to a call in flight. A host such as Ruby handles a signal only
+/// after the call has returned, so a call to a server that does not reply must end soon after the
+/// signal.
 pub(crate) const GRACE: SignalHandling<'static> = SignalHandling::Grace(Micros(100_000));
 
-/// Takes the cost if every limit allows it, else nothing.
+/// Takes the cost if every limit allows it and no ticket is ahead in the queue, otherwise nothing.
 ///
-/// A refusal is PG_OK too: look at decision->status. PG_INVALID when the cost can never pass,
-/// PG_UNAVAILABLE when the store cannot decide; then the decision says PG_STATUS_REFUSED. request
-/// may be NULL. A signal that arrives meanwhile leaves the call 100 ms to end.
+/// Returns PG_OK for a refusal too: check decision->status. Returns PG_INVALID when the cost can
+/// never be granted, and PG_UNAVAILABLE when the store cannot decide; the status is then
+/// PG_STATUS_REFUSED. request may be NULL. When a signal arrives during the call, the call ends
+/// within 100 ms.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_acquire(
     limiter: *const LimiterHandle,
@@ -31,7 +33,8 @@ pub extern "C" fn pg_acquire(
     decide(limiter, request, decision, error, Operation::Acquire)
 }
 
-/// What pg_acquire would answer now. Changes nothing.
+/// Writes the decision that pg_acquire would make now, and changes nothing. remaining does not
+/// subtract the cost.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_peek(
     limiter: *const LimiterHandle,
@@ -42,9 +45,10 @@ pub extern "C" fn pg_peek(
     decide(limiter, request, decision, error, Operation::Peek)
 }
 
-/// Replaces the estimate of a permit by what the call did cost, once; later calls change nothing.
+/// Replaces the estimate of a permit by the actual cost of the call, once; later calls change
+/// nothing.
 ///
-/// Less gives back, more makes a debt. settlement may be NULL.
+/// A lower cost is refunded; a higher one becomes debt. settlement may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_correct(
     limiter: *const LimiterHandle,
@@ -53,11 +57,12 @@ pub unsafe extern "C" fn pg_correct(
     settlement: Option<&mut MaybeUninit<Settlement>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the pointers are the caller's, of whom this function asks the same.
+    // SAFETY: this function places the same requirements on its caller.
     unsafe { pg_correct_at(limiter, permit, actual, 0, settlement, error) }
 }
 
-/// pg_correct at a given time of the store, for tests and simulations.
+/// Corrects a permit as pg_correct does, at a given time of the store, for tests and simulations.
+/// at_us is as in pg_request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_correct_at(
     limiter: *const LimiterHandle,
@@ -74,7 +79,8 @@ pub unsafe extern "C" fn pg_correct_at(
     })
 }
 
-/// Forgets all that was taken, and all permits.
+/// Deletes the state of a limiter: charged units, permits, leases, tickets, statistics, overrides,
+/// learned limits and a pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_reset(limiter: *const LimiterHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
     guard(error, || run(limiter, Operation::Reset).map(drop))
@@ -102,7 +108,7 @@ fn decide(
     )
 }
 
-/// An operation that settles something; what became of it may be of no interest.
+/// Runs an operation that returns a settlement; `settlement` may be absent.
 pub(crate) fn settle<'a>(
     limiter: *const LimiterHandle,
     settlement: Option<&mut MaybeUninit<Settlement>>,
@@ -112,20 +118,20 @@ pub(crate) fn settle<'a>(
     settled(settlement, error, || run(limiter, operation()?))
 }
 
-/// As [`settle`], for what asks the limiter by itself.
+/// As [`settle`], for functions that call the limiter themselves.
 pub(crate) fn settled(
     settlement: Option<&mut MaybeUninit<Settlement>>,
     error: Option<&mut MaybeUninit<Error>>,
-    ask: impl FnOnce() -> Result<Answer>,
+    operation: impl FnOnce() -> Result<Answer>,
 ) -> Code {
-    let mut unwanted = MaybeUninit::uninit();
-    let settlement = Some(settlement.unwrap_or(&mut unwanted));
+    let mut discarded = MaybeUninit::uninit();
+    let settlement = Some(settlement.unwrap_or(&mut discarded));
     guard_into(
         "settlement",
         settlement,
         || Settlement::None,
         error,
-        || match ask()? {
+        || match operation()? {
             Answer::Settlement(settlement) => Ok(settlement.into()),
             other => Err(unexpected(&other)),
         },

@@ -1,10 +1,10 @@
-//! What changes a limiter while it runs, for all processes.
+//! Pauses and overrides of a running limiter, for all processes.
 
 use std::mem::MaybeUninit;
 
 use paddlegate_core::{
     AdminCommand, Answer, Deadline, Error as CoreError, Limit as CoreLimit, LimitOverride, Limiter, MAX_LIMITS, Micros,
-    Operation, Result, RuntimeState as CoreControls,
+    Operation, Result, RuntimeState as CoreRuntimeState,
 };
 
 use crate::call::{GRACE, unexpected};
@@ -15,29 +15,34 @@ use crate::limit::Limit;
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::{not_negative, time};
 
-/// As an index: every limit of the policy.
+/// The value of an index that stands for every limit of the policy.
 pub const PG_EVERY_LIMIT: i64 = -1;
 
-/// As a number of pg_pause, pg_override, pg_report_budget, pg_learn_from_response or pg_conductor_limiter: not given.
+/// The value of a number that is not given, in pg_pause, pg_override, pg_report_budget,
+/// pg_learn_from_response, pg_load_with, pg_conductor_limiter and pg_limiter_with_on_unavailable.
 pub const PG_NOT_GIVEN: i64 = -1;
 
-/// What is in force beside the policies of the processes.
+/// The pause, the overrides and the learned limits of a limiter, which apply in addition to the
+/// policies of the processes.
 #[repr(C)]
 pub struct RuntimeState {
-    /// Rises with every change; 0 when nothing is in force.
+    /// A number that rises with every change; 0 when nothing is in force.
     pub version: i64,
-    /// How long the pause that was ordered lasts; -1 without one.
+    /// How long the runtime pause lasts from now, see pg_pause; -1 without a pause.
     pub paused_for_us: i64,
-    /// How long the overrides hold; -1 when they hold until they are removed, and without any.
+    /// How long the overrides last from now; -1 when they last until they are removed, and without
+    /// overrides.
     pub expires_in_us: i64,
-    /// How many limits the policy has; 0 when it has no state that could change.
+    /// The number of limits of the policy; 0 when the limiter has no state that could change.
     pub count: usize,
-    /// 1 when the store knew the limiter before this call: it had a state or statistics. 0 for a name that nobody has
-    /// used, for limits of other kinds than those in use under it, and without any limit. An earlier order counts as a use.
+    /// 1 when the store knew the limiter before this call: it had a state or statistics. 0 for a
+    /// name that was never used, for limits of other kinds than those in use under the name, and
+    /// without any limit. An earlier command, such as pg_pause, counts as a use.
     pub in_use: i32,
-    /// By limit the numbers that were told and rule; PG_KIND_NONE where there are none.
+    /// The active override of each limit; its kind is PG_KIND_NONE where there is none.
     pub overrides: [Limit; 8],
-    /// By limit the numbers that were learned from upstream, which rule where nothing was told.
+    /// The limit learned from the upstream, for each limit of the policy. It applies where no
+    /// override is active. Its kind is PG_KIND_NONE where there is none.
     pub learned: [Limit; 8],
 }
 
@@ -53,8 +58,8 @@ impl RuntimeState {
     };
 }
 
-impl From<CoreControls> for RuntimeState {
-    fn from(core: CoreControls) -> Self {
+impl From<CoreRuntimeState> for RuntimeState {
+    fn from(core: CoreRuntimeState) -> Self {
         let span = |span: Option<Micros>| number(span.map(|Micros(micros)| micros));
         Self {
             version: number(Some(core.version)),
@@ -62,26 +67,27 @@ impl From<CoreControls> for RuntimeState {
             expires_in_us: span(core.expires_after),
             count: core.overrides.len().min(MAX_LIMITS),
             in_use: core.in_use.into(),
-            overrides: numbers(&core.overrides),
-            learned: numbers(&core.learned),
+            overrides: limit_array(&core.overrides),
+            learned: limit_array(&core.learned),
         }
     }
 }
 
-fn numbers(limits: &[Option<CoreLimit>]) -> [Limit; MAX_LIMITS] {
-    let mut numbers = [Limit::NONE; MAX_LIMITS];
-    for (place, limit) in numbers.iter_mut().zip(limits) {
-        *place = limit.as_ref().map_or(Limit::NONE, Limit::from);
+fn limit_array(limits: &[Option<CoreLimit>]) -> [Limit; MAX_LIMITS] {
+    let mut array = [Limit::NONE; MAX_LIMITS];
+    for (slot, limit) in array.iter_mut().zip(limits) {
+        *slot = limit.as_ref().map_or(Limit::NONE, Limit::from);
     }
-    numbers
+    array
 }
 
-/// Grants nothing for a time, or until a time since 1970, in all processes. Those who wait go on
-/// waiting.
+/// Refuses every call for a time, or until a time since 1970, in all processes. Waiting calls
+/// continue to wait.
 ///
-/// One of the two is given, the other is PG_NOT_GIVEN. A refusal then has the reason PG_KIND_PAUSED
-/// and says in retry_after_us when the pause ends. A pause that ends later stays as it is. at_us as in
-/// pg_request; controls, which gets what is in force now, may be NULL.
+/// Give one of for_us and until_us, and PG_NOT_GIVEN for the other. A refusal then has the reason
+/// PG_KIND_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
+/// later stays in force. at_us is as in pg_request. controls receives the runtime state after the
+/// call and may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_pause(
     limiter: *const LimiterHandle,
@@ -91,14 +97,15 @@ pub extern "C" fn pg_pause(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    order(limiter, at_us, controls, error, |_, run| {
-        let moment = moment(("for", for_us), ("until", until_us))?
+    run_change(limiter, at_us, controls, error, |_, run| {
+        let deadline = deadline(("for", for_us), ("until", until_us))?
             .ok_or_else(|| CoreError::invalid("for", "say for how long or until when"))?;
-        run(AdminCommand::Pause(moment))
+        run(AdminCommand::Pause(deadline))
     })
 }
 
-/// Ends a pause that was ordered, in all processes, and calls those who wait. The rest as in pg_pause.
+/// Ends the runtime pause in all processes, see pg_pause, and wakes the waiting calls. at_us and
+/// controls are as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_resume(
     limiter: *const LimiterHandle,
@@ -106,15 +113,16 @@ pub extern "C" fn pg_resume(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    order(limiter, at_us, controls, error, |_, run| run(AdminCommand::Resume))
+    run_change(limiter, at_us, controls, error, |_, run| run(AdminCommand::Resume))
 }
 
-/// Puts other numbers before those of every policy, for one limit and in all processes.
+/// Overrides one limit of every policy, in all processes.
 ///
-/// The limit is counted from 0. amount and interval_us are those of pg_limit, one of them or both; what
-/// is PG_NOT_GIVEN stays as the policy of this limiter has it. All overrides of the limiter hold for expires_in_us, or
-/// until expires_at_us since 1970; when both are PG_NOT_GIVEN until they are removed, or for 90 days
-/// in which nobody is granted anything. The rest as in pg_pause.
+/// index is that of the limit in the policy, from 0. amount and interval_us are those of pg_limit;
+/// give one or both. A number that is PG_NOT_GIVEN stays as in the policy of this limiter. All
+/// overrides of the limiter last for expires_in_us, or until expires_at_us since 1970. If both are
+/// PG_NOT_GIVEN, they last until they are removed, or until no call was granted for 90 days. at_us
+/// and controls are as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_override(
     limiter: *const LimiterHandle,
@@ -127,16 +135,17 @@ pub extern "C" fn pg_override(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    order(limiter, at_us, controls, error, |limiter, run| {
-        let index = place(index)?;
+    run_change(limiter, at_us, controls, error, |limiter, run| {
+        let index = limit_index(index)?;
         let (amount, interval) = amounts(amount, interval_us)?;
         let changes = limiter.override_changes(index, amount, interval)?;
-        let expires = moment(("expires_in", expires_in_us), ("expires_at", expires_at_us))?;
+        let expires = deadline(("expires_in", expires_in_us), ("expires_at", expires_at_us))?;
         run(AdminCommand::Override { changes: &changes, expires })
     })
 }
 
-/// Ends the override of one limit, counted from 0, or of PG_EVERY_LIMIT. The rest as in pg_pause.
+/// Removes the override of the limit with this index, from 0, or of all limits with PG_EVERY_LIMIT.
+/// at_us and controls are as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_restore(
     limiter: *const LimiterHandle,
@@ -145,14 +154,14 @@ pub extern "C" fn pg_restore(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    order(limiter, at_us, controls, error, |limiter, run| {
-        let index = if index == PG_EVERY_LIMIT { None } else { Some(place(index)?) };
+    run_change(limiter, at_us, controls, error, |limiter, run| {
+        let index = if index == PG_EVERY_LIMIT { None } else { Some(limit_index(index)?) };
         let changes: Vec<LimitOverride> = limiter.override_removals(index)?;
         run(AdminCommand::Override { changes: &changes, expires: None })
     })
 }
 
-/// What is in force beside the policies. Changes nothing. at_us as in pg_request.
+/// Writes the runtime state of a limiter, and changes nothing. at_us is as in pg_request.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_runtime_state_get(
     limiter: *const LimiterHandle,
@@ -160,22 +169,22 @@ pub extern "C" fn pg_runtime_state_get(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    control(limiter, at_us, controls, error, |_, run| run(AdminCommand::Get))
+    run_admin(limiter, at_us, controls, error, |_, run| run(AdminCommand::Get))
 }
 
-/// A change; what is in force after it may be of no interest.
-fn order(
+/// Runs a command that changes the limiter; `controls` may be absent.
+fn run_change(
     limiter: *const LimiterHandle,
     at_us: i64,
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
     body: impl FnOnce(&Limiter, &dyn Fn(AdminCommand<'_>) -> Result<Answer>) -> Result<Answer>,
 ) -> Code {
-    let mut unwanted = MaybeUninit::uninit();
-    control(limiter, at_us, Some(controls.unwrap_or(&mut unwanted)), error, body)
+    let mut discarded = MaybeUninit::uninit();
+    run_admin(limiter, at_us, Some(controls.unwrap_or(&mut discarded)), error, body)
 }
 
-fn control(
+fn run_admin(
     limiter: *const LimiterHandle,
     at_us: i64,
     controls: Option<&mut MaybeUninit<RuntimeState>>,
@@ -200,14 +209,14 @@ fn control(
     )
 }
 
-/// A number that may be absent.
-pub(crate) fn given(argument: &'static str, value: i64) -> Result<Option<u64>> {
+/// Returns a number that may be absent.
+pub(crate) fn optional(argument: &'static str, value: i64) -> Result<Option<u64>> {
     if value == PG_NOT_GIVEN { Ok(None) } else { not_negative(argument, value).map(Some) }
 }
 
-/// A moment in one of its two forms, or none.
-pub(crate) fn moment(after: (&'static str, i64), at: (&'static str, i64)) -> Result<Option<Deadline>> {
-    match (given(after.0, after.1)?, given(at.0, at.1)?) {
+/// Returns a deadline that is given as a span or as a time; `None` without either.
+pub(crate) fn deadline(after: (&'static str, i64), at: (&'static str, i64)) -> Result<Option<Deadline>> {
+    match (optional(after.0, after.1)?, optional(at.0, at.1)?) {
         (None, None) => Ok(None),
         (Some(after), None) => Ok(Some(Deadline::After(Micros(after)))),
         (None, Some(at)) => Ok(Some(Deadline::At(Micros(at)))),
@@ -215,12 +224,12 @@ pub(crate) fn moment(after: (&'static str, i64), at: (&'static str, i64)) -> Res
     }
 }
 
-/// Which limit of a policy; one that is not there is left to the core.
-pub(crate) fn place(index: i64) -> Result<usize> {
+/// Returns the index of a limit; the core refuses an index that does not exist.
+pub(crate) fn limit_index(index: i64) -> Result<usize> {
     Ok(usize::try_from(not_negative("index", index)?).unwrap_or(usize::MAX))
 }
 
-/// The numbers of a limit that are given.
+/// Returns the amount and the interval of a limit, as far as they are given.
 pub(crate) fn amounts(amount: i64, interval_us: i64) -> Result<(Option<u64>, Option<Micros>)> {
-    Ok((given("limit", amount)?, given("interval", interval_us)?.map(Micros)))
+    Ok((optional("limit", amount)?, optional("interval", interval_us)?.map(Micros)))
 }

@@ -1,4 +1,4 @@
-//! `pg_decision`: the answer to one call.
+//! `pg_decision`: the result of one call.
 
 use std::ffi::c_char;
 
@@ -10,66 +10,71 @@ use crate::limit::Kind;
 use crate::names;
 use crate::text;
 
-/// What became of a request. The numbers never change.
+/// The status of a decision. The numbers never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
-    /// Come back after retry_after_us; nothing was changed.
+    /// Refused: retry after retry_after_us. Nothing was charged.
     Refused = 0,
-    /// Go ahead; the cost is charged.
+    /// Granted: the cost is charged.
     Granted = 1,
-    /// A place in the queue is taken; look again after retry_after_us, or when told to. See pg_acquire_with_id.
+    /// Queued: the call has a ticket; retry after retry_after_us or on a wake-up. See
+    /// pg_acquire_with_id.
     Queued = 2,
-    /// The ticket has no place: cancelled, lapsed or granted before.
+    /// No ticket exists for the call: it was cancelled, has lapsed or was granted before.
     Gone = 3,
 }
 
-/// The answer to one call, with the numbers of the limit that is the tightest.
+/// The result of one call, with the numbers of the most restrictive limit.
 ///
-/// Of a grant that is the limit with the least left, of a refusal the one that takes longest to let
-/// the call pass. -1 stands for a number that there is none of.
+/// For a grant that is the limit with the fewest remaining units, for a refusal the limit with the
+/// longest wait. -1 stands for a number that does not exist.
 #[repr(C)]
 pub struct Decision {
-    /// Granted, refused, queued or gone.
+    /// The status: granted, refused, queued or gone.
     pub status: Status,
-    /// The kind of the limit that refused; PG_KIND_NONE when granted, PG_KIND_UNAVAILABLE when it was
-    /// refused because the store cannot decide, see pg_limiter_with_on_unavailable.
+    /// The kind of the limit that refused or queued the call; PG_KIND_NONE when granted,
+    /// PG_KIND_UNAVAILABLE when refused because the store cannot decide, see
+    /// pg_limiter_with_on_unavailable.
     pub reason: Kind,
-    /// Which limit of the policy the numbers describe, counted from 0; the number of limits when it is
-    /// a pause that was ordered, see pg_pause.
+    /// The index of the described limit in the policy, from 0. The number of limits denotes a
+    /// runtime pause, see pg_pause.
     pub index: i64,
-    /// The units of that limit; -1 when nothing limits.
+    /// The amount of the described limit, in units; -1 when no limit applies.
     pub limit: i64,
-    /// The units that could be taken right after this decision; -1 when nothing limits.
+    /// The units that can be taken right after this decision; -1 when no limit applies.
     pub remaining: i64,
-    /// Refused one microsecond before, granted at it. 0 when granted; -1 when no time is known
-    /// (paused by the policy).
+    /// How long to wait before the next attempt; 0 when granted, -1 when no time is known (such as
+    /// a pause by the policy). If nothing else changes, a refused call is refused one microsecond
+    /// earlier and granted at this time.
     pub retry_after_us: i64,
-    /// Until all of the limit is there again, if nobody calls; -1 when no time is known (paused
-    /// by the policy).
+    /// Time until all units of the limit are available again, if no call is made; -1 when no time
+    /// is known (such as a pause by the policy).
     pub reset_after_us: i64,
-    /// The store's time of the decision since 1970; 0 when no store was asked.
+    /// The store's time of the decision since 1970; 0 when no store was called.
     pub at_us: i64,
-    /// How long the lease lasts from at_us; -1 without a limit of concurrency.
+    /// How long the lease lasts from at_us; -1 without a lease, for example when the limiter has no
+    /// concurrency limit.
     pub lease_us: i64,
-    /// A number that rises with every lease, to fence off holders that are late; -1 without a limit
-    /// of concurrency.
+    /// The fencing token: it rises with every lease, so that a resource can reject late holders; -1
+    /// without a lease, for example when the limiter has no concurrency limit.
     pub fence: i64,
-    /// The number of a ticket, under which it may come back to its place; -1 unless queued.
+    /// The number of the ticket of a queued call, or of the ticket that a granted call had; -1
+    /// without a ticket. With it a lapsed ticket regains its queue position, see pg_wait.
     pub ticket: i64,
-    /// How many stand before it in the queue; -1 unless queued.
+    /// The number of tickets ahead in the queue; -1 without a ticket.
     pub position: i64,
-    /// When it may pass if all before it do; -1 where that is not known.
+    /// Time until the call can be granted, if all tickets ahead are; -1 when unknown.
     pub ready_after_us: i64,
-    /// The id under which a grant may be corrected or released, from any process; empty unless it
-    /// has an estimate or a limit of concurrency.
+    /// The id with which any process can correct or release the grant; empty unless the call has an
+    /// estimate or the limiter has a concurrency limit.
     pub permit: [c_char; 96],
-    /// 1 when the store could not decide and the limiter has decided without it, else 0.
+    /// 1 when the store could not decide and the limiter has decided without it, otherwise 0.
     pub degraded: i32,
 }
 
 impl Decision {
-    /// What stands in the place of the decision after an error.
+    /// The decision after an error.
     pub(crate) const NONE: Self = Self {
         status: Status::Refused,
         reason: Kind::None,
@@ -135,27 +140,26 @@ impl From<CoreKind> for Kind {
     }
 }
 
-/// What became of a correction, a report of upstream, a release or a cancellation.
+/// The result of a correction, a report of the upstream, a release or a cancellation.
 ///
 /// The numbers never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Settlement {
-    /// The call failed; there is no answer.
+    /// No settlement: the call failed, or the report has no actual cost of a permit.
     None = 0,
-    /// pg_correct: the charge is now the actual cost. pg_report_budget, pg_learn_from_response: the report rules.
+    /// pg_correct, pg_learn_from_response: the charge is now the actual cost.
     Settled = 3,
-    /// pg_correct: it was settled before.
+    /// pg_correct, pg_learn_from_response: the permit was settled before.
     Already = 4,
-    /// pg_correct: the permit is older than five minutes; the estimate stands. pg_release: the lease
-    /// had ended before, and another may have its place. pg_report_budget, pg_learn_from_response: the report of a later call
-    /// was there before.
+    /// pg_correct, pg_learn_from_response: the permit is older than five minutes, and the estimate
+    /// remains charged. pg_release: the lease had ended before, and another call may hold its slot.
     Late = 5,
-    /// No such permit, lease or ticket is here: never given, given back, reset since, or forgotten.
+    /// No such permit, lease or ticket exists: never issued, given back, reset since, or forgotten.
     Unknown = 6,
-    /// pg_release: the lease is free for another.
+    /// pg_release: the lease has ended and its slot is free.
     Released = 7,
-    /// pg_cancel: the ticket has left the queue.
+    /// pg_cancel: the ticket has left the queue, or the lease that it became has ended.
     Cancelled = 8,
 }
 
@@ -172,13 +176,14 @@ impl From<CoreSettlement> for Settlement {
     }
 }
 
-/// The word for a settlement, such as "settled"; "?" for a number that is none. Never to be freed.
+/// Returns the name of a settlement, such as "settled"; "?" for an unknown number. Do not free the
+/// text.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_settlement_name(settlement: i32) -> *const c_char {
     names::of(settlement, &names::SETTLEMENTS)
 }
 
-/// Everything the core counts is below 2^53.
+/// Converts a number of the core, all of which are below 2^53; -1 for none.
 pub(crate) fn number(value: Option<u64>) -> i64 {
     value.map_or(-1, |value| value.try_into().unwrap_or(i64::MAX))
 }

@@ -6,9 +6,11 @@ use std::ptr;
 use std::str;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use paddlegate_core::{Error as CoreError, LoadOptions, LoadedLimiter as CoreLoaded, MAX_LIMITS, Micros, Result};
+use paddlegate_core::{
+    Error as CoreError, LoadOptions, LoadedLimiter as CoreLoadedLimiter, MAX_LIMITS, Micros, Result,
+};
 
-use crate::control::given;
+use crate::control::optional;
 use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
@@ -18,13 +20,14 @@ use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::store::{STORES, StoreHandle};
 use crate::text;
 
-/// The limiters of a document: of our own format sorted by name, of any other in its order.
+/// The limiters of a document: sorted by name for the native format, in the order of the document
+/// for any other format.
 pub struct DocumentHandle {
     _opaque: [u8; 0],
 }
 
 struct Document {
-    limiters: Vec<CoreLoaded>,
+    limiters: Vec<CoreLoadedLimiter>,
     next: AtomicUsize,
 }
 
@@ -33,19 +36,19 @@ static DOCUMENTS: Table<Document, DocumentHandle> = Table::new("document", 0b100
 /// One limiter of a document.
 #[repr(C)]
 pub struct LoadedLimiter {
-    /// Its name; empty after the last one.
+    /// The name; empty after the last limiter.
     pub name: [c_char; 520],
-    /// The limiter, to be closed by pg_limiter_close; NULL after the last one.
+    /// The limiter, which the caller must close with pg_limiter_close; NULL after the last limiter.
     pub limiter: *mut LimiterHandle,
-    /// Its limits.
+    /// The limits.
     pub limits: [Limit; 8],
-    /// How many those are; 0 of one that is unlimited.
+    /// The number of limits; 0 for an unlimited limiter.
     pub count: usize,
-    /// For how long after its last use it is listed and its statistics are kept.
+    /// How long after its last use the limiter is listed and its statistics are kept.
     pub ttl_us: i64,
-    /// How long a call waits at most; -1 when the document does not say.
+    /// The maximum wait of a call; -1 when the document does not set one.
     pub wait_timeout_us: i64,
-    /// What becomes of work that is refused: "raise", "ignore", "wait", "reschedule" or "drop".
+    /// The action for refused work: "raise", "ignore", "wait", "reschedule" or "drop".
     pub on_limit: [c_char; 16],
 }
 
@@ -60,7 +63,7 @@ impl LoadedLimiter {
         on_limit: [0; 16],
     };
 
-    pub(crate) fn open(core: &CoreLoaded) -> Result<Self> {
+    pub(crate) fn open(core: &CoreLoadedLimiter) -> Result<Self> {
         let limits = core.limiter.policy().limits();
         let mut loaded = Self {
             name: text::write(core.limiter.name()),
@@ -71,18 +74,18 @@ impl LoadedLimiter {
             on_limit: text::write(core.on_limit.name()),
             ..Self::NONE
         };
-        for (place, limit) in loaded.limits.iter_mut().zip(limits) {
-            *place = limit.into();
+        for (slot, limit) in loaded.limits.iter_mut().zip(limits) {
+            *slot = limit.into();
         }
         Ok(loaded)
     }
 }
 
-/// Makes the limiters that a document defines on a store: length bytes of JSON, in our own format or
-/// one of those that it reads beside.
+/// Creates the limiters that a document defines, in a store. The document is length bytes of JSON,
+/// in the native format or one of the other supported formats.
 ///
-/// The message of PG_INVALID names the place of a fault. The handle is to be closed by
-/// pg_document_close.
+/// The message of PG_INVALID contains the JSON path of the fault. The caller must close the handle
+/// with pg_document_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_load(
     store: *const StoreHandle,
@@ -92,18 +95,19 @@ pub unsafe extern "C" fn pg_load(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("document", document, ptr::null_mut, error, || {
-        // SAFETY: the caller passes NULL or as many bytes as it says.
+        // SAFETY: the caller passes NULL or as many bytes as `length` states.
         let text = unsafe { read(text, length) }?;
         let limiters = STORES.with(store, |store| store.load(text))?;
         DOCUMENTS.open(Document { limiters, next: AtomicUsize::new(0) })
     })
 }
 
-/// As pg_load, with what the caller says beside the document; Invalid names what its format does not take.
+/// Creates limiters as pg_load does, with options of the caller beside the document. PG_INVALID
+/// names an option that the format does not support.
 ///
-/// lock_timeout_us is how long a lease lasts that is not renewed (Open Job Spec and Conductor), PG_NOT_GIVEN for what the
-/// document says. tenant is whose job it is (Open Job Spec), group what is limited by itself (guild-queues); both may be
-/// NULL.
+/// lock_timeout_us is the duration of a lease that is not renewed (Open Job Spec and Conductor);
+/// PG_NOT_GIVEN for the value of the document. tenant is the tenant of the job (Open Job Spec), and
+/// group the entity with its own limit (guild-queues); both may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_load_with(
     store: *const StoreHandle,
@@ -116,18 +120,18 @@ pub unsafe extern "C" fn pg_load_with(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("document", document, ptr::null_mut, error, || {
-        // SAFETY: the caller passes NULL or as many bytes as it says.
+        // SAFETY: the caller passes NULL or as many bytes as `length` states.
         let text = unsafe { read(text, length) }?;
         // SAFETY: the caller passes NULL or texts that end with a zero byte.
         let (tenant, group) = unsafe { (text::read_some("tenant", tenant)?, text::read_some("group", group)?) };
-        let lock_timeout = given("lock_timeout", lock_timeout_us)?.map(Micros);
+        let lock_timeout = optional("lock_timeout", lock_timeout_us)?.map(Micros);
         let options = LoadOptions { lock_timeout, tenant, group };
         let limiters = STORES.with(store, |store| store.load_with(text, &options))?;
         DOCUMENTS.open(Document { limiters, next: AtomicUsize::new(0) })
     })
 }
 
-/// The next limiter of a document. One without a name comes after the last.
+/// Writes the next limiter of a document; after the last one a limiter with an empty name.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_document_next(
     document: *const DocumentHandle,
@@ -148,15 +152,15 @@ pub extern "C" fn pg_document_next(
     )
 }
 
-/// Closes a document. The limiters that were taken from it go on.
+/// Closes a document. Limiters that were taken from it stay open.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_document_close(document: *mut DocumentHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
     guard(error, || DOCUMENTS.close(document))
 }
 
-/// The text of a document, which has a length and need not end with a zero byte.
+/// Returns the text of a document, which has a length and need not end with a zero byte.
 pub(crate) unsafe fn read<'a>(text: *const c_char, length: usize) -> Result<&'a str> {
-    // SAFETY: the caller passes NULL or as many bytes as it says.
+    // SAFETY: the caller passes NULL or as many bytes as `length` states.
     str::from_utf8(unsafe { text::bytes("document", text, length) }?)
         .map_err(|_| CoreError::invalid("document", "is not UTF-8"))
 }

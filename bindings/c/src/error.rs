@@ -1,4 +1,4 @@
-//! `pg_error`: what went wrong.
+//! `pg_error`: the error of a call.
 
 use std::ffi::c_char;
 
@@ -7,21 +7,22 @@ use paddlegate_core::{Error as CoreError, ErrorKind};
 use crate::names;
 use crate::text;
 
-/// What became of a call of a function. The numbers never change.
+/// The result of a function. The numbers never change.
 /// cbindgen:rename-all=ScreamingSnakeCase
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 #[allow(clippy::enum_variant_names)]
 pub enum Code {
-    /// All went well. A refusal is no error: look at the status of the decision.
+    /// Success. A refusal is no error: check the status of the decision.
     PgOk = 0,
-    /// Not returned by any function; the number that other languages give to a refusal.
+    /// Never returned by a function of this library; other languages use this number for a refusal.
     PgOverLimit = 1,
-    /// The call is wrong; fix the argument that is named. Nothing was changed.
+    /// The call is invalid; fix the argument that the error names. Nothing was charged.
     PgInvalid = 2,
-    /// The store cannot decide now; may_have_counted says whether the call may have been charged.
+    /// The store cannot decide now; may_have_counted is 1 when the call may have been charged.
     PgUnavailable = 3,
-    /// The stored value is not ours or is damaged; reset the limiter or use another database.
+    /// The stored value is damaged or was not written by this library; reset the limiter or use
+    /// another database.
     PgData = 4,
     /// A defect of this library; please report it.
     PgInternal = 5,
@@ -39,16 +40,16 @@ impl From<ErrorKind> for Code {
     }
 }
 
-/// What went wrong. All zero after a call that went well.
+/// The error of a call. All zero after a successful call.
 #[repr(C)]
 pub struct Error {
-    /// What to do about it; also what the function returned.
+    /// The code that the function returned; decide by it what to do.
     pub code: Code,
-    /// 1 when the call failed but may have been charged all the same, else 0.
+    /// 1 when the call failed but may have been charged nevertheless, otherwise 0.
     pub may_have_counted: i32,
-    /// The name of the wrong argument, for PG_INVALID; else empty.
+    /// The name of the invalid argument for PG_INVALID, otherwise empty.
     pub argument: [c_char; 32],
-    /// A text to read, not to compare; cut to its room.
+    /// A text to show, not to compare; truncated to the size of the array.
     pub message: [c_char; 256],
 }
 
@@ -63,7 +64,7 @@ impl From<&CoreError> for Error {
     }
 }
 
-/// The word for a code, such as "invalid"; "?" for a number that is none. Never to be freed.
+/// Returns the name of a code, such as "invalid"; "?" for an unknown number. Do not free the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_error_name(code: i32) -> *const c_char {
     names::of(code, &names::CODES)

@@ -1,11 +1,11 @@
-//! `pg_invantive_gate`: a document of Invantive chooses what limits a request.
+//! `pg_invantive_gate`: limits requests by a RateLimitControl document of Invantive.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr;
 
 use paddlegate_core::formats::invantive::{
-    Gate as CoreGate, GateDecision as CoreVerdict, Level as CoreLevel, RequestAttributes as CoreFacts,
+    Gate as CoreGate, GateDecision as CoreGateDecision, Level as CoreLevel, RequestAttributes as CoreRequestAttributes,
 };
 use paddlegate_core::{Micros, MultiStep, Result};
 
@@ -21,16 +21,17 @@ use crate::request::time;
 use crate::store::{STORES, StoreHandle};
 use crate::text;
 
-/// The limits of a RateLimitControl on a store. Make it once, keep it, and use it from any thread.
+/// The limits of a RateLimitControl in a store. Create it once and keep it; any thread may use it.
 pub struct GateHandle {
     _opaque: [u8; 0],
 }
 
 static GATES: Table<CoreGate, GateHandle> = Table::new("gate", 0b0110);
 
-/// What is known of a request. Each text may be NULL: then no criterion for it matches.
+/// The attributes of a request. Each text may be NULL: then no criterion for it matches.
 ///
-/// All NULL and zero, and NULL in its place, is a request of which nothing is known.
+/// A struct of NULL and zero, or a NULL pointer instead of it, is a request without known
+/// attributes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct RequestAttributes {
@@ -42,17 +43,17 @@ pub struct RequestAttributes {
     pub log_on_code: *const c_char,
     /// Compared with DataContainerId.
     pub data_container_id: *const c_char,
-    /// The address of the client without a port, compared with IpAddressClientCidr.
+    /// The IP address of the client without a port, compared with IpAddressClientCidr.
     pub ip: *const c_char,
-    /// As in pg_request.
+    /// The store's time of the call, as in pg_request.
     pub at_us: i64,
 }
 
 impl RequestAttributes {
-    unsafe fn core<'a>(&self) -> Result<(CoreFacts<'a>, Option<Micros>)> {
+    unsafe fn core<'a>(&self) -> Result<(CoreRequestAttributes<'a>, Option<Micros>)> {
         // SAFETY: each is NULL or a text of the caller that ends with a zero byte.
         let facts = unsafe {
-            CoreFacts {
+            CoreRequestAttributes {
                 context: text::read_some("context", self.context)?,
                 url: text::read_some("url", self.url)?,
                 log_on_code: text::read_some("log_on_code", self.log_on_code)?,
@@ -68,7 +69,7 @@ impl RequestAttributes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Level {
-    /// None is full.
+    /// No level is full.
     None = 0,
     /// ActionsPerSecond.
     Second = 1,
@@ -88,20 +89,21 @@ impl From<CoreLevel> for Level {
     }
 }
 
-/// What becomes of a request.
+/// The decision on a request.
 #[repr(C)]
 pub struct GateDecision {
-    /// 1 when it may go ahead; 0 when its answer is a failure.
+    /// 1 when the request may go ahead; 0 when it must fail.
     pub allowed: i32,
-    /// The level that refused, or the one that delays longest; PG_LEVEL_NONE when none is full.
+    /// The level that refused, or the one with the longest delay; PG_LEVEL_NONE when no level is
+    /// full.
     pub level: Level,
     /// The kind of the limit that refused; PG_KIND_NONE when allowed.
     pub reason: Kind,
-    /// By how much the answer is to be delayed, also that of a failure.
+    /// The delay of the response, whether it succeeds or fails.
     pub delay_us: i64,
-    /// When a refused request may pass; 0 when allowed, -1 when no time is known (0 actions).
+    /// Time until a refused request may pass; 0 when allowed, -1 when no time is known (0 actions).
     pub retry_after_us: i64,
-    /// The name of the slot that counted; empty when nothing limits the request.
+    /// The name of the slot that applied; empty when nothing limits the request.
     pub slot: [c_char; 520],
 }
 
@@ -110,8 +112,8 @@ impl GateDecision {
         Self { allowed: 0, level: Level::None, reason: Kind::None, delay_us: 0, retry_after_us: -1, slot: [0; 520] };
 }
 
-impl From<CoreVerdict> for GateDecision {
-    fn from(core: CoreVerdict) -> Self {
+impl From<CoreGateDecision> for GateDecision {
+    fn from(core: CoreGateDecision) -> Self {
         Self {
             allowed: core.allowed.into(),
             level: core.level.map_or(Level::None, Level::from),
@@ -123,10 +125,11 @@ impl From<CoreVerdict> for GateDecision {
     }
 }
 
-/// Makes the limits of a RateLimitControl on a store: length bytes of JSON. Asks no server.
+/// Creates the limits of a RateLimitControl in a store, from length bytes of JSON. Contacts no
+/// server.
 ///
-/// The message of PG_INVALID names the place of a fault. The handle is to be closed by
-/// pg_invantive_gate_close.
+/// The message of PG_INVALID contains the JSON path of the fault. The caller must close the handle
+/// with pg_invantive_gate_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_invantive_gate_new(
     store: *const StoreHandle,
@@ -136,18 +139,18 @@ pub unsafe extern "C" fn pg_invantive_gate_new(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("gate", gate, ptr::null_mut, error, || {
-        // SAFETY: the caller passes NULL or as many bytes as it says.
+        // SAFETY: the caller passes NULL or as many bytes as `length` states.
         let text = unsafe { document::read(text, length) }?;
         GATES.open(STORES.with(store, |store| store.invantive_gate(text))?)
     })
 }
 
-/// Counts a request in the slot of the first element that applies to it. Never waits itself: the
-/// caller delays the answer by delay_us.
+/// Counts a request in the slot of the first element that matches it. Never waits itself: the
+/// caller delays the response by delay_us.
 ///
-/// A refusal is PG_OK too, and counts nothing: look at verdict->allowed. facts may be NULL. In Redis
-/// it asks once for the levels that fail, once for each that only delays, and once for the time when an
-/// element has a validity and facts no at_us.
+/// Returns PG_OK for a refusal too, which counts nothing: check verdict->allowed. facts may be
+/// NULL. In Redis the function makes one call for the levels that fail, one for each level that
+/// only delays, and one for the time if an element has a validity and facts has no at_us.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_invantive_gate_admit(
     gate: *const GateHandle,
@@ -162,19 +165,20 @@ pub unsafe extern "C" fn pg_invantive_gate_admit(
         error,
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-            let (facts, at) = facts.map_or(Ok((CoreFacts::default(), None)), |facts| unsafe { facts.core() })?;
+            let (facts, at) =
+                facts.map_or(Ok((CoreRequestAttributes::default(), None)), |facts| unsafe { facts.core() })?;
             GATES.with(gate, |gate| gate.start(&facts, at)?.run(GRACE)).map(GateDecision::from)
         },
     )
 }
 
-/// The word for a level, such as "second"; "?" for a number that is none. Never to be freed.
+/// Returns the name of a level, such as "second"; "?" for an unknown number. Do not free the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_level_name(level: i32) -> *const c_char {
     names::of(level, &names::LEVELS)
 }
 
-/// Closes a gate. What it has counted stays.
+/// Closes a gate. Its counts stay in the store.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_invantive_gate_close(gate: *mut GateHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
     guard(error, || GATES.close(gate))

@@ -1,4 +1,4 @@
-//! Handles that survive misuse: numbers that are looked up, never addresses that are followed.
+//! Handles that survive misuse: numbers that are looked up, never pointers that are dereferenced.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -10,28 +10,30 @@ use arc_swap::ArcSwapOption;
 use once_cell::race::OnceBox;
 use paddlegate_core::{Error, Result};
 
-/// The most things of one kind that are open at once.
+/// The maximum number of open objects of one kind.
 pub(crate) const MAX_OPEN: usize = 1 << INDEX_BITS;
 
 const INDEX_BITS: u32 = 20;
 const KIND_BITS: u32 = 4;
 const GENERATION_BITS: u32 = usize::BITS - INDEX_BITS - KIND_BITS;
 const BLOCK: usize = 1024;
-/// Where the list of unused slots has its first one; none or the number of the slot plus one.
+/// The bits for the first slot in the list of unused slots: zero for none, otherwise the index of
+/// the slot plus one.
 const FIRST: u64 = (1 << (INDEX_BITS + 1)) - 1;
 
-/// What is open, by handle. No handle is ever given twice, so that one which was closed long ago opens nothing else:
-/// a slot whose generations are used up, of which there are 256 where pointers have 32 bits, is not used again.
+/// The open objects by handle. No handle is issued twice, so a handle that was closed never refers
+/// to another object: a slot without unused generations, of which there are 256 where pointers have
+/// 32 bits, is not used again.
 ///
-/// No function takes a lock: one that another thread holds at a fork stays held in the child.
+/// No method takes a lock: a lock that another thread holds at a fork stays held in the child.
 pub(crate) struct Table<T: 'static, H, const GENERATIONS: u32 = GENERATION_BITS> {
     /// The name of the argument that carries the handle.
     argument: &'static str,
     kind: usize,
     blocks: [OnceBox<Vec<Slot<T>>>; MAX_OPEN / BLOCK],
     used: AtomicUsize,
-    /// The first unused slot and, above it, a count of changes, so that no swap can mistake an old
-    /// list for the present one.
+    /// The first unused slot and, above it, a count of changes, so that no compare-and-swap takes
+    /// an old list for the current one.
     unused: AtomicU64,
     handle: PhantomData<fn(H)>,
 }
@@ -39,7 +41,7 @@ pub(crate) struct Table<T: 'static, H, const GENERATIONS: u32 = GENERATION_BITS>
 struct Slot<T> {
     open: ArcSwapOption<Open<T>>,
     generation: AtomicUsize,
-    /// The next unused slot, as `FIRST` has the first.
+    /// The next unused slot, in the encoding of [`FIRST`].
     next: AtomicUsize,
 }
 
@@ -60,7 +62,7 @@ impl<T, H, const GENERATIONS: u32> Table<T, H, GENERATIONS> {
         }
     }
 
-    /// Keeps a value until its handle is closed.
+    /// Stores a value until its handle is closed.
     pub(crate) fn open(&self, value: T) -> Result<*mut H> {
         let index = self.take_unused().or_else(|| self.take_new()).ok_or_else(|| {
             Error::invalid(self.argument, format!("too many are open, close those that are not used: most={MAX_OPEN}"))
@@ -72,16 +74,16 @@ impl<T, H, const GENERATIONS: u32> Table<T, H, GENERATIONS> {
         Ok(ptr::without_provenance_mut(handle))
     }
 
-    /// Looks at an open value.
-    pub(crate) fn with<R>(&self, handle: *const H, look: impl FnOnce(&T) -> Result<R>) -> Result<R> {
+    /// Calls `body` with an open value.
+    pub(crate) fn with<R>(&self, handle: *const H, body: impl FnOnce(&T) -> Result<R>) -> Result<R> {
         let slot = self.slot_of(handle)?;
         match slot.open.load().as_deref() {
-            Some(open) if open.handle == handle.addr() => look(&open.value),
+            Some(open) if open.handle == handle.addr() => body(&open.value),
             _ => Err(self.closed()),
         }
     }
 
-    /// The value is dropped when the last call that looks at it has ended.
+    /// Closes a handle. The value is dropped when the last call that uses it has ended.
     pub(crate) fn close(&self, handle: *const H) -> Result<()> {
         let slot = self.slot_of(handle)?;
         let open = slot.open.load();
@@ -154,13 +156,13 @@ impl<T, H, const GENERATIONS: u32> Table<T, H, GENERATIONS> {
     }
 }
 
-/// The first slot of the list of unused ones, plus one.
-#[allow(clippy::cast_possible_truncation)] // It has 21 bits.
+/// Returns the first slot in the list of unused slots, plus one.
+#[allow(clippy::cast_possible_truncation)] // The value has 21 bits.
 fn first(list: u64) -> usize {
     (list & FIRST) as usize
 }
 
-/// The list of unused slots with another first one.
+/// Returns the list of unused slots with another first slot.
 fn changed(list: u64, first: usize) -> u64 {
     (list & !FIRST).wrapping_add(FIRST + 1) | first as u64
 }
@@ -173,7 +175,7 @@ mod tests {
 
     struct Handle;
 
-    /// As where pointers have 32 bits.
+    /// Has as few generations as a table where pointers have 32 bits.
     static NARROW: Table<u32, Handle, 8> = Table::new("narrow", 0b1001);
 
     #[test]

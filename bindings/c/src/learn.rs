@@ -1,4 +1,4 @@
-//! What upstream says of its budget.
+//! Reports of an upstream API on its budget.
 
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use paddlegate_core::{
 };
 
 use crate::call::{GRACE, unexpected};
-use crate::control::{PG_NOT_GIVEN, amounts, given, moment, place};
+use crate::control::{PG_NOT_GIVEN, amounts, deadline, limit_index, optional};
 use crate::decision::{Settlement, number};
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
@@ -19,29 +19,32 @@ use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::time;
 use crate::text;
 
-/// More names and values than any answer has.
+/// The maximum number of names and values of headers, more than any response has.
 const MAX_WORDS: usize = 1 << 16;
 
-/// What became of a report: what it has changed, and what it has not, and why. What was known already is in neither list.
+/// The result of a report of the upstream: which of its values changed the limiter, which did not,
+/// and why. A value that the limiter already had is in neither list.
 ///
-/// The lists have a word or a sentence in each line, with a line feed between them. With several limits the index of the
-/// limit follows the word, as in `remaining[1]`.
+/// The lists have a word or a sentence in each line, with a line feed between the lines. With
+/// several limits the index of the limit follows the word, as in `remaining[1]`.
 #[repr(C)]
 pub struct Learned {
-    /// What became of the permit; PG_SETTLEMENT_NONE when no cost of a permit was told.
+    /// The settlement of the permit; PG_SETTLEMENT_NONE when the report has no actual cost of a
+    /// permit.
     pub settlement: Settlement,
-    /// What the call did cost, as the answer says; -1 when it does not.
+    /// The actual cost of the call, as the response reports it; -1 when it does not.
     pub cost: i64,
-    /// How long the answer asks to pause; -1 when it does not.
+    /// The pause that the response asks for; -1 when it asks for none.
     pub pause_us: i64,
-    /// Of whom a refusal is: "user", "shared", or "global", which concerns all limiters of this API; empty when the
-    /// answer does not say. Only Discord does.
+    /// The scope of a refusal: "user", "shared", or "global", which applies to all limiters of this
+    /// API; empty when the response does not report it. Only Discord does.
     pub scope: [c_char; 16],
-    /// What the upstream calls the budget that counted the call; empty when it does not say. Only Discord does.
+    /// The upstream's name of the budget that counted the call; empty when the response does not
+    /// report it. Only Discord does.
     pub bucket: [c_char; 136],
-    /// What has changed: "limit", "interval", "remaining", "reset" and "pause".
+    /// The values that changed: "limit", "interval", "remaining", "reset" and "pause".
     pub learned: [c_char; 512],
-    /// What was said and changed nothing, with the reason: "remaining: calls are open".
+    /// The values that changed nothing, with the reason: "remaining: calls are open".
     pub ignored: [c_char; 4096],
 }
 
@@ -71,33 +74,35 @@ impl From<CoreLearned> for Learned {
     }
 }
 
-/// A report on its way; what became of it may be of no interest.
-fn told(
+/// Runs a report of the upstream; `learned` may be absent.
+fn run_report(
     learned: Option<&mut MaybeUninit<Learned>>,
     error: Option<&mut MaybeUninit<Error>>,
-    ask: impl FnOnce() -> Result<Answer>,
+    operation: impl FnOnce() -> Result<Answer>,
 ) -> Code {
-    let mut unwanted = MaybeUninit::uninit();
+    let mut discarded = MaybeUninit::uninit();
     guard_into(
         "learned",
-        Some(learned.unwrap_or(&mut unwanted)),
+        Some(learned.unwrap_or(&mut discarded)),
         || Learned::NONE,
         error,
-        || match ask()? {
+        || match operation()? {
             Answer::Report(learned) => Ok((*learned).into()),
             other => Err(unexpected(&other)),
         },
     )
 }
 
-/// Takes over what upstream says of the budget behind one limit, counted from 0, for all processes.
+/// Applies a report of the upstream on the budget behind one limit, in all processes.
 ///
-/// The permit is that of the call which upstream answered, or NULL; its time tells older reports
-/// from newer ones. Every number may be PG_NOT_GIVEN. remaining units are left there, without those
-/// that are still to be corrected here. amount and interval_us are the numbers that the limit has
-/// there, as in pg_limit; instead of the interval restore_rate says how many units come back in a
-/// second, 0 for not given. The interval of a bucket ends after reset_in_us, or at reset_at_us
-/// since 1970. at_us as in pg_request; learned, which gets what became of all that, may be NULL.
+/// permit is that of the call to which the upstream replied, or NULL; the time of its grant
+/// distinguishes older reports from newer ones, and an older report changes nothing. index is that
+/// of the limit in the policy, from 0. Each of the other numbers may be PG_NOT_GIVEN. remaining is
+/// the number of units left upstream; the units that are still to be corrected here are subtracted
+/// from it. amount and interval_us are the numbers of the limit upstream, as in pg_limit; instead
+/// of the interval, restore_rate is the number of units that the upstream refills per second, 0
+/// when not given. The interval of a bucket ends after reset_in_us, or at reset_at_us since 1970.
+/// at_us is as in pg_request. learned receives the result and may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_report_budget(
     limiter: *const LimiterHandle,
@@ -113,12 +118,12 @@ pub unsafe extern "C" fn pg_report_budget(
     learned: Option<&mut MaybeUninit<Learned>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    told(learned, error, || {
+    run_report(learned, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read_some("permit", permit) }?;
-        let (index, at) = (place(index)?, time(at_us)?);
-        let remaining = given("remaining", remaining)?;
-        let reset = moment(("reset_in", reset_in_us), ("reset_at", reset_at_us))?;
+        let (index, at) = (limit_index(index)?, time(at_us)?);
+        let remaining = optional("remaining", remaining)?;
+        let reset = deadline(("reset_in", reset_in_us), ("reset_at", reset_at_us))?;
         LIMITERS.with(limiter, |limiter| {
             let (amount, mut interval) = amounts(amount, interval_us)?;
             if restore_rate != 0.0 {
@@ -131,7 +136,8 @@ pub unsafe extern "C" fn pg_report_budget(
     })
 }
 
-/// The interval in which an amount comes back at a rate. A limit that is not there is left to the core.
+/// Returns the interval in which an amount is refilled at a rate. The core refuses an index that
+/// does not exist.
 fn refill(
     limiter: &Limiter,
     index: usize,
@@ -146,17 +152,18 @@ fn refill(
     Micros::of_rate("restore_rate", amount.unwrap_or(known.amount()), rate).map(Some)
 }
 
-/// Takes over what the answer of an upstream API says of its budgets, for all processes: settles the
-/// permit of the call by its cost, corrects what is left, learns new numbers, and pauses after a
-/// refusal.
+/// Applies the response of an upstream API to the limiter, in all processes: settles the permit of
+/// the call by its actual cost, corrects the remaining units, learns other limits, and pauses after
+/// a refusal.
 ///
-/// The permit is NULL when the call had none. provider is NULL for "auto", or the name of one such as
-/// "shopify". headers holds header_words texts: a name, its value, the next name and so on; a value
-/// that is NULL is not there. body has body_length bytes and may be NULL. What is not understood says
-/// nothing. status is PG_NOT_GIVEN when it is not known; then only an answer is a refusal that the provider's documents tie
-/// to one. A pause lasts at most max_pause_us, PG_NOT_GIVEN for one hour. A limit is raised to at most max_learned units,
-/// PG_NOT_GIVEN for ten times the policy's own. learned, which gets what became of all that, may be NULL. at_us as in
-/// pg_request.
+/// permit is NULL when the call had none. provider is the name of a provider, such as "shopify", or
+/// NULL for "auto". headers holds header_words texts: a name, its value, the next name and so on; a
+/// header with the value NULL is absent. body has body_length bytes and may be NULL. Content that
+/// cannot be parsed is ignored. status is PG_NOT_GIVEN when it is not known; then a response is a
+/// refusal only if the provider's documentation ties its content to one. A pause lasts at most
+/// max_pause_us, PG_NOT_GIVEN for one hour. A limit is raised to at most max_learned units,
+/// PG_NOT_GIVEN for ten times the policy's own limit. learned receives the result and may be NULL.
+/// at_us is as in pg_request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_learn_from_response(
     limiter: *const LimiterHandle,
@@ -173,7 +180,7 @@ pub unsafe extern "C" fn pg_learn_from_response(
     learned: Option<&mut MaybeUninit<Learned>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    told(learned, error, || {
+    run_report(learned, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read_some("permit", permit) }?;
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
@@ -183,23 +190,25 @@ pub unsafe extern "C" fn pg_learn_from_response(
                 .map_err(|_| CoreError::invalid("status", format!("is no status of HTTP: status={status}")))
         });
         let status = status.transpose()?;
-        // SAFETY: the caller passes NULL or a list of so many words, each NULL or a text that ends with a zero byte.
+        // SAFETY: the caller passes NULL or an array of `header_words` pointers, each NULL or a
+        // text that ends with a zero byte.
         let headers = unsafe { pairs(headers, header_words) }?;
-        // SAFETY: the caller passes NULL or as many bytes as it says.
+        // SAFETY: the caller passes NULL or as many bytes as `body_length` states.
         let body = String::from_utf8_lossy(unsafe { text::bytes("body", body, body_length) }?);
-        let max_pause = given("max_pause", max_pause_us)?.map_or(MAX_PAUSE, Micros);
-        let max_learned = given("max_learned", max_learned)?;
+        let max_pause = optional("max_pause", max_pause_us)?.map_or(MAX_PAUSE, Micros);
+        let max_learned = optional("max_learned", max_learned)?;
         let at = time(at_us)?;
         LIMITERS.with(limiter, |limiter| {
             let response = Response { status, headers: &headers, body: &body };
-            let lesson =
+            let update =
                 Feedback::read(provider, &response, max_pause).lesson(limiter.policy(), max_pause, max_learned);
-            limiter.run(Operation::ApplyReport { report: lesson.report(permit), at }, GRACE)
+            limiter.run(Operation::ApplyReport { report: update.report(permit), at }, GRACE)
         })
     })
 }
 
-/// The headers that are texts; what upstream sends beside is no mistake of the caller.
+/// Returns the headers that are valid texts; other headers of an upstream are no fault of the
+/// caller.
 unsafe fn pairs<'a>(headers: *const *const c_char, words: usize) -> Result<Vec<(&'a str, &'a str)>> {
     let invalid = |message: String| Err(CoreError::invalid("headers", message));
     let words = match words {
@@ -207,7 +216,7 @@ unsafe fn pairs<'a>(headers: *const *const c_char, words: usize) -> Result<Vec<(
         _ if headers.is_null() => return invalid("is NULL".to_owned()),
         _ if words % 2 == 1 => return invalid(format!("must be names and values: header_words={words}")),
         _ if words > MAX_WORDS => return invalid(format!("are more than {MAX_WORDS}: header_words={words}")),
-        // SAFETY: not NULL, so a list of the caller of `words` pointers.
+        // SAFETY: not NULL, so the caller's array of `words` pointers.
         _ => unsafe { slice::from_raw_parts(headers, words) },
     };
     // SAFETY: not NULL, so a text of the caller that ends with a zero byte.
@@ -215,10 +224,10 @@ unsafe fn pairs<'a>(headers: *const *const c_char, words: usize) -> Result<Vec<(
     Ok(words.chunks_exact(2).filter_map(|pair| Some((text(pair[0])?, text(pair[1])?))).collect())
 }
 
-/// What a GraphQL query will cost in points, said before it is sent.
+/// Estimates the cost of a GraphQL query in points, before it is sent.
 ///
-/// variables is a JSON object as text, NULL for none. operation names one of several operations, NULL
-/// when there is one. rules are "shopify" or "github", NULL for shopify.
+/// variables is a JSON object as text, NULL for none. operation names one of several operations,
+/// NULL when there is one. rules is "shopify" or "github", NULL for "shopify".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_graphql_cost(
     query: *const c_char,

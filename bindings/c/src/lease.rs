@@ -1,4 +1,4 @@
-//! The leases of a limit of concurrency.
+//! The leases of a concurrency limit.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -13,11 +13,11 @@ use crate::limiter::LimiterHandle;
 use crate::request::time;
 use crate::text;
 
-/// Ends the lease of a permit, once, from any process: PG_SETTLEMENT_RELEASED.
+/// Ends the lease of a permit, once, from any process. settlement receives PG_SETTLEMENT_RELEASED.
 ///
-/// PG_SETTLEMENT_LATE when it had ended before, so that another may have worked at the same time;
-/// PG_SETTLEMENT_UNKNOWN when it is not here, and without a limit of concurrency. Frees nobody
-/// else's lease. at_us as in pg_request; settlement may be NULL.
+/// It receives PG_SETTLEMENT_LATE when the lease had ended before, so that another holder may have
+/// worked at the same time, and PG_SETTLEMENT_UNKNOWN when there is no such lease or no concurrency
+/// limit. Never ends another lease. at_us is as in pg_request; settlement may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_release(
     limiter: *const LimiterHandle,
@@ -32,8 +32,8 @@ pub unsafe extern "C" fn pg_release(
     })
 }
 
-/// Gives the lease of a permit its whole time again. lease_us is how long that is from now, or -1
-/// when the lease has ended.
+/// Restarts the duration of the lease of a permit. lease_us receives how long the lease lasts from
+/// now, or -1 when it has ended. at_us is as in pg_request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_renew(
     limiter: *const LimiterHandle,

@@ -1,12 +1,13 @@
-//! The C interface: convert, call, map the error. Every decision is made in the core.
+//! The C interface: converts the arguments, calls the core and maps its errors. The core makes
+//! every decision.
 //!
-//! The header `include/paddlegate.h` is written from these files, in the order of the modules
-//! below; their comments are for the readers of C.
+//! cbindgen generates the header `include/paddlegate.h` from these files, in the order of the
+//! modules below. Their doc comments are written for C programmers.
 
-// C hands over pointers.
+// The functions receive raw pointers.
 #![allow(unsafe_code)]
 #![warn(clippy::undocumented_unsafe_blocks)]
-// The doc comments are read in the header, which says once what a caller must keep to.
+// The preamble of the header states the rules for pointers once, for all functions.
 #![allow(clippy::missing_safety_doc, clippy::doc_markdown)]
 
 pub mod store;
@@ -60,7 +61,7 @@ mod text;
 
 use std::ffi::c_char;
 
-/// The version of this library. Never to be freed.
+/// Returns the version of this library. Do not free the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

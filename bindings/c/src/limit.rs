@@ -1,4 +1,4 @@
-//! `pg_limit`: one rule of a policy.
+//! `pg_limit`: one limit of a policy.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -12,43 +12,44 @@ use crate::names;
 use crate::request::not_negative;
 use crate::text;
 
-/// What a limit is called. The numbers never change.
+/// The kind of a limit. The numbers never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Kind {
-    /// None, as the reason of a grant.
+    /// No kind, as the reason of a grant.
     None = 0,
-    /// So many in each aligned interval.
+    /// A fixed number of units in each aligned interval.
     Bucket = 1,
-    /// So many in any interval.
+    /// A fixed number of units in any interval.
     Window = 2,
-    /// A burst of the capacity, then as fast as it drains.
+    /// A burst of the capacity, then the rate at which it drains.
     Leaky = 3,
     /// A leaky meter whose cost is estimated first and corrected later.
     Points = 4,
-    /// Starts at least an interval apart, whatever they cost.
+    /// Starts at least an interval apart, whatever their cost.
     Throttle = 5,
     /// No limit.
     Unlimited = 6,
-    /// Nothing may pass.
+    /// Every call is refused.
     Paused = 7,
-    /// So many at once.
+    /// A fixed number of leases at once.
     Concurrency = 8,
-    /// No limit, but the reason of a refusal while the store cannot decide.
+    /// Not the kind of a limit, but the reason of a refusal while the store cannot decide.
     Unavailable = 9,
 }
 
-/// One rule: how many units in which time. What a kind has no use for is ignored.
+/// One limit of a policy: an amount of units and an interval. A field that the kind does not use is
+/// ignored.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Limit {
-    /// A pg_kind.
+    /// The kind, a pg_kind.
     pub kind: i32,
-    /// The limit or capacity in units.
+    /// The limit or the capacity, in units.
     pub amount: i64,
-    /// The interval, the time to drain or refill fully, or how long a lease lasts.
+    /// The interval, the time to drain or refill fully, or the duration of a lease.
     pub interval_us: i64,
-    /// By how much earlier the intervals of a bucket start; for UTC+2 two hours.
+    /// How much earlier the intervals of a bucket start; two hours for UTC+2.
     pub offset_us: i64,
 }
 
@@ -84,25 +85,25 @@ impl From<&CoreLimit> for Limit {
     }
 }
 
-/// A negative number is refused under the name that the core gives the argument when it refuses it.
+/// Refuses a negative number under the argument name with which the core refuses it.
 fn amount<T>(value: i64, refusal: impl FnOnce() -> Result<T>) -> Result<u64> {
     if let Ok(value) = value.try_into() {
         return Ok(value);
     }
     match refusal().map_err(|error| error.argument()) {
         Err(Some(argument)) => not_negative(argument, value),
-        // This kind has no use for it.
+        // This kind does not use the number.
         Ok(_) | Err(None) => Ok(0),
     }
 }
 
-/// The word for a kind, such as "bucket"; "?" for a number that is none. Never to be freed.
+/// Returns the name of a kind, such as "bucket"; "?" for an unknown number. Do not free the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_kind_name(kind: i32) -> *const c_char {
     names::of(kind, &names::KINDS)
 }
 
-/// Reads second, minute, hour, day or an ISO 8601 duration such as PT0.1S into microseconds.
+/// Parses second, minute, hour, day or an ISO 8601 duration such as PT0.1S into microseconds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_parse_interval(
     text: *const c_char,

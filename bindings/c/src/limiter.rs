@@ -1,4 +1,4 @@
-//! `pg_limiter`: a name and a policy on a store.
+//! `pg_limiter`: a name and a policy in a store.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -7,7 +7,7 @@ use std::{ptr, slice};
 
 use paddlegate_core::{Error as CoreError, Limiter, MAX_LIMITS, OnUnavailable, Policy, Result};
 
-use crate::control::given;
+use crate::control::optional;
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::handle::Table;
@@ -16,17 +16,18 @@ use crate::request::not_negative;
 use crate::store::{STORES, StoreHandle};
 use crate::text;
 
-/// A limiter. Making one asks no server; make it once, keep it, and use it from any thread.
+/// A limiter. Creating one contacts no server. Create it once and keep it; any thread may use it.
 pub struct LimiterHandle {
     _opaque: [u8; 0],
 }
 
 pub(crate) static LIMITERS: Table<Limiter, LimiterHandle> = Table::new("limiter", 0b1010);
 
-/// Makes a limiter of one to eight limits that are decided together, all charged or none.
+/// Creates a limiter of one to eight limits, which are decided together: all are charged or none.
 ///
-/// The name has 1 to 512 bytes. Limiters of one name and the same kinds share their state, in all
-/// processes and languages. The handle is to be closed by pg_limiter_close.
+/// The name has 1 to 512 bytes. Limiters with the same name and the same kinds of limits share
+/// their state, in all processes and languages. The caller must close the handle with
+/// pg_limiter_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_new(
     store: *const StoreHandle,
@@ -36,12 +37,14 @@ pub unsafe extern "C" fn pg_limiter_new(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the pointers are the caller's, of whom this function asks the same.
-    guard_into("limiter", limiter, ptr::null_mut, error, || unsafe { make(store, name, several(limits, count)?, None) })
+    // SAFETY: this function places the same requirements on its caller.
+    guard_into("limiter", limiter, ptr::null_mut, error, || unsafe {
+        open(store, name, read_limits(limits, count)?, None)
+    })
 }
 
-/// pg_limiter_new with a time to live: for how long after the last use it is listed and its
-/// statistics are kept, from one second; 90 days by default.
+/// Creates a limiter as pg_limiter_new does, with a time to live: how long after its last use the
+/// limiter is listed and its statistics are kept. From one second, 90 days by default.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_new_with_ttl(
     store: *const StoreHandle,
@@ -54,14 +57,15 @@ pub unsafe extern "C" fn pg_limiter_new_with_ttl(
 ) -> Code {
     guard_into("limiter", limiter, ptr::null_mut, error, || {
         let ttl = Duration::from_micros(not_negative("ttl", ttl_us)?);
-        // SAFETY: the pointers are the caller's, of whom this function asks the same.
-        unsafe { make(store, name, several(limits, count)?, Some(ttl)) }
+        // SAFETY: this function places the same requirements on its caller.
+        unsafe { open(store, name, read_limits(limits, count)?, Some(ttl)) }
     })
 }
 
-/// At most limit leases at once, each at most lock_timeout_us long unless it is renewed.
+/// Creates a limiter of at most limit leases at once, each at most lock_timeout_us long unless it
+/// is renewed.
 ///
-/// The permit of a grant is its lease, and ends by pg_release. A limit of 0 is a pause.
+/// The permit of a grant is its lease, which pg_release ends. A limit of 0 is a pause.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_concurrent(
     store: *const StoreHandle,
@@ -71,11 +75,12 @@ pub unsafe extern "C" fn pg_limiter_concurrent(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the pointers are the caller's, of whom this function asks the same.
-    unsafe { single(store, name, Kind::Concurrency, limit, lock_timeout_us, limiter, error) }
+    // SAFETY: this function places the same requirements on its caller.
+    unsafe { open_single(store, name, Kind::Concurrency, limit, lock_timeout_us, limiter, error) }
 }
 
-/// At most limit units in each interval that starts at a multiple of it since 1970 (UTC).
+/// Creates a limiter of at most limit units in each interval. Intervals start at multiples of
+/// interval_us since 1970 (UTC).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_bucket(
     store: *const StoreHandle,
@@ -85,11 +90,11 @@ pub unsafe extern "C" fn pg_limiter_bucket(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the pointers are the caller's, of whom this function asks the same.
-    unsafe { single(store, name, Kind::Bucket, limit, interval_us, limiter, error) }
+    // SAFETY: this function places the same requirements on its caller.
+    unsafe { open_single(store, name, Kind::Bucket, limit, interval_us, limiter, error) }
 }
 
-/// At most limit units, up to 100,000, in any interval, exactly.
+/// Creates a limiter of at most limit units in any interval, exactly. limit is at most 100,000.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_window(
     store: *const StoreHandle,
@@ -99,11 +104,12 @@ pub unsafe extern "C" fn pg_limiter_window(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the pointers are the caller's, of whom this function asks the same.
-    unsafe { single(store, name, Kind::Window, limit, interval_us, limiter, error) }
+    // SAFETY: this function places the same requirements on its caller.
+    unsafe { open_single(store, name, Kind::Window, limit, interval_us, limiter, error) }
 }
 
-/// A meter that holds capacity units and drains fully in drain_us: a burst, then as it drains.
+/// Creates a limiter with a meter that holds capacity units and drains fully in drain_us: a burst,
+/// then the rate at which it drains.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_leaky(
     store: *const StoreHandle,
@@ -113,11 +119,12 @@ pub unsafe extern "C" fn pg_limiter_leaky(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the pointers are the caller's, of whom this function asks the same.
-    unsafe { single(store, name, Kind::Leaky, capacity, drain_us, limiter, error) }
+    // SAFETY: this function places the same requirements on its caller.
+    unsafe { open_single(store, name, Kind::Leaky, capacity, drain_us, limiter, error) }
 }
 
-/// A budget of capacity points, full again after refill_us. Calls estimate and may correct.
+/// Creates a limiter with a budget of capacity points that is full again after refill_us. Calls
+/// give an estimate and may correct it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_points(
     store: *const StoreHandle,
@@ -127,11 +134,11 @@ pub unsafe extern "C" fn pg_limiter_points(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the pointers are the caller's, of whom this function asks the same.
-    unsafe { single(store, name, Kind::Points, capacity, refill_us, limiter, error) }
+    // SAFETY: this function places the same requirements on its caller.
+    unsafe { open_single(store, name, Kind::Points, capacity, refill_us, limiter, error) }
 }
 
-/// Starts at least interval_us apart, whatever they cost.
+/// Creates a limiter that keeps starts at least interval_us apart, whatever their cost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_throttle(
     store: *const StoreHandle,
@@ -140,11 +147,11 @@ pub unsafe extern "C" fn pg_limiter_throttle(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the pointers are the caller's, of whom this function asks the same.
-    unsafe { single(store, name, Kind::Throttle, 0, interval_us, limiter, error) }
+    // SAFETY: this function places the same requirements on its caller.
+    unsafe { open_single(store, name, Kind::Throttle, 0, interval_us, limiter, error) }
 }
 
-/// Everything passes.
+/// Creates a limiter that grants every call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_unlimited(
     store: *const StoreHandle,
@@ -152,11 +159,11 @@ pub unsafe extern "C" fn pg_limiter_unlimited(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the pointers are the caller's, of whom this function asks the same.
-    unsafe { single(store, name, Kind::Unlimited, 0, 0, limiter, error) }
+    // SAFETY: this function places the same requirements on its caller.
+    unsafe { open_single(store, name, Kind::Unlimited, 0, 0, limiter, error) }
 }
 
-/// Nothing passes.
+/// Creates a limiter that refuses every call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_paused(
     store: *const StoreHandle,
@@ -164,17 +171,18 @@ pub unsafe extern "C" fn pg_limiter_paused(
     limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the pointers are the caller's, of whom this function asks the same.
-    unsafe { single(store, name, Kind::Paused, 0, 0, limiter, error) }
+    // SAFETY: this function places the same requirements on its caller.
+    unsafe { open_single(store, name, Kind::Paused, 0, 0, limiter, error) }
 }
 
-/// The same limiter, which answers otherwise while its store cannot decide.
+/// Creates another handle of the limiter, with another behaviour while its store cannot decide.
 ///
-/// mode is "raise", PG_UNAVAILABLE, as every limiter does that is not told; "closed", refused; "open",
-/// granted and never counted; or "local", decided by this process alone with share hundredths of every
-/// limit, 1 to 100, PG_NOT_GIVEN for 100. share belongs to "local". Such a decision is degraded, and
-/// nobody waits for another. After five failures in a row the store is asked by one call a second,
-/// until it answers. In memory there is nothing to fail. Both handles are to be closed.
+/// mode is "raise", which returns PG_UNAVAILABLE and is the default of every limiter; "closed",
+/// which refuses; "open", which grants and never counts; or "local", which decides by this process
+/// alone with a share of every limit. share is for "local" only: percent of every limit, 1 to 100,
+/// PG_NOT_GIVEN for 100. A decision of "closed", "open" or "local" while the store cannot decide is
+/// degraded, and queues no call. After five consecutive failures only one call a second goes to the
+/// store, until one succeeds. In memory the mode has no effect. The caller must close both handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_with_on_unavailable(
     limiter: *const LimiterHandle,
@@ -186,27 +194,29 @@ pub unsafe extern "C" fn pg_limiter_with_on_unavailable(
     guard_into("other", other, ptr::null_mut, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let mode = unsafe { text::read("on_unavailable", mode) }?;
-        let mode = OnUnavailable::from_name(mode, given("share", share)?)?;
+        let mode = OnUnavailable::from_name(mode, optional("share", share)?)?;
         LIMITERS.open(LIMITERS.with(limiter, |limiter| Ok(limiter.with_on_unavailable(mode)))?)
     })
 }
 
-/// PG_OK when a plain yes or no is enough of an answer: for languages that have a verb like that.
+/// Returns PG_OK when a plain yes or no is enough for this limiter, for languages with such a
+/// method.
 ///
-/// PG_INVALID with a limit of concurrency, whose grants are leases: nobody could release one without
-/// its permit. Asks no server.
+/// Returns PG_INVALID for a limiter with a concurrency limit: its grants are leases, and a lease
+/// cannot be released without its permit. Contacts no server.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_check_allow(limiter: *const LimiterHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
     guard(error, || LIMITERS.with(limiter, Limiter::check_allow))
 }
 
-/// Closes a limiter. What it has counted stays; calls that other threads are in come to their end.
+/// Closes a limiter. Its counts stay in the store; calls of other threads that are in progress
+/// complete.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_limiter_close(limiter: *mut LimiterHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
     guard(error, || LIMITERS.close(limiter))
 }
 
-unsafe fn single(
+unsafe fn open_single(
     store: *const StoreHandle,
     name: *const c_char,
     kind: Kind,
@@ -217,22 +227,22 @@ unsafe fn single(
 ) -> Code {
     guard_into("limiter", limiter, ptr::null_mut, error, || {
         let limit = Limit { kind: kind as i32, amount, interval_us, offset_us: 0 };
-        // SAFETY: the pointers are the caller's, of whom this function asks the same.
-        unsafe { make(store, name, &[limit], None) }
+        // SAFETY: this function places the same requirements on its caller.
+        unsafe { open(store, name, &[limit], None) }
     })
 }
 
-unsafe fn several<'a>(limits: *const Limit, count: usize) -> Result<&'a [Limit]> {
+unsafe fn read_limits<'a>(limits: *const Limit, count: usize) -> Result<&'a [Limit]> {
     match count {
         _ if limits.is_null() => Err(CoreError::invalid("limits", "is NULL")),
-        // SAFETY: not NULL, so an array of the caller of `count` limits.
+        // SAFETY: not NULL, so the caller's array of `count` limits.
         0..=MAX_LIMITS => Ok(unsafe { slice::from_raw_parts(limits, count) }),
-        // Not worth a look: what is counted may not even be there.
+        // The array is not read: it may be shorter than `count`.
         _ => Err(CoreError::invalid("limits", format!("are more than {MAX_LIMITS}: limits={count}"))),
     }
 }
 
-unsafe fn make(
+unsafe fn open(
     store: *const StoreHandle,
     name: *const c_char,
     limits: &[Limit],

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use paddlegate_core::{LimiterInfo as CoreListed, MAX_LIMITS};
+use paddlegate_core::{LimiterInfo as CoreLimiterInfo, MAX_LIMITS};
 
 use crate::decision::number;
 use crate::error::{Code, Error};
@@ -15,13 +15,13 @@ use crate::limit::Limit;
 use crate::store::{STORES, StoreHandle};
 use crate::text;
 
-/// The limiters of a store as they were when it was opened, by name.
+/// The limiters of a store at the time when the list was opened, sorted by name.
 pub struct ListHandle {
     _opaque: [u8; 0],
 }
 
 struct List {
-    limiters: Vec<CoreListed>,
+    limiters: Vec<CoreLimiterInfo>,
     next: AtomicUsize,
 }
 
@@ -30,16 +30,16 @@ static LISTS: Table<List, ListHandle> = Table::new("list", 0b1100);
 /// One limiter of a list.
 #[repr(C)]
 pub struct LimiterInfo {
-    /// Its name; empty after the last one.
+    /// The name; empty after the last limiter.
     pub name: [c_char; 520],
-    /// Its limits as they were last used.
+    /// The limits as they were last used.
     pub limits: [Limit; 8],
-    /// How many those are.
+    /// The number of limits.
     pub count: usize,
-    /// The store's time of its last use since 1970, to the minute; -1 in memory, which does not keep
-    /// it.
+    /// The store's time of the last use since 1970, to the minute; -1 in memory, which does not
+    /// record it.
     pub last_used_us: i64,
-    /// For how long after it the limiter is listed and its statistics are kept.
+    /// How long after its last use the limiter is listed and its statistics are kept.
     pub ttl_us: i64,
 }
 
@@ -48,26 +48,26 @@ impl LimiterInfo {
         Self { name: [0; 520], limits: [Limit::NONE; MAX_LIMITS], count: 0, last_used_us: -1, ttl_us: 0 };
 }
 
-impl From<&CoreListed> for LimiterInfo {
-    fn from(core: &CoreListed) -> Self {
-        let mut listed = Self {
+impl From<&CoreLimiterInfo> for LimiterInfo {
+    fn from(core: &CoreLimiterInfo) -> Self {
+        let mut info = Self {
             name: text::write(&core.name),
             count: core.limits.len().min(MAX_LIMITS),
             last_used_us: number(Some(core.last_used.0).filter(|at| *at > 0)),
             ttl_us: number(Some(core.ttl.0)),
             ..Self::NONE
         };
-        for (place, (kind, amount, interval, offset)) in listed.limits.iter_mut().zip(&core.limits) {
-            *place = Limit::of(*kind, *amount, *interval, *offset);
+        for (slot, (kind, amount, interval, offset)) in info.limits.iter_mut().zip(&core.limits) {
+            *slot = Limit::of(*kind, *amount, *interval, *offset);
         }
-        listed
+        info
     }
 }
 
-/// Lists the limiters that any process used lately, whatever its language made them: in Redis within
-/// the time to live of each, in memory those that are not yet forgotten.
+/// Lists the limiters that any process used lately, in any language: in Redis within the time to
+/// live of each limiter, in memory those that are not yet forgotten.
 ///
-/// The handle is to be closed by pg_list_close.
+/// The caller must close the handle with pg_list_close.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_list_open(
     store: *const StoreHandle,
@@ -80,7 +80,7 @@ pub extern "C" fn pg_list_open(
     })
 }
 
-/// The next limiter of a list. One without a name comes after the last.
+/// Writes the next limiter of a list; after the last one a limiter with an empty name.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_list_next(
     list: *const ListHandle,

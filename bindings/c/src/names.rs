@@ -1,4 +1,4 @@
-//! The core's names of numbers, as constant C texts.
+//! The names of the core's numbers, as constant C texts.
 
 use std::ffi::{CStr, c_char};
 
@@ -7,7 +7,7 @@ use paddlegate_core::{Action, ErrorKind, Kind, Settlement};
 
 pub(crate) type Name = [u8; 16];
 
-/// By the number of a [`Code`](crate::error::Code).
+/// The names of a [`Code`](crate::error::Code), by its number.
 pub(crate) static CODES: [Name; ErrorKind::ALL.len() + 1] = {
     let mut names = [terminated("ok"); ErrorKind::ALL.len() + 1];
     let mut i = 0;
@@ -18,7 +18,7 @@ pub(crate) static CODES: [Name; ErrorKind::ALL.len() + 1] = {
     names
 };
 
-/// By the number of a [`Kind`](crate::limit::Kind).
+/// The names of a [`Kind`](crate::limit::Kind), by its number.
 pub(crate) static KINDS: [Name; Kind::ALL.len() + 2] = {
     let mut names = [terminated("none"); Kind::ALL.len() + 2];
     names[crate::limit::Kind::Unavailable as usize] = terminated(ErrorKind::Unavailable.name());
@@ -30,7 +30,7 @@ pub(crate) static KINDS: [Name; Kind::ALL.len() + 2] = {
     names
 };
 
-/// By the number of a [`Settlement`].
+/// The names of a [`Settlement`], by its number.
 pub(crate) static SETTLEMENTS: [Name; Settlement::Cancelled as usize + 1] = {
     let mut names = [terminated("?"); Settlement::Cancelled as usize + 1];
     names[0] = terminated("none");
@@ -50,7 +50,7 @@ pub(crate) static SETTLEMENTS: [Name; Settlement::Cancelled as usize + 1] = {
     names
 };
 
-/// By the number of an [`Action`](crate::admission::Action).
+/// The names of an [`Action`](crate::admission::Action), by its number.
 pub(crate) static ACTIONS: [Name; 5] = [
     terminated(Action::Refuse.name()),
     terminated(Action::Run.name()),
@@ -59,7 +59,7 @@ pub(crate) static ACTIONS: [Name; 5] = [
     terminated(Action::Drop.name()),
 ];
 
-/// By the number of a [`Level`](crate::gate::Level).
+/// The names of a [`Level`](crate::gate::Level), by its number.
 pub(crate) static LEVELS: [Name; Level::ALL.len() + 1] = {
     let mut names = [terminated("none"); Level::ALL.len() + 1];
     let mut i = 0;
@@ -70,7 +70,7 @@ pub(crate) static LEVELS: [Name; Level::ALL.len() + 1] = {
     names
 };
 
-/// The name of a number, `"?"` for one without.
+/// Returns the name of a number, `"?"` for an unknown one.
 pub(crate) fn of(number: i32, names: &'static [Name]) -> *const c_char {
     let name = usize::try_from(number).ok().and_then(|number| names.get(number));
     name.and_then(|name| CStr::from_bytes_until_nul(name).ok()).unwrap_or(c"?").as_ptr()

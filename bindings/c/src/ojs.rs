@@ -1,4 +1,4 @@
-//! What Open Job Spec says of a limiter while it runs.
+//! Signals and overrides of Open Job Spec for a running limiter.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -13,13 +13,13 @@ use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::time;
 use crate::text;
 
-/// Pauses as the failure of a job of Open Job Spec says, in all processes: paused is 1, or 0 when the
-/// failure is no signal of a rate limit, which changes nothing.
+/// Pauses a limiter in all processes if the failure of an Open Job Spec job is a rate limit signal.
+/// paused receives 1, or 0 for any other failure, which changes nothing.
 ///
-/// document is that failure as JSON, such as {"type": "rate_limited", "retry_after": 30}, or an object
-/// with it as its "error". The later of retry_after and rate_limit_until holds, 30 seconds without
-/// either; a pause that ends later stays as it is. The message of PG_INVALID names the place of a fault.
-/// paused may be NULL; at_us as in pg_request.
+/// document is the failure as JSON, such as {"type": "rate_limited", "retry_after": 30}, or an
+/// object with the failure as its "error". The later of retry_after and rate_limit_until applies,
+/// 30 seconds without either; a pause that ends later stays in force. The message of PG_INVALID
+/// contains the JSON path of the fault. paused may be NULL; at_us is as in pg_request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_apply_ojs_signal(
     limiter: *const LimiterHandle,
@@ -28,10 +28,10 @@ pub unsafe extern "C" fn pg_apply_ojs_signal(
     paused: Option<&mut MaybeUninit<i32>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    let mut unwanted = MaybeUninit::uninit();
+    let mut discarded = MaybeUninit::uninit();
     guard_into(
         "paused",
-        Some(paused.unwrap_or(&mut unwanted)),
+        Some(paused.unwrap_or(&mut discarded)),
         || 0,
         error,
         || {
@@ -43,12 +43,12 @@ pub unsafe extern "C" fn pg_apply_ojs_signal(
     )
 }
 
-/// Applies an override document of Open Job Spec, in all processes.
+/// Applies an override document of Open Job Spec to a limiter, in all processes.
 ///
-/// document is JSON with concurrency, rate, throttle and expires_at, or some of them: what it does not
-/// name stays as it is, null ends an override. The message of PG_INVALID names the place of a fault, also
-/// of a strategy that the limiter does not have. controls, which gets what is in force now, may be NULL;
-/// at_us as in pg_request.
+/// document is JSON with concurrency, rate, throttle and expires_at, or some of them: a member that
+/// is absent leaves its override unchanged, null removes an override. The message of PG_INVALID
+/// contains the JSON path of the fault, also for a strategy that the limiter does not have.
+/// controls receives the runtime state after the call and may be NULL; at_us is as in pg_request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_apply_ojs_override(
     limiter: *const LimiterHandle,
@@ -57,10 +57,10 @@ pub unsafe extern "C" fn pg_apply_ojs_override(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    let mut unwanted = MaybeUninit::uninit();
+    let mut discarded = MaybeUninit::uninit();
     guard_into(
         "controls",
-        Some(controls.unwrap_or(&mut unwanted)),
+        Some(controls.unwrap_or(&mut discarded)),
         || RuntimeState::NONE,
         error,
         || {

@@ -1,13 +1,14 @@
-//! `pg_request`: what one call asks for.
+//! `pg_request`: the cost of one call, or its estimate.
 
 use paddlegate_core::{Error, Micros, Request as CoreRequest, Result};
 
-/// In a request: a cost of 0, which looks without taking.
+/// The value of cost in a pg_request for a cost of 0, which checks without taking.
 pub const PG_COST_ZERO: i64 = -1;
 
-/// What one call asks for: a final cost, or an estimate that is corrected later.
+/// The cost of one call, final or as an estimate that is corrected later.
 ///
-/// All zero, and NULL in its place, is a cost of 1. A limiter with points needs one of the two.
+/// A struct of zeros, or a NULL pointer instead of it, is a cost of 1. A limiter with points
+/// requires a cost or an estimate.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct Request {
@@ -15,7 +16,8 @@ pub struct Request {
     pub cost: i64,
     /// Units to take until the actual cost is known; 0 when not given. The grant has a permit.
     pub estimate: i64,
-    /// The store's time of this call since 1970, for tests and simulations; 0 for now.
+    /// The store's time of this call since 1970, for tests and simulations; 0 for now. A store in
+    /// Redis accepts it only if it was opened with PADDLEGATE_TEST_CLOCK=1 in the environment.
     pub at_us: i64,
 }
 
@@ -29,7 +31,7 @@ impl Request {
     }
 }
 
-/// 0 stands for now.
+/// Converts a time of the store; 0 is now.
 pub(crate) fn time(at_us: i64) -> Result<Option<Micros>> {
     Ok(if at_us == 0 { None } else { Some(Micros(not_negative("at", at_us)?)) })
 }

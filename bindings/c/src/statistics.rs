@@ -1,4 +1,4 @@
-//! `pg_statistics`: what a limiter has done in all processes.
+//! `pg_statistics`: the counters of a limiter over all processes.
 
 use std::mem::MaybeUninit;
 
@@ -11,33 +11,34 @@ use crate::guard::guard_into;
 use crate::limiter::LimiterHandle;
 use crate::request::time;
 
-/// What a limiter has done in all processes, and who is there now. Times are sums.
+/// The counters of a limiter over all processes, and its current leases and tickets. Times are
+/// sums.
 #[derive(Default)]
 #[repr(C)]
 pub struct Statistics {
-    /// Calls that passed (leases held, of a limit of concurrency).
+    /// Granted calls (leases, for a concurrency limit).
     pub granted: i64,
-    /// Calls that were refused, and waits whose time was up.
+    /// Refused calls, and waits that timed out.
     pub refused: i64,
-    /// Grants that had to wait; the others were immediate.
+    /// Grants that waited in the queue; the others were immediate.
     pub waited: i64,
-    /// The time that those waited.
+    /// The time for which those grants waited.
     pub wait_time_us: i64,
-    /// Units taken, after corrections.
+    /// Charged units, after corrections.
     pub units: i64,
-    /// Permits that were settled.
+    /// Settled permits.
     pub corrections: i64,
-    /// The time that released leases were held.
+    /// The time for which released leases were held.
     pub held_time_us: i64,
-    /// Leases whose holder released them after their end.
+    /// Leases that their holder released after their end.
     pub overages: i64,
-    /// Leases that had ended without a release when somebody else was granted one.
+    /// Leases that had ended without a release when another lease was granted.
     pub reclaimed: i64,
-    /// Tickets that lost their place because they did not look in time.
+    /// Tickets that lost their queue position because they were not claimed in time.
     pub lapsed: i64,
-    /// Leases held now.
+    /// Current leases.
     pub leases: i64,
-    /// Tickets in the queue now.
+    /// Current tickets in the queue.
     pub tickets: i64,
 }
 
@@ -61,7 +62,8 @@ impl From<CoreStatistics> for Statistics {
     }
 }
 
-/// What all processes did with a limiter, and who is there now. at_us as in pg_request.
+/// Writes the counters of a limiter over all processes, and its current leases and tickets. at_us
+/// is as in pg_request.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_stats(
     limiter: *const LimiterHandle,

@@ -1,4 +1,4 @@
-//! `pg_store`: where limiters keep their state.
+//! `pg_store`: the location of the state of limiters.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -13,19 +13,20 @@ use crate::handle::Table;
 use crate::request::not_negative;
 use crate::text;
 
-/// A store: this process, or a Redis that is shared by many.
+/// A store: the memory of this process, or a Redis that many processes share.
 pub struct StoreHandle {
     _opaque: [u8; 0],
 }
 
 pub(crate) static STORES: Table<Paddlegate, StoreHandle> = Table::new("store", 0b0101);
 
-/// Opens a store. Connects to nothing and starts nothing; the first call of a limiter does.
+/// Opens a store. Makes no connection and starts nothing; the first call of a limiter connects.
 ///
 /// The url is redis://[user:password@]host[:port][/db], rediss:// for TLS, unix:///path[?db=n] or
-/// memory://. More nodes of a cluster may follow the first after commas. NULL takes the environment
-/// variable PADDLEGATE_URL, and memory when it is not set. Every call has an answer or fails within
-/// timeout_us; 0 stands for the default, one second.
+/// memory://. More nodes of a cluster may follow the first after commas. NULL stands for the
+/// environment variable PADDLEGATE_URL, and for memory when it is not set. Every call returns or
+/// fails within timeout_us; 0 stands for the default, one second. The caller must close the handle
+/// with pg_store_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_store_open(
     url: *const c_char,
@@ -47,7 +48,8 @@ pub unsafe extern "C" fn pg_store_open(
     })
 }
 
-/// Opens a store in this process. Two of them share nothing.
+/// Opens a store in the memory of this process. Two such stores share nothing. The caller must
+/// close the handle with pg_store_close.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_store_memory(
     store: Option<&mut MaybeUninit<*mut StoreHandle>>,
@@ -56,11 +58,12 @@ pub extern "C" fn pg_store_memory(
     guard_into("store", store, ptr::null_mut, error, || STORES.open(Paddlegate::memory()))
 }
 
-/// Closes a store and the connections that this process has to it, whatever limiters of it are open.
+/// Closes a store and the connections of this process to it, even while limiters of the store are
+/// open.
 ///
-/// Every later call of those limiters is PG_INVALID, with the argument "store", and so is a
-/// pg_acquire_timeout that waits; limiters in memory go on. The handles of limiters and of pg_wakeups
-/// are to be closed all the same.
+/// Every later call of those limiters returns PG_INVALID with the argument "store", and so does a
+/// pg_acquire_timeout that waits; limiters in memory continue to work. The caller must still close
+/// the handles of limiters and of pg_wakeups.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_store_close(store: *mut StoreHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
     guard(error, || {
@@ -71,14 +74,15 @@ pub extern "C" fn pg_store_close(store: *mut StoreHandle, error: Option<&mut May
     })
 }
 
-/// 1 when the limiters of a store answer without asking a server, so that no call waits; else 0.
+/// Returns 1 when the limiters of a store decide without contacting a server, so that no call waits
+/// for one; otherwise 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_store_is_memory(store: *const StoreHandle) -> i32 {
     let mut memory = 0;
-    let look = |store: &Paddlegate| {
+    let body = |store: &Paddlegate| {
         memory = i32::from(store.redis().is_none());
         Ok(())
     };
-    guard(None, || STORES.with(store, look));
+    guard(None, || STORES.with(store, body));
     memory
 }

@@ -1,4 +1,4 @@
-//! Waiting in turn: with a ticket in the limiter's queue.
+//! Waiting with a ticket in the limiter's queue.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -15,36 +15,39 @@ use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::{Request, not_negative, time};
 use crate::text;
 
-/// As the time to wait: as long as it takes, which is at most ten years.
+/// The value of a maximum wait for as long as it takes, which is at most ten years.
 pub const PG_FOREVER: i64 = -1;
 
-/// As the place of a pg_wait: the one that the ticket has, else the last.
+/// The value of place in a pg_wait for the queue position of the existing ticket, otherwise the end
+/// of the queue.
 pub const PG_PLACE_END: i64 = 0;
 
-/// As the place of a pg_wait: the one that the ticket has. Without one it is PG_STATUS_GONE.
+/// The value of place in a pg_wait for the queue position of the existing ticket. Without one the
+/// status is PG_STATUS_GONE.
 pub const PG_PLACE_KEPT: i64 = -1;
 
-/// How a call waits.
+/// How a call waits in the limiter's queue.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Wait {
-    /// How long it would wait: 0 refuses, as does a time that is known to come later; or PG_FOREVER.
+    /// The maximum wait, or PG_FOREVER. 0 refuses instead of queueing, as does a wait that is known
+    /// to be longer.
     pub max_wait_us: i64,
-    /// How long the ticket keeps its place after the time at which it was to look again and did
-    /// not; 0 for the default.
+    /// The claim time-out: how long the ticket keeps its queue position after the time at which its
+    /// call should have been repeated; 0 for the default, pg_claim_timeout_us.
     pub claim_timeout_us: i64,
-    /// Where it is told that its turn has come, see pg_listen; NULL or empty when it looks by
-    /// itself.
+    /// The channel for the wake-ups of the ticket, see pg_listen; NULL or empty when the call is
+    /// repeated without wake-ups.
     pub channel: *const c_char,
-    /// PG_PLACE_END, PG_PLACE_KEPT, or the number of a ticket: then the place that it has, else the
-    /// one that it had.
+    /// PG_PLACE_END, PG_PLACE_KEPT, or the number of a ticket: then the queue position of the
+    /// existing ticket, otherwise the position that the ticket with this number had.
     pub place: i64,
 }
 
 impl Wait {
     unsafe fn core<'a>(&self) -> Result<CoreWait<'a>> {
         Ok(CoreWait {
-            patience: patience(self.max_wait_us)?,
+            patience: max_wait(self.max_wait_us)?,
             grace: match self.claim_timeout_us {
                 0 => CLAIM_TIMEOUT,
                 grace => Micros(not_negative("claim_timeout", grace)?),
@@ -60,16 +63,18 @@ impl Wait {
     }
 }
 
-fn patience(micros: i64) -> Result<Micros> {
+fn max_wait(micros: i64) -> Result<Micros> {
     Ok(if micros == PG_FOREVER { MAX_SPAN } else { Micros(not_negative("wait_timeout", micros)?) })
 }
 
-/// pg_acquire under an id of the caller, who may wait.
+/// Takes the cost as pg_acquire does, under an id of the caller. With wait the call may queue.
+/// Never waits itself.
 ///
-/// The id, of 1 to 64 bytes, names the lease and the ticket: asking again with it takes no second
-/// lease, and keeps the place. With PG_STATUS_QUEUED come again with the same id after
-/// retry_after_us, or when the channel tells it; who wants no more says so by pg_cancel. wait may be
-/// NULL: then it does not wait, and gives up a place that it has. Never waits itself.
+/// The id, of 1 to 64 bytes, names the lease and the ticket: a repeated call takes no second lease
+/// and keeps the queue position. After PG_STATUS_QUEUED repeat the call with the same id after
+/// retry_after_us, or on a wake-up from the channel. A caller that gives up calls pg_cancel.
+/// request may be NULL. wait may be NULL: then the call does not queue, and gives up a queue
+/// position that it has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_acquire_with_id(
     limiter: *const LimiterHandle,
@@ -98,10 +103,10 @@ pub unsafe extern "C" fn pg_acquire_with_id(
     )
 }
 
-/// Leaves the queue: PG_SETTLEMENT_CANCELLED, or PG_SETTLEMENT_UNKNOWN when there was no ticket. A
-/// lease that it became meanwhile ends too.
+/// Removes the ticket of a call from the queue, and ends the lease that it may have become.
+/// settlement receives PG_SETTLEMENT_CANCELLED, or PG_SETTLEMENT_UNKNOWN when there was neither.
 ///
-/// gave_up is not 0 when the time to wait was up, which is counted as a refusal. at_us as in
+/// A gave_up other than 0 means that the wait timed out, which counts as a refusal. at_us is as in
 /// pg_request; settlement may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_cancel(
@@ -118,11 +123,11 @@ pub unsafe extern "C" fn pg_cancel(
     })
 }
 
-/// Takes the cost as soon as every limit allows it and it is the caller's turn, waiting on this
-/// thread for at most wait_timeout_us, or PG_FOREVER.
+/// Takes the cost as soon as every limit allows it and no ticket is ahead in the queue. Waits on
+/// this thread for at most wait_timeout_us, or PG_FOREVER.
 ///
-/// PG_STATUS_REFUSED when the time is up, or at once when it is known not to be enough; then nothing
-/// was taken. request may be NULL.
+/// The status is PG_STATUS_REFUSED when the time is up, or at once when the time is known to be too
+/// short; then nothing was taken. request may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_acquire_timeout(
     limiter: *const LimiterHandle,
@@ -138,17 +143,18 @@ pub extern "C" fn pg_acquire_timeout(
         error,
         || {
             let request = request.copied().unwrap_or_default().core()?;
-            let wait_timeout = patience(wait_timeout_us)?.duration();
-            // A copy, so that a handle which is closed meanwhile is really closed.
+            let wait_timeout = max_wait(wait_timeout_us)?.duration();
+            // A clone, so that the wait does not keep the entry of a handle that is closed
+            // meanwhile.
             let limiter = LIMITERS.with(limiter, |limiter| Ok(limiter.clone()))?;
             Ok(limiter.acquire_timeout(request, wait_timeout)?.into())
         },
     )
 }
 
-/// Writes a new id for a call, which nobody else has: 32 letters and a zero byte.
+/// Writes a new id for a call, which no other call has: 32 hexadecimal digits and a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_new_id(id: *mut c_char, error: Option<&mut MaybeUninit<Error>>) -> Code {
-    // SAFETY: the caller passes NULL or a place with as much room as it says.
+    // SAFETY: the caller passes NULL or a buffer of 33 bytes.
     guard(error, || unsafe { text::fill("id", id, 33, &new_id()?) })
 }

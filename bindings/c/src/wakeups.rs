@@ -1,4 +1,4 @@
-//! `pg_wakeups`: where the waiters of this process hear that their turn has come.
+//! `pg_wakeups`: the listener for the wake-ups of the waiting calls of this process.
 
 use std::collections::VecDeque;
 use std::ffi::c_char;
@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 use std::{process, ptr};
 
-use paddlegate_core::{Error as CoreError, MAX_ID, Result, Wakeup as CoreHint, WakeupListener};
+use paddlegate_core::{Error as CoreError, MAX_ID, Result, Wakeup as CoreWakeup, WakeupListener};
 
 use crate::decision::number;
 use crate::error::{Code, Error};
@@ -15,37 +15,38 @@ use crate::handle::Table;
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::text;
 
-/// The one place where this process hears of the tickets that name its channel.
+/// The listener for the wake-ups of the tickets that name its channel. One serves all waiting calls
+/// of this process at one pg_notification_node.
 ///
-/// It belongs to the process that opened it; a child opens its own.
+/// It belongs to the process that opened it; a child process opens its own.
 pub struct WakeupsHandle {
     _opaque: [u8; 0],
 }
 
-struct Ear {
-    hints: WakeupListener,
+struct OpenListener {
+    listener: WakeupListener,
     fd: i32,
-    /// What there was no room for.
-    rest: Mutex<VecDeque<CoreHint>>,
-    made_by: u32,
+    /// The wake-ups that did not fit into the caller's buffer.
+    pending: Mutex<VecDeque<CoreWakeup>>,
+    process_id: u32,
 }
 
-static HINTS: Table<Ear, WakeupsHandle> = Table::new("hints", 0b0011);
+static LISTENERS: Table<OpenListener, WakeupsHandle> = Table::new("hints", 0b0011);
 
-/// A message to one who waits.
+/// A wake-up for one waiting call.
 #[repr(C)]
 pub struct Wakeup {
-    /// When to look, from now; 0 for at once.
+    /// How long from now until the call should be repeated; 0 for at once.
     pub delay_us: i64,
-    /// The id of the call whose turn it is.
+    /// The id of the waiting call.
     pub id: [c_char; 72],
 }
 
-/// Where waiters of a limiter hear that their turn has come: equal for limiters of one store that
-/// can share their pg_wakeups.
+/// Writes the node that sends the wake-ups of a limiter. Limiters of one store with equal nodes can
+/// share their pg_wakeups.
 ///
-/// Empty when the limiter has no state, so that nobody waits. In a cluster it changes when a slot
-/// moves. 300 bytes are room enough.
+/// Empty when the limiter has no state, so that no call waits. In a cluster the node changes when a
+/// slot moves. place is a buffer of room bytes; 300 bytes are enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_notification_node(
     limiter: *const LimiterHandle,
@@ -54,15 +55,16 @@ pub unsafe extern "C" fn pg_notification_node(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard(error, || {
-        let found = LIMITERS.with(limiter, |limiter| Ok(limiter.notification_node()))?;
-        // SAFETY: the caller passes NULL or a place with as much room as it says.
-        unsafe { text::fill("place", place, room, found.as_deref().unwrap_or_default()) }
+        let node = LIMITERS.with(limiter, |limiter| Ok(limiter.notification_node()))?;
+        // SAFETY: the caller passes NULL or a buffer of `room` bytes.
+        unsafe { text::fill("place", place, room, node.as_deref().unwrap_or_default()) }
     })
 }
 
-/// Listens for waiters at the pg_notification_node of a limiter. Connects, within the time-out of the store.
+/// Opens a listener for wake-ups at the pg_notification_node of a limiter. Connects within the
+/// time-out of the store.
 ///
-/// The handle is to be closed by pg_wakeups_close.
+/// The caller must close the handle with pg_wakeups_close.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_listen(
     limiter: *const LimiterHandle,
@@ -71,26 +73,34 @@ pub extern "C" fn pg_listen(
 ) -> Code {
     guard_into("hints", hints, ptr::null_mut, error, || {
         let limiter = LIMITERS.with(limiter, |limiter| Ok(limiter.clone()))?;
-        let hints = limiter.listen()?;
-        HINTS.open(Ear { fd: hints.fd(), hints, rest: Mutex::default(), made_by: process::id() })
+        let listener = limiter.listen()?;
+        LISTENERS.open(OpenListener {
+            fd: listener.fd(),
+            listener,
+            pending: Mutex::default(),
+            process_id: process::id(),
+        })
     })
 }
 
-/// The file descriptor that can be read when there are messages; -1 when hints is not open here.
+/// Returns a file descriptor that is readable when there are wake-ups; -1 when hints is not open in
+/// this process.
 ///
-/// It is open as long as hints is. Only to be waited for: pg_wakeups_receive does the reading.
+/// The file descriptor is open as long as hints is. Use it only to wait until it is readable:
+/// pg_wakeups_receive reads from it.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_wakeups_fd(hints: *const WakeupsHandle) -> i32 {
     let mut fd = -1;
-    let look = |ear: &Ear| {
-        fd = ear.fd;
+    let body = |open: &OpenListener| {
+        fd = open.fd;
         Ok(())
     };
-    guard(None, || with(hints, look));
+    guard(None, || with(hints, body));
     fd
 }
 
-/// Writes the channel that a pg_wait names so that its messages come here. 64 bytes are room enough.
+/// Writes the channel that a pg_wait must name so that its wake-ups arrive at hints. channel is a
+/// buffer of room bytes; 64 bytes are enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_wakeups_channel(
     hints: *const WakeupsHandle,
@@ -98,14 +108,15 @@ pub unsafe extern "C" fn pg_wakeups_channel(
     room: usize,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: the caller passes NULL or a place with as much room as it says.
-    guard(error, || with(hints, |ear| unsafe { text::fill("channel", channel, room, ear.hints.channel()) }))
+    // SAFETY: the caller passes NULL or a buffer of `room` bytes.
+    guard(error, || with(hints, |open| unsafe { text::fill("channel", channel, room, open.listener.channel()) }))
 }
 
-/// The messages that have come, without waiting: count of them, at most room.
+/// Writes the wake-ups that have arrived to received, without waiting: count of them, at most room.
 ///
-/// When count is room, there may be more: call again. After an error none will come: close hints,
-/// open others and let all who wait look again. It costs nothing else when messages are lost.
+/// When count equals room there may be more: call again. After an error no further wake-up arrives:
+/// close hints, open another listener, and repeat the calls of all waiters. Lost wake-ups have no
+/// other effect.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_wakeups_receive(
     hints: *const WakeupsHandle,
@@ -120,23 +131,24 @@ pub unsafe extern "C" fn pg_wakeups_receive(
         || 0,
         error,
         || {
-            with(hints, |ear| {
+            with(hints, |open| {
                 if received.is_null() {
                     return Err(CoreError::invalid("received", "is NULL"));
                 }
                 if room == 0 {
                     return Err(CoreError::invalid("room", "must be at least 1: room=0"));
                 }
-                let mut rest = ear.rest.lock().unwrap_or_else(PoisonError::into_inner);
-                if rest.is_empty() {
-                    // No call has a longer id.
-                    rest.extend(ear.hints.receive()?.into_iter().filter(|hint| hint.id.len() <= MAX_ID));
+                let mut pending = open.pending.lock().unwrap_or_else(PoisonError::into_inner);
+                if pending.is_empty() {
+                    // No call has an id longer than `MAX_ID`.
+                    pending.extend(open.listener.receive()?.into_iter().filter(|wakeup| wakeup.id.len() <= MAX_ID));
                 }
-                let count = rest.len().min(room);
-                for (i, hint) in rest.drain(..count).enumerate() {
-                    let hint = Wakeup { delay_us: number(Some(hint.delay.0)), id: text::write(&hint.id) };
-                    // SAFETY: not NULL, so a place of the caller for `room` messages, of which these are the first `count`.
-                    unsafe { received.add(i).write(hint) };
+                let count = pending.len().min(room);
+                for (i, wakeup) in pending.drain(..count).enumerate() {
+                    let wakeup = Wakeup { delay_us: number(Some(wakeup.delay.0)), id: text::write(&wakeup.id) };
+                    // SAFETY: not NULL, so the caller's buffer for `room` wake-ups, of which these
+                    // are the first `count`.
+                    unsafe { received.add(i).write(wakeup) };
                 }
                 Ok(count)
             })
@@ -144,17 +156,18 @@ pub unsafe extern "C" fn pg_wakeups_receive(
     )
 }
 
-/// Closes hints: messages that come later reach nobody. Also for a child that inherited them.
+/// Closes hints; later wake-ups are lost. Also for a child process that inherited hints.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_wakeups_close(hints: *mut WakeupsHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
-    guard(error, || HINTS.close(hints))
+    guard(error, || LISTENERS.close(hints))
 }
 
-/// A child would steal the messages of its parent, and may find the locks held for ever.
-fn with<R>(hints: *const WakeupsHandle, look: impl FnOnce(&Ear) -> Result<R>) -> Result<R> {
-    HINTS.with(hints, |ear| {
-        if ear.made_by == process::id() {
-            look(ear)
+/// Calls `body` with an open listener of this process. In a child process the listener would take
+/// the wake-ups of the parent, and its locks may be held for ever.
+fn with<R>(hints: *const WakeupsHandle, body: impl FnOnce(&OpenListener) -> Result<R>) -> Result<R> {
+    LISTENERS.with(hints, |open| {
+        if open.process_id == process::id() {
+            body(open)
         } else {
             Err(CoreError::invalid("hints", "belongs to the process that opened it, open others in a child"))
         }

@@ -5,27 +5,28 @@ require_relative "paddlegate/error"
 require_relative "paddlegate/factories"
 require_relative "paddlegate/skipped"
 
-# One rate limiter for every language a company runs.
+# A rate limiter that processes in several languages share through Redis.
 #
 #   ERP = Paddlegate.window("erp", 100, :minute)
 #   ERP.within_limit { call_erp }
 #
-# The factories ({Factories}) of this module make limiters on the default store: the one at
-# `PADDLEGATE_URL`, or what {configure} says, or the memory of this process. Loading this file
-# starts nothing and connects to nothing.
+# The factories ({Factories}) of this module create limiters on the default store: the URL of
+# {configure}, otherwise the URL in the environment variable `PADDLEGATE_URL`, otherwise the memory
+# of this process. Loading this file starts no thread and opens no connection.
 module Paddlegate
-  # Only these need the library and `ffi`, which are loaded at their first use.
-  %i[Admission Cleanup Decision Exchange Gate GateDecision Hints Hub Hubs Jobs Learned Library
-     Limiter LimiterInfo Live Loaded Native Permit Policy RuntimeState Statistics Store Upstream
-     Value Waiter].each do |name|
+  # Only these constants need the C library and the gem `ffi`, which are loaded on first use.
+  %i[Admission CallBuffer Cleanup Decision Gate GateDecision Hub Hubs Jobs Learned Library Limiter
+     LimiterInfo Live LoadedLimiter Native Permit Policy RuntimeState Statistics Store Upstream
+     Value Waiter WakeupListener].each do |name|
     file = name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
     autoload name, File.expand_path("paddlegate/#{file}", __dir__)
   end
 
-  # What {configure} sets for the default store.
+  # The settings of the default store, as {configure} sets them.
   #
-  # `url`: as in {Store#initialize}; `nil` is `PADDLEGATE_URL`, or memory when that is not set.
-  # `timeout`: seconds within which every call has an answer or fails; `nil` is one second.
+  # `url`: as in {Store#initialize}; `nil` (default) uses `PADDLEGATE_URL`, or memory when that
+  # variable is not set. `timeout`: seconds within which every call returns or fails; `nil`
+  # (default) is one second.
   Configuration = Struct.new(:url, :timeout)
 
   @configuration = Configuration.new.freeze
@@ -34,10 +35,11 @@ module Paddlegate
   class << self
     include Factories
 
-    # What the default store is made of. Frozen; change it with {configure}.
+    # Returns the settings of the default store. Frozen; change them with {configure}.
     attr_reader :configuration
 
-    # Yields a {Configuration} to change. Limiters that were made before keep their store.
+    # Yields a copy of the {Configuration} to change, and uses it for the default store from then
+    # on. Existing limiters keep their store.
     def configure
       changed = @configuration.dup
       yield changed
@@ -48,12 +50,12 @@ module Paddlegate
       nil
     end
 
-    # What a GraphQL query will cost in points, said before it is sent: an estimate for
-    # {Limiter#within_limit}, from 1 on.
+    # Returns the estimated cost of a GraphQL query in points, from 1, before the query is sent: an
+    # `estimate` for {Limiter#within_limit}.
     #
-    # `variables`: those sent with the query, a Hash or JSON; by default none. `rules`: whose
-    # points, `:shopify` (the default) or `:github`. `operation`: which of several operations of the
-    # query.
+    # `variables`: the variables of the query, a Hash or JSON; default none. `rules`: the cost rules
+    # of `:shopify` (default) or `:github`. `operation`: the name of the operation, for a query with
+    # several.
     def graphql_cost(query, variables = nil, rules: nil, operation: nil)
       variables = Value.json("variables", variables) unless variables.nil?
       operation = Value.text("operation", operation) unless operation.nil?
@@ -61,14 +63,15 @@ module Paddlegate
       Library.graphql_cost(Value.text("query", query), variables, operation, rules)
     end
 
-    # Closes the default store, as {Store#close}. The next limiter that is made on it opens another.
+    # Closes the default store, as {Store#close} does. The next limiter on the default store opens a
+    # new one.
     def close
       store = @lock.synchronize { @store.tap { @store = nil } }
       store&.close
       nil
     end
 
-    # The default store, made at its first use.
+    # Returns the default store, which is created on first use.
     def store
       @store || @lock.synchronize do
         @store ||= Store.new(@configuration.url, timeout: @configuration.timeout)

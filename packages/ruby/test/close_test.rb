@@ -71,8 +71,8 @@ class CloseTest < Minitest::Test
     store = Paddlegate::Store.new(HERE, timeout: 10)
     limiter = store.concurrent(unique, 1, wait_timeout: :hour)
     limiter.acquire
-    enter = limiter.method(:enter)
-    limiter.define_singleton_method(:enter) do |*arguments|
+    enter = limiter.method(:acquire_with_id)
+    limiter.define_singleton_method(:acquire_with_id) do |*arguments|
       enter.call(*arguments).tap { store.close }
     end
     refuses { Timeout.timeout(30) { limiter.acquire } }

@@ -200,7 +200,7 @@ class ConcurrencyTest < Minitest::Test
       decision = memory.concurrent(unique, 1).try_acquire
       now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       permit = Paddlegate::Permit.new(store.concurrent("x", 1), decision, now, false)
-      assert_nil permit.leave
+      assert_nil permit.release_after_block
       assert_raises(Paddlegate::UnavailableError) { permit.release }
     end
   end

@@ -68,8 +68,8 @@ class EndedTest < Minitest::Test
   def test_a_call_that_is_ended_when_it_was_answered
     [memory, redis].each do |store|
       limiter = store.concurrent(unique, 1)
-      enter = limiter.method(:enter)
-      limiter.define_singleton_method(:enter) do |*arguments|
+      enter = limiter.method(:acquire_with_id)
+      limiter.define_singleton_method(:acquire_with_id) do |*arguments|
         enter.call(*arguments)
         raise IOError
       end
@@ -85,7 +85,7 @@ class EndedTest < Minitest::Test
   def test_an_id_of_the_caller_keeps_its_lease
     limiter = memory.concurrent(unique, 1)
     limiter.try_acquire(id: "mine")
-    limiter.define_singleton_method(:enter) { |*| raise IOError }
+    limiter.define_singleton_method(:acquire_with_id) { |*| raise IOError }
     assert_raises(IOError) { limiter.try_acquire(id: "mine") }
     assert_equal 1, limiter.stats.leases
   end
@@ -95,8 +95,8 @@ class EndedTest < Minitest::Test
     program = <<~RUBY
       require "paddlegate"
       limiter = Paddlegate::Store.new(ARGV.first, timeout: 10).concurrent(ARGV.last, 1)
-      enter = limiter.method(:enter)
-      limiter.define_singleton_method(:enter) do |*arguments|
+      enter = limiter.method(:acquire_with_id)
+      limiter.define_singleton_method(:acquire_with_id) do |*arguments|
         enter.call(*arguments)
         raise Paddlegate::UnavailableError.new("no answer", may_have_counted: true)
       end

@@ -140,22 +140,22 @@ class FairTest < Minitest::Test
       limiter = store.concurrent(unique, 1)
       held = limiter.acquire(id: "заказ-16")
       assert_operator held.id, :start_with?, "заказ-16:"
-      hints = limiter.listen
-      limiter.enter("заказ-17", nil, nil, nil, [60_000_000, 0, hints.channel, 0])
+      listener = limiter.listen
+      limiter.acquire_with_id("заказ-17", nil, nil, nil, [60_000_000, 0, listener.channel, 0])
       held.release
-      assert hints.io.wait_readable(30)
+      assert listener.io.wait_readable(30)
       called = []
-      hints.receive { |id, _delay| called << id }
+      listener.receive { |id, _delay| called << id }
       assert_equal ["заказ-17"], called
     ensure
-      hints&.close
+      listener&.close
     end
   end
 
   def test_a_waiter_whom_nobody_can_call_is_not_kept
     limiter = memory.concurrent(unique, 1)
     limiter.acquire
-    hub = limiter.hubs.at(limiter)
+    hub = limiter.hubs.find_or_create(limiter)
     hub.define_singleton_method(:start) { raise ThreadError, "no more threads" }
     assert_raises(Paddlegate::OverLimit) { limiter.acquire(wait_timeout: 0.01) }
     assert_empty hub.instance_variable_get(:@waiters)
@@ -165,7 +165,7 @@ class FairTest < Minitest::Test
   def test_a_thread_that_ends_leaves_the_channel_of_the_next
     listened = [Listening.new("first"), Listening.new("second")]
     limiter = Struct.new(:left) { define_method(:listen) { left.shift } }.new(listened.dup)
-    waiter = Struct.new(:id, :limiter) { define_method(:look) { |_| nil } }.new("x", limiter)
+    waiter = Struct.new(:id, :limiter) { define_method(:wake) { |_| nil } }.new("x", limiter)
     hub = Paddlegate::Hub.new
     hub.add(waiter, listen: true)
     eventually { hub.channel == "first" }
@@ -180,7 +180,7 @@ class FairTest < Minitest::Test
     assert_equal ["second", []], [hub.channel, limiter.left]
   ensure
     hub&.remove(waiter)
-    listened&.each { |hints| [hints.idle, hints.closed].each { |queue| queue << nil } }
+    listened&.each { |listener| [listener.idle, listener.closed].each { |queue| queue << nil } }
   end
 
   def test_an_interrupt_ends_a_wait
@@ -384,7 +384,7 @@ class FairTest < Minitest::Test
     assert_operator spent, :<, 4.9
   end
 
-  # Hints that are idle, and closed, when a test says so.
+  # A listener that is idle, and closed, when a test says so.
   class Listening
     attr_reader :channel, :idle, :closed
 
@@ -412,8 +412,8 @@ class FairTest < Minitest::Test
 
   # How a call ends that is interrupted when it was answered and does not know it yet.
   def ending_of_enter(limiter)
-    enter = limiter.method(:enter)
-    limiter.define_singleton_method(:enter) do |*arguments|
+    enter = limiter.method(:acquire_with_id)
+    limiter.define_singleton_method(:acquire_with_id) do |*arguments|
       enter.call(*arguments)
       raise IOError
     end
@@ -421,7 +421,7 @@ class FairTest < Minitest::Test
   rescue IOError => e
     e
   ensure
-    limiter.singleton_class.remove_method(:enter)
+    limiter.singleton_class.remove_method(:acquire_with_id)
   end
 
   def both

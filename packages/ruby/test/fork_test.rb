@@ -101,7 +101,7 @@ class ForkTest < Minitest::Test
         Process.wait(pid)
       else
         begin
-          permit.leave
+          permit.release_after_block
         ensure
           exit!(permit.instance_variable_get(:@settlement).nil?)
         end

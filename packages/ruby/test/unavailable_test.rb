@@ -202,9 +202,9 @@ class UnavailableTest < Minitest::Test
       eventually { limiter.stats.tickets == 3 }
       gate.shut = true
       # Sooner than they would look by themselves.
-      hub = limiter.hubs.at(limiter)
+      hub = limiter.hubs.find_or_create(limiter)
       eventually do
-        hub.send(:let_all_look)
+        hub.send(:wake_all)
         waiters.none?(&:alive?)
       end
       # The lease that is held counts in this process, too.

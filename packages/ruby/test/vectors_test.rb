@@ -93,7 +93,7 @@ class VectorsTest < Minitest::Test
       place = { nil => 0, "kept" => -1 }.fetch(step["place"], step["place"])
       wait = [step["patience_us"], step.fetch("grace_us", 0), "", place] if step["patience_us"]
       cost, estimate, at = step.values_at("cost", "estimate", "at_us")
-      decision = @limiter.enter(step["id"], cost, estimate, at, wait)
+      decision = @limiter.acquire_with_id(step["id"], cost, estimate, at, wait)
       @permits[step["permit"]] = decision.permit if step["permit"]
       json_of_enter(decision)
     end
@@ -108,7 +108,7 @@ class VectorsTest < Minitest::Test
 
     def do_cancel(step)
       gave_up = step["gave_up"] ? 1 : 0
-      @limiter.send(:leave_queue, step["id"], gave_up, step["at_us"]).to_s
+      @limiter.send(:cancel_ticket, step["id"], gave_up, step["at_us"]).to_s
     end
 
     def do_statistics(step)

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # What is done with a job; see {Jobs#admit}. Frozen.
+  # The action for a job, as {Jobs#admit} returns it. Frozen.
   #
-  # - `action`: `:run`, and release the permit when it has ended; `:wait`, ask again after a while;
-  #   `:reschedule`, put it away until its time; `:drop`, discard it; `:refuse`, it is over the
-  #   limit and what that means is left to you
-  # - `after`: seconds (Float) until it may run, or should be asked about again; `nil` when that is
-  #   not known (paused), and of a job that runs or is dropped
-  # - `decision`: the {Decision}, with the place of a job that waits
-  # - `permit`: the {Permit} of a job that runs, else `nil`
+  # - `action`: `:run`, run the job and release the permit when the job has ended; `:wait`, call
+  #   {Jobs#admit} again after a while; `:reschedule`, put the job away until its time; `:drop`,
+  #   discard the job; `:refuse`, the job is over the limit and the caller decides what to do
+  # - `after`: seconds (Float) until the job may run or the call should be repeated; `nil` when no
+  #   time is known (a pause without an end), and for `:run` and `:drop`
+  # - `decision`: the {Decision}, with the queue position of a job that waits
+  # - `permit`: the {Permit} of a job that runs, otherwise `nil`
   Admission = Struct.new(:action, :after, :decision, :permit) do
     # @api private
     def initialize(*)
@@ -18,7 +18,7 @@ module Paddlegate
     end
 
     # @api private
-    # From a `pg_admission`; the rest as in {Permit#initialize}.
+    # Reads a `pg_admission`. The other parameters are those of {Permit#initialize}.
     def self.read(memory, limiter, sent_at, estimated)
       after = memory.get_int64(8)
       decision = Decision.new(memory.get_bytes(self::DECISION, Decision::SIZE))
@@ -28,7 +28,7 @@ module Paddlegate
     end
   end
 
-  # Where a `pg_admission` has its decision.
+  # The offset of the decision in a `pg_admission`.
   Admission::DECISION = 16
   Admission::SIZE = Admission::DECISION + Decision::SIZE
 end

@@ -1,57 +1,57 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # Gives back what was granted to a call that has ended without taking it: its lease or its ticket.
+  # Gives back the lease or the ticket of a call that ended without returning it to its caller.
   #
-  # In a thread of its own, as the server may not answer and the thread of the call is wanted
-  # elsewhere.
+  # Works on a separate thread: the server may not reply, and the calling thread must not be
+  # blocked.
   module Cleanup
-    # For how many seconds a call that was ended from outside waits for it: long enough for a server
-    # that answers, so that the place is free when the caller goes on.
-    PATIENCE = 0.02
+    # The maximum time in seconds for which an interrupted call waits for its cleanup: enough for a
+    # server that replies, so that the lease or the ticket is free when the caller continues.
+    JOIN_TIMEOUT = 0.02
 
-    # For how many seconds the end of the program waits for what is still under way.
-    LAST_PATIENCE = 0.2
+    # The maximum time in seconds for which the program waits at exit for all unfinished cleanups.
+    EXIT_JOIN_TIMEOUT = 0.2
 
     @threads = ThreadGroup.new
 
     class << self
-      # `wait`: whether the caller has time to wait for it.
+      # Cancels the call `id`. With `wait` the caller waits for it, for up to {JOIN_TIMEOUT}.
       def cancel(limiter, id, at_us: nil, wait: true)
         thread = Thread.handle_interrupt(Object => :never) { start(limiter, id, at_us) }
-        thread.join(PATIENCE) if wait
+        thread.join(JOIN_TIMEOUT) if wait
       rescue ThreadError
-        # The program ends, and no thread can be made.
-        leave(limiter, id, at_us)
+        # The program is exiting and cannot create a thread.
+        cancel_now(limiter, id, at_us)
       end
 
       private
 
       def start(limiter, id, at_us)
-        finish_at_exit
+        join_at_exit
         thread = Thread.new do
-          Thread.handle_interrupt(Object => :immediate) { leave(limiter, id, at_us) }
+          Thread.handle_interrupt(Object => :immediate) { cancel_now(limiter, id, at_us) }
         end
         @threads.add(thread)
         thread
       end
 
-      def leave(limiter, id, at_us)
+      def cancel_now(limiter, id, at_us)
         limiter.cancel(id, at_us: at_us)
       rescue Error
-        # It ends by itself.
+        # The lease or the ticket ends after its timeout.
       end
 
-      def finish_at_exit
-        return if @finishes
+      def join_at_exit
+        return if @joins_at_exit
 
-        @finishes = true
-        at_exit { finish }
+        @joins_at_exit = true
+        at_exit { join_all }
       end
 
-      # In a child there are none of its parent.
-      def finish
-        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LAST_PATIENCE
+      # Waits for the unfinished cleanups. After a fork the list has no threads of the parent.
+      def join_all
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + EXIT_JOIN_TIMEOUT
         @threads.list.each do |thread|
           thread.join([deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max)
         end

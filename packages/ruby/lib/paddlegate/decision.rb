@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # The answer to one call, with the numbers of the limit that is the tightest: of a grant the one
-  # with the least left, of a refusal the one that takes longest to let the call pass. Frozen.
+  # The result of one call, with the numbers of the most restrictive limit: for a grant the limit
+  # with the fewest remaining units, for a refusal the limit with the longest wait. Frozen.
   class Decision
-    # Where a `pg_decision` has its fields.
+    # The offsets and types of the fields of a `pg_decision`.
     STATUS = "@0l"
     REASON = "@4l"
     INDEX = "@8q"
@@ -27,97 +27,102 @@ module Paddlegate
                      :LEASE, :FENCE, :TICKET, :POSITION, :READY_AFTER, :PERMIT, :DEGRADED, :STATUSES
 
     # @api private
-    # `bytes`: those of a `pg_decision`. Most callers look at one or two fields, so they are read
-    # when asked for.
+    # `bytes`: a `pg_decision`. A field is decoded when it is read, since most callers read one or
+    # two.
     def initialize(bytes)
       @bytes = bytes
       freeze
     end
 
-    # `:granted` or `:refused`; of {Limiter#enqueue} and {Limiter#claim} also `:queued` (it has a
-    # place in the queue) and `:gone` (it has none: cancelled, lapsed or claimed before).
+    # Returns `:granted` or `:refused`. {Limiter#enqueue} and {Limiter#claim} also return `:queued`
+    # (the call has a ticket) and `:gone` (it has no ticket: cancelled, lapsed or claimed before).
     def status
       STATUSES[@bytes.unpack1(STATUS)]
     end
 
-    # Whether the call may go ahead.
+    # Returns whether the call was granted.
     def allowed?
       @bytes.unpack1(STATUS) == GRANTED
     end
 
-    # Whether the store could not decide, so that `on_unavailable` of the limiter has.
+    # Returns whether the `on_unavailable` of the limiter decided because the store could not.
     def degraded?
       @bytes.unpack1(DEGRADED) == 1
     end
 
-    # The kind of the limit that refused, such as `:window`; `nil` when granted. `:unavailable` when
-    # it was refused because the store cannot decide.
+    # Returns the kind of the limit that refused or queued the call, such as `:window`; `nil` when
+    # granted. `:unavailable` when the call was refused because the store could not decide.
     def reason
       Library::KINDS[@bytes.unpack1(REASON)]
     end
 
-    # Which limit of the policy the numbers describe, counted from 0.
+    # Returns the index of the described limit in the policy, from 0. The number of limits denotes a
+    # pause at run time.
     def index
       @bytes.unpack1(INDEX)
     end
 
-    # The units of that limit; `nil` when nothing limits.
+    # Returns the amount of the described limit in units; `nil` when no limit applies.
     def limit
       number(LIMIT)
     end
 
-    # The units that could be taken right after this decision; `nil` when nothing limits.
+    # Returns the units that can be taken right after this decision; `nil` when no limit applies.
     def remaining
       number(REMAINING)
     end
 
-    # Seconds (Float): refused before, granted at it. 0 when granted; `nil` when no time is known
-    # (a paused limiter). Of a queued call, when to claim.
+    # Returns how many seconds (Float) to wait before the next attempt, or for a queued call before
+    # {Limiter#claim}. If nothing else changes, an earlier attempt is refused and one at this time
+    # is granted. 0 when granted; `nil` when no time is known (a pause without an end).
     def retry_after
       seconds(RETRY_AFTER)
     end
 
-    # Seconds (Float) until all of the limit is there again, if nobody calls; `nil` when no time is
-    # known.
+    # Returns the seconds (Float) until all units of the limit are available again, if no call is
+    # made; `nil` when no time is known (a pause without an end).
     def reset_after
       seconds(RESET_AFTER)
     end
 
-    # The store's time of the decision, in microseconds since 1970; 0 when no store was asked.
+    # Returns the store's time of the decision, in microseconds since 1970; 0 when no store was
+    # called.
     def at_us
       @bytes.unpack1(AT)
     end
 
-    # The id under which a grant may be corrected or released, from any process; `nil` unless it has
-    # an estimate or a limit of concurrency.
+    # Returns the id with which any process can correct or release the grant; `nil` unless the grant
+    # has an estimate or a concurrency limit.
     def permit
       id = @bytes.unpack1(PERMIT).force_encoding("UTF-8")
       id unless id.empty?
     end
 
-    # Seconds (Float) that the lease of a grant lasts; `nil` without a limit of concurrency.
+    # Returns the seconds (Float) for which the lease of the grant lasts; `nil` without a
+    # concurrency limit.
     def lease
       seconds(LEASE)
     end
 
-    # A number that rises with every lease of the limiter, to fence off holders that are late; `nil`
-    # without a limit of concurrency.
+    # Returns the fencing token: a number that rises with every lease of the limiter, so that a
+    # resource can reject late holders; `nil` without a concurrency limit.
     def fence
       number(FENCE)
     end
 
-    # The number of the ticket of a queued call, which rises with every ticket; else `nil`.
+    # Returns the number of the ticket of a queued call, which rises with every ticket; otherwise
+    # `nil`.
     def ticket
       number(TICKET)
     end
 
-    # How many stand before a queued call; `nil` unless it is queued.
+    # Returns the number of tickets ahead of a queued call; `nil` unless it is queued.
     def position
       number(POSITION)
     end
 
-    # Seconds (Float) after which a queued call passes if all before it do; `nil` where that is not
-    # known.
+    # Returns the seconds (Float) until a queued call can be granted, if all tickets ahead are;
+    # `nil` when unknown.
     def ready_after
       seconds(READY_AFTER)
     end
@@ -150,7 +155,7 @@ module Paddlegate
 
     private
 
-    # -1 stands for a number that there is none of.
+    # Reads a number; -1 stands for `nil`.
     def number(field)
       value = @bytes.unpack1(field)
       value unless value == -1

@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # In every error of this library, for `rescue Paddlegate::Error`.
+  # Included in every error of this library, for `rescue Paddlegate::Error`.
   module Error
   end
 
-  # Over the limit: come back after {#retry_after}. Nothing was charged.
+  # The call is over the limit; retry after {#retry_after}. Nothing was charged.
   class OverLimit < StandardError
     include Error
 
-    # The {Decision} that refused, or of a {Gate} the {GateDecision}; `nil` only of an error that a
-    # test has made.
+    # The {Decision} that refused, or for a {Gate} the {GateDecision}; `nil` only when a test
+    # created the error without one.
     attr_reader :decision
 
-    # The name of the limiter, or of the slot of a {Gate}.
+    # The name of the limiter, or for a {Gate} the name of the slot.
     attr_reader :limiter
 
     def initialize(limiter, decision)
@@ -23,26 +23,26 @@ module Paddlegate
             "retry_after=#{retry_after || "unknown"}")
     end
 
-    # Seconds (Float) after which the same call is granted if nobody else calls; `nil` when no time
-    # is known (a paused limiter).
+    # Returns the seconds (Float) after which the same call is granted if no other call is made;
+    # `nil` when no time is known (a pause without an end).
     def retry_after
       decision&.retry_after
     end
 
-    # The kind of the limit that refused, such as `:window`; see {Decision#reason}.
+    # Returns the kind of the limit that refused, such as `:window`; see {Decision#reason}.
     def reason
       decision&.reason
     end
   end
 
-  # The call is wrong: fix the {#argument}. Nothing was changed.
+  # An argument is invalid; fix the {#argument}. Nothing was changed.
   class InvalidError < ArgumentError
     include Error
 
-    # The name of the wrong argument.
+    # The name of the invalid argument.
     attr_reader :argument
 
-    # What is wrong with it.
+    # Why the argument is invalid.
     attr_reader :reason
 
     def initialize(reason, argument)
@@ -61,13 +61,14 @@ module Paddlegate
       super(message)
     end
 
-    # Whether the call may have been charged all the same.
+    # Returns whether the call may have been charged nevertheless.
     def may_have_counted?
       @may_have_counted
     end
   end
 
-  # The stored value is not ours or is damaged: reset the limiter or use another database.
+  # A stored value is damaged or was not written by this library; reset the limiter or use another
+  # database.
   class DataError < StandardError
     include Error
   end

@@ -1,52 +1,54 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # What a document of Invantive limits, on a store: its elements choose a slot for each request.
-  # Made by {Factories#gate}; safe to share between threads and to keep over `fork`.
+  # An Invantive document with its limiters in a store; the elements of the document choose a slot
+  # for each request. Created by {Factories#invantive_gate}; safe to share between threads and to
+  # keep over `fork`.
   #
-  # The facts are texts, of which `nil` matches no criterion: `context`, `url`, `log_on_code`,
-  # `data_container_id`, and `ip`, the address of the client without a port. Every method may raise
-  # what a {Limiter} raises.
+  # The attributes of a request are texts: `context`, `url`, `log_on_code`, `data_container_id`, and
+  # `ip`, the address of the client without a port. An attribute that is `nil` matches no criterion.
+  # Every method may raise the errors of a {Limiter}.
   class Gate
-    FACTS = %w[context url log_on_code data_container_id ip].freeze
-    private_constant :FACTS
+    NAMES = %w[context url log_on_code data_container_id ip].freeze
+    private_constant :NAMES
 
     # @api private
-    # Made by {Factories}.
+    # Called by {Factories}.
     def initialize(store, document)
-      @verbs = store.memory? ? Native::Memory : Native::Server
-      # Kept, as a store that is forgotten is closed.
+      @functions = store.memory? ? Native::Memory : Native::Server
+      # A reference to the store, since the garbage collector closes a store without references.
       @store = store
-      @handle = Library.gate(store.handle, Value.json("document", document))
+      @handle = Library.invantive_gate(store.handle, Value.json("document", document))
     end
 
-    # Counts a request in the slot of the first element that applies to it: a {GateDecision}. Never
-    # waits, never raises because of a refusal, which counts nothing. `at_us` is the time of the
-    # request in microseconds since 1970, for tests; by default the store asks its own clock.
+    # Counts a request in the slot of the first matching element and returns a {GateDecision}. Never
+    # waits and never raises because of a refusal; a refused request is not counted. `at_us` is the
+    # time of the request in microseconds since 1970, for tests; default: the clock of the store.
     def admit(context: nil, url: nil, log_on_code: nil, data_container_id: nil, ip: nil, at_us: nil)
-      texts = FACTS.zip([context, url, log_on_code, data_container_id, ip]).map do |name, fact|
-        FFI::MemoryPointer.from_string(Value.text(name, fact)) unless fact.nil?
+      texts = NAMES.zip([context, url, log_on_code, data_container_id, ip]).map do |name, value|
+        FFI::MemoryPointer.from_string(Value.text(name, value)) unless value.nil?
       end
-      exchange = Exchange.take
-      facts = exchange.facts(texts, at_us)
-      exchange.check(@verbs.invantive_gate_admit(@handle, facts, exchange.verdict, exchange.error))
-      verdict = GateDecision.read(exchange.verdict)
-      exchange.give_back
-      verdict
+      buffer = CallBuffer.checkout
+      attributes = buffer.attributes(texts, at_us)
+      buffer.check(@functions.invantive_gate_admit(@handle, attributes, buffer.gate_decision,
+                                                   buffer.error))
+      decision = GateDecision.read(buffer.gate_decision)
+      buffer.checkin
+      decision
     end
 
-    # Decides as {#admit}, sleeps for the `delay` of the verdict, and runs the block, which gets the
-    # {GateDecision}; returns its value. Over the limit it raises {OverLimit}, after the delay too,
-    # with the slot as its `limiter`.
+    # Decides as {#admit} does, sleeps for the `delay` of the decision, then yields the
+    # {GateDecision} and returns the value of the block. Over the limit it raises {OverLimit}, also
+    # after the delay, with the slot as its `limiter`.
     def within_limit(context: nil, url: nil, log_on_code: nil, data_container_id: nil, ip: nil)
       raise InvalidError.new("give one; without one, use admit", "block") unless block_given?
 
-      verdict = admit(context: context, url: url, log_on_code: log_on_code,
-                      data_container_id: data_container_id, ip: ip)
-      sleep(verdict.delay) if verdict.delay.positive?
-      raise OverLimit.new(verdict.slot, verdict) unless verdict.allowed?
+      decision = admit(context: context, url: url, log_on_code: log_on_code,
+                       data_container_id: data_container_id, ip: ip)
+      sleep(decision.delay) if decision.delay.positive?
+      raise OverLimit.new(decision.slot, decision) unless decision.allowed?
 
-      yield verdict
+      yield decision
     end
 
     def inspect

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # What becomes of a request; see {Gate#admit}. Frozen.
+  # The decision on a request, as {Gate#admit} returns it. Frozen.
   #
-  # - `allowed`: whether it may go ahead; if not, its answer is a failure
-  # - `delay`: seconds (Float) by which the answer is to be delayed, also that of a failure
-  # - `slot`: the name of the slot that counted; `nil` when nothing limits the request
-  # - `level`: `:second`, `:minute` or `:hour`: what refused, or delays longest; `nil` when none is
-  #   full
+  # - `allowed`: whether the request may proceed; otherwise its response is a failure
+  # - `delay`: seconds (Float) by which to delay the response, whether it succeeds or fails
+  # - `slot`: the name of the slot that counted the request; `nil` when nothing limits the request
+  # - `level`: `:second`, `:minute` or `:hour`: the level that refused, or the one with the longest
+  #   delay; `nil` when no level is full
   # - `retry_after`: seconds (Float) until a refused request may pass; 0 when allowed, `nil` when no
   #   time is known (0 actions)
   # - `reason`: the kind of the limit that refused, such as `:bucket`; `nil` when allowed
@@ -15,7 +15,7 @@ module Paddlegate
     alias_method :allowed?, :allowed
 
     # @api private
-    # From a `pg_gate_decision`.
+    # Reads a `pg_gate_decision`.
     def self.read(memory)
       allowed, level, reason, delay, retry_after = memory.get_bytes(0, self::SLOT).unpack("l3x4q2")
       slot = memory.get_string(self::SLOT).force_encoding("UTF-8").freeze
@@ -24,7 +24,7 @@ module Paddlegate
     end
   end
 
-  # Where a `pg_gate_decision` has its slot.
+  # The offset of the slot in a `pg_gate_decision`.
   GateDecision::SLOT = 32
   GateDecision::SIZE = 552
 end

@@ -3,21 +3,23 @@
 require "io/wait"
 
 module Paddlegate
-  # Where the {Waiter}s of this process hear that their turn has come: one thread, which listens for
-  # all of them while there are some.
+  # The waiters of this process at one node. One thread receives the wake-ups for all of them; it
+  # ends when there are no waiters.
   class Hub
-    # Seconds until a lost connection is opened again: the first time, and at most.
-    PAUSE = 0.05
-    MAX_PAUSE = 1.0
+    # The delay in seconds before a lost connection is reopened. It doubles with every failed
+    # attempt, up to {MAX_RECONNECT_DELAY}.
+    RECONNECT_DELAY = 0.05
+    MAX_RECONNECT_DELAY = 1.0
 
-    # Seconds after which a connection that nobody needs is closed.
-    IDLE = 60
+    # The time in seconds without a wake-up after which the connection is closed if there are no
+    # waiters.
+    IDLE_TIMEOUT = 60
 
-    # For how many seconds the end of the thread is waited for.
-    CLOSING = 1
-    private_constant :PAUSE, :MAX_PAUSE, :IDLE, :CLOSING
+    # The maximum time in seconds for which {#close} waits for the thread to end.
+    JOIN_TIMEOUT = 1
+    private_constant :RECONNECT_DELAY, :MAX_RECONNECT_DELAY, :IDLE_TIMEOUT, :JOIN_TIMEOUT
 
-    # What tickets name so that their messages come here; empty while it does not listen.
+    # The channel that tickets name to receive wake-ups here; empty without a connection.
     attr_reader :channel
 
     def initialize
@@ -26,70 +28,73 @@ module Paddlegate
       @channel = ""
     end
 
-    # Hears for a waiter, which is told to look when there is a channel for its ticket.
+    # Registers a waiter for its wake-ups. With `listen` it starts the thread if none runs; the
+    # thread wakes all waiters when the channel is open, so that their tickets can name it.
     def add(waiter, listen:)
       @lock.synchronize do
         @waiters[waiter.id] = @waiters.fetch(waiter.id, []) | [waiter]
         @thread = start if listen && !@thread&.alive?
       rescue ThreadError
-        # No thread can be made, so that nobody would call it.
-        drop(waiter)
+        # No thread can be created, so the waiter would get no wake-up.
+        delete(waiter)
         raise
       end
     end
 
     def remove(waiter)
-      @lock.synchronize { drop(waiter) }
+      @lock.synchronize { delete(waiter) }
     end
 
-    # Closes the connection, and ends the waits: the store is closed.
+    # Closes the connection and ends the waits of a closed store: woken waiters find the store
+    # closed.
     def close
       thread = @lock.synchronize { @thread }
       thread&.kill
-      let_all_look
-      thread&.join(CLOSING)
+      wake_all
+      thread&.join(JOIN_TIMEOUT)
     end
 
     private
 
-    def drop(waiter)
+    def delete(waiter)
       others = @waiters.fetch(waiter.id, []) - [waiter]
       others.empty? ? @waiters.delete(waiter.id) : @waiters[waiter.id] = others
     end
 
-    # Whoever waits may keep interrupts off itself; the end of the program still ends this thread.
+    # The caller may have deferred interrupts; at exit the program must still be able to end this
+    # thread.
     def start
       Thread.new { Thread.handle_interrupt(Object => :immediate) { run } }
     end
 
     def run
       Thread.current.name = "paddlegate"
-      pause = PAUSE
-      while (limiter = wanted)
+      reconnect_delay = RECONNECT_DELAY
+      while (limiter = limiter_with_waiters)
         begin
-          listen(limiter) { pause = PAUSE }
+          listen(limiter) { reconnect_delay = RECONNECT_DELAY }
         rescue InvalidError
-          # The store is closed, which they hear when they ask.
-          let_all_look
-          sleep(pause)
+          # The store is closed. The waiters get the error on their next call.
+          wake_all
+          sleep(reconnect_delay)
         rescue Error, SystemCallError, IOError
-          silence
-          sleep(pause)
-          pause = [2 * pause, MAX_PAUSE].min
+          clear_channel
+          sleep(reconnect_delay)
+          reconnect_delay = [2 * reconnect_delay, MAX_RECONNECT_DELAY].min
         end
       end
     ensure
-      silence
+      clear_channel
     end
 
-    # There is no channel, unless it is that of another thread.
-    def silence
+    # Clears the channel, unless it belongs to another thread.
+    def clear_channel
       @lock.synchronize { @channel = "" if @thread.nil? || @thread == Thread.current }
     end
 
-    # A limiter that somebody waits for. When nobody does, this no longer listens, and the next
+    # Returns a limiter that has waiters. Without any it returns `nil` and the thread ends; the next
     # waiter starts another thread.
-    def wanted
+    def limiter_with_waiters
       @lock.synchronize do
         next unless @thread == Thread.current
 
@@ -101,36 +106,37 @@ module Paddlegate
       end
     end
 
-    def let_all_look
+    def wake_all
       waiters = @lock.synchronize { @waiters.values.flatten }
-      waiters.each { |waiter| waiter.look(0) }
+      waiters.each { |waiter| waiter.wake(0) }
     end
 
-    # Until the connection is lost, or nobody needs it.
+    # Receives wake-ups until there are no waiters, or an error ends the connection. Yields once the
+    # connection is open.
     def listen(limiter)
-      hints = limiter.listen
+      listener = limiter.listen
       yield
-      # Their tickets do not know the channel, and messages may have been lost.
-      opened(hints.channel).each { |waiter| waiter.look(0) }
+      # The existing tickets do not name the channel, and wake-ups may have been lost.
+      open_channel(listener.channel).each { |waiter| waiter.wake(0) }
       loop do
-        if hints.io.wait_readable(IDLE)
-          hints.receive { |id, delay| named(id).each { |waiter| waiter.look(delay) } }
-        elsif wanted.nil?
+        if listener.io.wait_readable(IDLE_TIMEOUT)
+          listener.receive { |id, delay| waiters_with(id).each { |waiter| waiter.wake(delay) } }
+        elsif limiter_with_waiters.nil?
           break
         end
       end
     ensure
-      hints&.close
+      listener&.close
     end
 
-    def opened(channel)
+    def open_channel(channel)
       @lock.synchronize do
         @channel = channel
         @waiters.values.flatten
       end
     end
 
-    def named(id)
+    def waiters_with(id)
       @lock.synchronize { @waiters.fetch(id, []) }
     end
   end

@@ -1,35 +1,35 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # The {Hub}s of a store: one per process and place, made at the first wait.
+  # The {Hub}s of a store: one per process and node, created at the first wait.
   class Hubs
     def initialize
       @lock = Mutex.new
-      @by_place = {}
+      @by_node = {}
     end
 
-    # The hub that hears for a limiter already; `nil` when there is none.
-    def open(limiter)
-      return if @by_place.empty? || @pid != Process.pid
+    # Returns the hub of a limiter if it has an open channel; otherwise `nil`.
+    def find_open(limiter)
+      return if @by_node.empty? || @pid != Process.pid
 
-      hub = @by_place[limiter.place]
+      hub = @by_node[limiter.notification_node]
       hub unless hub.nil? || hub.channel.empty?
     end
 
-    # The hub for a limiter. What a fork has inherited is left to the parent.
-    def at(limiter)
-      place = limiter.place
+    # Returns the hub of a limiter. A hub inherited by a fork stays with the parent.
+    def find_or_create(limiter)
+      node = limiter.notification_node
       @lock.synchronize do
-        @by_place = {} unless @pid == Process.pid
+        @by_node = {} unless @pid == Process.pid
         @pid = Process.pid
-        @by_place[place] ||= Hub.new
+        @by_node[node] ||= Hub.new
       end
     end
 
-    # Ends the waits of this process, whose store is closed.
+    # Ends the waits of this process after its store was closed.
     def close
       hubs = @lock.synchronize do
-        @by_place.values.tap { @by_place = {} } if @pid == Process.pid
+        @by_node.values.tap { @by_node = {} } if @pid == Process.pid
       end
       hubs&.each(&:close)
     end

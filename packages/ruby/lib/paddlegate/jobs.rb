@@ -1,104 +1,107 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # What a {Limiter} has for job systems, where no thread waits: a job keeps its place under an id.
+  # The methods of a {Limiter} for job systems, where no thread waits: an id keeps the queue
+  # position of a job.
   module Jobs
-    # Seconds in which a ticket of {#enqueue} is to be claimed after its turn has come.
+    # The default time in seconds in which a ticket of {#enqueue} must be claimed once {#claim} is
+    # due.
     CLAIM_TIMEOUT = Library::JOB_CLAIM_TIMEOUT
 
-    KEEPS_ITS_PLACE = -1
+    EXISTING_POSITION = -1
     END_OF_QUEUE = 0
-    private_constant :KEEPS_ITS_PLACE, :END_OF_QUEUE
+    private_constant :EXISTING_POSITION, :END_OF_QUEUE
 
-    # Decides about a job: an {Admission}, whose `action` says what to do with it. Never waits.
+    # Decides on a job and returns an {Admission}, whose `action` is what to do with the job. Never
+    # waits.
     #
-    # `id` names the job, 1 to 64 bytes. Asking again about one that runs takes nothing, and one
-    # that waits keeps its place, for a minute after its time. A job that is tried again is asked
-    # about under another id.
+    # `id` names the job, 1 to 64 bytes. With a concurrency limit a repeated call for a running job
+    # takes nothing; a job that waits keeps its queue position, until one minute after the call
+    # should have been repeated. A job that runs again after a failure must use another id.
     #
-    # `on_limit` is what becomes of a job that is over the limit: `:wait`, `:reschedule` or `:drop`;
-    # `:raise` and `:ignore` leave that to the caller and take no place. By default what the
-    # document says that the limiter was loaded from, else `:wait`.
+    # `on_limit` is the action for a job over the limit: `:wait`, `:reschedule` or `:drop`; `:raise`
+    # and `:ignore` leave the reaction to the caller and take no ticket. The default is the action
+    # of the document from which the limiter was loaded, otherwise `:wait`.
     def admit(id, on_limit: nil, cost: nil, estimate: nil, at_us: nil)
       id = Value.text("id", id)
-      on_limit = on_limit_word(on_limit)
-      exchange = Exchange.take
-      request = exchange.request(cost, estimate, at_us)
+      on_limit = on_limit_name(on_limit)
+      buffer = CallBuffer.checkout
+      request = buffer.request(cost, estimate, at_us)
       sent_at = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      places = [exchange.admission, exchange.error]
-      exchange.check(@verbs.admit(@handle, id, on_limit, request, *places))
-      admission = Admission.read(exchange.admission, self, sent_at, !estimate.nil?)
-      exchange.give_back
+      outputs = [buffer.admission, buffer.error]
+      buffer.check(@functions.admit(@handle, id, on_limit, request, *outputs))
+      admission = Admission.read(buffer.admission, self, sent_at, !estimate.nil?)
+      buffer.checkin
       admission
     end
 
-    # Decides about several jobs of one unit each, in their order: a list of {Admission}s. All run
-    # or none: what was taken for the first is given back when a later one cannot run, none takes a
-    # place in the queue, and each tells what refused. A throttle, which starts one at a time, lets
-    # no two run together.
+    # Decides on several jobs of one unit each, in their order, and returns a list of {Admission}s.
+    # All jobs run or none: when one cannot run, the units of the jobs before it are refunded, no
+    # job takes a ticket, and every admission has the decision that refused. A throttle allows one
+    # start at a time, so with a throttle several jobs are always refused together.
     #
-    # With `partial` each is decided about by itself, as {#admit} does. After an error those that
-    # run already are known by their ids: ask again.
+    # With `partial` each job is decided by itself, as {#admit} does. After an error repeat the
+    # call: jobs that already run are known by their ids.
     def admit_all(ids, on_limit: nil, partial: false)
-      Value.refuse("must be a list", "ids", ids) unless ids.is_a?(Array)
+      Value.reject("must be a list", "ids", ids) unless ids.is_a?(Array)
 
       ids = ids.map { |id| Value.text("id", id) }
       return ids.map { |id| admit(id, on_limit: on_limit, cost: 1) } if partial
 
-      all_or_none(ids, on_limit_word(on_limit))
+      all_or_none(ids, on_limit_name(on_limit))
     end
 
-    # Takes the cost, or else a place in the queue under `id`. A {Decision} whose `status` is
-    # `:granted`; or `:queued`, with `position`, `ready_after` where it is known, and `retry_after`:
-    # when to {#claim}.
+    # Takes the cost, or otherwise a ticket in the queue under `id`. Returns a {Decision} whose
+    # `status` is `:granted` or `:queued`; a queued one has `position`, `ready_after` where it is
+    # known, and `retry_after`, the time until {#claim}.
     #
-    # A ticket that is not claimed within `claim_timeout` after that, by default {CLAIM_TIMEOUT},
-    # loses its place. With a `wait_timeout` it is `:refused` where it is known that this is not
-    # enough.
+    # A ticket that is not claimed within `claim_timeout` after that time loses its queue position;
+    # default {CLAIM_TIMEOUT}. With a `wait_timeout` the status is `:refused` when the wait is known
+    # to be longer.
     def enqueue(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil, at_us: nil)
-      wait = tickets_wait(claim_timeout, wait_timeout, END_OF_QUEUE)
-      enter(Value.text("id", id), cost, estimate, at_us, wait)
+      wait = ticket_wait(claim_timeout, wait_timeout, END_OF_QUEUE)
+      acquire_with_id(Value.text("id", id), cost, estimate, at_us, wait)
     end
 
-    # Asks with the ticket of {#enqueue}, before newcomers: `:granted` or `:queued` as there.
-    #
-    # `:gone` when it has no place: cancelled, lapsed, or claimed before.
+    # Retries the call of a ticket from {#enqueue}, ahead of new calls. Returns a {Decision} with
+    # the status `:granted` or `:queued`, as {#enqueue} does, or `:gone` when `id` has no ticket:
+    # cancelled, lapsed or claimed before.
     def claim(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil, at_us: nil)
-      wait = tickets_wait(claim_timeout, wait_timeout, KEEPS_ITS_PLACE)
-      enter(Value.text("id", id), cost, estimate, at_us, wait)
+      wait = ticket_wait(claim_timeout, wait_timeout, EXISTING_POSITION)
+      acquire_with_id(Value.text("id", id), cost, estimate, at_us, wait)
     end
 
-    # Leaves the queue: `:cancelled`, or `:unknown` when there was no ticket. A lease that it became
-    # meanwhile ends too.
+    # Removes the ticket from the queue, and ends the lease that it may have become. Returns
+    # `:cancelled`, or `:unknown` when there was neither.
     def cancel(id, at_us: nil)
-      leave_queue(Value.text("id", id), 0, at_us)
+      cancel_ticket(Value.text("id", id), 0, at_us)
     end
 
     private
 
-    def on_limit_word(on_limit)
+    def on_limit_name(on_limit)
       Value.word("on_limit", on_limit.nil? ? @jobs_on_limit || :wait : on_limit)
     end
 
     def all_or_none(ids, on_limit)
       words, texts = Value.pointers(ids)
       memory = FFI::MemoryPointer.new(:char, Admission::SIZE * [ids.size, 1].max)
-      exchange = Exchange.take
+      buffer = CallBuffer.checkout
       sent_at = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      exchange.check(@verbs.admit_all(@handle, words, texts.size, on_limit, 0, memory,
-                                      exchange.error))
-      exchange.give_back
+      buffer.check(@functions.admit_all(@handle, words, texts.size, on_limit, 0, memory,
+                                        buffer.error))
+      buffer.checkin
       Array.new(ids.size) do |i|
         Admission.read(memory + (i * Admission::SIZE), self, sent_at, true)
       end
     end
 
-    def tickets_wait(claim_timeout, wait_timeout, place)
+    def ticket_wait(claim_timeout, wait_timeout, queue_position)
       claim_timeout = CLAIM_TIMEOUT if claim_timeout.nil?
-      grace = Value.interval("claim_timeout", claim_timeout)
-      Value.refuse("must be more than 0", "claim_timeout", claim_timeout) if grace.zero?
-      patience = wait_timeout.nil? ? -1 : Value.interval("wait_timeout", wait_timeout)
-      [patience, grace, "", place]
+      claim_timeout_us = Value.interval("claim_timeout", claim_timeout)
+      Value.reject("must be more than 0", "claim_timeout", claim_timeout) if claim_timeout_us.zero?
+      max_wait_us = wait_timeout.nil? ? -1 : Value.interval("wait_timeout", wait_timeout)
+      [max_wait_us, claim_timeout_us, "", queue_position]
     end
   end
 end

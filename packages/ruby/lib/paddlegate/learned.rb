@@ -1,22 +1,22 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # What became of what an upstream says: which things have changed, and which have not, and why.
-  # What was known already is in neither list. Frozen.
+  # The result of an upstream report: which values changed the limiter, which did not, and why. A
+  # value that the limiter already had is in neither list. Frozen.
   #
-  # - `settlement`: what became of the permit, as {Limiter#correct} answers; `nil` when no cost of a
-  #   permit was told
-  # - `learned`: what has changed, of "limit", "interval", "remaining", "reset" and "pause"; with
-  #   several limits the index of the limit follows, as in "remaining[1]"
-  # - `ignored`: what was said and changed nothing, with the reason: "remaining: calls are open"
-  # - `cost`: what the call did cost, as the answer says; else `nil`
-  # - `pause`: seconds (Float) that the answer asks to pause; else `nil`
-  # - `scope`: of whom a refusal is, `:user`, `:shared`, or `:global`, which concerns all limiters
-  #   of this API; `nil` when the answer does not say. Only Discord does.
-  # - `bucket`: what the upstream calls the budget that counted the call. Only Discord does.
+  # - `settlement`: the settlement of the permit, as {Limiter#correct} returns it; `nil` when the
+  #   report had no actual cost of a permit
+  # - `learned`: the values that changed: "limit", "interval", "remaining", "reset" and "pause";
+  #   with several limits the index of the limit follows, as in "remaining[1]"
+  # - `ignored`: the values that changed nothing, with the reason: "remaining: calls are open"
+  # - `cost`: the actual cost of the call, as the response reports it; otherwise `nil`
+  # - `pause`: the pause that the response asks for, in seconds (Float); otherwise `nil`
+  # - `scope`: the scope of a refusal: `:user`, `:shared`, or `:global`, which applies to all
+  #   limiters of this API; `nil` when the response has no scope. Only Discord reports it.
+  # - `bucket`: the upstream's name of the budget that counted the call. Only Discord reports it.
   Learned = Struct.new(:settlement, :learned, :ignored, :cost, :pause, :scope, :bucket) do
     # @api private
-    # From a `pg_learned`.
+    # Reads a `pg_learned`.
     def self.read(memory)
       settlement, cost, pause, scope, bucket, learned, ignored =
         memory.get_bytes(0, self::SIZE).unpack("l x4 q q Z16 Z136 Z512 Z4096")

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # A name and a policy on a store. Safe to share between threads and to keep over `fork`.
+  # A named policy on a store. Safe to share between threads and to keep over `fork`.
   #
-  # `cost` is what a call takes, 1 by default; 0 looks without taking. `estimate` is what it takes
-  # until the actual cost is known. A limiter with points needs one of the two. `id` is the name of
-  # a call, 1 to 64 bytes, by default one that nobody else has: asking again with the id of a lease
-  # takes no second one. `at_us` is the time of the call in microseconds since 1970, for tests; by
-  # default the store asks its own clock.
+  # `cost` is the number of units that a call takes, default 1; 0 checks without taking. `estimate`
+  # is the number of units to take until the actual cost is known. A limiter with a points limit
+  # needs one of the two. `id` names a call, 1 to 64 bytes, by default a new unique id: a repeated
+  # call with the id of a lease takes no second lease. `at_us` is the time of the call in
+  # microseconds since 1970, for tests; default: the clock of the store.
   #
   # Every method may raise {InvalidError} (fix the call), {UnavailableError} (the store cannot
   # decide; see `on_unavailable` of {Factories}), {DataError} or {InternalError}.
@@ -15,25 +15,25 @@ module Paddlegate
     include Jobs
     include Live
 
-    # What may become of a block that is over the limit, and whether it is skipped.
+    # The values of `policy:`, and whether {#within_limit} skips the block over the limit.
     POLICIES = { "raise" => false, "ignore" => true, "skip" => true }.freeze
 
-    # What the core calls the argument `used`.
+    # The core's name of the argument `used` in its messages.
     COST = /\b(?:a )?cost\b/
     private_constant :POLICIES, :COST
 
-    # The name it was made with.
+    # The name of the limiter.
     attr_reader :name
 
-    # For how many seconds {#within_limit} and {#acquire} wait by default.
+    # The default maximum wait of {#within_limit} and {#acquire}, in seconds.
     attr_reader :wait_timeout
 
-    # What is to become of work over the limit: `:raise` or `:ignore`, and of a limiter that was
-    # loaded from a document also `:wait`, `:reschedule` or `:drop`, which here raise.
+    # The action for work over the limit: `:raise` or `:ignore`; for a limiter that was loaded from
+    # a document also `:wait`, `:reschedule` or `:drop`, for which {#within_limit} raises.
     attr_reader :on_limit
 
     # @api private
-    # Made by {Factories}.
+    # Called by {Factories}.
     def initialize(store, name, limits, wait_timeout: nil, policy: nil, ttl: nil,
                    on_unavailable: nil, share: nil)
       @name = Value.word("name", name).freeze
@@ -41,26 +41,27 @@ module Paddlegate
         wait_timeout.nil? ? Library::WAIT_TIMEOUT : Value.wait_timeout(wait_timeout)
       policy = :raise if policy.nil?
       @skips = POLICIES.fetch(policy.is_a?(Symbol) ? policy.name : policy) do
-        Value.refuse("must be :raise or :ignore", "policy", policy)
+        Value.reject("must be :raise or :ignore", "policy", policy)
       end
       @on_limit = @skips ? :ignore : :raise
       ttl = Value.interval("ttl", ttl) unless ttl.nil?
       handle = Library.make_limiter(store.handle, @name, Policy.pack(limits), ttl)
-      hold(store, Library.with_on_unavailable(handle, on_unavailable, share))
+      attach(store, Library.with_on_unavailable(handle, on_unavailable, share))
     end
 
     # @api private
-    # One that the library has made from a document; of a {Loaded}.
-    def self.loaded(store, loaded, on_unavailable, share)
+    # Creates a limiter from a {LoadedLimiter}.
+    def self.from_document(store, loaded, on_unavailable, share)
       loaded.handle = Library.with_on_unavailable(loaded.handle, on_unavailable, share)
-      allocate.tap { |limiter| limiter.send(:take_over, store, loaded) }
+      allocate.tap { |limiter| limiter.send(:initialize_loaded, store, loaded) }
     end
 
-    # Runs the block within the limit and returns its value; the block gets the {Permit}.
+    # Runs the block within the limit and returns its value. Yields the {Permit}.
     #
-    # Waits like {#acquire}, or raises {OverLimit}; with `policy: :ignore` it skips the block and
-    # returns {SKIPPED}. `used` is another word for `cost`. A lease ends with the block, however
-    # that ends; what else was taken stays taken. A lease that ended sooner is warned of.
+    # Waits as {#acquire} does, and raises {OverLimit} over the limit; with `policy: :ignore` it
+    # skips the block and returns {SKIPPED}. `used` is another name for `cost`. A lease is released
+    # after the block, however the block ends; other units remain charged. A lease that ended before
+    # the block causes a warning.
     def within_limit(cost: nil, estimate: nil, used: nil, wait_timeout: nil, id: nil)
       raise InvalidError.new("give one; without one, use acquire", "block") unless block_given?
       unless cost.nil? || used.nil?
@@ -69,7 +70,7 @@ module Paddlegate
 
       waiter = Waiter.new(self, id, cost.nil? ? used : cost, estimate, wait_timeout)
       begin
-        permit = waiter.permit
+        permit = waiter.acquire
       rescue OverLimit
         raise unless @skips
 
@@ -81,101 +82,107 @@ module Paddlegate
       end
       yield permit
     ensure
-      permit ? permit.leave : waiter&.leave
+      permit ? permit.release_after_block : waiter&.cancel
     end
 
-    # Takes a {Permit}, waiting in turn for it up to `wait_timeout`, an interval; 0 does not wait.
+    # Takes the cost and returns a {Permit}. Waits in the queue for up to `wait_timeout`, an
+    # interval; 0 does not wait.
     #
-    # Whoever came first, in whatever process, is first. Raises {OverLimit} when the time is up, or
-    # at once when it is known not to be enough. A wait that is ended from outside (`Timeout`,
-    # `Thread#kill`, a signal) leaves nothing behind; but what a first call took under an `id` of
-    # yours, without an answer, stays until it is cancelled or ends by itself.
+    # The queue is first come, first served, across all processes. Raises {OverLimit} when the wait
+    # times out, or at once when it is known to be longer. A wait that is interrupted (`Timeout`,
+    # `Thread#kill`, a signal) gives back its ticket or lease; but what a first call without a reply
+    # took under the caller's `id` stays until it is cancelled or ends after its timeout.
     def acquire(cost: nil, estimate: nil, wait_timeout: nil, id: nil)
       waiter = Waiter.new(self, id, cost, estimate, wait_timeout)
-      permit = waiter.permit
+      permit = waiter.acquire
     ensure
-      waiter&.leave unless permit
+      waiter&.cancel unless permit
     end
 
-    # Takes the cost if every limit allows it and nobody waits before, else nothing. A {Decision};
-    # never waits, never raises because of a refusal. A call that is ended from outside gives back
-    # its lease, as {#acquire}.
+    # Takes the cost if every limit allows it and no ticket is ahead, otherwise nothing, and returns
+    # a {Decision}. Never waits and never raises because of a refusal. An interrupted call gives
+    # back its lease, as {#acquire} does.
     def try_acquire(cost: nil, estimate: nil, id: nil, at_us: nil)
-      return enter(Value.text("id", id), cost, estimate, at_us, nil) unless id.nil?
-      return try_lease(cost, estimate, at_us) if @leases
+      return acquire_with_id(Value.text("id", id), cost, estimate, at_us, nil) unless id.nil?
+      return try_acquire_lease(cost, estimate, at_us) if @leases
 
-      exchange = Exchange.take
-      exchange.check(take(exchange, cost, estimate, at_us))
-      decision(exchange)
+      buffer = CallBuffer.checkout
+      buffer.check(call_acquire(buffer, cost, estimate, at_us))
+      read_decision(buffer)
     end
 
-    # As {#try_acquire}: whether the call may go ahead. {InvalidError} with a limit of concurrency,
-    # whose lease nobody could release: use {#within_limit} or {#try_acquire}.
+    # Takes the cost as {#try_acquire} does and returns whether the call was granted. Raises
+    # {InvalidError} for a limiter with a concurrency limit, since its lease could not be released:
+    # use {#within_limit} or {#try_acquire}.
     def allow?(cost: nil, estimate: nil, at_us: nil)
       Library.check_allow(@handle) if @leases
-      exchange = Exchange.take
-      exchange.check(take(exchange, cost, estimate, at_us))
-      allowed = exchange.decision.get_int32(0) == Decision::GRANTED
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      buffer.check(call_acquire(buffer, cost, estimate, at_us))
+      allowed = buffer.decision.get_int32(0) == Decision::GRANTED
+      buffer.checkin
       allowed
     end
 
-    # What {#try_acquire} would answer now. Changes nothing.
+    # Returns the {Decision} that {#try_acquire} would return now. Changes nothing.
     def peek(cost: nil, estimate: nil, at_us: nil)
-      exchange = Exchange.take
-      request = exchange.request(cost, estimate, at_us)
-      exchange.check(@verbs.peek(@handle, request, exchange.decision, exchange.error))
-      decision(exchange)
+      buffer = CallBuffer.checkout
+      request = buffer.request(cost, estimate, at_us)
+      buffer.check(@functions.peek(@handle, request, buffer.decision, buffer.error))
+      read_decision(buffer)
     end
 
-    # Forgets all that was taken, all permits, leases and tickets, and the statistics.
+    # Deletes the state: charged units, permits, leases, tickets, statistics, overrides, learned
+    # limits and a pause.
     def reset
-      exchange = Exchange.take
-      exchange.check(@verbs.reset(@handle, exchange.error))
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      buffer.check(@functions.reset(@handle, buffer.error))
+      buffer.checkin
       nil
     end
 
-    # Replaces the estimate of a permit by what the call did cost. Only `:settled` changes anything.
-    # `permit` is the {Permit} or its id, also of {#release} and {#renew}.
+    # Replaces the estimate of a permit by the actual cost and returns the settlement. `permit` is
+    # the {Permit} or its id, as for {#release} and {#renew}.
     #
-    # `:already`: it was settled before. `:late`: the permit is older than five minutes, the
-    # estimate stands. `:unknown`: never given, reset since, or forgotten.
+    # `:settled`: the charge is now the actual cost; the other settlements change nothing.
+    # `:already`: the permit was settled before. `:late`: the permit is older than five minutes and
+    # the estimate remains charged. `:unknown`: the permit was never issued, reset since, or
+    # forgotten.
     def correct(permit, actual, at_us: nil)
       id = Value.permit(permit)
       actual = Value.whole("actual", actual)
-      settlement(at_us) { |at, *places| @verbs.correct_at(@handle, id, actual, at, *places) }
+      settlement(at_us) { |at, *outputs| @functions.correct_at(@handle, id, actual, at, *outputs) }
     end
 
-    # Ends the lease of a permit, from any process: `:released`.
+    # Ends the lease of a permit, from any process, and returns the settlement.
     #
-    # `:late`: it had ended before, and another may have its place. `:unknown`: it is not here, or
-    # there is no limit of concurrency.
+    # `:released`: the lease has ended. `:late`: the lease had ended before, and another call may
+    # have its slot. `:unknown`: no such lease exists, or the limiter has no concurrency limit.
     def release(permit, at_us: nil)
       id = Value.permit(permit)
-      settlement(at_us) { |at, *places| @verbs.release(@handle, id, at, *places) }
+      settlement(at_us) { |at, *outputs| @functions.release(@handle, id, at, *outputs) }
     end
 
-    # Gives the lease of a permit its whole time again, from any process: the seconds (Float) that
-    # it lasts from now; `nil` when it has ended.
+    # Restarts the duration of a lease, from any process. Returns the seconds (Float) for which the
+    # lease lasts from now; `nil` when it has ended.
     def renew(permit, at_us: nil)
       id = Value.permit(permit)
-      exchange = Exchange.take
-      at = exchange.time(at_us)
-      exchange.check(@verbs.renew(@handle, id, at, exchange.place, exchange.error))
-      lease = exchange.place.get_int64(0)
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      at = buffer.time(at_us)
+      buffer.check(@functions.renew(@handle, id, at, buffer.result, buffer.error))
+      lease = buffer.result.get_int64(0)
+      buffer.checkin
       lease / 1_000_000.0 unless lease == -1
     end
 
-    # What all processes did with this limiter, and who is there now: {Statistics}.
+    # Returns the counters of this limiter over all processes, and its current leases and tickets:
+    # {Statistics}.
     def stats(at_us: nil)
-      exchange = Exchange.take
-      numbers = exchange.decision
-      at = exchange.time(at_us)
-      exchange.check(@verbs.stats(@handle, at, numbers, exchange.error))
+      buffer = CallBuffer.checkout
+      numbers = buffer.decision
+      at = buffer.time(at_us)
+      buffer.check(@functions.stats(@handle, at, numbers, buffer.error))
       statistics = Statistics.of(numbers.get_array_of_int64(0, Statistics.members.size))
-      exchange.give_back
+      buffer.checkin
       statistics
     end
 
@@ -184,14 +191,14 @@ module Paddlegate
     end
 
     # @api private
-    # One call under an id; `wait` as in {Exchange#wait}, or `nil`.
-    def enter(id, cost, estimate, at_us, wait)
-      exchange = Exchange.take
-      request = exchange.request(cost, estimate, at_us)
-      wait &&= exchange.wait(*wait)
-      exchange.check(@verbs.acquire_with_id(@handle, request, id, wait, exchange.decision,
-                                            exchange.error))
-      decision(exchange)
+    # Takes the cost under an id. `wait` has the arguments of {CallBuffer#wait}, or is `nil`.
+    def acquire_with_id(id, cost, estimate, at_us, wait)
+      buffer = CallBuffer.checkout
+      request = buffer.request(cost, estimate, at_us)
+      wait &&= buffer.wait(*wait)
+      buffer.check(@functions.acquire_with_id(@handle, request, id, wait, buffer.decision,
+                                              buffer.error))
+      read_decision(buffer)
     end
 
     # @api private
@@ -200,12 +207,12 @@ module Paddlegate
     end
 
     # @api private
-    def place
-      Library.place(@handle)
+    def notification_node
+      Library.notification_node(@handle)
     end
 
     # @api private
-    # What a refused wait raises.
+    # Returns the error of a refused wait.
     def over_limit(decision)
       OverLimit.new(@name, decision)
     end
@@ -217,57 +224,57 @@ module Paddlegate
 
     private
 
-    def take_over(store, loaded)
+    def initialize_loaded(store, loaded)
       @name = loaded.name
       @wait_timeout = loaded.wait_timeout || Library::WAIT_TIMEOUT
       @on_limit = @jobs_on_limit = loaded.on_limit
       @skips = on_limit == :ignore
-      hold(store, loaded.handle)
+      attach(store, loaded.handle)
     end
 
-    def hold(store, handle)
-      @verbs = store.memory? ? Native::Memory : Native::Server
-      # Kept, as a store that is forgotten is closed.
+    def attach(store, handle)
+      @functions = store.memory? ? Native::Memory : Native::Server
+      # A reference to the store, since the garbage collector closes a store without references.
       @store = store
       @handle = handle
       @leases = Library.leases?(handle)
     end
 
-    # Under an id of its own, by which a lease can be given back that was granted when the call had
-    # been ended from outside, or had no answer.
-    def try_lease(cost, estimate, at_us)
+    # Takes the cost under a new id, with which the lease can be given back if the call is
+    # interrupted or gets no reply.
+    def try_acquire_lease(cost, estimate, at_us)
       id = Library.new_id
-      leaves = true
-      decision = enter(id, cost, estimate, at_us, nil)
+      may_hold = true
+      decision = acquire_with_id(id, cost, estimate, at_us, nil)
     rescue Error => e
       unanswered = true
-      leaves = e.is_a?(UnavailableError) && e.may_have_counted?
+      may_hold = e.is_a?(UnavailableError) && e.may_have_counted?
       raise
     ensure
-      Cleanup.cancel(self, id, at_us: at_us, wait: !unanswered) if leaves && decision.nil?
+      Cleanup.cancel(self, id, at_us: at_us, wait: !unanswered) if may_hold && decision.nil?
     end
 
-    def take(exchange, cost, estimate, at_us)
-      request = exchange.request(cost, estimate, at_us)
-      @verbs.acquire(@handle, request, exchange.decision, exchange.error)
+    def call_acquire(buffer, cost, estimate, at_us)
+      request = buffer.request(cost, estimate, at_us)
+      @functions.acquire(@handle, request, buffer.decision, buffer.error)
     end
 
-    def decision(exchange)
-      decision = Decision.new(exchange.decision.get_bytes(0, Decision::SIZE))
-      exchange.give_back
+    def read_decision(buffer)
+      decision = Decision.new(buffer.decision.get_bytes(0, Decision::SIZE))
+      buffer.checkin
       decision
     end
 
     def settlement(at_us)
-      exchange = Exchange.take
-      exchange.check(yield(exchange.time(at_us), exchange.place, exchange.error))
-      settlement = Library::SETTLEMENTS[exchange.place.get_int32(0)]
-      exchange.give_back
+      buffer = CallBuffer.checkout
+      buffer.check(yield(buffer.time(at_us), buffer.result, buffer.error))
+      settlement = Library::SETTLEMENTS[buffer.result.get_int32(0)]
+      buffer.checkin
       settlement
     end
 
-    def leave_queue(id, gave_up, at_us)
-      settlement(at_us) { |at, *places| @verbs.cancel(@handle, id, gave_up, at, *places) }
+    def cancel_ticket(id, gave_up, at_us)
+      settlement(at_us) { |at, *outputs| @functions.cancel(@handle, id, gave_up, at, *outputs) }
     end
   end
 end

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # A limiter of {Factories#limiters}. Frozen.
+  # A limiter in the list of {Factories#limiters}. Frozen.
   #
-  # `limits`: its limits as they were last used, each a Hash of `kind`, `amount`, `interval` and
-  # `offset` (seconds). `last_used`: seconds since 1970, to the minute; `nil` in memory, which does
-  # not keep it. `ttl`: for how many seconds after that it is listed and its statistics are kept.
+  # `limits`: the limits as last used, each a Hash of `kind`, `amount`, `interval` and `offset`
+  # (seconds). `last_used`: seconds since 1970, to the minute; `nil` in memory, which does not
+  # record it. `ttl`: seconds for which the limiter is listed and its statistics are kept after
+  # that.
   LimiterInfo = Struct.new(:name, :limits, :last_used, :ttl) do
     # @api private
-    # From a `pg_limiter_info`; `nil` from the one after the last.
+    # Reads a `pg_limiter_info`; `nil` for the one that marks the end of the list.
     def self.read(memory)
       name = memory.get_string(0)
       return if name.empty?
@@ -21,7 +22,7 @@ module Paddlegate
     end
   end
 
-  # Where a `pg_limiter_info` has its fields.
+  # The offsets of the fields of a `pg_limiter_info`.
   LimiterInfo::LIMITS = 520
   LimiterInfo::COUNT = 776
   LimiterInfo::SIZE = 800

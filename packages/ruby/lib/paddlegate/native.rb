@@ -3,11 +3,12 @@
 require "ffi"
 
 module Paddlegate
-  # The library, function by function as in its header `paddlegate.h`.
+  # The functions of the C library, as its header `paddlegate.h` declares them.
   module Native
     extend FFI::Library
 
-    # `PADDLEGATE_LIBRARY`, else the library inside the gem, else what the work tree has built.
+    # Returns the paths of the library, by preference: `PADDLEGATE_LIBRARY`, the library inside the
+    # gem, the library built in the work tree.
     def self.candidates
       file = "libpaddlegate.#{FFI::Platform::LIBSUFFIX}"
       [
@@ -22,7 +23,7 @@ module Paddlegate
 
     ffi_lib path
 
-    # Another version may have other structures, which would be read as what they are not.
+    # Another version may have structures with another layout.
     begin
       attach_function :pg_version, [], :string
     rescue FFI::NotFoundError
@@ -33,42 +34,42 @@ module Paddlegate
                        "belongs to the gem: library=#{pg_version} gem=#{VERSION} path=#{path}"
     end
 
-    # Handles that the garbage collector closes.
+    # A handle of a store. The garbage collector closes it, as it does the other handles.
     class StoreHandle < FFI::AutoPointer
       def self.release(handle)
         Native.pg_store_close(handle, nil)
       end
     end
 
-    # As {StoreHandle}.
+    # A handle of a limiter.
     class LimiterHandle < FFI::AutoPointer
       def self.release(handle)
         Native.pg_limiter_close(handle, nil)
       end
     end
 
-    # As {StoreHandle}.
-    class HintsHandle < FFI::AutoPointer
+    # A handle of a wake-up listener.
+    class WakeupListenerHandle < FFI::AutoPointer
       def self.release(handle)
         Native.pg_wakeups_close(handle, nil)
       end
     end
 
-    # As {StoreHandle}.
+    # A handle of a list of limiters.
     class ListHandle < FFI::AutoPointer
       def self.release(handle)
         Native.pg_list_close(handle, nil)
       end
     end
 
-    # As {StoreHandle}.
+    # A handle of a gate.
     class GateHandle < FFI::AutoPointer
       def self.release(handle)
         Native.pg_invantive_gate_close(handle, nil)
       end
     end
 
-    # As {StoreHandle}.
+    # A handle of a document.
     class DocumentHandle < FFI::AutoPointer
       def self.release(handle)
         Native.pg_document_close(handle, nil)
@@ -117,8 +118,8 @@ module Paddlegate
     attach_function :pg_conductor_limiter, %i[pointer string string int64 pointer pointer], :int32
     attach_function :pg_graphql_cost, %i[string string string string pointer pointer], :int32
 
-    # What a limiter or a gate is asked, without the `pg_` before it.
-    VERBS = {
+    # The argument types of the functions of a limiter or a gate, by the name without `pg_`.
+    FUNCTIONS = {
       acquire: %i[pointer pointer pointer pointer],
       peek: %i[pointer pointer pointer pointer],
       acquire_with_id: %i[pointer pointer string pointer pointer pointer],
@@ -144,20 +145,21 @@ module Paddlegate
                               int64 pointer pointer]
     }.freeze
 
-    # The verbs for a server: other threads run while one waits, and a signal ends the call.
+    # The functions for a server: other threads run during a call, and a signal ends it.
     module Server
       extend FFI::Library
     end
 
-    # The verbs for the memory store, which answers at once.
+    # The functions for the memory store, which replies at once.
     module Memory
       extend FFI::Library
     end
 
-    [Server, Memory].each do |verbs|
-      verbs.ffi_lib path
-      VERBS.each do |verb, arguments|
-        verbs.attach_function verb, :"pg_#{verb}", arguments, :int32, blocking: verbs == Server
+    [Server, Memory].each do |functions|
+      functions.ffi_lib path
+      FUNCTIONS.each do |name, arguments|
+        functions.attach_function name, :"pg_#{name}", arguments, :int32,
+                                  blocking: functions == Server
       end
     end
   end

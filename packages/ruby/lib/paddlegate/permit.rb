@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # What a grant hands over. With a limit of concurrency it is a lease, which ends by {#release} or
+  # The permit of a grant. With a concurrency limit it holds a lease, which ends on {#release} or
   # after its `lock_timeout`.
   class Permit
-    # The {Decision} that granted it.
+    # The {Decision} that granted the permit.
     attr_reader :decision
 
     # @api private
-    # `sent_at`: when the call that was granted was sent, by the monotonic clock.
+    # `sent_at`: the time at which the granted call was sent, by the monotonic clock.
     def initialize(limiter, decision, sent_at, estimated)
       @limiter = limiter
       @decision = decision
@@ -19,39 +19,40 @@ module Paddlegate
       @pid = Process.pid
     end
 
-    # The id under which any process may call {Limiter#correct}, {Limiter#release} and
-    # {Limiter#renew}; `nil` when there was no estimate and there is no limit of concurrency.
+    # Returns the id with which any process may call {Limiter#correct}, {Limiter#release} and
+    # {Limiter#renew}; `nil` without an estimate or a concurrency limit.
     def id
       decision.permit
     end
 
-    # Whether it was granted without the store, by `on_unavailable` of the limiter.
+    # Returns whether the `on_unavailable` of the limiter granted the permit without the store.
     def degraded?
       decision.degraded?
     end
 
-    # A number that rises with every lease of the limiter, to fence off holders that are late; `nil`
-    # without a limit of concurrency.
+    # Returns the fencing token: a number that rises with every lease of the limiter, so that a
+    # resource can reject late holders; `nil` without a concurrency limit.
     def fence
       decision.fence
     end
 
-    # Seconds (Float) that the lease lasts at least, by the clock of this process; `nil` without a
-    # limit of concurrency.
+    # Returns the minimum time in seconds (Float) for which the lease lasts from now, by the clock
+    # of this process; `nil` without a concurrency limit.
     def expires_in
       @ends_at && [@ends_at - now, 0.0].max
     end
 
-    # Whether the lease has ended before it was released, so that another may have its place. Asks
-    # nobody: true from its end on, or when the server has said so.
+    # Returns whether the lease ended before its release, so that another call may have its slot.
+    # Makes no call: true from the end of the lease on, or when the store has reported the loss.
     def lost?
       return false unless @ends_at
 
       @lost || (@settlement.nil? && now >= @ends_at)
     end
 
-    # Ends the lease: `:released`; `:late` when it had ended before; `:unknown` when it is not
-    # there, and without a limit of concurrency. Asks once; later calls answer the same.
+    # Ends the lease and returns `:released`; `:late` when it had ended before; `:unknown` when no
+    # such lease exists, and without a concurrency limit. Calls the store once; later calls return
+    # the same result.
     def release
       return :unknown unless @ends_at
 
@@ -63,7 +64,8 @@ module Paddlegate
       @settlement
     end
 
-    # Gives the lease its whole time again. False when it has ended, or was released.
+    # Restarts the duration of the lease. Returns true; false when the lease has ended or was
+    # released, and without a concurrency limit.
     def renew
       return false if @ends_at.nil? || @settlement
 
@@ -74,8 +76,9 @@ module Paddlegate
       !lease.nil?
     end
 
-    # Replaces the estimate by what the call did cost, once: `:settled`; or `:already`, `:late`,
-    # `:unknown`, which change nothing. See {Limiter#correct}.
+    # Replaces the estimate by the actual cost, once. Returns `:settled`; or `:already`, `:late` or
+    # `:unknown`, which change nothing. See {Limiter#correct}. Raises {InvalidError} for a call
+    # without an estimate.
     def points_used(actual)
       unless @estimated
         raise InvalidError.new("only a call with an estimate can be corrected", "estimate")
@@ -84,9 +87,10 @@ module Paddlegate
       @limiter.correct(id, actual)
     end
 
-    # Learns from the answer of an upstream API to this call, as {Limiter#learn}, and settles the
-    # estimate by the cost that it tells, after which {#points_used} answers `:already`. Of a lease
-    # without an estimate a cost is `:unknown`; the rest is learned. Answers {Learned}.
+    # Learns from the upstream API's response to this call, as {Limiter#learn_from_response} does.
+    # The cost in the response settles the estimate; after that {#points_used} returns `:already`.
+    # For a lease without an estimate the settlement is `:unknown`, and the rest is learned. Returns
+    # {Learned}.
     def learn_from_response(headers, body = "", status: nil, provider: :auto, max_pause: nil,
                             max_learned: nil)
       @limiter.learn_from_response(headers, body, status: status, provider: provider,
@@ -94,21 +98,21 @@ module Paddlegate
                                                   permit: id)
     end
 
-    # As {#learn_from_response}, from the answer of an HTTP client: see {Limiter#learn_from_http}.
+    # Learns from the response of an HTTP client; see {Limiter#learn_from_http}.
     def learn_from_http(response, **options)
       @limiter.learn_from_http(response, **options, permit: id)
     end
 
     # @api private
-    # At the end of the block. Nothing that comes meanwhile keeps the lease; a server that cannot be
-    # reached does, until the lease ends by itself. A child has no part in it.
-    def leave
+    # Releases the lease after the block. An interrupt cannot prevent it; if the server cannot be
+    # reached, the lease stays until its timeout. A forked process releases nothing.
+    def release_after_block
       return unless @ends_at && @pid == Process.pid
 
       begin
         Thread.handle_interrupt(Object => :never) { release }
       rescue Error
-        # It ends by itself.
+        # The lease ends after its timeout.
       end
       warn("paddlegate: a lease ended before its block: limiter=#{@limiter.name} id=#{id}") if lost?
     end

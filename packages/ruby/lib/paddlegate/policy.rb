@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # Limits as Ruby writes them, for the library.
+  # Converts limits between Ruby and the C library.
   module Policy
-    # What each kind calls its arguments, in their order.
+    # The names of the arguments of each kind, in their order.
     ARGUMENTS = {
       bucket: %w[limit interval offset],
       window: %w[limit interval],
@@ -19,9 +19,9 @@ module Paddlegate
 
     module_function
 
-    # The limits of `[[kind, number, ...], ...]` as an array of `pg_limit`.
+    # Converts `[[kind, number, ...], ...]` to an array of `pg_limit`.
     def pack(limits)
-      refuse("must be a list of lists", limits) unless limits.is_a?(Array) && limits.all?(Array)
+      reject("must be a list of lists", limits) unless limits.is_a?(Array) && limits.all?(Array)
 
       limits.map { |limit| pack_limit(*limit) }.join
     end
@@ -29,9 +29,9 @@ module Paddlegate
     def pack_limit(kind = nil, *values)
       kind = kind.to_sym if kind.is_a?(String)
       arguments = ARGUMENTS.fetch(kind) do
-        refuse("must be one of #{ARGUMENTS.keys.join(", ")}", kind, "kind")
+        reject("must be one of #{ARGUMENTS.keys.join(", ")}", kind, "kind")
       end
-      refuse_surplus(kind, arguments, values)
+      check_count(kind, arguments, values)
       amount = interval = offset = 0
       arguments.zip(values) do |argument, value|
         case argument
@@ -44,7 +44,7 @@ module Paddlegate
       Library.limit(kind, amount, interval, offset)
     end
 
-    # The numbers of a `pg_limit`, in seconds; `nil` where there is none.
+    # Returns the fields of a `pg_limit` as a Hash, times in seconds; `nil` for an empty one.
     def unpack_limit(bytes)
       kind, amount, interval, offset = bytes.unpack("lx4q3")
       return if kind.zero?
@@ -53,7 +53,7 @@ module Paddlegate
         offset: offset / 1_000_000.0 }.freeze
     end
 
-    # Of an array of `pg_limit` that begins at `at`.
+    # Returns the limits in an array of `count` `pg_limit` at offset `at`.
     def unpack(memory, at, count)
       Array.new(count) { |i| unpack_limit(memory.get_bytes(at + (32 * i), 32)) }.freeze
     end
@@ -62,14 +62,14 @@ module Paddlegate
       value.nil? ? Library::LOCK_TIMEOUT_US : Value.interval("lock_timeout", value)
     end
 
-    def refuse_surplus(kind, arguments, values)
+    def check_count(kind, arguments, values)
       return if values.size <= arguments.size
 
       shown = arguments.empty? ? "no numbers" : arguments.join(", ")
-      refuse("#{kind} takes #{shown}", values)
+      reject("#{kind} takes #{shown}", values)
     end
 
-    def refuse(reason, value, argument = "limits")
+    def reject(reason, value, argument = "limits")
       raise InvalidError.new("#{reason}: #{value.inspect[0, 40]}", argument)
     end
   end

@@ -3,7 +3,7 @@
 require_relative "../paddlegate"
 
 module Paddlegate
-  # Stand-ins for what Sidekiq Enterprise brings. They need no other gem, and no Sidekiq.
+  # Replacements for parts of Sidekiq Enterprise. They need no other gem, not even Sidekiq.
   module Sidekiq
     autoload :Limiter, File.expand_path("sidekiq/limiter", __dir__)
   end

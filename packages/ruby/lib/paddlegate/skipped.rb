@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What {Paddlegate::Limiter#within_limit} returns in place of the value of its block when the
-# limiter has `policy: :ignore` and the block was not run.
+# The return value of {Paddlegate::Limiter#within_limit} when it skipped its block, over the limit
+# with `policy: :ignore`.
 Paddlegate::SKIPPED = Object.new.tap do |skipped|
   def skipped.inspect
     "Paddlegate::SKIPPED"

@@ -1,32 +1,33 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # Where limiters keep their state: this process, or a Redis that is shared by many.
+  # The store of the state of limiters: the memory of this process, or a Redis that many processes
+  # share.
   class Store
     include Factories
 
     # @api private
     attr_reader :handle, :hubs
 
-    # `url`: `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`
-    # or `memory://`; more nodes of a cluster after commas. `nil` is `PADDLEGATE_URL`, or memory
-    # when that is not set. `timeout`: seconds within which every call has an answer or fails; 1 by
-    # default.
+    # Creates a store. Opens no connection; the first call of a limiter does. The garbage collector
+    # closes a store once neither the program nor a limiter references it.
     #
-    # Connects to nothing; the first call of a limiter does. A store that is forgotten together with
-    # its limiters is closed by the garbage collector.
+    # `url`: `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`
+    # or `memory://`; more nodes of a cluster may follow after commas. `nil` (default) uses
+    # `PADDLEGATE_URL`, or memory when that variable is not set. `timeout`: seconds within which
+    # every call returns or fails; default 1.
     def initialize(url = nil, timeout: nil)
       url = Value.text("url", url) unless url.nil?
-      # 0 would stand for the default; the least that is refused will do.
+      # 0 stands for the default; 1 is the smallest timeout, and the library refuses it.
       timeout_us = timeout.nil? ? 0 : [Value.interval("timeout", timeout), 1].max
       @handle = Library.open_store(url, timeout_us)
       @memory = Native.pg_store_is_memory(@handle) == 1
       @hubs = Hubs.new
     end
 
-    # Closes all connections of this process, whatever limiters of the store there are. A call that
-    # waits raises {InvalidError}, and so does every later one that needs the server. Closing twice
-    # does the same as once. A store in memory has nothing to close and goes on.
+    # Closes all connections of this process to the store, even if it still has limiters. Waiting
+    # calls raise {InvalidError}, as does every later call that needs the server. A second call has
+    # no effect. A store in memory stays usable.
     def close
       return if memory?
 
@@ -35,12 +36,12 @@ module Paddlegate
       nil
     end
 
-    # Whether limiters of this store count in this process only.
+    # Returns whether the limiters of this store count in this process only.
     def memory?
       @memory
     end
 
-    # Not the address, which may have a password.
+    # Returns a text without the address, which may contain a password.
     def inspect
       "#<#{self.class} #{memory? ? "memory" : "redis"}>"
     end
@@ -53,6 +54,6 @@ module Paddlegate
   end
 end
 
-# All that a call needs is loaded with the first store, and nothing in the middle of a wait: the
-# `require` of RubyGems does not survive that an interrupt or a `Timeout` ends it.
+# Loads everything that calls need with the first store, and nothing during a wait: the `require` of
+# RubyGems breaks when an interrupt or a `Timeout` ends it.
 Paddlegate.constants.each { |name| Paddlegate.const_get(name) }

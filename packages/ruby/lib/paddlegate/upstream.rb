@@ -1,35 +1,35 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # The answer of an upstream API as Ruby has it, for the library.
+  # Converts the responses of upstream APIs for the C library.
   module Upstream
     MAX_STATUS = 65_535
     private_constant :MAX_STATUS
 
     module_function
 
-    # The status, the headers and the body of what an HTTP client answers.
+    # Returns the status, the headers and the body of the response of an HTTP client.
     def response(response)
       if response.respond_to?(:each_header) && response.respond_to?(:code)
-        # Net::HTTP: the code is a text, and a body that was streamed is no text.
+        # Net::HTTP: the code is a String, and the body of a streamed response is not.
         body = response.body
         return [Integer(response.code), response.each_header.to_a, body.is_a?(String) ? body : ""]
       end
 
       status = %i[status code].find { |name| response.respond_to?(name) }
       unless status && response.respond_to?(:headers) && response.respond_to?(:body)
-        Value.refuse("must have status, headers and body", "response", response.class)
+        Value.reject("must have status, headers and body", "response", response.class)
       end
       status = response.public_send(status)
-      # Some clients have an object for it.
+      # Some clients have an object for the status.
       status = status.to_i if !status.nil? && !status.is_a?(Integer) && status.respond_to?(:to_i)
       body = response.body
       body = "" unless [String, Hash, Array].any? { |type| body.is_a?(type) }
       [status, response.headers || {}, body]
     end
 
-    # Names and values as the words of a `pg_learn_from_response`: its memory, which holds on to
-    # theirs, and their count. What cannot be a header says nothing.
+    # Returns the header words of `pg_learn_from_response`, names and values in turn: an array of
+    # pointers, and the texts, which must be kept as long. Ignores what cannot be a header.
     def headers(headers)
       words = pairs(headers).flat_map do |name, values|
         (values.is_a?(Array) ? values : [values]).flat_map { |value| header(name, value) }
@@ -37,19 +37,19 @@ module Paddlegate
       Value.pointers(words)
     end
 
-    # Text or bytes as they are, or what JSON was parsed into.
+    # Returns text or bytes as they are, and JSON for a Hash or Array.
     def body(body)
       case body
       when nil then ""
-      # A copy, as another thread may change theirs while the library reads.
+      # A copy, since another thread may change the original during the call.
       when String then body.dup
       when Hash, Array then Value.json("body", body)
-      else Value.refuse("must be a text, or what JSON was parsed into", "body", body.class)
+      else Value.reject("must be a text, or what JSON was parsed into", "body", body.class)
       end
     end
 
     def status(status)
-      Value.refuse("is no status of HTTP", "status", status) if
+      Value.reject("is no status of HTTP", "status", status) if
         Value.whole("status", status) > MAX_STATUS
 
       status
@@ -62,7 +62,8 @@ module Paddlegate
       []
     end
 
-    # A list of pairs, a Hash, or what can be made into one (as the answers of Net::HTTP).
+    # Returns the headers as a list of pairs, from such a list, a Hash, or an object that converts
+    # to a Hash (as the responses of Net::HTTP).
     def pairs(headers)
       found = case headers
               when Array then headers
@@ -71,7 +72,7 @@ module Paddlegate
               end
       return found if found&.all? { |pair| pair.is_a?(Array) && pair.size == 2 }
 
-      Value.refuse("must be a Hash or a list of pairs", "headers", headers.class)
+      Value.reject("must be a Hash or a list of pairs", "headers", headers.class)
     end
   end
 end

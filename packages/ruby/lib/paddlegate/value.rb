@@ -3,12 +3,12 @@
 require "json"
 
 module Paddlegate
-  # Ruby's values as the library takes them. What a number may be is decided there.
+  # Converts Ruby values for the C library, which checks the ranges of numbers.
   module Value
-    # Beyond it a number is not exact in every language.
+    # The largest integer that is exact in every language.
     MAX = (1 << 53) - 1
 
-    # Ten years in microseconds: the longest span.
+    # Ten years in microseconds: the maximum time span.
     MAX_SPAN = 3650 * 86_400 * 1_000_000
 
     module_function
@@ -16,10 +16,10 @@ module Paddlegate
     def whole(argument, value)
       return value if value.is_a?(Integer) && value.between?(0, MAX)
 
-      refuse("must be a whole number, not negative, below 2^53", argument, value)
+      reject("must be a whole number, not negative, below 2^53", argument, value)
     end
 
-    # A span in microseconds.
+    # Returns an interval in microseconds.
     def interval(argument, value)
       case value
       when Symbol, String then Library.parse_interval(argument, text(argument, value.to_s))
@@ -27,48 +27,49 @@ module Paddlegate
       end
     end
 
-    # A span of waiting in seconds.
+    # Returns a maximum wait in seconds.
     def wait_timeout(value)
       micros = interval("wait_timeout", value)
-      refuse("must be at most ten years", "wait_timeout", value) if micros > MAX_SPAN
+      reject("must be at most ten years", "wait_timeout", value) if micros > MAX_SPAN
 
       micros / 1_000_000.0
     end
 
-    # A Float that is not negative.
+    # Returns a number of seconds, finite and not negative.
     def seconds(argument, value)
       return value if value.is_a?(Float) && value >= 0 && value.finite?
 
       number = value.to_f if value.respond_to?(:to_f) && !value.nil? && !value.is_a?(String)
       return number if number && number >= 0 && number.finite?
 
-      refuse("must be a number of seconds, finite and not negative", argument, value)
+      reject("must be a number of seconds, finite and not negative", argument, value)
     rescue RangeError
-      refuse("must be a number of seconds, finite and not negative", argument, value)
+      reject("must be a number of seconds, finite and not negative", argument, value)
     end
 
-    # A text in UTF-8; bytes without an encoding are taken to be that.
+    # Returns a text in UTF-8; bytes without an encoding count as UTF-8.
     def text(argument, value)
-      refuse("must be a text", argument, value) unless value.is_a?(String)
+      reject("must be a text", argument, value) unless value.is_a?(String)
 
       binary = value.encoding == Encoding::BINARY
       text = binary ? value.dup.force_encoding("UTF-8") : value.encode("UTF-8")
-      refuse("is not UTF-8", argument) unless text.valid_encoding?
-      refuse("has a zero byte", argument) if text.include?("\0")
+      reject("is not UTF-8", argument) unless text.valid_encoding?
+      reject("has a zero byte", argument) if text.include?("\0")
 
       text
     rescue EncodingError
-      refuse("is not UTF-8", argument)
+      reject("is not UTF-8", argument)
     end
 
-    # The id of a permit, or of a {Permit}.
+    # Returns the id of a permit, given as an id or a {Permit}.
     def permit(value)
       return text("permit", value) unless value.is_a?(Permit)
 
-      value.id || refuse("has no id: neither an estimate nor a limit of concurrency", "permit")
+      value.id || reject("has no id: neither an estimate nor a limit of concurrency", "permit")
     end
 
-    # Texts as a list for the library: its memory, and theirs, to be kept as long.
+    # Converts texts to an array of pointers. Returns the array and the memory of the texts, which
+    # must be kept as long.
     def pointers(words)
       texts = words.map { |word| FFI::MemoryPointer.from_string(word) }
       memory = FFI::MemoryPointer.new(:pointer, [texts.size, 1].max)
@@ -76,29 +77,31 @@ module Paddlegate
       [memory, texts]
     end
 
-    # A Symbol or a text, as text.
+    # Returns a Symbol or a String as text.
     def word(argument, value)
       text(argument, value.is_a?(Symbol) ? value.name : value)
     end
 
-    # Microseconds since 1970 of a Time (or what has `to_time`), or of a number of seconds.
-    def moment(argument, value)
+    # Returns microseconds since 1970 for a Time (or an object with `to_time`) or a number of
+    # seconds.
+    def timestamp(argument, value)
       value = value.to_time if value.respond_to?(:to_time)
       value = value.to_r if value.is_a?(Time)
       [seconds(argument, value) * 1_000_000, MAX].min.round
     end
 
-    # JSON as it is, or of a Hash or an Array.
+    # Returns JSON text as it is, and the JSON of a Hash or an Array.
     def json(argument, value)
       return text(argument, value) unless value.is_a?(Hash) || value.is_a?(Array)
 
       JSON.generate(value)
     rescue JSON::JSONError, EncodingError
-      refuse("cannot be written as JSON", argument)
+      reject("cannot be written as JSON", argument)
     end
 
-    # A text is not shown: a url may have a password.
-    def refuse(reason, argument, *value)
+    # Raises {InvalidError} with the reason, and with the value if one is given. {text} gives none
+    # for a String, since a URL may contain a password.
+    def reject(reason, argument, *value)
       shown = value.map { |it| ": #{it.inspect[0, 40]}" }.first
       raise InvalidError.new("#{reason}#{shown}", argument)
     end

@@ -1,63 +1,65 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # One call on its way into a limiter. It sleeps in Ruby, so that whatever ends a sleep ends the
-  # wait: `Timeout`, `Thread#kill`, `Thread#raise`, a signal, a fiber scheduler.
+  # One call that waits in the queue of a limiter. It sleeps in Ruby, so that whatever ends a sleep
+  # ends the wait: `Timeout`, `Thread#kill`, `Thread#raise`, a signal, a fiber scheduler.
   class Waiter
     END_OF_QUEUE = 0
     private_constant :END_OF_QUEUE
 
-    # Under which it is known to the store.
+    # The id of the call in the store.
     attr_reader :id
 
     attr_reader :limiter
 
     def initialize(limiter, id, cost, estimate, wait_timeout)
       @limiter = limiter
-      # Whether nobody else has its id: what there is under it is its own.
-      @alone = id.nil?
-      @id = @alone ? Library.new_id : Value.text("id", id)
+      # Whether only this call has the id, so that a ticket or a lease under it belongs to this
+      # call.
+      @owns_id = id.nil?
+      @id = @owns_id ? Library.new_id : Value.text("id", id)
       @cost = cost
       @estimate = estimate
-      @patience = wait_timeout.nil? ? limiter.wait_timeout : Value.wait_timeout(wait_timeout)
-      # Whether there may be a ticket or a lease of this call to give back.
-      @leaves = false
+      @max_wait = wait_timeout.nil? ? limiter.wait_timeout : Value.wait_timeout(wait_timeout)
+      # Whether this call may have a ticket or a lease to give back.
+      @may_hold = false
     end
 
-    # Waits for its turn. Raises {OverLimit} when the time is up, or at once when it is known not to
-    # be enough.
-    def permit
-      deadline = now + @patience
-      hear(listen: false)
-      place = END_OF_QUEUE
+    # Waits until the call is granted and returns a {Permit}. Raises {OverLimit} when the wait times
+    # out, or at once when it is known to be longer.
+    def acquire
+      deadline = now + @max_wait
+      listen_for_wakeups(listen: false)
+      queue_position = END_OF_QUEUE
       loop do
         sent_at = now
-        decision = enter(deadline - sent_at, place)
+        decision = attempt(deadline - sent_at, queue_position)
         return Permit.new(@limiter, decision, sent_at, !@estimate.nil?) if decision.allowed?
         raise @limiter.over_limit(decision) unless decision.status == :queued
 
-        place = decision.ticket
-        look_at = now + decision.retry_after
-        hear(listen: true)
-        # A ticket that does not know the channel is told nothing.
-        sleep_until([look_at, deadline].min) if @channel == channel
+        queue_position = decision.ticket
+        retry_at = now + decision.retry_after
+        listen_for_wakeups(listen: true)
+        # A ticket that does not name the current channel gets no wake-up.
+        sleep_until([retry_at, deadline].min) if @channel == channel
       end
     ensure
       @hub&.remove(self)
     end
 
-    # Gives back what there is: for a call that has ended without a permit. One that had no answer
-    # has used up its time, so that it does not wait for this.
-    def leave
-      Cleanup.cancel(@limiter, @id, wait: !@unanswered) if @leaves
+    # Gives back a ticket or a lease, for a call that ended without a permit. A call without a reply
+    # has used up its time, so it does not wait for this.
+    def cancel
+      Cleanup.cancel(@limiter, @id, wait: !@unanswered) if @may_hold
     end
 
-    # Told by the {Hub} to look again after so many seconds.
-    def look(delay)
+    # Schedules the next attempt in `delay` seconds, unless an earlier one is scheduled. Called by
+    # the {Hub}.
+    def wake(delay)
       at = now + delay
       @lock.synchronize do
-        @look_at = at if @look_at.nil? || at < @look_at
-        @told.signal
+        @wake_at = at if @wake_at.nil? || at < @wake_at
+        @woken.signal
       end
     end
 
@@ -67,41 +69,43 @@ module Paddlegate
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # At the end of its time, one last call grants or refuses.
-    def enter(left, place)
-      @look_at = nil
+    # Calls the store once. `left` is the rest of the wait in seconds; when it is used up, the call
+    # is granted or refused without a ticket.
+    def attempt(left, queue_position)
+      @wake_at = nil
       @channel = channel
-      wait = [Value.interval("wait_timeout", left), 0, @channel, place] if left.positive?
-      queued = @leaves
-      # A lease under an id of the caller may have been there before.
-      @leaves ||= @alone
-      decision = @limiter.enter(@id, @cost, @estimate, nil, wait)
-      # One that the store has not made leaves the ticket of an earlier one where it is. Without one
-      # there is nobody to ask, which would cost a connection per call.
-      @leaves = decision.status == :queued || (@leaves && decision.allowed?) ||
-                (queued && decision.degraded?)
+      wait = [Value.interval("wait_timeout", left), 0, @channel, queue_position] if left.positive?
+      had_ticket = @may_hold
+      # Under the caller's id an earlier call may have taken the lease.
+      @may_hold ||= @owns_id
+      decision = @limiter.acquire_with_id(@id, @cost, @estimate, nil, wait)
+      # A degraded decision leaves an earlier ticket in the queue. Without one there is nothing to
+      # cancel, and a cancellation would cost a connection per call.
+      @may_hold = decision.status == :queued || (@may_hold && decision.allowed?) ||
+                  (had_ticket && decision.degraded?)
       decision
     rescue Error => e
       @unanswered = true
-      @leaves = queued || (@alone && e.is_a?(UnavailableError) && e.may_have_counted?)
+      @may_hold = had_ticket || (@owns_id && e.is_a?(UnavailableError) && e.may_have_counted?)
       raise
     end
 
-    # Has itself told by a hub, if there is one or it shall listen; by another one when its limiter
-    # has moved to another place.
-    def hear(listen:)
-      hub = listen ? @limiter.hubs.at(@limiter) : @limiter.hubs.open(@limiter)
+    # Registers the call at the hub of its limiter if the hub is open, or with `listen` in any case.
+    # Changes hubs when the notification node of the limiter has changed.
+    def listen_for_wakeups(listen:)
+      hub = listen ? @limiter.hubs.find_or_create(@limiter) : @limiter.hubs.find_open(@limiter)
       return if hub.nil?
 
       unless @lock
         @lock = Mutex.new
-        @told = ConditionVariable.new
+        @woken = ConditionVariable.new
       end
       @hub&.remove(self) unless @hub == hub
       @hub = hub
       hub.add(self, listen: listen)
     rescue ThreadError
-      # Nothing can be locked in a signal handler, or no thread can be made: it looks by itself.
+      # A signal handler cannot lock, or no thread can be created: the call retries without
+      # wake-ups.
       @hub = nil
     end
 
@@ -113,11 +117,11 @@ module Paddlegate
       return sleep([time - now, 0].max) unless @hub
 
       @lock.lock
-      while (left = [time, @look_at || time].min - now).positive?
-        @told.wait(@lock, left)
+      while (left = [time, @wake_at || time].min - now).positive?
+        @woken.wait(@lock, left)
       end
     ensure
-      # Ruby 3.1 leaves it unlocked when a scheduler ends the wait of a fiber by an error.
+      # In Ruby 3.1 the lock is not held after a fiber scheduler ended the wait with an error.
       @lock.unlock if @lock&.owned?
     end
   end

@@ -3,73 +3,75 @@
 module Paddlegate
   module Sidekiq
     module Limiter
-      # What all limiters can. Safe to share between threads and to keep over `fork`.
+      # The methods of all limiters. Safe to share between threads and to keep over `fork`.
       class Base
         NAME = /\A[A-Za-z0-9_-]+\z/
         OPTIONS = %i[wait_timeout policy ttl reschedule backoff on_unavailable share].freeze
 
-        # What {#within_limit} takes.
-        ASKS = [].freeze
+        # The keywords of {#within_limit}.
+        ARGUMENTS = [].freeze
         private_constant :NAME, :OPTIONS
 
         attr_reader :name
 
         # The options with their defaults, times in seconds; `reschedule`, `backoff` and `share`
-        # only where they are its own. Frozen.
+        # only if they were given. Frozen.
         attr_reader :options
 
-        # How many units there are: at once, in the interval, or in the bucket.
+        # The limit in units: at once, in the interval, or in the bucket.
         attr_reader :size
 
         # @api private
-        # Made by the factories of {Limiter}. `limits` is as in {Policy.pack}.
+        # Called by the factories of {Limiter}. `limits` is as in {Policy.pack}.
         def initialize(name, limits, options)
           @name = check_name(name)
           @size = limits.first[1]
           @limits = limits
-          @options = fill(options).freeze
-          make(Limiter.sample)
+          @options = with_defaults(options).freeze
+          create(Limiter.validation_store)
         end
 
-        # Runs the block within the limit and returns its value. Raises {OverLimit}, with which the
-        # job comes again later; or skips the block and returns {SKIPPED}, with `policy: :ignore`.
+        # Runs the block within the limit and returns its value. Over the limit it raises
+        # {OverLimit}, with which the job is rescheduled; with `policy: :ignore` it skips the block
+        # and returns {SKIPPED}.
         #
-        # `used` (of a bucket, a window or a leaky limiter): how many units the call takes, by
-        # default 1. `estimate` (of points): how many it is likely to take; the block gets a handle
-        # whose `points_used(actual)` corrects it.
-        def within_limit(**asks, &block)
-          unknown = asks.keys - self.class::ASKS
+        # `used` (bucket, window and leaky limiters): the units that the call takes; default 1.
+        # `estimate` (points limiters): the estimated units; the block gets a handle whose
+        # `points_used(actual)` corrects the estimate.
+        def within_limit(**arguments, &block)
+          unknown = arguments.keys - self.class::ARGUMENTS
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 
-          limiter.within_limit(**asks.transform_values { |units| Inner.whole(units) }, &block)
+          limiter.within_limit(**arguments.transform_values { |units| Inner.round_up(units) },
+                               &block)
         end
 
-        # How often a job is rescheduled that this refuses, before it fails.
+        # Returns how often a job over this limit is rescheduled before it fails.
         def reschedule
           @options[:reschedule] || Limiter.config.reschedule
         end
 
-        # After how many seconds such a job comes again; see {Configuration#backoff}.
+        # Returns the proc for the delay of a rescheduled job; see {Configuration#backoff}.
         def backoff
           @options[:backoff] || Limiter.config.backoff
         end
 
-        # What all processes did with it: {Statistics}, in one call.
+        # Returns the counters of this limiter over all processes, {Statistics}, in one call.
         def stats
           limiter.stats
         end
 
-        # Forgets all that was taken, all who hold and wait, and the metrics.
+        # Deletes the charged units, the locks, the queue and the metrics.
         def reset
           limiter.reset
         end
 
-        # As {#reset}. Its name is listed until its `ttl` is over.
+        # Resets the limiter, as {#reset} does. Its name is listed until its `ttl` ends.
         def delete
           reset
         end
 
-        # The name, for logs.
+        # Returns the name, for logs.
         def to_s
           name
         end
@@ -80,21 +82,21 @@ module Paddlegate
 
         private
 
-        # The limiter on the store that is configured now.
+        # Returns the limiter on the currently configured store.
         def limiter
           store = Limiter.store
-          made = @made
-          made = @made = [store, make(store)].freeze unless made&.first.equal?(store)
-          made.last
+          cached = @cached
+          cached = @cached = [store, create(store)].freeze unless cached&.first.equal?(store)
+          cached.last
         end
 
-        def make(store)
+        def create(store)
           given = options.slice(:policy, :ttl, :on_unavailable, :share)
-          Inner.new(self, store, name, @limits, wait_timeout: patience, **given)
+          Inner.new(self, store, name, @limits, wait_timeout: max_wait, **given)
         end
 
-        # For how many seconds it waits.
-        def patience
+        # Returns the maximum wait in seconds.
+        def max_wait
           options[:wait_timeout]
         end
 
@@ -103,10 +105,10 @@ module Paddlegate
           name = Value.text("name", name)
           return name.dup.freeze if NAME.match?(name)
 
-          Value.refuse("must have letters, numbers, hyphens and underscores only", "name", name)
+          Value.reject("must have letters, numbers, hyphens and underscores only", "name", name)
         end
 
-        def fill(options)
+        def with_defaults(options)
           unknown = options.keys - OPTIONS
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 

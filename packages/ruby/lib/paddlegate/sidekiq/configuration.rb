@@ -3,35 +3,39 @@
 module Paddlegate
   module Sidekiq
     module Limiter
-      # What {Limiter.configure} sets.
+      # The settings of {Limiter.configure}.
       class Configuration
-        # `(300 * job["overrated"]) + rand(300) + 1` seconds.
+        # The default delay of a rescheduled job: `(300 * job["overrated"]) + rand(300) + 1`
+        # seconds.
         BACKOFF = ->(_limiter, job, _exception) { Library.backoff(job["overrated"], rand(300)) }
 
-        # Of the options of a Redis pool, those that are heard, and those that make no difference:
-        # each thread that calls has a connection of its own.
-        HEARD = %i[url timeout network_timeout].freeze
-        UNHEARD = %i[size pool_timeout pool_name].freeze
-        private_constant :HEARD, :UNHEARD
+        # The options of a Redis pool that are used, and those that have no effect: each calling
+        # thread has its own connection.
+        SUPPORTED_OPTIONS = %i[url timeout network_timeout].freeze
+        IGNORED_OPTIONS = %i[size pool_timeout pool_name].freeze
+        private_constant :SUPPORTED_OPTIONS, :IGNORED_OPTIONS
 
         # A Hash with `url`, as in {Store#initialize}, and `timeout` (or `network_timeout`): seconds
-        # within which every call has an answer or fails, 1 by default. `size` is accepted and not
-        # needed.
+        # within which every call returns or fails; default 1. `size` is accepted without effect.
         #
-        # Without a `url` it is `PADDLEGATE_URL`, `REDIS_URL`, or `redis://localhost:6379/0`.
+        # The default `url` is that in the environment variable `PADDLEGATE_URL`, otherwise in the
+        # variable that `REDIS_PROVIDER` names, otherwise in `REDIS_URL`, otherwise
+        # `redis://localhost:6379/0`.
         attr_reader :redis
 
-        # How often a job is rescheduled by default before it fails; 20. 0 never reschedules.
+        # Returns how often a job is rescheduled by default before it fails; 20 unless set. 0 never
+        # reschedules.
         def reschedule
           @reschedule || Library::RESCHEDULE
         end
 
-        # Called with the limiter (or `nil`), the job and the exception: after how many seconds the
-        # job comes again. `job["overrated"]` is how often it was over the limit, this time
-        # included. By default {BACKOFF}: five minutes for each time, and up to five at random.
+        # A proc that is called with the limiter (or `nil`), the job and the exception, and returns
+        # the seconds until the job runs again. `job["overrated"]` is how often the job was over the
+        # limit, this time included. The default is {BACKOFF}: five minutes for each time, plus a
+        # random time of up to five minutes.
         attr_reader :backoff
 
-        # Classes of errors by which jobs are rescheduled; add those of other libraries.
+        # The classes of errors for which jobs are rescheduled; add the errors of other libraries.
         attr_reader :errors
 
         def initialize
@@ -42,11 +46,11 @@ module Paddlegate
 
         def redis=(options)
           unless options.is_a?(Hash)
-            Value.refuse("must be a Hash with a url", "redis", options.class)
+            Value.reject("must be a Hash with a url", "redis", options.class)
           end
 
           options = options.transform_keys(&:to_sym)
-          surplus = options.keys - HEARD - UNHEARD
+          surplus = options.keys - SUPPORTED_OPTIONS - IGNORED_OPTIONS
           unless surplus.empty?
             raise InvalidError.new("takes url, timeout and size, not #{surplus.first}", "redis")
           end
@@ -63,6 +67,7 @@ module Paddlegate
         end
 
         # @api private
+        # Creates the store of the limiters.
         def make_store
           timeout = redis[:timeout] || redis[:network_timeout]
           Store.new(redis[:url] || default_url, timeout: timeout)
@@ -77,7 +82,7 @@ module Paddlegate
         def self.check_backoff(backoff)
           return backoff if backoff.respond_to?(:call)
 
-          Value.refuse("must be a proc", "backoff", backoff)
+          Value.reject("must be a proc", "backoff", backoff)
         end
 
         private
@@ -87,7 +92,7 @@ module Paddlegate
           @errors = other.errors.dup
         end
 
-        # As Sidekiq finds its Redis, after the address that all languages of Paddlegate share.
+        # Sidekiq's order of variables, after the variable that all languages of Paddlegate share.
         def default_url
           urls = ["PADDLEGATE_URL", ENV.fetch("REDIS_PROVIDER", nil), "REDIS_URL"]
           urls = urls.compact.map { |name| ENV.fetch(name, nil) }

@@ -4,11 +4,11 @@ module Paddlegate
   module Sidekiq
     module Limiter
       # @api private
-      # The limiter of Paddlegate that does the work of a {Base}.
+      # The limiter of Paddlegate behind a {Base}.
       class Inner < Paddlegate::Limiter
-        # Units as callers compute them: a fraction of one is taken as a whole one. Anything else is
-        # left to be checked.
-        def self.whole(units)
+        # Rounds up fractions of a unit, as callers compute them. Other values are returned
+        # unchanged, to be checked later.
+        def self.round_up(units)
           return units unless units.is_a?(Numeric) && units.real? && units.finite?
 
           units.ceil
@@ -19,9 +19,9 @@ module Paddlegate
           super(store, name, limits, **options)
         end
 
-        # The call has been made when this is told, so that a fraction must not fail.
+        # The call has already been made, so a fraction must not cause an error.
         def correct(permit, actual, at_us: nil)
-          super(permit, Inner.whole(actual), at_us: at_us)
+          super(permit, Inner.round_up(actual), at_us: at_us)
         end
 
         def over_limit(decision)

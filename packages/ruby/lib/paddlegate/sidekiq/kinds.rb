@@ -3,7 +3,8 @@
 module Paddlegate
   module Sidekiq
     module Limiter
-      # Made by {Limiter.concurrent}. Each of its metrics asks the server; {#stats} has all in one.
+      # Created by {Limiter.concurrent}. Each metric calls the server; {#stats} returns all metrics
+      # in one call.
       class Concurrent < Base
         # @api private
         def initialize(name, limit, lock_timeout, options)
@@ -11,51 +12,51 @@ module Paddlegate
           super(name, [[:concurrency, limit, @lock_timeout]], options)
         end
 
-        # How many times a block was run.
+        # Returns how many locks were granted.
         def held
           stats.granted
         end
 
-        # For how many seconds locks were held, in sum.
+        # Returns the total time in seconds for which locks were held.
         def held_time
           stats.held_time
         end
 
-        # How many times there was a lock at once.
+        # Returns how many locks were granted without a wait.
         def immediate
           stats.immediate
         end
 
-        # How many times a lock was had after a wait.
+        # Returns how many locks were granted after a wait.
         def waited
           stats.waited
         end
 
-        # For how many seconds those waited, in sum.
+        # Returns the total wait in seconds of the locks that were granted after a wait.
         def wait_time
           stats.wait_time
         end
 
-        # How many blocks took longer than their `lock_timeout`.
+        # Returns how many blocks took longer than their `lock_timeout`.
         def overages
           stats.overages
         end
 
-        # How many locks went to somebody else because their time was over.
+        # Returns how many locks expired without a release before another caller got a lock.
         def reclaimed
           stats.reclaimed
         end
 
         private
 
-        def fill(options)
+        def with_defaults(options)
           super.merge(lock_timeout: @lock_timeout)
         end
       end
 
-      # Made by {Limiter.bucket}.
+      # Created by {Limiter.bucket}.
       class Bucket < Base
-        ASKS = %i[used].freeze
+        ARGUMENTS = %i[used].freeze
         INTERVALS = %w[second minute hour day].freeze
         private_constant :INTERVALS
 
@@ -63,7 +64,7 @@ module Paddlegate
         def initialize(name, limit, interval, options)
           unless (interval.is_a?(Symbol) || interval.is_a?(String)) &&
                  INTERVALS.include?(interval.to_s)
-            Value.refuse("must be :second, :minute, :hour or :day", "interval", interval)
+            Value.reject("must be :second, :minute, :hour or :day", "interval", interval)
           end
 
           @waits = interval.to_s == "second"
@@ -72,15 +73,15 @@ module Paddlegate
 
         private
 
-        # Longer ones leave it to the job to come again.
-        def patience
+        # With an interval longer than a second the call does not wait, and the job is rescheduled.
+        def max_wait
           @waits ? super : 0
         end
       end
 
-      # Made by {Limiter.window}.
+      # Created by {Limiter.window}.
       class Window < Base
-        ASKS = %i[used].freeze
+        ARGUMENTS = %i[used].freeze
 
         # @api private
         def initialize(name, limit, interval, options)
@@ -90,40 +91,42 @@ module Paddlegate
 
         private
 
-        # All or nothing: a wait that might end before the window does is not begun.
-        def patience
+        # Waits for a whole interval or not at all, since a shorter wait might end before the window
+        # does.
+        def max_wait
           super < @interval ? 0 : super
         end
       end
 
-      # Made by {Limiter.leaky}. Each of its metrics asks the server; {#stats} has all in one.
+      # Created by {Limiter.leaky}. Each metric calls the server; {#stats} returns all metrics in
+      # one call.
       class Leaky < Base
-        ASKS = %i[used].freeze
+        ARGUMENTS = %i[used].freeze
 
         # @api private
         def initialize(name, size, drain, options)
           super(name, [[:leaky, size, drain]], options)
         end
 
-        # How many calls passed.
+        # Returns how many calls were granted.
         def hits
           stats.granted
         end
 
-        # How many were over the limit.
+        # Returns how many calls were over the limit.
         def misses
           stats.refused
         end
 
-        # For how many seconds callers slept before they passed, in sum.
+        # Returns the total wait of granted calls in seconds.
         def sleep
           stats.wait_time
         end
       end
 
-      # Made by {Limiter.points}.
+      # Created by {Limiter.points}.
       class Points < Base
-        ASKS = %i[estimate].freeze
+        ARGUMENTS = %i[estimate].freeze
 
         # @api private
         def initialize(name, points, refill, options)

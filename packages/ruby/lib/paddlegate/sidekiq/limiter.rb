@@ -8,28 +8,28 @@ require_relative "unlimited"
 
 module Paddlegate
   module Sidekiq
-    # Stands in for the limiters of Sidekiq Enterprise:
+    # A replacement for the limiters of Sidekiq Enterprise:
     #
     #   Sidekiq::Limiter = Paddlegate::Sidekiq::Limiter
     #
     # A name has letters, numbers, hyphens and underscores. An interval is a number of seconds, or
-    # `:second`, `:minute`, `:hour`, `:day`. Making a limiter asks no server; wrong arguments raise
-    # {InvalidError} or another ArgumentError. Every factory takes these `options`, of which `nil`
-    # is the default:
+    # `:second`, `:minute`, `:hour`, `:day`. Creating a limiter contacts no server; invalid
+    # arguments raise {InvalidError} or another ArgumentError. Every factory takes these `options`;
+    # `nil` stands for the default:
     #
-    # - `wait_timeout`: for how many seconds {Base#within_limit} waits, where that kind waits at
-    #   all; 5 by default, 0 does not wait.
-    # - `policy`: `:raise` raises {OverLimit}, the default; `:ignore` (or `:skip`) skips the block
-    #   and returns {SKIPPED}.
-    # - `ttl`: for how many seconds after its last use it is listed and its metrics are kept; 90
-    #   days by default.
-    # - `reschedule`: how often a job that is over the limit is rescheduled before it fails; by
-    #   default what {configure} says.
-    # - `backoff`: as {Configuration#backoff}, before which it goes.
-    # - `on_unavailable` and `share`: what becomes of a job while Redis cannot decide, as of
-    #   {Factories}. `:raise` by default; `:closed` is {OverLimit}, so that the job comes again.
+    # - `wait_timeout`: the maximum wait of {Base#within_limit} in seconds, for the kinds that wait;
+    #   default 5, 0 does not wait.
+    # - `policy`: `:raise` (default) raises {OverLimit}; `:ignore` (or `:skip`) skips the block and
+    #   returns {SKIPPED}.
+    # - `ttl`: seconds for which the limiter is listed and its metrics are kept after its last use;
+    #   default 90 days.
+    # - `reschedule`: how often a job over the limit is rescheduled before it fails; default: the
+    #   value of {configure}.
+    # - `backoff`: as {Configuration#backoff}, which it overrides.
+    # - `on_unavailable` and `share`: the behaviour while Redis cannot decide, as in {Factories}.
+    #   Default `:raise`; with `:closed` the job gets {OverLimit} and is rescheduled.
     module Limiter
-      # The only one that needs the library, which is loaded at its first use.
+      # The only constant that needs the C library, which is loaded on first use.
       autoload :Inner, File.expand_path("inner", __dir__)
       private_constant :Inner
 
@@ -37,11 +37,11 @@ module Paddlegate
       @config = Configuration.new.freeze
 
       class << self
-        # What {configure} has set. Frozen.
+        # Returns the settings of {configure}. Frozen.
         attr_reader :config
 
-        # Yields a {Configuration} to change. Limiters that were made before obey too. An error in
-        # the block changes nothing.
+        # Yields a copy of the {Configuration} to change. The change applies to existing limiters
+        # too. An error in the block changes nothing.
         def configure
           @lock.synchronize do
             changed = @config.dup
@@ -52,50 +52,53 @@ module Paddlegate
           nil
         end
 
-        # At most `limit` at once, each for at most `lock_timeout` seconds, by default 30.
+        # Creates a limiter of at most `limit` locks at once, each for at most `lock_timeout`
+        # seconds; default 30.
         def concurrent(name, limit, lock_timeout: nil, **options, &block)
-          refuse_block(block)
+          reject_block(block)
           Concurrent.new(name, limit, lock_timeout, options)
         end
 
-        # At most `limit` in each second, minute, hour or day (UTC); `interval` is that word. Only
-        # one of a second waits.
+        # Creates a limiter of at most `limit` units in each `interval`: `:second`, `:minute`,
+        # `:hour` or `:day` (UTC). Waits only if the interval is a second.
         def bucket(name, limit, interval, **options, &block)
-          refuse_block(block)
+          reject_block(block)
           Bucket.new(name, limit, interval, options)
         end
 
-        # At most `limit` in any `interval`, exactly. Waits only where `wait_timeout` is not shorter
-        # than the interval.
+        # Creates a limiter of at most `limit` units in any `interval`, exactly. Waits only if
+        # `wait_timeout` is not shorter than the interval.
         def window(name, limit, interval, **options, &block)
-          refuse_block(block)
+          reject_block(block)
           Window.new(name, limit, interval, options)
         end
 
-        # A burst of `size`, which drains fully in `drain`.
+        # Creates a limiter with a burst of `size` units, which drains fully in `drain`.
         def leaky(name, size, drain, **options, &block)
-          refuse_block(block)
+          reject_block(block)
           Leaky.new(name, size, drain, options)
         end
 
-        # A budget of `points`, full again after `refill`, which is a time, not a rate.
+        # Creates a limiter with a budget of `points`, full again after `refill`, which is a time,
+        # not a rate.
         def points(name, points, refill, **options, &block)
-          refuse_block(block)
+          reject_block(block)
           Points.new(name, points, refill, options)
         end
 
-        # Everything passes, and no server is asked. Takes the arguments of any other factory.
+        # Creates a limiter that grants every call without a call to the server. Accepts the
+        # arguments of any other factory.
         def unlimited(*_ignored, **_also_ignored, &block)
-          refuse_block(block)
+          reject_block(block)
           Unlimited.new
         end
 
-        # For a job middleware: after how many seconds a job comes again that ended by `exception`;
-        # `nil` when it does not, and the exception is to be raised: it is no rate limit, or the job
-        # was rescheduled often enough.
+        # Returns the seconds after which a job that failed with `exception` runs again, for a job
+        # middleware. Returns `nil` if the job is not rescheduled and the exception is to be raised:
+        # it is not a rate limit error, or the job has used up its reschedules.
         #
-        # `limiter` is that of an {OverLimit}, else `nil`. Changes nothing; the middleware adds one
-        # to `job["overrated"]` when it reschedules.
+        # `limiter` is that of an {OverLimit}, otherwise `nil`. Changes nothing; the middleware adds
+        # one to `job["overrated"]` when it reschedules.
         def next_reschedule(limiter, job, exception)
           return if config.errors.none? { |error| exception.is_a?(error) }
 
@@ -108,20 +111,20 @@ module Paddlegate
         end
 
         # @api private
-        # The store of all limiters, made at the first use.
+        # Returns the store of all limiters, which is created on first use.
         def store
           @store || @lock.synchronize { @store ||= @config.make_store }
         end
 
         # @api private
-        # Where arguments are checked before there is a configuration.
-        def sample
-          @sample || @lock.synchronize { @sample ||= Store.new("memory://") }
+        # Returns the store on which arguments are checked before there is a configuration.
+        def validation_store
+          @validation_store || @lock.synchronize { @validation_store ||= Store.new("memory://") }
         end
 
         private
 
-        def refuse_block(block)
+        def reject_block(block)
           return unless block
 
           raise InvalidError.new("a limiter takes none here, use within_limit", "block")

@@ -3,9 +3,11 @@
 module Paddlegate
   module Sidekiq
     module Limiter
-      # Over the limit; a job middleware reschedules the job by {Limiter.next_reschedule}.
+      # The call is over the limit; a job middleware reschedules the job with
+      # {Limiter.next_reschedule}.
       class OverLimit < Paddlegate::OverLimit
-        # `limiter`: the {Base} that refused. Tests may raise one without a decision.
+        # `limiter`: the {Base} that refused. Tests may raise an error without a limiter and a
+        # decision.
         def initialize(limiter = nil, decision = nil)
           super
         end

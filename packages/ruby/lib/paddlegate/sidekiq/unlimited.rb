@@ -3,19 +3,20 @@
 module Paddlegate
   module Sidekiq
     module Limiter
-      # Made by {Limiter.unlimited}. Asks no server, and takes whatever the others take.
+      # Created by {Limiter.unlimited}. Calls no server, and accepts the arguments of the other
+      # limiters.
       class Unlimited < Base
-        # What the block gets.
+        # The argument of the block.
         class Handle
-          # Changes nothing: `:settled`.
+          # Returns `:settled` and changes nothing.
           def points_used(_actual)
             :settled
           end
         end
 
         HANDLE = Handle.new.freeze
-        NOTHING = Statistics.of([0] * Statistics.members.size)
-        private_constant :HANDLE, :NOTHING
+        EMPTY_STATISTICS = Statistics.of([0] * Statistics.members.size)
+        private_constant :HANDLE, :EMPTY_STATISTICS
 
         # @api private
         def initialize # rubocop:disable Lint/MissingSuper
@@ -30,12 +31,12 @@ module Paddlegate
           yield HANDLE
         end
 
-        # Of nothing: all are 0.
+        # Returns {Statistics} that are all 0.
         def stats
-          NOTHING
+          EMPTY_STATISTICS
         end
 
-        # There is nothing to forget.
+        # Does nothing, since there is no state.
         def reset; end
       end
     end

@@ -1,17 +1,18 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # The memory through which one call of the library goes.
+  # The native memory for the input and output of one call of the C library.
   #
-  # A fiber keeps one for all its calls. It is put away while a call is under way, so that a signal
-  # handler which calls a limiter in the middle of it gets another.
-  class Exchange
-    KEY = :paddlegate_exchange
+  # Each fiber keeps one buffer for all its calls. The buffer is checked out during a call, so that
+  # a signal handler that calls a limiter meanwhile gets another buffer.
+  class CallBuffer
+    KEY = :paddlegate_call_buffer
 
-    # What the arguments are called in Ruby that have another name in the core.
+    # The arguments whose names differ in the core, with their Ruby names.
     ARGUMENTS = { "at" => "at_us", "for" => "duration" }.freeze
 
-    # A time in a message of the core, which Ruby has in seconds; but the time of a call.
+    # A time in microseconds in a message of the core, which Ruby shows in seconds. Excludes
+    # `at_us`, the time of a call.
     MICROS = /\b(?!at_us=)(?<name>\w+)_us=(?<micros>\d+)/
 
     ERRORS = {
@@ -25,20 +26,21 @@ module Paddlegate
 
     WAIT_SIZE = 32
     CHANNEL_SIZE = 64
-    FACTS_SIZE = 48
+    ATTRIBUTES_SIZE = 48
 
-    # Enough for a place, a channel or an id.
+    # Enough for the name of a node, a channel or an id.
     TEXT_SIZE = 320
 
-    private_constant :KEY, :ARGUMENTS, :MICROS, :ERRORS, :WAIT_SIZE, :CHANNEL_SIZE, :FACTS_SIZE
+    private_constant :KEY, :ARGUMENTS, :MICROS, :ERRORS, :WAIT_SIZE, :CHANNEL_SIZE,
+                     :ATTRIBUTES_SIZE
 
-    def self.take
+    def self.checkout
       fiber = Thread.current
-      exchange = fiber[KEY]
-      return new unless exchange
+      buffer = fiber[KEY]
+      return new unless buffer
 
       fiber[KEY] = nil
-      exchange
+      buffer
     end
 
     def self.in_seconds(message)
@@ -49,19 +51,19 @@ module Paddlegate
     end
     private_class_method :in_seconds
 
-    # A `pg_decision`, a `pg_error`, a place for what else a call may answer, and one for a text.
-    attr_reader :decision, :error, :place, :text
+    # The memory for a `pg_decision`, a `pg_error`, any other result (64 bits), and a text.
+    attr_reader :decision, :error, :result, :text
 
     def initialize
       @request = FFI::MemoryPointer.new(:char, 24)
       @wait = FFI::MemoryPointer.new(:char, WAIT_SIZE + CHANNEL_SIZE)
       @decision = FFI::MemoryPointer.new(:char, Decision::SIZE)
       @error = FFI::MemoryPointer.new(:char, 296)
-      @place = FFI::MemoryPointer.new(:int64)
+      @result = FFI::MemoryPointer.new(:int64)
       @text = FFI::MemoryPointer.new(:char, TEXT_SIZE)
     end
 
-    # A `pg_request`; `nil` when nothing is asked for but the default.
+    # Returns a `pg_request`; `nil` when all arguments have their defaults.
     def request(cost, estimate, at_us)
       return if cost.nil? && estimate.nil? && at_us.nil?
 
@@ -70,13 +72,15 @@ module Paddlegate
       @request.put_array_of_int64(0, [cost, estimate, time(at_us)])
     end
 
-    # A `pg_wait`.
-    def wait(max_wait_us, claim_timeout_us, channel, place)
+    # Returns a `pg_wait`. `queue_position`: 0 is the end of the queue, -1 the position of the
+    # existing ticket, any other value the number of an earlier ticket.
+    def wait(max_wait_us, claim_timeout_us, channel, queue_position)
       @wait.put_string(WAIT_SIZE, channel)
-      @wait.put_array_of_int64(0, [max_wait_us, claim_timeout_us, @wait.address + WAIT_SIZE, place])
+      @wait.put_array_of_int64(0, [max_wait_us, claim_timeout_us, @wait.address + WAIT_SIZE,
+                                   queue_position])
     end
 
-    # Microseconds since 1970; 0 stands for now.
+    # Returns the time of a call in microseconds since 1970; 0 stands for now.
     def time(at_us)
       return 0 if at_us.nil?
 
@@ -85,33 +89,33 @@ module Paddlegate
       at_us
     end
 
-    # A `pg_runtime_state`, for which only few calls have a use.
+    # Returns the memory for a `pg_runtime_state`. Created on first use, since few calls need it.
     def runtime_state
       @runtime_state ||= FFI::MemoryPointer.new(:char, RuntimeState::SIZE)
     end
 
-    # A `pg_learned`.
+    # Returns the memory for a `pg_learned`.
     def learned
       @learned ||= FFI::MemoryPointer.new(:char, Learned::SIZE)
     end
 
-    # A `pg_admission`.
+    # Returns the memory for a `pg_admission`.
     def admission
       @admission ||= FFI::MemoryPointer.new(:char, Admission::SIZE)
     end
 
-    # Of a gate: a `pg_request_attributes`, and a `pg_gate_decision`. The texts, of which some may
-    # be `nil`, are the caller's to keep.
-    def facts(texts, at_us)
-      @facts ||= FFI::MemoryPointer.new(:char, FACTS_SIZE)
-      @facts.write_array_of_pointer(texts)
-      @facts.put_int64(texts.size * FFI::Pointer.size, time(at_us))
-      @facts
+    # Returns the `pg_request_attributes` of a request for a gate. The caller must keep `texts`,
+    # some of which may be `nil`, until the call ends.
+    def attributes(texts, at_us)
+      @attributes ||= FFI::MemoryPointer.new(:char, ATTRIBUTES_SIZE)
+      @attributes.write_array_of_pointer(texts)
+      @attributes.put_int64(texts.size * FFI::Pointer.size, time(at_us))
+      @attributes
     end
 
-    # As {#facts}.
-    def verdict
-      @verdict ||= FFI::MemoryPointer.new(:char, GateDecision::SIZE)
+    # Returns the memory for a `pg_gate_decision`.
+    def gate_decision
+      @gate_decision ||= FFI::MemoryPointer.new(:char, GateDecision::SIZE)
     end
 
     def check(code)
@@ -121,13 +125,13 @@ module Paddlegate
       raise ERRORS.fetch(code).call(message.force_encoding("UTF-8"), argument, counted == 1)
     end
 
-    def give_back
+    def checkin
       Thread.current[KEY] = self
     end
 
     private
 
-    # 0 stands for "not given", -1 for 0.
+    # Converts units: in a `pg_request` 0 stands for "not given" and -1 for 0.
     def units(argument, value)
       Value.whole(argument, value).zero? ? -1 : value
     end

@@ -2,10 +2,10 @@
 
 module Paddlegate
   # @api private
-  # A limiter of {Factories#limiters_from_document}: its handle, and what the document says beside
-  # its limits.
-  Loaded = Struct.new(:name, :handle, :wait_timeout, :on_limit) do
-    # From a `pg_loaded_limiter`; `nil` from the one after the last.
+  # A limiter of {Factories#limiters_from_document}: its handle, and the settings of the document
+  # beside its limits.
+  LoadedLimiter = Struct.new(:name, :handle, :wait_timeout, :on_limit) do
+    # Reads a `pg_loaded_limiter`; `nil` for the one that marks the end of the list.
     def self.read(memory)
       name = memory.get_string(0)
       return if name.empty?
@@ -18,9 +18,9 @@ module Paddlegate
     end
   end
 
-  # Where a `pg_loaded_limiter` has its fields.
-  Loaded::HANDLE = 520
-  Loaded::WAIT_TIMEOUT = 800
-  Loaded::ON_LIMIT = 808
-  Loaded::SIZE = 824
+  # The offsets of the fields of a `pg_loaded_limiter`.
+  LoadedLimiter::HANDLE = 520
+  LoadedLimiter::WAIT_TIMEOUT = 800
+  LoadedLimiter::ON_LIMIT = 808
+  LoadedLimiter::SIZE = 824
 end
