@@ -840,8 +840,7 @@ pg_code pg_store_memory(struct pg_store **store, struct pg_error *error);
  * pg_acquire_timeout that waits; limiters in memory continue to work. The caller must still close
  * the handles of limiters and of pg_wakeups.
  */
-pg_code pg_store_close(struct pg_store *store,
-                       struct pg_error *error);
+pg_code pg_store_close(struct pg_store *store, struct pg_error *error);
 
 /**
  * Returns 1 when the limiters of a store decide without contacting a server, so that no call waits

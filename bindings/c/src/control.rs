@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 
 use paddlegate_core::{
-    AdminCommand, Answer, Deadline, Error as CoreError, Limit as CoreLimit, LimitOverride, Limiter, MAX_LIMITS, Micros,
-    Operation, Result, RuntimeState as CoreRuntimeState,
+    AdminRequest, Answer, Deadline, Limit as CoreLimit, LimitNumbers, MAX_LIMITS, Micros, Result,
+    RuntimeState as CoreRuntimeState,
 };
 
 use crate::call::{GRACE, unexpected};
@@ -97,10 +97,9 @@ pub extern "C" fn pg_pause(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, controls, error, |_, run| {
-        let deadline = deadline(("for", for_us), ("until", until_us))?
-            .ok_or_else(|| CoreError::invalid("for", "say for how long or until when"))?;
-        run(AdminCommand::Pause(deadline))
+    run_change(limiter, at_us, controls, error, || {
+        let (span, time) = (micros("for", for_us)?, micros("until", until_us)?);
+        Ok(AdminRequest::Pause(Deadline::one_of(("for", span), ("until", time))?))
     })
 }
 
@@ -113,7 +112,7 @@ pub extern "C" fn pg_resume(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, controls, error, |_, run| run(AdminCommand::Resume))
+    run_change(limiter, at_us, controls, error, || Ok(AdminRequest::Resume))
 }
 
 /// Overrides one limit of every policy, in all processes.
@@ -135,12 +134,11 @@ pub extern "C" fn pg_override(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, controls, error, |limiter, run| {
-        let index = limit_index(index)?;
-        let (amount, interval) = amounts(amount, interval_us)?;
-        let changes = limiter.override_changes(index, amount, interval)?;
-        let expires = deadline(("expires_in", expires_in_us), ("expires_at", expires_at_us))?;
-        run(AdminCommand::Override { changes: &changes, expires })
+    run_change(limiter, at_us, controls, error, || {
+        let (index, numbers) = (limit_index(index)?, numbers(amount, interval_us, 0.0)?);
+        let (span, time) = (micros("expires_in", expires_in_us)?, micros("expires_at", expires_at_us)?);
+        let expires = Deadline::either(("expires_in", span), ("expires_at", time))?;
+        Ok(AdminRequest::Override { index, numbers, expires })
     })
 }
 
@@ -154,10 +152,9 @@ pub extern "C" fn pg_restore(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, controls, error, |limiter, run| {
+    run_change(limiter, at_us, controls, error, || {
         let index = if index == PG_EVERY_LIMIT { None } else { Some(limit_index(index)?) };
-        let changes: Vec<LimitOverride> = limiter.override_removals(index)?;
-        run(AdminCommand::Override { changes: &changes, expires: None })
+        Ok(AdminRequest::Restore(index))
     })
 }
 
@@ -169,7 +166,7 @@ pub extern "C" fn pg_runtime_state_get(
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_admin(limiter, at_us, controls, error, |_, run| run(AdminCommand::Get))
+    run_admin(limiter, at_us, controls, error, || Ok(AdminRequest::Get))
 }
 
 /// Runs a command that changes the limiter; `controls` may be absent.
@@ -178,10 +175,10 @@ fn run_change(
     at_us: i64,
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
-    body: impl FnOnce(&Limiter, &dyn Fn(AdminCommand<'_>) -> Result<Answer>) -> Result<Answer>,
+    request: impl FnOnce() -> Result<AdminRequest>,
 ) -> Code {
     let mut discarded = MaybeUninit::uninit();
-    run_admin(limiter, at_us, Some(controls.unwrap_or(&mut discarded)), error, body)
+    run_admin(limiter, at_us, Some(controls.unwrap_or(&mut discarded)), error, request)
 }
 
 fn run_admin(
@@ -189,7 +186,7 @@ fn run_admin(
     at_us: i64,
     controls: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
-    body: impl FnOnce(&Limiter, &dyn Fn(AdminCommand<'_>) -> Result<Answer>) -> Result<Answer>,
+    request: impl FnOnce() -> Result<AdminRequest>,
 ) -> Code {
     guard_into(
         "controls",
@@ -198,10 +195,7 @@ fn run_admin(
         error,
         || {
             let at = time(at_us)?;
-            let answer = LIMITERS.with(limiter, |limiter| {
-                body(limiter, &|command| limiter.run(Operation::Admin { command, at }, GRACE))
-            })?;
-            match answer {
+            match run_request(limiter, &request()?, at)? {
                 Answer::RuntimeState(controls) => Ok((*controls).into()),
                 other => Err(unexpected(&other)),
             }
@@ -214,14 +208,9 @@ pub(crate) fn optional(argument: &'static str, value: i64) -> Result<Option<u64>
     if value == PG_NOT_GIVEN { Ok(None) } else { not_negative(argument, value).map(Some) }
 }
 
-/// Returns a deadline that is given as a span or as a time; `None` without either.
-pub(crate) fn deadline(after: (&'static str, i64), at: (&'static str, i64)) -> Result<Option<Deadline>> {
-    match (optional(after.0, after.1)?, optional(at.0, at.1)?) {
-        (None, None) => Ok(None),
-        (Some(after), None) => Ok(Some(Deadline::After(Micros(after)))),
-        (None, Some(at)) => Ok(Some(Deadline::At(Micros(at)))),
-        (Some(_), Some(_)) => Err(CoreError::invalid(at.0, format!("give it or {}, not both", after.0))),
-    }
+/// Returns a time that may be absent.
+pub(crate) fn micros(argument: &'static str, value: i64) -> Result<Option<Micros>> {
+    Ok(optional(argument, value)?.map(Micros))
 }
 
 /// Returns the index of a limit; the core refuses an index that does not exist.
@@ -229,7 +218,20 @@ pub(crate) fn limit_index(index: i64) -> Result<usize> {
     Ok(usize::try_from(not_negative("index", index)?).unwrap_or(usize::MAX))
 }
 
-/// Returns the amount and the interval of a limit, as far as they are given.
-pub(crate) fn amounts(amount: i64, interval_us: i64) -> Result<(Option<u64>, Option<Micros>)> {
-    Ok((optional("limit", amount)?, optional("interval", interval_us)?.map(Micros)))
+/// Returns the numbers of a limit, as far as they are given; a rate of 0 is not given.
+pub(crate) fn numbers(amount: i64, interval_us: i64, rate: f64) -> Result<LimitNumbers> {
+    Ok(LimitNumbers {
+        amount: optional("limit", amount)?,
+        interval: micros("interval", interval_us)?,
+        rate: (rate != 0.0).then_some(rate),
+    })
+}
+
+/// Runs a request on a limiter and waits for the answer.
+pub(crate) fn run_request(
+    limiter: *const LimiterHandle,
+    request: &AdminRequest,
+    at: Option<Micros>,
+) -> Result<Answer> {
+    LIMITERS.with(limiter, |limiter| request.operation(limiter, at, |operation| limiter.run(operation, GRACE)))
 }

@@ -4,18 +4,16 @@ use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
 use std::slice;
 
-use paddlegate_core::upstream::Response;
 use paddlegate_core::{
-    Answer, CostRules, Error as CoreError, Feedback, Learned as CoreLearned, Limiter, MAX_PAUSE, Micros, Operation,
-    Provider, Result, UpstreamReport,
+    AdminRequest, Answer, CostRules, Deadline, Error as CoreError, Learned as CoreLearned, LearnOptions, Micros, Result,
 };
 
-use crate::call::{GRACE, unexpected};
-use crate::control::{PG_NOT_GIVEN, amounts, deadline, limit_index, optional};
+use crate::call::unexpected;
+use crate::control::{limit_index, micros, numbers, optional, run_request};
 use crate::decision::{Settlement, number};
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
-use crate::limiter::{LIMITERS, LimiterHandle};
+use crate::limiter::LimiterHandle;
 use crate::request::time;
 use crate::text;
 
@@ -121,35 +119,18 @@ pub unsafe extern "C" fn pg_report_budget(
     run_report(learned, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read_some("permit", permit) }?;
-        let (index, at) = (limit_index(index)?, time(at_us)?);
-        let remaining = optional("remaining", remaining)?;
-        let reset = deadline(("reset_in", reset_in_us), ("reset_at", reset_at_us))?;
-        LIMITERS.with(limiter, |limiter| {
-            let (amount, mut interval) = amounts(amount, interval_us)?;
-            if restore_rate != 0.0 {
-                interval = refill(limiter, index, amount, interval, restore_rate)?;
-            }
-            let budgets = limiter.budget_updates(index, remaining, amount, interval, reset)?;
-            let report = UpstreamReport { permit, budgets: &budgets, ..UpstreamReport::default() };
-            limiter.run(Operation::ApplyReport { report, at }, GRACE)
-        })
+        let request = AdminRequest::ReportBudget {
+            index: limit_index(index)?,
+            remaining: optional("remaining", remaining)?,
+            numbers: numbers(amount, interval_us, restore_rate)?,
+            reset: Deadline::either(
+                ("reset_in", micros("reset_in", reset_in_us)?),
+                ("reset_at", micros("reset_at", reset_at_us)?),
+            )?,
+            permit: permit.map(str::to_owned),
+        };
+        run_request(limiter, &request, time(at_us)?)
     })
-}
-
-/// Returns the interval in which an amount is refilled at a rate. The core refuses an index that
-/// does not exist.
-fn refill(
-    limiter: &Limiter,
-    index: usize,
-    amount: Option<u64>,
-    interval: Option<Micros>,
-    rate: f64,
-) -> Result<Option<Micros>> {
-    if interval.is_some() {
-        return Err(CoreError::invalid("restore_rate", "give an interval or a rate, not both"));
-    }
-    let Some(known) = limiter.policy().limits().get(index) else { return Ok(None) };
-    Micros::of_rate("restore_rate", amount.unwrap_or(known.amount()), rate).map(Some)
 }
 
 /// Applies the response of an upstream API to the limiter, in all processes: settles the permit of
@@ -184,26 +165,20 @@ pub unsafe extern "C" fn pg_learn_from_response(
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read_some("permit", permit) }?;
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-        let provider = Provider::from_name(unsafe { text::read_or("provider", provider, Provider::Auto.name()) }?)?;
-        let status = (i64::from(status) != PG_NOT_GIVEN).then(|| {
-            u16::try_from(status)
-                .map_err(|_| CoreError::invalid("status", format!("is no status of HTTP: status={status}")))
-        });
-        let status = status.transpose()?;
+        let provider = unsafe { text::read_some("provider", provider) }?;
+        let status = optional("status", status.into())?;
         // SAFETY: the caller passes NULL or an array of `header_words` pointers, each NULL or a
         // text that ends with a zero byte.
         let headers = unsafe { pairs(headers, header_words) }?;
         // SAFETY: the caller passes NULL or as many bytes as `body_length` states.
         let body = String::from_utf8_lossy(unsafe { text::bytes("body", body, body_length) }?);
-        let max_pause = optional("max_pause", max_pause_us)?.map_or(MAX_PAUSE, Micros);
-        let max_learned = optional("max_learned", max_learned)?;
-        let at = time(at_us)?;
-        LIMITERS.with(limiter, |limiter| {
-            let response = Response { status, headers: &headers, body: &body };
-            let update =
-                Feedback::read(provider, &response, max_pause).lesson(limiter.policy(), max_pause, max_learned);
-            limiter.run(Operation::ApplyReport { report: update.report(permit), at }, GRACE)
-        })
+        let options = LearnOptions {
+            provider,
+            max_pause: micros("max_pause", max_pause_us)?,
+            max_learned: optional("max_learned", max_learned)?,
+            permit: permit.map(str::to_owned),
+        };
+        run_request(limiter, &AdminRequest::learn(status, &headers, &body, options)?, time(at_us)?)
     })
 }
 
