@@ -158,7 +158,7 @@ impl Limiter {
         let answer = it.run(py, Operation::AcquireWithId { request, id: &id, wait: None });
         match answer.and_then(|answer| Ok(py.check_signals().map(|()| answer)?)) {
             Err(Failure::Python(raised)) => {
-                drop(slf.call_method1("_give_back", (id,)));
+                drop(slf.call_method1("_cancel_interrupted", (id,)));
                 Err(raised.into())
             }
             answer => decision(answer?),

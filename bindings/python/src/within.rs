@@ -23,13 +23,13 @@ impl WithinLimit {
         _error: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        surely(&slf.getattr("_leave")?, &slf.getattr("_leave_again")?, &PyList::empty(slf.py()))
+        call_with_fallback(&slf.getattr("_exit")?, &slf.getattr("_exit_interrupted")?, &PyList::empty(slf.py()))
     }
 }
 
 /// Call a function; if it raises, another with the same argument too.
 #[pyfunction]
-pub(crate) fn surely(
+pub(crate) fn call_with_fallback(
     function: &Bound<'_, PyAny>,
     another: &Bound<'_, PyAny>,
     argument: &Bound<'_, PyAny>,

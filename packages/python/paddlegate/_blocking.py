@@ -9,7 +9,7 @@ import warnings
 from paddlegate._errors import BlockingWarning
 
 
-def warn_of_blocking(name: str) -> None:
+def warn_if_blocking(name: str) -> None:
     """Warn the caller of this package, at its line, if an event loop runs on this thread."""
     if asyncio._get_running_loop() is None:
         return

@@ -7,11 +7,11 @@ import time
 from typing import TYPE_CHECKING, TypeAlias
 
 from paddlegate import _native
-from paddlegate._asyncio import ask
-from paddlegate._blocking import warn_of_blocking
-from paddlegate._bodies import Bodies
+from paddlegate._asyncio import run_operation
+from paddlegate._blocking import warn_if_blocking
 from paddlegate._errors import OverLimit
 from paddlegate._gate_decision import GateDecision
+from paddlegate._guarded import Guarded
 from paddlegate._native import MultiStepCall
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from paddlegate._paddlegate import Paddlegate
 
-Facts: TypeAlias = tuple[str | None, str | None, str | None, str | None, str | None]
+RequestAttributes: TypeAlias = tuple[str | None, str | None, str | None, str | None, str | None]
 """In the order of the arguments."""
 
 
@@ -49,8 +49,8 @@ class Gate(_native.Gate):
         counts nowhere; else it counts in every level, and the longest delay of a full one rules.
         `ip` is the address of the client, without a port.
         """
-        facts = context, url, log_on_code, data_container_id, ip
-        return GateDecision(*MultiStepCall.pass_gate(self, facts, at_us).run())
+        attributes = context, url, log_on_code, data_container_id, ip
+        return GateDecision(*MultiStepCall.pass_gate(self, attributes, at_us).run())
 
     async def aadmit(
         self,
@@ -63,10 +63,10 @@ class Gate(_native.Gate):
         at_us: int | None = None,
     ) -> GateDecision:
         """Like `admit`."""
-        course = MultiStepCall.pass_gate(
+        call = MultiStepCall.pass_gate(
             self, (context, url, log_on_code, data_container_id, ip), at_us
         )
-        return GateDecision(*await ask(self._links, course.begin, course.run))
+        return GateDecision(*await run_operation(self._links, call.begin, call.run))
 
     def within_limit(
         self,
@@ -83,30 +83,30 @@ class Gate(_native.Gate):
         return WithinGate(self, (context, url, log_on_code, data_container_id, ip))
 
 
-class WithinGate(Bodies):
+class WithinGate(Guarded):
     """Asks the gate and sleeps the delay, then runs the body.
 
     That of `with`, of `async with` or of a function. There is nothing to give back at its end,
     so one object may serve many.
     """
 
-    __slots__ = ("_facts", "_gate")
+    __slots__ = ("_attributes", "_gate")
 
-    def __init__(self, gate: Gate, facts: Facts) -> None:
+    def __init__(self, gate: Gate, attributes: RequestAttributes) -> None:
         self._gate = gate
-        self._facts = facts
+        self._attributes = attributes
 
     def __enter__(self) -> GateDecision:
-        return self._admitted()
+        return self._admit()
 
-    def _leave(self, found: list[object]) -> None:
+    def _exit(self, found: list[object]) -> None:
         # Called by the native `__exit__`.
         pass
 
-    _leave_again = _leave
+    _exit_interrupted = _exit
 
     async def __aenter__(self) -> GateDecision:
-        return await self._aadmitted()
+        return await self._aadmit()
 
     async def __aexit__(
         self,
@@ -116,23 +116,23 @@ class WithinGate(Bodies):
     ) -> None:
         pass
 
-    def _admitted(self) -> GateDecision:
-        verdict = self._gate.admit(*self._facts)
-        if verdict.delay:
-            warn_of_blocking(verdict.slot or "")
-            time.sleep(verdict.delay)
-        return _allowed(verdict)
+    def _admit(self) -> GateDecision:
+        decision = self._gate.admit(*self._attributes)
+        if decision.delay:
+            warn_if_blocking(decision.slot or "")
+            time.sleep(decision.delay)
+        return _check_allowed(decision)
 
-    async def _aadmitted(self) -> GateDecision:
-        verdict = await self._gate.aadmit(*self._facts)
-        ends = time.monotonic() + verdict.delay
+    async def _aadmit(self) -> GateDecision:
+        decision = await self._gate.aadmit(*self._attributes)
+        deadline = time.monotonic() + decision.delay
         # The timers of some loops, such as uvloop, are whole milliseconds and may be early.
-        while (left := ends - time.monotonic()) > 0:  # noqa: ASYNC110 - only time ends it
+        while (left := deadline - time.monotonic()) > 0:  # noqa: ASYNC110 - only time ends it
             await asyncio.sleep(left)
-        return _allowed(verdict)
+        return _check_allowed(decision)
 
 
-def _allowed(verdict: GateDecision) -> GateDecision:
-    if not verdict.allowed:
-        raise OverLimit(verdict.slot or "", verdict)
-    return verdict
+def _check_allowed(decision: GateDecision) -> GateDecision:
+    if not decision.allowed:
+        raise OverLimit(decision.slot or "", decision)
+    return decision

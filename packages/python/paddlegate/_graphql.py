@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paddlegate import _native
-from paddlegate._texts import json_text
+from paddlegate._convert import json_text
 
 if TYPE_CHECKING:
+    from paddlegate._convert import Json
     from paddlegate._native import _Rules
-    from paddlegate._texts import Json
 
 
 def graphql_cost(

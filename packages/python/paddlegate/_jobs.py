@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from paddlegate._adjustable import AdjustableLimiter
 from paddlegate._admission import Admission
-from paddlegate._asyncio import ask, post
-from paddlegate._live import Live
+from paddlegate._asyncio import run_operation, start_operation
 from paddlegate._native import MultiStepCall
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 END = 0
 """The place of a new ticket."""
-KEPT = -1
+EXISTING = -1
 """The place that a ticket has; without one the call is "gone"."""
 
 
@@ -26,7 +26,7 @@ KEPT = -1
 # ruff: noqa: A002
 
 
-class Jobs(Live):
+class Jobs(AdjustableLimiter):
     """What a limiter has for job systems."""
 
     def enqueue(
@@ -75,7 +75,7 @@ class Jobs(Live):
         "granted", still "queued", or "gone" when it has no ticket: cancelled, lapsed or granted
         before.
         """
-        return self._enter(cost, estimate, at_us, id, KEPT, wait_timeout, claim_timeout, None)
+        return self._enter(cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout, None)
 
     async def aclaim(
         self,
@@ -89,7 +89,7 @@ class Jobs(Live):
     ) -> Decision:
         """Like `claim`."""
         return await self._aenter(
-            cost, estimate, at_us, id, KEPT, wait_timeout, claim_timeout, None
+            cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout, None
         )
 
     def admit(
@@ -120,7 +120,7 @@ class Jobs(Live):
         at_us: int | None = None,
     ) -> Admission:
         """Like `admit`."""
-        decision: Decision = await ask(
+        decision: Decision = await run_operation(
             self._links, self._begin_admit, self._admit, cost, estimate, at_us, id, on_limit
         )
         return self._admission(decision, on_limit)
@@ -143,8 +143,8 @@ class Jobs(Live):
     ) -> list[Admission]:
         """Like `admit_all`. All or none holds though the task is cancelled meanwhile."""
         if not partial:
-            course = MultiStepCall.jobs(self, ids, on_limit)
-            decisions = await asyncio.shield(post(self._links, course.begin, course.run))
+            call = MultiStepCall.jobs(self, ids, on_limit)
+            decisions = await asyncio.shield(start_operation(self._links, call.begin, call.run))
             return self._admissions(decisions, on_limit)
         return [await self.aadmit(job, on_limit, cost=1) for job in self._job_ids(ids)]
 
@@ -156,10 +156,14 @@ class Jobs(Live):
         return Admission(action, after, decision, decision.permit)
 
     async def _aenter(self, *arguments: object) -> Decision:
-        decision: Decision = await ask(self._links, self._begin_enter, self._enter, *arguments)
+        decision: Decision = await run_operation(
+            self._links, self._begin_enter, self._enter, *arguments
+        )
         return decision
 
     async def acancel(self, id: str, at_us: int | None = None) -> str:
         """Like `cancel`."""
-        settlement: str = await ask(self._links, self._begin_cancel, self._cancel, id, False, at_us)
+        settlement: str = await run_operation(
+            self._links, self._begin_cancel, self._cancel, id, False, at_us
+        )
         return settlement

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from paddlegate._native import _Scope, _Told
+    from paddlegate._native import _LearnedFields, _Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Learned:
     """What the upstream calls the budget that counted the call. Only Discord tells."""
 
 
-def learned(told: _Told) -> Learned:
+def to_learned(fields: _LearnedFields) -> Learned:
     """Name the parts."""
-    settlement, changed, ignored, cost, pause, scope, bucket = told
+    settlement, changed, ignored, cost, pause, scope, bucket = fields
     return Learned(settlement, tuple(changed), tuple(ignored), cost, pause, scope, bucket)

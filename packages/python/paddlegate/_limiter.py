@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from paddlegate._asyncio import ask
+from paddlegate._asyncio import run_operation
+from paddlegate._cleanup import cancel_in_background, cancel_on_loop
 from paddlegate._errors import PaddlegateError
-from paddlegate._giving_back import give_back, give_back_later
 from paddlegate._jobs import Jobs
 from paddlegate._native import new_id
-from paddlegate._statistics import statistics
-from paddlegate._waiting import INTERRUPTED, TaskWaiting, ThreadWaiting
+from paddlegate._statistics import to_statistics
+from paddlegate._waiting import INTERRUPT_CANCEL_TIMEOUT, TaskWaiter, ThreadWaiter
 from paddlegate._within import WithinLimit
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from paddlegate._bodies import Body
+    from paddlegate._guarded import Function
     from paddlegate._native import Decision, LoadedLimiter, _OnUnavailable, _Policy
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Grant, Permit
@@ -64,7 +64,7 @@ class Limiter(Jobs):
         end. Asking again with the `id` of a lease takes no second one; a call with an `id` that
         is interrupted before it has a ticket leaves the lease of that `id` as it is.
         """
-        return ThreadWaiting(self, cost, estimate, wait_timeout, id).wait()
+        return ThreadWaiter(self, cost, estimate, wait_timeout, id).wait()
 
     async def aacquire(
         self,
@@ -78,10 +78,10 @@ class Limiter(Jobs):
 
         As there, with an `id` of yours a lease may stay.
         """
-        return await TaskWaiting(self, cost, estimate, wait_timeout, id).wait()
+        return await TaskWaiter(self, cost, estimate, wait_timeout, id).wait()
 
     @overload
-    def within_limit(self, cost: Body, /) -> Body: ...
+    def within_limit(self, cost: Function, /) -> Function: ...
 
     @overload
     def within_limit(
@@ -118,14 +118,20 @@ class Limiter(Jobs):
     ) -> Decision:
         """Like `try_acquire`."""
         # The lease of a task that is cancelled goes back by the id of its call.
-        own = new_id() if id is None and self._leases else None
+        generated_id = new_id() if id is None and self._leases else None
         try:
-            decision: Decision = await ask(
-                self._links, self._begin_acquire, self.try_acquire, cost, estimate, at_us, own or id
+            decision: Decision = await run_operation(
+                self._links,
+                self._begin_acquire,
+                self.try_acquire,
+                cost,
+                estimate,
+                at_us,
+                generated_id or id,
             )
         except BaseException as error:
-            if own and not isinstance(error, (PaddlegateError, GeneratorExit)):
-                give_back_later(self, own)
+            if generated_id and not isinstance(error, (PaddlegateError, GeneratorExit)):
+                cancel_on_loop(self, generated_id)
             raise
         return decision
 
@@ -140,7 +146,7 @@ class Limiter(Jobs):
         self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
     ) -> Decision:
         """Like `peek`."""
-        decision: Decision = await ask(
+        decision: Decision = await run_operation(
             self._links, self._begin_peek, self.peek, cost, estimate, at_us
         )
         return decision
@@ -149,40 +155,46 @@ class Limiter(Jobs):
         self, permit: str | Grant | Decision, actual: int, at_us: int | None = None
     ) -> str:
         """Like `correct`."""
-        return await self._correcting(permit, actual, at_us)
+        return await self._correct_async(permit, actual, at_us)
 
-    def _correcting(
+    def _correct_async(
         self, permit: str | Grant | Decision, actual: int, at_us: int | None = None
     ) -> Awaitable[str]:
-        return ask(self._links, self._begin_correct, self.correct, permit, actual, at_us)
+        return run_operation(self._links, self._begin_correct, self.correct, permit, actual, at_us)
 
     async def arelease(self, permit: str | Grant | Decision, at_us: int | None = None) -> str:
         """Like `release`."""
-        settlement: str = await ask(self._links, self._begin_release, self.release, permit, at_us)
+        settlement: str = await run_operation(
+            self._links, self._begin_release, self.release, permit, at_us
+        )
         return settlement
 
     async def arenew(
         self, permit: str | Grant | Decision, at_us: int | None = None
     ) -> float | None:
         """Like `renew`."""
-        lease: float | None = await ask(self._links, self._begin_renew, self.renew, permit, at_us)
+        lease: float | None = await run_operation(
+            self._links, self._begin_renew, self.renew, permit, at_us
+        )
         return lease
 
     def stats(self, at_us: int | None = None) -> Statistics:
         """Tell what all processes did with this limiter, and who is there now."""
-        return statistics(self._statistics(at_us))
+        return to_statistics(self._statistics(at_us))
 
     async def astats(self, at_us: int | None = None) -> Statistics:
         """Like `stats`."""
-        return statistics(await ask(self._links, self._begin_statistics, self._statistics, at_us))
+        return to_statistics(
+            await run_operation(self._links, self._begin_statistics, self._statistics, at_us)
+        )
 
     async def areset(self) -> None:
         """Like `reset`."""
-        await ask(self._links, self._begin_reset, self.reset)
+        await run_operation(self._links, self._begin_reset, self.reset)
 
-    def _give_back(self, id: str) -> None:
+    def _cancel_interrupted(self, id: str) -> None:
         """Give the lease of `try_acquire` back, which calls this when a signal handler ends it."""
-        give_back(self, id, INTERRUPTED)
+        cancel_in_background(self, id, INTERRUPT_CANCEL_TIMEOUT)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"

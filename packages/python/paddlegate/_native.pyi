@@ -25,22 +25,22 @@ __all__ = [
     "WakeupListener",
     "WithinLimit",
     "__version__",
+    "call_with_fallback",
     "graphql_cost",
     "new_id",
     "restore",
     "sort_listed",
-    "surely",
 ]
 
 _T = TypeVar("_T")
 _Span: TypeAlias = float | timedelta | str
-_Moment: TypeAlias = datetime | float
+_Deadline: TypeAlias = datetime | float
 _Policy: TypeAlias = Literal["raise", "ignore", "skip"]
 _OnUnavailable: TypeAlias = Literal["raise", "closed", "open", "local"]
 _OnLimit: TypeAlias = Literal["raise", "ignore", "wait", "reschedule", "drop"]
 _Action: TypeAlias = Literal["run", "wait", "reschedule", "drop", "refuse"]
 _Level: TypeAlias = Literal["second", "minute", "hour"]
-_Entry: TypeAlias = tuple[str, list[tuple[str, int, int, int]], int, int]
+_LimiterFields: TypeAlias = tuple[str, list[tuple[str, int, int, int]], int, int]
 _Provider: TypeAlias = Literal[
     "auto",
     "shopify",
@@ -53,10 +53,12 @@ _Provider: TypeAlias = Literal[
     "ietf",
 ]
 _Rules: TypeAlias = Literal["shopify", "github"]
-_Shown: TypeAlias = tuple[str, int, float] | None
-_Controlled: TypeAlias = tuple[int, bool, float | None, list[_Shown], float | None, list[_Shown]]
+_LimitFields: TypeAlias = tuple[str, int, float] | None
+_RuntimeStateFields: TypeAlias = tuple[
+    int, bool, float | None, list[_LimitFields], float | None, list[_LimitFields]
+]
 _Scope: TypeAlias = Literal["user", "global", "shared"]
-_Told: TypeAlias = tuple[
+_LearnedFields: TypeAlias = tuple[
     Literal["settled", "already", "late", "unknown"] | None,
     list[str],
     list[str],
@@ -65,7 +67,7 @@ _Told: TypeAlias = tuple[
     _Scope | None,
     str | None,
 ]
-_Counted: TypeAlias = tuple[int, int, int, float, int, int, float, int, int, int, int, int]
+_StatisticsFields: TypeAlias = tuple[int, int, int, float, int, int, float, int, int, int, int, int]
 
 __version__: str
 
@@ -132,13 +134,15 @@ def restore(fields: tuple[Any, ...], /) -> Decision:
 def new_id() -> str:
     """Make a new id for a call."""
 
-def sort_listed(entries: list[_Entry], /) -> list[_Entry]:
+def sort_listed(entries: list[_LimiterFields], /) -> list[_LimiterFields]:
     """Bring the parts of a list of limiters together."""
 
 def graphql_cost(query: str, variables: str, rules: _Rules, operation: str | None) -> int:
     """Tell what a GraphQL query is likely to cost in points; `variables` is JSON text or empty."""
 
-def surely(function: Callable[[_T], None], another: Callable[[_T], None], argument: _T) -> None:
+def call_with_fallback(
+    function: Callable[[_T], None], another: Callable[[_T], None], argument: _T
+) -> None:
     """Call a function; if it raises, another with the same argument too."""
 
 class WithinLimit:
@@ -164,10 +168,10 @@ class Paddlegate:
     @property
     def _timeout(self) -> float | None: ...
     def _close(self) -> None: ...
-    def _limiters(self) -> list[_Entry]: ...
+    def _limiters(self) -> list[_LimiterFields]: ...
     @property
     def _parts(self) -> int: ...
-    def _begin_list(self, part: int, cursor: int) -> tuple[list[_Entry], int] | Call: ...
+    def _begin_list(self, part: int, cursor: int) -> tuple[list[_LimiterFields], int] | Call: ...
 
 @disjoint_base
 class Limiter:
@@ -271,7 +275,7 @@ class Limiter:
         self, decision: Decision, on_limit: _OnLimit | None
     ) -> tuple[_Action, float | None]: ...
     def _cancel(self, id: str, gave_up: bool, at_us: int | None) -> str: ...
-    def _statistics(self, at_us: int | None) -> _Counted: ...
+    def _statistics(self, at_us: int | None) -> _StatisticsFields: ...
     def _tell(self, order: AdminRequest) -> Any: ...
     def _begin_acquire(
         self, cost: int | None, estimate: int | None, at_us: int | None, id: str | None = None
@@ -306,7 +310,7 @@ class Limiter:
         self, permit: str | Grant | Decision, at_us: int | None
     ) -> float | Call | None: ...
     def _begin_cancel(self, id: str, gave_up: bool, at_us: int | None) -> str | Call: ...
-    def _begin_statistics(self, at_us: int | None) -> _Counted | Call: ...
+    def _begin_statistics(self, at_us: int | None) -> _StatisticsFields | Call: ...
     def _begin_tell(self, order: AdminRequest) -> Any: ...
     def _begin_reset(self) -> Call | None: ...
     def _patience(self, wait_timeout: _Span | None) -> float: ...
@@ -358,7 +362,9 @@ class AdminRequest:
     @staticmethod
     def look(at_us: int | None) -> AdminRequest: ...
     @staticmethod
-    def pause(seconds: _Span | None, until: _Moment | None, at_us: int | None) -> AdminRequest: ...
+    def pause(
+        seconds: _Span | None, until: _Deadline | None, at_us: int | None
+    ) -> AdminRequest: ...
     @staticmethod
     def resume(at_us: int | None) -> AdminRequest: ...
     @staticmethod
@@ -367,7 +373,7 @@ class AdminRequest:
         interval: _Span | None,
         index: int,
         expires_in: _Span | None,
-        expires_at: _Moment | None,
+        expires_at: _Deadline | None,
         at_us: int | None,
     ) -> AdminRequest: ...
     @staticmethod
@@ -379,7 +385,7 @@ class AdminRequest:
         interval: _Span | None,
         restore_rate: float | None,
         reset_in: _Span | None,
-        reset_at: _Moment | None,
+        reset_at: _Deadline | None,
         index: int,
         permit: str | Grant | Decision | None,
         at_us: int | None,

@@ -8,13 +8,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from paddlegate import _native
-from paddlegate._asyncio import Links, ask, watches
-from paddlegate._daemon_thread import aside
+from paddlegate._asyncio import Links, can_watch_sockets, run_operation
+from paddlegate._convert import json_text
+from paddlegate._daemon_thread import call_in_thread
 from paddlegate._gate import Gate
 from paddlegate._hub import Hubs
 from paddlegate._limiter import Limiter
-from paddlegate._statistics import listed
-from paddlegate._texts import json_text
+from paddlegate._statistics import to_limiter_info
 
 if TYPE_CHECKING:
     import os
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from paddlegate._convert import Json
     from paddlegate._native import _OnUnavailable, _Policy
     from paddlegate._statistics import LimiterInfo
-    from paddlegate._texts import Json
     from paddlegate._waiting import Span
 
-PARTS_AT_ONCE = 16
+CONCURRENT_PARTS = 16
 """How many parts of the list of limiters are asked for together, so that others are not kept."""
 
 
@@ -71,7 +71,7 @@ class Paddlegate(_native.Paddlegate):
 
     async def aclose(self) -> None:
         """Like `close`; the event loop goes on meanwhile."""
-        await aside(asyncio.get_running_loop(), self.close)
+        await call_in_thread(asyncio.get_running_loop(), self.close)
 
     def __enter__(self) -> Self:
         return self
@@ -411,26 +411,26 @@ class Paddlegate(_native.Paddlegate):
 
         A limiter leaves the list `ttl` after its last use.
         """
-        return [listed(entry) for entry in self._limiters()]
+        return [to_limiter_info(entry) for entry in self._limiters()]
 
     async def alimiters(self) -> list[LimiterInfo]:
         """Like `limiters`."""
         loop = asyncio.get_running_loop()
-        if not watches(loop):
+        if not can_watch_sockets(loop):
             return await loop.run_in_executor(None, self.limiters)
-        entries: list[_native._Entry] = []
+        entries: list[_native._LimiterFields] = []
         parts = iter(range(self._parts))
 
-        async def lane() -> None:
+        async def worker() -> None:
             for part in parts:
                 cursor = 0
                 while True:
-                    page, cursor = await ask(
+                    page, cursor = await run_operation(
                         self._links, self._begin_list, self._begin_list, part, cursor
                     )
                     entries.extend(page)
                     if cursor == 0:
                         break
 
-        await asyncio.gather(*(lane() for _ in range(PARTS_AT_ONCE)))
-        return [listed(entry) for entry in _native.sort_listed(entries)]
+        await asyncio.gather(*(worker() for _ in range(CONCURRENT_PARTS)))
+        return [to_limiter_info(entry) for entry in _native.sort_listed(entries)]

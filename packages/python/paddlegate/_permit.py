@@ -7,16 +7,16 @@ import os
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from paddlegate._asyncio import ask, post
+from paddlegate._asyncio import run_operation, start_operation
 from paddlegate._errors import InvalidError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
 
+    from paddlegate._convert import Headers, Json
     from paddlegate._learned import Learned
     from paddlegate._limiter import Limiter
     from paddlegate._native import Decision, _Provider
-    from paddlegate._texts import Headers, Json
     from paddlegate._waiting import Span
 
 _T = TypeVar("_T")
@@ -25,11 +25,11 @@ _T = TypeVar("_T")
 class Grant:
     """What permits have in common. The lease is that of a concurrency limit."""
 
-    __slots__ = ("_ends", "_limiter", "_lost", "_pid", "_settlement", "decision")
+    __slots__ = ("_expires_at", "_limiter", "_lost", "_pid", "_settlement", "decision")
 
     def __init__(self, limiter: Limiter, decision: Decision, sent: float) -> None:
         self._limiter = limiter
-        self._ends = None if decision.lease is None else sent + decision.lease
+        self._expires_at = None if decision.lease is None else sent + decision.lease
         self._lost = False
         self._pid = os.getpid()
         # What a release has answered.
@@ -50,7 +50,7 @@ class Grant:
     @property
     def expires_in(self) -> float | None:
         """Seconds until the lease ends, by the clock of this machine; None without a lease."""
-        return None if self._ends is None else max(self._ends - monotonic(), 0.0)
+        return None if self._expires_at is None else max(self._expires_at - monotonic(), 0.0)
 
     @property
     def lost(self) -> bool:
@@ -60,26 +60,26 @@ class Grant:
     @property
     def _is_held(self) -> bool:
         """Whether this process has to release it. A fork has not taken what it inherits."""
-        return self._ends is not None and self._pid == os.getpid()
+        return self._expires_at is not None and self._pid == os.getpid()
 
-    def _unheld(self) -> str | None:
+    def _local_result(self) -> str | None:
         """Answer to a release without a server, if that is possible."""
-        return "unknown" if self._ends is None else self._settlement
+        return "unknown" if self._expires_at is None else self._settlement
 
-    def _released(self, settlement: str) -> str:
+    def _record_release(self, settlement: str) -> str:
         if self._settlement is None:
             self._lost = self.lost or settlement != "released"
             self._settlement = settlement
         return settlement
 
-    def _renewed(self, sent: float, lease: float | None) -> bool:
+    def _record_renewal(self, sent: float, lease: float | None) -> bool:
         if lease is None:
             self._lost = True
         else:
-            self._ends = sent + lease
+            self._expires_at = sent + lease
         return lease is not None
 
-    def _name(self) -> str:
+    def _required_id(self) -> str:
         if self.decision.permit is None:
             raise InvalidError("only a call with an estimate can be corrected", "estimate")
         return self.decision.permit
@@ -99,11 +99,11 @@ class Permit(Grant):
         Answers "settled"; or else "already", "late" (after five minutes) or "unknown", which
         change nothing.
         """
-        return self._limiter.correct(self._name(), actual)
+        return self._limiter.correct(self._required_id(), actual)
 
     async def apoints_used(self, actual: int) -> str:
         """Like `points_used`."""
-        return await self._limiter.acorrect(self._name(), actual)
+        return await self._limiter.acorrect(self._required_id(), actual)
 
     def learn_from_response(
         self,
@@ -152,31 +152,35 @@ class Permit(Grant):
 
         Answers "released"; or else "late" when it had ended before, or "unknown".
         """
-        return self._unheld() or self._released(self._limiter.release(self._name()))
+        return self._local_result() or self._record_release(
+            self._limiter.release(self._required_id())
+        )
 
     def _release_again(self) -> None:
         """Release after an interruption. What is unknown then may well have been released."""
-        if not self._unheld():
-            settlement = self._limiter.release(self._name())
+        if not self._local_result():
+            settlement = self._limiter.release(self._required_id())
             self._lost, self._settlement = self.lost, settlement
 
     async def arelease(self) -> str:
         """Like `release`."""
-        return self._unheld() or self._released(await self._limiter.arelease(self._name()))
+        return self._local_result() or self._record_release(
+            await self._limiter.arelease(self._required_id())
+        )
 
     def renew(self) -> bool:
         """Give the lease its whole time again; False when it has ended."""
-        if self._unheld():
+        if self._local_result():
             return False
         sent = monotonic()
-        return self._renewed(sent, self._limiter.renew(self._name()))
+        return self._record_renewal(sent, self._limiter.renew(self._required_id()))
 
     async def arenew(self) -> bool:
         """Like `renew`."""
-        if self._unheld():
+        if self._local_result():
             return False
         sent = monotonic()
-        return self._renewed(sent, await self._limiter.arenew(self._name()))
+        return self._record_renewal(sent, await self._limiter.arenew(self._required_id()))
 
 
 class AsyncPermit(Grant):
@@ -194,7 +198,7 @@ class AsyncPermit(Grant):
 
         It takes effect in any case. The end of `async with` waits for it and raises its error.
         """
-        return self._settling(self._limiter._correcting(self._name(), actual))
+        return self._track(self._limiter._correct_async(self._required_id(), actual))
 
     async def apoints_used(self, actual: int) -> str:
         """Like `points_used`, to be awaited."""
@@ -214,8 +218,8 @@ class AsyncPermit(Grant):
 
         Await it to see what became of it; it takes effect in any case.
         """
-        return self._settling(
-            self._limiter._learning(
+        return self._track(
+            self._limiter._learn_async(
                 headers, body, status, provider, max_pause, max_learned, self.id
             )
         )
@@ -240,7 +244,7 @@ class AsyncPermit(Grant):
             max_learned=max_learned,
         )
 
-    def _settling(self, settling: Awaitable[_T]) -> Settlement[_T]:
+    def _track(self, settling: Awaitable[_T]) -> Settlement[_T]:
         settlement = Settlement(settling)
         self._settlements.append(settlement)
         return settlement
@@ -256,17 +260,17 @@ class AsyncPermit(Grant):
 
         Awaited it answers "released"; or else "late" when it had ended before, or "unknown".
         """
-        if known := self._unheld():
-            return Settlement(_known(known))
+        if settlement := self._local_result():
+            return Settlement(_completed(settlement))
         if self._releasing is None or self._releasing.failed:
             limiter = self._limiter
-            releasing = post(
-                limiter._links, limiter._begin_release, limiter.release, self._name(), None
+            releasing = start_operation(
+                limiter._links, limiter._begin_release, limiter.release, self._required_id(), None
             )
             if releasing.done():
-                self._noted(releasing)
+                self._on_released(releasing)
             else:
-                releasing.add_done_callback(self._noted)
+                releasing.add_done_callback(self._on_released)
             self._releasing = Settlement(releasing)
         return self._releasing
 
@@ -276,22 +280,24 @@ class AsyncPermit(Grant):
 
     async def renew(self) -> bool:
         """Give the lease its whole time again; False when it has ended."""
-        if self._unheld():
+        if self._local_result():
             return False
         sent = monotonic()
         limiter = self._limiter
-        return self._renewed(
+        return self._record_renewal(
             sent,
-            await ask(limiter._links, limiter._begin_renew, limiter.renew, self._name(), None),
+            await run_operation(
+                limiter._links, limiter._begin_renew, limiter.renew, self._required_id(), None
+            ),
         )
 
     async def arenew(self) -> bool:
         """Like `renew`."""
         return await self.renew()
 
-    def _noted(self, releasing: asyncio.Future[str]) -> None:
+    def _on_released(self, releasing: asyncio.Future[str]) -> None:
         if not releasing.cancelled() and releasing.exception() is None:
-            self._released(releasing.result())
+            self._record_release(releasing.result())
 
 
 class Settlement(Generic[_T]):
@@ -320,7 +326,7 @@ class Settlement(Generic[_T]):
         return asyncio.shield(self._future).__await__()
 
 
-def _known(answer: str) -> asyncio.Future[str]:
+def _completed(answer: str) -> asyncio.Future[str]:
     future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     future.set_result(answer)
     return future

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from paddlegate._native import _Controlled
+    from paddlegate._native import _RuntimeStateFields
 
 
 class LimitSettings(NamedTuple):
@@ -40,9 +40,9 @@ class RuntimeState:
     """For each limit what was learned from upstream; it rules where nothing is overridden."""
 
 
-def runtime_state(controlled: _Controlled) -> RuntimeState:
+def to_runtime_state(fields: _RuntimeStateFields) -> RuntimeState:
     """Name the parts."""
-    version, in_use, paused_for, overrides, expires_in, learned = controlled
+    version, in_use, paused_for, overrides, expires_in, learned = fields
     return RuntimeState(
         version,
         in_use,

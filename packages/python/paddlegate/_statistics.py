@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from paddlegate._native import _Counted, _Entry
+    from paddlegate._native import _LimiterFields, _StatisticsFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Statistics:
         return self.granted - self.waited
 
 
-def statistics(counted: _Counted) -> Statistics:
+def to_statistics(fields: _StatisticsFields) -> Statistics:
     """Name the numbers."""
-    return Statistics(*counted)
+    return Statistics(*fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class LimiterInfo:
     """Seconds that its statistics are kept after its last use."""
 
 
-def listed(entry: _Entry) -> LimiterInfo:
+def to_limiter_info(entry: _LimiterFields) -> LimiterInfo:
     """Name the parts of an entry."""
     name, limits, last_used, ttl = entry
     return LimiterInfo(

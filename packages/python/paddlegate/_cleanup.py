@@ -8,20 +8,20 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from paddlegate._asyncio import post
+from paddlegate._asyncio import start_operation
 from paddlegate._errors import PaddlegateError
 from paddlegate._native import Call
 
 if TYPE_CHECKING:
     from paddlegate._limiter import Limiter
 
-AT_EXIT = 0.5
+EXIT_TIMEOUT = 0.5
 """Seconds that the end of the process waits for cancellations that are under way."""
 
-_under_way: set[threading.Thread] = set()
+_cancelling: set[threading.Thread] = set()
 
 
-def give_back(limiter: Limiter, id: str, patience: float = 0) -> None:  # noqa: A002
+def cancel_in_background(limiter: Limiter, id: str, timeout: float = 0) -> None:  # noqa: A002
     """Cancel the ticket and the lease of a call in the background; wait `patience` seconds for it.
 
     A server that does not answer keeps nobody longer than that.
@@ -30,31 +30,31 @@ def give_back(limiter: Limiter, id: str, patience: float = 0) -> None:  # noqa: 
     def cancel() -> None:
         with suppress(PaddlegateError):
             limiter.cancel(id)
-        _under_way.discard(threading.current_thread())
+        _cancelling.discard(threading.current_thread())
 
     with suppress(PaddlegateError):
         if not isinstance(limiter._begin_cancel(id, False, None), Call):
             return
     thread = threading.Thread(target=cancel, name="paddlegate-cancel", daemon=True)
-    _under_way.add(thread)
+    _cancelling.add(thread)
     try:
         thread.start()
     except RuntimeError:
         # The interpreter ends.
         cancel()
-        _under_way.discard(thread)
+        _cancelling.discard(thread)
     else:
-        thread.join(patience)
+        thread.join(timeout)
 
 
-def give_back_later(limiter: Limiter, id: str) -> None:  # noqa: A002
+def cancel_on_loop(limiter: Limiter, id: str) -> None:  # noqa: A002
     """Cancel them on the event loop that runs, behind the calls that are under way."""
     with suppress(PaddlegateError, RuntimeError):
-        post(limiter._links, limiter._begin_cancel, limiter._cancel, id, False, None)
+        start_operation(limiter._links, limiter._begin_cancel, limiter._cancel, id, False, None)
 
 
 @atexit.register
 def _finish() -> None:
-    ends = monotonic() + AT_EXIT
-    for thread in list(_under_way):
-        thread.join(max(ends - monotonic(), 0))
+    deadline = monotonic() + EXIT_TIMEOUT
+    for thread in list(_cancelling):
+        thread.join(max(deadline - monotonic(), 0))

@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from paddlegate import _native
-from paddlegate._asyncio import ask
-from paddlegate._learned import learned
+from paddlegate._asyncio import run_operation
+from paddlegate._convert import body_text, header_pairs, json_text
+from paddlegate._learned import to_learned
 from paddlegate._native import AdminRequest, MultiStepCall
-from paddlegate._runtime_state import runtime_state
-from paddlegate._texts import body_text, json_text, pairs
+from paddlegate._runtime_state import to_runtime_state
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
     from datetime import datetime
 
     from paddlegate._asyncio import Links
+    from paddlegate._convert import Headers, Json
     from paddlegate._learned import Learned
     from paddlegate._native import Decision, _Provider
     from paddlegate._permit import Grant
     from paddlegate._runtime_state import RuntimeState
-    from paddlegate._texts import Headers, Json
     from paddlegate._waiting import Span
 
 
-class Live(_native.Limiter):
+class AdjustableLimiter(_native.Limiter):
     """A limiter that can be changed while it runs, and that learns from upstream."""
 
     _links: Links
@@ -42,7 +42,7 @@ class Live(_native.Limiter):
         store. Refusals have the reason "paused" and say when it ends; a pause that ends later
         stays as it is. An error names the first argument "for", a keyword here.
         """
-        return runtime_state(self._tell(AdminRequest.pause(seconds, until, at_us)))
+        return to_runtime_state(self._tell(AdminRequest.pause(seconds, until, at_us)))
 
     async def apause(
         self,
@@ -52,15 +52,17 @@ class Live(_native.Limiter):
         at_us: int | None = None,
     ) -> RuntimeState:
         """Like `pause`."""
-        return runtime_state(await self._telling(AdminRequest.pause(seconds, until, at_us)))
+        return to_runtime_state(
+            await self._send_admin_request(AdminRequest.pause(seconds, until, at_us))
+        )
 
     def resume(self, *, at_us: int | None = None) -> RuntimeState:
         """End a pause; who waits is called."""
-        return runtime_state(self._tell(AdminRequest.resume(at_us)))
+        return to_runtime_state(self._tell(AdminRequest.resume(at_us)))
 
     async def aresume(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `resume`."""
-        return runtime_state(await self._telling(AdminRequest.resume(at_us)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.resume(at_us)))
 
     def override(
         self,
@@ -79,8 +81,8 @@ class Live(_native.Limiter):
         `expires_in` or until `expires_at`, which then hold for all overrides of this limiter;
         else until `restore`, or for 90 days in which nobody is granted anything.
         """
-        order = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
-        return runtime_state(self._tell(order))
+        request = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
+        return to_runtime_state(self._tell(request))
 
     async def aoverride(
         self,
@@ -93,8 +95,8 @@ class Live(_native.Limiter):
         at_us: int | None = None,
     ) -> RuntimeState:
         """Like `override`."""
-        order = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
-        return runtime_state(await self._telling(order))
+        request = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
+        return to_runtime_state(await self._send_admin_request(request))
 
     def apply_ojs_override(self, document: Json, *, at_us: int | None = None) -> RuntimeState:
         """Override limits as a document of Open Job Spec says; it is JSON or its object.
@@ -103,14 +105,14 @@ class Live(_native.Limiter):
         What it does not name stays as it is, an earlier end too; null removes an override.
         """
         text = json_text("document", document)
-        return runtime_state(MultiStepCall.apply_ojs_override(self, text, at_us).run())
+        return to_runtime_state(MultiStepCall.apply_ojs_override(self, text, at_us).run())
 
     async def aapply_ojs_override(
         self, document: Json, *, at_us: int | None = None
     ) -> RuntimeState:
         """Like `apply_ojs_override`."""
-        course = MultiStepCall.apply_ojs_override(self, json_text("document", document), at_us)
-        return runtime_state(await ask(self._links, course.begin, course.run))
+        call = MultiStepCall.apply_ojs_override(self, json_text("document", document), at_us)
+        return to_runtime_state(await run_operation(self._links, call.begin, call.run))
 
     def apply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
         """Pause as the failure of a job of Open Job Spec says; it is JSON or its object.
@@ -126,25 +128,25 @@ class Live(_native.Limiter):
 
     async def aapply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
         """Like `signal`."""
-        course = MultiStepCall.apply_ojs_signal(self, json_text("document", document), at_us)
-        is_signal: bool = await ask(self._links, course.begin, course.run)
+        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document), at_us)
+        is_signal: bool = await run_operation(self._links, call.begin, call.run)
         return is_signal
 
     def restore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
         """End the override of one limit, by default of all: the policy, or what was learned."""
-        return runtime_state(self._tell(AdminRequest.restore(index, at_us)))
+        return to_runtime_state(self._tell(AdminRequest.restore(index, at_us)))
 
     async def arestore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
         """Like `restore`."""
-        return runtime_state(await self._telling(AdminRequest.restore(index, at_us)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.restore(index, at_us)))
 
     def runtime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Tell what is in force beside the policies; change nothing."""
-        return runtime_state(self._tell(AdminRequest.look(at_us)))
+        return to_runtime_state(self._tell(AdminRequest.look(at_us)))
 
     async def aruntime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `runtime_state`."""
-        return runtime_state(await self._telling(AdminRequest.look(at_us)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.look(at_us)))
 
     def report_budget(
         self,
@@ -165,7 +167,7 @@ class Live(_native.Limiter):
         second, are its numbers; `reset_in` or `reset_at` is when the interval of a bucket ends.
         What is not given stays. `permit` is that of the call that was answered, or its id.
         """
-        return learned(
+        return to_learned(
             self._tell(
                 AdminRequest.report_budget(
                     remaining,
@@ -195,8 +197,8 @@ class Live(_native.Limiter):
         at_us: int | None = None,
     ) -> Learned:
         """Like `report_budget`."""
-        return learned(
-            await self._telling(
+        return to_learned(
+            await self._send_admin_request(
                 AdminRequest.report_budget(
                     remaining,
                     limit,
@@ -232,8 +234,10 @@ class Live(_native.Limiter):
         a refusal that the documents of the provider tie to one. What is not understood says
         nothing.
         """
-        order = _learning(headers, body, status, provider, max_pause, max_learned, permit, at_us)
-        return learned(self._tell(order))
+        request = _learn_request(
+            headers, body, status, provider, max_pause, max_learned, permit, at_us
+        )
+        return to_learned(self._tell(request))
 
     async def alearn_from_response(
         self,
@@ -248,11 +252,11 @@ class Live(_native.Limiter):
         at_us: int | None = None,
     ) -> Learned:
         """Like `learn`."""
-        return await self._learning(
+        return await self._learn_async(
             headers, body, status, provider, max_pause, max_learned, permit, at_us
         )
 
-    async def _learning(
+    async def _learn_async(
         self,
         headers: Headers,
         body: Json | None,
@@ -263,14 +267,16 @@ class Live(_native.Limiter):
         permit: str | Grant | Decision | None,
         at_us: int | None = None,
     ) -> Learned:
-        order = _learning(headers, body, status, provider, max_pause, max_learned, permit, at_us)
-        return learned(await self._telling(order))
+        request = _learn_request(
+            headers, body, status, provider, max_pause, max_learned, permit, at_us
+        )
+        return to_learned(await self._send_admin_request(request))
 
-    def _telling(self, order: AdminRequest) -> Awaitable[Any]:
-        return ask(self._links, self._begin_tell, self._tell, order)
+    def _send_admin_request(self, request: AdminRequest) -> Awaitable[Any]:
+        return run_operation(self._links, self._begin_tell, self._tell, request)
 
 
-def _learning(
+def _learn_request(
     headers: Headers,
     body: Json | None,
     status: int | None,
@@ -281,7 +287,7 @@ def _learning(
     at_us: int | None,
 ) -> AdminRequest:
     return AdminRequest.learn_from_response(
-        pairs(headers),
+        header_pairs(headers),
         body_text(body),
         status,
         provider,

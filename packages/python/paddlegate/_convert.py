@@ -23,17 +23,17 @@ Json: TypeAlias = str | bytes | bytearray | memoryview | Mapping[str, Any] | lis
 """JSON as text, or the object that it stands for."""
 
 
-def pairs(headers: Headers) -> list[tuple[str, str]]:
+def header_pairs(headers: Headers) -> list[tuple[str, str]]:
     """Give names and values, each as often as it came."""
     # httpx joins those of one name unless it is asked for all.
     items = getattr(headers, "multi_items", None) or getattr(headers, "items", None)
-    given: Any = headers if items is None else items()
+    source: Any = headers if items is None else items()
     try:
-        if isinstance(given, (str, bytes)):
+        if isinstance(source, (str, bytes)):
             raise TypeError
-        named: list[tuple[Any, Any]] = [(name, value) for name, value in map(_pair, given)]
+        named: list[tuple[Any, Any]] = [(name, value) for name, value in map(_check_pair, source)]
     except (TypeError, ValueError):
-        raise _refused(headers) from None
+        raise _invalid_headers(headers) from None
     return [
         (_header(name, (str, bytes)), _header(one, (str, bytes, int, float)))
         for name, value in named
@@ -42,7 +42,7 @@ def pairs(headers: Headers) -> list[tuple[str, str]]:
     ]
 
 
-def _pair(pair: Any) -> Any:
+def _check_pair(pair: Any) -> Any:
     if isinstance(pair, (str, bytes)):
         raise TypeError
     return pair
@@ -50,11 +50,11 @@ def _pair(pair: Any) -> Any:
 
 def _header(value: object, kinds: tuple[type, ...]) -> str:
     if not isinstance(value, kinds):
-        raise _refused(value)
+        raise _invalid_headers(value)
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
-def _refused(value: object) -> InvalidError:
+def _invalid_headers(value: object) -> InvalidError:
     shown = repr(value)[:40]
     return InvalidError(f"must be a mapping or pairs of text: headers={shown}", "headers")
 
@@ -74,14 +74,14 @@ def json_text(argument: str, value: Json) -> str:
         if isinstance(value, (bytes, bytearray, memoryview)):
             return bytes(value).decode()
         if isinstance(value, (Mapping, list, tuple)):
-            return json.dumps(value, default=_plain)
+            return json.dumps(value, default=_json_default)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidError(f"is no json: {argument} error={error}", argument) from None
     shown = repr(value)[:40]
     raise InvalidError(f"must be json, as text or an object: {argument}={shown}", argument)
 
 
-def _plain(value: object) -> object:
+def _json_default(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no form in json")
