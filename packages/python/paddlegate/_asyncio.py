@@ -1,7 +1,7 @@
-"""Calls on an event loop, without a thread: the loop watches the sockets of native links.
+"""Calls on an event loop without a thread: the loop watches the sockets of native links.
 
-A loop owns its links, by the reader that is registered with it; a store finds them through weak
-references. So a loop that is closed takes its links along, and nothing keeps a loop alive.
+A loop keeps its links alive through the readers that are registered with it; a store refers to its
+links weakly. A closed loop therefore frees its links, and no link keeps a loop alive.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
     from paddlegate import _native
 
-    # By process, loop and server: what a fork has inherited is not its own.
+    # The process id is part of the key, so that a fork does not use inherited links.
     LinksByKey: TypeAlias = WeakValueDictionary[tuple[int, int, str], "Link"]
 else:
     LinksByKey = WeakValueDictionary
 
 
 class Links(LinksByKey):
-    """The links of a store."""
+    """The links of a store, by process id, event loop and node."""
 
     closed = False
-    """Whether the store is closed: a link ends after the calls that it has."""
+    """Whether the store is closed; then a link ends after its pending calls."""
 
     def close(self, until: float) -> None:
-        """End those of this process, each after its calls.
+        """End the links of this process, each after its pending calls.
 
-        Those of other loops have until a time of the monotonic clock.
+        Links of other loops have until the time `until` of the monotonic clock.
         """
         self.closed = True
         links = [link for key, link in list(self.items()) if key[0] == os.getpid()]
@@ -52,7 +52,11 @@ class Links(LinksByKey):
 def run_operation(
     links: Links, begin: Callable[..., Any], blocking: Callable[..., Any], *arguments: object
 ) -> Awaitable[Any]:
-    """Start an operation, which `blocking` does too but waits for the server; await its answer."""
+    """Run an operation on the running event loop; await its result.
+
+    `begin` returns the answer, or the call to send to the server. `blocking` takes the same
+    arguments and waits for the server; it runs on a thread if the loop cannot watch sockets.
+    """
     call = begin(*arguments)
     if not isinstance(call, Call):
         return completed(call)
@@ -65,7 +69,10 @@ def run_operation(
 def start_operation(
     links: Links, begin: Callable[..., Any], blocking: Callable[..., Any], *arguments: object
 ) -> asyncio.Future[Any]:
-    """Start an operation like `ask`, at once: it goes on though nobody awaits the answer."""
+    """Start an operation at once, with the arguments of `run_operation`.
+
+    The operation completes even if the returned future is not awaited.
+    """
     loop = asyncio.get_running_loop()
     call = begin(*arguments)
     if not isinstance(call, Call):
@@ -78,12 +85,15 @@ def start_operation(
 
 
 def can_watch_sockets(loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether a loop can watch sockets; Windows' Proactor cannot."""
+    """Return whether a loop can watch sockets; the Proactor loop of Windows cannot."""
     return type(loop).add_reader is not asyncio.AbstractEventLoop.add_reader
 
 
 def run_in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None], until: float) -> None:
-    """Do the work where a loop runs, and wait for it at most until a time of the clock."""
+    """Run `work` on the thread of a loop, or here if that loop is not running on another thread.
+
+    Waits for it until the time `until` of the monotonic clock.
+    """
     if not loop.is_running() or loop is asyncio._get_running_loop():
         work()
         return
@@ -99,12 +109,12 @@ def run_in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None], until
 
 
 async def completed(answer: Any) -> Any:
-    """Answer without a server."""
+    """Return an answer that needed no server."""
     return answer
 
 
 async def run_call(links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> Any:
-    """Bring a call to its end, following redirections."""
+    """Send a call until it is answered, at redirection targets too, and return its result."""
     attempts = Attempts(links, loop, call)
     while True:
         answer = attempts.resolve(await attempts.send(call))
@@ -120,7 +130,7 @@ async def run_call(links: Links, loop: asyncio.AbstractEventLoop, call: Call) ->
 
 
 class Attempts:
-    """The way of one call from server to server."""
+    """The attempts to complete one call: their deadline and number of failures."""
 
     __slots__ = ("deadline", "failures", "links", "loop")
 
@@ -131,7 +141,7 @@ class Attempts:
         self.failures = 0
 
     def send(self, call: Call) -> asyncio.Future[Any]:
-        """Send a call to its server."""
+        """Send a call on the link to its node; open a link if there is none."""
         key = (os.getpid(), id(self.loop), call.node)
         link = self.links.get(key)
         if link is None or link.native.over or link.finishing:
@@ -140,7 +150,11 @@ class Attempts:
         return link.send(call, self)
 
     def resolve(self, answer: Any) -> Any:
-        """Give the answer, or the call that goes on. One that goes no further is given up."""
+        """Return the result of the call, or the call to send next.
+
+        A call that could not be sent is given up after as many failures as the URL has nodes, or at
+        its deadline.
+        """
         if isinstance(answer, Call) and answer.unsent:
             self.failures += 1
             if self.failures >= answer.nodes or self.loop.time() >= self.deadline:
@@ -149,7 +163,10 @@ class Attempts:
 
 
 class DetachedCall:
-    """A call that goes to its end by itself. Not a task, of which a loop that ends complains."""
+    """A call that completes without being awaited.
+
+    It is not a task, because asyncio warns about pending tasks when a loop is closed.
+    """
 
     __slots__ = ("answer", "attempts")
 
@@ -171,14 +188,14 @@ class DetachedCall:
             self.attempts.loop.call_later(answer.pause, self.send, answer)
         elif isinstance(answer, Exception):
             self.answer.set_exception(answer)
-            # Nobody has to look at it.
+            # Marks the exception as retrieved, so that asyncio does not log it.
             self.answer.exception()
         else:
             self.answer.set_result(answer)
 
 
 class Link:
-    """One connection of one loop. It connects at once, on a thread of its own."""
+    """One connection of one event loop. It connects at once, on a thread of its own."""
 
     __slots__ = (
         "__weakref__",
@@ -200,16 +217,17 @@ class Link:
         self.pending: dict[int, tuple[Attempts, asyncio.Future[Any]]] = {}
         self.unwritten: list[Attempts] = []
         self.writable_since = inf
-        """When the loop could have written what is unwritten, by the monotonic clock."""
+        """The time of the monotonic clock at which the loop could have written the unwritten calls;
+        infinite before the link is connected."""
         self.next_expiry = inf
         self.has_writer = False
         self.finishing = False
         self.ended = threading.Event()
-        self.flush_scheduled = True  # Not before it is connected.
+        self.flush_scheduled = True  # No flush before the link is connected.
         call_in_thread(loop, self.connect).add_done_callback(self.on_connected)
 
     def send(self, call: Call, attempts: Attempts) -> asyncio.Future[Any]:
-        """Queue a call; all of one turn of the loop are written together."""
+        """Queue a call; the calls of one iteration of the loop are written together."""
         future = self.loop.create_future()
         self.pending[self.native.submit(call)] = (attempts, future)
         self.unwritten.append(attempts)
@@ -234,7 +252,7 @@ class Link:
 
     def flush(self) -> None:
         self.flush_scheduled = False
-        # For how long the loop was too busy to write is not the server's time.
+        # The time for which the loop was too busy to write does not count for the deadlines.
         delay = time.monotonic() - self.writable_since
         for attempts in self.unwritten:
             attempts.deadline += delay
@@ -245,9 +263,9 @@ class Link:
         self.complete(self.native.receive())
 
     def expire(self) -> None:
-        """End the link if its oldest call had no answer in time, else look again when it is due."""
+        """End the link if its oldest call is overdue, else schedule the next check."""
         self.next_expiry = inf
-        # The loop may have been too busy to write, or to read the answer that is there already.
+        # The loop may have been too busy to write the calls, or to read replies that have arrived.
         if self.flush_scheduled and self.writable_since < inf:
             self.flush()
         self.receive()
@@ -274,7 +292,7 @@ class Link:
                 self.loop.remove_writer(self.native.fileno())
 
     def finish(self) -> None:
-        """End after the calls that are under way, of which a loop that stands still has none."""
+        """End the link after its pending calls, or at once if its loop is not running."""
         self.finishing = True
         if not self.pending or not self.loop.is_running():
             self.close()

@@ -1,4 +1,4 @@
-"""`give_back`: what a call that was ended may hold, so that others need not wait for its end."""
+"""Cancellation of what an ended call may hold, so that other calls need not wait for its expiry."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from paddlegate._limiter import Limiter
 
 EXIT_TIMEOUT = 0.5
-"""Seconds that the end of the process waits for cancellations that are under way."""
+"""Seconds for which the exit of the process waits for cancellations in progress."""
 
 _cancelling: set[threading.Thread] = set()
 
 
 def cancel_in_background(limiter: Limiter, id: str, timeout: float = 0) -> None:  # noqa: A002
-    """Cancel the ticket and the lease of a call in the background; wait `patience` seconds for it.
+    """Cancel the ticket and the lease of a call on a daemon thread.
 
-    A server that does not answer keeps nobody longer than that.
+    Waits for it for at most `timeout` seconds, whether the server answers or not.
     """
 
     def cancel() -> None:
@@ -40,7 +40,7 @@ def cancel_in_background(limiter: Limiter, id: str, timeout: float = 0) -> None:
     try:
         thread.start()
     except RuntimeError:
-        # The interpreter ends.
+        # The interpreter is exiting.
         cancel()
         _cancelling.discard(thread)
     else:
@@ -48,7 +48,7 @@ def cancel_in_background(limiter: Limiter, id: str, timeout: float = 0) -> None:
 
 
 def cancel_on_loop(limiter: Limiter, id: str) -> None:  # noqa: A002
-    """Cancel them on the event loop that runs, behind the calls that are under way."""
+    """Cancel the ticket and the lease on the running event loop, after the calls in flight."""
     with suppress(PaddlegateError, RuntimeError):
         start_operation(limiter._links, limiter._begin_cancel, limiter._cancel, id, False, None)
 

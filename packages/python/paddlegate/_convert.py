@@ -1,4 +1,4 @@
-"""What callers have of answers and documents, as the text that the core reads."""
+"""Conversion of headers, bodies and documents to the text that the core reads."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from paddlegate._errors import InvalidError
 
 
 class HasItems(Protocol):
-    """A mapping, or what looks like one, such as the headers of http.client."""
+    """A mapping or an object with `items`, such as the headers of http.client."""
 
     def items(self) -> Iterable[tuple[Any, Any]]:
-        """Give names and values."""
+        """Return names and values."""
 
 
 Headers: TypeAlias = HasItems | Iterable[tuple[Any, Any]]
-"""Headers as an HTTP client gives them, or pairs; values are text, numbers, None or lists."""
+"""Headers of an HTTP client, or pairs of name and value; values are text, numbers, None or
+lists."""
 
 Json: TypeAlias = str | bytes | bytearray | memoryview | Mapping[str, Any] | list[Any]
-"""JSON as text, or the object that it stands for."""
+"""JSON as text, or the object that it represents."""
 
 
 def header_pairs(headers: Headers) -> list[tuple[str, str]]:
-    """Give names and values, each as often as it came."""
-    # httpx joins those of one name unless it is asked for all.
+    """Return names and values; a repeated header yields one pair for each value."""
+    # `items` of httpx joins the values of repeated headers; `multi_items` does not.
     items = getattr(headers, "multi_items", None) or getattr(headers, "items", None)
     source: Any = headers if items is None else items()
     try:
@@ -60,14 +61,14 @@ def _invalid_headers(value: object) -> InvalidError:
 
 
 def body_text(body: Json | None) -> str:
-    """Give a body as text. What of an upstream's bytes is no text is replaced."""
+    """Return a body as text; bytes that are not valid UTF-8 are replaced."""
     if isinstance(body, (bytes, bytearray, memoryview)):
         return bytes(body).decode(errors="replace")
     return "" if body is None else json_text("body", body)
 
 
 def json_text(argument: str, value: Json) -> str:
-    """Give JSON as text, whether it is text or an object."""
+    """Return JSON as text, from text or an object."""
     if isinstance(value, str):
         return value
     try:

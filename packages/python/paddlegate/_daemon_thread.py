@@ -1,6 +1,6 @@
-"""`aside`: a thread for what may wait long, as connecting does.
+"""`call_in_thread`: a thread for work that may block for long, such as connecting.
 
-Not one of a loop's executor: those may all be busy with what others run there.
+It does not use the executor of the loop, whose threads may all be busy with other work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def call_in_thread(loop: asyncio.AbstractEventLoop, work: Callable[[], T]) -> asyncio.Future[T]:
-    """Do the work on a thread of its own, which keeps no program from its end."""
+    """Run `work` on a new daemon thread; return a future of its result."""
     future: asyncio.Future[T] = loop.create_future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""`Gate`: which slot of a document limits a request."""
+"""`Gate`: assigns requests to the slots of an Invantive document and counts them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from paddlegate._paddlegate import Paddlegate
 
 RequestAttributes: TypeAlias = tuple[str | None, str | None, str | None, str | None, str | None]
-"""In the order of the arguments."""
+"""Context, URL, log-on code, data container id and IP address; each may be None."""
 
 
 class Gate(_native.Gate):
-    """Chooses which slot of a `RateLimitControl` of Invantive limits a request, and counts it.
+    """A `RateLimitControl` of Invantive: chooses the slot that limits a request, and counts it.
 
-    Make it once and keep it; threads and event loops may share it. All processes with the same
+    Create it once and keep it; threads and event loops may share it. All processes with the same
     slots share their counts.
     """
 
@@ -43,11 +43,12 @@ class Gate(_native.Gate):
         *,
         at_us: int | None = None,
     ) -> GateDecision:
-        """Count a request in the slot of the first element that applies; never wait.
+        """Count a request in the slot of the first matching element; never wait.
 
-        An element whose criterion is not given does not apply. A request that a level fails
-        counts nowhere; else it counts in every level, and the longest delay of a full one rules.
-        `ip` is the address of the client, without a port.
+        An element does not match a request without the attribute of its criterion. The levels that
+        fail are checked first: if one refuses, nothing is counted. Otherwise the request counts in
+        every level, and the longest delay of a full level applies. `ip` is the address of the
+        client, without a port. Raises `InvalidError` for a malformed `ip`.
         """
         attributes = context, url, log_on_code, data_container_id, ip
         return GateDecision(*MultiStepCall.pass_gate(self, attributes, at_us).run())
@@ -76,18 +77,18 @@ class Gate(_native.Gate):
         data_container_id: str | None = None,
         ip: str | None = None,
     ) -> WithinGate:
-        """For `with`, `async with` or as a decorator: sleeps the delay, then runs the body.
+        """Return a guard for `with`, `async with` or a function: sleep the delay, run the body.
 
-        Raises `OverLimit` after the delay, and does not run the body, when a level fails.
+        When a level fails, it raises `OverLimit` after the delay and does not run the body.
         """
         return WithinGate(self, (context, url, log_on_code, data_container_id, ip))
 
 
 class WithinGate(Guarded):
-    """Asks the gate and sleeps the delay, then runs the body.
+    """Admits a request at a gate and sleeps its delay, then runs the body.
 
-    That of `with`, of `async with` or of a function. There is nothing to give back at its end,
-    so one object may serve many.
+    The body is that of `with`, of `async with` or of a function. There is nothing to release at its
+    end, so one object can serve many bodies.
     """
 
     __slots__ = ("_attributes", "_gate")
@@ -126,8 +127,8 @@ class WithinGate(Guarded):
     async def _aadmit(self) -> GateDecision:
         decision = await self._gate.aadmit(*self._attributes)
         deadline = time.monotonic() + decision.delay
-        # The timers of some loops, such as uvloop, are whole milliseconds and may be early.
-        while (left := deadline - time.monotonic()) > 0:  # noqa: ASYNC110 - only time ends it
+        # The timers of some loops, such as uvloop, have whole milliseconds and may be early.
+        while (left := deadline - time.monotonic()) > 0:  # noqa: ASYNC110 - no event ends it
             await asyncio.sleep(left)
         return _check_allowed(decision)
 

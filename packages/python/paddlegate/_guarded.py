@@ -1,4 +1,4 @@
-"""`Bodies`: functions of every sort, which run when they are let in."""
+"""`Guarded`: wraps functions of every kind, so that they run only when admitted."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 PERMIT = "permit"
-"""The keyword-only argument of a function that takes its permit."""
+"""The keyword-only argument with which a function receives its permit."""
 
 
 class Guarded(_native.WithinLimit):
-    """What lets a body in, or raises; or answers None to have it skipped."""
+    """Base class of guards, which admit each call of a body before the body runs."""
 
     __slots__ = ()
 
     def _passes_permit(self, function: Callable[..., Any]) -> bool:
-        """Tell whether the function takes its permit as a keyword-only argument `permit`."""
+        """Return whether the function has the keyword-only argument `permit`."""
         return False
 
     def _admit(self) -> Permit | GateDecision | None:
@@ -43,25 +43,28 @@ class Guarded(_native.WithinLimit):
         raise NotImplementedError
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a function, also a coroutine function whose answer is then to be awaited.
+        """Call a function when it is admitted; the result of a coroutine function must be awaited.
 
-        Answers what it answers, or `SKIPPED` if a limiter with `policy="ignore"` refused.
+        Returns the result of the function, or `SKIPPED` if a limiter with `policy="ignore"`
+        refused.
         """
         return self(function)(*args, **kwargs)
 
     def __call__(self, function: Function) -> Function:
-        """Wrap a function, also a generator or a coroutine function; each call waits.
+        """Wrap a function, generator function or coroutine function; each call is admitted first.
 
-        With `policy="ignore"` a call that is refused returns `SKIPPED`, a generator ends. A plain
-        function must not give back what is to be awaited, which would run without the permit.
+        With `policy="ignore"` a refused call returns `SKIPPED`, and a refused generator ends at
+        once. A plain function must not return an awaitable, which would run without the permit;
+        that raises `InvalidError`.
 
-        A function with a keyword-only argument `permit` gets the permit of its call, unless the
-        caller gives one. One with an estimate needs it to say what the call did cost.
+        A function with the keyword-only argument `permit` receives the permit of its call, unless
+        the caller passes one. A function with an estimate needs this argument, to report its actual
+        cost.
         """
         passes_permit = self._passes_permit(function)
         wrapped = functools.wraps(function)(self._wrap(function, passes_permit))
         if passes_permit:
-            # Frameworks that fill in arguments by the signature need not know of it.
+            # Frameworks that pass arguments by signature must not see `permit`.
             signature = inspect.signature(function)
             others = [it for it in signature.parameters.values() if it.name != PERMIT]
             wrapped.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
@@ -133,7 +136,7 @@ class Guarded(_native.WithinLimit):
 
 
 class _AsyncRelease:
-    """A coroutine that a permit is for."""
+    """Settles and releases a permit at the end of an asynchronous body."""
 
     __slots__ = ("_permit",)
 
@@ -165,16 +168,16 @@ def _reject_awaitable(value: Any) -> Any:
 
 
 def release_held(permit: Permit | GateDecision) -> None:
-    """Release what a body has held."""
+    """Release the lease of a body, if this process holds it."""
     if isinstance(permit, Permit) and permit._is_held:
-        # One that cannot be released ends by itself.
+        # A lease that cannot be released ends after its `lock_timeout`.
         with suppress(PaddlegateError):
             permit.release()
         _warn(permit)
 
 
 def release_held_again(permit: Permit | GateDecision) -> None:
-    """Release it after an interruption."""
+    """Release the lease of a body after an interruption of `release_held`."""
     if isinstance(permit, Permit) and permit._is_held:
         with suppress(PaddlegateError):
             permit._release_again()
@@ -183,19 +186,19 @@ def release_held_again(permit: Permit | GateDecision) -> None:
 async def settle_and_release(
     permit: AsyncPermit | GateDecision, error: BaseException | None
 ) -> None:
-    """Settle and release what a body has held."""
+    """Wait for the settlements of a body, and release its lease if this process holds it."""
     if not isinstance(permit, AsyncPermit):
         return
     releasing = permit.release() if permit._is_held else None
     try:
         await permit.settled()
     except PaddlegateError:
-        # The error of the body says more.
+        # The error of the body takes precedence.
         if error is None:
             raise
     finally:
         if releasing is not None:
-            # One that cannot be released ends by itself.
+            # A lease that cannot be released ends after its `lock_timeout`.
             with suppress(PaddlegateError):
                 await releasing
             _warn(permit)

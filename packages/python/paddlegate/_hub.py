@@ -1,8 +1,9 @@
-"""`Hub`: where those who wait in this process hear that their turn has come.
+"""`Hub`: delivers wake-ups to the waiters of this process.
 
-A hub listens at one server (or at the memory store) for all waiters of a store: one for the
-threads of a process, on a daemon thread that starts at the first wait, and one for each event
-loop, whose reader it is. A message that is lost costs a waiter at most one look by itself.
+A hub listens at one node (or at the store in memory) for the waiters of a store. The threads of a
+process share one hub per node, with a daemon thread that starts at the first wait. Each event loop
+has its own, whose socket the loop watches. A waiter that misses a wake-up retries at its next
+scheduled time.
 """
 
 from __future__ import annotations
@@ -25,43 +26,43 @@ if TYPE_CHECKING:
     from paddlegate._native import WakeupListener
 
 IDLE_TIMEOUT = 60
-"""Seconds after which a thread without waiters ends."""
+"""Seconds without a wake-up after which the thread of a hub without waiters ends."""
 RECONNECT_PAUSE = 0.05, 1.0
 """Seconds between attempts to listen: the first pause, which doubles, and the longest."""
 
 
 class Waiter(Protocol):
-    """One that waits."""
+    """A thread or a task that waits for a permit."""
 
     @property
     def id(self) -> str:
-        """Under which it is called."""
+        """The id of the call, which wake-ups name."""
 
     @property
     def limiter(self) -> Limiter:
-        """What it waits for."""
+        """The limiter of the call."""
 
     def wake(self, at: float) -> None:
-        """Make it look again at this time of the monotonic clock."""
+        """Make the waiter retry at this time of the monotonic clock."""
 
     def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave the queue for a store that this loop closes."""
+        """Leave the queue, because this loop is closing the store."""
 
 
 class Hubs:
-    """The hubs of one store. What a fork has inherited is not its own and is left alone."""
+    """The hubs of one store. A fork does not use or close inherited hubs."""
 
     __slots__ = ("_loop_hubs", "_thread_hubs", "closed")
 
     def __init__(self) -> None:
         self.closed = False
-        """Whether the store is closed, so that nobody may wait."""
+        """Whether the store is closed, so that no call may wait."""
         self._thread_hubs: dict[tuple[int, str], ThreadHub] = {}
-        # A loop owns its hubs, as it owns its links.
+        # A loop keeps its hubs alive, as it keeps its links.
         self._loop_hubs: WeakValueDictionary[tuple[int, int, str], LoopHub] = WeakValueDictionary()
 
     def for_threads(self, node: str, create: bool) -> ThreadHub | None:
-        """Give the hub of this process for a place; a new one only if it is to be opened."""
+        """Return the hub of this process's threads for a node; create it only if `create`."""
         key = (os.getpid(), node)
         hub = self._thread_hubs.get(key)
         if hub is None and create:
@@ -69,7 +70,7 @@ class Hubs:
         return hub
 
     def for_loop(self, loop: asyncio.AbstractEventLoop, node: str, create: bool) -> Hub | None:
-        """Give the hub of an event loop for a place; a new one only if it is to be opened."""
+        """Return the hub of an event loop for a node; create it only if `create`."""
         if not can_watch_sockets(loop):
             return self.for_threads(node, create)
         key = (os.getpid(), id(loop), node)
@@ -79,9 +80,9 @@ class Hubs:
         return hub
 
     def close(self, until: float) -> None:
-        """End all waits of this process, and the connections of its hubs.
+        """End all waits of this process, and close the connections of its hubs.
 
-        Waiters leave the queue themselves; they have until a time of the monotonic clock.
+        Waiters leave the queue themselves, and have until the time `until` of the monotonic clock.
         """
         self.closed = True
         own = [*self._thread_hubs.items(), *self._loop_hubs.items()]
@@ -95,13 +96,13 @@ class Hubs:
 
 
 class Hub:
-    """Those who wait at one place, by their ids."""
+    """The waiters at one node, by the ids of their calls."""
 
     def __init__(self, node: str) -> None:
         self.node = node
         self.channel = ""
-        """What their tickets name; empty while nobody listens."""
-        # A signal handler may wait too.
+        """The channel that the tickets of the waiters name; empty while the hub does not listen."""
+        # Reentrant, because a signal handler may wait too.
         self._lock = threading.RLock()
         self._emptied = threading.Condition(self._lock)
         self._waiters: dict[str, list[Waiter]] = {}
@@ -126,7 +127,7 @@ class Hub:
                 self._emptied.notify_all()
 
     def close_waiters(self) -> None:
-        """Tell those who wait that the store is closed."""
+        """Wake all waiters because the store is closed; tasks of this loop leave the queue."""
         loop = asyncio._get_running_loop()
         for waiter in self._all_waiters():
             if loop is not None:
@@ -134,20 +135,20 @@ class Hub:
             waiter.wake(0)
 
     def wait_until_empty(self, until: float) -> None:
-        """Wait until nobody waits, at most until a time of the monotonic clock."""
+        """Wait until no waiter is left, at most until a time of the monotonic clock."""
         with self._emptied:
             self._emptied.wait_for(lambda: not self._waiters, max(until - time.monotonic(), 0))
 
     def close(self, until: float) -> None:
-        """Listen no more."""
+        """Stop listening."""
         raise NotImplementedError
 
     def _listen(self) -> None:
-        """Start to listen; whatever happens, it does not raise."""
+        """Start listening. A failure to start raises nothing: waiters retry without wake-ups."""
         raise NotImplementedError
 
     def _stop_if_unused(self) -> bool:
-        """Tell whether nobody waits; then it no longer listens."""
+        """Stop listening if the hub is closed or has no waiters; return whether it stopped."""
         with self._lock:
             done = self._closed or not self._waiters
             if done:
@@ -156,7 +157,7 @@ class Hub:
             return done
 
     def _limiter_for_listening(self) -> Limiter | None:
-        """Find a limiter that knows the way to the place: a slot of a cluster may have moved."""
+        """Return a limiter whose node this is; in a cluster its slot may have moved."""
         for waiter in self._all_waiters():
             if waiter.limiter._place() == self.node:
                 return waiter.limiter
@@ -179,11 +180,11 @@ class Hub:
 
 
 class ThreadHub(Hub):
-    """A hub with a thread of its own."""
+    """A hub with its own thread."""
 
     def __init__(self, node: str) -> None:
         super().__init__(node)
-        # A start that a signal has interrupted may have left another, which then ends.
+        # An interrupted start may have left another thread, which then ends.
         self._thread: threading.Thread | None = None
 
     def _listen(self) -> None:
@@ -191,7 +192,7 @@ class ThreadHub(Hub):
         try:
             self._thread.start()
         except RuntimeError:
-            # No more threads, or the interpreter ends: waiters look by themselves.
+            # No more threads, or the interpreter is exiting: waiters retry without wake-ups.
             self._listening = False
         except BaseException:
             self._listening = False
@@ -226,14 +227,14 @@ class ThreadHub(Hub):
             return None
 
     def _watch(self, listener: WakeupListener) -> None:
-        """Pass messages on until the connection is lost, or nobody has waited for a while."""
+        """Deliver wake-ups until the connection is lost, or until idle without waiters."""
         with self._lock:
             if self._closed:
                 return
             self._listener = listener
         self._set_channel(listener.channel)
         self._wake_all()
-        # Not select(), which knows only the first thousand descriptors.
+        # Not select(), which supports only about the first thousand descriptors.
         poll = select.poll()
         poll.register(listener.fileno(), select.POLLIN)
         try:
@@ -249,7 +250,7 @@ class ThreadHub(Hub):
                 self._listener = None
 
     def close(self, until: float) -> None:
-        """Listen no more; the thread ends."""
+        """Stop listening and end the thread."""
         with self._lock:
             self._closed = True
             if self._listener is not None:
@@ -271,7 +272,7 @@ class ThreadHub(Hub):
 
 
 class LoopHub(Hub):
-    """A hub that an event loop drives."""
+    """A hub whose socket an event loop watches."""
 
     def __init__(self, node: str, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(node)
@@ -289,7 +290,7 @@ class LoopHub(Hub):
             try:
                 opening = call_in_thread(self._loop, limiter._listen)
             except RuntimeError:
-                # No more threads: waiters look by themselves.
+                # No more threads: waiters retry without wake-ups.
                 self._listening = False
             else:
                 opening.add_done_callback(self._on_opened)
@@ -327,6 +328,6 @@ class LoopHub(Hub):
             self.channel = ""
 
     def close(self, until: float) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._closed = True
         run_in_loop(self._loop, self._close_listener, until)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from paddlegate._statistics import Statistics
     from paddlegate._waiting import Span
 
-# `id` is the word that all languages have.
+# `id` is the name in all languages.
 # ruff: noqa: A002
 
 
 class Limiter(Jobs):
-    """A name and a policy. Make it once and keep it; threads and event loops may share it.
+    """A named policy on a store. Create it once and keep it; threads and loops may share it.
 
-    Every method has an asynchronous form with an `a` before its name.
+    Every method has an asynchronous form with the prefix `a`.
     """
 
     def __init__(
@@ -57,12 +57,15 @@ class Limiter(Jobs):
         wait_timeout: Span | None = None,
         id: str | None = None,
     ) -> Permit:
-        """Wait in the queue until the call may go ahead, and charge it.
+        """Wait in the queue until the call is granted, and charge it.
 
-        `cost` is final, 1 by default; an `estimate` is corrected by the permit. Raises
-        `OverLimit` at once if the time is known not to come within `wait_timeout`, else at its
-        end. Asking again with the `id` of a lease takes no second one; a call with an `id` that
-        is interrupted before it has a ticket leaves the lease of that `id` as it is.
+        `cost` is final, in units from 0 to 10^12, by default 1. An `estimate`, from 1, is corrected
+        with the permit; a `points` limit requires one of them. `wait_timeout` is by default that of
+        the limiter. Raises `OverLimit` at once if the wait is known to be longer than
+        `wait_timeout`, otherwise at its end.
+
+        With the `id` of a lease, of 1 to 64 bytes, a repeated call takes no second lease. When a
+        call with an `id` is interrupted before it has a ticket, the lease of that `id` stays.
         """
         return ThreadWaiter(self, cost, estimate, wait_timeout, id).wait()
 
@@ -74,9 +77,9 @@ class Limiter(Jobs):
         wait_timeout: Span | None = None,
         id: str | None = None,
     ) -> AsyncPermit:
-        """Like `acquire`. A task that is cancelled meanwhile leaves neither lease nor ticket.
+        """Like `acquire`. A task that is cancelled meanwhile leaves neither a lease nor a ticket.
 
-        As there, with an `id` of yours a lease may stay.
+        As in `acquire`, the lease of a given `id` may stay.
         """
         return await TaskWaiter(self, cost, estimate, wait_timeout, id).wait()
 
@@ -101,9 +104,9 @@ class Limiter(Jobs):
         wait_timeout: Span | None = None,
         id: str | None = None,
     ) -> Any:
-        """For `with`, `async with` or as a decorator: waits like `acquire`, then runs the body.
+        """Return a guard for `with`, `async with` or a function: wait as `acquire`, run the body.
 
-        As a decorator it may stand without parentheses.
+        As a decorator it needs no parentheses.
         """
         if callable(cost):
             return WithinLimit(self, None, estimate, wait_timeout, id)(cost)
@@ -117,7 +120,7 @@ class Limiter(Jobs):
         id: str | None = None,
     ) -> Decision:
         """Like `try_acquire`."""
-        # The lease of a task that is cancelled goes back by the id of its call.
+        # With an id of its own, the lease of a cancelled task can be cancelled.
         generated_id = new_id() if id is None and self._leases else None
         try:
             decision: Decision = await run_operation(
@@ -179,7 +182,7 @@ class Limiter(Jobs):
         return lease
 
     def stats(self, at_us: int | None = None) -> Statistics:
-        """Tell what all processes did with this limiter, and who is there now."""
+        """Return the counters of the limiter over all processes, its leases and its tickets."""
         return to_statistics(self._statistics(at_us))
 
     async def astats(self, at_us: int | None = None) -> Statistics:
@@ -193,7 +196,7 @@ class Limiter(Jobs):
         await run_operation(self._links, self._begin_reset, self.reset)
 
     def _cancel_interrupted(self, id: str) -> None:
-        """Give the lease of `try_acquire` back, which calls this when a signal handler ends it."""
+        """Cancel the lease of a `try_acquire` that a signal handler interrupted."""
         cancel_in_background(self, id, INTERRUPT_CANCEL_TIMEOUT)
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from typing_extensions import disjoint_base
 
 from paddlegate._permit import Grant
 
-# `id` is the word that all languages have.
+# `id` is the name in all languages.
 # ruff: noqa: A002
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""`Paddlegate`: a store to make limiters on."""
+"""`Paddlegate`: a store on which limiters are created."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ if TYPE_CHECKING:
     from paddlegate._waiting import Span
 
 CONCURRENT_PARTS = 16
-"""How many parts of the list of limiters are asked for together, so that others are not kept."""
+"""The number of parts of the list of limiters that are read at the same time; more would delay
+other calls."""
 
 
 class Paddlegate(_native.Paddlegate):
-    """Makes limiters that share one store. Making one connects to nothing and starts nothing.
+    """Creates limiters that share one store. Creating it starts no connection and no thread.
 
-    `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS,
-    `unix:///path[?db=n]`, or `memory://`; by default the environment variable `PADDLEGATE_URL`,
-    and the memory of this process if that is not set. More nodes of a cluster may follow the
-    first after commas. Every call has an answer or raises `UnavailableError` within `timeout`,
-    by default one second.
+    `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`,
+    or `memory://`; by default the environment variable `PADDLEGATE_URL`, and the memory of this
+    process if that is not set. More nodes of a cluster may follow the first after commas. Every
+    call returns or raises `UnavailableError` within `timeout`, by default one second.
 
-    All makers of limiters take `wait_timeout`, by default 5 seconds; `policy`, by default
-    "raise", with which a refused body raises `OverLimit`, while "ignore" skips it; and `ttl`,
-    which is how long statistics are kept after the last use, by default 90 days. And
-    `on_unavailable`, which is what a limiter answers while the store cannot decide: "raise" an
-    `UnavailableError`, the default; "closed" refuses; "open" grants, uncounted; "local" lets this
-    process decide alone, with `share` percent of every limit, 1 to 100, by default 100. Such a
-    decision is `degraded`, and nobody waits.
+    All methods that create a limiter take `wait_timeout`, by default 5 seconds; `policy`, by
+    default "raise", with which a refused body raises `OverLimit`, while "ignore" skips the body;
+    and `ttl`, the time for which statistics are kept after the last use, by default 90 days.
+    `on_unavailable` is the behaviour while the store cannot decide: "raise" an `UnavailableError`,
+    the default; "closed" refuses; "open" grants without counting; "local" decides in this process
+    alone, with `share` percent of every limit, 1 to 100, by default 100. Such a decision is
+    `degraded`, and no call is queued.
     """
 
     def __init__(self, url: str | None = None, *, timeout: Span | None = None) -> None:
-        # The links of the event loops that use this store. A loop owns its links.
+        # Weak references to the links of the event loops, which keep them alive.
         self._links = Links()
         self._hubs = Hubs()
 
     def close(self) -> None:
         """Close all connections of this process to the store, those of its event loops too.
 
-        Those who wait leave the queue and get an `InvalidError`, as does every later call that
-        needs the server. Calls that are under way still get their answers. Twice is as good as
-        once; in memory this does nothing, and a forked process closes its own connections.
+        Waiting calls leave the queue and raise `InvalidError`, as does every later call that needs
+        the server. Calls in flight still get their answers. A second call has no effect. In memory
+        this does nothing, and a forked process closes only its own connections.
         """
         if self._timeout is None:
             return
@@ -70,7 +70,7 @@ class Paddlegate(_native.Paddlegate):
         self._links.close(until)
 
     async def aclose(self) -> None:
-        """Like `close`; the event loop goes on meanwhile."""
+        """Like `close`, without blocking the event loop."""
         await call_in_thread(asyncio.get_running_loop(), self.close)
 
     def __enter__(self) -> Self:
@@ -107,9 +107,10 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: at most `limit` at once; 0 is a pause.
+        """Create a limiter of at most `limit` leases at once; 0 is a pause.
 
-        A lease that is not released ends after `lock_timeout`, by default 30 seconds.
+        A lease that is not released ends after `lock_timeout`, by default 30 seconds. `limit` is at
+        most 100,000.
         """
         return Limiter(
             self,
@@ -136,7 +137,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: at most `limit` in each interval since 1970 (UTC).
+        """Create a limiter of at most `limit` units in each interval since 1970 (UTC).
 
         For days of another time zone, the intervals start `offset` earlier.
         """
@@ -164,7 +165,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: at most `limit` in any interval."""
+        """Create a limiter of at most `limit` units in any interval; `limit` is at most 100,000."""
         limits = [("window", limit, interval)]
         return Limiter(
             self,
@@ -189,7 +190,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: a burst of `capacity`, which drains fully in `drain`."""
+        """Create a limiter with a burst of `capacity` units, which drains fully in `drain`."""
         limits = [("leaky", capacity, drain)]
         return Limiter(
             self,
@@ -214,7 +215,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: a budget of `capacity` points, full again after `refill`."""
+        """Create a limiter with a budget of `capacity` points, full again after `refill`."""
         limits = [("points", capacity, refill)]
         return Limiter(
             self,
@@ -238,7 +239,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: starts at least `interval` apart."""
+        """Create a limiter that keeps starts at least `interval` apart."""
         limits = [("throttle", interval)]
         return Limiter(
             self,
@@ -261,7 +262,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter that lets everything pass."""
+        """Create a limiter that grants every call."""
         return Limiter(
             self,
             name,
@@ -283,7 +284,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter that lets nothing pass."""
+        """Create a limiter that refuses every call."""
         return Limiter(
             self,
             name,
@@ -308,11 +309,11 @@ class Paddlegate(_native.Paddlegate):
         share: int | None = None,
         **kinds: tuple[object, ...] | Span,
     ) -> Limiter:
-        """Make a limiter of up to eight limits, all charged or none.
+        """Create a limiter with up to eight limits, which are all charged or none.
 
-        Write each limit by its kind, `concurrency=5, window=(100, 60), throttle=0.1`, or in a
-        list, `[("window", 100, 60), ("throttle", 0.1)]`, which can hold a kind twice. Their
-        order is the `index` of a decision. `lock_timeout` is how long leases last.
+        Write each limit by its kind, `concurrency=5, window=(100, 60), throttle=0.1`, or in a list,
+        `[("window", 100, 60), ("throttle", 0.1)]`, which can contain a kind twice. The `index` of a
+        decision counts the limits in their order. `lock_timeout` is the duration of a lease.
         """
         named = [
             (kind, *(numbers if isinstance(numbers, (tuple, list)) else (numbers,)))
@@ -340,12 +341,13 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> dict[str, Limiter]:
-        """Make the limiters that a document defines, by name; the document is JSON or its object.
+        """Create the limiters that a document defines, by name; it is JSON or its object.
 
-        It is in the format of Paddlegate, or of one of the systems that it understands (Open Job
-        Spec, Conductor, Invantive, guild-queues). What it says of refused work is `on_limit` of
-        a limiter. `lock_timeout` (Open Job Spec and Conductor) is how long a lease lasts,
-        `tenant` (Open Job Spec) whose job it is, `group` (guild-queues) what is limited by itself.
+        The format is that of Paddlegate, or of a supported system (Open Job Spec, Conductor,
+        Invantive, guild-queues). The document's action for refused work is `on_limit` of a limiter.
+        `lock_timeout` (Open Job Spec and Conductor) is the duration of a lease, `tenant` (Open Job
+        Spec) is the owner of the jobs, `group` (guild-queues) is the group that is limited by
+        itself.
         """
         loaded = self._load(json_text("document", document), lock_timeout, tenant, group)
         return {
@@ -363,7 +365,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> dict[str, Limiter]:
-        """Make the limiters that a file defines, by name; see `limiters_from_document`.
+        """Create the limiters that a file defines, by name; see `limiters_from_document`.
 
         Raises `OSError` for a file that cannot be read.
         """
@@ -378,9 +380,9 @@ class Paddlegate(_native.Paddlegate):
         )
 
     def invantive_gate(self, document: Json) -> Gate:
-        """Make the gate of a `RateLimitControl` of Invantive; the document is JSON or its object.
+        """Create the gate of an Invantive `RateLimitControl`; `document` is JSON or its object.
 
-        An `InvalidError` names the path to what is wrong in it.
+        Raises `InvalidError` with the path of a fault in the document.
         """
         return Gate(self, json_text("document", document))
 
@@ -393,12 +395,12 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make the limiter of a run of a Conductor workflow; both documents are JSON or objects.
+        """Create the limiter of a Conductor workflow run; both documents are JSON or objects.
 
-        Its name is `conductor/workflow/` and the key that the definition gives the `run`, an
-        object with `input`, `correlationId` and `version` as far as the key needs them; a run
-        without a key has an unlimited one. A lease that is not renewed ends after
-        `lock_timeout`, by default 30 seconds. The policy of the definition is its `on_limit`:
+        Its name is `conductor/workflow/` and the key of the `run` by the `definition`. The `run` is
+        an object with `input`, `correlationId` and `version`, as far as the key needs them; a run
+        without a key gets an unlimited limiter. A lease that is not renewed ends after
+        `lock_timeout`, by default 30 seconds. The policy of the definition becomes its `on_limit`:
         "wait" for `QUEUE`, "raise" for `REJECT`.
         """
         loaded = self._workflow(
@@ -407,7 +409,7 @@ class Paddlegate(_native.Paddlegate):
         return Limiter(self, loaded.name, loaded, on_unavailable=on_unavailable, share=share)
 
     def limiters(self) -> list[LimiterInfo]:
-        """List the limiters that any process has used, whatever its language, by name.
+        """Return the limiters that any process has used, in any language, sorted by name.
 
         A limiter leaves the list `ttl` after its last use.
         """

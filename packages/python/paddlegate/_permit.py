@@ -1,4 +1,4 @@
-"""What a grant hands over."""
+"""Permits: the handles of grants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 class Grant:
-    """What permits have in common. The lease is that of a concurrency limit."""
+    """Base class of permits. The lease is that of a concurrency limit."""
 
     __slots__ = ("_expires_at", "_limiter", "_lost", "_pid", "_settlement", "decision")
 
@@ -32,10 +32,10 @@ class Grant:
         self._expires_at = None if decision.lease is None else sent + decision.lease
         self._lost = False
         self._pid = os.getpid()
-        # What a release has answered.
+        # The result of the release.
         self._settlement: str | None = None
         self.decision = decision
-        """The decision that granted it."""
+        """The decision that granted the call."""
 
     @property
     def id(self) -> str | None:
@@ -59,11 +59,11 @@ class Grant:
 
     @property
     def _is_held(self) -> bool:
-        """Whether this process has to release it. A fork has not taken what it inherits."""
+        """Whether this process has to release the lease. A fork does not hold inherited leases."""
         return self._expires_at is not None and self._pid == os.getpid()
 
     def _local_result(self) -> str | None:
-        """Answer to a release without a server, if that is possible."""
+        """Return the result of a release that needs no server, otherwise None."""
         return "unknown" if self._expires_at is None else self._settlement
 
     def _record_release(self, settlement: str) -> str:
@@ -89,15 +89,15 @@ class Grant:
 
 
 class Permit(Grant):
-    """What a grant hands over. Any process may settle it by its id."""
+    """The permit of a granted call. Any process can settle it by its id."""
 
     __slots__ = ()
 
     def points_used(self, actual: int) -> str:
-        """Replace the estimate by what the call did cost.
+        """Replace the estimate by the actual cost of the call, once.
 
-        Answers "settled"; or else "already", "late" (after five minutes) or "unknown", which
-        change nothing.
+        Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
+        change nothing. Raises `InvalidError` for a call without an estimate.
         """
         return self._limiter.correct(self._required_id(), actual)
 
@@ -115,7 +115,10 @@ class Permit(Grant):
         max_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Learned:
-        """Learn from the response to this call and settle its estimate, as the limiter does."""
+        """Apply the response to this call and settle its estimate.
+
+        See `learn_from_response` of the limiter.
+        """
         return self._limiter.learn_from_response(
             headers,
             body,
@@ -136,7 +139,7 @@ class Permit(Grant):
         max_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Learned:
-        """Like `learn`."""
+        """Like `learn_from_response`."""
         return await self._limiter.alearn_from_response(
             headers,
             body,
@@ -150,14 +153,17 @@ class Permit(Grant):
     def release(self) -> str:
         """End the lease, once.
 
-        Answers "released"; or else "late" when it had ended before, or "unknown".
+        Returns "released"; otherwise "late" when the lease had ended before, or "unknown".
         """
         return self._local_result() or self._record_release(
             self._limiter.release(self._required_id())
         )
 
     def _release_again(self) -> None:
-        """Release after an interruption. What is unknown then may well have been released."""
+        """Release after an interrupted release, which may have succeeded.
+
+        Then "unknown" does not mean that the lease was lost.
+        """
         if not self._local_result():
             settlement = self._limiter.release(self._required_id())
             self._lost, self._settlement = self.lost, settlement
@@ -169,7 +175,7 @@ class Permit(Grant):
         )
 
     def renew(self) -> bool:
-        """Give the lease its whole time again; False when it has ended."""
+        """Restart the duration of the lease; return False when it has ended."""
         if self._local_result():
             return False
         sent = monotonic()
@@ -184,7 +190,7 @@ class Permit(Grant):
 
 
 class AsyncPermit(Grant):
-    """What a grant hands over on an event loop."""
+    """The permit of a granted call on an event loop."""
 
     __slots__ = ("_releasing", "_settlements")
 
@@ -194,14 +200,15 @@ class AsyncPermit(Grant):
         self._settlements: list[Settlement[Any]] = []
 
     def points_used(self, actual: int) -> Settlement[str]:
-        """Replace the estimate by what the call did cost; await it to see what became of it.
+        """Replace the estimate by the actual cost of the call, once; await it for the result.
 
-        It takes effect in any case. The end of `async with` waits for it and raises its error.
+        It takes effect even if not awaited. The end of `async with` waits for it and raises its
+        error. Raises `InvalidError` for a call without an estimate.
         """
         return self._track(self._limiter._correct_async(self._required_id(), actual))
 
     async def apoints_used(self, actual: int) -> str:
-        """Like `points_used`, to be awaited."""
+        """Like `points_used`, as a coroutine."""
         return await self.points_used(actual)
 
     def learn_from_response(
@@ -214,9 +221,9 @@ class AsyncPermit(Grant):
         max_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Settlement[Learned]:
-        """Learn from the response to this call and settle its estimate, as the limiter does.
+        """Apply the response to this call and settle its estimate; await it for the result.
 
-        Await it to see what became of it; it takes effect in any case.
+        It takes effect even if not awaited. See `learn_from_response` of the limiter.
         """
         return self._track(
             self._limiter._learn_async(
@@ -234,7 +241,7 @@ class AsyncPermit(Grant):
         max_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Learned:
-        """Like `learn`, to be awaited."""
+        """Like `learn_from_response`, as a coroutine."""
         return await self.learn_from_response(
             headers,
             body,
@@ -250,15 +257,15 @@ class AsyncPermit(Grant):
         return settlement
 
     async def settled(self) -> None:
-        """Wait for settlements that nobody has awaited, and raise the error of one that failed."""
+        """Wait for settlements that were not awaited, and raise the error of a failed one."""
         for settlement in self._settlements:
             if not settlement.awaited:
                 await settlement
 
     def release(self) -> Settlement[str]:
-        """End the lease, once; await it to see what became of it. It takes effect in any case.
+        """End the lease, once; await it for the result. It takes effect even if not awaited.
 
-        Awaited it answers "released"; or else "late" when it had ended before, or "unknown".
+        The result is "released"; otherwise "late" when the lease had ended before, or "unknown".
         """
         if settlement := self._local_result():
             return Settlement(_completed(settlement))
@@ -275,11 +282,11 @@ class AsyncPermit(Grant):
         return self._releasing
 
     async def arelease(self) -> str:
-        """Like `release`, to be awaited."""
+        """Like `release`, as a coroutine."""
         return await self.release()
 
     async def renew(self) -> bool:
-        """Give the lease its whole time again; False when it has ended."""
+        """Restart the duration of the lease; return False when it has ended."""
         if self._local_result():
             return False
         sent = monotonic()
@@ -301,9 +308,9 @@ class AsyncPermit(Grant):
 
 
 class Settlement(Generic[_T]):
-    """A correction, a report or a release on its way. It takes effect whether it is awaited or not.
+    """A correction, a report or a release in progress. It takes effect even if not awaited.
 
-    Awaited a correction answers "settled"; or else "already", "late" (after five minutes) or
+    The result of a correction is "settled"; otherwise "already", "late" (after five minutes) or
     "unknown", which change nothing.
     """
 
@@ -312,17 +319,17 @@ class Settlement(Generic[_T]):
     def __init__(self, settling: Awaitable[_T]) -> None:
         self._future = asyncio.ensure_future(settling)
         self.awaited = False
-        """Whether somebody has awaited it."""
+        """Whether it was awaited."""
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended without an answer."""
+        """Whether it ended without a result."""
         future = self._future
         return future.done() and (future.cancelled() or future.exception() is not None)
 
     def __await__(self) -> Generator[object, None, _T]:
         self.awaited = True
-        # Whoever waits may be cancelled; the correction goes on.
+        # The cancellation of a waiting task does not cancel the operation.
         return asyncio.shield(self._future).__await__()
 
 

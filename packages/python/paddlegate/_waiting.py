@@ -1,4 +1,4 @@
-"""How a thread or a task waits for its turn: with a ticket in the queue of the limiter."""
+"""Waiting for a permit with a ticket in the queue of the limiter, on a thread or in a task."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Span: TypeAlias = float | timedelta | str
 """Seconds, a timedelta, one of second, minute, hour and day, or an ISO 8601 duration."""
 
 RequestArguments: TypeAlias = tuple[int | None, int | None, None, str, int, float, None, str]
-"""What `_enter` wants to know."""
+"""The arguments of `_enter` and `_begin_enter`."""
 
 INTERRUPT_CANCEL_TIMEOUT = 0.05
-"""Seconds that a thread which was interrupted gives its ticket to leave the queue."""
+"""Seconds for which an interrupted thread waits for the cancellation of its call."""
 CLOSE_CANCEL_TIMEOUT = 1
-"""Seconds that a thread whose store is closed gives it."""
+"""Seconds for which a thread waits for the cancellation when its store is closed."""
 
 
 class BaseWaiter:
-    """One call that may wait: what it asks, and what it knows from the answers."""
+    """One call that may wait: builds its requests and evaluates the decisions."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class BaseWaiter:
         cost: int | None,
         estimate: int | None,
         wait_timeout: Span | None,
-        id: str | None,  # noqa: A002 - the word that all languages have
+        id: str | None,  # noqa: A002 - the name in all languages
     ) -> None:
         self.limiter = limiter
         self.id = new_id() if id is None else id
@@ -56,7 +56,7 @@ class BaseWaiter:
         self._hub: Hub | None = None
 
     def next_request(self) -> RequestArguments:
-        """Give the next question. At the end of its patience it is the last one."""
+        """Return the next request; at the deadline it has no time left and is the last."""
         self._check_open()
         self._channel = self._join_hub()
         self.sent = monotonic()
@@ -64,7 +64,7 @@ class BaseWaiter:
         return (*self._request, self.id, self._ticket, left, None, self._channel)
 
     def on_decision(self, decision: Decision) -> float | None:
-        """Give the time to look again, None when granted; raise `OverLimit` when refused."""
+        """Return when to retry, None when granted; raise `OverLimit` when refused."""
         if decision.status == "granted":
             return None
         if decision.status != "queued" or decision.ticket is None or decision.retry_after is None:
@@ -72,17 +72,17 @@ class BaseWaiter:
         retry_at = monotonic() + decision.retry_after
         self._ticket = decision.ticket
         self._check_open()
-        # Now it is worth to open a hub; and the call may have learned that the place is another.
+        # With a ticket the call needs a hub; a redirection may have changed the node.
         channel = self._join_hub()
         if channel not in {"", self._channel}:
-            # The ticket has to name it.
+            # Retry at once, so that the ticket names the channel.
             return -inf
         return min(retry_at, self.deadline)
 
     def may_hold(self, error: BaseException) -> bool:
-        """Tell whether after this error something of the call may be with the server."""
+        """Return whether the call may hold a ticket or a lease of its own after this error."""
         if not (self._has_generated_id or self._ticket):
-            # Under an id that was given there may be a lease that is not of this call.
+            # A given id may name a lease that this call did not take.
             return False
         if isinstance(error, OverLimit):
             return self._ticket_remains(error.decision)
@@ -93,7 +93,7 @@ class BaseWaiter:
         return not isinstance(error, (InvalidError, GeneratorExit))
 
     def _ticket_remains(self, decision: Decision) -> bool:
-        """Tell whether its ticket is still with the store, which has not made this decision."""
+        """Return whether the store still has its ticket, since it did not make the decision."""
         return decision.degraded and self._ticket > 0
 
     @property
@@ -105,23 +105,26 @@ class BaseWaiter:
             raise InvalidError("is closed; open another one", "store")
 
     def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave the queue for a store that this loop closes, whose tasks cannot do it meanwhile."""
+        """Leave the queue now if this loop runs the task: it blocks while it closes the store."""
 
     def leave_hub(self) -> None:
-        """Listen no more."""
+        """Leave the hub; no wake-ups arrive from then on."""
         if self._hub is not None:
             self._hub.remove(self)
             self._hub = None
 
     def wake(self, at: float) -> None:
-        """Look again at this time of the monotonic clock."""
+        """Retry at this time of the monotonic clock."""
         raise NotImplementedError
 
     def _get_hub(self, node: str, create: bool) -> Hub | None:
         raise NotImplementedError
 
     def _join_hub(self) -> str:
-        """Be where messages for the limiter come; nobody opens a hub before it has to wait."""
+        """Join the hub of the limiter's node; return its channel, empty without one.
+
+        A hub is opened only for a call that has a ticket.
+        """
         node = self.limiter._place()
         if self._hub is None or self._hub.node != node:
             self.leave_hub()
@@ -134,7 +137,7 @@ class BaseWaiter:
 
 
 class ThreadWaiter(BaseWaiter):
-    """A thread that waits."""
+    """A call that waits on a thread."""
 
     def wait(self) -> Permit:
         """Wait for the permit, or raise `OverLimit`."""
@@ -147,7 +150,7 @@ class ThreadWaiter(BaseWaiter):
                 retry_at = self.on_decision(decision)
                 if retry_at is None:
                     permit = Permit(self.limiter, decision, self.sent)
-                    # A signal handler may raise in here too.
+                    # A signal handler may raise here too.
                     if self._ticket_remains(decision):
                         cancel_in_background(self.limiter, self.id)
                     self.leave_hub()
@@ -162,13 +165,13 @@ class ThreadWaiter(BaseWaiter):
             raise
 
     def wake(self, at: float) -> None:
-        """Look again at this time of the monotonic clock; from any thread."""
+        """Retry at this time of the monotonic clock; callable from any thread."""
         self._wakeups.put(at)
 
     def _cancel_timeout(self, error: BaseException) -> float:
         if not isinstance(error, PaddlegateError):
             return INTERRUPT_CANCEL_TIMEOUT
-        # The time of the call is over, and a server that has just failed would take more of it.
+        # The time of the call is over, and a server that has just failed would take longer.
         return CLOSE_CANCEL_TIMEOUT if self._is_closed else 0
 
     def _get_hub(self, node: str, create: bool) -> Hub | None:
@@ -189,7 +192,7 @@ class ThreadWaiter(BaseWaiter):
 
 
 class TaskWaiter(BaseWaiter):
-    """A task that waits."""
+    """A call that waits in a task."""
 
     async def wait(self) -> AsyncPermit:
         """Wait for the permit, or raise `OverLimit`."""
@@ -216,7 +219,7 @@ class TaskWaiter(BaseWaiter):
             self.leave_hub()
 
     def wake(self, at: float) -> None:
-        """Look again at this time of the monotonic clock; from any thread."""
+        """Retry at this time of the monotonic clock; callable from any thread."""
         if asyncio._get_running_loop() is self._loop:
             self._set_wake_time(at)
         else:
@@ -235,7 +238,7 @@ class TaskWaiter(BaseWaiter):
         return self.limiter._hubs.for_loop(self._loop, node, create)
 
     def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave the queue for a store that this loop closes, whose tasks cannot do it meanwhile."""
+        """Leave the queue now if this loop runs the task: it blocks while it closes the store."""
         if loop is self._loop:
             if self._ticket:
                 self._ticket = 0

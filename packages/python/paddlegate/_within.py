@@ -1,4 +1,4 @@
-"""`WithinLimit`: a body that runs within the limit, however Python writes it."""
+"""`WithinLimit`: runs a body within the limit, in each form that Python has for bodies."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Held: TypeAlias = tuple[object, Any]
 class WithinLimit(Guarded):
     """Waits for the limiter, then runs the body of `with`, of `async with` or of a function.
 
-    At its end a lease is released. A body that raises leaves the estimate charged. One object
-    may serve many threads and tasks, and bodies within bodies; bodies that interleave in one task
-    need an object each.
+    A lease is released at the end of the body. If the body raises, the estimate stays charged. One
+    object may serve many threads and tasks, and nested bodies; bodies that interleave in one task
+    need one object each.
     """
 
     __slots__ = ("_cost", "_estimate", "_held", "_id", "_limiter", "_wait_timeout")
@@ -44,14 +44,14 @@ class WithinLimit(Guarded):
         cost: int | None,
         estimate: int | None,
         wait_timeout: Span | None,
-        id: str | None = None,  # noqa: A002 - the word that all languages have
+        id: str | None = None,  # noqa: A002 - the name in all languages
     ) -> None:
         self._limiter = limiter
         self._cost = cost
         self._estimate = estimate
         self._wait_timeout = wait_timeout
         self._id = id
-        # The permits of bodies that run, each with who runs it: one object may serve many.
+        # The permits of running bodies, each with its thread or task.
         self._held: list[Held] = []
 
     def __enter__(self) -> Permit:
@@ -145,13 +145,13 @@ class WithinLimit(Guarded):
             )
 
     def _find_held(self) -> Held | None:
-        """Find what is to be left: the last that this thread or task has entered."""
+        """Return the last permit that this thread or task entered with; None if there is none."""
         owner = _current_owner()
         all_held = self._held.copy()
         for held in reversed(all_held):
             if held[0] == owner:
                 return held
-        # Another task than the one that entered may exit, if it is clear what.
+        # Another task may exit than the one that entered, if only one permit is held.
         if len(all_held) > 1:
             raise InvalidError(
                 "this thread or task has not entered, and several others have: "
@@ -168,7 +168,7 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
     try:
         return signature(function).parameters
     except (TypeError, ValueError):
-        # That of some builtins is not known.
+        # Some builtins have no signature.
         return {}
 
 
