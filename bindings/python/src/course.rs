@@ -19,9 +19,9 @@ use crate::line::locked;
 use crate::live;
 use crate::signals::interruptible;
 
-/// What takes several operations, of which each depends on the answers before it.
+/// A procedure of several operations, each of which depends on the answers before it.
 ///
-/// It is run once.
+/// It runs once.
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct MultiStepCall(Arc<CallState>);
 
@@ -83,7 +83,7 @@ impl MultiStepCall {
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Signal(signalling)))
     }
 
-    /// Run it to its end.
+    /// Run the procedure and return its result.
     fn run<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let steps = locked(&self.0.steps).take().ok_or_else(twice)?;
         if self.0.redis.is_none() {
@@ -92,7 +92,7 @@ impl MultiStepCall {
         Ok(interruptible(py, |interrupt| steps.run(interrupt))?.shown(py)?)
     }
 
-    /// Start it: what comes of it, or the first call to carry to the server.
+    /// Start the procedure; return its result, or the first call to send to the server.
     fn begin<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.0.next(py)
     }

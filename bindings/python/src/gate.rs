@@ -11,7 +11,7 @@ use crate::argument::text;
 use crate::error::Result;
 use crate::paddlegate::Paddlegate;
 
-/// Chooses which slot of a document limits a request.
+/// Chooses the slot of a document that limits a request.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
 pub(crate) struct Gate {
     inner: invantive::Gate,

@@ -27,7 +27,7 @@ impl WithinLimit {
     }
 }
 
-/// Call a function; if it raises, another with the same argument too.
+/// Call a function; if it raises, also call another with the same argument.
 #[pyfunction]
 pub(crate) fn call_with_fallback(
     function: &Bound<'_, PyAny>,

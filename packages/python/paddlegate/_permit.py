@@ -39,7 +39,7 @@ class Grant:
 
     @property
     def id(self) -> str | None:
-        """By which any process may correct or release it; None when there is nothing to."""
+        """The id with which any process can correct or release it; None without one."""
         return self.decision.permit
 
     @property
@@ -54,7 +54,7 @@ class Grant:
 
     @property
     def lost(self) -> bool:
-        """Whether the lease has ended before it was released; known without asking the server."""
+        """Whether the lease ended before its release, as far as known without a call."""
         return self._lost or (self._settlement is None and self.expires_in == 0)
 
     @property
