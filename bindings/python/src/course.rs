@@ -53,7 +53,7 @@ type Shown = (bool, f64, Option<String>, Option<&'static str>, Option<f64>, Opti
 
 #[pymethods]
 impl MultiStepCall {
-    /// Ask whether a request may pass a gate.
+    /// Create the procedure that decides on a request at a gate.
     #[staticmethod]
     #[allow(clippy::needless_pass_by_value)]
     fn pass_gate(gate: &Gate, facts: RequestAttributes<'_>, at_us: OptionalArg) -> Result<Self> {
@@ -61,7 +61,7 @@ impl MultiStepCall {
         Ok(Self::new(gate.redis.as_ref(), Procedure::Gate(passage)))
     }
 
-    /// Ask about jobs of which all run or none.
+    /// Create the procedure that decides on jobs, of which all run or none.
     #[staticmethod]
     fn jobs(limiter: &Limiter, ids: &Bound<'_, PyAny>, on_limit: OptionalArg) -> Result<Self> {
         let (ids, on_limit) = (texts("ids", ids)?, limiter.on_jobs(on_limit)?);
@@ -69,14 +69,14 @@ impl MultiStepCall {
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Jobs(limiter.inner.batch(&ids, on_limit, false))))
     }
 
-    /// Override limits as a document of Open Job Spec says.
+    /// Create the procedure that applies an override of Open Job Spec.
     #[staticmethod]
     fn apply_ojs_override(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
         let amendment = limiter.inner.amendment(text("document", document)?, time(at_us)?)?;
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Override(amendment)))
     }
 
-    /// Pause as the failure of a job of Open Job Spec says.
+    /// Create the procedure that pauses after a failed job of Open Job Spec.
     #[staticmethod]
     fn apply_ojs_signal(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
         let signalling = limiter.inner.signalling(text("document", document)?, time(at_us)?)?;

@@ -66,14 +66,14 @@ impl Decision {
         self.0.reset_after.map(seconds)
     }
 
-    /// The kind of the limit that refused, "paused" or "unavailable"; None when granted.
+    /// The kind of limit that refused or queued, "paused" or "unavailable"; None if granted.
     #[getter]
     fn reason(&self) -> Option<&'static str> {
         let unavailable = self.0.degraded && !self.0.allowed();
         self.0.reason.map(Kind::name).or(unavailable.then_some("unavailable"))
     }
 
-    /// The index of the described limit in the policy, from 0; behind the last for a pause.
+    /// The index of the described limit, from 0; the number of limits for a runtime pause.
     #[getter]
     fn index(&self) -> usize {
         self.0.index

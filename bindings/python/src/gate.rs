@@ -20,7 +20,7 @@ pub(crate) struct Gate {
 
 type Fact<'py> = Option<Bound<'py, PyAny>>;
 
-/// Context, URL, log-on code, data container id and IP address, each if known.
+/// Context, URL, log-on code, data container id and IP address; each may be None.
 pub(crate) type RequestAttributes<'py> = (Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>);
 
 #[pymethods]

@@ -21,7 +21,7 @@ use crate::operation::{acquire, admit, cancel, correct, enter, given, release, r
 use crate::paddlegate::{LoadedLimiter, Paddlegate};
 use crate::signals::interruptible;
 
-/// A name and a policy.
+/// A named policy on a store.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
 pub(crate) struct Limiter {
     pub(crate) inner: paddlegate::Limiter,

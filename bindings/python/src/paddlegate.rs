@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::decision::seconds;
 use crate::error::Result;
 
-/// Makes limiters that share one store.
+/// Creates limiters that share one store.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
 pub(crate) struct Paddlegate(pub(crate) paddlegate::Paddlegate);
 

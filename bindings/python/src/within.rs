@@ -4,8 +4,9 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-/// Calls `_leave` at the end of `with`, with an empty list to note there what is to be left; `_leave_again` if that
-/// raises.
+/// Base class of guards: calls `_exit` at the end of `with`, then `_exit_interrupted` if that raises.
+///
+/// Both get the same list, initially empty, in which `_exit` stores the permit that it releases.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
 pub(crate) struct WithinLimit;
 

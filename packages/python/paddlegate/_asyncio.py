@@ -114,7 +114,7 @@ async def completed(answer: Any) -> Any:
 
 
 async def run_call(links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> Any:
-    """Send a call until it is answered, at redirection targets too, and return its result."""
+    """Send a call, also to the targets of redirections, until it has a result; return that."""
     attempts = Attempts(links, loop, call)
     while True:
         answer = attempts.resolve(await attempts.send(call))
@@ -278,8 +278,8 @@ class Link:
                 self.loop.call_at(oldest, self.expire)
 
     def complete(self, finished: list[tuple[int, Any]]) -> None:
-        for ticket, answer in finished:
-            _, future = self.pending.pop(ticket)
+        for number, answer in finished:
+            _, future = self.pending.pop(number)
             if not future.done():
                 future.set_result(answer)
         if self.native.over or (self.finishing and not self.pending):

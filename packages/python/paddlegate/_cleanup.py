@@ -24,7 +24,7 @@ _cancelling: set[threading.Thread] = set()
 def cancel_in_background(limiter: Limiter, id: str, timeout: float = 0) -> None:  # noqa: A002
     """Cancel the ticket and the lease of a call on a daemon thread.
 
-    Waits for it for at most `timeout` seconds, whether the server answers or not.
+    Waits at most `timeout` seconds for the thread, even if the server does not answer.
     """
 
     def cancel() -> None:
@@ -48,7 +48,7 @@ def cancel_in_background(limiter: Limiter, id: str, timeout: float = 0) -> None:
 
 
 def cancel_on_loop(limiter: Limiter, id: str) -> None:  # noqa: A002
-    """Cancel the ticket and the lease on the running event loop, after the calls in flight."""
+    """Cancel the ticket and the lease of a call on the running loop, after pending calls."""
     with suppress(PaddlegateError, RuntimeError):
         start_operation(limiter._links, limiter._begin_cancel, limiter._cancel, id, False, None)
 

@@ -46,7 +46,7 @@ class Waiter(Protocol):
         """Make the waiter retry at this time of the monotonic clock."""
 
     def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave the queue, because this loop is closing the store."""
+        """Leave the queue, if `loop` runs this waiter and is closing the store."""
 
 
 class Hubs:
@@ -85,8 +85,8 @@ class Hubs:
         Waiters leave the queue themselves, and have until the time `until` of the monotonic clock.
         """
         self.closed = True
-        own = [*self._thread_hubs.items(), *self._loop_hubs.items()]
-        hubs = [hub for key, hub in own if key[0] == os.getpid()]
+        entries = [*self._thread_hubs.items(), *self._loop_hubs.items()]
+        hubs = [hub for key, hub in entries if key[0] == os.getpid()]
         for hub in hubs:
             hub.close_waiters()
         for hub in hubs:
@@ -144,20 +144,20 @@ class Hub:
         raise NotImplementedError
 
     def _listen(self) -> None:
-        """Start listening. A failure to start raises nothing: waiters retry without wake-ups."""
+        """Start listening; if that fails, waiters retry without wake-ups."""
         raise NotImplementedError
 
     def _stop_if_unused(self) -> bool:
         """Stop listening if the hub is closed or has no waiters; return whether it stopped."""
         with self._lock:
-            done = self._closed or not self._waiters
-            if done:
+            unused = self._closed or not self._waiters
+            if unused:
                 self._listening = False
                 self.channel = ""
-            return done
+            return unused
 
     def _limiter_for_listening(self) -> Limiter | None:
-        """Return a limiter whose node this is; in a cluster its slot may have moved."""
+        """Return the limiter of a waiter if it still has this node; a cluster slot may move."""
         for waiter in self._all_waiters():
             if waiter.limiter._place() == self.node:
                 return waiter.limiter
@@ -227,7 +227,7 @@ class ThreadHub(Hub):
             return None
 
     def _watch(self, listener: WakeupListener) -> None:
-        """Deliver wake-ups until the connection is lost, or until idle without waiters."""
+        """Deliver wake-ups until the connection is lost, or until the hub is idle and unused."""
         with self._lock:
             if self._closed:
                 return

@@ -95,10 +95,10 @@ class Decision:
         """Seconds until all units are available again; None when no time is known."""
     @property
     def reason(self) -> str | None:
-        """The kind of the limit that refused, "paused" or "unavailable"; None when granted."""
+        """The kind of limit that refused or queued, "paused" or "unavailable"; None if granted."""
     @property
     def index(self) -> int:
-        """The index of the described limit in the policy, from 0; behind the last for a pause."""
+        """The index of the described limit, from 0; the number of limits for a runtime pause."""
     @property
     def at_us(self) -> int:
         """The store's time of the decision in microseconds; 0 when no store was called."""

@@ -105,7 +105,7 @@ class BaseWaiter:
             raise InvalidError("is closed; open another one", "store")
 
     def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave the queue now if this loop runs the task: it blocks while it closes the store."""
+        """Leave the queue, if `loop` is to run this task but is busy closing the store."""
 
     def leave_hub(self) -> None:
         """Leave the hub; no wake-ups arrive from then on."""
@@ -238,7 +238,7 @@ class TaskWaiter(BaseWaiter):
         return self.limiter._hubs.for_loop(self._loop, node, create)
 
     def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave the queue now if this loop runs the task: it blocks while it closes the store."""
+        """Leave the queue, if `loop` is to run this task but is busy closing the store."""
         if loop is self._loop:
             if self._ticket:
                 self._ticket = 0
