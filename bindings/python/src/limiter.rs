@@ -139,7 +139,8 @@ impl Limiter {
 
     /// Charge the call if every limit allows it; never wait and never raise on refusal.
     ///
-    /// With the `id` of a lease, a repeated call is granted and takes nothing.
+    /// `cost` and `estimate` are as in `acquire`. With the `id` of a lease, a repeated call is
+    /// granted and takes nothing.
     #[pyo3(signature = (cost=None, estimate=None, at_us=None, id=None))]
     fn try_acquire(
         slf: &Bound<'_, Self>,

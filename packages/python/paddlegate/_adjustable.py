@@ -168,10 +168,10 @@ class AdjustableLimiter(_native.Limiter):
         """Apply the budget that the upstream reports, for all processes.
 
         `remaining` is the remaining units upstream. `limit` and `interval` are those of the
-        upstream; `restore_rate`, in units per second, replaces the interval. `reset_in` or
-        `reset_at` is the end of the interval of a bucket. Values that are not given stay unchanged.
-        `index` is that of the limit in the policy, from 0. `permit` is the permit of the call that
-        was answered, or its id.
+        upstream; `restore_rate`, in units per second, may be given instead of `interval`.
+        `reset_in` or `reset_at` is the end of the interval of a bucket. Values that are not given
+        stay unchanged. `index` is that of the limit in the policy, from 0. `permit` is the permit
+        of the call that was answered, or its id.
         """
         return to_learned(
             self._tell(

@@ -39,7 +39,7 @@ class Jobs(AdjustableLimiter):
         wait_timeout: Span | None = None,
         at_us: int | None = None,
     ) -> Decision:
-        """Grant a job or queue it; never wait.
+        """Grant a job or queue it; never wait. `cost` and `estimate` are as in `acquire`.
 
         `id`, of 1 to 64 bytes, names the ticket and the lease. The status is "granted" if the job
         may run now, otherwise "queued": call `claim` after `retry_after` seconds. A ticket that is

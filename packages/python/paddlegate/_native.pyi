@@ -225,7 +225,8 @@ class Limiter:
     ) -> Decision:
         """Charge the call if every limit allows it; never wait and never raise on refusal.
 
-        With the `id` of a lease, a repeated call is granted and takes nothing.
+        `cost` and `estimate` are as in `acquire`. With the `id` of a lease, a repeated call is
+        granted and takes nothing.
         """
     def peek(
         self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None

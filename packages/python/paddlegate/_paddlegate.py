@@ -41,13 +41,15 @@ class Paddlegate(_native.Paddlegate):
     process if that is not set. More nodes of a cluster may follow the first after commas. Every
     call returns or raises `UnavailableError` within `timeout`, by default one second.
 
-    All methods that create a limiter take `wait_timeout`, by default 5 seconds; `policy`, by
-    default "raise", with which a refused body raises `OverLimit`, while "ignore" skips the body;
-    and `ttl`, the time for which statistics are kept after the last use, by default 90 days.
-    `on_unavailable` is the behaviour while the store cannot decide: "raise" an `UnavailableError`,
-    the default; "closed" refuses; "open" grants without counting; "local" decides in this process
-    alone, with `share` percent of every limit, 1 to 100, by default 100. Such a decision is
-    `degraded`, and no call is queued.
+    The methods that create a limiter without a document take a `name` of 1 to 512 bytes;
+    `wait_timeout`, by default 5 seconds; `policy`, by default "raise", with which a refused body
+    raises `OverLimit`, while "ignore" skips the body; and `ttl`, the time for which statistics are
+    kept after the last use, from one second to ten years, by default 90 days.
+
+    All methods that create limiters take `on_unavailable`, the behaviour while the store cannot
+    decide: "raise" an `UnavailableError`, the default; "closed" refuses; "open" grants without
+    counting; "local" decides in this process alone, with `share` percent of every limit, 1 to 100,
+    by default 100. Such a decision is `degraded`, and no call is queued.
     """
 
     def __init__(self, url: str | None = None, *, timeout: Span | None = None) -> None:
@@ -397,8 +399,8 @@ class Paddlegate(_native.Paddlegate):
     ) -> Limiter:
         """Create the limiter of a Conductor workflow run; both documents are JSON or objects.
 
-        Its name is `conductor/workflow/` and the key of the `run` by the `definition`. The `run` is
-        an object with `input`, `correlationId` and `version`, as far as the key needs them; a run
+        Its name is `conductor/workflow/` followed by the key that the definition gives the `run`,
+        an object with `input`, `correlationId` and `version` as far as the key needs them; a run
         without a key gets an unlimited limiter. A lease that is not renewed ends after
         `lock_timeout`, by default 30 seconds. The policy of the definition becomes its `on_limit`:
         "wait" for `QUEUE`, "raise" for `REJECT`.

@@ -153,7 +153,8 @@ class Permit(Grant):
     def release(self) -> str:
         """End the lease, once.
 
-        Returns "released"; otherwise "late" when the lease had ended before, or "unknown".
+        Returns "released"; otherwise "late" when the lease had ended before, or "unknown". A second
+        call returns the same result.
         """
         return self._local_result() or self._record_release(
             self._limiter.release(self._required_id())
