@@ -389,7 +389,7 @@ def test_handlers_that_raise_where_a_body_is_left(store, name, monkeypatch):
             body()
         assert limiter.stats().leases == 0
     monkeypatch.setattr(Permit, "release", release)
-    for method in ("_leave", "_last", "_forget"):
+    for method in ("_exit", "_find_held", "_remove_held"):
         with monkeypatch.context() as patch:
             patch.setattr(WithinLimit, method, first(getattr(WithinLimit, method)))
             with pytest.raises(KeyboardInterrupt):
