@@ -109,7 +109,7 @@ impl Call {
         self.then.ended(py, Err(error))
     }
 
-    /// Whether it is the next step of a procedure, with a time-out of its own.
+    /// Whether it is the next step of a procedure, with a timeout of its own.
     #[getter]
     fn is_next(&self) -> bool {
         self.is_next

@@ -106,7 +106,7 @@ class Limiter(Jobs):
     ) -> Any:
         """Return a guard for `with`, `async with` or a function: wait as `acquire`, run the body.
 
-        As a decorator it needs no parentheses.
+        The arguments are those of `acquire`. As a decorator it needs no parentheses.
         """
         if callable(cost):
             return WithinLimit(self, None, estimate, wait_timeout, id)(cost)

@@ -443,7 +443,7 @@ class Call:
         """Whether a link failed to send it; False if the link was only stale."""
     @property
     def is_next(self) -> bool:
-        """Whether it is the next step of a procedure, with a time-out of its own."""
+        """Whether it is the next step of a procedure, with a timeout of its own."""
     @property
     def nodes(self) -> int:
         """The number of nodes in the URL."""
