@@ -13,7 +13,7 @@ use crate::error::{Failure, Result, exception};
 use crate::line::locked;
 use crate::link::Link;
 
-/// One operation on its way to one server. A link takes it once.
+/// One operation for one server. A link sends it once.
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct Call {
     redis: Arc<Redis>,
@@ -85,7 +85,7 @@ impl Call {
 
 #[pymethods]
 impl Call {
-    /// The server it goes to.
+    /// The node to which the call is sent.
     #[getter]
     fn node(&self) -> String {
         self.node.to_string()
@@ -97,25 +97,25 @@ impl Call {
         seconds(self.pause)
     }
 
-    /// Whether a link could not send it, and was not only out of date.
+    /// Whether a link failed to send it; False if the link was only stale.
     #[getter]
     fn unsent(&self) -> bool {
         self.unsent.is_some()
     }
 
-    /// Send it no more: give its exception, or what the limiter answers in place of it.
+    /// Stop sending it; return its exception, or the fallback answer of the limiter.
     fn give_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let error = self.unsent.clone().unwrap_or_else(|| Error::internal("a call was given up that can be sent"));
         self.then.ended(py, Err(error))
     }
 
-    /// Whether it is another operation, with a time of its own.
+    /// Whether it is the next step of a procedure, with a timeout of its own.
     #[getter]
     fn is_next(&self) -> bool {
         self.is_next
     }
 
-    /// How many servers the URL names.
+    /// The number of nodes in the URL.
     #[getter]
     fn nodes(&self) -> usize {
         self.redis.location().nodes.len()
@@ -127,7 +127,7 @@ impl Call {
         seconds(self.redis.timeout())
     }
 
-    /// Make a link to its server, not connected yet.
+    /// Create an unconnected link to its node.
     fn link(&self) -> Link {
         Link::new(&self.redis, &self.node)
     }

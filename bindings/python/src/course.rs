@@ -19,9 +19,9 @@ use crate::line::locked;
 use crate::live;
 use crate::signals::interruptible;
 
-/// What takes several operations, of which each depends on the answers before it.
+/// A procedure of several operations, each of which depends on the answers before it.
 ///
-/// It is run once.
+/// It runs once.
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct MultiStepCall(Arc<CallState>);
 
@@ -53,7 +53,7 @@ type Shown = (bool, f64, Option<String>, Option<&'static str>, Option<f64>, Opti
 
 #[pymethods]
 impl MultiStepCall {
-    /// Ask whether a request may pass a gate.
+    /// Create the procedure that decides on a request at a gate.
     #[staticmethod]
     #[allow(clippy::needless_pass_by_value)]
     fn pass_gate(gate: &Gate, facts: RequestAttributes<'_>, at_us: OptionalArg) -> Result<Self> {
@@ -61,7 +61,7 @@ impl MultiStepCall {
         Ok(Self::new(gate.redis.as_ref(), Procedure::Gate(passage)))
     }
 
-    /// Ask about jobs of which all run or none.
+    /// Create the procedure that decides on jobs, of which all run or none.
     #[staticmethod]
     fn jobs(limiter: &Limiter, ids: &Bound<'_, PyAny>, on_limit: OptionalArg) -> Result<Self> {
         let (ids, on_limit) = (texts("ids", ids)?, limiter.on_jobs(on_limit)?);
@@ -69,21 +69,21 @@ impl MultiStepCall {
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Jobs(limiter.inner.batch(&ids, on_limit, false))))
     }
 
-    /// Override limits as a document of Open Job Spec says.
+    /// Create the procedure that applies an override of Open Job Spec.
     #[staticmethod]
     fn apply_ojs_override(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
         let amendment = limiter.inner.amendment(text("document", document)?, time(at_us)?)?;
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Override(amendment)))
     }
 
-    /// Pause as the failure of a job of Open Job Spec says.
+    /// Create the procedure that pauses after a failed job of Open Job Spec.
     #[staticmethod]
     fn apply_ojs_signal(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
         let signalling = limiter.inner.signalling(text("document", document)?, time(at_us)?)?;
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Signal(signalling)))
     }
 
-    /// Run it to its end.
+    /// Run the procedure and return its result.
     fn run<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let steps = locked(&self.0.steps).take().ok_or_else(twice)?;
         if self.0.redis.is_none() {
@@ -92,7 +92,7 @@ impl MultiStepCall {
         Ok(interruptible(py, |interrupt| steps.run(interrupt))?.shown(py)?)
     }
 
-    /// Start it: what comes of it, or the first call to carry to the server.
+    /// Start the procedure; return its result, or the first call to send to the server.
     fn begin<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.0.next(py)
     }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::error::Result;
 
-/// The answer to one call. True when the call may go ahead, false when it was refused.
+/// The result of one call. True when the call was granted, otherwise false.
 #[derive(PartialEq)]
 #[pyclass(frozen, eq, module = "paddlegate")]
 pub(crate) struct Decision(pub(crate) paddlegate::Decision);
@@ -30,62 +30,62 @@ type Fields = (
 
 #[pymethods]
 impl Decision {
-    /// What became of the call: "granted", "refused", "queued", or "gone" without a ticket.
+    /// The status of the call: "granted", "refused", "queued", or "gone" without a ticket.
     #[getter]
     fn status(&self) -> &'static str {
         word(self.0.status)
     }
 
-    /// Whether the call may go ahead.
+    /// Whether the call was granted.
     #[getter]
     fn allowed(&self) -> bool {
         self.0.allowed()
     }
 
-    /// The units of the limit described here; None when nothing limits.
+    /// The units of the limit described here; None when no limit applies.
     #[getter]
     fn limit(&self) -> Option<u64> {
         self.0.limit
     }
 
-    /// The units that could be taken right after this decision; None when nothing limits.
+    /// The units that can be taken right after this decision; None when no limit applies.
     #[getter]
     fn remaining(&self) -> Option<u64> {
         self.0.remaining
     }
 
-    /// Seconds until it would pass or should look again, 0 when granted; None when not known.
+    /// Seconds to wait before the next attempt, 0 when granted; None when no time is known.
     #[getter]
     fn retry_after(&self) -> Option<f64> {
         self.0.retry_after.map(seconds)
     }
 
-    /// Seconds until all of the limit is there again; None when no time is known.
+    /// Seconds until all units are available again; None when no time is known.
     #[getter]
     fn reset_after(&self) -> Option<f64> {
         self.0.reset_after.map(seconds)
     }
 
-    /// The kind of the limit that refused, "paused" or "unavailable"; None when granted.
+    /// The kind of limit that refused or queued, "paused" or "unavailable"; None if granted.
     #[getter]
     fn reason(&self) -> Option<&'static str> {
         let unavailable = self.0.degraded && !self.0.allowed();
         self.0.reason.map(Kind::name).or(unavailable.then_some("unavailable"))
     }
 
-    /// Which limit of the policy the numbers describe, from 0; behind the last it is a pause.
+    /// The index of the described limit, from 0; the number of limits for a runtime pause.
     #[getter]
     fn index(&self) -> usize {
         self.0.index
     }
 
-    /// The store's time of the decision in microseconds; 0 when no store was asked.
+    /// The store's time of the decision in microseconds; 0 when no store was called.
     #[getter]
     fn at_us(&self) -> u64 {
         self.0.at.0
     }
 
-    /// The id under which a grant may be corrected or released, from any process.
+    /// The id with which any process can correct or release the grant; None without one.
     #[getter]
     fn permit(&self) -> Option<&str> {
         self.0.permit.as_deref()
@@ -97,31 +97,31 @@ impl Decision {
         self.0.lease.map(seconds)
     }
 
-    /// A number that rises with every lease of the limiter; None without a concurrency limit.
+    /// A number that rises with every lease of the limiter; None without a lease.
     #[getter]
     fn fence(&self) -> Option<u64> {
         self.0.fence
     }
 
-    /// The number of its ticket in the queue; None when it had none.
+    /// The number of the ticket in the queue; None without a ticket.
     #[getter]
     fn ticket(&self) -> Option<u64> {
         self.0.ticket.map(|ticket| ticket.number)
     }
 
-    /// How many tickets stand before its own; None when it had none.
+    /// The number of tickets ahead; None without a ticket.
     #[getter]
     fn position(&self) -> Option<u64> {
         self.0.ticket.map(|ticket| ticket.position)
     }
 
-    /// Seconds until it may pass if all before it do; None where it waits for a release.
+    /// Seconds until the call can be granted if all tickets ahead are; None when unknown.
     #[getter]
     fn ready_after(&self) -> Option<f64> {
         self.0.ticket?.ready_after.map(seconds)
     }
 
-    /// Whether the store could not decide, so that `on_unavailable` of the limiter has.
+    /// Whether `on_unavailable` of the limiter decided, because the store could not.
     #[getter]
     fn degraded(&self) -> bool {
         self.0.degraded
@@ -173,7 +173,7 @@ impl Decision {
     }
 }
 
-/// Make a decision again from what its pickle holds.
+/// Restore a decision from its pickled fields.
 #[pyfunction]
 #[pyo3(signature = (fields, /))]
 pub(crate) fn restore(fields: Fields) -> Result<Decision> {

@@ -11,7 +11,7 @@ use crate::argument::text;
 use crate::error::Result;
 use crate::paddlegate::Paddlegate;
 
-/// Chooses which slot of a document limits a request.
+/// Chooses the slot of a document that limits a request.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
 pub(crate) struct Gate {
     inner: invantive::Gate,
@@ -20,7 +20,7 @@ pub(crate) struct Gate {
 
 type Fact<'py> = Option<Bound<'py, PyAny>>;
 
-/// Context, URL, log-on code, data container id and IP address, each if known.
+/// Context, URL, log-on code, data container id and IP address; each may be None.
 pub(crate) type RequestAttributes<'py> = (Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>, Fact<'py>);
 
 #[pymethods]

@@ -42,7 +42,7 @@ mod _native {
     #[pymodule_export]
     use crate::paddlegate::{LoadedLimiter, Paddlegate, graphql_cost, sort_listed};
     #[pymodule_export]
-    use crate::within::{WithinLimit, surely};
+    use crate::within::{WithinLimit, call_with_fallback};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -21,7 +21,7 @@ use crate::operation::{acquire, admit, cancel, correct, enter, given, release, r
 use crate::paddlegate::{LoadedLimiter, Paddlegate};
 use crate::signals::interruptible;
 
-/// A name and a policy.
+/// A named policy on a store.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
 pub(crate) struct Limiter {
     pub(crate) inner: paddlegate::Limiter,
@@ -82,37 +82,37 @@ impl Limiter {
         })
     }
 
-    /// The name it was made with.
+    /// The name of the limiter.
     #[getter]
     fn name(&self) -> &str {
         self.inner.name()
     }
 
-    /// Seconds to wait unless a call says otherwise.
+    /// Seconds that a call waits at most by default.
     #[getter]
     fn wait_timeout(&self) -> f64 {
         seconds(self.wait_timeout)
     }
 
-    /// What a refusal does to `within_limit`: "raise" or "ignore".
+    /// The effect of a refusal in `within_limit`: "raise" or "ignore".
     #[getter]
     fn policy(&self) -> &'static str {
         if self.on_limit == OnLimit::Ignore { "ignore" } else { "raise" }
     }
 
-    /// What happens to refused work: "raise", "ignore"; or "wait", "reschedule", "drop".
+    /// The action for refused work: "raise", "ignore", "wait", "reschedule" or "drop".
     #[getter]
     fn on_limit(&self) -> &'static str {
         self.on_limit.name()
     }
 
-    /// What it answers while the store cannot decide: "raise", "closed", "open" or "local".
+    /// The mode while the store cannot decide: "raise", "closed", "open" or "local".
     #[getter]
     fn on_unavailable(&self) -> &'static str {
         self.inner.on_unavailable().name()
     }
 
-    /// Percent of each limit that this process takes alone; None except for "local".
+    /// Percent of each limit that this process grants alone; None except for "local".
     #[getter]
     fn share(&self) -> Option<u8> {
         match self.inner.on_unavailable() {
@@ -121,15 +121,15 @@ impl Limiter {
         }
     }
 
-    /// Seconds that its statistics are kept after its last use.
+    /// Seconds for which the statistics are kept after the last use.
     #[getter]
     fn ttl(&self) -> f64 {
         seconds(self.inner.ttl())
     }
 
-    /// Tell whether the call may go ahead; if so it is charged.
+    /// Charge the call if every limit allows it; return whether it was granted.
     ///
-    /// Not for a concurrency limit, whose lease must end.
+    /// Raises `InvalidError` for a concurrency limit, whose lease could not be released.
     #[pyo3(signature = (cost=None, estimate=None, at_us=None))]
     fn allow(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg, at_us: OptionalArg) -> Result<bool> {
         self.inner.check_allow()?;
@@ -139,7 +139,8 @@ impl Limiter {
 
     /// Charge the call if every limit allows it; never wait and never raise on refusal.
     ///
-    /// Asking again with the `id` of a lease is a success that takes nothing.
+    /// `cost` and `estimate` are as in `acquire`. With the `id` of a lease, a repeated call is
+    /// granted and takes nothing.
     #[pyo3(signature = (cost=None, estimate=None, at_us=None, id=None))]
     fn try_acquire(
         slf: &Bound<'_, Self>,
@@ -158,22 +159,25 @@ impl Limiter {
         let answer = it.run(py, Operation::AcquireWithId { request, id: &id, wait: None });
         match answer.and_then(|answer| Ok(py.check_signals().map(|()| answer)?)) {
             Err(Failure::Python(raised)) => {
-                drop(slf.call_method1("_give_back", (id,)));
+                drop(slf.call_method1("_cancel_interrupted", (id,)));
                 Err(raised.into())
             }
             answer => decision(answer?),
         }
     }
 
-    /// Tell what `try_acquire` would answer now; change nothing.
+    /// Return what `try_acquire` would return now; change nothing.
     ///
-    /// Without a cost it looks for one unit, of points too.
+    /// Without a cost it checks one unit, also for a `points` limit.
     #[pyo3(signature = (cost=None, estimate=None, at_us=None))]
     fn peek(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg, at_us: OptionalArg) -> Result<Decision> {
         decision(self.run(py, Operation::Peek(request(cost, estimate, at_us)?))?)
     }
 
-    /// Replace the estimate of a permit by what the call did cost, once.
+    /// Replace the estimate of a permit by the actual cost of the call, once.
+    ///
+    /// Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
+    /// change nothing.
     #[pyo3(signature = (permit, actual, at_us=None))]
     fn correct<'py>(
         &self,
@@ -187,7 +191,7 @@ impl Limiter {
 
     /// End the lease of a permit, from any process.
     ///
-    /// Answers "released"; or else "late" when it had ended before, or "unknown".
+    /// Returns "released"; otherwise "late" when the lease had ended before, or "unknown".
     #[pyo3(signature = (permit, at_us=None))]
     fn release<'py>(
         &self,
@@ -198,19 +202,24 @@ impl Limiter {
         self.answer(py, release(&permit_id(permit)?, at_us)?)
     }
 
-    /// Give a lease its whole time again: seconds that it lasts, or None when it has ended.
+    /// Restart the duration of a lease; return its seconds, or None when it has ended.
     #[pyo3(signature = (permit, at_us=None))]
     fn renew<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
         self.answer(py, renew(&permit_id(permit)?, at_us)?)
     }
 
-    /// Leave the queue: "cancelled", or "unknown" without a ticket. A lease ends too.
+    /// Remove the ticket of a call from the queue, and end the lease that it may have become.
+    ///
+    /// Returns "cancelled", or "unknown" when there was neither.
     #[pyo3(signature = (id, at_us=None))]
     fn cancel<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
         self.answer(py, cancel(id, false, at_us)?)
     }
 
-    /// Forget what was taken, permits, leases, tickets, statistics, and what was ordered.
+    /// Delete the state of the limiter.
+    ///
+    /// That is charged units, permits, leases, tickets, statistics, overrides, learned limits and a
+    /// pause.
     fn reset(&self, py: Python<'_>) -> Result<()> {
         self.run(py, Operation::Reset).map(|_| ())
     }
@@ -446,7 +455,7 @@ impl Limiter {
     }
 }
 
-/// Make a new id for a call.
+/// Return a new id for a call: 32 random hexadecimal digits.
 #[pyfunction]
 pub(crate) fn new_id() -> Result<String> {
     Ok(paddlegate::new_id()?)

@@ -16,8 +16,8 @@ use crate::line::{NonBlockingConnection, State, locked};
 
 /// One connection to one server.
 ///
-/// `flush`, `receive` and `expire` give the tickets that are done with, each with its answer,
-/// its exception or the call that goes on elsewhere.
+/// `flush`, `receive` and `expire` return the completed calls by number, each with its answer, its
+/// exception or the call to send next.
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct Link {
     redis: Arc<Redis>,
@@ -35,7 +35,7 @@ type Settled<'py> = Vec<(u64, Bound<'py, PyAny>)>;
 
 #[pymethods]
 impl Link {
-    /// Connect, on a thread that may wait. How it went shows in the next `flush`.
+    /// Connect, on a thread that may block. The next `flush` applies the result.
     fn connect(&self, py: Python<'_>) {
         py.detach(|| {
             // A socket deadline; limiter decisions do not depend on this clock.
@@ -47,24 +47,24 @@ impl Link {
         });
     }
 
-    /// Give the socket's descriptor; -1 without a socket.
+    /// Return the socket's descriptor; -1 without a socket.
     fn fileno(&self) -> i32 {
         locked(&self.line).socket().map_or(-1, |socket| socket.as_fd().as_raw_fd())
     }
 
-    /// Whether calls need another link.
+    /// Whether the connection has ended, so that calls need another link.
     #[getter]
     fn over(&self) -> bool {
         locked(&self.line).is_over()
     }
 
-    /// Whether `flush` has to be called again when the socket can be written.
+    /// Whether `flush` must be called again when the socket is writable.
     #[getter]
     fn full(&self) -> bool {
         locked(&self.line).state == State::Full
     }
 
-    /// Queue a call until the next `flush` and give its ticket.
+    /// Queue a call until the next `flush`; return its number on this link.
     fn submit(&self, call: &Call) -> Result<u64> {
         let bytes = call.take()?;
         let ticket = locked(&self.line).submit(bytes, call.asking);
@@ -74,7 +74,7 @@ impl Link {
         Ok(ticket)
     }
 
-    /// Write what is queued.
+    /// Write the queued calls.
     fn flush<'py>(&self, py: Python<'py>) -> PyResult<Settled<'py>> {
         let connected = locked(&self.connected).take();
         self.settled(py, |line| {
@@ -85,12 +85,12 @@ impl Link {
         })
     }
 
-    /// Read what has arrived.
+    /// Read received replies.
     fn receive<'py>(&self, py: Python<'py>) -> PyResult<Settled<'py>> {
         self.settled(py, NonBlockingConnection::receive)
     }
 
-    /// End it, because an answer did not come in time.
+    /// End the connection, because a reply did not arrive in time.
     fn expire<'py>(&self, py: Python<'py>) -> PyResult<Settled<'py>> {
         self.settled(py, NonBlockingConnection::expire)
     }

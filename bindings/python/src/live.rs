@@ -12,7 +12,7 @@ use crate::argument::{OptionalArg, instant, permit_id, rate, span, text, time, w
 use crate::decision::seconds;
 use crate::error::Result;
 
-/// What is told to a limiter that runs: an order, or what upstream says of its budget.
+/// A change of the runtime state of a limiter: an admin command or an upstream report.
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct AdminRequest {
     word: AdminWord,

@@ -10,24 +10,24 @@ use crate::call::Call;
 use crate::decision::seconds;
 use crate::error::Result;
 
-/// Makes limiters that share one store.
+/// Creates limiters that share one store.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
 pub(crate) struct Paddlegate(pub(crate) paddlegate::Paddlegate);
 
-/// A limiter of a document, to make a `Limiter` of.
+/// A limiter of a document, from which a `Limiter` is created.
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct LoadedLimiter(pub(crate) paddlegate::LoadedLimiter);
 
 #[pymethods]
 impl LoadedLimiter {
-    /// The name that the document gives it.
+    /// The name in the document.
     #[getter]
     fn name(&self) -> &str {
         self.0.limiter.name()
     }
 }
 
-/// Tell what a GraphQL query is likely to cost in points; `variables` is JSON text or empty.
+/// Estimate the cost of a GraphQL query in points; `variables` is JSON text or empty.
 #[pyfunction]
 pub(crate) fn graphql_cost(
     query: &Bound<'_, PyAny>,
@@ -114,7 +114,7 @@ impl Paddlegate {
     }
 }
 
-/// Bring the parts of a list of limiters together.
+/// Merge the pages of a list of limiters and sort it by name.
 #[pyfunction]
 #[pyo3(signature = (entries, /))]
 pub(crate) fn sort_listed(entries: Vec<Entry>) -> Result<Vec<Entry>> {

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::error::Result;
 
 thread_local! {
-    /// The process id of the last check, and whether this thread is the main thread there: a fork may make it so.
+    /// The process id of the last check, and whether this thread was the main thread then: a fork can make it so.
     static MAIN: Cell<(u32, bool)> = const { Cell::new((0, false)) };
 }
 

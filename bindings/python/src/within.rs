@@ -4,8 +4,9 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-/// Calls `_leave` at the end of `with`, with an empty list to note there what is to be left; `_leave_again` if that
-/// raises.
+/// Base class of guards: calls `_exit` at the end of `with`, then `_exit_interrupted` if that raises.
+///
+/// Both get the same list, initially empty, in which `_exit` stores the permit that it releases.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
 pub(crate) struct WithinLimit;
 
@@ -23,13 +24,13 @@ impl WithinLimit {
         _error: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        surely(&slf.getattr("_leave")?, &slf.getattr("_leave_again")?, &PyList::empty(slf.py()))
+        call_with_fallback(&slf.getattr("_exit")?, &slf.getattr("_exit_interrupted")?, &PyList::empty(slf.py()))
     }
 }
 
-/// Call a function; if it raises, another with the same argument too.
+/// Call a function; if it raises, also call another with the same argument.
 #[pyfunction]
-pub(crate) fn surely(
+pub(crate) fn call_with_fallback(
     function: &Bound<'_, PyAny>,
     another: &Bound<'_, PyAny>,
     argument: &Bound<'_, PyAny>,

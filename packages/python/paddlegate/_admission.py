@@ -1,4 +1,4 @@
-"""`Admission`: what is done with a job."""
+"""`Admission`: the decision on a job."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What is done with a job, and when to ask again."""
+    """The action for a job, and when to repeat the call."""
 
     action: _Action
-    """What to do: "run" it; leave it where it is ("wait"), put it away until its time
-    ("reschedule") or discard it ("drop"); or, if the policy leaves that to you, "refuse"."""
+    """The action: "run" the job; "wait", leave it where it is; "reschedule", put it away until its
+    time; "drop", discard it; or "refuse", if `on_limit` leaves the reaction to the caller."""
     after: float | None
-    """Seconds until it may run or should be asked about again; None when that is not known
-    (paused), and of a job that runs or is dropped."""
+    """Seconds until the job may run or the call should be repeated; None when no time is known
+    (paused), and for "run" and "drop"."""
     decision: Decision
-    """The answer behind it, with the place of a job that waits."""
+    """The decision, with the queue position of a job that waits."""
     permit: str | None
-    """Of a job that runs, the id to release or correct when it has ended, however it has; None
-    when there is nothing to."""
+    """The id with which to release or correct a job that runs, when it has ended with or without an
+    error; None when there is nothing to settle."""

@@ -1,7 +1,7 @@
-"""Calls on an event loop, without a thread: the loop watches the sockets of native links.
+"""Calls on an event loop without a thread: the loop watches the sockets of native links.
 
-A loop owns its links, by the reader that is registered with it; a store finds them through weak
-references. So a loop that is closed takes its links along, and nothing keeps a loop alive.
+A loop keeps its links alive through the readers that are registered with it; a store refers to its
+links weakly. A closed loop therefore frees its links, and no link keeps a loop alive.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from paddlegate._daemon_thread import aside
+from paddlegate._daemon_thread import call_in_thread
 from paddlegate._native import Call
 
 if TYPE_CHECKING:
@@ -23,67 +23,77 @@ if TYPE_CHECKING:
 
     from paddlegate import _native
 
-    # By process, loop and server: what a fork has inherited is not its own.
+    # The process id is part of the key, so that a fork does not use inherited links.
     LinksByKey: TypeAlias = WeakValueDictionary[tuple[int, int, str], "Link"]
 else:
     LinksByKey = WeakValueDictionary
 
 
 class Links(LinksByKey):
-    """The links of a store."""
+    """The links of a store, by process id, event loop and node."""
 
     closed = False
-    """Whether the store is closed: a link ends after the calls that it has."""
+    """Whether the store is closed; then a link ends after its pending calls."""
 
     def close(self, until: float) -> None:
-        """End those of this process, each after its calls.
+        """End the links of this process, each after its pending calls.
 
-        Those of other loops have until a time of the monotonic clock.
+        Links of other loops have until the time `until` of the monotonic clock.
         """
         self.closed = True
         links = [link for key, link in list(self.items()) if key[0] == os.getpid()]
         for link in links:
-            in_loop(link.loop, link.finish, until)
+            run_in_loop(link.loop, link.finish, until)
         for link in links:
             if link.loop.is_running() and link.loop is not asyncio._get_running_loop():
                 link.ended.wait(max(until - time.monotonic(), 0))
 
 
-def ask(
+def run_operation(
     links: Links, begin: Callable[..., Any], blocking: Callable[..., Any], *arguments: object
 ) -> Awaitable[Any]:
-    """Start an operation, which `blocking` does too but waits for the server; await its answer."""
+    """Run an operation on the running event loop; await its result.
+
+    `begin` returns the answer, or the call to send to the server. `blocking` takes the same
+    arguments and waits for the server; it runs on a thread if the loop cannot watch sockets.
+    """
     call = begin(*arguments)
     if not isinstance(call, Call):
-        return answered(call)
+        return completed(call)
     loop = asyncio.get_running_loop()
-    if not watches(loop):
+    if not can_watch_sockets(loop):
         return loop.run_in_executor(None, blocking, *arguments)
-    return carry(links, loop, call)
+    return run_call(links, loop, call)
 
 
-def post(
+def start_operation(
     links: Links, begin: Callable[..., Any], blocking: Callable[..., Any], *arguments: object
 ) -> asyncio.Future[Any]:
-    """Start an operation like `ask`, at once: it goes on though nobody awaits the answer."""
+    """Start an operation at once, with the arguments of `run_operation`.
+
+    The operation completes even if the returned future is not awaited.
+    """
     loop = asyncio.get_running_loop()
     call = begin(*arguments)
     if not isinstance(call, Call):
         future = loop.create_future()
         future.set_result(call)
         return future
-    if not watches(loop):
+    if not can_watch_sockets(loop):
         return loop.run_in_executor(None, blocking, *arguments)
-    return Errand(Way(links, loop, call), call).answer
+    return DetachedCall(Attempts(links, loop, call), call).answer
 
 
-def watches(loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether a loop can watch sockets; Windows' Proactor cannot."""
+def can_watch_sockets(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether a loop can watch sockets; the Proactor loop of Windows cannot."""
     return type(loop).add_reader is not asyncio.AbstractEventLoop.add_reader
 
 
-def in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None], until: float) -> None:
-    """Do the work where a loop runs, and wait for it at most until a time of the clock."""
+def run_in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None], until: float) -> None:
+    """Run `work` on the thread of a loop, or here if that loop is not running on another thread.
+
+    Waits for it until the time `until` of the monotonic clock.
+    """
     if not loop.is_running() or loop is asyncio._get_running_loop():
         work()
         return
@@ -98,29 +108,29 @@ def in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None], until: fl
         done.wait(max(until - time.monotonic(), 0))
 
 
-async def answered(answer: Any) -> Any:
-    """Answer without a server."""
+async def completed(answer: Any) -> Any:
+    """Return an answer that needed no server."""
     return answer
 
 
-async def carry(links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> Any:
-    """Bring a call to its end, following redirections."""
-    way = Way(links, loop, call)
+async def run_call(links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> Any:
+    """Send a call, also to the targets of redirections, until it has a result; return that."""
+    attempts = Attempts(links, loop, call)
     while True:
-        answer = way.ended(await way.send(call))
+        answer = attempts.resolve(await attempts.send(call))
         if not isinstance(answer, Call):
             if isinstance(answer, Exception):
                 raise answer
             return answer
         call = answer
         if call.is_next:
-            way = Way(links, loop, call)
+            attempts = Attempts(links, loop, call)
         if call.pause:
             await asyncio.sleep(call.pause)
 
 
-class Way:
-    """The way of one call from server to server."""
+class Attempts:
+    """The attempts to complete one call: their deadline and number of failures."""
 
     __slots__ = ("deadline", "failures", "links", "loop")
 
@@ -131,7 +141,7 @@ class Way:
         self.failures = 0
 
     def send(self, call: Call) -> asyncio.Future[Any]:
-        """Send a call to its server."""
+        """Send a call on the link to its node; open a link if there is none."""
         key = (os.getpid(), id(self.loop), call.node)
         link = self.links.get(key)
         if link is None or link.native.over or link.finishing:
@@ -139,8 +149,12 @@ class Way:
             link.finishing = self.links.closed
         return link.send(call, self)
 
-    def ended(self, answer: Any) -> Any:
-        """Give the answer, or the call that goes on. One that goes no further is given up."""
+    def resolve(self, answer: Any) -> Any:
+        """Return the result of the call, or the call to send next.
+
+        A call that could not be sent is given up after as many failures as the URL has nodes, or at
+        its deadline.
+        """
         if isinstance(answer, Call) and answer.unsent:
             self.failures += 1
             if self.failures >= answer.nodes or self.loop.time() >= self.deadline:
@@ -148,135 +162,139 @@ class Way:
         return answer
 
 
-class Errand:
-    """A call that goes to its end by itself. Not a task, of which a loop that ends complains."""
+class DetachedCall:
+    """A call that completes without being awaited.
 
-    __slots__ = ("answer", "way")
+    It is not a task, because asyncio warns about pending tasks when a loop is closed.
+    """
 
-    def __init__(self, way: Way, call: Call) -> None:
-        self.way = way
-        self.answer: asyncio.Future[Any] = way.loop.create_future()
+    __slots__ = ("answer", "attempts")
+
+    def __init__(self, attempts: Attempts, call: Call) -> None:
+        self.attempts = attempts
+        self.answer: asyncio.Future[Any] = attempts.loop.create_future()
         self.send(call)
 
     def send(self, call: Call) -> None:
-        self.way.send(call).add_done_callback(self.receive)
+        self.attempts.send(call).add_done_callback(self.on_done)
 
-    def receive(self, sent: asyncio.Future[Any]) -> None:
+    def on_done(self, sent: asyncio.Future[Any]) -> None:
         if self.answer.done() or sent.cancelled():
             return
-        answer = self.way.ended(sent.result())
+        answer = self.attempts.resolve(sent.result())
         if isinstance(answer, Call):
             if answer.is_next:
-                self.way = Way(self.way.links, self.way.loop, answer)
-            self.way.loop.call_later(answer.pause, self.send, answer)
+                self.attempts = Attempts(self.attempts.links, self.attempts.loop, answer)
+            self.attempts.loop.call_later(answer.pause, self.send, answer)
         elif isinstance(answer, Exception):
             self.answer.set_exception(answer)
-            # Nobody has to look at it.
+            # Marks the exception as retrieved, so that asyncio does not log it.
             self.answer.exception()
         else:
             self.answer.set_result(answer)
 
 
 class Link:
-    """One connection of one loop. It connects at once, on a thread of its own."""
+    """One connection of one event loop. It connects at once, on a thread of its own."""
 
     __slots__ = (
         "__weakref__",
-        "due",
         "ended",
         "finishing",
-        "flushing",
+        "flush_scheduled",
+        "has_writer",
         "loop",
         "native",
-        "ready",
+        "next_expiry",
+        "pending",
         "unwritten",
-        "waiting",
-        "writing",
+        "writable_since",
     )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, call: Call) -> None:
         self.loop = loop
         self.native: _native.Link = call.link()
-        self.waiting: dict[int, tuple[Way, asyncio.Future[Any]]] = {}
-        self.unwritten: list[Way] = []
-        self.ready = inf
-        """When the loop could have written what is unwritten, by the monotonic clock."""
-        self.due = inf
-        self.writing = False
+        self.pending: dict[int, tuple[Attempts, asyncio.Future[Any]]] = {}
+        self.unwritten: list[Attempts] = []
+        self.writable_since = inf
+        """The time of the monotonic clock at which the loop could have written the unwritten calls;
+        infinite before the link is connected."""
+        self.next_expiry = inf
+        self.has_writer = False
         self.finishing = False
         self.ended = threading.Event()
-        self.flushing = True  # Not before it is connected.
-        aside(loop, self.connect).add_done_callback(self.connected)
+        self.flush_scheduled = True  # No flush before the link is connected.
+        call_in_thread(loop, self.connect).add_done_callback(self.on_connected)
 
-    def send(self, call: Call, way: Way) -> asyncio.Future[Any]:
-        """Queue a call; all of one turn of the loop are written together."""
+    def send(self, call: Call, attempts: Attempts) -> asyncio.Future[Any]:
+        """Queue a call; the calls of one iteration of the loop are written together."""
         future = self.loop.create_future()
-        self.waiting[self.native.submit(call)] = (way, future)
-        self.unwritten.append(way)
-        if way.deadline < self.due:
-            self.due = way.deadline
-            self.loop.call_at(way.deadline, self.expire)
-        if not self.flushing:
-            self.flushing = True
-            self.ready = time.monotonic()
+        self.pending[self.native.submit(call)] = (attempts, future)
+        self.unwritten.append(attempts)
+        if attempts.deadline < self.next_expiry:
+            self.next_expiry = attempts.deadline
+            self.loop.call_at(attempts.deadline, self.expire)
+        if not self.flush_scheduled:
+            self.flush_scheduled = True
+            self.writable_since = time.monotonic()
             self.loop.call_soon(self.flush)
         return future
 
     def connect(self) -> None:
         self.native.connect()
-        self.ready = time.monotonic()
+        self.writable_since = time.monotonic()
 
-    def connected(self, connecting: asyncio.Future[None]) -> None:
+    def on_connected(self, connecting: asyncio.Future[None]) -> None:
         connecting.result()
         self.flush()
         if not self.ended.is_set():
             self.loop.add_reader(self.native.fileno(), self.receive)
 
     def flush(self) -> None:
-        self.flushing = False
-        # For how long the loop was too busy to write is not the server's time.
-        late = time.monotonic() - self.ready
-        for way in self.unwritten:
-            way.deadline += late
+        self.flush_scheduled = False
+        # The time for which the loop was too busy to write does not count for the deadlines.
+        delay = time.monotonic() - self.writable_since
+        for attempts in self.unwritten:
+            attempts.deadline += delay
         self.unwritten.clear()
-        self.settle(self.native.flush())
+        self.complete(self.native.flush())
 
     def receive(self) -> None:
-        self.settle(self.native.receive())
+        self.complete(self.native.receive())
 
     def expire(self) -> None:
-        """End the link if its oldest call had no answer in time, else look again when it is due."""
-        self.due = inf
-        # The loop may have been too busy to write, or to read the answer that is there already.
-        if self.flushing and self.ready < inf:
+        """End the link if its oldest call is overdue, else schedule the next check."""
+        self.next_expiry = inf
+        # The loop may have been too busy to write the calls, or to read replies that have arrived.
+        if self.flush_scheduled and self.writable_since < inf:
             self.flush()
         self.receive()
-        if self.waiting:
-            oldest = min(way.deadline for way, _ in self.waiting.values())
+        if self.pending:
+            oldest = min(attempts.deadline for attempts, _ in self.pending.values())
             if oldest <= self.loop.time():
-                self.settle(self.native.expire())
+                self.complete(self.native.expire())
             else:
-                self.due = oldest
+                self.next_expiry = oldest
                 self.loop.call_at(oldest, self.expire)
 
-    def settle(self, finished: list[tuple[int, Any]]) -> None:
-        for ticket, answer in finished:
-            _, future = self.waiting.pop(ticket)
+    def complete(self, finished: list[tuple[int, Any]]) -> None:
+        for number, answer in finished:
+            _, future = self.pending.pop(number)
             if not future.done():
                 future.set_result(answer)
-        if self.native.over or (self.finishing and not self.waiting):
+        if self.native.over or (self.finishing and not self.pending):
             self.close()
-        elif self.native.full != self.writing:
-            self.writing = not self.writing
-            if self.writing:
+        elif self.native.full != self.has_writer:
+            self.has_writer = not self.has_writer
+            if self.has_writer:
                 self.loop.add_writer(self.native.fileno(), self.flush)
             else:
                 self.loop.remove_writer(self.native.fileno())
 
     def finish(self) -> None:
-        """End after the calls that are under way, of which a loop that stands still has none."""
+        """End the link after its pending calls, or at once if its loop is not running."""
         self.finishing = True
-        if not self.waiting or not self.loop.is_running():
+        if not self.pending or not self.loop.is_running():
             self.close()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""`warn_of_blocking`: who sleeps on the thread of an event loop is told so."""
+"""`warn_if_blocking`: the warning for a blocking wait on the thread of an event loop."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import warnings
 from paddlegate._errors import BlockingWarning
 
 
-def warn_of_blocking(name: str) -> None:
-    """Warn the caller of this package, at its line, if an event loop runs on this thread."""
+def warn_if_blocking(name: str) -> None:
+    """Warn if an event loop runs on this thread, at the line that called this package."""
     if asyncio._get_running_loop() is None:
         return
     level = 1

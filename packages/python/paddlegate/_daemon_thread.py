@@ -1,6 +1,6 @@
-"""`aside`: a thread for what may wait long, as connecting does.
+"""`call_in_thread`: a thread for work that may block for long, such as connecting.
 
-Not one of a loop's executor: those may all be busy with what others run there.
+It does not use the executor of the loop, whose threads may all be busy with other work.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def aside(loop: asyncio.AbstractEventLoop, work: Callable[[], T]) -> asyncio.Future[T]:
-    """Do the work on a thread of its own, which keeps no program from its end."""
+def call_in_thread(loop: asyncio.AbstractEventLoop, work: Callable[[], T]) -> asyncio.Future[T]:
+    """Run `work` on a new daemon thread; return a future of its result."""
     future: asyncio.Future[T] = loop.create_future()
 
     def run() -> None:
-        post: tuple[Callable[[Any], None], Any]
+        outcome: tuple[Callable[[Any], None], Any]
         try:
-            post = future.set_result, work()
+            outcome = future.set_result, work()
         except Exception as error:
-            post = future.set_exception, error
+            outcome = future.set_exception, error
         # The loop may be closed.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, *post)
+            loop.call_soon_threadsafe(complete, *outcome)
 
-    def settle(tell: Callable[[Any], None], what: object) -> None:
+    def complete(set_outcome: Callable[[Any], None], value: object) -> None:
         if not future.done():
-            tell(what)
+            set_outcome(value)
 
     threading.Thread(target=run, name="paddlegate-connect", daemon=True).start()
     return future

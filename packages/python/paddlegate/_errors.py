@@ -1,4 +1,4 @@
-"""What went wrong, sorted by what the caller can do about it."""
+"""The exceptions of the package, by what the caller can do about them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class PaddlegateError(Exception):
-    """Any error of this package. The text is not API, the class and its attributes are."""
+    """Base class of all errors. The class and its attributes are API; the text is not."""
 
     code = 0
-    """The number that stands for the class in all languages; it never changes."""
+    """The code of the class, the same in all languages; it never changes."""
 
 
-class OverLimit(PaddlegateError):  # noqa: N818 - the word that all languages have
-    """Over the limit: come back after `retry_after`. Nothing was charged."""
+class OverLimit(PaddlegateError):  # noqa: N818 - the name in all languages
+    """The call is over the limit: retry after `retry_after` seconds. Nothing was charged."""
 
     code = 1
 
@@ -30,7 +30,7 @@ class OverLimit(PaddlegateError):  # noqa: N818 - the word that all languages ha
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds until the call would pass; None when no time is known."""
+        """Seconds until the call can be granted; None when no time is known."""
         seconds: float | None = self.decision.retry_after
         return seconds
 
@@ -46,14 +46,14 @@ class OverLimit(PaddlegateError):  # noqa: N818 - the word that all languages ha
 
 
 class InvalidError(PaddlegateError, ValueError):
-    """The call is wrong: fix the argument that is named. Nothing was changed."""
+    """An argument is invalid: correct the one in `argument`. Nothing was changed."""
 
     code = 2
 
     def __init__(self, message: str, argument: str | None = None) -> None:
         super().__init__(message)
         self.argument = argument
-        """The name of the wrong argument."""
+        """The name of the invalid argument; None when there is none."""
 
 
 class UnavailableError(PaddlegateError, ConnectionError):
@@ -64,11 +64,11 @@ class UnavailableError(PaddlegateError, ConnectionError):
     def __init__(self, message: str, may_have_counted: bool = False) -> None:
         super().__init__(message)
         self.may_have_counted = may_have_counted
-        """Whether the call may have been charged all the same."""
+        """Whether the call may have been charged nevertheless."""
 
 
 class DataError(PaddlegateError):
-    """The stored value is not ours or is damaged: reset the limiter or use another database."""
+    """The stored value is foreign or damaged: reset the limiter or use another database."""
 
     code = 4
 
@@ -80,8 +80,8 @@ class InternalError(PaddlegateError):
 
 
 class BlockingWarning(RuntimeWarning):
-    """A call sleeps on a thread whose event loop then stands still: use the form for asyncio."""
+    """A call blocks the thread of a running event loop: use its asynchronous form."""
 
 
 class LeaseLostWarning(RuntimeWarning):
-    """The lease of a concurrency limit has ended before the body did: others may have entered."""
+    """The lease of a concurrency limit ended before the body: other calls may have started."""

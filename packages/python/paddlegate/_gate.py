@@ -1,4 +1,4 @@
-"""`Gate`: which slot of a document limits a request."""
+"""`Gate`: assigns requests to the slots of an Invantive document and counts them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 from typing import TYPE_CHECKING, TypeAlias
 
 from paddlegate import _native
-from paddlegate._asyncio import ask
-from paddlegate._blocking import warn_of_blocking
-from paddlegate._bodies import Bodies
+from paddlegate._asyncio import run_operation
+from paddlegate._blocking import warn_if_blocking
 from paddlegate._errors import OverLimit
 from paddlegate._gate_decision import GateDecision
+from paddlegate._guarded import Guarded
 from paddlegate._native import MultiStepCall
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from paddlegate._paddlegate import Paddlegate
 
-Facts: TypeAlias = tuple[str | None, str | None, str | None, str | None, str | None]
-"""In the order of the arguments."""
+RequestAttributes: TypeAlias = tuple[str | None, str | None, str | None, str | None, str | None]
+"""Context, URL, log-on code, data container id and IP address; each may be None."""
 
 
 class Gate(_native.Gate):
-    """Chooses which slot of a `RateLimitControl` of Invantive limits a request, and counts it.
+    """A `RateLimitControl` of Invantive: chooses the slot that limits a request, and counts it.
 
-    Make it once and keep it; threads and event loops may share it. All processes with the same
+    Create it once and keep it; threads and event loops may share it. All processes with the same
     slots share their counts.
     """
 
@@ -43,14 +43,15 @@ class Gate(_native.Gate):
         *,
         at_us: int | None = None,
     ) -> GateDecision:
-        """Count a request in the slot of the first element that applies; never wait.
+        """Count a request in the slot of the first matching element; never wait.
 
-        An element whose criterion is not given does not apply. A request that a level fails
-        counts nowhere; else it counts in every level, and the longest delay of a full one rules.
-        `ip` is the address of the client, without a port.
+        An element does not match a request without the attribute of its criterion. The levels that
+        fail are checked first: if one refuses, nothing is counted. Otherwise the request counts in
+        every level, and the longest delay of a full level applies. `ip` is the address of the
+        client, without a port. Raises `InvalidError` for a malformed `ip`.
         """
-        facts = context, url, log_on_code, data_container_id, ip
-        return GateDecision(*MultiStepCall.pass_gate(self, facts, at_us).run())
+        attributes = context, url, log_on_code, data_container_id, ip
+        return GateDecision(*MultiStepCall.pass_gate(self, attributes, at_us).run())
 
     async def aadmit(
         self,
@@ -63,10 +64,10 @@ class Gate(_native.Gate):
         at_us: int | None = None,
     ) -> GateDecision:
         """Like `admit`."""
-        course = MultiStepCall.pass_gate(
+        call = MultiStepCall.pass_gate(
             self, (context, url, log_on_code, data_container_id, ip), at_us
         )
-        return GateDecision(*await ask(self._links, course.begin, course.run))
+        return GateDecision(*await run_operation(self._links, call.begin, call.run))
 
     def within_limit(
         self,
@@ -76,37 +77,37 @@ class Gate(_native.Gate):
         data_container_id: str | None = None,
         ip: str | None = None,
     ) -> WithinGate:
-        """For `with`, `async with` or as a decorator: sleeps the delay, then runs the body.
+        """Return a guard for `with`, `async with` or a function: sleep the delay, run the body.
 
-        Raises `OverLimit` after the delay, and does not run the body, when a level fails.
+        When a level fails, it raises `OverLimit` after the delay and does not run the body.
         """
         return WithinGate(self, (context, url, log_on_code, data_container_id, ip))
 
 
-class WithinGate(Bodies):
-    """Asks the gate and sleeps the delay, then runs the body.
+class WithinGate(Guarded):
+    """Admits a request at a gate and sleeps its delay, then runs the body.
 
-    That of `with`, of `async with` or of a function. There is nothing to give back at its end,
-    so one object may serve many.
+    The body is that of `with`, of `async with` or of a function. There is nothing to release at its
+    end, so one object can serve many bodies.
     """
 
-    __slots__ = ("_facts", "_gate")
+    __slots__ = ("_attributes", "_gate")
 
-    def __init__(self, gate: Gate, facts: Facts) -> None:
+    def __init__(self, gate: Gate, attributes: RequestAttributes) -> None:
         self._gate = gate
-        self._facts = facts
+        self._attributes = attributes
 
     def __enter__(self) -> GateDecision:
-        return self._admitted()
+        return self._admit()
 
-    def _leave(self, found: list[object]) -> None:
+    def _exit(self, found: list[object]) -> None:
         # Called by the native `__exit__`.
         pass
 
-    _leave_again = _leave
+    _exit_interrupted = _exit
 
     async def __aenter__(self) -> GateDecision:
-        return await self._aadmitted()
+        return await self._aadmit()
 
     async def __aexit__(
         self,
@@ -116,23 +117,23 @@ class WithinGate(Bodies):
     ) -> None:
         pass
 
-    def _admitted(self) -> GateDecision:
-        verdict = self._gate.admit(*self._facts)
-        if verdict.delay:
-            warn_of_blocking(verdict.slot or "")
-            time.sleep(verdict.delay)
-        return _allowed(verdict)
+    def _admit(self) -> GateDecision:
+        decision = self._gate.admit(*self._attributes)
+        if decision.delay:
+            warn_if_blocking(decision.slot or "")
+            time.sleep(decision.delay)
+        return _check_allowed(decision)
 
-    async def _aadmitted(self) -> GateDecision:
-        verdict = await self._gate.aadmit(*self._facts)
-        ends = time.monotonic() + verdict.delay
-        # The timers of some loops, such as uvloop, are whole milliseconds and may be early.
-        while (left := ends - time.monotonic()) > 0:  # noqa: ASYNC110 - only time ends it
+    async def _aadmit(self) -> GateDecision:
+        decision = await self._gate.aadmit(*self._attributes)
+        deadline = time.monotonic() + decision.delay
+        # The timers of some loops, such as uvloop, have whole milliseconds and may be early.
+        while (left := deadline - time.monotonic()) > 0:  # noqa: ASYNC110 - no event ends it
             await asyncio.sleep(left)
-        return _allowed(verdict)
+        return _check_allowed(decision)
 
 
-def _allowed(verdict: GateDecision) -> GateDecision:
-    if not verdict.allowed:
-        raise OverLimit(verdict.slot or "", verdict)
-    return verdict
+def _check_allowed(decision: GateDecision) -> GateDecision:
+    if not decision.allowed:
+        raise OverLimit(decision.slot or "", decision)
+    return decision

@@ -1,4 +1,4 @@
-"""`GateDecision`: what becomes of a request at a gate."""
+"""`GateDecision`: the decision on a request at a gate."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """What becomes of a request at a gate. True when it may go ahead, false when it may not."""
+    """The decision on a request at a gate. True when the request may proceed, else false."""
 
     allowed: bool
-    """Whether it may go ahead. If not, its answer is a failure."""
+    """Whether the request may proceed; otherwise it must fail."""
     delay: float
-    """Seconds by which its answer is delayed, also that of a failure; 0 without a delay."""
+    """Seconds by which to delay the response, whether it succeeds or fails; 0 without a delay."""
     slot: str | None
-    """The name of the slot that counted; None when nothing limits the request."""
+    """The name of the slot that applied; None when nothing limits the request."""
     level: _Level | None
-    """The level that refused, or the one that delays longest: "second", "minute" or "hour"; None
+    """The level that refused, or the one with the longest delay: "second", "minute" or "hour"; None
     when no level is full."""
     retry_after: float | None
-    """Seconds from the decision on until a refused request may pass; 0 when allowed, None when no
-    time is known (0 actions)."""
+    """Seconds from the decision until a refused request may pass; 0 when allowed, None when no time
+    is known (0 actions)."""
     reason: str | None
     """The kind of the limit that refused, "bucket" or "paused"; None when allowed."""
 

@@ -1,15 +1,15 @@
-"""What a GraphQL query will cost, said before it is sent."""
+"""`graphql_cost`: the estimated cost of a GraphQL query, before it is sent."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from paddlegate import _native
-from paddlegate._texts import json_text
+from paddlegate._convert import json_text
 
 if TYPE_CHECKING:
+    from paddlegate._convert import Json
     from paddlegate._native import _Rules
-    from paddlegate._texts import Json
 
 
 def graphql_cost(
@@ -19,11 +19,12 @@ def graphql_cost(
     rules: _Rules = "shopify",
     operation: str | None = None,
 ) -> int:
-    """Tell what a query is likely to cost in points of its provider, from 1 up.
+    """Estimate the cost of a query in points of its provider, at least 1.
 
-    `variables` are those that are sent with it, as a mapping or JSON text; `rules` are those
-    that "shopify" or "github" publishes; `operation` is the name of the one that is run where
-    the query holds several. No schema is needed, so it is an estimate: for `estimate=`.
+    `variables` are the variables of the query, as a mapping or JSON text. `rules` are the published
+    cost rules to apply, "shopify" (default) or "github". `operation` is the name of the operation
+    to run, needed only when the query contains several. No schema is needed, so the result is an
+    estimate: pass it as `estimate=`.
     """
     text = "" if variables is None else json_text("variables", variables)
     return _native.graphql_cost(query, text, rules, operation)

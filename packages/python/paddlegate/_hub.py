@@ -1,8 +1,9 @@
-"""`Hub`: where those who wait in this process hear that their turn has come.
+"""`Hub`: delivers wake-ups to the waiters of this process.
 
-A hub listens at one server (or at the memory store) for all waiters of a store: one for the
-threads of a process, on a daemon thread that starts at the first wait, and one for each event
-loop, whose reader it is. A message that is lost costs a waiter at most one look by itself.
+A hub listens at one node (or at the store in memory) for the waiters of a store. The threads of a
+process share one hub per node, with a daemon thread that starts at the first wait. Each event loop
+has its own, whose socket the loop watches. A waiter that misses a wake-up retries at its next
+scheduled time.
 """
 
 from __future__ import annotations
@@ -16,174 +17,174 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
-from paddlegate._asyncio import in_loop, watches
-from paddlegate._daemon_thread import aside
+from paddlegate._asyncio import can_watch_sockets, run_in_loop
+from paddlegate._daemon_thread import call_in_thread
 from paddlegate._errors import PaddlegateError
 
 if TYPE_CHECKING:
     from paddlegate._limiter import Limiter
     from paddlegate._native import WakeupListener
 
-IDLE = 60
-"""Seconds after which a thread without waiters ends."""
-PAUSE = 0.05, 1.0
+IDLE_TIMEOUT = 60
+"""Seconds without a wake-up after which the thread of a hub without waiters ends."""
+RECONNECT_PAUSE = 0.05, 1.0
 """Seconds between attempts to listen: the first pause, which doubles, and the longest."""
 
 
 class Waiter(Protocol):
-    """One that waits."""
+    """A thread or a task that waits for a permit."""
 
     @property
     def id(self) -> str:
-        """Under which it is called."""
+        """The id of the call, which wake-ups name."""
 
     @property
     def limiter(self) -> Limiter:
-        """What it waits for."""
+        """The limiter of the call."""
 
-    def ring(self, at: float) -> None:
-        """Make it look again at this time of the monotonic clock."""
+    def wake(self, at: float) -> None:
+        """Make the waiter retry at this time of the monotonic clock."""
 
-    def quit(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave the queue for a store that this loop closes."""
+    def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Leave the queue, if `loop` runs this waiter and is closing the store."""
 
 
 class Hubs:
-    """The hubs of one store. What a fork has inherited is not its own and is left alone."""
+    """The hubs of one store. A fork does not use or close inherited hubs."""
 
-    __slots__ = ("_of_loops", "_of_threads", "closed")
+    __slots__ = ("_loop_hubs", "_thread_hubs", "closed")
 
     def __init__(self) -> None:
         self.closed = False
-        """Whether the store is closed, so that nobody may wait."""
-        self._of_threads: dict[tuple[int, str], ThreadHub] = {}
-        # A loop owns its hubs, as it owns its links.
-        self._of_loops: WeakValueDictionary[tuple[int, int, str], LoopHub] = WeakValueDictionary()
+        """Whether the store is closed, so that no call may wait."""
+        self._thread_hubs: dict[tuple[int, str], ThreadHub] = {}
+        # A loop keeps its hubs alive, as it keeps its links.
+        self._loop_hubs: WeakValueDictionary[tuple[int, int, str], LoopHub] = WeakValueDictionary()
 
-    def of_thread(self, place: str, opening: bool) -> ThreadHub | None:
-        """Give the hub of this process for a place; a new one only if it is to be opened."""
-        key = (os.getpid(), place)
-        hub = self._of_threads.get(key)
-        if hub is None and opening:
-            hub = self._of_threads.setdefault(key, ThreadHub(place))
+    def for_threads(self, node: str, create: bool) -> ThreadHub | None:
+        """Return the hub of this process's threads for a node; create it only if `create`."""
+        key = (os.getpid(), node)
+        hub = self._thread_hubs.get(key)
+        if hub is None and create:
+            hub = self._thread_hubs.setdefault(key, ThreadHub(node))
         return hub
 
-    def of_loop(self, loop: asyncio.AbstractEventLoop, place: str, opening: bool) -> Hub | None:
-        """Give the hub of an event loop for a place; a new one only if it is to be opened."""
-        if not watches(loop):
-            return self.of_thread(place, opening)
-        key = (os.getpid(), id(loop), place)
-        hub = self._of_loops.get(key)
-        if hub is None and opening:
-            hub = self._of_loops[key] = LoopHub(place, loop)
+    def for_loop(self, loop: asyncio.AbstractEventLoop, node: str, create: bool) -> Hub | None:
+        """Return the hub of an event loop for a node; create it only if `create`."""
+        if not can_watch_sockets(loop):
+            return self.for_threads(node, create)
+        key = (os.getpid(), id(loop), node)
+        hub = self._loop_hubs.get(key)
+        if hub is None and create:
+            hub = self._loop_hubs[key] = LoopHub(node, loop)
         return hub
 
     def close(self, until: float) -> None:
-        """End all waits of this process, and the connections of its hubs.
+        """End all waits of this process, and close the connections of its hubs.
 
-        Waiters leave the queue themselves; they have until a time of the monotonic clock.
+        Waiters leave the queue themselves, and have until the time `until` of the monotonic clock.
         """
         self.closed = True
-        mine = [*self._of_threads.items(), *self._of_loops.items()]
-        hubs = [hub for key, hub in mine if key[0] == os.getpid()]
+        entries = [*self._thread_hubs.items(), *self._loop_hubs.items()]
+        hubs = [hub for key, hub in entries if key[0] == os.getpid()]
         for hub in hubs:
-            hub.dismiss()
+            hub.close_waiters()
         for hub in hubs:
-            hub.wait_until_left(until)
+            hub.wait_until_empty(until)
         for hub in hubs:
             hub.close(until)
 
 
 class Hub:
-    """Those who wait at one place, by their ids."""
+    """The waiters at one node, by the ids of their calls."""
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, node: str) -> None:
+        self.node = node
         self.channel = ""
-        """What their tickets name; empty while nobody listens."""
-        # A signal handler may wait too.
+        """The channel that the tickets of the waiters name; empty while the hub does not listen."""
+        # Reentrant, because a signal handler may wait too.
         self._lock = threading.RLock()
-        self._left = threading.Condition(self._lock)
+        self._emptied = threading.Condition(self._lock)
         self._waiters: dict[str, list[Waiter]] = {}
         self._listening = False
         self._closed = False
-        self._hints: WakeupListener | None = None
+        self._listener: WakeupListener | None = None
 
-    def join(self, waiter: Waiter) -> None:
+    def add(self, waiter: Waiter) -> None:
         with self._lock:
             self._waiters.setdefault(waiter.id, []).append(waiter)
             if not self._listening:
                 self._listening = True
                 self._listen()
 
-    def leave(self, waiter: Waiter) -> None:
+    def remove(self, waiter: Waiter) -> None:
         with self._lock:
             waiters = self._waiters.get(waiter.id, [])
             if waiter in waiters:
                 waiters.remove(waiter)
             if not waiters:
                 self._waiters.pop(waiter.id, None)
-                self._left.notify_all()
+                self._emptied.notify_all()
 
-    def dismiss(self) -> None:
-        """Tell those who wait that the store is closed."""
+    def close_waiters(self) -> None:
+        """Wake all waiters because the store is closed; tasks of this loop leave the queue."""
         loop = asyncio._get_running_loop()
-        for waiter in self._all():
+        for waiter in self._all_waiters():
             if loop is not None:
-                waiter.quit(loop)
-            waiter.ring(0)
+                waiter.leave_queue(loop)
+            waiter.wake(0)
 
-    def wait_until_left(self, until: float) -> None:
-        """Wait until nobody waits, at most until a time of the monotonic clock."""
-        with self._left:
-            self._left.wait_for(lambda: not self._waiters, max(until - time.monotonic(), 0))
+    def wait_until_empty(self, until: float) -> None:
+        """Wait until no waiter is left, at most until a time of the monotonic clock."""
+        with self._emptied:
+            self._emptied.wait_for(lambda: not self._waiters, max(until - time.monotonic(), 0))
 
     def close(self, until: float) -> None:
-        """Listen no more."""
+        """Stop listening."""
         raise NotImplementedError
 
     def _listen(self) -> None:
-        """Start to listen; whatever happens, it does not raise."""
+        """Start listening; if that fails, waiters retry without wake-ups."""
         raise NotImplementedError
 
-    def _done(self) -> bool:
-        """Tell whether nobody waits; then it no longer listens."""
+    def _stop_if_unused(self) -> bool:
+        """Stop listening if the hub is closed or has no waiters; return whether it stopped."""
         with self._lock:
-            done = self._closed or not self._waiters
-            if done:
+            unused = self._closed or not self._waiters
+            if unused:
                 self._listening = False
                 self.channel = ""
-            return done
+            return unused
 
-    def _speaker(self) -> Limiter | None:
-        """Find a limiter that knows the way to the place: a slot of a cluster may have moved."""
-        for waiter in self._all():
-            if waiter.limiter._place() == self.place:
+    def _limiter_for_listening(self) -> Limiter | None:
+        """Return the limiter of a waiter if it still has this node; a cluster slot may move."""
+        for waiter in self._all_waiters():
+            if waiter.limiter._place() == self.node:
                 return waiter.limiter
         return None
 
-    def _all(self) -> list[Waiter]:
+    def _all_waiters(self) -> list[Waiter]:
         with self._lock:
             return [waiter for waiters in self._waiters.values() for waiter in waiters]
 
-    def _ring_all(self) -> None:
-        for waiter in self._all():
-            waiter.ring(0)
+    def _wake_all(self) -> None:
+        for waiter in self._all_waiters():
+            waiter.wake(0)
 
-    def _pass_on(self, hints: WakeupListener) -> None:
-        for called, delay in hints.receive():
+    def _deliver(self, listener: WakeupListener) -> None:
+        for waiter_id, delay in listener.receive():
             with self._lock:
-                waiters = list(self._waiters.get(called, ()))
+                waiters = list(self._waiters.get(waiter_id, ()))
             for waiter in waiters:
-                waiter.ring(time.monotonic() + delay)
+                waiter.wake(time.monotonic() + delay)
 
 
 class ThreadHub(Hub):
-    """A hub with a thread of its own."""
+    """A hub with its own thread."""
 
-    def __init__(self, place: str) -> None:
-        super().__init__(place)
-        # A start that a signal has interrupted may have left another, which then ends.
+    def __init__(self, node: str) -> None:
+        super().__init__(node)
+        # An interrupted start may have left another thread, which then ends.
         self._thread: threading.Thread | None = None
 
     def _listen(self) -> None:
@@ -191,142 +192,142 @@ class ThreadHub(Hub):
         try:
             self._thread.start()
         except RuntimeError:
-            # No more threads, or the interpreter ends: waiters look by themselves.
+            # No more threads, or the interpreter is exiting: waiters retry without wake-ups.
             self._listening = False
         except BaseException:
             self._listening = False
             raise
 
     def _run(self) -> None:
-        pause, longest = PAUSE
+        pause, longest = RECONNECT_PAUSE
         try:
-            while not self._over():
-                if (hints := self._open()) is not None:
-                    pause = PAUSE[0]
-                    self._watch(hints)
-                    self._tell("")
-                del hints
+            while not self._must_stop():
+                if (listener := self._open_listener()) is not None:
+                    pause = RECONNECT_PAUSE[0]
+                    self._watch(listener)
+                    self._set_channel("")
+                del listener
                 if not self._closed:
                     time.sleep(pause)
                 pause = min(2 * pause, longest)
         finally:
             with self._lock:
-                if self._is_mine():
+                if self._is_current():
                     self._listening = False
                     self.channel = ""
 
-    def _open(self) -> WakeupListener | None:
-        limiter = self._speaker()
+    def _open_listener(self) -> WakeupListener | None:
+        limiter = self._limiter_for_listening()
         if limiter is None:
-            self._ring_all()
+            self._wake_all()
             return None
         try:
             return limiter._listen()
         except PaddlegateError:
             return None
 
-    def _watch(self, hints: WakeupListener) -> None:
-        """Pass messages on until the connection is lost, or nobody has waited for a while."""
+    def _watch(self, listener: WakeupListener) -> None:
+        """Deliver wake-ups until the connection is lost, or until the hub is idle and unused."""
         with self._lock:
             if self._closed:
                 return
-            self._hints = hints
-        self._tell(hints.channel)
-        self._ring_all()
-        # Not select(), which knows only the first thousand descriptors.
+            self._listener = listener
+        self._set_channel(listener.channel)
+        self._wake_all()
+        # Not select(), which supports only about the first thousand descriptors.
         poll = select.poll()
-        poll.register(hints.fileno(), select.POLLIN)
+        poll.register(listener.fileno(), select.POLLIN)
         try:
             while True:
-                if poll.poll(IDLE * 1000):
-                    self._pass_on(hints)
-                elif self._over():
+                if poll.poll(IDLE_TIMEOUT * 1000):
+                    self._deliver(listener)
+                elif self._must_stop():
                     return
         except PaddlegateError:
             return
         finally:
             with self._lock:
-                self._hints = None
+                self._listener = None
 
     def close(self, until: float) -> None:
-        """Listen no more; the thread ends."""
+        """Stop listening and end the thread."""
         with self._lock:
             self._closed = True
-            if self._hints is not None:
-                self._hints.close()
+            if self._listener is not None:
+                self._listener.close()
         if self._thread not in {None, threading.current_thread()}:
             self._thread.join(max(until - time.monotonic(), 0))
 
-    def _tell(self, channel: str) -> None:
+    def _set_channel(self, channel: str) -> None:
         with self._lock:
-            if self._is_mine():
+            if self._is_current():
                 self.channel = channel
 
-    def _over(self) -> bool:
+    def _must_stop(self) -> bool:
         with self._lock:
-            return not self._is_mine() or self._done()
+            return not self._is_current() or self._stop_if_unused()
 
-    def _is_mine(self) -> bool:
+    def _is_current(self) -> bool:
         return self._thread is threading.current_thread()
 
 
 class LoopHub(Hub):
-    """A hub that an event loop drives."""
+    """A hub whose socket an event loop watches."""
 
-    def __init__(self, place: str, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(place)
+    def __init__(self, node: str, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(node)
         self._loop = loop
-        self._pause = PAUSE[0]
+        self._pause = RECONNECT_PAUSE[0]
 
     def _listen(self) -> None:
-        if self._done():
+        if self._stop_if_unused():
             return
-        limiter = self._speaker()
+        limiter = self._limiter_for_listening()
         if limiter is None:
-            self._ring_all()
-            self._later()
+            self._wake_all()
+            self._listen_later()
         else:
             try:
-                opening = aside(self._loop, limiter._listen)
+                opening = call_in_thread(self._loop, limiter._listen)
             except RuntimeError:
-                # No more threads: waiters look by themselves.
+                # No more threads: waiters retry without wake-ups.
                 self._listening = False
             else:
-                opening.add_done_callback(self._opened)
+                opening.add_done_callback(self._on_opened)
 
-    def _later(self) -> None:
+    def _listen_later(self) -> None:
         self._loop.call_later(self._pause, self._listen)
-        self._pause = min(2 * self._pause, PAUSE[1])
+        self._pause = min(2 * self._pause, RECONNECT_PAUSE[1])
 
-    def _opened(self, opening: asyncio.Future[WakeupListener]) -> None:
+    def _on_opened(self, opening: asyncio.Future[WakeupListener]) -> None:
         if opening.cancelled() or opening.exception() is not None:
-            self._later()
+            self._listen_later()
             return
         if self._closed:
             return
-        self._pause = PAUSE[0]
-        self._hints = opening.result()
-        self.channel = self._hints.channel
-        self._loop.add_reader(self._hints.fileno(), self._receive)
-        self._ring_all()
+        self._pause = RECONNECT_PAUSE[0]
+        self._listener = opening.result()
+        self.channel = self._listener.channel
+        self._loop.add_reader(self._listener.fileno(), self._receive)
+        self._wake_all()
 
     def _receive(self) -> None:
-        if self._hints is None:
+        if self._listener is None:
             return
         try:
-            self._pass_on(self._hints)
+            self._deliver(self._listener)
         except PaddlegateError:
-            self._hang_up()
-            self._later()
+            self._close_listener()
+            self._listen_later()
 
-    def _hang_up(self) -> None:
-        if self._hints is not None:
+    def _close_listener(self) -> None:
+        if self._listener is not None:
             with suppress(RuntimeError):  # The loop is closed.
-                self._loop.remove_reader(self._hints.fileno())
-            self._hints = None
+                self._loop.remove_reader(self._listener.fileno())
+            self._listener = None
             self.channel = ""
 
     def close(self, until: float) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._closed = True
-        in_loop(self._loop, self._hang_up, until)
+        run_in_loop(self._loop, self._close_listener, until)

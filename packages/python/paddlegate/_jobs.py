@@ -1,13 +1,13 @@
-"""Jobs, for which nobody waits: each keeps its place under an id."""
+"""Calls for jobs: nothing waits, and each job keeps its queue position under an id."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
+from paddlegate._adjustable import AdjustableLimiter
 from paddlegate._admission import Admission
-from paddlegate._asyncio import ask, post
-from paddlegate._live import Live
+from paddlegate._asyncio import run_operation, start_operation
 from paddlegate._native import MultiStepCall
 
 if TYPE_CHECKING:
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from paddlegate._waiting import Span
 
 END = 0
-"""The place of a new ticket."""
-KEPT = -1
-"""The place that a ticket has; without one the call is "gone"."""
+"""The end of the queue, for a call without a ticket."""
+EXISTING = -1
+"""The position of the existing ticket; without one the status is "gone"."""
 
 
-# `id` is the word that all languages have.
+# `id` is the name in all languages.
 # ruff: noqa: A002
 
 
-class Jobs(Live):
-    """What a limiter has for job systems."""
+class Jobs(AdjustableLimiter):
+    """The methods of a limiter for job systems."""
 
     def enqueue(
         self,
@@ -39,11 +39,12 @@ class Jobs(Live):
         wait_timeout: Span | None = None,
         at_us: int | None = None,
     ) -> Decision:
-        """Take a place in the queue for a job, which nobody has to wait for.
+        """Grant a job or queue it; never wait. `cost` and `estimate` are as in `acquire`.
 
-        "granted" if it may go ahead at once, else "queued": claim it after `retry_after`. A
-        ticket that is not claimed within `claim_timeout` after that loses its place, by default
-        60 seconds; at the end of `wait_timeout` it is refused, by default never.
+        `id`, of 1 to 64 bytes, names the ticket and the lease. The status is "granted" if the job
+        may run now, otherwise "queued": call `claim` after `retry_after` seconds. A ticket that is
+        not claimed within `claim_timeout` after that loses its queue position; the default is 60
+        seconds. After `wait_timeout` the job is refused; by default never.
         """
         return self._enter(cost, estimate, at_us, id, END, wait_timeout, claim_timeout, None)
 
@@ -70,12 +71,12 @@ class Jobs(Live):
         wait_timeout: Span | None = None,
         at_us: int | None = None,
     ) -> Decision:
-        """Look whether it is the turn of a job that is queued.
+        """Check whether a queued job may run now.
 
-        "granted", still "queued", or "gone" when it has no ticket: cancelled, lapsed or granted
-        before.
+        The status is "granted", still "queued", or "gone" when the job has no ticket: it was
+        cancelled, has lapsed or was granted before.
         """
-        return self._enter(cost, estimate, at_us, id, KEPT, wait_timeout, claim_timeout, None)
+        return self._enter(cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout, None)
 
     async def aclaim(
         self,
@@ -89,7 +90,7 @@ class Jobs(Live):
     ) -> Decision:
         """Like `claim`."""
         return await self._aenter(
-            cost, estimate, at_us, id, KEPT, wait_timeout, claim_timeout, None
+            cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout, None
         )
 
     def admit(
@@ -101,12 +102,13 @@ class Jobs(Live):
         estimate: int | None = None,
         at_us: int | None = None,
     ) -> Admission:
-        """Decide about a job under its id, of 1 to 64 bytes; never wait.
+        """Decide on a job under its id, of 1 to 64 bytes; never wait.
 
-        `on_limit` is what becomes of one that is over the limit: by default what the document of
-        the limiter says, else "wait". Those that are to "wait" or "reschedule" keep their places
-        for a minute after their time. Asking again about a job that runs takes nothing; one that
-        is tried again is asked about under another id.
+        `on_limit` is the action for a job over the limit; by default that of the limiter's
+        document, otherwise "wait". A job that is to "wait" or "reschedule" keeps its queue position
+        for a minute after its time. With a concurrency limit a repeated call for a running job
+        takes nothing. A job that runs again after a failure needs another id and counts as a new
+        job.
         """
         return self._admission(self._admit(cost, estimate, at_us, id, on_limit), on_limit)
 
@@ -120,7 +122,7 @@ class Jobs(Live):
         at_us: int | None = None,
     ) -> Admission:
         """Like `admit`."""
-        decision: Decision = await ask(
+        decision: Decision = await run_operation(
             self._links, self._begin_admit, self._admit, cost, estimate, at_us, id, on_limit
         )
         return self._admission(decision, on_limit)
@@ -128,11 +130,11 @@ class Jobs(Live):
     def admit_all(
         self, ids: Iterable[str], on_limit: _OnLimit | None = None, *, partial: bool = False
     ) -> list[Admission]:
-        """Decide about several jobs of one unit each, in their order: all of them run or none.
+        """Decide on several jobs of one unit each, in their order: all of them run, or none.
 
-        What was taken for the first is given back when a later one cannot run, and none takes a
-        place in the queue. With `partial` each is decided about by itself, as `admit` does. After
-        an error those that run are known by their ids: ask again.
+        When a job cannot run, the units of the jobs before it are refunded, and no job takes a
+        ticket. With `partial` each job is decided by itself, as in `admit`. After an error, repeat
+        the call with the same ids, which identify the jobs that were admitted.
         """
         if not partial:
             return self._admissions(MultiStepCall.jobs(self, ids, on_limit).run(), on_limit)
@@ -141,10 +143,10 @@ class Jobs(Live):
     async def aadmit_all(
         self, ids: Iterable[str], on_limit: _OnLimit | None = None, *, partial: bool = False
     ) -> list[Admission]:
-        """Like `admit_all`. All or none holds though the task is cancelled meanwhile."""
+        """Like `admit_all`. All jobs run or none, even if the task is cancelled meanwhile."""
         if not partial:
-            course = MultiStepCall.jobs(self, ids, on_limit)
-            decisions = await asyncio.shield(post(self._links, course.begin, course.run))
+            call = MultiStepCall.jobs(self, ids, on_limit)
+            decisions = await asyncio.shield(start_operation(self._links, call.begin, call.run))
             return self._admissions(decisions, on_limit)
         return [await self.aadmit(job, on_limit, cost=1) for job in self._job_ids(ids)]
 
@@ -156,10 +158,14 @@ class Jobs(Live):
         return Admission(action, after, decision, decision.permit)
 
     async def _aenter(self, *arguments: object) -> Decision:
-        decision: Decision = await ask(self._links, self._begin_enter, self._enter, *arguments)
+        decision: Decision = await run_operation(
+            self._links, self._begin_enter, self._enter, *arguments
+        )
         return decision
 
     async def acancel(self, id: str, at_us: int | None = None) -> str:
         """Like `cancel`."""
-        settlement: str = await ask(self._links, self._begin_cancel, self._cancel, id, False, at_us)
+        settlement: str = await run_operation(
+            self._links, self._begin_cancel, self._cancel, id, False, at_us
+        )
         return settlement

@@ -1,4 +1,4 @@
-"""`Learned`: what became of what an upstream says of its budget."""
+"""`Learned`: the result of an upstream report."""
 
 from __future__ import annotations
 
@@ -6,36 +6,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from paddlegate._native import _Scope, _Told
+    from paddlegate._native import _LearnedFields, _Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What has changed by what an upstream says, and what has not, and why.
+    """The result of an upstream report: the values that changed the limiter, and the others.
 
-    What was known already is in neither list.
+    A value that the limiter already had is in neither list.
     """
 
     settlement: Literal["settled", "already", "late", "unknown"] | None
-    """What became of the permit, as `correct` answers; None when no cost of one was told."""
+    """The settlement of the permit, as `correct` returns it; None when the report has no actual
+    cost of a permit."""
     learned: tuple[str, ...]
-    """What has changed: "limit", "interval", "remaining", "reset" and "pause".
+    """The values that changed: "limit", "interval", "remaining", "reset" and "pause".
 
-    With several limits the index of the limit follows, as in "remaining[1]".
+    "reset" is the end of the interval of a bucket. With several limits the index of the limit
+    follows, as in "remaining[1]".
     """
     ignored: tuple[str, ...]
-    """What was said and changed nothing, with the reason: "remaining: calls are open"."""
+    """The values that changed nothing, with the reason: "remaining: calls are open"."""
     cost: int | None
-    """What the call did cost, as the answer says."""
+    """The actual cost of the call, as the response reports it."""
     pause: float | None
-    """Seconds that the answer asks to pause."""
+    """Seconds for which the response asks to pause."""
     scope: _Scope | None
-    """Of whom a refusal is; "global" concerns all limiters of this API. Only Discord tells."""
+    """The scope of a refusal; "global" applies to all limiters of this API. Only Discord reports
+    it."""
     bucket: str | None
-    """What the upstream calls the budget that counted the call. Only Discord tells."""
+    """The upstream's name of the budget that counted the call. Only Discord reports it."""
 
 
-def learned(told: _Told) -> Learned:
-    """Name the parts."""
-    settlement, changed, ignored, cost, pause, scope, bucket = told
+def to_learned(fields: _LearnedFields) -> Learned:
+    """Convert the native result."""
+    settlement, changed, ignored, cost, pause, scope, bucket = fields
     return Learned(settlement, tuple(changed), tuple(ignored), cost, pause, scope, bucket)

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from paddlegate._asyncio import ask
+from paddlegate._asyncio import run_operation
+from paddlegate._cleanup import cancel_in_background, cancel_on_loop
 from paddlegate._errors import PaddlegateError
-from paddlegate._giving_back import give_back, give_back_later
 from paddlegate._jobs import Jobs
 from paddlegate._native import new_id
-from paddlegate._statistics import statistics
-from paddlegate._waiting import INTERRUPTED, TaskWaiting, ThreadWaiting
+from paddlegate._statistics import to_statistics
+from paddlegate._waiting import INTERRUPT_CANCEL_TIMEOUT, TaskWaiter, ThreadWaiter
 from paddlegate._within import WithinLimit
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from paddlegate._bodies import Body
+    from paddlegate._guarded import Function
     from paddlegate._native import Decision, LoadedLimiter, _OnUnavailable, _Policy
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Grant, Permit
     from paddlegate._statistics import Statistics
     from paddlegate._waiting import Span
 
-# `id` is the word that all languages have.
+# `id` is the name in all languages.
 # ruff: noqa: A002
 
 
 class Limiter(Jobs):
-    """A name and a policy. Make it once and keep it; threads and event loops may share it.
+    """A named policy on a store. Create it once and keep it; threads and loops may share it.
 
-    Every method has an asynchronous form with an `a` before its name.
+    Every method has an asynchronous form with the prefix `a`.
     """
 
     def __init__(
@@ -57,14 +57,17 @@ class Limiter(Jobs):
         wait_timeout: Span | None = None,
         id: str | None = None,
     ) -> Permit:
-        """Wait in the queue until the call may go ahead, and charge it.
+        """Wait in the queue until the call is granted, and charge it.
 
-        `cost` is final, 1 by default; an `estimate` is corrected by the permit. Raises
-        `OverLimit` at once if the time is known not to come within `wait_timeout`, else at its
-        end. Asking again with the `id` of a lease takes no second one; a call with an `id` that
-        is interrupted before it has a ticket leaves the lease of that `id` as it is.
+        `cost` is final, in units from 0 to 10^12, by default 1. An `estimate`, from 1, is corrected
+        with the permit; a `points` limit requires one of them. `wait_timeout` is by default that of
+        the limiter. Raises `OverLimit` at once if the wait is known to be longer than
+        `wait_timeout`, otherwise at its end.
+
+        With the `id` of a lease, of 1 to 64 bytes, a repeated call takes no second lease. When a
+        call with an `id` is interrupted before it has a ticket, the lease of that `id` stays.
         """
-        return ThreadWaiting(self, cost, estimate, wait_timeout, id).wait()
+        return ThreadWaiter(self, cost, estimate, wait_timeout, id).wait()
 
     async def aacquire(
         self,
@@ -74,14 +77,14 @@ class Limiter(Jobs):
         wait_timeout: Span | None = None,
         id: str | None = None,
     ) -> AsyncPermit:
-        """Like `acquire`. A task that is cancelled meanwhile leaves neither lease nor ticket.
+        """Like `acquire`. A task that is cancelled meanwhile leaves neither a lease nor a ticket.
 
-        As there, with an `id` of yours a lease may stay.
+        As in `acquire`, the lease of a given `id` may stay.
         """
-        return await TaskWaiting(self, cost, estimate, wait_timeout, id).wait()
+        return await TaskWaiter(self, cost, estimate, wait_timeout, id).wait()
 
     @overload
-    def within_limit(self, cost: Body, /) -> Body: ...
+    def within_limit(self, cost: Function, /) -> Function: ...
 
     @overload
     def within_limit(
@@ -101,9 +104,9 @@ class Limiter(Jobs):
         wait_timeout: Span | None = None,
         id: str | None = None,
     ) -> Any:
-        """For `with`, `async with` or as a decorator: waits like `acquire`, then runs the body.
+        """Return a guard for `with`, `async with` or a function: wait as `acquire`, run the body.
 
-        As a decorator it may stand without parentheses.
+        The arguments are those of `acquire`. As a decorator it needs no parentheses.
         """
         if callable(cost):
             return WithinLimit(self, None, estimate, wait_timeout, id)(cost)
@@ -117,15 +120,21 @@ class Limiter(Jobs):
         id: str | None = None,
     ) -> Decision:
         """Like `try_acquire`."""
-        # The lease of a task that is cancelled goes back by the id of its call.
-        own = new_id() if id is None and self._leases else None
+        # With an id of its own, the lease of a cancelled task can be cancelled.
+        generated_id = new_id() if id is None and self._leases else None
         try:
-            decision: Decision = await ask(
-                self._links, self._begin_acquire, self.try_acquire, cost, estimate, at_us, own or id
+            decision: Decision = await run_operation(
+                self._links,
+                self._begin_acquire,
+                self.try_acquire,
+                cost,
+                estimate,
+                at_us,
+                generated_id or id,
             )
         except BaseException as error:
-            if own and not isinstance(error, (PaddlegateError, GeneratorExit)):
-                give_back_later(self, own)
+            if generated_id and not isinstance(error, (PaddlegateError, GeneratorExit)):
+                cancel_on_loop(self, generated_id)
             raise
         return decision
 
@@ -140,7 +149,7 @@ class Limiter(Jobs):
         self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
     ) -> Decision:
         """Like `peek`."""
-        decision: Decision = await ask(
+        decision: Decision = await run_operation(
             self._links, self._begin_peek, self.peek, cost, estimate, at_us
         )
         return decision
@@ -149,40 +158,46 @@ class Limiter(Jobs):
         self, permit: str | Grant | Decision, actual: int, at_us: int | None = None
     ) -> str:
         """Like `correct`."""
-        return await self._correcting(permit, actual, at_us)
+        return await self._correct_async(permit, actual, at_us)
 
-    def _correcting(
+    def _correct_async(
         self, permit: str | Grant | Decision, actual: int, at_us: int | None = None
     ) -> Awaitable[str]:
-        return ask(self._links, self._begin_correct, self.correct, permit, actual, at_us)
+        return run_operation(self._links, self._begin_correct, self.correct, permit, actual, at_us)
 
     async def arelease(self, permit: str | Grant | Decision, at_us: int | None = None) -> str:
         """Like `release`."""
-        settlement: str = await ask(self._links, self._begin_release, self.release, permit, at_us)
+        settlement: str = await run_operation(
+            self._links, self._begin_release, self.release, permit, at_us
+        )
         return settlement
 
     async def arenew(
         self, permit: str | Grant | Decision, at_us: int | None = None
     ) -> float | None:
         """Like `renew`."""
-        lease: float | None = await ask(self._links, self._begin_renew, self.renew, permit, at_us)
+        lease: float | None = await run_operation(
+            self._links, self._begin_renew, self.renew, permit, at_us
+        )
         return lease
 
     def stats(self, at_us: int | None = None) -> Statistics:
-        """Tell what all processes did with this limiter, and who is there now."""
-        return statistics(self._statistics(at_us))
+        """Return the counters of the limiter over all processes, its leases and its tickets."""
+        return to_statistics(self._statistics(at_us))
 
     async def astats(self, at_us: int | None = None) -> Statistics:
         """Like `stats`."""
-        return statistics(await ask(self._links, self._begin_statistics, self._statistics, at_us))
+        return to_statistics(
+            await run_operation(self._links, self._begin_statistics, self._statistics, at_us)
+        )
 
     async def areset(self) -> None:
         """Like `reset`."""
-        await ask(self._links, self._begin_reset, self.reset)
+        await run_operation(self._links, self._begin_reset, self.reset)
 
-    def _give_back(self, id: str) -> None:
-        """Give the lease of `try_acquire` back, which calls this when a signal handler ends it."""
-        give_back(self, id, INTERRUPTED)
+    def _cancel_interrupted(self, id: str) -> None:
+        """Cancel the lease of a `try_acquire` that a signal handler interrupted."""
+        cancel_in_background(self, id, INTERRUPT_CANCEL_TIMEOUT)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"

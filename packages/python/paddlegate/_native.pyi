@@ -1,4 +1,4 @@
-"""The native half of the package."""
+"""The native part of the package."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from typing_extensions import disjoint_base
 
 from paddlegate._permit import Grant
 
-# `id` is the word that all languages have.
+# `id` is the name in all languages.
 # ruff: noqa: A002
 
 __all__ = [
@@ -25,22 +25,22 @@ __all__ = [
     "WakeupListener",
     "WithinLimit",
     "__version__",
+    "call_with_fallback",
     "graphql_cost",
     "new_id",
     "restore",
     "sort_listed",
-    "surely",
 ]
 
 _T = TypeVar("_T")
 _Span: TypeAlias = float | timedelta | str
-_Moment: TypeAlias = datetime | float
+_Deadline: TypeAlias = datetime | float
 _Policy: TypeAlias = Literal["raise", "ignore", "skip"]
 _OnUnavailable: TypeAlias = Literal["raise", "closed", "open", "local"]
 _OnLimit: TypeAlias = Literal["raise", "ignore", "wait", "reschedule", "drop"]
 _Action: TypeAlias = Literal["run", "wait", "reschedule", "drop", "refuse"]
 _Level: TypeAlias = Literal["second", "minute", "hour"]
-_Entry: TypeAlias = tuple[str, list[tuple[str, int, int, int]], int, int]
+_LimiterFields: TypeAlias = tuple[str, list[tuple[str, int, int, int]], int, int]
 _Provider: TypeAlias = Literal[
     "auto",
     "shopify",
@@ -53,10 +53,12 @@ _Provider: TypeAlias = Literal[
     "ietf",
 ]
 _Rules: TypeAlias = Literal["shopify", "github"]
-_Shown: TypeAlias = tuple[str, int, float] | None
-_Controlled: TypeAlias = tuple[int, bool, float | None, list[_Shown], float | None, list[_Shown]]
+_LimitFields: TypeAlias = tuple[str, int, float] | None
+_RuntimeStateFields: TypeAlias = tuple[
+    int, bool, float | None, list[_LimitFields], float | None, list[_LimitFields]
+]
 _Scope: TypeAlias = Literal["user", "global", "shared"]
-_Told: TypeAlias = tuple[
+_LearnedFields: TypeAlias = tuple[
     Literal["settled", "already", "late", "unknown"] | None,
     list[str],
     list[str],
@@ -65,81 +67,83 @@ _Told: TypeAlias = tuple[
     _Scope | None,
     str | None,
 ]
-_Counted: TypeAlias = tuple[int, int, int, float, int, int, float, int, int, int, int, int]
+_StatisticsFields: TypeAlias = tuple[int, int, int, float, int, int, float, int, int, int, int, int]
 
 __version__: str
 
 @final
 class Decision:
-    """The answer to one call. True when the call may go ahead, false when it was refused."""
+    """The result of one call. True when the call was granted, otherwise false."""
 
     @property
     def status(self) -> str:
-        """What became of the call: "granted", "refused", "queued", or "gone" without a ticket."""
+        """The status of the call: "granted", "refused", "queued", or "gone" without a ticket."""
     @property
     def allowed(self) -> bool:
-        """Whether the call may go ahead."""
+        """Whether the call was granted."""
     @property
     def limit(self) -> int | None:
-        """The units of the limit described here; None when nothing limits."""
+        """The units of the limit described here; None when no limit applies."""
     @property
     def remaining(self) -> int | None:
-        """The units that could be taken right after this decision; None when nothing limits."""
+        """The units that can be taken right after this decision; None when no limit applies."""
     @property
     def retry_after(self) -> float | None:
-        """Seconds until it would pass or should look again, 0 when granted; None when not known."""
+        """Seconds to wait before the next attempt, 0 when granted; None when no time is known."""
     @property
     def reset_after(self) -> float | None:
-        """Seconds until all of the limit is there again; None when no time is known."""
+        """Seconds until all units are available again; None when no time is known."""
     @property
     def reason(self) -> str | None:
-        """The kind of the limit that refused, "paused" or "unavailable"; None when granted."""
+        """The kind of limit that refused or queued, "paused" or "unavailable"; None if granted."""
     @property
     def index(self) -> int:
-        """Which limit of the policy the numbers describe, from 0; behind the last it is a pause."""
+        """The index of the described limit, from 0; the number of limits for a runtime pause."""
     @property
     def at_us(self) -> int:
-        """The store's time of the decision in microseconds; 0 when no store was asked."""
+        """The store's time of the decision in microseconds; 0 when no store was called."""
     @property
     def permit(self) -> str | None:
-        """The id under which a grant may be corrected or released, from any process."""
+        """The id with which any process can correct or release the grant; None without one."""
     @property
     def lease(self) -> float | None:
         """Seconds that the lease lasts from `at_us`; None without a concurrency limit."""
     @property
     def fence(self) -> int | None:
-        """A number that rises with every lease of the limiter; None without a concurrency limit."""
+        """A number that rises with every lease of the limiter; None without a lease."""
     @property
     def ticket(self) -> int | None:
-        """The number of its ticket in the queue; None when it had none."""
+        """The number of the ticket in the queue; None without a ticket."""
     @property
     def position(self) -> int | None:
-        """How many tickets stand before its own; None when it had none."""
+        """The number of tickets ahead; None without a ticket."""
     @property
     def ready_after(self) -> float | None:
-        """Seconds until it may pass if all before it do; None where it waits for a release."""
+        """Seconds until the call can be granted if all tickets ahead are; None when unknown."""
     @property
     def degraded(self) -> bool:
-        """Whether the store could not decide, so that `on_unavailable` of the limiter has."""
+        """Whether `on_unavailable` of the limiter decided, because the store could not."""
     def __bool__(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 def restore(fields: tuple[Any, ...], /) -> Decision:
-    """Make a decision again from what its pickle holds."""
+    """Restore a decision from its pickled fields."""
 
 def new_id() -> str:
-    """Make a new id for a call."""
+    """Return a new id for a call: 32 random hexadecimal digits."""
 
-def sort_listed(entries: list[_Entry], /) -> list[_Entry]:
-    """Bring the parts of a list of limiters together."""
+def sort_listed(entries: list[_LimiterFields], /) -> list[_LimiterFields]:
+    """Merge the pages of a list of limiters and sort it by name."""
 
 def graphql_cost(query: str, variables: str, rules: _Rules, operation: str | None) -> int:
-    """Tell what a GraphQL query is likely to cost in points; `variables` is JSON text or empty."""
+    """Estimate the cost of a GraphQL query in points; `variables` is JSON text or empty."""
 
-def surely(function: Callable[[_T], None], another: Callable[[_T], None], argument: _T) -> None:
-    """Call a function; if it raises, another with the same argument too."""
+def call_with_fallback(
+    function: Callable[[_T], None], another: Callable[[_T], None], argument: _T
+) -> None:
+    """Call a function; if it raises, also call another with the same argument."""
 
 class WithinLimit:
     def __new__(cls, *arguments: object) -> WithinLimit: ...
@@ -164,10 +168,10 @@ class Paddlegate:
     @property
     def _timeout(self) -> float | None: ...
     def _close(self) -> None: ...
-    def _limiters(self) -> list[_Entry]: ...
+    def _limiters(self) -> list[_LimiterFields]: ...
     @property
     def _parts(self) -> int: ...
-    def _begin_list(self, part: int, cursor: int) -> tuple[list[_Entry], int] | Call: ...
+    def _begin_list(self, part: int, cursor: int) -> tuple[list[_LimiterFields], int] | Call: ...
 
 @disjoint_base
 class Limiter:
@@ -186,31 +190,31 @@ class Limiter:
     ) -> Limiter: ...
     @property
     def name(self) -> str:
-        """The name it was made with."""
+        """The name of the limiter."""
     @property
     def wait_timeout(self) -> float:
-        """Seconds to wait unless a call says otherwise."""
+        """Seconds that a call waits at most by default."""
     @property
     def policy(self) -> str:
-        """What a refusal does to `within_limit`: "raise" or "ignore"."""
+        """The effect of a refusal in `within_limit`: "raise" or "ignore"."""
     @property
     def on_limit(self) -> str:
-        """What happens to refused work: "raise", "ignore"; or "wait", "reschedule", "drop"."""
+        """The action for refused work: "raise", "ignore", "wait", "reschedule" or "drop"."""
     @property
     def on_unavailable(self) -> str:
-        """What it answers while the store cannot decide: "raise", "closed", "open" or "local"."""
+        """The mode while the store cannot decide: "raise", "closed", "open" or "local"."""
     @property
     def share(self) -> int | None:
-        """Percent of each limit that this process takes alone; None except for "local"."""
+        """Percent of each limit that this process grants alone; None except for "local"."""
     @property
     def ttl(self) -> float:
-        """Seconds that its statistics are kept after its last use."""
+        """Seconds for which the statistics are kept after the last use."""
     def allow(
         self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
     ) -> bool:
-        """Tell whether the call may go ahead; if so it is charged.
+        """Charge the call if every limit allows it; return whether it was granted.
 
-        Not for a concurrency limit, whose lease must end.
+        Raises `InvalidError` for a concurrency limit, whose lease could not be released.
         """
     def try_acquire(
         self,
@@ -221,28 +225,40 @@ class Limiter:
     ) -> Decision:
         """Charge the call if every limit allows it; never wait and never raise on refusal.
 
-        Asking again with the `id` of a lease is a success that takes nothing.
+        `cost` and `estimate` are as in `acquire`. With the `id` of a lease, a repeated call is
+        granted and takes nothing.
         """
     def peek(
         self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
     ) -> Decision:
-        """Tell what `try_acquire` would answer now; change nothing.
+        """Return what `try_acquire` would return now; change nothing.
 
-        Without a cost it looks for one unit, of points too.
+        Without a cost it checks one unit, also for a `points` limit.
         """
     def correct(self, permit: str | Grant | Decision, actual: int, at_us: int | None = None) -> str:
-        """Replace the estimate of a permit by what the call did cost, once."""
+        """Replace the estimate of a permit by the actual cost of the call, once.
+
+        Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
+        change nothing.
+        """
     def release(self, permit: str | Grant | Decision, at_us: int | None = None) -> str:
         """End the lease of a permit, from any process.
 
-        Answers "released"; or else "late" when it had ended before, or "unknown".
+        Returns "released"; otherwise "late" when the lease had ended before, or "unknown".
         """
     def renew(self, permit: str | Grant | Decision, at_us: int | None = None) -> float | None:
-        """Give a lease its whole time again: seconds that it lasts, or None when it has ended."""
+        """Restart the duration of a lease; return its seconds, or None when it has ended."""
     def cancel(self, id: str, at_us: int | None = None) -> str:
-        """Leave the queue: "cancelled", or "unknown" without a ticket. A lease ends too."""
+        """Remove the ticket of a call from the queue, and end the lease that it may have become.
+
+        Returns "cancelled", or "unknown" when there was neither.
+        """
     def reset(self) -> None:
-        """Forget what was taken, permits, leases, tickets, statistics, and what was ordered."""
+        """Delete the state of the limiter.
+
+        That is charged units, permits, leases, tickets, statistics, overrides, learned limits and a
+        pause.
+        """
     @property
     def _leases(self) -> bool: ...
     def _check_allow(self) -> None: ...
@@ -271,7 +287,7 @@ class Limiter:
         self, decision: Decision, on_limit: _OnLimit | None
     ) -> tuple[_Action, float | None]: ...
     def _cancel(self, id: str, gave_up: bool, at_us: int | None) -> str: ...
-    def _statistics(self, at_us: int | None) -> _Counted: ...
+    def _statistics(self, at_us: int | None) -> _StatisticsFields: ...
     def _tell(self, order: AdminRequest) -> Any: ...
     def _begin_acquire(
         self, cost: int | None, estimate: int | None, at_us: int | None, id: str | None = None
@@ -306,7 +322,7 @@ class Limiter:
         self, permit: str | Grant | Decision, at_us: int | None
     ) -> float | Call | None: ...
     def _begin_cancel(self, id: str, gave_up: bool, at_us: int | None) -> str | Call: ...
-    def _begin_statistics(self, at_us: int | None) -> _Counted | Call: ...
+    def _begin_statistics(self, at_us: int | None) -> _StatisticsFields | Call: ...
     def _begin_tell(self, order: AdminRequest) -> Any: ...
     def _begin_reset(self) -> Call | None: ...
     def _patience(self, wait_timeout: _Span | None) -> float: ...
@@ -315,23 +331,23 @@ class Limiter:
 
 @final
 class LoadedLimiter:
-    """A limiter of a document, to make a `Limiter` of."""
+    """A limiter of a document, from which a `Limiter` is created."""
 
     @property
     def name(self) -> str:
-        """The name that the document gives it."""
+        """The name in the document."""
 
 @disjoint_base
 class Gate:
-    """Chooses which slot of a document limits a request."""
+    """Chooses the slot of a document that limits a request."""
 
     def __new__(cls, paddlegate: Paddlegate, document: str) -> Gate: ...
 
 @final
 class MultiStepCall:
-    """What takes several operations, of which each depends on the answers before it.
+    """A procedure of several operations, each of which depends on the answers before it.
 
-    It is run once.
+    It runs once.
     """
 
     @staticmethod
@@ -347,18 +363,20 @@ class MultiStepCall:
     @staticmethod
     def apply_ojs_signal(limiter: Limiter, document: str, at_us: int | None) -> MultiStepCall: ...
     def run(self) -> Any:
-        """Run it to its end."""
+        """Run the procedure and return its result."""
     def begin(self) -> Any:
-        """Start it: what comes of it, or the first call to carry to the server."""
+        """Start the procedure; return its result, or the first call to send to the server."""
 
 @final
 class AdminRequest:
-    """What is told to a limiter that runs: an order, or what upstream says of its budget."""
+    """A change of the runtime state of a limiter: an admin command or an upstream report."""
 
     @staticmethod
     def look(at_us: int | None) -> AdminRequest: ...
     @staticmethod
-    def pause(seconds: _Span | None, until: _Moment | None, at_us: int | None) -> AdminRequest: ...
+    def pause(
+        seconds: _Span | None, until: _Deadline | None, at_us: int | None
+    ) -> AdminRequest: ...
     @staticmethod
     def resume(at_us: int | None) -> AdminRequest: ...
     @staticmethod
@@ -367,7 +385,7 @@ class AdminRequest:
         interval: _Span | None,
         index: int,
         expires_in: _Span | None,
-        expires_at: _Moment | None,
+        expires_at: _Deadline | None,
         at_us: int | None,
     ) -> AdminRequest: ...
     @staticmethod
@@ -379,7 +397,7 @@ class AdminRequest:
         interval: _Span | None,
         restore_rate: float | None,
         reset_in: _Span | None,
-        reset_at: _Moment | None,
+        reset_at: _Deadline | None,
         index: int,
         permit: str | Grant | Decision | None,
         at_us: int | None,
@@ -398,70 +416,70 @@ class AdminRequest:
 
 @final
 class WakeupListener:
-    """Messages to those who wait. When the descriptor can be read, `receive` gives them."""
+    """The wake-ups of waiters. When the descriptor is readable, `receive` returns them."""
 
     @property
     def channel(self) -> str:
-        """What tickets name so that their messages come here."""
+        """The channel that tickets must name."""
     def fileno(self) -> int:
-        """Give the descriptor to watch."""
+        """Return the file descriptor to watch."""
     def close(self) -> None:
-        """Close the connection; whoever watches the descriptor sees that."""
+        """Close the connection, which makes the descriptor readable."""
     def receive(self) -> list[tuple[str, float]]:
-        """Give the ids that were called, each with the seconds until it should look."""
+        """Return the ids of the woken calls, each with the seconds until it should retry."""
 
 @final
 class Call:
-    """One operation on its way to one server. A link takes it once."""
+    """One operation for one server. A link sends it once."""
 
     @property
     def node(self) -> str:
-        """The server it goes to."""
+        """The node to which the call is sent."""
     @property
     def pause(self) -> float:
         """Seconds to wait before it is sent."""
     @property
     def unsent(self) -> bool:
-        """Whether a link could not send it, and was not only out of date."""
+        """Whether a link failed to send it; False if the link was only stale."""
     @property
     def is_next(self) -> bool:
-        """Whether it is another operation, with a time of its own."""
+        """Whether it is the next step of a procedure, with a timeout of its own."""
     @property
     def nodes(self) -> int:
-        """How many servers the URL names."""
+        """The number of nodes in the URL."""
     @property
     def timeout(self) -> float:
         """Seconds within which it must be answered."""
     def give_up(self) -> Any:
-        """Send it no more: give its exception, or what the limiter answers in place of it."""
+        """Stop sending it; return its exception, or the fallback answer of the limiter."""
     def link(self) -> Link:
-        """Make a link to its server, not connected yet."""
+        """Create an unconnected link to its node."""
 
 @final
 class Link:
     """One connection to one server.
 
-    `flush`, `receive` and `expire` give the tickets that are done with, each with its answer,
-    its exception or the call that goes on elsewhere.
+    `flush`, `receive` and `expire` return the completed calls by number, each with its answer, its
+    exception or the call to send next.
     """
 
     def connect(self) -> None:
-        """Connect, on a thread that may wait. How it went shows in the next `flush`."""
+        """Connect, on a thread that may block. The next `flush` applies the result."""
     def fileno(self) -> int:
-        """Give the socket's descriptor; -1 without a socket."""
+        """Return the socket's descriptor; -1 without a socket."""
     @property
     def over(self) -> bool:
-        """Whether calls need another link."""
+        """Whether the connection has ended, so that calls need another link."""
     @property
     def full(self) -> bool:
-        """Whether `flush` has to be called again when the socket can be written."""
+        """Whether `flush` must be called again when the socket is writable."""
     def submit(self, call: Call) -> int:
-        """Queue a call until the next `flush` and give its ticket."""
+        """Queue a call until the next `flush`; return its number on this link."""
     def flush(self) -> list[tuple[int, Any]]:
-        """Write what is queued."""
+        """Write the queued calls."""
     def receive(self) -> list[tuple[int, Any]]:
-        """Read what has arrived."""
+        """Read received replies."""
     def expire(self) -> list[tuple[int, Any]]:
-        """End it, because an answer did not come in time."""
+        """End the connection, because a reply did not arrive in time."""
     def close(self) -> None:
         """Close the socket."""

@@ -1,4 +1,4 @@
-"""`Paddlegate`: a store to make limiters on."""
+"""`Paddlegate`: a store on which limiters are created."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from paddlegate import _native
-from paddlegate._asyncio import Links, ask, watches
-from paddlegate._daemon_thread import aside
+from paddlegate._asyncio import Links, can_watch_sockets, run_operation
+from paddlegate._convert import json_text
+from paddlegate._daemon_thread import call_in_thread
 from paddlegate._gate import Gate
 from paddlegate._hub import Hubs
 from paddlegate._limiter import Limiter
-from paddlegate._statistics import listed
-from paddlegate._texts import json_text
+from paddlegate._statistics import to_limiter_info
 
 if TYPE_CHECKING:
     import os
@@ -23,44 +23,46 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from paddlegate._convert import Json
     from paddlegate._native import _OnUnavailable, _Policy
     from paddlegate._statistics import LimiterInfo
-    from paddlegate._texts import Json
     from paddlegate._waiting import Span
 
-PARTS_AT_ONCE = 16
-"""How many parts of the list of limiters are asked for together, so that others are not kept."""
+CONCURRENT_PARTS = 16
+"""The number of parts of the list of limiters that are read at the same time; more would delay
+other calls."""
 
 
 class Paddlegate(_native.Paddlegate):
-    """Makes limiters that share one store. Making one connects to nothing and starts nothing.
+    """Creates limiters that share one store. Creating it starts no connection and no thread.
 
-    `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS,
-    `unix:///path[?db=n]`, or `memory://`; by default the environment variable `PADDLEGATE_URL`,
-    and the memory of this process if that is not set. More nodes of a cluster may follow the
-    first after commas. Every call has an answer or raises `UnavailableError` within `timeout`,
-    by default one second.
+    `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`,
+    or `memory://`; by default the environment variable `PADDLEGATE_URL`, and the memory of this
+    process if that is not set. More nodes of a cluster may follow the first after commas. Every
+    call returns or raises `UnavailableError` within `timeout`, by default one second.
 
-    All makers of limiters take `wait_timeout`, by default 5 seconds; `policy`, by default
-    "raise", with which a refused body raises `OverLimit`, while "ignore" skips it; and `ttl`,
-    which is how long statistics are kept after the last use, by default 90 days. And
-    `on_unavailable`, which is what a limiter answers while the store cannot decide: "raise" an
-    `UnavailableError`, the default; "closed" refuses; "open" grants, uncounted; "local" lets this
-    process decide alone, with `share` percent of every limit, 1 to 100, by default 100. Such a
-    decision is `degraded`, and nobody waits.
+    The methods that create a limiter without a document take a `name` of 1 to 512 bytes;
+    `wait_timeout`, by default 5 seconds; `policy`, by default "raise", with which a refused body
+    raises `OverLimit`, while "ignore" skips the body; and `ttl`, the time for which statistics are
+    kept after the last use, from one second to ten years, by default 90 days.
+
+    All methods that create limiters take `on_unavailable`, the behaviour while the store cannot
+    decide: "raise" an `UnavailableError`, the default; "closed" refuses; "open" grants without
+    counting; "local" decides in this process alone, with `share` percent of every limit, 1 to 100,
+    by default 100. Such a decision is `degraded`, and no call is queued.
     """
 
     def __init__(self, url: str | None = None, *, timeout: Span | None = None) -> None:
-        # The links of the event loops that use this store. A loop owns its links.
+        # Weak references to the links of the event loops, which keep them alive.
         self._links = Links()
         self._hubs = Hubs()
 
     def close(self) -> None:
         """Close all connections of this process to the store, those of its event loops too.
 
-        Those who wait leave the queue and get an `InvalidError`, as does every later call that
-        needs the server. Calls that are under way still get their answers. Twice is as good as
-        once; in memory this does nothing, and a forked process closes its own connections.
+        Waiting calls leave the queue and raise `InvalidError`, as does every later call that needs
+        the server. Calls in flight still get their answers. A second call has no effect. In memory
+        this does nothing, and a forked process closes only its own connections.
         """
         if self._timeout is None:
             return
@@ -70,8 +72,8 @@ class Paddlegate(_native.Paddlegate):
         self._links.close(until)
 
     async def aclose(self) -> None:
-        """Like `close`; the event loop goes on meanwhile."""
-        await aside(asyncio.get_running_loop(), self.close)
+        """Like `close`, without blocking the event loop."""
+        await call_in_thread(asyncio.get_running_loop(), self.close)
 
     def __enter__(self) -> Self:
         return self
@@ -107,9 +109,10 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: at most `limit` at once; 0 is a pause.
+        """Create a limiter of at most `limit` leases at once; 0 is a pause.
 
-        A lease that is not released ends after `lock_timeout`, by default 30 seconds.
+        A lease that is not released ends after `lock_timeout`, by default 30 seconds. `limit` is at
+        most 100,000.
         """
         return Limiter(
             self,
@@ -136,7 +139,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: at most `limit` in each interval since 1970 (UTC).
+        """Create a limiter of at most `limit` units in each interval since 1970 (UTC).
 
         For days of another time zone, the intervals start `offset` earlier.
         """
@@ -164,7 +167,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: at most `limit` in any interval."""
+        """Create a limiter of at most `limit` units in any interval; `limit` is at most 100,000."""
         limits = [("window", limit, interval)]
         return Limiter(
             self,
@@ -189,7 +192,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: a burst of `capacity`, which drains fully in `drain`."""
+        """Create a limiter with a burst of `capacity` units, which drains fully in `drain`."""
         limits = [("leaky", capacity, drain)]
         return Limiter(
             self,
@@ -214,7 +217,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: a budget of `capacity` points, full again after `refill`."""
+        """Create a limiter with a budget of `capacity` points, full again after `refill`."""
         limits = [("points", capacity, refill)]
         return Limiter(
             self,
@@ -238,7 +241,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter: starts at least `interval` apart."""
+        """Create a limiter that keeps starts at least `interval` apart."""
         limits = [("throttle", interval)]
         return Limiter(
             self,
@@ -261,7 +264,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter that lets everything pass."""
+        """Create a limiter that grants every call."""
         return Limiter(
             self,
             name,
@@ -283,7 +286,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make a limiter that lets nothing pass."""
+        """Create a limiter that refuses every call."""
         return Limiter(
             self,
             name,
@@ -308,11 +311,11 @@ class Paddlegate(_native.Paddlegate):
         share: int | None = None,
         **kinds: tuple[object, ...] | Span,
     ) -> Limiter:
-        """Make a limiter of up to eight limits, all charged or none.
+        """Create a limiter with up to eight limits, which are all charged or none.
 
-        Write each limit by its kind, `concurrency=5, window=(100, 60), throttle=0.1`, or in a
-        list, `[("window", 100, 60), ("throttle", 0.1)]`, which can hold a kind twice. Their
-        order is the `index` of a decision. `lock_timeout` is how long leases last.
+        Write each limit by its kind, `concurrency=5, window=(100, 60), throttle=0.1`, or in a list,
+        `[("window", 100, 60), ("throttle", 0.1)]`, which can contain a kind twice. The `index` of a
+        decision counts the limits in their order. `lock_timeout` is the duration of a lease.
         """
         named = [
             (kind, *(numbers if isinstance(numbers, (tuple, list)) else (numbers,)))
@@ -340,12 +343,13 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> dict[str, Limiter]:
-        """Make the limiters that a document defines, by name; the document is JSON or its object.
+        """Create the limiters that a document defines, by name; it is JSON or its object.
 
-        It is in the format of Paddlegate, or of one of the systems that it understands (Open Job
-        Spec, Conductor, Invantive, guild-queues). What it says of refused work is `on_limit` of
-        a limiter. `lock_timeout` (Open Job Spec and Conductor) is how long a lease lasts,
-        `tenant` (Open Job Spec) whose job it is, `group` (guild-queues) what is limited by itself.
+        The format is that of Paddlegate, or of a supported system (Open Job Spec, Conductor,
+        Invantive, guild-queues). The document's action for refused work is `on_limit` of a limiter.
+        `lock_timeout` (Open Job Spec and Conductor) is the duration of a lease, `tenant` (Open Job
+        Spec) is the owner of the jobs, `group` (guild-queues) is the group that is limited by
+        itself.
         """
         loaded = self._load(json_text("document", document), lock_timeout, tenant, group)
         return {
@@ -363,7 +367,7 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> dict[str, Limiter]:
-        """Make the limiters that a file defines, by name; see `limiters_from_document`.
+        """Create the limiters that a file defines, by name; see `limiters_from_document`.
 
         Raises `OSError` for a file that cannot be read.
         """
@@ -378,9 +382,9 @@ class Paddlegate(_native.Paddlegate):
         )
 
     def invantive_gate(self, document: Json) -> Gate:
-        """Make the gate of a `RateLimitControl` of Invantive; the document is JSON or its object.
+        """Create the gate of an Invantive `RateLimitControl`; `document` is JSON or its object.
 
-        An `InvalidError` names the path to what is wrong in it.
+        Raises `InvalidError` with the path of a fault in the document.
         """
         return Gate(self, json_text("document", document))
 
@@ -393,12 +397,12 @@ class Paddlegate(_native.Paddlegate):
         on_unavailable: _OnUnavailable | None = None,
         share: int | None = None,
     ) -> Limiter:
-        """Make the limiter of a run of a Conductor workflow; both documents are JSON or objects.
+        """Create the limiter of a Conductor workflow run; both documents are JSON or objects.
 
-        Its name is `conductor/workflow/` and the key that the definition gives the `run`, an
-        object with `input`, `correlationId` and `version` as far as the key needs them; a run
-        without a key has an unlimited one. A lease that is not renewed ends after
-        `lock_timeout`, by default 30 seconds. The policy of the definition is its `on_limit`:
+        Its name is `conductor/workflow/` followed by the key that the definition gives the `run`,
+        an object with `input`, `correlationId` and `version` as far as the key needs them; a run
+        without a key gets an unlimited limiter. A lease that is not renewed ends after
+        `lock_timeout`, by default 30 seconds. The policy of the definition becomes its `on_limit`:
         "wait" for `QUEUE`, "raise" for `REJECT`.
         """
         loaded = self._workflow(
@@ -407,30 +411,30 @@ class Paddlegate(_native.Paddlegate):
         return Limiter(self, loaded.name, loaded, on_unavailable=on_unavailable, share=share)
 
     def limiters(self) -> list[LimiterInfo]:
-        """List the limiters that any process has used, whatever its language, by name.
+        """Return the limiters that any process has used, in any language, sorted by name.
 
         A limiter leaves the list `ttl` after its last use.
         """
-        return [listed(entry) for entry in self._limiters()]
+        return [to_limiter_info(entry) for entry in self._limiters()]
 
     async def alimiters(self) -> list[LimiterInfo]:
         """Like `limiters`."""
         loop = asyncio.get_running_loop()
-        if not watches(loop):
+        if not can_watch_sockets(loop):
             return await loop.run_in_executor(None, self.limiters)
-        entries: list[_native._Entry] = []
+        entries: list[_native._LimiterFields] = []
         parts = iter(range(self._parts))
 
-        async def lane() -> None:
+        async def worker() -> None:
             for part in parts:
                 cursor = 0
                 while True:
-                    page, cursor = await ask(
+                    page, cursor = await run_operation(
                         self._links, self._begin_list, self._begin_list, part, cursor
                     )
                     entries.extend(page)
                     if cursor == 0:
                         break
 
-        await asyncio.gather(*(lane() for _ in range(PARTS_AT_ONCE)))
-        return [listed(entry) for entry in _native.sort_listed(entries)]
+        await asyncio.gather(*(worker() for _ in range(CONCURRENT_PARTS)))
+        return [to_limiter_info(entry) for entry in _native.sort_listed(entries)]

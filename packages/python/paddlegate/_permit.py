@@ -1,4 +1,4 @@
-"""What a grant hands over."""
+"""Permits: the handles of grants."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ import os
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from paddlegate._asyncio import ask, post
+from paddlegate._asyncio import run_operation, start_operation
 from paddlegate._errors import InvalidError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
 
+    from paddlegate._convert import Headers, Json
     from paddlegate._learned import Learned
     from paddlegate._limiter import Limiter
     from paddlegate._native import Decision, _Provider
-    from paddlegate._texts import Headers, Json
     from paddlegate._waiting import Span
 
 _T = TypeVar("_T")
 
 
 class Grant:
-    """What permits have in common. The lease is that of a concurrency limit."""
+    """Base class of permits. The lease is that of a concurrency limit."""
 
-    __slots__ = ("_ends", "_limiter", "_lost", "_pid", "_settlement", "decision")
+    __slots__ = ("_expires_at", "_limiter", "_lost", "_pid", "_settlement", "decision")
 
     def __init__(self, limiter: Limiter, decision: Decision, sent: float) -> None:
         self._limiter = limiter
-        self._ends = None if decision.lease is None else sent + decision.lease
+        self._expires_at = None if decision.lease is None else sent + decision.lease
         self._lost = False
         self._pid = os.getpid()
-        # What a release has answered.
+        # The result of the release.
         self._settlement: str | None = None
         self.decision = decision
-        """The decision that granted it."""
+        """The decision that granted the call."""
 
     @property
     def id(self) -> str | None:
-        """By which any process may correct or release it; None when there is nothing to."""
+        """The id with which any process can correct or release it; None without one."""
         return self.decision.permit
 
     @property
@@ -50,36 +50,36 @@ class Grant:
     @property
     def expires_in(self) -> float | None:
         """Seconds until the lease ends, by the clock of this machine; None without a lease."""
-        return None if self._ends is None else max(self._ends - monotonic(), 0.0)
+        return None if self._expires_at is None else max(self._expires_at - monotonic(), 0.0)
 
     @property
     def lost(self) -> bool:
-        """Whether the lease has ended before it was released; known without asking the server."""
+        """Whether the lease ended before its release, as far as known without a call."""
         return self._lost or (self._settlement is None and self.expires_in == 0)
 
     @property
     def _is_held(self) -> bool:
-        """Whether this process has to release it. A fork has not taken what it inherits."""
-        return self._ends is not None and self._pid == os.getpid()
+        """Whether this process has to release the lease. A fork does not hold inherited leases."""
+        return self._expires_at is not None and self._pid == os.getpid()
 
-    def _unheld(self) -> str | None:
-        """Answer to a release without a server, if that is possible."""
-        return "unknown" if self._ends is None else self._settlement
+    def _local_result(self) -> str | None:
+        """Return the result of a release that needs no server, otherwise None."""
+        return "unknown" if self._expires_at is None else self._settlement
 
-    def _released(self, settlement: str) -> str:
+    def _record_release(self, settlement: str) -> str:
         if self._settlement is None:
             self._lost = self.lost or settlement != "released"
             self._settlement = settlement
         return settlement
 
-    def _renewed(self, sent: float, lease: float | None) -> bool:
+    def _record_renewal(self, sent: float, lease: float | None) -> bool:
         if lease is None:
             self._lost = True
         else:
-            self._ends = sent + lease
+            self._expires_at = sent + lease
         return lease is not None
 
-    def _name(self) -> str:
+    def _required_id(self) -> str:
         if self.decision.permit is None:
             raise InvalidError("only a call with an estimate can be corrected", "estimate")
         return self.decision.permit
@@ -89,21 +89,21 @@ class Grant:
 
 
 class Permit(Grant):
-    """What a grant hands over. Any process may settle it by its id."""
+    """The permit of a granted call. Any process can settle it by its id."""
 
     __slots__ = ()
 
     def points_used(self, actual: int) -> str:
-        """Replace the estimate by what the call did cost.
+        """Replace the estimate by the actual cost of the call, once.
 
-        Answers "settled"; or else "already", "late" (after five minutes) or "unknown", which
-        change nothing.
+        Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
+        change nothing. Raises `InvalidError` for a call without an estimate.
         """
-        return self._limiter.correct(self._name(), actual)
+        return self._limiter.correct(self._required_id(), actual)
 
     async def apoints_used(self, actual: int) -> str:
         """Like `points_used`."""
-        return await self._limiter.acorrect(self._name(), actual)
+        return await self._limiter.acorrect(self._required_id(), actual)
 
     def learn_from_response(
         self,
@@ -115,7 +115,10 @@ class Permit(Grant):
         max_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Learned:
-        """Learn from the response to this call and settle its estimate, as the limiter does."""
+        """Apply the response to this call and settle its estimate.
+
+        See `learn_from_response` of the limiter.
+        """
         return self._limiter.learn_from_response(
             headers,
             body,
@@ -136,7 +139,7 @@ class Permit(Grant):
         max_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Learned:
-        """Like `learn`."""
+        """Like `learn_from_response`."""
         return await self._limiter.alearn_from_response(
             headers,
             body,
@@ -150,37 +153,45 @@ class Permit(Grant):
     def release(self) -> str:
         """End the lease, once.
 
-        Answers "released"; or else "late" when it had ended before, or "unknown".
+        Returns "released"; otherwise "late" when the lease had ended before, or "unknown". A second
+        call returns the same result.
         """
-        return self._unheld() or self._released(self._limiter.release(self._name()))
+        return self._local_result() or self._record_release(
+            self._limiter.release(self._required_id())
+        )
 
     def _release_again(self) -> None:
-        """Release after an interruption. What is unknown then may well have been released."""
-        if not self._unheld():
-            settlement = self._limiter.release(self._name())
+        """Release after an interrupted release, which may have succeeded.
+
+        Then "unknown" does not mean that the lease was lost.
+        """
+        if not self._local_result():
+            settlement = self._limiter.release(self._required_id())
             self._lost, self._settlement = self.lost, settlement
 
     async def arelease(self) -> str:
         """Like `release`."""
-        return self._unheld() or self._released(await self._limiter.arelease(self._name()))
+        return self._local_result() or self._record_release(
+            await self._limiter.arelease(self._required_id())
+        )
 
     def renew(self) -> bool:
-        """Give the lease its whole time again; False when it has ended."""
-        if self._unheld():
+        """Restart the duration of the lease; return False when it has ended."""
+        if self._local_result():
             return False
         sent = monotonic()
-        return self._renewed(sent, self._limiter.renew(self._name()))
+        return self._record_renewal(sent, self._limiter.renew(self._required_id()))
 
     async def arenew(self) -> bool:
         """Like `renew`."""
-        if self._unheld():
+        if self._local_result():
             return False
         sent = monotonic()
-        return self._renewed(sent, await self._limiter.arenew(self._name()))
+        return self._record_renewal(sent, await self._limiter.arenew(self._required_id()))
 
 
 class AsyncPermit(Grant):
-    """What a grant hands over on an event loop."""
+    """The permit of a granted call on an event loop."""
 
     __slots__ = ("_releasing", "_settlements")
 
@@ -190,14 +201,15 @@ class AsyncPermit(Grant):
         self._settlements: list[Settlement[Any]] = []
 
     def points_used(self, actual: int) -> Settlement[str]:
-        """Replace the estimate by what the call did cost; await it to see what became of it.
+        """Replace the estimate by the actual cost of the call, once; await it for the result.
 
-        It takes effect in any case. The end of `async with` waits for it and raises its error.
+        It takes effect even if not awaited. The end of `async with` waits for it and raises its
+        error. Raises `InvalidError` for a call without an estimate.
         """
-        return self._settling(self._limiter._correcting(self._name(), actual))
+        return self._track(self._limiter._correct_async(self._required_id(), actual))
 
     async def apoints_used(self, actual: int) -> str:
-        """Like `points_used`, to be awaited."""
+        """Like `points_used`, as a coroutine."""
         return await self.points_used(actual)
 
     def learn_from_response(
@@ -210,12 +222,12 @@ class AsyncPermit(Grant):
         max_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Settlement[Learned]:
-        """Learn from the response to this call and settle its estimate, as the limiter does.
+        """Apply the response to this call and settle its estimate; await it for the result.
 
-        Await it to see what became of it; it takes effect in any case.
+        It takes effect even if not awaited. See `learn_from_response` of the limiter.
         """
-        return self._settling(
-            self._limiter._learning(
+        return self._track(
+            self._limiter._learn_async(
                 headers, body, status, provider, max_pause, max_learned, self.id
             )
         )
@@ -230,7 +242,7 @@ class AsyncPermit(Grant):
         max_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Learned:
-        """Like `learn`, to be awaited."""
+        """Like `learn_from_response`, as a coroutine."""
         return await self.learn_from_response(
             headers,
             body,
@@ -240,64 +252,66 @@ class AsyncPermit(Grant):
             max_learned=max_learned,
         )
 
-    def _settling(self, settling: Awaitable[_T]) -> Settlement[_T]:
+    def _track(self, settling: Awaitable[_T]) -> Settlement[_T]:
         settlement = Settlement(settling)
         self._settlements.append(settlement)
         return settlement
 
     async def settled(self) -> None:
-        """Wait for settlements that nobody has awaited, and raise the error of one that failed."""
+        """Wait for settlements that were not awaited, and raise the error of a failed one."""
         for settlement in self._settlements:
             if not settlement.awaited:
                 await settlement
 
     def release(self) -> Settlement[str]:
-        """End the lease, once; await it to see what became of it. It takes effect in any case.
+        """End the lease, once; await it for the result. It takes effect even if not awaited.
 
-        Awaited it answers "released"; or else "late" when it had ended before, or "unknown".
+        The result is "released"; otherwise "late" when the lease had ended before, or "unknown".
         """
-        if known := self._unheld():
-            return Settlement(_known(known))
+        if settlement := self._local_result():
+            return Settlement(_completed(settlement))
         if self._releasing is None or self._releasing.failed:
             limiter = self._limiter
-            releasing = post(
-                limiter._links, limiter._begin_release, limiter.release, self._name(), None
+            releasing = start_operation(
+                limiter._links, limiter._begin_release, limiter.release, self._required_id(), None
             )
             if releasing.done():
-                self._noted(releasing)
+                self._on_released(releasing)
             else:
-                releasing.add_done_callback(self._noted)
+                releasing.add_done_callback(self._on_released)
             self._releasing = Settlement(releasing)
         return self._releasing
 
     async def arelease(self) -> str:
-        """Like `release`, to be awaited."""
+        """Like `release`, as a coroutine."""
         return await self.release()
 
     async def renew(self) -> bool:
-        """Give the lease its whole time again; False when it has ended."""
-        if self._unheld():
+        """Restart the duration of the lease; return False when it has ended."""
+        if self._local_result():
             return False
         sent = monotonic()
         limiter = self._limiter
-        return self._renewed(
+        return self._record_renewal(
             sent,
-            await ask(limiter._links, limiter._begin_renew, limiter.renew, self._name(), None),
+            await run_operation(
+                limiter._links, limiter._begin_renew, limiter.renew, self._required_id(), None
+            ),
         )
 
     async def arenew(self) -> bool:
         """Like `renew`."""
         return await self.renew()
 
-    def _noted(self, releasing: asyncio.Future[str]) -> None:
+    def _on_released(self, releasing: asyncio.Future[str]) -> None:
         if not releasing.cancelled() and releasing.exception() is None:
-            self._released(releasing.result())
+            self._record_release(releasing.result())
 
 
 class Settlement(Generic[_T]):
-    """A correction, a report or a release on its way. It takes effect whether it is awaited or not.
+    """A correction, a report or a release in progress. It takes effect even if not awaited.
 
-    Awaited a correction answers "settled"; or else "already", "late" (after five minutes) or
+    The result of a correction is "settled"; otherwise "already", "late" (after five minutes) or
     "unknown", which change nothing.
     """
 
@@ -306,21 +320,21 @@ class Settlement(Generic[_T]):
     def __init__(self, settling: Awaitable[_T]) -> None:
         self._future = asyncio.ensure_future(settling)
         self.awaited = False
-        """Whether somebody has awaited it."""
+        """Whether it was awaited."""
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended without an answer."""
+        """Whether it ended without a result."""
         future = self._future
         return future.done() and (future.cancelled() or future.exception() is not None)
 
     def __await__(self) -> Generator[object, None, _T]:
         self.awaited = True
-        # Whoever waits may be cancelled; the correction goes on.
+        # The cancellation of a waiting task does not cancel the operation.
         return asyncio.shield(self._future).__await__()
 
 
-def _known(answer: str) -> asyncio.Future[str]:
+def _completed(answer: str) -> asyncio.Future[str]:
     future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     future.set_result(answer)
     return future

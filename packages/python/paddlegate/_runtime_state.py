@@ -1,4 +1,4 @@
-"""`RuntimeState`: what is in force beside the policies of the processes."""
+"""`RuntimeState`: the pause, the overrides and the learned limits of a limiter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from paddlegate._native import _Controlled
+    from paddlegate._native import _RuntimeStateFields
 
 
 class LimitSettings(NamedTuple):
@@ -16,33 +16,35 @@ class LimitSettings(NamedTuple):
     amount: int
     """Units; 1 for a throttle."""
     interval: float
-    """Seconds: the interval, the time to drain or refill fully, or how long a lease lasts."""
+    """Seconds: the interval, the time to drain or refill fully, or the duration of a lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeState:
-    """What is in force beside the policies, for all processes."""
+    """The pause, the overrides and the learned limits of a limiter, for all processes."""
 
     version: int
-    """Rises with every change; 0 when nothing is in force."""
+    """A number that rises with every change; 0 when nothing is in force."""
     in_use: bool
     """Whether the store knew the limiter before this call: it had a state or statistics.
 
-    False for a name that nobody has used, for limits of other kinds than those in use under it,
-    and without any limit. An earlier order counts as a use."""
+    False for a name that was never used, for limits of other kinds than those in use under the
+    name, and for a limiter without limits. An earlier command counts as a use.
+    """
     paused_for: float | None
-    """Seconds that the pause lasts; None without a pause."""
+    """Seconds until the pause ends; None without a pause."""
     overrides: tuple[LimitSettings | None, ...]
-    """For each limit of the policy what `override` has set, which rules."""
+    """For each limit of the policy its override, which takes precedence; None without one."""
     expires_in: float | None
-    """Seconds that the overrides last; None when they last until they are removed."""
+    """Seconds until the overrides end; None when they last until they are removed."""
     learned: tuple[LimitSettings | None, ...]
-    """For each limit what was learned from upstream; it rules where nothing is overridden."""
+    """For each limit of the policy the limit learned from the upstream; it applies where no
+    override is active."""
 
 
-def runtime_state(controlled: _Controlled) -> RuntimeState:
-    """Name the parts."""
-    version, in_use, paused_for, overrides, expires_in, learned = controlled
+def to_runtime_state(fields: _RuntimeStateFields) -> RuntimeState:
+    """Convert the native result."""
+    version, in_use, paused_for, overrides, expires_in, learned = fields
     return RuntimeState(
         version,
         in_use,

@@ -1,4 +1,4 @@
-"""`SKIPPED`: what a body that was not run returns."""
+"""`SKIPPED`: the result of a body that was not run."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ class Skipped(enum.Enum):
 
 
 SKIPPED: Final = Skipped.SKIPPED
-"""What a body returns that a limiter with `policy="ignore"` has refused."""
+"""The result of a body that a limiter with `policy="ignore"` refused."""

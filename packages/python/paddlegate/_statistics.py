@@ -1,4 +1,4 @@
-"""`Statistics` of a limiter, and `LimiterInfo`: a limiter in the list of all."""
+"""`Statistics` of a limiter, and `LimiterInfo`, an entry of the list of limiters."""
 
 from __future__ import annotations
 
@@ -6,52 +6,52 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from paddlegate._native import _Counted, _Entry
+    from paddlegate._native import _LimiterFields, _StatisticsFields
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What all processes did with a limiter, and who is there now. Times are sums of seconds."""
+    """The counters of a limiter over all processes. Times are sums in seconds."""
 
     granted: int
-    """Calls that passed."""
+    """Granted calls."""
     refused: int
-    """Calls that were refused, and waits whose time was up."""
+    """Refused calls, and waits that timed out."""
     waited: int
-    """Grants that had to wait."""
+    """Grants that waited in the queue."""
     wait_time: float
-    """The time that those waited."""
+    """The time for which those grants waited."""
     units: int
-    """Units taken, after corrections."""
+    """Charged units, after corrections."""
     corrections: int
-    """Permits that were settled."""
+    """Settled permits."""
     held_time: float
-    """The time that released leases were held."""
+    """The time for which released leases were held."""
     overages: int
-    """Leases whose holder released them after their end."""
+    """Leases that were released after their end."""
     reclaimed: int
-    """Leases that had ended without a release when somebody else was granted one."""
+    """Leases that had ended without a release when another lease was granted."""
     lapsed: int
-    """Tickets that lost their place because they did not look in time."""
+    """Tickets that lost their queue position because they were not claimed in time."""
     leases: int
-    """Leases held now."""
+    """Current leases."""
     tickets: int
-    """Tickets in the queue now."""
+    """Current tickets in the queue."""
 
     @property
     def immediate(self) -> int:
-        """Grants that did not have to wait."""
+        """Grants that did not wait."""
         return self.granted - self.waited
 
 
-def statistics(counted: _Counted) -> Statistics:
-    """Name the numbers."""
-    return Statistics(*counted)
+def to_statistics(fields: _StatisticsFields) -> Statistics:
+    """Convert the native result."""
+    return Statistics(*fields)
 
 
 @dataclass(frozen=True, slots=True)
 class LimitInfo:
-    """One limit as it was last used; times in seconds."""
+    """One limit as last used; times in seconds."""
 
     kind: str
     amount: int
@@ -61,18 +61,18 @@ class LimitInfo:
 
 @dataclass(frozen=True, slots=True)
 class LimiterInfo:
-    """One limiter in the list of all."""
+    """One limiter of the list of limiters."""
 
     name: str
     limits: tuple[LimitInfo, ...]
     last_used: float | None
-    """The store's time of its last use, to the minute, in seconds since 1970; None in memory."""
+    """The store's time of the last use, to the minute, in seconds since 1970; None in memory."""
     ttl: float
-    """Seconds that its statistics are kept after its last use."""
+    """Seconds for which the statistics are kept after the last use."""
 
 
-def listed(entry: _Entry) -> LimiterInfo:
-    """Name the parts of an entry."""
+def to_limiter_info(entry: _LimiterFields) -> LimiterInfo:
+    """Convert an entry of the native list."""
     name, limits, last_used, ttl = entry
     return LimiterInfo(
         name,

@@ -1,4 +1,4 @@
-"""How a thread or a task waits for its turn: with a ticket in the queue of the limiter."""
+"""Waiting for a permit with a ticket in the queue of the limiter, on a thread or in a task."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
-from paddlegate._asyncio import ask
-from paddlegate._blocking import warn_of_blocking
+from paddlegate._asyncio import run_operation
+from paddlegate._blocking import warn_if_blocking
+from paddlegate._cleanup import cancel_in_background, cancel_on_loop
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
-from paddlegate._giving_back import give_back, give_back_later
 from paddlegate._native import new_id
 from paddlegate._permit import AsyncPermit, Permit
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 Span: TypeAlias = float | timedelta | str
 """Seconds, a timedelta, one of second, minute, hour and day, or an ISO 8601 duration."""
 
-Question: TypeAlias = tuple[int | None, int | None, None, str, int, float, None, str]
-"""What `_enter` wants to know."""
+RequestArguments: TypeAlias = tuple[int | None, int | None, None, str, int, float, None, str]
+"""The arguments of `_enter` and `_begin_enter`."""
 
-INTERRUPTED = 0.05
-"""Seconds that a thread which was interrupted gives its ticket to leave the queue."""
-CLOSED = 1
-"""Seconds that a thread whose store is closed gives it."""
+INTERRUPT_CANCEL_TIMEOUT = 0.05
+"""Seconds for which an interrupted thread waits for the cancellation of its call."""
+CLOSE_CANCEL_TIMEOUT = 1
+"""Seconds for which a thread waits for the cancellation when its store is closed."""
 
 
-class Waiting:
-    """One call that may wait: what it asks, and what it knows from the answers."""
+class BaseWaiter:
+    """One call that may wait: builds its requests and evaluates the decisions."""
 
     def __init__(
         self,
@@ -43,58 +43,58 @@ class Waiting:
         cost: int | None,
         estimate: int | None,
         wait_timeout: Span | None,
-        id: str | None,  # noqa: A002 - the word that all languages have
+        id: str | None,  # noqa: A002 - the name in all languages
     ) -> None:
         self.limiter = limiter
         self.id = new_id() if id is None else id
-        self._is_mine = id is None
-        self.ends = monotonic() + limiter._patience(wait_timeout)
+        self._has_generated_id = id is None
+        self.deadline = monotonic() + limiter._patience(wait_timeout)
         self.sent = -inf
         self._request = cost, estimate, None
-        self._number = 0
+        self._ticket = 0
         self._channel = ""
         self._hub: Hub | None = None
 
-    def asks(self) -> Question:
-        """Give the next question. At the end of its patience it is the last one."""
+    def next_request(self) -> RequestArguments:
+        """Return the next request; at the deadline it has no time left and is the last."""
         self._check_open()
-        self._channel = self._listen()
+        self._channel = self._join_hub()
         self.sent = monotonic()
-        left = max(self.ends - self.sent, 0)
-        return (*self._request, self.id, self._number, left, None, self._channel)
+        left = max(self.deadline - self.sent, 0)
+        return (*self._request, self.id, self._ticket, left, None, self._channel)
 
-    def hears(self, decision: Decision) -> float | None:
-        """Give the time to look again, None when granted; raise `OverLimit` when refused."""
+    def on_decision(self, decision: Decision) -> float | None:
+        """Return when to retry, None when granted; raise `OverLimit` when refused."""
         if decision.status == "granted":
             return None
         if decision.status != "queued" or decision.ticket is None or decision.retry_after is None:
             raise OverLimit(self.limiter.name, decision)
-        look = monotonic() + decision.retry_after
-        self._number = decision.ticket
+        retry_at = monotonic() + decision.retry_after
+        self._ticket = decision.ticket
         self._check_open()
-        # Now it is worth to open a hub; and the call may have learned that the place is another.
-        channel = self._listen()
+        # With a ticket the call needs a hub; a redirection may have changed the node.
+        channel = self._join_hub()
         if channel not in {"", self._channel}:
-            # The ticket has to name it.
+            # Retry at once, so that the ticket names the channel.
             return -inf
-        return min(look, self.ends)
+        return min(retry_at, self.deadline)
 
-    def may_be_known(self, error: BaseException) -> bool:
-        """Tell whether after this error something of the call may be with the server."""
-        if not (self._is_mine or self._number):
-            # Under an id that was given there may be a lease that is not of this call.
+    def may_hold(self, error: BaseException) -> bool:
+        """Return whether the call may hold a ticket or a lease of its own after this error."""
+        if not (self._has_generated_id or self._ticket):
+            # A given id may name a lease that this call did not take.
             return False
         if isinstance(error, OverLimit):
-            return self._leaves_ticket(error.decision)
+            return self._ticket_remains(error.decision)
         if self._is_closed and isinstance(error, InvalidError):
-            return self._number > 0
+            return self._ticket > 0
         if isinstance(error, UnavailableError):
-            return error.may_have_counted or self._number > 0
+            return error.may_have_counted or self._ticket > 0
         return not isinstance(error, (InvalidError, GeneratorExit))
 
-    def _leaves_ticket(self, decision: Decision) -> bool:
-        """Tell whether its ticket is still with the store, which has not made this decision."""
-        return decision.degraded and self._number > 0
+    def _ticket_remains(self, decision: Decision) -> bool:
+        """Return whether the store still has its ticket, since it did not make the decision."""
+        return decision.degraded and self._ticket > 0
 
     @property
     def _is_closed(self) -> bool:
@@ -104,92 +104,95 @@ class Waiting:
         if self._is_closed:
             raise InvalidError("is closed; open another one", "store")
 
-    def quit(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave the queue for a store that this loop closes, whose tasks cannot do it meanwhile."""
+    def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Leave the queue, if `loop` is to run this task but is busy closing the store."""
 
-    def leave(self) -> None:
-        """Listen no more."""
+    def leave_hub(self) -> None:
+        """Leave the hub; no wake-ups arrive from then on."""
         if self._hub is not None:
-            self._hub.leave(self)
+            self._hub.remove(self)
             self._hub = None
 
-    def ring(self, at: float) -> None:
-        """Look again at this time of the monotonic clock."""
+    def wake(self, at: float) -> None:
+        """Retry at this time of the monotonic clock."""
         raise NotImplementedError
 
-    def _find_hub(self, place: str, opening: bool) -> Hub | None:
+    def _get_hub(self, node: str, create: bool) -> Hub | None:
         raise NotImplementedError
 
-    def _listen(self) -> str:
-        """Be where messages for the limiter come; nobody opens a hub before it has to wait."""
-        place = self.limiter._place()
-        if self._hub is None or self._hub.place != place:
-            self.leave()
-            hub = None if place is None else self._find_hub(place, self._number > 0)
-            if hub is None or not (self._number or hub.channel):
+    def _join_hub(self) -> str:
+        """Join the hub of the limiter's node; return its channel, empty without one.
+
+        A hub is opened only for a call that has a ticket.
+        """
+        node = self.limiter._place()
+        if self._hub is None or self._hub.node != node:
+            self.leave_hub()
+            hub = None if node is None else self._get_hub(node, self._ticket > 0)
+            if hub is None or not (self._ticket or hub.channel):
                 return ""
             self._hub = hub
-            hub.join(self)
+            hub.add(self)
         return self._hub.channel
 
 
-class ThreadWaiting(Waiting):
-    """A thread that waits."""
+class ThreadWaiter(BaseWaiter):
+    """A call that waits on a thread."""
 
     def wait(self) -> Permit:
         """Wait for the permit, or raise `OverLimit`."""
-        self._rings: SimpleQueue[float] = SimpleQueue()
+        self._wakeups: SimpleQueue[float] = SimpleQueue()
         self._has_slept = False
         try:
             while True:
-                self._forget_rings()
-                decision: Decision = self.limiter._enter(*self.asks())
-                look = self.hears(decision)
-                if look is None:
+                self._clear_wakeups()
+                decision: Decision = self.limiter._enter(*self.next_request())
+                retry_at = self.on_decision(decision)
+                if retry_at is None:
                     permit = Permit(self.limiter, decision, self.sent)
-                    # A signal handler may raise in here too.
-                    if self._leaves_ticket(decision):
-                        give_back(self.limiter, self.id)
-                    self.leave()
+                    # A signal handler may raise here too.
+                    if self._ticket_remains(decision):
+                        cancel_in_background(self.limiter, self.id)
+                    self.leave_hub()
                     return permit
-                self._sleep(look)
+                self._sleep(retry_at)
         except BaseException as error:
             try:
-                if self.may_be_known(error):
-                    give_back(self.limiter, self.id, self._patience(error))
+                if self.may_hold(error):
+                    cancel_in_background(self.limiter, self.id, self._cancel_timeout(error))
             finally:
-                self.leave()
+                self.leave_hub()
             raise
 
-    def ring(self, at: float) -> None:
-        """Look again at this time of the monotonic clock; from any thread."""
-        self._rings.put(at)
+    def wake(self, at: float) -> None:
+        """Retry at this time of the monotonic clock; callable from any thread."""
+        self._wakeups.put(at)
 
-    def _patience(self, error: BaseException) -> float:
+    def _cancel_timeout(self, error: BaseException) -> float:
         if not isinstance(error, PaddlegateError):
-            return INTERRUPTED
-        # The time of the call is over, and a server that has just failed would take more of it.
-        return CLOSED if self._is_closed else 0
+            return INTERRUPT_CANCEL_TIMEOUT
+        # The time of the call is over, and a server that has just failed would take longer.
+        return CLOSE_CANCEL_TIMEOUT if self._is_closed else 0
 
-    def _find_hub(self, place: str, opening: bool) -> Hub | None:
-        return self.limiter._hubs.of_thread(place, opening)
+    def _get_hub(self, node: str, create: bool) -> Hub | None:
+        return self.limiter._hubs.for_threads(node, create)
 
-    def _forget_rings(self) -> None:
+    def _clear_wakeups(self) -> None:
         with contextlib.suppress(Empty):
             while True:
-                self._rings.get_nowait()
+                self._wakeups.get_nowait()
 
     def _sleep(self, until: float) -> None:
         if not self._has_slept and until > monotonic():
             self._has_slept = True
-            warn_of_blocking(self.limiter.name)
+            warn_if_blocking(self.limiter.name)
         while (left := until - monotonic()) > 0:
             with contextlib.suppress(Empty):
-                until = min(until, self._rings.get(timeout=left))
+                until = min(until, self._wakeups.get(timeout=left))
 
 
-class TaskWaiting(Waiting):
-    """A task that waits."""
+class TaskWaiter(BaseWaiter):
+    """A call that waits in a task."""
 
     async def wait(self) -> AsyncPermit:
         """Wait for the permit, or raise `OverLimit`."""
@@ -198,54 +201,54 @@ class TaskWaiting(Waiting):
         self._sleeping: asyncio.Future[None] | None = None
         try:
             while True:
-                self._rung = inf
-                decision: Decision = await ask(
-                    limiter._links, limiter._begin_enter, limiter._enter, *self.asks()
+                self._wake_at = inf
+                decision: Decision = await run_operation(
+                    limiter._links, limiter._begin_enter, limiter._enter, *self.next_request()
                 )
-                look = self.hears(decision)
-                if look is None:
-                    if self._leaves_ticket(decision):
-                        give_back_later(limiter, self.id)
+                retry_at = self.on_decision(decision)
+                if retry_at is None:
+                    if self._ticket_remains(decision):
+                        cancel_on_loop(limiter, self.id)
                     return AsyncPermit(limiter, decision, self.sent)
-                await self._sleep(look)
+                await self._sleep(retry_at)
         except BaseException as error:
-            if self.may_be_known(error):
-                give_back_later(limiter, self.id)
+            if self.may_hold(error):
+                cancel_on_loop(limiter, self.id)
             raise
         finally:
-            self.leave()
+            self.leave_hub()
 
-    def ring(self, at: float) -> None:
-        """Look again at this time of the monotonic clock; from any thread."""
+    def wake(self, at: float) -> None:
+        """Retry at this time of the monotonic clock; callable from any thread."""
         if asyncio._get_running_loop() is self._loop:
-            self._ring(at)
+            self._set_wake_time(at)
         else:
             with contextlib.suppress(RuntimeError):  # The loop is closed.
-                self._loop.call_soon_threadsafe(self._ring, at)
+                self._loop.call_soon_threadsafe(self._set_wake_time, at)
 
-    def _ring(self, at: float) -> None:
-        self._rung = min(self._rung, at)
-        self._wake()
+    def _set_wake_time(self, at: float) -> None:
+        self._wake_at = min(self._wake_at, at)
+        self._end_sleep()
 
-    def _wake(self) -> None:
+    def _end_sleep(self) -> None:
         if self._sleeping is not None and not self._sleeping.done():
             self._sleeping.set_result(None)
 
-    def _find_hub(self, place: str, opening: bool) -> Hub | None:
-        return self.limiter._hubs.of_loop(self._loop, place, opening)
+    def _get_hub(self, node: str, create: bool) -> Hub | None:
+        return self.limiter._hubs.for_loop(self._loop, node, create)
 
-    def quit(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave the queue for a store that this loop closes, whose tasks cannot do it meanwhile."""
+    def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Leave the queue, if `loop` is to run this task but is busy closing the store."""
         if loop is self._loop:
-            if self._number:
-                self._number = 0
-                give_back_later(self.limiter, self.id)
-            self.leave()
+            if self._ticket:
+                self._ticket = 0
+                cancel_on_loop(self.limiter, self.id)
+            self.leave_hub()
 
     async def _sleep(self, until: float) -> None:
-        while (left := min(until, self._rung) - monotonic()) > 0:
+        while (left := min(until, self._wake_at) - monotonic()) > 0:
             self._sleeping = self._loop.create_future()
-            timer = self._loop.call_later(left, self._wake)
+            timer = self._loop.call_later(left, self._end_sleep)
             try:
                 await self._sleeping
             finally:

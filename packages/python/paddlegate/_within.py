@@ -1,4 +1,4 @@
-"""`WithinLimit`: a body that runs within the limit, however Python writes it."""
+"""`WithinLimit`: runs a body within the limit, in each form that Python has for bodies."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from contextlib import suppress
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from paddlegate._bodies import PERMIT, Bodies, aleave, leave, leave_again
 from paddlegate._errors import InvalidError, OverLimit
+from paddlegate._guarded import (
+    PERMIT,
+    Guarded,
+    release_held,
+    release_held_again,
+    settle_and_release,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,12 +28,12 @@ if TYPE_CHECKING:
 Held: TypeAlias = tuple[object, Any]
 
 
-class WithinLimit(Bodies):
+class WithinLimit(Guarded):
     """Waits for the limiter, then runs the body of `with`, of `async with` or of a function.
 
-    At its end a lease is released. A body that raises leaves the estimate charged. One object
-    may serve many threads and tasks, and bodies within bodies; bodies that interleave in one task
-    need an object each.
+    A lease is released at the end of the body. If the body raises, the estimate stays charged. One
+    object may serve many threads and tasks, and nested bodies; bodies that interleave in one task
+    need one object each.
     """
 
     __slots__ = ("_cost", "_estimate", "_held", "_id", "_limiter", "_wait_timeout")
@@ -38,48 +44,48 @@ class WithinLimit(Bodies):
         cost: int | None,
         estimate: int | None,
         wait_timeout: Span | None,
-        id: str | None = None,  # noqa: A002 - the word that all languages have
+        id: str | None = None,  # noqa: A002 - the name in all languages
     ) -> None:
         self._limiter = limiter
         self._cost = cost
         self._estimate = estimate
         self._wait_timeout = wait_timeout
         self._id = id
-        # The permits of bodies that run, each with who runs it: one object may serve many.
+        # The permits of running bodies, each with its thread or task.
         self._held: list[Held] = []
 
     def __enter__(self) -> Permit:
         self._check_policy()
-        whose = _whose()
+        owner = _current_owner()
         permit = self._acquire()
         try:
-            self._held.append((whose, permit))
+            self._held.append((owner, permit))
         except BaseException:
             # A signal handler has raised.
-            leave_again(permit)
-            self._forget((whose, permit))
+            release_held_again(permit)
+            self._remove_held((owner, permit))
             raise
         return permit
 
-    def _leave(self, found: list[Held | None]) -> None:
+    def _exit(self, found: list[Held | None]) -> None:
         # `__exit__` is native, so that a signal handler cannot raise before this is called.
-        held = self._last()
+        held = self._find_held()
         found.append(held)
         if held is not None:
-            leave(held[1])
-            self._forget(held)
+            release_held(held[1])
+            self._remove_held(held)
 
-    def _leave_again(self, found: list[Held | None]) -> None:
-        held = found[0] if found else self._last()
+    def _exit_interrupted(self, found: list[Held | None]) -> None:
+        held = found[0] if found else self._find_held()
         if held is not None:
-            leave_again(held[1])
-            self._forget(held)
+            release_held_again(held[1])
+            self._remove_held(held)
 
     async def __aenter__(self) -> AsyncPermit:
         self._check_policy()
-        whose = _whose()
+        owner = _current_owner()
         permit = await self._aacquire()
-        self._held.append((whose, permit))
+        self._held.append((owner, permit))
         return permit
 
     async def __aexit__(
@@ -88,12 +94,12 @@ class WithinLimit(Bodies):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        held = self._last()
+        held = self._find_held()
         if held is not None:
-            self._forget(held)
-            await aleave(held[1], error)
+            self._remove_held(held)
+            await settle_and_release(held[1], error)
 
-    def _hands_over(self, function: Callable[..., Any]) -> bool:
+    def _passes_permit(self, function: Callable[..., Any]) -> bool:
         parameter = _parameters(function).get(PERMIT)
         takes = parameter is not None and parameter.kind is Parameter.KEYWORD_ONLY
         if self._estimate is not None and not takes:
@@ -114,7 +120,7 @@ class WithinLimit(Bodies):
             self._cost, estimate=self._estimate, wait_timeout=self._wait_timeout, id=self._id
         )
 
-    def _admitted(self) -> Permit | None:
+    def _admit(self) -> Permit | None:
         try:
             return self._acquire()
         except OverLimit:
@@ -122,7 +128,7 @@ class WithinLimit(Bodies):
                 raise
             return None
 
-    async def _aadmitted(self) -> AsyncPermit | None:
+    async def _aadmit(self) -> AsyncPermit | None:
         try:
             return await self._aacquire()
         except OverLimit:
@@ -138,14 +144,14 @@ class WithinLimit(Bodies):
                 "policy",
             )
 
-    def _last(self) -> Held | None:
-        """Find what is to be left: the last that this thread or task has entered."""
-        whose = _whose()
+    def _find_held(self) -> Held | None:
+        """Return the last permit that this thread or task entered with; None if there is none."""
+        owner = _current_owner()
         all_held = self._held.copy()
         for held in reversed(all_held):
-            if held[0] == whose:
+            if held[0] == owner:
                 return held
-        # Another task than the one that entered may exit, if it is clear what.
+        # Another task may exit than the one that entered, if only one permit is held.
         if len(all_held) > 1:
             raise InvalidError(
                 "this thread or task has not entered, and several others have: "
@@ -153,7 +159,7 @@ class WithinLimit(Bodies):
             )
         return all_held[0] if all_held else None
 
-    def _forget(self, held: Held) -> None:
+    def _remove_held(self, held: Held) -> None:
         with suppress(ValueError):
             self._held.remove(held)
 
@@ -162,10 +168,10 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
     try:
         return signature(function).parameters
     except (TypeError, ValueError):
-        # That of some builtins is not known.
+        # Some builtins have no signature.
         return {}
 
 
-def _whose() -> object:
+def _current_owner() -> object:
     loop = asyncio._get_running_loop()
     return (loop and asyncio.current_task(loop)) or threading.get_ident()

@@ -94,7 +94,7 @@ def test_connecting_needs_nobodys_threads(url, name, run):
             waiter = asyncio.create_task(limiter.aacquire())
             for _ in range(400):
                 await asyncio.sleep(0.05)
-                if any(hub.channel for hub in limiter._hubs._of_loops.values()):
+                if any(hub.channel for hub in limiter._hubs._loop_hubs.values()):
                     break
             else:
                 raise TimeoutError("nobody listens")

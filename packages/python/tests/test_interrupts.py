@@ -42,7 +42,7 @@ print(granted, alarms)
 
 EXIT = """
 import sys, time
-import paddlegate._giving_back
+import paddlegate._cleanup
 from paddlegate import Limiter, Paddlegate, UnavailableError
 
 cancel = Limiter.cancel
@@ -54,7 +54,7 @@ def slowly(limiter, id):
 Limiter.cancel = slowly
 
 # So that a stalled machine does not end the process before.
-paddlegate._giving_back.AT_EXIT = 20
+paddlegate._cleanup.EXIT_TIMEOUT = 20
 limiter = Paddlegate(sys.argv[1], timeout=float(sys.argv[3])).concurrent(sys.argv[2], 2)
 limiter.acquire().release()
 print("ready", flush=True)
@@ -221,7 +221,7 @@ def test_a_call_without_an_answer_does_not_wait_for_its_cancellation(silent, mon
 
     monkeypatch.setattr(Limiter, "cancel", cancel)
     # Should it be joined, then to its end.
-    monkeypatch.setattr("paddlegate._waiting.INTERRUPTED", 30)
+    monkeypatch.setattr("paddlegate._waiting.INTERRUPT_CANCEL_TIMEOUT", 30)
     with pytest.raises(UnavailableError):
         Paddlegate(silent, timeout=0.1).concurrent("x", 1).acquire()
     assert not cancelled

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 from paddlegate import LimiterInfo, LimitInfo, Paddlegate, Statistics
-from paddlegate._asyncio import ask
+from paddlegate._asyncio import run_operation
 
 HOUR = 3_600_000_000
 
@@ -163,11 +163,11 @@ def test_the_list_is_asked_for_in_a_few_parts_at_once(redis, run, monkeypatch):
         asking.add(part)
         most.append(len(asking))
         try:
-            return await ask(links, begin, blocking, part, cursor)
+            return await run_operation(links, begin, blocking, part, cursor)
         finally:
             asking.remove(part)
 
-    monkeypatch.setattr("paddlegate._paddlegate.ask", counted)
+    monkeypatch.setattr("paddlegate._paddlegate.run_operation", counted)
     run(redis.alimiters())
     assert len(most) >= 256
     assert max(most) == 16

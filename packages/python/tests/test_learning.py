@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from paddlegate import InvalidError, Learned, LimitSettings, OverLimit, Paddlegate, graphql_cost
-from paddlegate._texts import pairs
+from paddlegate._convert import header_pairs
 
 PATIENT = 20
 
@@ -226,7 +226,7 @@ MESSAGE = "".join(f"{name}: {value}\r\n" for name, value in TWICE).encode() + b"
 def test_headers(headers, expected):
     if isinstance(expected, str):
         expected = [(part[0], part[1:]) for part in expected.split()]
-    assert pairs(headers) == expected
+    assert header_pairs(headers) == expected
 
 
 BAD: list[Any] = [None, 5, "a: b", b"", "", ["ab"], [b"ab"], [("a",)], [("a", "b", "c")], {1: "a"}]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from paddlegate import InvalidError, PaddlegateError
-from paddlegate._asyncio import ask
+from paddlegate._asyncio import run_operation
 
 DIRECTORY = Path(__file__).parents[3] / "tests" / "vectors"
 FILES = {path.stem: json.loads(path.read_text()) for path in sorted(DIRECTORY.glob("*.json"))}
@@ -182,7 +182,7 @@ METHODS = {"controls": "runtime_state", "sync": "report_budget"}
 
 
 async def asked(*arguments):
-    return await ask(*arguments)
+    return await run_operation(*arguments)
 
 
 class Synchronous:

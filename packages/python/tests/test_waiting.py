@@ -14,7 +14,7 @@ import time
 import pytest
 import redis as client
 from paddlegate import OverLimit, Paddlegate, Permit, WithinLimit
-from paddlegate._waiting import ThreadWaiting
+from paddlegate._waiting import ThreadWaiter
 
 CTRL_C = """
 import signal, sys, time
@@ -389,7 +389,7 @@ def test_handlers_that_raise_where_a_body_is_left(store, name, monkeypatch):
             body()
         assert limiter.stats().leases == 0
     monkeypatch.setattr(Permit, "release", release)
-    for method in ("_leave", "_last", "_forget"):
+    for method in ("_exit", "_find_held", "_remove_held"):
         with monkeypatch.context() as patch:
             patch.setattr(WithinLimit, method, first(getattr(WithinLimit, method)))
             with pytest.raises(KeyboardInterrupt):
@@ -425,7 +425,7 @@ def test_processes_end_while_others_wait(url, name, silent, script):
 
 
 def test_threads_of_hubs_end_when_nobody_waits(name, monkeypatch, until):
-    monkeypatch.setattr("paddlegate._hub.IDLE", 0.01)
+    monkeypatch.setattr("paddlegate._hub.IDLE_TIMEOUT", 0.01)
     limiter = Paddlegate("memory://").concurrent(name, 1, wait_timeout=0.05)
     holder = limiter.acquire()
 
@@ -590,7 +590,7 @@ def test_an_interrupted_call_does_not_end_the_lease_of_another_with_its_id(
 
 def test_a_call_that_is_interrupted_when_it_has_a_lease_leaves_none(store, name, monkeypatch):
     limiter = store.concurrent(name, 1)
-    leave = ThreadWaiting.leave
+    leave = ThreadWaiter.leave_hub
     interrupts = iter([KeyboardInterrupt])
 
     def interrupt(waiting):
@@ -598,7 +598,7 @@ def test_a_call_that_is_interrupted_when_it_has_a_lease_leaves_none(store, name,
             raise error
         leave(waiting)
 
-    monkeypatch.setattr(ThreadWaiting, "leave", interrupt)
+    monkeypatch.setattr(ThreadWaiter, "leave_hub", interrupt)
     with pytest.raises(KeyboardInterrupt):
         limiter.acquire()
     assert is_left(limiter) == (0, 0)

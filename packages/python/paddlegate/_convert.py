@@ -1,4 +1,4 @@
-"""What callers have of answers and documents, as the text that the core reads."""
+"""Conversion of headers, bodies and documents to the text that the core reads."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from paddlegate._errors import InvalidError
 
 
 class HasItems(Protocol):
-    """A mapping, or what looks like one, such as the headers of http.client."""
+    """A mapping or an object with `items`, such as the headers of http.client."""
 
     def items(self) -> Iterable[tuple[Any, Any]]:
-        """Give names and values."""
+        """Return names and values."""
 
 
 Headers: TypeAlias = HasItems | Iterable[tuple[Any, Any]]
-"""Headers as an HTTP client gives them, or pairs; values are text, numbers, None or lists."""
+"""Headers of an HTTP client, or pairs of name and value; values are text, numbers, None or
+lists."""
 
 Json: TypeAlias = str | bytes | bytearray | memoryview | Mapping[str, Any] | list[Any]
-"""JSON as text, or the object that it stands for."""
+"""JSON as text, or the object that it represents."""
 
 
-def pairs(headers: Headers) -> list[tuple[str, str]]:
-    """Give names and values, each as often as it came."""
-    # httpx joins those of one name unless it is asked for all.
+def header_pairs(headers: Headers) -> list[tuple[str, str]]:
+    """Return names and values; a repeated header yields one pair for each value."""
+    # `items` of httpx joins the values of repeated headers; `multi_items` does not.
     items = getattr(headers, "multi_items", None) or getattr(headers, "items", None)
-    given: Any = headers if items is None else items()
+    source: Any = headers if items is None else items()
     try:
-        if isinstance(given, (str, bytes)):
+        if isinstance(source, (str, bytes)):
             raise TypeError
-        named: list[tuple[Any, Any]] = [(name, value) for name, value in map(_pair, given)]
+        named: list[tuple[Any, Any]] = [(name, value) for name, value in map(_check_pair, source)]
     except (TypeError, ValueError):
-        raise _refused(headers) from None
+        raise _invalid_headers(headers) from None
     return [
         (_header(name, (str, bytes)), _header(one, (str, bytes, int, float)))
         for name, value in named
@@ -42,7 +43,7 @@ def pairs(headers: Headers) -> list[tuple[str, str]]:
     ]
 
 
-def _pair(pair: Any) -> Any:
+def _check_pair(pair: Any) -> Any:
     if isinstance(pair, (str, bytes)):
         raise TypeError
     return pair
@@ -50,38 +51,38 @@ def _pair(pair: Any) -> Any:
 
 def _header(value: object, kinds: tuple[type, ...]) -> str:
     if not isinstance(value, kinds):
-        raise _refused(value)
+        raise _invalid_headers(value)
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
-def _refused(value: object) -> InvalidError:
+def _invalid_headers(value: object) -> InvalidError:
     shown = repr(value)[:40]
     return InvalidError(f"must be a mapping or pairs of text: headers={shown}", "headers")
 
 
 def body_text(body: Json | None) -> str:
-    """Give a body as text. What of an upstream's bytes is no text is replaced."""
+    """Return a body as text; bytes that are not valid UTF-8 are replaced."""
     if isinstance(body, (bytes, bytearray, memoryview)):
         return bytes(body).decode(errors="replace")
     return "" if body is None else json_text("body", body)
 
 
 def json_text(argument: str, value: Json) -> str:
-    """Give JSON as text, whether it is text or an object."""
+    """Return JSON as text, from text or an object."""
     if isinstance(value, str):
         return value
     try:
         if isinstance(value, (bytes, bytearray, memoryview)):
             return bytes(value).decode()
         if isinstance(value, (Mapping, list, tuple)):
-            return json.dumps(value, default=_plain)
+            return json.dumps(value, default=_json_default)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidError(f"is no json: {argument} error={error}", argument) from None
     shown = repr(value)[:40]
     raise InvalidError(f"must be json, as text or an object: {argument}={shown}", argument)
 
 
-def _plain(value: object) -> object:
+def _json_default(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no form in json")

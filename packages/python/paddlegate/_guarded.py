@@ -1,4 +1,4 @@
-"""`Bodies`: functions of every sort, which run when they are let in."""
+"""`Guarded`: wraps functions of every kind, so that they run only when admitted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from paddlegate import _native
 from paddlegate._errors import InvalidError, LeaseLostWarning, PaddlegateError
-from paddlegate._native import surely
+from paddlegate._native import call_with_fallback
 from paddlegate._permit import AsyncPermit, Permit
 from paddlegate._skipped import SKIPPED
 
@@ -21,75 +21,78 @@ if TYPE_CHECKING:
     from paddlegate._gate_decision import GateDecision
     from paddlegate._permit import Grant
 
-Body = TypeVar("Body", bound="Callable[..., Any]")
+Function = TypeVar("Function", bound="Callable[..., Any]")
 
 PERMIT = "permit"
-"""The keyword-only argument of a function that takes its permit."""
+"""The keyword-only argument with which a function receives its permit."""
 
 
-class Bodies(_native.WithinLimit):
-    """What lets a body in, or raises; or answers None to have it skipped."""
+class Guarded(_native.WithinLimit):
+    """Base class of guards, which admit each call of a body before the body runs."""
 
     __slots__ = ()
 
-    def _hands_over(self, function: Callable[..., Any]) -> bool:
-        """Tell whether the function takes its permit as a keyword-only argument `permit`."""
+    def _passes_permit(self, function: Callable[..., Any]) -> bool:
+        """Return whether the function has the keyword-only argument `permit`."""
         return False
 
-    def _admitted(self) -> Permit | GateDecision | None:
+    def _admit(self) -> Permit | GateDecision | None:
         raise NotImplementedError
 
-    async def _aadmitted(self) -> AsyncPermit | GateDecision | None:
+    async def _aadmit(self) -> AsyncPermit | GateDecision | None:
         raise NotImplementedError
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a function, also a coroutine function whose answer is then to be awaited.
+        """Call a function when it is admitted; the result of a coroutine function must be awaited.
 
-        Answers what it answers, or `SKIPPED` if a limiter with `policy="ignore"` refused.
+        Returns the result of the function, or `SKIPPED` if a limiter with `policy="ignore"`
+        refused.
         """
         return self(function)(*args, **kwargs)
 
-    def __call__(self, function: Body) -> Body:
-        """Wrap a function, also a generator or a coroutine function; each call waits.
+    def __call__(self, function: Function) -> Function:
+        """Wrap a function, generator function or coroutine function; each call is admitted first.
 
-        With `policy="ignore"` a call that is refused returns `SKIPPED`, a generator ends. A plain
-        function must not give back what is to be awaited, which would run without the permit.
+        With `policy="ignore"` a refused call returns `SKIPPED`, and a refused generator ends at
+        once. A plain function must not return an awaitable, which would run without the permit;
+        that raises `InvalidError`.
 
-        A function with a keyword-only argument `permit` gets the permit of its call, unless the
-        caller gives one. One with an estimate needs it to say what the call did cost.
+        A function with the keyword-only argument `permit` receives the permit of its call, unless
+        the caller passes one. A function with an estimate needs this argument, to report its actual
+        cost.
         """
-        hands_over = self._hands_over(function)
-        wrapped = functools.wraps(function)(self._wrapped(function, hands_over))
-        if hands_over:
-            # Frameworks that fill in arguments by the signature need not know of it.
+        passes_permit = self._passes_permit(function)
+        wrapped = functools.wraps(function)(self._wrap(function, passes_permit))
+        if passes_permit:
+            # Frameworks that pass arguments by signature must not see `permit`.
             signature = inspect.signature(function)
             others = [it for it in signature.parameters.values() if it.name != PERMIT]
             wrapped.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-        return cast("Body", wrapped)
+        return cast("Function", wrapped)
 
-    def _wrapped(self, function: Callable[..., Any], hands_over: bool) -> Callable[..., Any]:
-        def given(permit: object, named: dict[str, Any]) -> dict[str, Any]:
-            return {PERMIT: permit, **named} if hands_over else named
+    def _wrap(self, function: Callable[..., Any], passes_permit: bool) -> Callable[..., Any]:
+        def with_permit(permit: object, named: dict[str, Any]) -> dict[str, Any]:
+            return {PERMIT: permit, **named} if passes_permit else named
 
         if inspect.iscoroutinefunction(function):
 
             async def coroutine(*args: Any, **kwargs: Any) -> Any:
-                permit = await self._aadmitted()
+                permit = await self._aadmit()
                 if permit is None:
                     return SKIPPED
-                async with _AsyncBody(permit):
-                    return await function(*args, **given(permit, kwargs))
+                async with _AsyncRelease(permit):
+                    return await function(*args, **with_permit(permit, kwargs))
 
             return coroutine
         if inspect.isasyncgenfunction(function):
 
             async def asynchronous_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-                permit = await self._aadmitted()
+                permit = await self._aadmit()
                 if permit is None:
                     return
                 async with (
-                    _AsyncBody(permit),
-                    aclosing(function(*args, **given(permit, kwargs))) as items,
+                    _AsyncRelease(permit),
+                    aclosing(function(*args, **with_permit(permit, kwargs))) as items,
                 ):
                     step = anext(items)
                     while True:
@@ -110,30 +113,30 @@ class Bodies(_native.WithinLimit):
         if inspect.isgeneratorfunction(function):
 
             def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-                permit = self._admitted()
+                permit = self._admit()
                 if permit is None:
                     return SKIPPED
                 try:
-                    return (yield from function(*args, **given(permit, kwargs)))
+                    return (yield from function(*args, **with_permit(permit, kwargs)))
                 finally:
-                    surely(leave, leave_again, permit)
+                    call_with_fallback(release_held, release_held_again, permit)
 
             return generator
 
         def plain(*args: Any, **kwargs: Any) -> Any:
-            permit = self._admitted()
+            permit = self._admit()
             if permit is None:
                 return SKIPPED
             try:
-                return _value(function(*args, **given(permit, kwargs)))
+                return _reject_awaitable(function(*args, **with_permit(permit, kwargs)))
             finally:
-                surely(leave, leave_again, permit)
+                call_with_fallback(release_held, release_held_again, permit)
 
         return plain
 
 
-class _AsyncBody:
-    """A coroutine that a permit is for."""
+class _AsyncRelease:
+    """Settles and releases a permit at the end of an asynchronous body."""
 
     __slots__ = ("_permit",)
 
@@ -149,10 +152,10 @@ class _AsyncBody:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await aleave(self._permit, error)
+        await settle_and_release(self._permit, error)
 
 
-def _value(value: Any) -> Any:
+def _reject_awaitable(value: Any) -> Any:
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
             value.close()
@@ -164,36 +167,38 @@ def _value(value: Any) -> Any:
     return value
 
 
-def leave(permit: Permit | GateDecision) -> None:
-    """Release what a body has held."""
+def release_held(permit: Permit | GateDecision) -> None:
+    """Release the lease of a body, if this process holds it."""
     if isinstance(permit, Permit) and permit._is_held:
-        # One that cannot be released ends by itself.
+        # A lease that cannot be released ends after its `lock_timeout`.
         with suppress(PaddlegateError):
             permit.release()
         _warn(permit)
 
 
-def leave_again(permit: Permit | GateDecision) -> None:
-    """Release it after an interruption."""
+def release_held_again(permit: Permit | GateDecision) -> None:
+    """Release the lease of a body after an interruption of `release_held`."""
     if isinstance(permit, Permit) and permit._is_held:
         with suppress(PaddlegateError):
             permit._release_again()
 
 
-async def aleave(permit: AsyncPermit | GateDecision, error: BaseException | None) -> None:
-    """Settle and release what a body has held."""
+async def settle_and_release(
+    permit: AsyncPermit | GateDecision, error: BaseException | None
+) -> None:
+    """Wait for the settlements of a body, and release its lease if this process holds it."""
     if not isinstance(permit, AsyncPermit):
         return
     releasing = permit.release() if permit._is_held else None
     try:
         await permit.settled()
     except PaddlegateError:
-        # The error of the body says more.
+        # The error of the body takes precedence.
         if error is None:
             raise
     finally:
         if releasing is not None:
-            # One that cannot be released ends by itself.
+            # A lease that cannot be released ends after its `lock_timeout`.
             with suppress(PaddlegateError):
                 await releasing
             _warn(permit)

@@ -1,31 +1,31 @@
-"""What changes a limiter while it runs, for all processes."""
+"""Changes of a limiter at run time, for all processes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from paddlegate import _native
-from paddlegate._asyncio import ask
-from paddlegate._learned import learned
+from paddlegate._asyncio import run_operation
+from paddlegate._convert import body_text, header_pairs, json_text
+from paddlegate._learned import to_learned
 from paddlegate._native import AdminRequest, MultiStepCall
-from paddlegate._runtime_state import runtime_state
-from paddlegate._texts import body_text, json_text, pairs
+from paddlegate._runtime_state import to_runtime_state
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
     from datetime import datetime
 
     from paddlegate._asyncio import Links
+    from paddlegate._convert import Headers, Json
     from paddlegate._learned import Learned
     from paddlegate._native import Decision, _Provider
     from paddlegate._permit import Grant
     from paddlegate._runtime_state import RuntimeState
-    from paddlegate._texts import Headers, Json
     from paddlegate._waiting import Span
 
 
-class Live(_native.Limiter):
-    """A limiter that can be changed while it runs, and that learns from upstream."""
+class AdjustableLimiter(_native.Limiter):
+    """A limiter whose limits can be changed at run time and learned from the upstream."""
 
     _links: Links
 
@@ -36,13 +36,13 @@ class Live(_native.Limiter):
         until: datetime | float | None = None,
         at_us: int | None = None,
     ) -> RuntimeState:
-        """Let nothing pass in any process, for so long or `until` a time.
+        """Refuse every call in all processes, for `seconds` or `until` a time.
 
-        The time is a `datetime` with a time zone or seconds since 1970, by the clock of the
-        store. Refusals have the reason "paused" and say when it ends; a pause that ends later
-        stays as it is. An error names the first argument "for", a keyword here.
+        `until` is a `datetime` with a time zone or seconds since 1970, by the clock of the store.
+        The reason of the refusals is "paused", and their `retry_after` is the time until the pause
+        ends. A pause that ends later stays in force.
         """
-        return runtime_state(self._tell(AdminRequest.pause(seconds, until, at_us)))
+        return to_runtime_state(self._tell(AdminRequest.pause(seconds, until, at_us)))
 
     async def apause(
         self,
@@ -52,15 +52,17 @@ class Live(_native.Limiter):
         at_us: int | None = None,
     ) -> RuntimeState:
         """Like `pause`."""
-        return runtime_state(await self._telling(AdminRequest.pause(seconds, until, at_us)))
+        return to_runtime_state(
+            await self._send_admin_request(AdminRequest.pause(seconds, until, at_us))
+        )
 
     def resume(self, *, at_us: int | None = None) -> RuntimeState:
-        """End a pause; who waits is called."""
-        return runtime_state(self._tell(AdminRequest.resume(at_us)))
+        """End the pause; waiters get a wake-up."""
+        return to_runtime_state(self._tell(AdminRequest.resume(at_us)))
 
     async def aresume(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `resume`."""
-        return runtime_state(await self._telling(AdminRequest.resume(at_us)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.resume(at_us)))
 
     def override(
         self,
@@ -72,15 +74,16 @@ class Live(_native.Limiter):
         expires_at: datetime | float | None = None,
         at_us: int | None = None,
     ) -> RuntimeState:
-        """Put other numbers before those of the policies of all processes, at once.
+        """Override one limit in all processes at once, whatever their policies.
 
-        What is not given stays as this policy has it. `limit` is the amount and `interval` the
-        time of the limit with this `index`; a lower limit evicts nobody. It lasts for
-        `expires_in` or until `expires_at`, which then hold for all overrides of this limiter;
-        else until `restore`, or for 90 days in which nobody is granted anything.
+        `limit` is the amount and `interval` the time of the limit with this `index` in the policy,
+        from 0; a value that is not given stays as in this policy. A lower limit ends no lease. The
+        override lasts for `expires_in` or until `expires_at`, a `datetime` with a time zone or
+        seconds since 1970; this end then applies to all overrides of the limiter. Without an end it
+        lasts until `restore`, or until no call was granted for 90 days.
         """
-        order = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
-        return runtime_state(self._tell(order))
+        request = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
+        return to_runtime_state(self._tell(request))
 
     async def aoverride(
         self,
@@ -93,31 +96,31 @@ class Live(_native.Limiter):
         at_us: int | None = None,
     ) -> RuntimeState:
         """Like `override`."""
-        order = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
-        return runtime_state(await self._telling(order))
+        request = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
+        return to_runtime_state(await self._send_admin_request(request))
 
     def apply_ojs_override(self, document: Json, *, at_us: int | None = None) -> RuntimeState:
-        """Override limits as a document of Open Job Spec says; it is JSON or its object.
+        """Apply an override of Open Job Spec; `document` is JSON or its object.
 
-        It has `concurrency`, `rate` (or `limit` with `period`), `throttle` and `expires_at`.
-        What it does not name stays as it is, an earlier end too; null removes an override.
+        The document has `concurrency`, `rate` (or `limit` with `period`), `throttle` and
+        `expires_at`. What it omits stays unchanged, an earlier end too; null removes an override.
         """
         text = json_text("document", document)
-        return runtime_state(MultiStepCall.apply_ojs_override(self, text, at_us).run())
+        return to_runtime_state(MultiStepCall.apply_ojs_override(self, text, at_us).run())
 
     async def aapply_ojs_override(
         self, document: Json, *, at_us: int | None = None
     ) -> RuntimeState:
         """Like `apply_ojs_override`."""
-        course = MultiStepCall.apply_ojs_override(self, json_text("document", document), at_us)
-        return runtime_state(await ask(self._links, course.begin, course.run))
+        call = MultiStepCall.apply_ojs_override(self, json_text("document", document), at_us)
+        return to_runtime_state(await run_operation(self._links, call.begin, call.run))
 
     def apply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
-        """Pause as the failure of a job of Open Job Spec says; it is JSON or its object.
+        """Pause after a failed job of Open Job Spec; `document` is JSON or its object.
 
-        False when it is no signal of a rate limit: its `type` is neither "rate_limited" nor
-        "RateLimitExceeded". Without `retry_after` and `rate_limit_until` the pause lasts 30
-        seconds; a pause that ends later stays.
+        Returns False when the failure is no signal of a rate limit: its `type` is neither
+        "rate_limited" nor "RateLimitExceeded". Without `retry_after` and `rate_limit_until` the
+        pause lasts 30 seconds; a pause that ends later stays in force.
         """
         is_signal: bool = MultiStepCall.apply_ojs_signal(
             self, json_text("document", document), at_us
@@ -125,26 +128,29 @@ class Live(_native.Limiter):
         return is_signal
 
     async def aapply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
-        """Like `signal`."""
-        course = MultiStepCall.apply_ojs_signal(self, json_text("document", document), at_us)
-        is_signal: bool = await ask(self._links, course.begin, course.run)
+        """Like `apply_ojs_signal`."""
+        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document), at_us)
+        is_signal: bool = await run_operation(self._links, call.begin, call.run)
         return is_signal
 
     def restore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
-        """End the override of one limit, by default of all: the policy, or what was learned."""
-        return runtime_state(self._tell(AdminRequest.restore(index, at_us)))
+        """Remove the override of one limit, by default of all limits.
+
+        The limit learned from the upstream applies again, otherwise that of the policy.
+        """
+        return to_runtime_state(self._tell(AdminRequest.restore(index, at_us)))
 
     async def arestore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
         """Like `restore`."""
-        return runtime_state(await self._telling(AdminRequest.restore(index, at_us)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.restore(index, at_us)))
 
     def runtime_state(self, *, at_us: int | None = None) -> RuntimeState:
-        """Tell what is in force beside the policies; change nothing."""
-        return runtime_state(self._tell(AdminRequest.look(at_us)))
+        """Return the pause, the overrides and the learned limits; change nothing."""
+        return to_runtime_state(self._tell(AdminRequest.look(at_us)))
 
     async def aruntime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `runtime_state`."""
-        return runtime_state(await self._telling(AdminRequest.look(at_us)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.look(at_us)))
 
     def report_budget(
         self,
@@ -159,13 +165,15 @@ class Live(_native.Limiter):
         permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> Learned:
-        """Take over what upstream says of its budget, for all processes.
+        """Apply the budget that the upstream reports, for all processes.
 
-        `remaining` is what is left there; `limit` and `interval`, or `restore_rate` in units per
-        second, are its numbers; `reset_in` or `reset_at` is when the interval of a bucket ends.
-        What is not given stays. `permit` is that of the call that was answered, or its id.
+        `remaining` is the remaining units upstream. `limit` and `interval` are those of the
+        upstream; `restore_rate`, in units per second, may be given instead of `interval`.
+        `reset_in` or `reset_at` is the end of the interval of a bucket. Values that are not given
+        stay unchanged. `index` is that of the limit in the policy, from 0. `permit` is the permit
+        of the call that was answered, or its id.
         """
-        return learned(
+        return to_learned(
             self._tell(
                 AdminRequest.report_budget(
                     remaining,
@@ -195,8 +203,8 @@ class Live(_native.Limiter):
         at_us: int | None = None,
     ) -> Learned:
         """Like `report_budget`."""
-        return learned(
-            await self._telling(
+        return to_learned(
+            await self._send_admin_request(
                 AdminRequest.report_budget(
                     remaining,
                     limit,
@@ -223,17 +231,19 @@ class Live(_native.Limiter):
         permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> Learned:
-        """Learn from an answer of upstream, for all processes and in one step.
+        """Apply a response of the upstream, for all processes and in one step.
 
-        Its status, headers and body say what the call did cost, what is left of the budget, and
-        how long to pause: at most `max_pause`, by default an hour. `permit` is that of the
-        call, or its id; without it the cost settles nothing. A limit is raised to at most
-        `max_learned` units, by default ten times its own. Without a `status` only an answer is
-        a refusal that the documents of the provider tie to one. What is not understood says
-        nothing.
+        Its status, headers and body contain the actual cost of the call, the remaining budget, and
+        how long to pause: at most `max_pause`, by default an hour. `permit` is the permit of the
+        call, or its id; without it the cost settles no permit. A limit is raised to at most
+        `max_learned` units, by default ten times the limit of the policy. Without a `status` a
+        response is a refusal only if the documentation of the provider ties its content to one.
+        What is not recognised is ignored.
         """
-        order = _learning(headers, body, status, provider, max_pause, max_learned, permit, at_us)
-        return learned(self._tell(order))
+        request = _learn_request(
+            headers, body, status, provider, max_pause, max_learned, permit, at_us
+        )
+        return to_learned(self._tell(request))
 
     async def alearn_from_response(
         self,
@@ -247,12 +257,12 @@ class Live(_native.Limiter):
         permit: str | Grant | Decision | None = None,
         at_us: int | None = None,
     ) -> Learned:
-        """Like `learn`."""
-        return await self._learning(
+        """Like `learn_from_response`."""
+        return await self._learn_async(
             headers, body, status, provider, max_pause, max_learned, permit, at_us
         )
 
-    async def _learning(
+    async def _learn_async(
         self,
         headers: Headers,
         body: Json | None,
@@ -263,14 +273,16 @@ class Live(_native.Limiter):
         permit: str | Grant | Decision | None,
         at_us: int | None = None,
     ) -> Learned:
-        order = _learning(headers, body, status, provider, max_pause, max_learned, permit, at_us)
-        return learned(await self._telling(order))
+        request = _learn_request(
+            headers, body, status, provider, max_pause, max_learned, permit, at_us
+        )
+        return to_learned(await self._send_admin_request(request))
 
-    def _telling(self, order: AdminRequest) -> Awaitable[Any]:
-        return ask(self._links, self._begin_tell, self._tell, order)
+    def _send_admin_request(self, request: AdminRequest) -> Awaitable[Any]:
+        return run_operation(self._links, self._begin_tell, self._tell, request)
 
 
-def _learning(
+def _learn_request(
     headers: Headers,
     body: Json | None,
     status: int | None,
@@ -281,7 +293,7 @@ def _learning(
     at_us: int | None,
 ) -> AdminRequest:
     return AdminRequest.learn_from_response(
-        pairs(headers),
+        header_pairs(headers),
         body_text(body),
         status,
         provider,
