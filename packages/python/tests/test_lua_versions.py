@@ -18,7 +18,7 @@ def store(request):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         port = int(process.stdout.readline())
-        yield Paddlegate(f"redis://127.0.0.1:{port}", timeout=20)
+        yield Paddlegate(f"redis://127.0.0.1:{port}", timeout=60)
         process.kill()
 
 
