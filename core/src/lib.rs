@@ -34,10 +34,10 @@ pub use base::error::{Error, ErrorKind, Result};
 pub use base::micros::{MAX_SPAN, MAX_TIME, Micros};
 #[cfg(feature = "documents")]
 pub use base::period;
-pub use client::admission::{Action, Admission};
 #[cfg(feature = "providers")]
 pub use client::admin_request::LearnOptions;
 pub use client::admin_request::{AdminRequest, LimitNumbers};
+pub use client::admission::{Action, Admission};
 pub use client::batch::Batch;
 pub use client::limiter::{Limiter, MAX_NAME, WAIT_TIMEOUT};
 pub use client::local_fallback::Fallback;

@@ -228,10 +228,6 @@ pub(crate) fn numbers(amount: i64, interval_us: i64, rate: f64) -> Result<LimitN
 }
 
 /// Runs a request on a limiter and waits for the answer.
-pub(crate) fn run_request(
-    limiter: *const LimiterHandle,
-    request: &AdminRequest,
-    at: Option<Micros>,
-) -> Result<Answer> {
+pub(crate) fn run_request(limiter: *const LimiterHandle, request: &AdminRequest, at: Option<Micros>) -> Result<Answer> {
     LIMITERS.with(limiter, |limiter| request.operation(limiter, at, |operation| limiter.run(operation, GRACE)))
 }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::slice;
 
 use paddlegate_core::{
-    AdminRequest, Answer, CostRules, Deadline, Error as CoreError, Learned as CoreLearned, LearnOptions, Micros, Result,
+    AdminRequest, Answer, CostRules, Deadline, Error as CoreError, LearnOptions, Learned as CoreLearned, Micros, Result,
 };
 
 use crate::call::unexpected;

@@ -45,14 +45,7 @@ pub(crate) fn policy(limits: Vec<LimitSpec>) -> paddlegate::Result<Policy> {
 
 fn limit(spec: LimitSpec) -> paddlegate::Result<Limit> {
     let kind = Kind::from_name(&spec.kind)?;
-    let (amount_name, interval_name) = match kind {
-        Kind::Bucket | Kind::Window => (Some("limit"), Some("interval")),
-        Kind::Leaky => (Some("capacity"), Some("drain")),
-        Kind::Points => (Some("capacity"), Some("refill")),
-        Kind::Throttle => (None, Some("interval")),
-        Kind::Concurrency => (Some("limit"), Some("lock_timeout")),
-        Kind::Unlimited | Kind::Paused => (None, None),
-    };
+    let (amount_name, interval_name) = kind.arguments();
     let amount = match amount_name {
         Some(name) => whole(name, spec.amount.unwrap_or(f64::NAN))?,
         None => 0,

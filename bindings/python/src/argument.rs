@@ -143,14 +143,7 @@ fn limit(entry: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Limit> {
     let missing = |what| Error::invalid("limits", format!("a limit lacks its {what}"));
     let mut parts = parts.iter();
     let kind = Kind::from_name(text("kind", parts.next().ok_or_else(|| missing("kind"))?)?)?;
-    let (amount, interval) = match kind {
-        Kind::Bucket | Kind::Window => (Some("limit"), Some("interval")),
-        Kind::Leaky => (Some("capacity"), Some("drain")),
-        Kind::Points => (Some("capacity"), Some("refill")),
-        Kind::Throttle => (None, Some("interval")),
-        Kind::Concurrency => (Some("limit"), Some("lock_timeout")),
-        Kind::Unlimited | Kind::Paused => (None, None),
-    };
+    let (amount, interval) = kind.arguments();
     let amount = match amount {
         Some(name) => whole(name, parts.next().ok_or_else(|| missing(name))?)?,
         None => 0,

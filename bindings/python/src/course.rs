@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use paddlegate::formats::invantive::{GateCheck, GateDecision, Level};
-use paddlegate::formats::ojs::{OverrideProcedure, PauseProcedure};
+use paddlegate::formats::invantive::{GateDecision, Level};
 use paddlegate::store::redis::Redis;
-use paddlegate::{Answer, Batch, Error, Kind, MultiStep, Prepared, SignalHandling};
+use paddlegate::{Answer, Error, Kind, MultiStep, Prepared, Procedure, ProcedureOutcome, SignalHandling};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -30,21 +29,6 @@ pub(crate) struct CallState {
     redis: Option<Arc<Redis>>,
     /// Never locked while Python code can run; `None` after completion.
     steps: Mutex<Option<Procedure>>,
-}
-
-enum Procedure {
-    Gate(GateCheck),
-    Jobs(Batch),
-    Override(OverrideProcedure),
-    Signal(PauseProcedure),
-}
-
-/// The result of a procedure.
-enum CallOutcome {
-    GateDecision(GateDecision),
-    Decisions(Vec<Decision>),
-    RuntimeState(live::RuntimeState),
-    Signal(bool),
 }
 
 /// Fields of a gate decision: allowed, delay in seconds, slot, level, retry after in seconds, kind of the limit that
@@ -80,16 +64,16 @@ impl MultiStepCall {
     #[staticmethod]
     fn apply_ojs_signal(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
         let signalling = limiter.inner.signalling(text("document", document)?, time(at_us)?)?;
-        Ok(Self::new(limiter.redis.as_ref(), Procedure::Signal(signalling)))
+        Ok(Self::new(limiter.redis.as_ref(), Procedure::Pause(signalling)))
     }
 
     /// Run the procedure and return its result.
     fn run<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let steps = locked(&self.0.steps).take().ok_or_else(twice)?;
         if self.0.redis.is_none() {
-            return Ok(steps.run(SignalHandling::Ignore)?.shown(py)?);
+            return Ok(outcome_shown(steps.run(SignalHandling::Ignore)?, py)?);
         }
-        Ok(interruptible(py, |interrupt| steps.run(interrupt))?.shown(py)?)
+        Ok(outcome_shown(interruptible(py, |interrupt| steps.run(interrupt))?, py)?)
     }
 
     /// Start the procedure; return its result, or the first call to send to the server.
@@ -136,55 +120,24 @@ impl CallState {
             }
             steps.take().ok_or_else(twice)?.outcome()?
         };
-        Ok(outcome.shown(py)?)
+        Ok(outcome_shown(outcome, py)?)
     }
 }
 
-impl MultiStep for Procedure {
-    type Output = CallOutcome;
-
-    fn step(&self) -> Option<(&paddlegate::Limiter, paddlegate::Operation<'_>)> {
-        match self {
-            Self::Gate(steps) => steps.step(),
-            Self::Jobs(steps) => steps.step(),
-            Self::Override(steps) => steps.step(),
-            Self::Signal(steps) => steps.step(),
-        }
-    }
-
-    fn on_reply(&mut self, outcome: paddlegate::Result<Answer>) {
-        match self {
-            Self::Gate(steps) => steps.on_reply(outcome),
-            Self::Jobs(steps) => steps.on_reply(outcome),
-            Self::Override(steps) => steps.on_reply(outcome),
-            Self::Signal(steps) => steps.on_reply(outcome),
-        }
-    }
-
-    fn outcome(self) -> paddlegate::Result<CallOutcome> {
-        Ok(match self {
-            Self::Gate(steps) => CallOutcome::GateDecision(steps.outcome()?),
-            Self::Jobs(steps) => CallOutcome::Decisions(
-                steps.outcome()?.into_iter().map(|admission| Decision(admission.decision)).collect(),
-            ),
-            Self::Override(steps) => CallOutcome::RuntimeState(live::runtime_state(&steps.outcome()?)),
-            Self::Signal(steps) => CallOutcome::Signal(steps.outcome()?),
-        })
+fn outcome_shown(outcome: ProcedureOutcome, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    match outcome {
+        ProcedureOutcome::Gate(decision) => gate_shown(decision).into_bound_py_any(py),
+        ProcedureOutcome::Jobs(admissions) => admissions
+            .into_iter()
+            .map(|admission| Decision(admission.decision))
+            .collect::<Vec<_>>()
+            .into_bound_py_any(py),
+        ProcedureOutcome::Override(state) => live::runtime_state(&state).into_bound_py_any(py),
+        ProcedureOutcome::Pause(is_signal) => is_signal.into_bound_py_any(py),
     }
 }
 
-impl CallOutcome {
-    fn shown(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        match self {
-            Self::GateDecision(verdict) => verdict_shown(verdict).into_bound_py_any(py),
-            Self::Decisions(decisions) => decisions.into_bound_py_any(py),
-            Self::RuntimeState(controls) => controls.into_bound_py_any(py),
-            Self::Signal(is_signal) => is_signal.into_bound_py_any(py),
-        }
-    }
-}
-
-fn verdict_shown(it: GateDecision) -> Shown {
+fn gate_shown(it: GateDecision) -> Shown {
     let (level, reason) = (it.level.map(Level::name), it.reason.map(Kind::name));
     (it.allowed, seconds(it.delay), it.slot, level, it.retry_after.map(seconds), reason)
 }

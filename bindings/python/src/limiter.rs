@@ -285,7 +285,7 @@ impl Limiter {
     }
 
     fn _tell<'py>(&self, py: Python<'py>, order: &AdminRequest) -> Result<Bound<'py, PyAny>> {
-        order.on_reply(&self.inner, |operation| self.answer(py, operation))
+        order.operation(&self.inner, |operation| self.answer(py, operation))
     }
 
     // Used by the asynchronous forms: each returns the answer, or the call to send to the server.
@@ -391,7 +391,7 @@ impl Limiter {
     }
 
     fn _begin_tell<'py>(&self, py: Python<'py>, order: &AdminRequest) -> Result<Bound<'py, PyAny>> {
-        order.on_reply(&self.inner, |operation| self.prepare(py, operation))
+        order.operation(&self.inner, |operation| self.prepare(py, operation))
     }
 
     fn _begin_reset<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {

@@ -73,14 +73,7 @@ pub(crate) fn text(argument: &'static str, value: &JsValue) -> Result<String> {
 /// Reads a limit from its kind and values, in the order of the factories' arguments.
 pub(crate) fn limit(kind: &JsValue, numbers: &[JsValue]) -> Result<Limit> {
     let kind = Kind::from_name(&text("kind", kind)?)?;
-    let (amount, span) = match kind {
-        Kind::Bucket | Kind::Window => (Some("limit"), Some("interval")),
-        Kind::Leaky => (Some("capacity"), Some("drain")),
-        Kind::Points => (Some("capacity"), Some("refill")),
-        Kind::Throttle => (None, Some("interval")),
-        Kind::Concurrency => (Some("limit"), Some("lock_timeout")),
-        Kind::Unlimited | Kind::Paused => (None, None),
-    };
+    let (amount, span) = kind.arguments();
     let (mut numbers, absent) = (numbers.iter(), JsValue::UNDEFINED);
     let mut next = || numbers.next().unwrap_or(&absent);
     let amount = amount.map_or(Ok(0), |name| whole(name, next()))?;

@@ -89,12 +89,7 @@ impl AdminRequest {
     /// `Invalid` for an unknown provider and for a status above 65,535; whatever else the response contains is no
     /// error.
     #[cfg(feature = "providers")]
-    pub fn learn(
-        status: Option<u64>,
-        headers: &[(&str, &str)],
-        body: &str,
-        options: LearnOptions<'_>,
-    ) -> Result<Self> {
+    pub fn learn(status: Option<u64>, headers: &[(&str, &str)], body: &str, options: LearnOptions<'_>) -> Result<Self> {
         let provider = options.provider.map_or(Ok(Provider::Auto), Provider::from_name)?;
         let status = status.map(|status| {
             let wrong = |_| Error::invalid("status", format!("must be an HTTP status code: status={status}"));

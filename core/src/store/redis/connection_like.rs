@@ -49,7 +49,8 @@ fn next(call: Call, reply: RedisResult<redis::Value>, node: &Address) -> Next {
         Step::Done(result) => Next::Done(result),
         Step::Again(call) => Next::Again(call),
         Step::Redirect(..) => {
-            let message = "the connection is to a node that does not own the slot of the limiter; pass a cluster connection";
+            let message =
+                "the connection is to a node that does not own the slot of the limiter; pass a cluster connection";
             Next::Done(Err(Error::unavailable(message).because(Cause::Slot)))
         }
         // A pause would need a runtime.
