@@ -169,7 +169,7 @@ async function control(limiter, step, message) {
   if (step.error) {
     await assert.rejects(ordered, (error) => {
       assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
-      assert.equal(error.argument, errors.IN_ORDER[step.error] ?? step.error, message);
+      assert.equal(error.argument, errors.IN_COMMAND[step.error] ?? step.error, message);
       return true;
     });
     return;
