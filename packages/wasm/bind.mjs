@@ -433,7 +433,7 @@ export default function bind(module, more) {
           await (signal ? abortable(slept, signal) : slept);
         }
       } catch (error) {
-        if (place !== undefined) this.cancel(id);
+        if (queuePosition !== undefined) this.cancel(id);
         throw error;
       } finally {
         this.#hub.remove(waiter);
