@@ -40,9 +40,9 @@ test("what the editor has no place for is refused, as the terminal refuses it", 
     [policy({ name: 5 }), /name: must be a text/],
     [policy({ name: "" }), /name: is empty/],
     [policy({ name: "x".repeat(1001) }), /name: is too long: characters_max=1000/],
-    [policy({ attempts: "many" }), /attempts: has no use here and is wrong/],
-    [policy({ retry: "wait", base: "soon" }), /base: has no use here and is wrong/],
-    [policy({ limiter: "a" }), /limiter: chooses in a document/],
+    [policy({ attempts: "many" }), /attempts: is unused here and invalid/],
+    [policy({ retry: "wait", base: "soon" }), /base: is unused here and invalid/],
+    [policy({ limiter: "a" }), /limiter: selects a limiter of a document/],
     [policy({ document: several }), /has limits and a document/],
     [limit({ per: "1m" }), /limits\[0\]\.per: has no meaning/],
     [limit({ kind: "window", offset: "1s" }), /offset: has no meaning/],
@@ -131,7 +131,7 @@ test("a link holds what a scenario needs, and no more", async () => {
   await assert.rejects(fragmentOf(JSON.parse(text)), /too large for a link/);
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   const packed = Buffer.from(await new Response(stream).arrayBuffer()).toString("base64url");
-  await assert.rejects(scenarioFrom(`#v1.z.${packed}`), /holds too much/);
+  await assert.rejects(scenarioFrom(`#v1.z.${packed}`), /it is too large/);
 });
 
 test("names that every object has are no kinds: the page tells them at their fields", async (t) => {

@@ -107,7 +107,7 @@ test("JSON has no member twice", () => {
   const text = JSON.stringify(right, null, 1);
   assert.deepEqual(jsonFrom(text), JSON.parse(text));
   for (const wrong of ['{"a":1,"b":{},"a":2}', '[{"b":{"a":{} , "\\u0061" :"}"}}]'])
-    assert.throws(() => jsonFrom(wrong), { message: /twice; remove one: name=a/ });
+    assert.throws(() => jsonFrom(wrong), { message: /duplicate member; remove one: name=a/ });
   assert.throws(() => jsonFrom('{"a"'), SyntaxError);
 });
 
