@@ -109,7 +109,7 @@ export type Skipped = typeof SKIPPED;
 
 /** The time of a call, and its cancellation. */
 export interface CallOptions {
-  /** The time of the call in microseconds since 1970, up to 2^52, in place of the store's clock. */
+  /** The store's time of the call in microseconds since 1970, up to 2^52. Default: the store's clock. */
   readonly atUs?: number;
   /**
    * Rejects the call with the reason of the signal on abort and leaves neither ticket nor lease. A signal that is

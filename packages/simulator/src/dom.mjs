@@ -5,7 +5,9 @@ let counter = 0;
 /** Returns a unique id for an element. */
 export const newId = (prefix) => `${prefix}-${++counter}`;
 
-/** Creates an element: `h("button", { type: "button", onclick }, "Run")`. Properties that begin with "on" are listeners. */
+/**
+ * Creates an element: `h("button", { type: "button", onclick }, "Run")`. Properties that begin with "on" are listeners.
+ */
 export function h(name, properties = {}, ...children) {
   const element = document.createElement(name);
   set(element, properties);

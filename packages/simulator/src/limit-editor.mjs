@@ -6,7 +6,9 @@ import { entryOf, KINDS, MAX_LIMITS, newLimit } from "./scenario.mjs";
 const NAMES = Object.fromEntries(Object.entries(KINDS).map(([kind, { name }]) => [kind, name]));
 const SPAN = "as 500ms, 10s, 5m, 1h, 1d or PT0.1S";
 
-/** Calls `changed(true, ...paths)` if fields were added or removed, with the paths to focus, otherwise `changed(false)`. */
+/**
+ * Calls `changed(true, ...paths)` if fields were added or removed, with the paths to focus, otherwise `changed(false)`.
+ */
 export function limitEditor(limits, path, changed) {
   const rows = limits.map((_, i) => limitRow(limits, i, `${path}.limits[${i}]`, changed));
   const add = () => {

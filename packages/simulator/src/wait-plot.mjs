@@ -8,7 +8,9 @@ const NICE = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400,
 ];
 
-/** Returns `{ width, counts, longest }` in milliseconds: the numbers of waits from 0 to width, width to 2 * width, ... */
+/**
+ * Returns `{ width, counts, longest }` in milliseconds: the numbers of waits from 0 to width, width to 2 * width, ...
+ */
 export function histogramOf({ outcome, wait }) {
   let longest = 0;
   for (let row = 0; row < wait.length; row++) {
