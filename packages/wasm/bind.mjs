@@ -355,7 +355,7 @@ export default function bind(module, more) {
       const waits = maxWaitMs > 0 && typeof asked.atUs !== "number";
       const { decision, began } = await (waits
         ? this.#wait(asked, maxWaitMs, abort)
-        : this.#waitByItself(asked, maxWaitMs, abort));
+        : this.#waitWithoutTicket(asked, maxWaitMs, abort));
       if (!decision.allowed) {
         const { name } = this;
         const message = `over the limit: name=${JSON.stringify(name)} retry_after_ms=${decision.retryAfterMs}`;
@@ -441,7 +441,7 @@ export default function bind(module, more) {
     }
 
     // Retries without a ticket. The caller's `atUs` advances by the time waited.
-    async #waitByItself(asked, maxWaitMs, signal) {
+    async #waitWithoutTicket(asked, maxWaitMs, signal) {
       const deadline = performance.now() + maxWaitMs;
       for (;;) {
         const began = performance.now();

@@ -179,9 +179,9 @@ pub struct InForce {
     pub version: f64,
     pub in_use: bool,
     pub paused_for_ms: Option<f64>,
-    pub overrides: Vec<Option<Numbers>>,
+    pub overrides: Vec<Option<LimitSettings>>,
     pub expires_in_ms: Option<f64>,
-    pub learned: Vec<Option<Numbers>>,
+    pub learned: Vec<Option<LimitSettings>>,
 }
 
 /// The result of a report.
@@ -212,7 +212,7 @@ impl From<Learned> for ReportAnswer {
 
 /// The settings of one limit.
 #[napi(object, object_from_js = false)]
-pub struct Numbers {
+pub struct LimitSettings {
     pub kind: &'static str,
     pub limit: f64,
     pub interval_ms: f64,
@@ -220,7 +220,8 @@ pub struct Numbers {
 
 impl From<&RuntimeState> for InForce {
     fn from(controls: &RuntimeState) -> Self {
-        let numbers = |limits: &[Option<Limit>]| limits.iter().map(|limit| limit.as_ref().map(Numbers::from)).collect();
+        let numbers =
+            |limits: &[Option<Limit>]| limits.iter().map(|limit| limit.as_ref().map(LimitSettings::from)).collect();
         Self {
             version: number(controls.version),
             in_use: controls.in_use,
@@ -232,7 +233,7 @@ impl From<&RuntimeState> for InForce {
     }
 }
 
-impl From<&Limit> for Numbers {
+impl From<&Limit> for LimitSettings {
     fn from(limit: &Limit) -> Self {
         Self { kind: limit.kind().name(), limit: number(limit.amount()), interval_ms: to_millis(limit.interval()) }
     }

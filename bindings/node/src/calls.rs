@@ -44,7 +44,7 @@ pub(crate) struct Calls {
     /// A procedure of several operations, until JavaScript reads it.
     pub(crate) started: Option<Procedure>,
     /// The wake-up listener for the waiters of a memory store.
-    hints: Option<WakeupListener>,
+    listener: Option<WakeupListener>,
 }
 
 /// Processing of a result before JavaScript receives it.
@@ -74,7 +74,7 @@ impl Calls {
             learned: HashMap::new(),
             admissions: HashMap::new(),
             started: None,
-            hints: None,
+            listener: None,
         }
     }
 
@@ -98,13 +98,13 @@ impl Calls {
     }
 
     /// Returns the wake-ups for waiters of the memory store.
-    pub(crate) fn hints(&self) -> paddlegate::Result<Vec<Wakeup>> {
-        self.hints.as_ref().map_or_else(|| Ok(Vec::new()), WakeupListener::receive)
+    pub(crate) fn wakeups(&self) -> paddlegate::Result<Vec<Wakeup>> {
+        self.listener.as_ref().map_or_else(|| Ok(Vec::new()), WakeupListener::receive)
     }
 
     /// Processes received bytes, then writes completed calls and bytes to send. Returns the number of rows.
     pub(crate) fn exchange(&mut self, id: u32, arrived: &[u8], to_send: &mut [u8]) -> usize {
-        self.forget_notes();
+        self.clear_last_answers();
         let Some(link) = self.links.iter_mut().find(|link| link.id == id) else { return 0 };
         let size = self.buffer.small(input::RECEIVED).min(arrived.len());
         if size > 0 && link.broken.is_none() {
@@ -124,7 +124,7 @@ impl Calls {
 
     /// Ends a connection on which calls were sent. All of them fail. Returns their tickets.
     pub(crate) fn fail(&mut self, id: u32, why: &str) -> Vec<f64> {
-        self.forget_notes();
+        self.clear_last_answers();
         let Some(mut link) = self.remove(id) else { return Vec::new() };
         let error = link.broken.take().unwrap_or_else(|| Error::unknown_outcome(why));
         let mut tickets = Vec::new();
@@ -212,7 +212,7 @@ impl Calls {
 
     /// Writes an admission of several as the answer to a call that completed at once.
     pub(crate) fn show(&mut self, Admission { action, after, decision }: Admission) {
-        self.forget_notes();
+        self.clear_last_answers();
         self.admissions.insert(AT_ONCE, (action, after));
         self.answered(0, AT_ONCE, Answer::Decision(decision));
     }
@@ -285,7 +285,7 @@ impl Calls {
         Some(link)
     }
 
-    fn forget_notes(&mut self) {
+    fn clear_last_answers(&mut self) {
         self.texts.clear();
         self.failures.clear();
     }

@@ -210,8 +210,8 @@ impl Store {
     /// Returns the wake-ups for the waiters of a memory store.
     #[napi(catch_unwind)]
     pub fn hints(&self) -> Result<Vec<Message>> {
-        let hints = self.calls.borrow().hints().map_err(|error| thrown(&error))?;
-        Ok(hints.into_iter().map(Message::from).collect())
+        let wakeups = self.calls.borrow().wakeups().map_err(|error| thrown(&error))?;
+        Ok(wakeups.into_iter().map(Message::from).collect())
     }
 
     /// Returns a subscription to the wake-ups of a notification node.

@@ -200,7 +200,7 @@ class Limiter {
     const maxWaitMs = waiting(wait) ?? this.#waitTimeoutMs;
     // The caller's own time does not apply to the store's queue.
     if (maxWaitMs === 0 || typeof asked.atUs === "number") {
-      return this.#acquireByItself({ ...asked, id }, maxWaitMs);
+      return this.#acquireWithoutTicket({ ...asked, id }, maxWaitMs);
     }
     abortSignal(asked.signal)?.throwIfAborted();
     const given = id === undefined || id === null ? null : text("id", id);
@@ -269,7 +269,7 @@ class Limiter {
   }
 
   /** Retries without a ticket after `retryAfterUs`, until the deadline. */
-  async #acquireByItself(asked, maxWaitMs) {
+  async #acquireWithoutTicket(asked, maxWaitMs) {
     const deadline = now() + maxWaitMs;
     for (;;) {
       const began = now();

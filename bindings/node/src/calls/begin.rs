@@ -28,12 +28,12 @@ impl Calls {
     /// Two requests that are not operations return a text: the notification node of a limiter, and the wake-up channel
     /// of the memory store, created if needed.
     pub(crate) fn prepare(&mut self, limiter: &Limiter, id: Option<&str>, channel: Option<&str>) -> i32 {
-        self.forget_notes();
+        self.clear_last_answers();
         match self.buffer.small(input::OPERATION) {
-            NOTIFICATION_NODE => self.noted(Ok(limiter.notification_node().unwrap_or_default())),
+            NOTIFICATION_NODE => self.answer_text(Ok(limiter.notification_node().unwrap_or_default())),
             LISTEN => {
                 let channel = self.listen(limiter);
-                self.noted(channel)
+                self.answer_text(channel)
             }
             ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default()),
             operation => {
@@ -85,7 +85,7 @@ impl Calls {
 
     /// Starts the operation in the shared buffer with an admin request; returns as [`prepare`](Self::prepare) does.
     pub(crate) fn begin_admin(&mut self, limiter: &Limiter, request: &AdminRequest) -> i32 {
-        self.forget_notes();
+        self.clear_last_answers();
         let operation = self.buffer.small(input::OPERATION);
         let at = match self.buffer.at() {
             Ok(at) => at,
@@ -103,7 +103,7 @@ impl Calls {
 
     /// Starts the next call of a procedure. Returns 0 when there is none, otherwise its ticket.
     pub(crate) fn advance(&mut self, procedure: &CallState) -> i32 {
-        self.forget_notes();
+        self.clear_last_answers();
         let mut steps = procedure.borrow_mut();
         while let Some(current) = steps.as_mut()
             && let Some((limiter, operation)) = current.step()
@@ -124,7 +124,7 @@ impl Calls {
 
     /// Starts reading a page of a part of the limiter list.
     pub(crate) fn prepare_list(&mut self, paddlegate: &Paddlegate, part: u16, cursor: u64) -> i32 {
-        self.forget_notes();
+        self.clear_last_answers();
         self.begun(Ok(paddlegate.prepare_list(part, cursor)), None)
     }
 
@@ -155,7 +155,7 @@ impl Calls {
         i32::try_from(self.last_ticket).unwrap_or(FAILED)
     }
 
-    fn noted(&mut self, text: paddlegate::Result<String>) -> i32 {
+    fn answer_text(&mut self, text: paddlegate::Result<String>) -> i32 {
         match text {
             Ok(text) => {
                 self.texts.insert(AT_ONCE, text);
@@ -171,10 +171,10 @@ impl Calls {
     }
 
     fn listen(&mut self, limiter: &Limiter) -> paddlegate::Result<String> {
-        let hints = match self.hints.take() {
-            Some(hints) => hints,
+        let listener = match self.listener.take() {
+            Some(listener) => listener,
             None => limiter.listen()?,
         };
-        Ok(self.hints.insert(hints).channel().to_owned())
+        Ok(self.listener.insert(listener).channel().to_owned())
     }
 }
