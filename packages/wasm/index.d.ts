@@ -68,10 +68,7 @@ export interface ConcurrencyOptions<P extends Policy = Policy> extends LimiterOp
 
 /** Options of a bucket. */
 export interface BucketOptions<P extends Policy = Policy> extends LimiterOptions<P> {
-  /**
-   * The time by which each interval starts earlier, shorter than the interval: two hours for the days of UTC+2. Default
-   * 0.
-   */
+  /** The time by which each interval starts earlier, below `interval`; two hours for days of UTC+2. Default 0. */
   readonly offset?: Interval;
 }
 

@@ -240,7 +240,7 @@ test("bad lines of times and CSV are told by their number", async (t) => {
     mimeType: "text/csv",
     buffer: Buffer.from(`at\n${lines}\n`),
   });
-  await page.getByText("lines are read").waitFor();
+  await page.getByText("lines loaded").waitFor();
   await rerun(page);
   assert.equal(JSON.parse((await totalsOf(page))[0]).arrived, 30_000);
   console.log("a file of 30,000 lines is read");

@@ -175,7 +175,7 @@ test("of what no limit has decided nothing is left", async (t) => {
   assert.equal(await lost.locator("td").nth(6).textContent(), "–");
   const row = Number(await lost.locator("th").textContent());
   await page.locator('.explain input[type="range"]').fill(String(row - 1));
-  await page.locator(".facts").getByText("Was lost: its client died").waitFor();
+  await page.locator(".facts").getByText("Lost: its client crashed").waitFor();
   assert.equal(await page.locator(".facts dt", { hasText: /^Remaining$/ }).count(), 0);
   await page.locator('.explain input[type="range"]').fill("0");
   await page.locator(".facts").getByText("5 before, 4 after").waitFor();
