@@ -1,10 +1,10 @@
 /**
- * Seconds, or `"second"`, `"minute"`, `"hour"`, `"day"`, or an ISO 8601 duration such as `"PT0.1S"`.
+ * A duration: seconds, or `"second"`, `"minute"`, `"hour"`, `"day"`, or an ISO 8601 duration such as `"PT0.1S"`.
  * From one microsecond to ten years.
  */
 export type Interval = number | "second" | "minute" | "hour" | "day" | `P${string}`;
 
-/** The kind of a limit, as `reason` shows it. */
+/** The kind of a limit. */
 export type Kind =
   | "bucket"
   | "window"
@@ -26,7 +26,9 @@ export type Limit =
   | readonly ["unlimited"]
   | readonly ["paused"];
 
-/** A policy by the kinds of its limits, in the order written. Two limits of one kind need the list form. */
+/**
+ * A policy as an object: its limits by kind, in the order of the members. Two limits of one kind need the list form.
+ */
 export interface Limits {
   readonly bucket?: readonly [limit: number, interval: Interval, offset?: Interval];
   readonly window?: readonly [limit: number, interval: Interval];
@@ -40,89 +42,94 @@ export interface Limits {
 
 /** Options of a store. */
 export interface StoreOptions {
-  /** Milliseconds within which a call to Redis is answered or fails, from 1 to 60,000. Default 1000. */
+  /** The timeout of a call to Redis in milliseconds, from 1 to 60,000. Default 1000. */
   readonly timeoutMs?: number;
 }
 
-/** How long a call waits. */
+/** The wait timeout of a call. */
 export interface WaitOptions {
-  /** Milliseconds that `acquire` and `withinLimit` wait for their turn. 0 does not wait. Default 5000. */
+  /** The longest wait of `acquire` and `withinLimit` in milliseconds; 0 does not wait. Default 5000. */
   readonly waitTimeoutMs?: number;
 }
 
-/** What `withinLimit` does when it is refused: it rejects, or it gives `SKIPPED`. `"skip"` is the same as `"ignore"`. */
+/**
+ * The behaviour of `withinLimit` when the call is refused: `"raise"` rejects, `"ignore"` resolves with `SKIPPED`.
+ * `"skip"` is the same as `"ignore"`.
+ */
 export type Policy = "raise" | "ignore" | "skip";
 
 /**
- * What `acquire`, `withinLimit`, `tryAcquire`, `allow`, `peek`, `enqueue`, `claim` and `admit` answer while Redis cannot
- * decide: `UnavailableError`; refused until Redis is asked again; granted and never counted; decided by this process
- * alone, with its `share`. In all but the first the decision is `degraded`, nobody waits, and after five failures in a row
- * one call a second asks Redis, until one succeeds.
+ * The behaviour of `acquire`, `withinLimit`, `tryAcquire`, `allow`, `peek`, `enqueue`, `claim` and `admit` when Redis
+ * is unavailable. `"raise"`: `UnavailableError`. `"closed"`: refused until the next attempt to reach Redis. `"open"`:
+ * granted and never counted. `"local"`: decided by this process alone, with its `share`. With all but `"raise"` the
+ * decision is `degraded`, no call waits, and after five failures in a row one call per second goes to Redis until one
+ * succeeds.
  */
 export type OnUnavailable = "raise" | "closed" | "open" | "local";
 
-/** What is answered while Redis cannot decide. */
+/** Options for the time when Redis is unavailable. */
 export interface UnavailableOptions {
-  /** Default `"raise"`. In memory it makes no difference. */
+  /** The behaviour when Redis is unavailable. Default `"raise"`. It has no effect in memory. */
   readonly onUnavailable?: OnUnavailable;
   /**
-   * With `"local"`: percent of each limit that this process may take, from 1 to 100, rounded down. Default 100. The limits
-   * hold over all processes as long as their shares are not above 100 in sum.
+   * With `"local"`: the percentage of each limit that this process may take, from 1 to 100, rounded down. Default 100.
+   * The limits hold over all processes if the sum of their shares is at most 100.
    */
   readonly share?: number;
 }
 
 /** Options of a limiter. */
 export interface LimiterOptions<P extends Policy = Policy> extends WaitOptions, UnavailableOptions {
-  /** Default `"raise"`. */
+  /** The behaviour of `withinLimit` when the call is refused. Default `"raise"`. */
   readonly policy?: P;
-  /** How long statistics are kept after the last use, from one second. Default 90 days. */
+  /** The retention of the statistics after the last use, at least one second. Default 90 days. */
   readonly ttl?: Interval;
 }
 
 /** Options of a concurrency limit. */
 export interface ConcurrencyOptions<P extends Policy = Policy> extends LimiterOptions<P> {
-  /** Milliseconds after which a lease ends that nobody released. Default 30,000. */
+  /** The time in milliseconds after which an unreleased lease ends. Default 30,000. */
   readonly lockTimeoutMs?: number;
 }
 
 /** Options of a bucket. */
 export interface BucketOptions<P extends Policy = Policy> extends LimiterOptions<P> {
-  /** How much earlier each interval starts, below the interval: two hours for days of UTC+2. Default 0. */
+  /** The time by which each interval starts earlier, below `interval`; two hours for days of UTC+2. Default 0. */
   readonly offset?: Interval;
 }
 
-/** What `withinLimit` gives when its limiter has the policy `"ignore"` and its function was not run. */
+/** The result of `withinLimit` if its limiter has the policy `"ignore"` and its function was not run. */
 export const SKIPPED: unique symbol;
 
-/** The type of `SKIPPED`: `value === SKIPPED` tells it from what the function gives. */
+/** The type of `SKIPPED`. `value === SKIPPED` distinguishes it from a result of the function. */
 export type Skipped = typeof SKIPPED;
 
-/** When a call takes place, and when it is given up. */
+/** The time of a call, and its cancellation. */
 export interface CallOptions {
   /** The store's time of the call in microseconds since 1970, up to 2^52. Default: the store's clock. */
   readonly atUs?: number;
   /**
-   * Ends the waiting at once with its reason, and leaves neither ticket nor lease. Aborted before the call it takes
-   * nothing. Aborted while Redis is asked, `acquire`, `withinLimit` and `tryAcquire` give back the lease and the estimate
-   * that they were granted too late; units of a rate without an estimate stay taken.
+   * Rejects the call with the reason of the signal on abort and leaves neither ticket nor lease. A signal that is
+   * aborted before the call takes nothing. If it is aborted while Redis decides, `acquire`, `withinLimit` and
+   * `tryAcquire` give back a lease and an estimate that were granted after the abort; units of a rate without an
+   * estimate stay taken.
    */
   readonly signal?: AbortSignal;
 }
 
-/** What a call asks for: a final cost, or an estimate to be corrected later. */
+/** The demand of a call: a final cost, or an estimate to be corrected later. */
 export interface Request extends CallOptions {
-  /** Units to take, from 0 to 10^12. Default 1, none with `points`. 0 looks without taking. */
+  /** The units to take, from 0 to 10^12. Default 1; `points` has no default. A cost of 0 checks without taking. */
   readonly cost?: number;
-  /** Units to take for now, from 1 to 10^12; a grant has a permit to report the actual cost with. */
+  /** The units to take for now, from 1 to 10^12. The grant has a permit with which the actual cost is reported. */
   readonly estimate?: number;
 }
 
-/** A request under an id. */
+/** A request with an id. */
 export interface NamedRequest extends Request {
   /**
-   * Names the call, with 1 to 64 bytes: asked again with it, a call that holds a lease takes no second one, and one
-   * that has a ticket keeps its place. Default: a new one.
+   * The id of the call, 1 to 64 bytes. A repeated call with the same id takes no second lease while it holds one, and
+   * keeps its queue position while it has a ticket. Default: a new id.
    */
   readonly id?: string;
 }
@@ -130,219 +137,232 @@ export interface NamedRequest extends Request {
 /** A request that may wait. */
 export interface WaitingRequest extends NamedRequest, WaitOptions {}
 
-/** A request for a job. */
+/** A request to admit a job. */
 export interface AdmissionRequest extends Request {
   /**
-   * What becomes of a job that is refused: `"wait"` and `"reschedule"` take a place in the queue, which is kept for a
-   * minute after its time. Default: what the document of the limiter says, else `"wait"`.
+   * The handling of a refused job. `"wait"` and `"reschedule"` take a ticket, whose queue position is kept for a minute
+   * after its time. Default: the handling in the limiter's document, otherwise `"wait"`.
    */
   readonly onLimit?: OnLimit;
 }
 
-/** A request of somebody who comes back to claim. */
+/** A request for a ticket that the caller claims later. */
 export interface TicketRequest extends Request {
-  /** Milliseconds that it would wait; a rate that cannot let it pass by then refuses. Default ten years. */
+  /** The longest acceptable wait in milliseconds. A rate that needs longer refuses the call. Default ten years. */
   readonly waitTimeoutMs?: number;
-  /** Milliseconds that the ticket keeps its place after the time to claim it. Default 60,000. */
+  /** The time in milliseconds that a ticket keeps its queue position after it can be claimed. Default 60,000. */
   readonly claimTimeoutMs?: number;
 }
 
-/** The answer to one call, with the numbers of the limit that is the tightest. Frozen. */
+/** The decision about one call, with the values of the tightest limit. Frozen. */
 export interface Decision {
-  /** `"queued"`: it has a ticket, look again after `retryAfterMs`. `"gone"`: it claimed without a ticket. */
+  /** `"queued"`: the call has a ticket; retry after `retryAfterMs`. `"gone"`: `claim` found no ticket. */
   readonly status: "refused" | "granted" | "queued" | "gone";
-  /** Whether the call may go ahead. */
+  /** Whether the call was granted. */
   readonly allowed: boolean;
-  /** The units of the limit described here; `null` when nothing limits. */
+  /** The limit or capacity in units; `null` without a limit. */
   readonly limit: number | null;
-  /** The units that could be taken right after this decision; `null` when nothing limits. */
+  /** The units that can be taken right after this decision; `null` without a limit. */
   readonly remaining: number | null;
   /**
-   * When to come back: whole milliseconds, rounded up, since timers count in these. 0 when granted, `null` when no time is
-   * known (paused).
+   * The time until the next attempt in whole milliseconds, rounded up, the unit of timers. 0 when granted, `null` when
+   * unknown (paused).
    */
   readonly retryAfterMs: number | null;
-  /** The same exactly: refused a microsecond before, granted at it if nobody releases a lease before. */
+  /**
+   * The same in microseconds, exact: unless another caller releases a lease earlier, an attempt one microsecond earlier
+   * is refused and one at this time is granted.
+   */
   readonly retryAfterUs: number | null;
   /**
-   * Until all of the limit is there again, if nobody calls: whole milliseconds, rounded up; `null` when no time is known
-   * (paused).
+   * The time until the full limit is available again if there are no further calls, in whole milliseconds, rounded up;
+   * `null` when unknown (paused).
    */
   readonly resetAfterMs: number | null;
-  /** The same exactly, in microseconds. */
+  /** The same in microseconds, exact. */
   readonly resetAfterUs: number | null;
-  /** The kind of the limit that refused, or `"unavailable"` when none has: see `degraded`. `null` when granted. */
+  /** The kind of the limit that refused, or `"unavailable"` when Redis was (see `degraded`). `null` when granted. */
   readonly reason: Kind | "unavailable" | null;
-  /** Which limit of the policy the numbers describe, counted from 0. */
+  /** The index in the policy, from 0, of the limit that these values describe. */
   readonly index: number;
-  /** The store's time of the decision in microseconds since 1970; 0 when no store was asked. */
+  /** The store's time of the decision in microseconds since 1970; 0 when the store was not used. */
   readonly atUs: number;
-  /** The id by which a grant with an estimate is corrected and a lease released, from any process, else `null`. */
+  /** The id with which any process can correct an estimate and release a lease; `null` without either. */
   readonly permit: string | null;
-  /** Of a concurrency limit, milliseconds that the lease lasts. */
+  /** The duration of the lease in milliseconds; `null` without a concurrency limit. */
   readonly leaseMs: number | null;
-  /** Of a concurrency limit, a number that rises with every lease of the limiter: it fences off holders that are late. */
+  /**
+   * The fencing token: a number that increases with every lease of the limiter, so that a resource can reject holders
+   * whose lease has ended. `null` without a concurrency limit.
+   */
   readonly fence: number | null;
-  /** The number of the ticket of a queued call. */
+  /** The number of the ticket of a queued call, otherwise `null`. */
   readonly ticket: number | null;
-  /** How many stand before it. */
+  /** The number of calls before it in the queue. */
   readonly position: number | null;
-  /** When it may pass if all before it do: whole milliseconds, rounded up; `null` where it waits for a release. */
+  /**
+   * The time until it can be granted if all calls before it are, in whole milliseconds, rounded up; `null` if that
+   * depends on a release.
+   */
   readonly readyAfterMs: number | null;
-  /** The same exactly, in microseconds. */
+  /** The same in microseconds, exact. */
   readonly readyAfterUs: number | null;
-  /** Whether Redis could not decide, and the limiter's `onUnavailable` has. */
+  /** Whether Redis was unavailable and `onUnavailable` determined the decision. */
   readonly degraded: boolean;
 }
 
-/** What is done with a job. Frozen. */
+/** The action for a job. Frozen. */
 export interface Admission {
   /**
-   * `"run"`: now, and its permit is released when it has ended, however it has. `"wait"`: it stays where it is and keeps its
-   * place. `"reschedule"`: it is put away until its time and keeps its place. `"drop"`: it is discarded, but never because
-   * Redis is away: then it waits. `"refuse"`: it is over the limit, and `onLimit` is `"raise"` or `"ignore"`.
+   * `"run"`: run the job now and release its permit when it has ended, whether it succeeded or failed. `"wait"`: leave
+   * the job where it is; it keeps its queue position. `"reschedule"`: put the job off until its time; it keeps its
+   * queue position. `"drop"`: discard the job; when Redis is unavailable the action is `"wait"` instead. `"refuse"`:
+   * the job is over the limit and `onLimit` is `"raise"` or `"ignore"`.
    */
   readonly action: "run" | "wait" | "reschedule" | "drop" | "refuse";
   /**
-   * Whole milliseconds until it may run or should be asked about again, under the same id; `null` when no time is known (paused),
-   * and of a job that runs or is dropped.
+   * Whole milliseconds until the job may run or until the next attempt with the same id; `null` when unknown (paused),
+   * and for a job that runs or is dropped.
    */
   readonly afterMs: number | null;
-  /** The answer behind it, with the place of a job that waits. */
+  /** The decision behind the action, with the queue position of a job that waits. */
   readonly decision: Decision;
-  /** Of a job that runs, else `null`. */
+  /** The permit of a job that runs, otherwise `null`. */
   readonly permit: Permit | null;
 }
 
 /**
- * What became of a correction: the charge is now the actual cost; it was settled before; the permit is older than
- * five minutes; no such permit is open here.
+ * The result of a correction. `"settled"`: the charge is now the actual cost. `"already"`: the permit was settled
+ * before. `"late"`: the permit is older than five minutes. `"unknown"`: there is no such open permit.
  */
 export type Settlement = "settled" | "already" | "late" | "unknown";
 
 /**
- * What has changed by what an upstream says, and what has not, and why. What was known already is in neither list.
- * Frozen.
+ * The effect of an upstream's report: its changes, and its values that changed nothing, with reasons. Values that were
+ * known already are in neither list. Frozen.
  */
 export interface Learned {
-  /** What became of the permit; `null` when no cost of one was told. */
+  /** The settlement of the permit; `null` if the report has no cost for a permit. */
   readonly settlement: Settlement | null;
   /**
-   * What has changed: `"limit"`, `"interval"`, `"remaining"`, `"reset"` and `"pause"`. With several limits the index of
-   * the limit follows, as in `"remaining[1]"`.
+   * The changed values: `"limit"`, `"interval"`, `"remaining"`, `"reset"` and `"pause"`, with the index of the limit if
+   * there are several, as in `"remaining[1]"`.
    */
   readonly learned: readonly string[];
-  /** What was said and changed nothing, with the reason: `"remaining: calls are open"`. */
+  /** The values that changed nothing, with the reason, such as `"remaining: calls are open"`. */
   readonly ignored: readonly string[];
-  /** What the call did cost, as the answer says. */
+  /** The actual cost of the call according to the response; `null` if it has none. */
   readonly cost: number | null;
-  /** Milliseconds that the answer asks to pause. */
+  /** The pause that the response requests, in milliseconds; `null` if it requests none. */
   readonly pauseMs: number | null;
-  /** Of whom a refusal is; `"global"` concerns all limiters of this API. Only Discord tells. */
+  /** The scope of a refusal; `"global"` concerns all limiters of this API. Only Discord reports it. */
   readonly scope: "user" | "global" | "shared" | null;
-  /** What the upstream calls the budget that counted the call. Only Discord tells. */
+  /** The upstream's name of the budget that counted the call. Only Discord reports it. */
   readonly bucket: string | null;
 }
 
-/** What became of a lease: free for another; ended before its release; not here (given back, reset or forgotten). */
+/**
+ * The result of a release. `"released"`: the lease is free for another caller. `"late"`: the lease ended before its
+ * release. `"unknown"`: there is no such lease (it was released, reset or deleted).
+ */
 export type Release = "released" | "late" | "unknown";
 
-/** What a grant hands over. */
+/** A grant. */
 export interface Permit {
   /**
-   * The id by which any process may correct or release the grant; `null` without an estimate or a concurrency limit.
+   * The id with which any process can correct or release the grant; `null` without an estimate or a concurrency limit.
    */
   readonly id: string | null;
-  /** The grant. */
+  /** The decision that granted the call. */
   readonly decision: Decision;
   /** As in the decision. */
   readonly fence: number | null;
-  /** As in the decision: then nothing of it is with Redis, and `release` and `pointsUsed` ask nobody. */
+  /** As in the decision. If true, Redis has no record of the grant, and `release` and `pointsUsed` send nothing. */
   readonly degraded: boolean;
-  /** Milliseconds until the lease ends, by this process's clock; `null` without a concurrency limit. */
+  /** The milliseconds until the lease ends, by this process's clock; `null` without a concurrency limit. */
   readonly expiresInMs: number | null;
-  /** Whether the lease ended before its release, so that another may hold it. Asks nobody. */
+  /** Whether the lease ended before its release, so that another caller may hold it. Sends nothing. */
   readonly lost: boolean;
-  /** Ends the lease, once. Without a concurrency limit there is none, and the answer is `"unknown"`. */
+  /** Ends the lease, once. Returns `"unknown"` without a concurrency limit. */
   release(): Promise<Release>;
-  /** Gives the lease its whole time again; false when there is none, or none any more. */
+  /** Renews the lease for its full duration. Returns false if there is no lease or it has ended. */
   renew(): Promise<boolean>;
-  /** Replaces the estimate by what the call did cost, once. Without an estimate it rejects with `InvalidError`. */
+  /** Replaces the estimate with the actual cost, once. Without an estimate it rejects with `InvalidError`. */
   pointsUsed(actual: number): Promise<Settlement>;
   /**
-   * `learnFromResponse` of its limiter: replaces the estimate by the cost that the answer tells, and takes over what it says of the
-   * budget, in one step. Of a lease without an estimate a cost is `"unknown"`; the rest is taken over.
+   * Replaces the estimate with the cost in the response and applies its budget, in one step, as `learnFromResponse` of
+   * the limiter does. For a lease without an estimate the settlement of a cost is `"unknown"`; the rest is applied.
    */
   learnFromResponse(response: UpstreamResponse, options?: AnswerOptions): Promise<Learned>;
 }
 
-/** What a limiter has done in all processes, and who is there now. Times are sums. Frozen. */
+/** The statistics of a limiter over all processes, with its current leases and tickets. Times are sums. Frozen. */
 export interface Statistics {
-  /** Calls that passed; leases, of a concurrency limit. */
+  /** Granted calls; with a concurrency limit, leases. */
   readonly granted: number;
-  /** Calls that were refused, and waits whose time was up. */
+  /** Refused calls, and waits that timed out. */
   readonly refused: number;
-  /** Grants that had to wait. */
+  /** Grants after a wait. */
   readonly waited: number;
-  /** Grants that had not. */
+  /** Grants without a wait. */
   readonly immediate: number;
-  /** The time that the former waited. */
+  /** The total wait of the grants after a wait. */
   readonly waitTimeMs: number;
   /** Units taken, after corrections. */
   readonly units: number;
-  /** Permits that were settled. */
+  /** Settled permits. */
   readonly corrections: number;
-  /** The time that released leases were held. */
+  /** The total time that released leases were held. */
   readonly heldTimeMs: number;
-  /** Leases whose holder released them after their end. */
+  /** Leases that were released after their end. */
   readonly overages: number;
-  /** Leases that had ended without a release when somebody else was granted one. */
+  /** Leases that had ended without a release when another caller was granted a lease. */
   readonly reclaimed: number;
-  /** Tickets that lost their place because nobody came to claim them in time. */
+  /** Tickets that lost their queue position because they were not claimed in time. */
   readonly lapsed: number;
-  /** Leases held now. */
+  /** Current leases. */
   readonly leases: number;
-  /** Tickets in the queue now. */
+  /** Tickets currently in the queue. */
   readonly tickets: number;
 }
 
-/** One limiter that some process used. */
+/** A limiter that a process has used. */
 export interface LimiterInfo {
   readonly name: string;
-  /** As they were last used. */
+  /** The limits of the last use. */
   readonly limits: readonly LimitInfo[];
-  /** Seconds since 1970, to the minute; `null` in memory. */
+  /** The time of the last use in seconds since 1970, to the minute; `null` in memory. */
   readonly lastUsed: number | null;
-  /** Seconds that the statistics are kept after it. */
+  /** The retention of the statistics after the last use, in seconds. */
   readonly ttl: number;
 }
 
-/** One limit of it. */
+/** One limit of a listed limiter. */
 export interface LimitInfo {
   readonly kind: Kind;
   /** The limit or the capacity; 1 for a throttle. */
   readonly amount: number;
-  /** Seconds: the interval, the time to drain or refill fully, or how long a lease lasts. */
+  /** The interval, the time to drain or refill fully, or the duration of a lease, in seconds. */
   readonly interval: number;
-  /** Seconds by which the intervals of a bucket start earlier. */
+  /** The time by which the intervals of a bucket start earlier, in seconds. */
   readonly offset: number;
 }
 
 /**
- * A name and a policy; make it once and keep it. Every method rejects with `InvalidError` for a wrong argument, and
- * then has changed nothing, and with `UnavailableError` when the store cannot decide. `S` is what `withinLimit` gives
- * when it is refused: nothing but an error, or `SKIPPED`.
+ * A limiter: a name and a policy. Create it once and reuse it. Every method rejects with `InvalidError` for an invalid
+ * argument, without changing anything, and with `UnavailableError` if the store is unavailable. `S` is the additional
+ * result type of `withinLimit` for a refused call: `never`, or `Skipped`.
  */
 export interface Limiter<S = never> {
-  /** The name it was made with. */
+  /** The name of the limiter. */
   readonly name: string;
-  /** What the document that it was loaded from says of refused work; `null` when it was made otherwise. */
+  /** The handling of refused work in the limiter's document; `null` for a limiter that is not from a document. */
   readonly onLimit: OnLimit | null;
   /**
-   * Waits for its turn, runs `fn`, releases the lease and gives the value of `fn`. When the wait takes too long it
-   * rejects with `OverLimitError`, or gives `SKIPPED` if that is the policy.
+   * Waits in the queue, runs `fn`, releases the lease and resolves with the result of `fn`. If the wait times out it
+   * rejects with `OverLimitError`, or resolves with `SKIPPED`, depending on the policy.
    *
-   * A lease that ended while `fn` ran is told by `permit.lost`, and by a warning of the process, `LeaseLostWarning`.
+   * If the lease ends while `fn` runs, `permit.lost` is true and the process emits the warning `LeaseLostWarning`.
    */
   withinLimit<T>(fn: (permit: Permit) => T | PromiseLike<T>): Promise<T | S>;
   withinLimit<T>(
@@ -350,90 +370,96 @@ export interface Limiter<S = never> {
     fn: (permit: Permit) => T | PromiseLike<T>,
   ): Promise<T | S>;
   /**
-   * Waits for its turn, first come first served; `OverLimitError` when that takes too long, at once when a rate cannot
-   * let it pass within `waitTimeoutMs`.
+   * Takes the cost, and waits in the queue for up to `waitTimeoutMs`, first come, first served. Rejects with
+   * `OverLimitError` if the wait times out, or at once if a rate needs longer than `waitTimeoutMs`.
    */
   acquire(request?: WaitingRequest): Promise<Permit>;
-  /** Takes the cost if every limit allows it and nobody waits before, else nothing. Never waits for a limit. */
+  /** Takes the cost if every limit allows it and no call is waiting, otherwise nothing. Never waits for a limit. */
   tryAcquire(request?: NamedRequest): Promise<Decision>;
-  /** `tryAcquire` for a plain answer; `InvalidError` with a concurrency limit, whose lease nobody could release. */
+  /**
+   * Takes the cost as `tryAcquire` does and returns only whether the call was granted. Fails with `InvalidError` for a
+   * limiter with a concurrency limit, because the lease could not be released.
+   */
   allow(request?: Request): Promise<boolean>;
-  /** What `tryAcquire` would answer; changes nothing. `remaining` is what is there. */
+  /** Returns the decision that `tryAcquire` would make and changes nothing. `remaining` is the units available now. */
   peek(request?: Request): Promise<Decision>;
-  /** Replaces the estimate of a permit by the actual cost, once. Less gives back, more makes a debt. */
+  /**
+   * Replaces the estimate of a permit with the actual cost, once. A lower cost is refunded; a higher cost becomes debt.
+   */
   correct(permit: string | Permit, actual: number, options?: CallOptions): Promise<Settlement>;
-  /** Ends the lease of a permit, once; frees nobody else's. */
+  /** Ends the lease of a permit, once; leases of other permits are not affected. */
   release(permit: string | Permit, options?: CallOptions): Promise<Release>;
-  /** Gives a lease its whole time again: the milliseconds it lasts, or `null` when it has ended. */
+  /** Renews a lease for its full duration. Returns the duration in milliseconds, or `null` if the lease has ended. */
   renew(permit: string | Permit, options?: CallOptions): Promise<number | null>;
   /**
-   * Takes the cost, or a ticket at the end of the queue: come back with `claim` after `retryAfterMs`. For those who do
-   * not wait themselves. Asked again with the same id it keeps its place.
+   * Takes the cost, or a ticket at the end of the queue, for callers that do not wait themselves: call `claim` after
+   * `retryAfterMs`. A repeated call with the same id keeps its queue position.
    */
   enqueue(id: string, request?: TicketRequest): Promise<Decision>;
-  /** Takes the cost if its turn has come; the status is `"gone"` when it has no ticket. */
+  /** Takes the cost if the turn of its ticket has come. The status is `"gone"` if there is no ticket for the id. */
   claim(id: string, request?: TicketRequest): Promise<Decision>;
   /**
-   * Decides about a job under its id, of 1 to 64 bytes. Asked again about one that runs it takes nothing; one that is tried
-   * again is asked about under another id, and so counts as a new one. Never waits.
+   * Decides about a job with its id, 1 to 64 bytes. A repeated call for a job that runs takes nothing. Use another id
+   * for each retry of a failed job, which counts as a new job. Never waits.
    */
   admit(job: string, request?: AdmissionRequest): Promise<Admission>;
   /**
-   * Decides about several jobs of one unit each, in their order: all of them run or none. What was taken for the first is
-   * given back when a later one cannot run, and none takes a place in the queue.
+   * Decides about several jobs of one unit each, in order: all of them run or none. If a job cannot run, the units of
+   * the earlier ones are given back, and none gets a ticket.
    */
   admitAll(jobs: readonly string[], options?: BatchOptions): Promise<Admission[]>;
-  /** Leaves the queue, and gives back the lease that the ticket may have become. */
+  /** Leaves the queue, and gives back the lease if the ticket was already granted one. */
   cancel(id: string, options?: CallOptions): Promise<"cancelled" | "unknown">;
-  /** What all processes did with this limiter. */
+  /** Returns the statistics of this limiter over all processes. */
   stats(options?: CallOptions): Promise<Statistics>;
-  /** Forgets all that was taken, all permits, leases and tickets, and the statistics. */
+  /** Deletes all taken units, permits, leases and tickets, and the statistics. */
   reset(): Promise<void>;
   /**
-   * Grants nothing for so long, in all processes; the reason of refusals is `"paused"`. Who waits goes on to wait. A
-   * pause that ends later stays as it is.
+   * Grants nothing for a time, in all processes; the reason of refusals is `"paused"`. Waiting calls keep waiting. A
+   * pause that ends later is left unchanged.
    */
   pause(options: PauseOptions): Promise<RuntimeState>;
   /** Ends the pause. */
   resume(options?: CallOptions): Promise<RuntimeState>;
-  /** Puts other numbers before those of every policy, in all processes. A lower limit takes nobody's lease. */
+  /** Overrides values of every policy of this name, in all processes. A lower limit ends no existing lease. */
   override(options: OverrideOptions): Promise<RuntimeState>;
   /**
-   * The same as a document of Open Job Spec says, its text or its object: `concurrency`, `rate` (or `limit` with
-   * `period`), `throttle` and `expires_at`. What it does not name stays as it is, an earlier end too; null removes.
+   * Applies the overrides of an Open Job Spec document, given as text or as an object: `concurrency`, `rate` (or
+   * `limit` with `period`), `throttle` and `expires_at`. Absent members leave the current override and its end
+   * unchanged; `null` removes it.
    */
   applyOjsOverride(document: string | object, options?: CallOptions): Promise<RuntimeState>;
   /**
-   * Pauses as the failure of a job of Open Job Spec says, its text or its object; gives `false` when its `type` is neither
-   * `"rate_limited"` nor `"RateLimitExceeded"`. Without `retry_after` and `rate_limit_until` it pauses for 30 seconds; a
-   * pause that ends later stays.
+   * Pauses the limiter after the rate limit failure of an Open Job Spec job, given as text or as an object. Without
+   * `retry_after` and `rate_limit_until` the pause is 30 seconds; a pause that ends later is left unchanged. Returns
+   * `false` if `type` is neither `"rate_limited"` nor `"RateLimitExceeded"`.
    */
   applyOjsSignal(document: string | object, options?: CallOptions): Promise<boolean>;
-  /** The policy, or what was learned from upstream, rules again. */
+  /** Removes overrides; the policy or the limits learned from upstream apply again. */
   restore(options?: RestoreOptions): Promise<RuntimeState>;
-  /** What is in force beside the policy. */
+  /** Returns the runtime state: pause, overrides and learned limits. */
   runtimeState(options?: CallOptions): Promise<RuntimeState>;
-  /** Takes over what upstream says of its budget. */
+  /** Applies the upstream's report of its budget. */
   reportBudget(options: BudgetOptions): Promise<Learned>;
   /**
-   * Takes over what an answer of upstream says, in one step: what is left of its budget, its numbers, and a pause for
-   * all processes when it refused the call. Without a `status` only an answer is a refusal that the documents of the
-   * provider tie to one.
+   * Applies an upstream response in one step: the remaining budget, the limits, and, if the upstream refused the call,
+   * a pause for all processes. Without a `status` a response counts as a refusal only if the provider's documentation
+   * defines it as one.
    */
   learnFromResponse(response: UpstreamResponse, options?: LearnOptions): Promise<Learned>;
 }
 
-/** How several jobs are decided about. */
+/** Options of a decision about several jobs. */
 export interface BatchOptions {
-  /** What becomes of those over the limit. Default: what the document of the limiter says, else `"wait"`. */
+  /** The handling of refused jobs. Default: the handling in the limiter's document, otherwise `"wait"`. */
   readonly onLimit?: OnLimit;
-  /** Each by itself, as `admit` does. Default `false`: all or none. */
+  /** Whether to decide about each job separately, as `admit` does. Default `false`: all or none. */
   readonly partial?: boolean;
-  /** Nobody waits for the answer any more; what was begun goes on to its end. */
+  /** Rejects the promise on abort; the operations that have started still run to their end. */
   readonly signal?: AbortSignal;
 }
 
-/** What is known of a request. An element of the document whose criterion is not given does not apply. */
+/** The attributes of a request. An element of the document with a criterion for an absent attribute does not apply. */
 export interface Facts {
   /** Compared with `Context`. */
   readonly context?: string;
@@ -450,35 +476,35 @@ export interface Facts {
 /** A request at a gate. */
 export interface GateRequest extends Facts, CallOptions {}
 
-/** What becomes of a request at a gate. Frozen. */
+/** The decision about a request at a gate. Frozen. */
 export interface GateDecision {
-  /** Whether it may go ahead. If not, its answer is a failure. */
+  /** Whether the request may proceed. If not, respond with a failure. */
   readonly allowed: boolean;
-  /** Milliseconds by which its answer is delayed, also that of a failure; 0 without a delay. */
+  /** The delay of the response in milliseconds, also of a failure; 0 without a delay. */
   readonly delayMs: number;
-  /** The slot that counted; `null` when nothing limits the request. */
+  /** The slot that counted the request; `null` if no slot limits it. */
   readonly slot: string | null;
-  /** The level that refused, or the one that delays longest; `null` when no level is full. */
+  /** The level that refused, or that causes the longest delay; `null` if no level is full. */
   readonly level: "second" | "minute" | "hour" | null;
-  /** Milliseconds from the decision on until a refused request may pass; 0 when allowed, `null` when no time is known. */
+  /** The milliseconds after the decision until a refused request may pass; 0 when allowed, `null` when unknown. */
   readonly retryAfterMs: number | null;
   /** The kind of the limit that refused; `null` when allowed. */
   readonly reason: "bucket" | "paused" | null;
 }
 
 /**
- * Chooses which slot of a `RateLimitControl` of Invantive limits a request. Make it once and keep it; all processes with
- * the same slots share their counts.
+ * Selects the slot of an Invantive `RateLimitControl` that limits a request. Create it once and reuse it; all processes
+ * with the same slots share their counts.
  */
 export interface Gate {
   /**
-   * Counts a request in the slot of the first element that applies. One that a level fails counts nowhere; else it counts
-   * in every level, and the longest delay of a full one rules. Never waits.
+   * Counts a request in the slot of the first element that applies. A request that a level refuses is not counted; any
+   * other is counted in every level, and the longest delay of the full levels applies. Never waits.
    */
   admit(request?: GateRequest): Promise<GateDecision>;
   /**
-   * Sleeps the delay, then runs `fn` and gives its value. When a level fails it rejects with `OverLimitError` after the
-   * delay, and does not run `fn`.
+   * Sleeps for the delay, then runs `fn` and resolves with its result. If a level refuses the request it rejects with
+   * `OverLimitError` after the delay and does not run `fn`.
    */
   withinLimit<T>(fn: (verdict: GateDecision) => T | PromiseLike<T>): Promise<T>;
   withinLimit<T>(
@@ -487,89 +513,92 @@ export interface Gate {
   ): Promise<T>;
 }
 
-/** Options of the limiter of a workflow's run. */
+/** Options of the limiter of a workflow run. */
 export interface WorkflowOptions extends UnavailableOptions {
-  /** Milliseconds after which a lease ends that is not renewed. Default 30,000. */
+  /** The time in milliseconds after which a lease ends if it is not renewed. Default 30,000. */
   readonly lockTimeoutMs?: number;
 }
 
-/** The numbers that rule in place of those of a policy's limit. Frozen. */
+/** The settings of a limit that apply in place of the policy's. Frozen. */
 export interface LimitSettings {
   readonly kind: Kind;
   /** The limit or the capacity; 1 for a throttle. */
   readonly limit: number;
-  /** Milliseconds: the interval, the time to drain or refill fully, or how long a lease lasts. */
+  /** The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. */
   readonly intervalMs: number;
 }
 
-/** What is in force beside the policy, in all processes. Frozen. */
+/** The runtime state of a limiter in all processes: pause, overrides and learned limits. Frozen. */
 export interface RuntimeState {
-  /** Rises with every change; 0 when nothing is in force. */
+  /** A number that increases with every change; 0 without a pause, overrides or learned limits. */
   readonly version: number;
   /**
-   * Whether the store knew the limiter before this call: it had a state or statistics. `false` for a name that nobody has
-   * used, for limits of other kinds than those in use under it, and without any limit. An earlier order counts as a use.
+   * Whether the store had a state or statistics of the limiter before this call. `false` for an unused name, for limits
+   * of other kinds than those in use with this name, and without any limit. An earlier admin command counts as a use.
    */
   readonly inUse: boolean;
-  /** Milliseconds that the pause still lasts; `null` without one. */
+  /** The remaining time of the pause in milliseconds; `null` without a pause. */
   readonly pausedForMs: number | null;
-  /** By the policy's limits: what was ordered, and rules. */
+  /** The active override of each limit of the policy; `null` without one. */
   readonly overrides: readonly (LimitSettings | null)[];
-  /** Milliseconds that the overrides still hold; `null` when they hold until they are removed. */
+  /** The remaining time of the overrides in milliseconds; `null` if they last until they are removed. */
   readonly expiresInMs: number | null;
-  /** By the policy's limits: what was learned from upstream, and rules where nothing was ordered. */
+  /**
+   * The settings learned from upstream for each limit of the policy, which apply without an override; `null` without
+   * any.
+   */
   readonly learned: readonly (LimitSettings | null)[];
 }
 
-/** How long to pause: one of the two. */
+/** The duration or the end of a pause: give exactly one. */
 export interface PauseOptions extends CallOptions {
-  /** Milliseconds from now, up to ten years. */
+  /** The duration from now in milliseconds, up to ten years. */
   readonly forMs?: number;
-  /** A time, or milliseconds since 1970. */
+  /** The end as a date, or in milliseconds since 1970. */
   readonly until?: Date | number;
 }
 
-/** The numbers that shall rule; what is not given stays as the policy has it. */
+/** The values of an override; absent values stay as in the policy. */
 export interface OverrideOptions extends CallOptions {
   /** The limit or the capacity. */
   readonly limit?: number;
-  /** Milliseconds: the interval, the time to drain or refill fully, or how long a lease lasts. */
+  /** The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. */
   readonly intervalMs?: number;
-  /** Which limit of the policy, counted from 0. Default 0. */
+  /** The index of the limit in the policy, from 0. Default 0. */
   readonly index?: number;
-  /** Milliseconds that all overrides hold. Default: until `restore`, or 90 days without a grant. */
+  /** The lifetime of all overrides in milliseconds. Default: until `restore`, or 90 days without a grant. */
   readonly expiresInMs?: number;
-  /** The same as a time, or milliseconds since 1970. */
+  /** The same as a date, or in milliseconds since 1970. */
   readonly expiresAt?: Date | number;
 }
 
-/** What ends. */
+/** The overrides to remove. */
 export interface RestoreOptions extends CallOptions {
-  /** Which limit of the policy, counted from 0. Default: all. */
+  /** The index of the limit in the policy, from 0. Default: all limits. */
   readonly index?: number;
 }
 
-/** What upstream says of the budget behind one limit; of its numbers what is not given stays as the policy has it. */
+/** The upstream's report of the budget behind one limit; an absent limit or interval stays as in the policy. */
 export interface BudgetOptions extends CallOptions {
-  /** Units that are left there, from 0 to 10^12. */
+  /** The remaining units, from 0 to 10^12. */
   readonly remaining?: number;
-  /** Its limit or capacity. */
+  /** The limit or capacity of the budget. */
   readonly limit?: number;
-  /** Milliseconds: its interval, or from empty to full. */
+  /** The interval of the budget, or its time from empty to full, in milliseconds. */
   readonly intervalMs?: number;
-  /** Units per second that come back, in place of `intervalMs`. */
+  /** The restored units per second, in place of `intervalMs`. */
   readonly restoreRate?: number;
-  /** Milliseconds until the interval of a bucket ends. */
+  /** The milliseconds until the interval of a bucket ends. */
   readonly resetInMs?: number;
-  /** The same as a time, or milliseconds since 1970. */
+  /** The same as a date, or in milliseconds since 1970. */
   readonly resetAt?: Date | number;
-  /** Which limit of the policy, counted from 0. Default 0. */
+  /** The index of the limit in the policy, from 0. Default 0. */
   readonly index?: number;
-  /** The permit of the call that was answered; its time tells older reports from newer ones. */
+  /** The permit of the call that received the report; its time distinguishes older reports from newer ones. */
   readonly permit?: string | Permit | null;
 }
 
-/** Whose answers they are; `"auto"` tells it from each answer. */
+/** The provider of a response; `"auto"` detects it from each response. */
 export type Provider =
   | "auto"
   | "shopify"
@@ -581,63 +610,63 @@ export type Provider =
   | "anthropic"
   | "ietf";
 
-/** What a caller says beside a document. */
+/** Options of a document. */
 export interface LoadOptions extends UnavailableOptions {
-  /** How long a lease lasts that is not renewed, in milliseconds: Open Job Spec and Conductor. */
+  /** The duration of a lease that is not renewed, in milliseconds. For Open Job Spec and Conductor. */
   readonly lockTimeoutMs?: number;
-  /** Whose job it is: Open Job Spec. */
+  /** The tenant of the jobs. For Open Job Spec. */
   readonly tenant?: string;
-  /** What is limited by itself: guild-queues. */
+  /** The group, which is limited separately. For guild-queues. */
   readonly group?: string;
 }
 
-/** How an answer is read. */
+/** Options for reading a response. */
 export interface AnswerOptions {
-  /** Default `"auto"`. */
+  /** The provider of the response. Default `"auto"`. */
   readonly provider?: Provider;
-  /** Milliseconds: the longest pause to take from an upstream's word. Default one hour. */
+  /** The longest accepted pause in milliseconds. Default one hour. */
   readonly maxPauseMs?: number;
-  /** The most units that a limit is raised to. Default ten times the policy's own. */
+  /** The highest limit to accept, in units. Default ten times the policy's limit. */
   readonly maxLearned?: number;
 }
 
-/** How an answer is read, and whose it is. */
+/** Options for reading a response, and its permit. */
 export interface LearnOptions extends AnswerOptions, CallOptions {
-  /** The permit of the call that was answered, which its cost settles. Without one it settles nothing. */
+  /** The permit of the call that received the response, to settle it with the cost. Without one nothing is settled. */
   readonly permit?: string | Permit | null;
 }
 
-/** A header's value. What is `null` or `undefined` is as if it were not sent. */
+/** The value of a header. A header with `null` or `undefined` is ignored. */
 export type HeaderValue = string | number | null | undefined | readonly (string | number)[];
 
 /**
- * An answer as it came over HTTP. A `Response` of `fetch` fits, but then only its headers are read: its body cannot be
- * read at once. `{ status, headers, body: await response.text() }` says all.
+ * An HTTP response. From a `Response` of `fetch` only status and headers are read, since its body is a stream. For a
+ * complete response pass `{ status, headers, body: await response.text() }`.
  */
 export interface UpstreamResponse {
-  /** The status code. Default: `statusCode`, as Node's own client calls it, else not known. */
+  /** The status code. Default: `statusCode`, the name in Node's own client, otherwise unknown. */
   readonly status?: number;
   readonly statusCode?: number | undefined;
-  /** `Headers`, a `Map`, pairs, or an object; names are compared without case. */
+  /** `Headers`, a `Map`, pairs, or an object. Names are not case-sensitive. */
   readonly headers?:
     | Iterable<readonly [name: string, value: HeaderValue]>
     | { readonly [name: string]: HeaderValue }
     | null;
-  /** A text, its bytes in UTF-8, or what `JSON.parse` made of it. A stream says nothing. */
+  /** The body as text, as bytes in UTF-8, or as the value of `JSON.parse`. A stream is ignored. */
   readonly body?: string | ArrayBuffer | ArrayBufferView | object | null;
 }
 
 /** Options of `graphqlCost`. */
 export interface GraphqlCostOptions {
-  /** Whose rules count. Default `"shopify"`. */
+  /** The provider whose rules apply. Default `"shopify"`. */
   readonly rules?: "shopify" | "github";
-  /** The `operationName`, needed only when the query holds several. */
+  /** The `operationName`, required only if the query has several operations. */
   readonly operation?: string;
 }
 
 /**
- * What a query is likely to cost, in points of its provider, from 1; for the estimate of a call. `variables` are an
- * object or its JSON text.
+ * Returns the estimated cost of a query in points of its provider, at least 1, for the estimate of a call. `variables`
+ * is an object or its JSON text.
  */
 export function graphqlCost(
   query: string,
@@ -645,151 +674,167 @@ export function graphqlCost(
   options?: GraphqlCostOptions,
 ): number;
 
-/** What a document says of work that is refused. */
+/** The handling of refused work. */
 export type OnLimit = "raise" | "ignore" | "wait" | "reschedule" | "drop";
 
-/** What `withinLimit` gives when it is refused. */
+/** The additional result type of `withinLimit` for a refused call. */
 type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
 
-/** A store to make limiters on. Making it and its limiters connects to nothing. */
+/** A store, which creates limiters. Neither its creation nor that of limiters opens a connection. */
 export class Paddlegate {
   /**
-   * @param url `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]` or `memory://`;
-   *   more nodes of a cluster follow the first after commas. Default: `PADDLEGATE_URL`, else this process's memory.
+   * @param url `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]` or `memory://`.
+   *   Further nodes of a cluster follow after commas. Default: the environment variable `PADDLEGATE_URL`, otherwise the
+   *   memory of this process.
    */
   constructor(url?: string | null, options?: StoreOptions);
 
-  /** At most `limit` (0 to 100,000; 0 is a pause) leases at once, each until its release or `lockTimeoutMs` long. */
+  /**
+   * Creates a limiter with at most `limit` concurrent leases (0 to 100,000; 0 is a pause). A lease ends at its release
+   * or after `lockTimeoutMs`.
+   */
   concurrent<P extends Policy = "raise">(
     name: string,
     limit: number,
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** At most `limit` in each interval that starts at a multiple of `interval` since 1970. */
+  /**
+   * Creates a limiter with at most `limit` units per interval; intervals start at multiples of `interval` since 1970.
+   */
   bucket<P extends Policy = "raise">(
     name: string,
     limit: number,
     interval: Interval,
     options?: BucketOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** At most `limit` (up to 100,000) in any interval, exactly. */
+  /** Creates a limiter with at most `limit` units (up to 100,000) in any interval, exact. */
   window<P extends Policy = "raise">(
     name: string,
     limit: number,
     interval: Interval,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** A burst of `capacity`, which drains fully in `drain`. */
+  /** Creates a limiter with a burst of `capacity` units, which drains fully in `drain`. */
   leaky<P extends Policy = "raise">(
     name: string,
     capacity: number,
     drain: Interval,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** A budget of `capacity` points, full again after `refill`; calls give an estimate and correct it. */
+  /**
+   * Creates a limiter with a budget of `capacity` points, which refills fully in `refill`. Calls pass an estimate and
+   * correct it.
+   */
   points<P extends Policy = "raise">(
     name: string,
     capacity: number,
     refill: Interval,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** Starts at least `interval` apart, whatever they cost. */
+  /** Creates a limiter whose grants are at least `interval` apart, regardless of their cost. */
   throttle<P extends Policy = "raise">(
     name: string,
     interval: Interval,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** Everything passes. Takes the options of all others. */
+  /** Creates a limiter that grants every call. It accepts the options of all other limiters. */
   unlimited<P extends Policy = "raise">(
     name?: string,
     options?: ConcurrencyOptions<P> & BucketOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** Nothing passes. */
+  /** Creates a limiter that grants nothing. */
   paused<P extends Policy = "raise">(
     name: string,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** One to eight limits that are decided together: all are charged or none. `name` has 1 to 512 bytes. */
+  /**
+   * Creates a limiter with one to eight limits that are decided together: all are charged or none. `name` has 1 to 512
+   * bytes.
+   */
   limiter<P extends Policy = "raise">(
     name: string,
     limits: Limits | readonly Limit[],
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
   /**
-   * The limiters that a document defines, by name: our own format, whose limiters come sorted by name, or that of Open
-   * Job Spec, Conductor, Invantive or guild-queues, whose limiters come in its order. Its text or what `JSON.parse` made
-   * of it. With `on_limit` `"ignore"` the policy is `"ignore"`, else `"raise"`; of a document that
-   * says `"ignore"` somewhere, write `limitersFromDocument<Skipped>(...)`.
+   * Returns the limiters of a document by name. The document is text or the value of `JSON.parse`, in Paddlegate's own
+   * format (limiters sorted by name) or that of Open Job Spec, Conductor, Invantive or guild-queues (limiters in the
+   * document's order). With `on_limit` `"ignore"` the policy is `"ignore"`, otherwise `"raise"`; for a document with an
+   * `"ignore"` write `limitersFromDocument<Skipped>(...)`.
    */
   limitersFromDocument<S extends Skipped = never>(
     document: string | object,
     options?: LoadOptions,
   ): Map<string, Limiter<S>>;
-  /** The same of a file, read at once. */
+  /** Returns the limiters of a document in a file, as `limitersFromDocument` does. Reads the file synchronously. */
   load<S extends Skipped = never>(
     path: string | URL,
     options?: LoadOptions,
   ): Map<string, Limiter<S>>;
-  /** The gate of a `RateLimitControl` of Invantive, its text or its object. The error names the path to what is wrong. */
+  /**
+   * Returns the gate of an Invantive `RateLimitControl`, given as text or as an object. An error names the path of the
+   * invalid value.
+   */
   invantiveGate(document: string | object): Gate;
   /**
-   * The limiter of a run of a Conductor workflow; both are text or object. Its name is `conductor/workflow/` and the key that the
-   * definition gives the run, an object with `input`, `correlationId` and `version` as far as the key needs them. A run without a key has
-   * an unlimited one. `onLimit` is `"wait"` for `QUEUE`, `"raise"` for `REJECT`.
+   * Returns the limiter of a Conductor workflow run. `definition` and `run` are text or objects; `run` has `input`,
+   * `correlationId` and `version`, as far as the key of the definition needs them. The name is `conductor/workflow/`
+   * and the key of the run; a run without a key gets an unlimited limiter. `onLimit` is `"wait"` for `QUEUE`, `"raise"`
+   * for `REJECT`.
    */
   conductorLimiter(
     definition: string | object,
     run: string | object,
     options?: WorkflowOptions,
   ): Limiter;
-  /** The limiters that any process used, by name, until the `ttl` of each is over. */
+  /** Returns the limiters that any process has used, sorted by name; each is listed until its `ttl` has passed. */
   limiters(): Promise<LimiterInfo[]>;
   /**
-   * Closes the connections to Redis: waits end with `InvalidError` (`argument` is `"store"`) and leave the queue, calls that
-   * are under way end first, and later ones are `InvalidError`s too. Limits and leases stay as they are. Twice is as good
-   * as once; in memory it does nothing.
+   * Closes the connections to Redis after the pending calls have ended. Waits end with `InvalidError` (`argument` is
+   * `"store"`) and leave the queue; later calls fail with `InvalidError` too. Limits and leases are not affected.
+   * Further calls of `close`, and a call in memory, do nothing.
    */
   close(): Promise<void>;
-  /** `close`, for `await using`. */
+  /** Closes the store at the end of `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What all errors of this package are. The text of the message is no API. */
+/** The base class of all errors of this package. The text of the message is not part of the API. */
 export abstract class PaddlegateError extends Error {
   readonly code: "OVER_LIMIT" | "INVALID" | "UNAVAILABLE" | "DATA" | "INTERNAL";
 }
 
-/** Over the limit; come back after `retryAfterMs`. */
+/** The call was refused by a limit; retry after `retryAfterMs`. */
 export class OverLimitError extends PaddlegateError {
   private constructor();
   readonly code: "OVER_LIMIT";
   /** The name of the limiter, or of the slot of a gate. */
   readonly limiter: string;
-  /** The refusal; that of a gate has a `slot`. */
+  /** The decision that refused the call; that of a gate has a `slot`. */
   readonly decision: Decision | GateDecision;
-  /** As in the decision; `"unavailable"` when Redis could not decide. */
+  /** As in the decision; `"unavailable"` when Redis was unavailable. */
   readonly reason: Kind | "unavailable" | null;
   /** As in the decision. */
   readonly retryAfterMs: number | null;
 }
 
-/** The call is wrong; fix the argument that is named. Nothing was changed. */
+/** An argument is invalid; correct the named argument. Nothing was changed. */
 export class InvalidError extends PaddlegateError {
   private constructor();
   readonly code: "INVALID";
-  /** The name of the wrong argument. */
+  /** The name of the invalid argument. */
   readonly argument: string;
 }
 
-/** The store cannot decide now. `cause` is the error of the socket, if there was one. */
+/** The store is unavailable. `cause` is the error of the socket, if there was one. */
 export class UnavailableError extends PaddlegateError {
   private constructor();
   readonly code: "UNAVAILABLE";
-  /** Whether the call may have been charged all the same. */
+  /** Whether the call may have been charged nevertheless. */
   readonly mayHaveCounted: boolean;
 }
 
-/** The stored value is not ours or is damaged; reset the limiter or use another database. */
+/** The stored value belongs to other software or is damaged; reset the limiter or use another database. */
 export class DataError extends PaddlegateError {
   private constructor();
   readonly code: "DATA";
@@ -803,7 +848,7 @@ export class InternalError extends PaddlegateError {
 
 declare global {
   interface SymbolConstructor {
-    /** As in TypeScript's own `esnext.disposable`, which not everybody has. */
+    /** As in TypeScript's library `esnext.disposable`, which may not be enabled. */
     readonly asyncDispose: unique symbol;
   }
 }

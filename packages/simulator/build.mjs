@@ -1,4 +1,4 @@
-// Puts the page together in dist: copies, nothing is bundled. `node build.mjs`
+// Builds the page in dist by copying files; nothing is bundled. `node build.mjs`
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ const uplot = join(here, "../../node_modules/uplot");
 const core = join(here, "../wasm/full/web.mjs");
 const IMPORT = /(?:^|\s)(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
 
-/** Copies everything; the core's module with all that it imports and its WebAssembly. */
+/** Copies the page, and the core's module with its imports and its WebAssembly. Returns the target directory. */
 export function build(dist = join(here, "dist")) {
   rmSync(dist, { recursive: true, force: true });
   for (const name of ["index.html", "style.css", "icon.svg", "src", "scenarios"]) {

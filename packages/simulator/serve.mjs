@@ -1,4 +1,4 @@
-// A small static server for the page, on this machine only: `node serve.mjs [DIRECTORY]`, port $PORT.
+// A static server for the page on 127.0.0.1: `node serve.mjs [DIRECTORY]`. Its port is $PORT, by default a free one.
 import { createReadStream, realpathSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, extname, join, sep } from "node:path";
@@ -14,7 +14,7 @@ const TYPES = {
   ".wasm": "application/wasm",
 };
 
-/** The server of a directory; `listen` is up to the caller. */
+/** Returns a server of a directory; the caller calls `listen`. */
 export function serverOf(directory) {
   const root = realpathSync(directory);
   return createServer((request, response) => {
@@ -36,7 +36,7 @@ export function serverOf(directory) {
   });
 }
 
-/** The file of an address, which is never outside of the root; null when there is none. */
+/** Returns the file of a URL, or null if there is none inside the root. */
 function fileAt(root, url) {
   try {
     const path = decodeURIComponent(url.replace(/[?#].*$/s, ""));

@@ -1,14 +1,14 @@
 // The public API around the generated module of one platform.
-// The build makes dist/bind.cjs of this file for CommonJS: keep the one `export default` at the start of its line.
+// The build converts this file to dist/bind.cjs for CommonJS: keep the one `export default` at the start of its line.
 
-// `more` makes what the larger module has besides, and adds to the classes.
+// `more` creates the additional exports of the full module and adds methods to the classes.
 export default function bind(module, more) {
   const { Store, kinds, statisticsNames } = module;
 
-  // How it reaches what is private here.
+  // Access of `more` to private members.
   const inside = {};
 
-  // The names are spelled out: a minifier changes those of classes.
+  // The names are literals, because a minifier changes the names of classes.
   class PaddlegateError extends Error {
     name = "PaddlegateError";
   }
@@ -55,9 +55,9 @@ export default function bind(module, more) {
     code = "INTERNAL";
   }
 
-  // By what names the caller knows the arguments of the call of WebAssembly that is under way.
+  // The public names of the arguments of the current WebAssembly call.
   let names = NAMES;
-  const called = (others, call) => {
+  const withNames = (others, call) => {
     names = others;
     try {
       return call();
@@ -66,7 +66,7 @@ export default function bind(module, more) {
     }
   };
 
-  // What WebAssembly calls to make the objects that users see.
+  // The functions that WebAssembly calls to create public objects.
   const host = {
     decision: (
       status,
@@ -103,7 +103,7 @@ export default function bind(module, more) {
       });
     },
     listed: (name, view) => {
-      // A copy: a call of WebAssembly may move its memory away from under the view.
+      // A copy: a WebAssembly call may move its memory and invalidate the view.
       const numbers = [...view];
       const limits = [];
       for (let i = 0; i + 4 < numbers.length; i += 4) {
@@ -147,7 +147,7 @@ export default function bind(module, more) {
       }),
     overLimit: (message) => new OverLimitError(message),
     invalid: (message, argument) =>
-      new InvalidError(inOurWords(message, names), names[argument] ?? argument),
+      new InvalidError(withPublicNames(message, names), names[argument] ?? argument),
     unavailable: (message, mayHaveCounted) => new UnavailableError(message, mayHaveCounted),
     data: (message) => new DataError(message),
     internal: (message) => new InternalError(message),
@@ -155,7 +155,7 @@ export default function bind(module, more) {
 
   class Paddlegate {
     #store;
-    #inbox = new Inbox();
+    #hub = new WaiterHub();
 
     static {
       inside.store = (pg) => pg.#store;
@@ -205,9 +205,9 @@ export default function bind(module, more) {
         ["lockTimeoutMs", ...OPTIONS],
         options,
       );
-      const given = listed(limits);
-      const specs = leased(given, lockTimeoutMs);
-      const list = called(specs === given ? IN_LIMIT : NAMES, () =>
+      const given = limitList(limits);
+      const specs = withLockTimeout(given, lockTimeoutMs);
+      const list = withNames(specs === given ? IN_LIMIT : NAMES, () =>
         specs.map(([kind, ...numbers]) => this.#store.limit(kind, numbers)),
       );
       return this.#made(this.#store.limiter(name, list, ttl), waitTimeoutMs, policy);
@@ -219,25 +219,25 @@ export default function bind(module, more) {
 
     #made(inner, waitTimeoutMs, policy) {
       const timeoutMs = this.#store.waitTimeoutMs(waitTimeoutMs);
-      return new Limiter(this.#store, inner, this.#inbox, timeoutMs, skips(policy));
+      return new Limiter(this.#store, inner, this.#hub, timeoutMs, skips(policy));
     }
   }
 
   class Limiter {
     #store;
     #inner;
-    #inbox;
+    #hub;
     #waitTimeoutMs;
     #skips;
 
     static {
-      inside.ask = (limiter, question) => limiter.#told(question(limiter.#inner));
+      inside.run = (limiter, operation) => limiter.#deliverAfter(operation(limiter.#inner));
     }
 
-    constructor(store, inner, inbox, waitTimeoutMs, skips) {
+    constructor(store, inner, hub, waitTimeoutMs, skips) {
       this.#store = store;
       this.#inner = inner;
-      this.#inbox = inbox;
+      this.#hub = hub;
       this.#waitTimeoutMs = waitTimeoutMs;
       this.#skips = skips;
     }
@@ -249,14 +249,14 @@ export default function bind(module, more) {
     tryAcquire(options) {
       const { id, cost, estimate, atUs } = only(["id", ...REQUEST], options);
       if (id === undefined || id === null) {
-        return this.#told(this.#inner.acquire(cost, estimate, atUs ?? now()));
+        return this.#deliverAfter(this.#inner.acquire(cost, estimate, atUs ?? now()));
       }
-      return this.#told(this.#inner.enter(id, cost, estimate, atUs ?? now()));
+      return this.#deliverAfter(this.#inner.enter(id, cost, estimate, atUs ?? now()));
     }
 
     allow(options) {
       const { cost, estimate, atUs } = only(REQUEST, options);
-      return this.#told(this.#inner.allow(cost, estimate, atUs ?? now()));
+      return this.#deliverAfter(this.#inner.allow(cost, estimate, atUs ?? now()));
     }
 
     peek(options) {
@@ -265,29 +265,29 @@ export default function bind(module, more) {
     }
 
     correct(permit, actual, options) {
-      return this.#told(this.#inner.correct(idOf(permit), actual, time(options)));
+      return this.#deliverAfter(this.#inner.correct(idOf(permit), actual, time(options)));
     }
 
     release(permit, options) {
-      return this.#told(this.#inner.release(idOf(permit), time(options)));
+      return this.#deliverAfter(this.#inner.release(idOf(permit), time(options)));
     }
 
     renew(permit, options) {
-      return milliseconds(this.#told(this.#inner.renew(idOf(permit), time(options))));
+      return milliseconds(this.#deliverAfter(this.#inner.renew(idOf(permit), time(options))));
     }
 
-    // `place`: the number that a ticket had before it lapsed.
-    enqueue(id, options, place = undefined) {
-      return this.#queue(id, options, place);
+    // `queuePosition`: the number of a ticket before it lapsed.
+    enqueue(id, options, queuePosition = undefined) {
+      return this.#queue(id, options, queuePosition);
     }
 
     claim(id, options) {
-      return this.#queue(id, options, KEPT);
+      return this.#queue(id, options, EXISTING);
     }
 
-    // `gaveUp`: its time was up, which counts as a refusal.
+    // `gaveUp`: the wait timed out, which counts as a refusal.
     cancel(id, options, gaveUp = false) {
-      return this.#told(this.#inner.cancel(id, gaveUp, time(options)));
+      return this.#deliverAfter(this.#inner.cancel(id, gaveUp, time(options)));
     }
 
     stats(options) {
@@ -306,18 +306,18 @@ export default function bind(module, more) {
 
     pause(options) {
       const { forMs, until, atUs } = only(["forMs", "until", "atUs"], options);
-      return this.#told(this.#inner.pause(forMs, date(until), atUs ?? now()));
+      return this.#deliverAfter(this.#inner.pause(forMs, date(until), atUs ?? now()));
     }
 
     resume(options) {
-      return this.#told(this.#inner.resume(time(options)));
+      return this.#deliverAfter(this.#inner.resume(time(options)));
     }
 
     override(options) {
       const { index, limit, intervalMs, expiresInMs, expiresAt, atUs } = only(OVERRIDE, options);
       const at = atUs ?? now();
-      return called(IN_ORDER, () =>
-        this.#told(
+      return withNames(IN_COMMAND, () =>
+        this.#deliverAfter(
           this.#inner.override(index, limit, intervalMs, expiresInMs, date(expiresAt), at),
         ),
       );
@@ -325,7 +325,7 @@ export default function bind(module, more) {
 
     restore(options) {
       const { index, atUs } = only(["index", "atUs"], options);
-      return this.#told(this.#inner.restore(index, atUs ?? now()));
+      return this.#deliverAfter(this.#inner.restore(index, atUs ?? now()));
     }
 
     runtimeState(options) {
@@ -337,8 +337,8 @@ export default function bind(module, more) {
       const { limit, intervalMs, restoreRate, resetInMs, resetAt } = more;
       const numbers = [remaining, limit, intervalMs, restoreRate, resetInMs, date(resetAt)];
       const own = permit === undefined || permit === null ? permit : idOf(permit);
-      return called(IN_ORDER, () =>
-        this.#told(this.#inner.reportBudget(index, ...numbers, own, atUs ?? now())),
+      return withNames(IN_COMMAND, () =>
+        this.#deliverAfter(this.#inner.reportBudget(index, ...numbers, own, atUs ?? now())),
       );
     }
 
@@ -348,14 +348,14 @@ export default function bind(module, more) {
         options,
       );
       const given = waitTimeoutMs ?? undefined;
-      const patienceMs =
+      const maxWaitMs =
         given === undefined ? this.#waitTimeoutMs : this.#store.waitTimeoutMs(given);
       const abort = abortSignal(signal);
       abort?.throwIfAborted();
-      const waits = patienceMs > 0 && typeof asked.atUs !== "number";
+      const waits = maxWaitMs > 0 && typeof asked.atUs !== "number";
       const { decision, began } = await (waits
-        ? this.#wait(asked, patienceMs, abort)
-        : this.#waitByItself(asked, patienceMs, abort));
+        ? this.#wait(asked, maxWaitMs, abort)
+        : this.#waitWithoutTicket(asked, maxWaitMs, abort));
       if (!decision.allowed) {
         const { name } = this;
         const message = `over the limit: name=${JSON.stringify(name)} retry_after_ms=${decision.retryAfterMs}`;
@@ -384,49 +384,65 @@ export default function bind(module, more) {
       }
     }
 
-    #queue(id, options, place) {
+    #queue(id, options, queuePosition) {
       const { claimTimeoutMs, waitTimeoutMs, ...asked } = only(
         ["claimTimeoutMs", "waitTimeoutMs", ...REQUEST],
         options,
       );
-      return this.#look(id, asked, waitTimeoutMs, claimTimeoutMs, place, "");
+      return this.#acquireQueued(id, asked, waitTimeoutMs, claimTimeoutMs, queuePosition, "");
     }
 
-    #look(id, { cost, estimate, atUs }, patienceMs, graceMs, place, channel) {
+    #acquireQueued(
+      id,
+      { cost, estimate, atUs },
+      maxWaitMs,
+      claimTimeoutMs,
+      queuePosition,
+      channel,
+    ) {
       const at = atUs ?? now();
-      return this.#told(
-        this.#inner.queue(id, cost, estimate, at, patienceMs, graceMs, place, channel),
+      return this.#deliverAfter(
+        this.#inner.queue(
+          id,
+          cost,
+          estimate,
+          at,
+          maxWaitMs,
+          claimTimeoutMs,
+          queuePosition,
+          channel,
+        ),
       );
     }
 
-    // First come, first served: with a ticket.
-    async #wait(asked, patienceMs, signal) {
+    // Waits with a ticket, first come, first served.
+    async #wait(asked, maxWaitMs, signal) {
       const id = asked.id ?? this.#store.newId();
-      const deadline = performance.now() + patienceMs;
-      const waiter = this.#inbox.add(id, this.#inner);
-      let place;
+      const deadline = performance.now() + maxWaitMs;
+      const waiter = this.#hub.add(id, this.#inner);
+      let queuePosition;
       try {
         for (;;) {
           const began = performance.now();
           const left = Math.max(0, deadline - began);
-          const { channel } = this.#inbox;
-          const decision = this.#look(id, asked, left, undefined, place, channel);
+          const { channel } = this.#hub;
+          const decision = this.#acquireQueued(id, asked, left, undefined, queuePosition, channel);
           if (decision.status !== "queued") return { decision, began };
-          place = decision.ticket;
+          queuePosition = decision.ticket;
           const slept = waiter.sleep(Math.min(began + decision.retryAfterUs / 1000, deadline));
           await (signal ? abortable(slept, signal) : slept);
         }
       } catch (error) {
-        if (place !== undefined) this.cancel(id);
+        if (queuePosition !== undefined) this.cancel(id);
         throw error;
       } finally {
-        this.#inbox.remove(waiter);
+        this.#hub.remove(waiter);
       }
     }
 
-    // At a time that was given, which goes on while we wait; or not at all.
-    async #waitByItself(asked, patienceMs, signal) {
-      const deadline = performance.now() + patienceMs;
+    // Retries without a ticket. The caller's `atUs` advances by the time waited.
+    async #waitWithoutTicket(asked, maxWaitMs, signal) {
+      const deadline = performance.now() + maxWaitMs;
       for (;;) {
         const began = performance.now();
         const decision = this.tryAcquire(asked);
@@ -440,14 +456,14 @@ export default function bind(module, more) {
       }
     }
 
-    // Others may have been told of their turn by this call.
-    #told(answer) {
-      this.#inbox.deliver();
+    // Delivers the wake-ups that this call has caused for other waiters.
+    #deliverAfter(answer) {
+      this.#hub.deliver();
       return answer;
     }
   }
 
-  // What a grant hands over.
+  // A grant.
   class Permit {
     #limiter;
     #isEstimated;
@@ -505,7 +521,7 @@ export default function bind(module, more) {
     }
   }
 
-  // The id of a permit, which may stand for it.
+  // Returns the id of a permit; an id is returned as it is.
   function idOf(permit) {
     if (!(permit instanceof Permit)) return permit;
     if (permit.id === null) {
@@ -515,7 +531,7 @@ export default function bind(module, more) {
     return permit.id;
   }
 
-  // A number in place of the options, or a misspelt name, would otherwise cost 1.
+  // Checks the names of options: a number in their place, or a misspelt name, would otherwise be ignored.
   function only(names, options = NOTHING) {
     if (typeof options !== "object" || options === null) {
       throw new InvalidError("must be an object such as { cost: 2 }", "options");
@@ -528,8 +544,8 @@ export default function bind(module, more) {
     return options;
   }
 
-  // `{ window: [100, 60], throttle: 0.1 }` as `[["window", 100, 60], ["throttle", 0.1]]`.
-  function listed(limits) {
+  // Converts `{ window: [100, 60], throttle: 0.1 }` to `[["window", 100, 60], ["throttle", 0.1]]`.
+  function limitList(limits) {
     if (typeof limits !== "object" || limits === null) {
       throw new InvalidError("must be an object or a list of limits", "limits");
     }
@@ -544,8 +560,8 @@ export default function bind(module, more) {
     return list;
   }
 
-  // Says how long leases last where the limit does not.
-  function leased(list, lockTimeoutMs) {
+  // Returns the limits with the lock timeout in a concurrency limit that has none.
+  function withLockTimeout(list, lockTimeoutMs) {
     if (lockTimeoutMs === undefined || lockTimeoutMs === null) return list;
     const limit = list.find(([kind]) => kind === "concurrency" || kind === "unlimited");
     if (limit === undefined) {
@@ -556,7 +572,7 @@ export default function bind(module, more) {
     return list.map((other) => (other === limit ? ["concurrency", limit[1], seconds] : other));
   }
 
-  // Whether a refused function is skipped.
+  // Returns whether `withinLimit` skips a refused function.
   function skips(given) {
     const policy = given ?? "raise";
     if (!["raise", "ignore", "skip"].includes(policy)) {
@@ -600,8 +616,8 @@ export default function bind(module, more) {
   };
 }
 
-// The waiters of one store, and the channel on which they are told that their turn has come.
-class Inbox {
+// The waiters of one store, and the channel for their wake-ups.
+class WaiterHub {
   channel = "";
   #messages;
   #waiters = new Set();
@@ -633,7 +649,7 @@ class Inbox {
   }
 }
 
-// One call that sleeps until a time, or an earlier one that it is told.
+// One call that sleeps until a time, or until an earlier wake-up.
 class Waiter {
   #until = 0;
   #timer;
@@ -666,26 +682,26 @@ class Waiter {
       this.#resume?.();
       this.#resume = undefined;
     };
-    // Timers count in whole milliseconds that began before now; one more is never early.
+    // Timers count whole milliseconds from a time that may lie before now; with one more they never end early.
     if (ms > 0) this.#timer = setTimeout(resume, Math.min(Math.floor(ms) + 1, 2 ** 31 - 1));
     else resume();
   }
 }
 
-// The promise, or a rejection with the reason of `signal` as soon as that is aborted.
+// Follows the promise; rejects with the reason of `signal` if it is aborted first.
 function abortable(promise, signal) {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const stop = () => reject(signal.reason);
-    const forget = onAbort(signal, stop);
-    promise.then(resolve).finally(forget);
+    const unsubscribe = onAbort(signal, stop);
+    promise.then(resolve).finally(unsubscribe);
   });
 }
 
-// Node warns of a leak when a signal has more than ten listeners, so all calls with one share a listener.
+// Node warns of a leak when a signal has more than ten listeners, so all calls with one signal share a listener.
 const stopsBySignal = new WeakMap();
 
-// Calls `stop` when `signal` is aborted. Gives what undoes that.
+// Calls `stop` when `signal` is aborted. Returns a function that removes `stop`.
 function onAbort(signal, stop) {
   let stops = stopsBySignal.get(signal);
   if (stops === undefined) {
@@ -715,14 +731,14 @@ function warn(name) {
   }
 }
 
-// What `withinLimit` gives in place of a value when its function was not run; the same in all copies of this package.
+// The result of `withinLimit` if its function was not run; identical in all copies of this package.
 const SKIPPED = Symbol.for("paddlegate.SKIPPED");
 
 const STATUSES = ["refused", "granted", "queued", "gone"];
 const GRANTED = 1;
 
-// In place of the number of a ticket: the one that it has.
-const KEPT = -1;
+// The existing queue position, in place of the number of a ticket.
+const EXISTING = -1;
 
 const NOTHING = Object.freeze({});
 const REQUEST = ["cost", "estimate", "atUs"];
@@ -739,10 +755,10 @@ const REPORT_BUDGET = [
 ];
 REPORT_BUDGET.push("permit", "atUs");
 
-// The clock on the wall, as in Redis: it goes on while a laptop sleeps, unlike performance.now().
+// The wall clock, as in Redis: unlike performance.now() it advances while a laptop sleeps.
 const now = () => Date.now() * 1000;
 
-// What is called otherwise here than in the core.
+// The public name of each argument that has another name in the core.
 const NAMES = {
   at: "atUs",
   claim_timeout: "claimTimeoutMs",
@@ -759,13 +775,13 @@ const NAMES = {
   wait_timeout: "waitTimeoutMs",
 };
 
-// The same for what belongs to one limit of a policy, and what changes one.
+// The same for the arguments of one limit of a policy, and of an admin command.
 const IN_LIMIT = { ...NAMES, lock_timeout: "lockTimeout" };
-const IN_ORDER = { ...NAMES, interval: "intervalMs" };
+const IN_COMMAND = { ...NAMES, interval: "intervalMs" };
 
-// A message of the core with the names and the units in which the caller wrote the arguments.
-function inOurWords(message, names) {
-  // Those of a document stay as they are there.
+// Returns a message of the core with the public names and units of the arguments.
+function withPublicNames(message, names) {
+  // Messages about a document use the names of the document.
   if (message.startsWith("at $")) return message;
   const [, argument] = message.match(/a number of seconds from .*: (\w+)=/) ?? [];
   const isMs = names[argument]?.endsWith("Ms");
@@ -782,10 +798,10 @@ function inOurWords(message, names) {
     });
 }
 
-// Milliseconds since 1970; a number is that already.
+// Returns the milliseconds since 1970 of a Date; a number is returned as it is.
 const date = (value) => (value instanceof Date ? value.getTime() : value);
 
-// Timers count in these; one that ends earlier would ask again in vain.
+// Rounds up to whole milliseconds, the unit of timers: a timer that ends too early would only cause another refusal.
 const wholeMilliseconds = (micros) =>
   micros === undefined || micros === null ? null : Math.ceil(micros / 1000);
 

@@ -1,4 +1,4 @@
-// For bundlers that load WebAssembly as a module.
+// The entry for bundlers that load WebAssembly as a module.
 import bind from "./bind.mjs";
 import * as module from "./dist/bundler/paddlegate.js";
 

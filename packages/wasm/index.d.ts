@@ -1,10 +1,10 @@
 /**
- * Seconds, or `"second"`, `"minute"`, `"hour"`, `"day"`, or an ISO 8601 duration such as `"PT0.1S"`.
+ * A duration: seconds, or `"second"`, `"minute"`, `"hour"`, `"day"`, or an ISO 8601 duration such as `"PT0.1S"`.
  * From one microsecond to ten years.
  */
 export type Interval = number | "second" | "minute" | "hour" | "day" | `P${string}`;
 
-/** The kind of a limit, as `reason` shows it. */
+/** The kind of a limit. */
 export type Kind =
   | "bucket"
   | "window"
@@ -26,7 +26,9 @@ export type Limit =
   | readonly ["unlimited"]
   | readonly ["paused"];
 
-/** A policy by the kinds of its limits, in the order written. Two limits of one kind need the list form. */
+/**
+ * A policy as an object: its limits by kind, in the order of the members. Two limits of one kind need the list form.
+ */
 export interface Limits {
   readonly bucket?: readonly [limit: number, interval: Interval, offset?: Interval];
   readonly window?: readonly [limit: number, interval: Interval];
@@ -38,473 +40,507 @@ export interface Limits {
   readonly paused?: true;
 }
 
-/** How long a call waits. */
+/** The wait timeout of a call. */
 export interface WaitOptions {
-  /** Milliseconds that `acquire` and `withinLimit` wait for their turn. 0 does not wait. Default 5000. */
+  /** The longest wait of `acquire` and `withinLimit` in milliseconds; 0 does not wait. Default 5000. */
   readonly waitTimeoutMs?: number;
 }
 
-/** What `withinLimit` does when it is refused: it rejects, or it gives `SKIPPED`. `"skip"` is the same as `"ignore"`. */
+/**
+ * The behaviour of `withinLimit` when the call is refused: `"raise"` rejects, `"ignore"` resolves with `SKIPPED`.
+ * `"skip"` is the same as `"ignore"`.
+ */
 export type Policy = "raise" | "ignore" | "skip";
 
 /** Options of a limiter. */
 export interface LimiterOptions<P extends Policy = Policy> extends WaitOptions {
-  /** Default `"raise"`. */
+  /** The behaviour of `withinLimit` when the call is refused. Default `"raise"`. */
   readonly policy?: P;
-  /** How long statistics are kept after the last use, from one second. Default 90 days. */
+  /** The retention of the statistics after the last use, at least one second. Default 90 days. */
   readonly ttl?: Interval;
 }
 
 /** Options of a concurrency limit. */
 export interface ConcurrencyOptions<P extends Policy = Policy> extends LimiterOptions<P> {
-  /** Milliseconds after which a lease ends that nobody released. Default 30,000. */
+  /** The time in milliseconds after which an unreleased lease ends. Default 30,000. */
   readonly lockTimeoutMs?: number;
 }
 
 /** Options of a bucket. */
 export interface BucketOptions<P extends Policy = Policy> extends LimiterOptions<P> {
-  /** How much earlier each interval starts, below the interval: two hours for days of UTC+2. Default 0. */
+  /** The time by which each interval starts earlier, below `interval`; two hours for days of UTC+2. Default 0. */
   readonly offset?: Interval;
 }
 
-/** What `withinLimit` gives when its limiter has the policy `"ignore"` and its function was not run. */
+/** The result of `withinLimit` if its limiter has the policy `"ignore"` and its function was not run. */
 export const SKIPPED: unique symbol;
 
-/** The type of `SKIPPED`: `value === SKIPPED` tells it from what the function gives. */
+/** The type of `SKIPPED`. `value === SKIPPED` distinguishes it from a result of the function. */
 export type Skipped = typeof SKIPPED;
 
-/** The time of a call; a time before the limiter's last one counts as that one. */
+/** The time of a call; a time before the limiter's last call counts as the time of that call. */
 export interface At {
-  /** Microseconds since 1970, up to 2^52. Default: the clock of the host. */
+  /** The time in microseconds since 1970, up to 2^52. Default: the clock of the host. */
   readonly atUs?: number;
 }
 
-/** What a call asks for: a final cost, or an estimate to be corrected later. */
+/** The demand of a call: a final cost, or an estimate to be corrected later. */
 export interface Request extends At {
-  /** Units to take, from 0 to 10^12. Default 1, none with `points`. 0 looks without taking. */
+  /** The units to take, from 0 to 10^12. Default 1; `points` has no default. A cost of 0 checks without taking. */
   readonly cost?: number;
-  /** Units to take for now, from 1 to 10^12; a grant has a `permit` to report the actual cost with. */
+  /** The units to take for now, from 1 to 10^12. The grant has a `permit` with which the actual cost is reported. */
   readonly estimate?: number;
 }
 
-/** A request under an id. */
+/** A request with an id. */
 export interface NamedRequest extends Request {
   /**
-   * Names the call, with 1 to 64 bytes: asked again with it, a call that holds a lease takes no second one, and one
-   * that has a ticket keeps its place. Default: a new one.
+   * The id of the call, 1 to 64 bytes. A repeated call with the same id takes no second lease while it holds one, and
+   * keeps its queue position while it has a ticket. Default: a new id.
    */
   readonly id?: string;
 }
 
 /** A request that may wait. */
 export interface WaitingRequest extends NamedRequest, WaitOptions {
-  /** Ends the waiting at once with its reason, and leaves neither ticket nor lease. */
+  /** Ends the wait on abort with the reason of the signal, and leaves neither ticket nor lease. */
   readonly signal?: AbortSignal;
 }
 
-/** A request of somebody who comes back to claim. */
+/** A request for a ticket that the caller claims later. */
 export interface TicketRequest extends Request {
-  /** Milliseconds that it would wait; a rate that cannot let it pass by then refuses. Default ten years. */
+  /** The longest acceptable wait in milliseconds. A rate that needs longer refuses the call. Default ten years. */
   readonly waitTimeoutMs?: number;
-  /** Milliseconds that the ticket keeps its place after the time to claim it. Default 60,000. */
+  /** The time in milliseconds that a ticket keeps its queue position after it can be claimed. Default 60,000. */
   readonly claimTimeoutMs?: number;
 }
 
-/** The answer to one call, with the numbers of the limit that is the tightest. */
+/** The decision about one call, with the values of the tightest limit. Frozen. */
 export interface Decision {
-  /** `"queued"`: it has a ticket, look again after `retryAfterMs`. `"gone"`: it claimed without a ticket. */
+  /** `"queued"`: the call has a ticket; retry after `retryAfterMs`. `"gone"`: `claim` found no ticket. */
   readonly status: "refused" | "granted" | "queued" | "gone";
-  /** Whether the call may go ahead. */
+  /** Whether the call was granted. */
   readonly allowed: boolean;
-  /** The units of the limit described here; `null` when nothing limits. */
+  /** The limit or capacity in units; `null` without a limit. */
   readonly limit: number | null;
-  /** The units that could be taken right after this decision; `null` when nothing limits. */
+  /** The units that can be taken right after this decision; `null` without a limit. */
   readonly remaining: number | null;
   /**
-   * When to come back: whole milliseconds, rounded up, since timers count in these. 0 when granted, `null` when no time is
-   * known (paused).
+   * The time until the next attempt in whole milliseconds, rounded up, the unit of timers. 0 when granted, `null` when
+   * unknown (paused).
    */
   readonly retryAfterMs: number | null;
-  /** The same exactly: refused a microsecond before, granted at it. */
+  /** The same in microseconds, exact: an attempt one microsecond earlier is refused, one at this time is granted. */
   readonly retryAfterUs: number | null;
   /**
-   * Until all of the limit is there again, if nobody calls: whole milliseconds, rounded up; `null` when no time is known
-   * (paused).
+   * The time until the full limit is available again if there are no further calls, in whole milliseconds, rounded up;
+   * `null` when unknown (paused).
    */
   readonly resetAfterMs: number | null;
-  /** The same exactly, in microseconds. */
+  /** The same in microseconds, exact. */
   readonly resetAfterUs: number | null;
   /** The kind of the limit that refused; `null` when granted. */
   readonly reason: Kind | null;
-  /** Which limit of the policy the numbers describe, counted from 0. */
+  /** The index in the policy, from 0, of the limit that these values describe. */
   readonly index: number;
-  /** The time of the decision in microseconds since 1970; 0 when no limit had to be asked. */
+  /** The time of the decision in microseconds since 1970; 0 when there was no limit to check. */
   readonly atUs: number;
-  /** The id by which a grant with an estimate is corrected and a lease released, else `null`. */
+  /** The id with which an estimate is corrected and a lease released; `null` without either. */
   readonly permit: string | null;
-  /** Of a concurrency limit, milliseconds that the lease lasts. */
+  /** The duration of the lease in milliseconds; `null` without a concurrency limit. */
   readonly leaseMs: number | null;
-  /** Of a concurrency limit, a number that rises with every lease of the limiter: it fences off holders that are late. */
+  /**
+   * The fencing token: a number that increases with every lease of the limiter, so that a resource can reject holders
+   * whose lease has ended. `null` without a concurrency limit.
+   */
   readonly fence: number | null;
-  /** The number of the ticket of a queued call. */
+  /** The number of the ticket of a queued call, otherwise `null`. */
   readonly ticket: number | null;
-  /** How many stand before it. */
+  /** The number of calls before it in the queue. */
   readonly position: number | null;
-  /** When it may pass if all before it do: whole milliseconds, rounded up; `null` where it waits for a release. */
+  /**
+   * The time until it can be granted if all calls before it are, in whole milliseconds, rounded up; `null` if that
+   * depends on a release.
+   */
   readonly readyAfterMs: number | null;
-  /** The same exactly, in microseconds. */
+  /** The same in microseconds, exact. */
   readonly readyAfterUs: number | null;
-  /** False: memory can always decide. Redis in the package `paddlegate` cannot. */
+  /** Always false: memory is always available. In the package `paddlegate` Redis may be unavailable. */
   readonly degraded: false;
 }
 
 /**
- * What became of a correction: the charge is now the actual cost; it was settled before; the permit is older than
- * five minutes; no such permit is open here.
+ * The result of a correction. `"settled"`: the charge is now the actual cost. `"already"`: the permit was settled
+ * before. `"late"`: the permit is older than five minutes. `"unknown"`: there is no such open permit.
  */
 export type Settlement = "settled" | "already" | "late" | "unknown";
 
 /**
- * What has changed by what an upstream says, and what has not, and why. What was known already is in neither list.
- * Frozen.
+ * The effect of an upstream's report: its changes, and its values that changed nothing, with reasons. Values that were
+ * known already are in neither list. Frozen.
  */
 export interface Learned {
-  /** What became of the permit; `null` when no cost of one was told. */
+  /** The settlement of the permit; `null` if the report has no cost for a permit. */
   readonly settlement: Settlement | null;
   /**
-   * What has changed: `"limit"`, `"interval"`, `"remaining"`, `"reset"` and `"pause"`. With several limits the index of
-   * the limit follows, as in `"remaining[1]"`.
+   * The changed values: `"limit"`, `"interval"`, `"remaining"`, `"reset"` and `"pause"`, with the index of the limit if
+   * there are several, as in `"remaining[1]"`.
    */
   readonly learned: readonly string[];
-  /** What was said and changed nothing, with the reason: `"remaining: calls are open"`. */
+  /** The values that changed nothing, with the reason, such as `"remaining: calls are open"`. */
   readonly ignored: readonly string[];
-  /** What the call did cost, as the answer says. */
+  /** The actual cost of the call according to the response; `null` if it has none. */
   readonly cost: number | null;
-  /** Milliseconds that the answer asks to pause. */
+  /** The pause that the response requests, in milliseconds; `null` if it requests none. */
   readonly pauseMs: number | null;
-  /** Of whom a refusal is; `"global"` concerns all limiters of this API. Only Discord tells. */
+  /** The scope of a refusal; `"global"` concerns all limiters of this API. Only Discord reports it. */
   readonly scope: "user" | "global" | "shared" | null;
-  /** What the upstream calls the budget that counted the call. Only Discord tells. */
+  /** The upstream's name of the budget that counted the call. Only Discord reports it. */
   readonly bucket: string | null;
 }
 
-/** What became of a lease: free for another; ended before its release; not here (given back, reset or forgotten). */
+/**
+ * The result of a release. `"released"`: the lease is free for another caller. `"late"`: the lease ended before its
+ * release. `"unknown"`: there is no such lease (it was released, reset or deleted).
+ */
 export type Release = "released" | "late" | "unknown";
 
-/** What a grant hands over. */
+/** A grant. */
 export interface Permit {
   /**
-   * The id by which anybody may correct or release the grant; `null` without an estimate or a concurrency limit.
+   * The id with which any caller can correct or release the grant; `null` without an estimate or a concurrency limit.
    */
   readonly id: string | null;
-  /** The grant. */
+  /** The decision that granted the call. */
   readonly decision: Decision;
   /** As in the decision. */
   readonly fence: number | null;
   /** As in the decision. */
   readonly degraded: false;
-  /** Milliseconds until the lease ends, by the clock of the host; `null` without a concurrency limit. */
+  /** The milliseconds until the lease ends, by the clock of the host; `null` without a concurrency limit. */
   readonly expiresInMs: number | null;
-  /** Whether the lease ended before its release, so that another may hold it. Asks nobody. */
+  /** Whether the lease ended before its release, so that another caller may hold it. Sends nothing. */
   readonly lost: boolean;
-  /** Ends the lease, once. Without a concurrency limit there is none, and the answer is `"unknown"`. */
+  /** Ends the lease, once. Returns `"unknown"` without a concurrency limit. */
   release(): Release;
-  /** Gives the lease its whole time again; false when there is none, or none any more. */
+  /** Renews the lease for its full duration. Returns false if there is no lease or it has ended. */
   renew(): boolean;
-  /** Replaces the estimate by what the call did cost, once. Without an estimate it throws an `InvalidError`. */
+  /** Replaces the estimate with the actual cost, once. Without an estimate it throws `InvalidError`. */
   pointsUsed(actual: number): Settlement;
 }
 
-/** What a limiter has done, and who is there now. Times are sums. Frozen. */
+/** The statistics of a limiter, with its current leases and tickets. Times are sums. Frozen. */
 export interface Statistics {
-  /** Calls that passed; leases, of a concurrency limit. */
+  /** Granted calls; with a concurrency limit, leases. */
   readonly granted: number;
-  /** Calls that were refused, and waits whose time was up. */
+  /** Refused calls, and waits that timed out. */
   readonly refused: number;
-  /** Grants that had to wait. */
+  /** Grants after a wait. */
   readonly waited: number;
-  /** Grants that had not. */
+  /** Grants without a wait. */
   readonly immediate: number;
-  /** The time that the former waited. */
+  /** The total wait of the grants after a wait. */
   readonly waitTimeMs: number;
   /** Units taken, after corrections. */
   readonly units: number;
-  /** Permits that were settled. */
+  /** Settled permits. */
   readonly corrections: number;
-  /** The time that released leases were held. */
+  /** The total time that released leases were held. */
   readonly heldTimeMs: number;
-  /** Leases whose holder released them after their end. */
+  /** Leases that were released after their end. */
   readonly overages: number;
-  /** Leases that had ended without a release when somebody else was granted one. */
+  /** Leases that had ended without a release when another caller was granted a lease. */
   readonly reclaimed: number;
-  /** Tickets that lost their place because nobody came to claim them in time. */
+  /** Tickets that lost their queue position because they were not claimed in time. */
   readonly lapsed: number;
-  /** Leases held now. */
+  /** Current leases. */
   readonly leases: number;
-  /** Tickets in the queue now. */
+  /** Tickets currently in the queue. */
   readonly tickets: number;
 }
 
-/** One limiter of this store. */
+/** A limiter of this store. */
 export interface LimiterInfo {
   readonly name: string;
-  /** As they were last used. */
+  /** The limits of the last use. */
   readonly limits: readonly LimitInfo[];
-  /** Not kept in memory. */
+  /** Always `null`: memory does not record the time of the last use. */
   readonly lastUsed: null;
-  /** Seconds that the statistics are kept after it. */
+  /** The retention of the statistics after the last use, in seconds. */
   readonly ttl: number;
 }
 
-/** One limit of it. */
+/** One limit of a listed limiter. */
 export interface LimitInfo {
   readonly kind: Kind;
   /** The limit or the capacity; 1 for a throttle. */
   readonly amount: number;
-  /** Seconds: the interval, the time to drain or refill fully, or how long a lease lasts. */
+  /** The interval, the time to drain or refill fully, or the duration of a lease, in seconds. */
   readonly interval: number;
-  /** Seconds by which the intervals of a bucket start earlier. */
+  /** The time by which the intervals of a bucket start earlier, in seconds. */
   readonly offset: number;
 }
 
-/** The numbers that rule in place of those of a policy's limit. Frozen. */
+/** The settings of a limit that apply in place of the policy's. Frozen. */
 export interface LimitSettings {
   readonly kind: Kind;
   /** The limit or the capacity; 1 for a throttle. */
   readonly limit: number;
-  /** Milliseconds: the interval, the time to drain or refill fully, or how long a lease lasts. */
+  /** The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. */
   readonly intervalMs: number;
 }
 
-/** What is in force beside the policy. Frozen. */
+/** The runtime state of a limiter: pause, overrides and learned limits. Frozen. */
 export interface RuntimeState {
-  /** Rises with every change; 0 when nothing is in force. */
+  /** A number that increases with every change; 0 without a pause, overrides or learned limits. */
   readonly version: number;
   /**
-   * Whether the store knew the limiter before this call: it had a state or statistics. `false` for a name that nobody has
-   * used, for limits of other kinds than those in use under it, and without any limit. An earlier order counts as a use.
+   * Whether the store had a state or statistics of the limiter before this call. `false` for an unused name, for limits
+   * of other kinds than those in use with this name, and without any limit. An earlier admin command counts as a use.
    */
   readonly inUse: boolean;
-  /** Milliseconds that the pause still lasts; `null` without one. */
+  /** The remaining time of the pause in milliseconds; `null` without a pause. */
   readonly pausedForMs: number | null;
-  /** By the policy's limits: what was ordered, and rules. */
+  /** The active override of each limit of the policy; `null` without one. */
   readonly overrides: readonly (LimitSettings | null)[];
-  /** Milliseconds that the overrides still hold; `null` when they hold until they are removed. */
+  /** The remaining time of the overrides in milliseconds; `null` if they last until they are removed. */
   readonly expiresInMs: number | null;
-  /** By the policy's limits: what was learned from upstream, and rules where nothing was ordered. */
+  /**
+   * The settings learned from upstream for each limit of the policy, which apply without an override; `null` without
+   * any.
+   */
   readonly learned: readonly (LimitSettings | null)[];
 }
 
-/** How long to pause: one of the two. */
+/** The duration or the end of a pause: give exactly one. */
 export interface PauseOptions extends At {
-  /** Milliseconds from now, up to ten years. */
+  /** The duration from now in milliseconds, up to ten years. */
   readonly forMs?: number;
-  /** A time, or milliseconds since 1970. */
+  /** The end as a date, or in milliseconds since 1970. */
   readonly until?: Date | number;
 }
 
-/** The numbers that shall rule; what is not given stays as the policy has it. */
+/** The values of an override; absent values stay as in the policy. */
 export interface OverrideOptions extends At {
   /** The limit or the capacity. */
   readonly limit?: number;
-  /** Milliseconds: the interval, the time to drain or refill fully, or how long a lease lasts. */
+  /** The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. */
   readonly intervalMs?: number;
-  /** Which limit of the policy, counted from 0. Default 0. */
+  /** The index of the limit in the policy, from 0. Default 0. */
   readonly index?: number;
-  /** Milliseconds that all overrides hold. Default: until `restore`, or 90 days without a grant. */
+  /** The lifetime of all overrides in milliseconds. Default: until `restore`, or 90 days without a grant. */
   readonly expiresInMs?: number;
-  /** The same as a time, or milliseconds since 1970. */
+  /** The same as a date, or in milliseconds since 1970. */
   readonly expiresAt?: Date | number;
 }
 
-/** What ends. */
+/** The overrides to remove. */
 export interface RestoreOptions extends At {
-  /** Which limit of the policy, counted from 0. Default: all. */
+  /** The index of the limit in the policy, from 0. Default: all limits. */
   readonly index?: number;
 }
 
-/** What upstream says of the budget behind one limit; of its numbers what is not given stays as the policy has it. */
+/** The upstream's report of the budget behind one limit; an absent limit or interval stays as in the policy. */
 export interface BudgetOptions extends At {
-  /** Units that are left there, from 0 to 10^12. */
+  /** The remaining units, from 0 to 10^12. */
   readonly remaining?: number;
-  /** Its limit or capacity. */
+  /** The limit or capacity of the budget. */
   readonly limit?: number;
-  /** Milliseconds: its interval, or from empty to full. */
+  /** The interval of the budget, or its time from empty to full, in milliseconds. */
   readonly intervalMs?: number;
-  /** Units per second that come back, in place of `intervalMs`. */
+  /** The restored units per second, in place of `intervalMs`. */
   readonly restoreRate?: number;
-  /** Milliseconds until the interval of a bucket ends. */
+  /** The milliseconds until the interval of a bucket ends. */
   readonly resetInMs?: number;
-  /** The same as a time, or milliseconds since 1970. */
+  /** The same as a date, or in milliseconds since 1970. */
   readonly resetAt?: Date | number;
-  /** Which limit of the policy, counted from 0. Default 0. */
+  /** The index of the limit in the policy, from 0. Default 0. */
   readonly index?: number;
-  /** The permit of the call that was answered; its time tells older reports from newer ones. */
+  /** The permit of the call that received the report; its time distinguishes older reports from newer ones. */
   readonly permit?: string | Permit | null;
 }
 
-/** What `withinLimit` gives when it is refused. */
+/** The additional result type of `withinLimit` for a refused call. */
 type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
 
-/** Makes limiters that share one memory: that of this page or process, and of this object alone. */
+/** A store, which creates limiters. Their state is in the memory of this page or process, separate for each object. */
 export class Paddlegate {
-  /** @param url only `"memory://"`, which is also the default. For Redis there is the package `paddlegate`. */
+  /** @param url Only `"memory://"`, which is also the default. For Redis use the package `paddlegate`. */
   constructor(url?: "memory://");
 
-  /** At most `limit` (0 to 100,000; 0 is a pause) leases at once, each until its release or `lockTimeoutMs` long. */
+  /**
+   * Creates a limiter with at most `limit` concurrent leases (0 to 100,000; 0 is a pause). A lease ends at its release
+   * or after `lockTimeoutMs`.
+   */
   concurrent<P extends Policy = "raise">(
     name: string,
     limit: number,
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** At most `limit` in each interval that starts at a multiple of `interval` since 1970. */
+  /**
+   * Creates a limiter with at most `limit` units per interval; intervals start at multiples of `interval` since 1970.
+   */
   bucket<P extends Policy = "raise">(
     name: string,
     limit: number,
     interval: Interval,
     options?: BucketOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** At most `limit` (up to 100,000) in any interval, exactly. */
+  /** Creates a limiter with at most `limit` units (up to 100,000) in any interval, exact. */
   window<P extends Policy = "raise">(
     name: string,
     limit: number,
     interval: Interval,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** A burst of `capacity`, which drains fully in `drain`. */
+  /** Creates a limiter with a burst of `capacity` units, which drains fully in `drain`. */
   leaky<P extends Policy = "raise">(
     name: string,
     capacity: number,
     drain: Interval,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** A budget of `capacity` points, full again after `refill`; calls give an estimate and correct it. */
+  /**
+   * Creates a limiter with a budget of `capacity` points, which refills fully in `refill`. Calls pass an estimate and
+   * correct it.
+   */
   points<P extends Policy = "raise">(
     name: string,
     capacity: number,
     refill: Interval,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** Starts at least `interval` apart, whatever they cost. */
+  /** Creates a limiter whose grants are at least `interval` apart, regardless of their cost. */
   throttle<P extends Policy = "raise">(
     name: string,
     interval: Interval,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** Everything passes. Takes the options of all others. */
+  /** Creates a limiter that grants every call. It accepts the options of all other limiters. */
   unlimited<P extends Policy = "raise">(
     name?: string,
     options?: ConcurrencyOptions<P> & BucketOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** Nothing passes. */
+  /** Creates a limiter that grants nothing. */
   paused<P extends Policy = "raise">(
     name: string,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** One to eight limits that are decided together: all are charged or none. `name` has 1 to 512 bytes. */
+  /**
+   * Creates a limiter with one to eight limits that are decided together: all are charged or none. `name` has 1 to 512
+   * bytes.
+   */
   limiter<P extends Policy = "raise">(
     name: string,
     limits: Limits | readonly Limit[],
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** The limiters of this store, by name. */
+  /** Returns the limiters of this store, sorted by name. */
   limiters(): LimiterInfo[];
 }
 
 /**
- * A name and a policy. Every method throws an `InvalidError` for a wrong argument, and then has changed nothing. `S` is
- * what `withinLimit` gives when it is refused: nothing but an error, or `SKIPPED`.
+ * A limiter: a name and a policy. Every method throws `InvalidError` for an invalid argument, without changing
+ * anything. `S` is the additional result type of `withinLimit` for a refused call: `never`, or `Skipped`.
  */
 export interface Limiter<S = never> {
-  /** The name it was made with. */
+  /** The name of the limiter. */
   readonly name: string;
   /**
-   * Waits for its turn, runs `fn`, releases the lease and gives the value of `fn`. When the wait takes too long it
-   * rejects with `OverLimitError`, or gives `SKIPPED` if that is the policy.
+   * Waits in the queue, runs `fn`, releases the lease and resolves with the result of `fn`. If the wait times out it
+   * rejects with `OverLimitError`, or resolves with `SKIPPED`, depending on the policy.
    */
   withinLimit<T>(fn: (permit: Permit) => T | PromiseLike<T>): Promise<T | S>;
   withinLimit<T>(
     request: WaitingRequest | undefined,
     fn: (permit: Permit) => T | PromiseLike<T>,
   ): Promise<T | S>;
-  /** Waits for its turn, first come first served; `OverLimitError` when that takes too long. */
+  /**
+   * Takes the cost, and waits in the queue for up to `waitTimeoutMs`, first come, first served. Rejects with
+   * `OverLimitError` if the wait times out.
+   */
   acquire(request?: WaitingRequest): Promise<Permit>;
-  /** Takes the cost if every limit allows it and nobody waits before, else nothing. */
+  /** Takes the cost if every limit allows it and no call is waiting, otherwise nothing. */
   tryAcquire(request?: NamedRequest): Decision;
-  /** `tryAcquire` for a plain answer; `InvalidError` with a concurrency limit, whose lease nobody could release. */
+  /**
+   * Takes the cost as `tryAcquire` does and returns only whether the call was granted. Fails with `InvalidError` for a
+   * limiter with a concurrency limit, because the lease could not be released.
+   */
   allow(request?: Request): boolean;
-  /** What `tryAcquire` would answer; changes nothing. `remaining` is what is there. */
+  /** Returns the decision that `tryAcquire` would make and changes nothing. `remaining` is the units available now. */
   peek(request?: Request): Decision;
-  /** Replaces the estimate of a permit by the actual cost, once. Less gives back, more makes a debt. */
+  /**
+   * Replaces the estimate of a permit with the actual cost, once. A lower cost is refunded; a higher cost becomes debt.
+   */
   correct(permit: string | Permit, actual: number, options?: At): Settlement;
-  /** Ends the lease of a permit, once; frees nobody else's. */
+  /** Ends the lease of a permit, once; leases of other permits are not affected. */
   release(permit: string | Permit, options?: At): Release;
-  /** Gives a lease its whole time again: the milliseconds it lasts, or `null` when it has ended. */
+  /** Renews a lease for its full duration. Returns the duration in milliseconds, or `null` if the lease has ended. */
   renew(permit: string | Permit, options?: At): number | null;
   /**
-   * Takes the cost, or a ticket at the end of the queue: come back with `claim` after `retryAfterMs`. Asked again with
-   * the same id it keeps its place.
+   * Takes the cost, or a ticket at the end of the queue: call `claim` after `retryAfterMs`. A repeated call with the
+   * same id keeps its queue position.
    */
   enqueue(id: string, request?: TicketRequest): Decision;
-  /** Takes the cost if its turn has come; the status is `"gone"` when it has no ticket. */
+  /** Takes the cost if the turn of its ticket has come. The status is `"gone"` if there is no ticket for the id. */
   claim(id: string, request?: TicketRequest): Decision;
-  /** Leaves the queue, and gives back the lease that the ticket may have become. */
+  /** Leaves the queue, and gives back the lease if the ticket was already granted one. */
   cancel(id: string, options?: At): "cancelled" | "unknown";
-  /** What was done with this limiter. */
+  /** Returns the statistics of this limiter. */
   stats(options?: At): Statistics;
-  /** Forgets all that was taken, all permits, leases and tickets, and the statistics. */
+  /** Deletes all taken units, permits, leases and tickets, and the statistics. */
   reset(): void;
   /**
-   * Grants nothing for so long; the reason of refusals is `"paused"`. Who waits goes on to wait. A
-   * pause that ends later stays as it is.
+   * Grants nothing for a time; the reason of refusals is `"paused"`. Waiting calls keep waiting. A pause that ends
+   * later is left unchanged.
    */
   pause(options: PauseOptions): RuntimeState;
   /** Ends the pause. */
   resume(options?: At): RuntimeState;
-  /** Puts other numbers before those of every policy of this name. A lower limit takes nobody's lease. */
+  /** Overrides values of every policy of this name. A lower limit ends no existing lease. */
   override(options: OverrideOptions): RuntimeState;
-  /** The policy, or what was learned from upstream, rules again. */
+  /** Removes overrides; the policy or the limits learned from upstream apply again. */
   restore(options?: RestoreOptions): RuntimeState;
-  /** What is in force beside the policy. */
+  /** Returns the runtime state: pause, overrides and learned limits. */
   runtimeState(options?: At): RuntimeState;
-  /** Takes over what upstream says of its budget. */
+  /** Applies the upstream's report of its budget. */
   reportBudget(options: BudgetOptions): Learned;
 }
 
-/** What all errors of this package are. The text of the message is no API. */
+/** The base class of all errors of this package. The text of the message is not part of the API. */
 export abstract class PaddlegateError extends Error {
   readonly code: "OVER_LIMIT" | "INVALID" | "UNAVAILABLE" | "DATA" | "INTERNAL";
 }
 
-/** Over the limit; come back after `retryAfterMs`. Only `acquire` and `withinLimit` reject with it. */
+/** The call was refused by a limit; retry after `retryAfterMs`. Only `acquire` and `withinLimit` reject with it. */
 export class OverLimitError extends PaddlegateError {
   private constructor();
   readonly code: "OVER_LIMIT";
   /** The name of the limiter. */
   readonly limiter: string;
-  /** The refusal. */
+  /** The decision that refused the call. */
   readonly decision: Decision;
   /** As in the decision. */
   readonly retryAfterMs: number | null;
 }
 
-/** The call is wrong; fix the argument that is named. */
+/** An argument is invalid; correct the named argument. */
 export class InvalidError extends PaddlegateError {
   private constructor();
   readonly code: "INVALID";
-  /** The name of the wrong argument. */
+  /** The name of the invalid argument. */
   readonly argument: string | null;
 }
 
-/** The store cannot decide now: it holds a million limiters already. */
+/** The store is unavailable: it already holds a million limiters. */
 export class UnavailableError extends PaddlegateError {
   private constructor();
   readonly code: "UNAVAILABLE";
-  /** Whether the call may have been charged all the same; never so in memory. */
+  /** Whether the call may have been charged nevertheless; always false in memory. */
   readonly mayHaveCounted: boolean;
 }
 
-/** A stored value is damaged; cannot happen in memory. */
+/** A stored value is damaged; does not occur in memory. */
 export class DataError extends PaddlegateError {
   private constructor();
   readonly code: "DATA";

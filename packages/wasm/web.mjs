@@ -1,8 +1,8 @@
-// For browsers without a bundler, workers and edge runtimes: await init() first.
+// The entry for browsers without a bundler, workers and edge runtimes. Await `init()` first.
 import bind from "./bind.mjs";
 import load, * as module from "./dist/web/paddlegate.js";
 
-// `source`: a URL, a Response, a WebAssembly.Module or bytes; by default the file beside the module.
+// `source`: a URL, a Response, a WebAssembly.Module or bytes. Default: the file next to the module.
 export default async function init(source) {
   await load(source === undefined ? undefined : { module_or_path: source });
 }

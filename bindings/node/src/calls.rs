@@ -11,10 +11,10 @@ use paddlegate::{
     WakeupListener,
 };
 
-use crate::area::{Event, MAX_ROWS, SharedBuffer, input, output};
 use crate::convert::{number, to_millis};
-use crate::course::{CallState, Procedure};
 use crate::link::Link;
+use crate::multi_step::{CallState, Procedure};
+use crate::shared_buffer::{Event, MAX_ROWS, SharedBuffer, input, output};
 
 /// The ticket of operations that are answered, or fail, at once.
 const AT_ONCE: u64 = 0;
@@ -22,7 +22,7 @@ const AT_ONCE: u64 = 0;
 /// The pending calls of one store. JavaScript calls from one thread, so there are no locks.
 pub(crate) struct Calls {
     redis: Option<Arc<Redis>>,
-    area: SharedBuffer,
+    buffer: SharedBuffer,
     last_ticket: u64,
     links: Vec<Link>,
     last_link: u32,
@@ -44,7 +44,7 @@ pub(crate) struct Calls {
     /// A procedure of several operations, until JavaScript reads it.
     pub(crate) started: Option<Procedure>,
     /// The wake-up listener for the waiters of a memory store.
-    hints: Option<WakeupListener>,
+    listener: Option<WakeupListener>,
 }
 
 /// Processing of a result before JavaScript receives it.
@@ -54,14 +54,14 @@ struct Settling {
     /// Set for a job.
     on_limit: Option<OnLimit>,
     /// Set if the call is one step of several.
-    course: Option<CallState>,
+    procedure: Option<CallState>,
 }
 
 impl Calls {
-    pub(crate) fn new(redis: Option<Arc<Redis>>, area: SharedBuffer) -> Self {
+    pub(crate) fn new(redis: Option<Arc<Redis>>, buffer: SharedBuffer) -> Self {
         Self {
             redis,
-            area,
+            buffer,
             last_ticket: AT_ONCE,
             links: Vec::new(),
             last_link: 0,
@@ -74,7 +74,7 @@ impl Calls {
             learned: HashMap::new(),
             admissions: HashMap::new(),
             started: None,
-            hints: None,
+            listener: None,
         }
     }
 
@@ -98,22 +98,22 @@ impl Calls {
     }
 
     /// Returns the wake-ups for waiters of the memory store.
-    pub(crate) fn hints(&self) -> paddlegate::Result<Vec<Wakeup>> {
-        self.hints.as_ref().map_or_else(|| Ok(Vec::new()), WakeupListener::receive)
+    pub(crate) fn wakeups(&self) -> paddlegate::Result<Vec<Wakeup>> {
+        self.listener.as_ref().map_or_else(|| Ok(Vec::new()), WakeupListener::receive)
     }
 
     /// Processes received bytes, then writes completed calls and bytes to send. Returns the number of rows.
     pub(crate) fn exchange(&mut self, id: u32, arrived: &[u8], to_send: &mut [u8]) -> usize {
-        self.forget_notes();
+        self.clear_last_answers();
         let Some(link) = self.links.iter_mut().find(|link| link.id == id) else { return 0 };
-        let size = self.area.small(input::RECEIVED).min(arrived.len());
+        let size = self.buffer.small(input::RECEIVED).min(arrived.len());
         if size > 0 && link.broken.is_none() {
             let mut finished = Vec::new();
             link.broken = link.session.receive(&arrived[..size], &mut finished).err();
             link.finished.extend(finished);
         }
-        self.area.set(output::BROKEN, f64::from(u8::from(link.broken.is_some())));
-        self.area.set(output::TO_SEND, number(link.take_output(to_send) as u64));
+        self.buffer.set(output::BROKEN, f64::from(u8::from(link.broken.is_some())));
+        self.buffer.set(output::TO_SEND, number(link.take_output(to_send) as u64));
         let rows = link.finished.len().min(MAX_ROWS);
         let finished: Vec<Completion> = link.finished.drain(..rows).collect();
         for (row, done) in finished.into_iter().enumerate() {
@@ -124,7 +124,7 @@ impl Calls {
 
     /// Ends a connection on which calls were sent. All of them fail. Returns their tickets.
     pub(crate) fn fail(&mut self, id: u32, why: &str) -> Vec<f64> {
-        self.forget_notes();
+        self.clear_last_answers();
         let Some(mut link) = self.remove(id) else { return Vec::new() };
         let error = link.broken.take().unwrap_or_else(|| Error::unknown_outcome(why));
         let mut tickets = Vec::new();
@@ -184,13 +184,13 @@ impl Calls {
         if self.settling.is_empty() {
             return result;
         }
-        let Some(Settling { fallback, on_limit, course }) = self.settling.remove(&ticket) else { return result };
+        let Some(Settling { fallback, on_limit, procedure }) = self.settling.remove(&ticket) else { return result };
         let result = match fallback {
             Some(fallback) => fallback.settle(result),
             None => result,
         };
-        if let Some(course) = course {
-            if let Some(steps) = course.borrow_mut().as_mut() {
+        if let Some(procedure) = procedure {
+            if let Some(steps) = procedure.borrow_mut().as_mut() {
                 steps.on_reply(result);
             }
             // The procedure returns its own outcome later.
@@ -212,7 +212,7 @@ impl Calls {
 
     /// Writes an admission of several as the answer to a call that completed at once.
     pub(crate) fn show(&mut self, Admission { action, after, decision }: Admission) {
-        self.forget_notes();
+        self.clear_last_answers();
         self.admissions.insert(AT_ONCE, (action, after));
         self.answered(0, AT_ONCE, Answer::Decision(decision));
     }
@@ -224,7 +224,7 @@ impl Calls {
                 Ok(answer) => self.answered(row, ticket, answer),
                 Err(error) => {
                     self.failures.insert(ticket, Err(error));
-                    self.area.event(row, ticket, Event::Failed, 0.0);
+                    self.buffer.event(row, ticket, Event::Failed, 0.0);
                 }
             },
             CallOutcome::Redirect(call, node, asking) => {
@@ -232,17 +232,17 @@ impl Calls {
                     redis.learn(&call, &node);
                 }
                 let link = self.submit(ticket, call, node, asking);
-                self.area.event(row, ticket, Event::Moved, f64::from(link));
+                self.buffer.event(row, ticket, Event::Moved, f64::from(link));
             }
             CallOutcome::RetryAfter(call, pause) => {
                 self.held.insert(ticket, call);
-                self.area.event(row, ticket, Event::Later, to_millis(pause));
+                self.buffer.event(row, ticket, Event::RetryAfter, to_millis(pause));
             }
         }
     }
 
     fn answered(&mut self, row: usize, ticket: u64, answer: Answer) {
-        self.area.answer(row, ticket, &answer);
+        self.buffer.answer(row, ticket, &answer);
         match answer {
             Answer::Decision(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),
             Answer::Settlement(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
@@ -257,7 +257,7 @@ impl Calls {
         if let Some(redis) = &self.redis {
             let node = redis.route(&call);
             let link = self.submit(ticket, call, node, Asking::No);
-            self.area.set(output::LINK, f64::from(link));
+            self.buffer.set(output::LINK, f64::from(link));
         }
     }
 
@@ -285,7 +285,7 @@ impl Calls {
         Some(link)
     }
 
-    fn forget_notes(&mut self) {
+    fn clear_last_answers(&mut self) {
         self.texts.clear();
         self.failures.clear();
     }

@@ -28,7 +28,7 @@ pub(crate) fn thrown(error: &Error) -> napi::Error<Code> {
     napi::Error::new(Code(code), error.message())
 }
 
-/// One limit of a policy. What a kind does not have is left out.
+/// One limit of a policy. Values that its kind lacks are `None`.
 #[napi(object, object_to_js = false)]
 pub struct LimitSpec {
     pub kind: String,
@@ -65,7 +65,7 @@ pub(crate) fn on_unavailable(mode: Option<&str>, share: Option<f64>) -> paddlega
     OnUnavailable::from_name(mode.unwrap_or(OnUnavailable::Raise.name()), share)
 }
 
-/// A limiter of a document, without what it runs.
+/// A limiter of a document, without its function; [`Store::loaded`](crate::store::Store::loaded) returns that.
 #[napi(object, object_from_js = false)]
 pub struct LoadedLimiter {
     pub name: String,
@@ -83,17 +83,17 @@ impl From<&paddlegate::LoadedLimiter> for LoadedLimiter {
     }
 }
 
-/// One limiter of the list; spans and times in seconds.
+/// One limiter of the list; durations and times in seconds.
 #[napi(object, object_from_js = false)]
 pub struct ListedLimiter {
     pub name: String,
     pub limits: Vec<ListedLimit>,
-    /// `null` in memory, which does not keep it.
+    /// `None` in memory, which does not record it.
     pub last_used: Option<f64>,
     pub ttl: f64,
 }
 
-/// A limit of it.
+/// A limit of a [`ListedLimiter`].
 #[napi(object, object_from_js = false)]
 pub struct ListedLimit {
     pub kind: &'static str,

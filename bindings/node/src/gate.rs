@@ -9,16 +9,16 @@ use paddlegate::formats::invantive;
 
 use crate::calls::Calls;
 use crate::convert::{Code, thrown, whole};
-use crate::course::{MultiStepCall, Procedure};
+use crate::multi_step::{MultiStepCall, Procedure};
 
-/// Chooses which slot of a document limits a request.
+/// Selects the slot of a document that limits a request.
 #[napi]
 pub struct Gate {
     calls: Rc<RefCell<Calls>>,
     inner: invantive::Gate,
 }
 
-/// What is known of a request.
+/// The attributes of a request.
 #[napi(object, object_to_js = false)]
 pub struct RequestAttributes {
     pub context: Option<String>,
@@ -32,7 +32,7 @@ pub struct RequestAttributes {
 
 #[napi]
 impl Gate {
-    /// Begins to ask about a request.
+    /// Starts the decision about a request.
     // napi passes objects by value.
     #[allow(clippy::needless_pass_by_value)]
     #[napi(catch_unwind)]

@@ -1,17 +1,17 @@
 //! The native part of the npm package `paddlegate`: converts arguments, calls core, maps errors; nothing else.
 //!
 //! JavaScript owns the sockets, the timers and the promises. Functions called once per decision have no arguments: an
-//! argument costs 70 ns to convert, a number in the shared buffer (`area`) 3 ns.
+//! argument costs 70 ns to convert, a number in the shared buffer 3 ns.
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 
-mod area;
+mod admin_request;
 mod calls;
 mod convert;
-mod course;
 mod gate;
 mod link;
-mod order;
+mod multi_step;
+mod shared_buffer;
 mod store;
 mod subscription;
 
@@ -20,31 +20,31 @@ use paddlegate::{CostRules, JOB_CLAIM_TIMEOUT, Kind, Statistics, WAIT_TIMEOUT};
 
 use convert::{Code, thrown};
 
-/// The version of this library; the package refuses an addon of another one.
+/// Returns the version of this library; the package rejects an addon of another version.
 #[napi(catch_unwind)]
 pub fn version() -> &'static str {
     paddlegate::VERSION
 }
 
-/// The names of the kinds; a kind's code is its index plus one.
+/// Returns the names of the kinds; a kind's code is its index plus one.
 #[napi(catch_unwind)]
 pub fn kinds() -> Vec<&'static str> {
     Kind::ALL.iter().map(|kind| kind.name()).collect()
 }
 
-/// The names of the numbers in a row of statistics.
+/// Returns the names of the fields in a row of statistics.
 #[napi(catch_unwind)]
 pub fn statistics() -> Vec<&'static str> {
     Statistics::FIELDS.to_vec()
 }
 
-/// A new id for a call.
+/// Returns a new id for a call.
 #[napi(catch_unwind)]
 pub fn new_id() -> napi::Result<String, Code> {
     paddlegate::new_id().map_err(|error| thrown(&error))
 }
 
-/// How long to wait for a limit, in milliseconds: what the user said, else the default.
+/// Returns the wait timeout in milliseconds: the given one, otherwise the default.
 #[napi(catch_unwind)]
 pub fn wait_timeout_ms(given: Option<f64>) -> napi::Result<f64, Code> {
     match given {
@@ -53,13 +53,13 @@ pub fn wait_timeout_ms(given: Option<f64>) -> napi::Result<f64, Code> {
     }
 }
 
-/// How long the ticket of a job keeps its place after its time, in milliseconds.
+/// Returns the default claim timeout of jobs in milliseconds: how long a ticket keeps its position after its time.
 #[napi(catch_unwind)]
 pub fn job_claim_timeout_ms() -> f64 {
     convert::to_millis(JOB_CLAIM_TIMEOUT)
 }
 
-/// What a GraphQL query is likely to cost. `variables` is JSON, or empty.
+/// Returns the estimated cost of a GraphQL query. `variables` is JSON, or empty.
 // napi passes strings by value.
 #[allow(clippy::needless_pass_by_value)]
 #[napi(catch_unwind)]
@@ -76,11 +76,11 @@ pub fn graphql_cost(
 
 #[cfg(test)]
 mod tests {
-    /// A panic that leaves a function ends the whole program of the user.
+    /// A panic that leaves a function aborts the user's program.
     #[test]
     fn every_function_catches_panics() {
         let sources = [
-            include_str!("course.rs"),
+            include_str!("multi_step.rs"),
             include_str!("gate.rs"),
             include_str!("lib.rs"),
             include_str!("store.rs"),

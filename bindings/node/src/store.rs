@@ -9,19 +9,19 @@ use napi_derive::napi;
 use paddlegate::store::redis::{Address, Redis};
 use paddlegate::{Error, Limiter, LoadOptions, Micros, Paddlegate};
 
-use crate::area::SharedBuffer;
+use crate::admin_request::{AdminRequest, InForce, ReportAnswer};
 use crate::calls::Calls;
 use crate::convert::{
     Code, LimitSpec, ListedLimiter, LoadedLimiter, millis, number, on_unavailable, policy, span, thrown, to_millis,
 };
-use crate::course::MultiStepCall;
 use crate::gate::Gate;
-use crate::order::{AdminRequest, InForce, ReportAnswer};
+use crate::multi_step::MultiStepCall;
+use crate::shared_buffer::SharedBuffer;
 use crate::subscription::{Message, Subscription};
 
 type Result<T> = napi::Result<T, Code>;
 
-/// A store, and the calls to it that are under way. Belongs to the thread that made it.
+/// A store and its pending calls. Belongs to the thread that created it.
 #[napi]
 pub struct Store {
     paddlegate: Paddlegate,
@@ -30,17 +30,17 @@ pub struct Store {
     loaded: Vec<Limiter>,
 }
 
-/// Where a connection leads: a host and a port, or a path.
+/// The address of a connection: a host and a port, or a path.
 #[napi(object, object_from_js = false)]
 pub struct Node {
-    /// For error messages; the place of the waiters who hear of their turn there.
+    /// The name for error messages, and of a notification node.
     pub name: String,
     pub host: Option<String>,
     pub port: Option<u16>,
     pub path: Option<String>,
 }
 
-/// What is done with a job, and when to ask again.
+/// The action for a job, and the time until the next attempt.
 #[napi(object, object_from_js = false)]
 pub struct Admitted {
     pub action: &'static str,
@@ -61,18 +61,19 @@ impl From<&Address> for Node {
 #[allow(clippy::needless_pass_by_value)]
 #[napi]
 impl Store {
-    /// Connects to nothing. `area` is the memory that `lib/area.js` lays out.
+    /// Creates a store without connecting. `memory` is the buffer of `lib/shared-buffer.js`.
     #[napi(constructor, catch_unwind)]
-    pub fn new(url: String, timeout_ms: Option<f64>, area: Buffer) -> Result<Self> {
+    pub fn new(url: String, timeout_ms: Option<f64>, memory: Buffer) -> Result<Self> {
         let timeout = timeout_ms.map(|given| millis("timeout", given)).transpose();
         let opened = timeout.and_then(|timeout| Paddlegate::open(&url, timeout.map(Micros::duration)));
         let paddlegate = opened.map_err(|error| thrown(&error))?;
-        let calls = Rc::new(RefCell::new(Calls::new(paddlegate.redis().cloned(), SharedBuffer::new(area))));
+        let calls = Rc::new(RefCell::new(Calls::new(paddlegate.redis().cloned(), SharedBuffer::new(memory))));
         Ok(Self { paddlegate, calls, loaded: Vec::new() })
     }
 
-    /// A limiter, as the function that runs the operation in the area: 0 when it is answered (in the first row), -1
-    /// when it failed (`raise(0)`), else its ticket. It takes the id of a permit or a call, a channel, and an order.
+    /// Returns a limiter as a function that runs the operation in the shared buffer. The function returns 0 when the
+    /// operation is answered (in the first row), -1 when it failed (`raise(0)`), otherwise its ticket. It takes the id
+    /// of a permit or a call, a channel, and an admin request.
     #[napi(catch_unwind)]
     pub fn limiter<'env>(
         &self,
@@ -93,7 +94,7 @@ impl Store {
         self.function(env, limiter.map_err(|error| thrown(&error))?)
     }
 
-    /// The limiters of a document; `loaded` gives the functions.
+    /// Returns the limiters of a document; `loaded` returns their functions.
     #[napi(catch_unwind)]
     pub fn load(
         &mut self,
@@ -116,14 +117,14 @@ impl Store {
         Ok(shown)
     }
 
-    /// One of the limiters of the last document, as [`limiter`](Self::limiter) gives it.
+    /// Returns a limiter of the last document as a function, as [`limiter`](Self::limiter) does.
     #[napi(catch_unwind)]
     pub fn loaded<'env>(&self, env: &'env Env, index: u32) -> Result<Function<'env, (), i32>> {
         let limiter = self.loaded.get(index as usize).cloned();
         self.function(env, limiter.ok_or_else(|| thrown(&Error::internal("no such limiter in the document")))?)
     }
 
-    /// The limiter of a run of a workflow, which `loaded` gives as the first.
+    /// Returns the limiter of a workflow run; `loaded(0)` returns its function.
     #[napi(catch_unwind)]
     pub fn conductor_limiter(
         &mut self,
@@ -144,20 +145,20 @@ impl Store {
         Ok(shown)
     }
 
-    /// The gate of a document.
+    /// Returns the gate of a document.
     #[napi(catch_unwind)]
     pub fn invantive_gate(&self, document: String) -> Result<Gate> {
         let gate = self.paddlegate.invantive_gate(&document).map_err(|error| thrown(&error))?;
         Ok(Gate::new(&self.calls, gate))
     }
 
-    /// Refuses all calls from now on. JavaScript closes its sockets itself, after the last call.
+    /// Rejects all further calls. JavaScript closes its sockets itself, after the last call.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.paddlegate.close();
     }
 
-    /// What takes several operations, by the last order.
+    /// Returns the procedure of several operations that the last admin request started.
     #[napi(catch_unwind)]
     pub fn course(&self) -> Result<MultiStepCall> {
         let steps = self.calls.borrow_mut().started.take();
@@ -165,14 +166,14 @@ impl Store {
         Ok(MultiStepCall::new(&self.calls, steps))
     }
 
-    /// In how many parts the list of limiters is read.
+    /// Returns the number of parts in which the list of limiters is read.
     #[napi(catch_unwind)]
     pub fn parts(&self) -> u16 {
         self.paddlegate.parts()
     }
 
-    /// Starts to read a page of a part of it: 0 when it is read, and was the only one, else its ticket. The row has the
-    /// cursor of the next page, which is 0 after the last.
+    /// Starts reading a page of a part of the list. Returns 0 if it was read at once, as the only page, otherwise the
+    /// ticket. The row has the cursor of the next page, which is 0 after the last page.
     #[napi(catch_unwind)]
     pub fn list(&self, part: u16, cursor: f64) -> i32 {
         // A cursor is smaller than twice the number of limiters in a part.
@@ -180,72 +181,73 @@ impl Store {
         self.calls.borrow_mut().prepare_list(&self.paddlegate, part, cursor as u64)
     }
 
-    /// The limiters in the parts that were read.
+    /// Returns the limiters in the parts that were read.
     #[napi(catch_unwind)]
     pub fn listed(&self, tickets: Vec<u32>) -> Vec<ListedLimiter> {
         let tickets: Vec<u64> = tickets.into_iter().map(u64::from).collect();
         self.calls.borrow_mut().listed(&tickets).into_iter().map(ListedLimiter::from).collect()
     }
 
-    /// What is in force, by the last answer.
+    /// Returns the runtime state in the answer to a call.
     #[napi(catch_unwind)]
     pub fn runtime_state(&self, ticket: u32) -> Option<InForce> {
         self.calls.borrow_mut().controls(ticket.into()).map(|controls| InForce::from(&*controls))
     }
 
-    /// What became of a report.
+    /// Returns the result of a report.
     #[napi(catch_unwind)]
     pub fn learned(&self, ticket: u32) -> Option<ReportAnswer> {
         self.calls.borrow_mut().learned(ticket.into()).map(|learned| ReportAnswer::from(*learned))
     }
 
-    /// What to do with a job, by the last answer.
+    /// Returns the action for a job in the answer to a call.
     #[napi(catch_unwind)]
     pub fn admission(&self, ticket: u32) -> Option<Admitted> {
         let (action, after) = self.calls.borrow_mut().admission(ticket.into())?;
         Some(Admitted { action: action.name(), after_ms: after.map(to_millis) })
     }
 
-    /// The messages that have come to the waiters in memory.
+    /// Returns the wake-ups for the waiters of a memory store.
     #[napi(catch_unwind)]
     pub fn hints(&self) -> Result<Vec<Message>> {
-        let hints = self.calls.borrow().hints().map_err(|error| thrown(&error))?;
-        Ok(hints.into_iter().map(Message::from).collect())
+        let wakeups = self.calls.borrow().wakeups().map_err(|error| thrown(&error))?;
+        Ok(wakeups.into_iter().map(Message::from).collect())
     }
 
-    /// A subscription for the waiters at a place.
+    /// Returns a subscription to the wake-ups of a notification node.
     #[napi(catch_unwind)]
-    pub fn subscribe(&self, place: String) -> Result<Subscription> {
+    pub fn subscribe(&self, node: String) -> Result<Subscription> {
         let redis = self.paddlegate.redis().ok_or_else(|| Error::internal("nothing is heard in memory"));
-        redis.and_then(|redis| Subscription::new(redis.location(), &place)).map_err(|error| thrown(&error))
+        redis.and_then(|redis| Subscription::new(redis.location(), &node)).map_err(|error| thrown(&error))
     }
 
-    /// Within which time a call is answered or fails; undefined in memory.
+    /// Returns the timeout of a call in milliseconds; undefined in memory.
     #[napi(catch_unwind)]
     pub fn timeout_ms(&self) -> Option<f64> {
         self.redis().map(|redis| to_millis(redis.timeout()))
     }
 
-    /// Whether connections are encrypted.
+    /// Returns whether connections are encrypted.
     #[napi(catch_unwind)]
     pub fn tls(&self) -> bool {
         self.redis().is_some_and(|redis| redis.location().tls)
     }
 
-    /// How many nodes the URL names.
+    /// Returns the number of nodes in the URL.
     #[napi(catch_unwind)]
     pub fn nodes(&self) -> f64 {
         self.redis().map_or(0.0, |redis| number(redis.location().nodes.len() as u64))
     }
 
-    /// Where a connection leads.
+    /// Returns the address of a connection.
     #[napi(catch_unwind)]
     pub fn node(&self, link: u32) -> Option<Node> {
         let calls = self.calls.borrow();
         calls.node(link).map(Node::from)
     }
 
-    /// A connection, as the function that takes what has arrived in `arrived` and puts what to send into `to_send`.
+    /// Returns a connection as a function that processes the received bytes in `arrived` and writes the bytes to send
+    /// to `to_send`. The function returns the number of rows.
     #[napi(catch_unwind)]
     pub fn link<'env>(
         &self,
@@ -263,13 +265,13 @@ impl Store {
         exchange.map_err(|error| defect(&error))
     }
 
-    /// Ends a connection which calls were sent on. Gives their tickets; `raise` each.
+    /// Ends a connection on which calls were sent. Returns their tickets; `raise` each.
     #[napi(catch_unwind)]
     pub fn fail(&self, link: u32, why: String) -> Vec<f64> {
         self.calls.borrow_mut().fail(link, &why)
     }
 
-    /// Ends a connection that nothing was sent on. Gives the tickets of its calls; `resend` or `abandon` each.
+    /// Ends a connection on which nothing was sent. Returns the tickets of its calls; `resend` or `abandon` each.
     #[napi(catch_unwind)]
     pub fn recall(&self, link: u32) -> Vec<f64> {
         self.calls.borrow_mut().recall(link)
@@ -287,13 +289,14 @@ impl Store {
         self.calls.borrow_mut().abandon(ticket.into(), &why);
     }
 
-    /// The permit, the name of the settlement, the place or the channel in the last answer; undefined when it has none.
+    /// Returns the permit, the settlement name, the notification node or the channel in the answer to a call; undefined
+    /// if there is none.
     #[napi(catch_unwind)]
     pub fn text(&self, ticket: u32) -> Option<String> {
         self.calls.borrow_mut().text(ticket.into())
     }
 
-    /// Throws why a call failed, unless its limiter answers all the same: then that is in the first row.
+    /// Throws the error of a call, unless its limiter's fallback answered: then the answer is in the first row.
     #[napi(catch_unwind)]
     pub fn raise(&self, ticket: u32) -> Result<()> {
         self.calls.borrow_mut().failure(ticket.into()).map_err(|error| thrown(&error))
@@ -304,8 +307,8 @@ impl Store {
         let run = env.create_function_from_closure("run", move |context| {
             let given = context.length();
             if given > 2 {
-                let order = context.get::<AdminRequest>(2)?;
-                return Ok(calls.borrow_mut().begin_order(&limiter, &order));
+                let request = context.get::<AdminRequest>(2)?;
+                return Ok(calls.borrow_mut().begin_admin(&limiter, &request));
             }
             let id = if given > 0 { Some(context.get::<String>(0)?) } else { None };
             let channel = if given > 1 { Some(context.get::<String>(1)?) } else { None };

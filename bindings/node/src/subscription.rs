@@ -8,7 +8,7 @@ use paddlegate::{Error, Wakeup};
 use crate::convert::{Code, thrown, to_millis};
 use crate::store::Node;
 
-/// One connection to one place, with a channel of its own.
+/// A connection to one notification node, with its own channel.
 #[napi]
 pub struct Subscription {
     inner: paddlegate::store::redis::Subscription,
@@ -16,25 +16,25 @@ pub struct Subscription {
     node: Address,
 }
 
-/// A message to a waiter.
+/// A wake-up for a waiter.
 #[napi(object, object_from_js = false)]
 pub struct Message {
     pub id: String,
-    /// When to look, from now.
+    /// The delay from now until the waiter's next attempt.
     pub delay_ms: f64,
 }
 
 impl From<Wakeup> for Message {
-    fn from(hint: Wakeup) -> Self {
-        Self { id: hint.id, delay_ms: to_millis(hint.delay) }
+    fn from(wakeup: Wakeup) -> Self {
+        Self { id: wakeup.id, delay_ms: to_millis(wakeup.delay) }
     }
 }
 
 impl Subscription {
-    pub(crate) fn new(location: &RedisConfig, place: &str) -> paddlegate::Result<Self> {
-        let node = address(place).ok_or_else(|| Error::internal(format!("no such place: {place}")))?;
+    pub(crate) fn new(config: &RedisConfig, name: &str) -> paddlegate::Result<Self> {
+        let node = address(name).ok_or_else(|| Error::internal(format!("no such place: {name}")))?;
         let channel = format!("pg1:hints:{}", paddlegate::new_id()?);
-        Ok(Self { inner: paddlegate::store::redis::Subscription::new(location, &channel), channel, node })
+        Ok(Self { inner: paddlegate::store::redis::Subscription::new(config, &channel), channel, node })
     }
 }
 
@@ -42,44 +42,44 @@ impl Subscription {
 #[allow(clippy::needless_pass_by_value)]
 #[napi]
 impl Subscription {
-    /// What tickets name so that their messages come here.
+    /// Returns the channel that tickets must name to get their wake-ups here.
     #[napi(catch_unwind)]
     pub fn channel(&self) -> &str {
         &self.channel
     }
 
-    /// Where the connection leads.
+    /// Returns the address of the connection.
     #[napi(catch_unwind)]
     pub fn node(&self) -> Node {
         Node::from(&self.node)
     }
 
-    /// What to send first.
+    /// Returns the bytes to send first.
     #[napi(catch_unwind)]
     pub fn output(&mut self) -> Buffer {
         self.inner.output().into()
     }
 
-    /// Whether no message is missed from now on.
+    /// Returns whether the subscription is confirmed, so that no wake-up is missed from now on.
     #[napi(catch_unwind)]
     pub fn is_ready(&self) -> bool {
         self.inner.is_ready()
     }
 
-    /// The messages in what has arrived. After an error the connection must be closed.
+    /// Returns the wake-ups in received bytes. After an error the connection must be closed.
     #[napi(catch_unwind)]
     pub fn receive(&mut self, arrived: Buffer) -> napi::Result<Vec<Message>, Code> {
-        let mut hints = Vec::new();
-        self.inner.receive(&arrived, &mut hints).map_err(|error| thrown(&error))?;
-        Ok(hints.into_iter().map(Message::from).collect())
+        let mut wakeups = Vec::new();
+        self.inner.receive(&arrived, &mut wakeups).map_err(|error| thrown(&error))?;
+        Ok(wakeups.into_iter().map(Message::from).collect())
     }
 }
 
 /// Parses the text form of an address.
-fn address(place: &str) -> Option<Address> {
-    if let Some(path) = place.strip_prefix("unix:") {
+fn address(name: &str) -> Option<Address> {
+    if let Some(path) = name.strip_prefix("unix:") {
         return Some(Address::Unix(path.to_owned()));
     }
-    let (host, port) = place.rsplit_once(':')?;
+    let (host, port) = name.rsplit_once(':')?;
     Some(Address::Tcp(host.trim_matches(['[', ']']).to_owned(), port.parse().ok()?))
 }

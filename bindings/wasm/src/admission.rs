@@ -27,7 +27,7 @@ extern "C" {
 
 #[wasm_bindgen]
 impl Limiter {
-    /// Decides about a job under its id.
+    /// Decides about a job with its id.
     pub fn admit(
         &self,
         job: &JsValue,
@@ -64,14 +64,14 @@ impl Limiter {
         self.thrown(admitted()).map(|all| all.iter().map(|admission| self.admitted(admission)).collect())
     }
 
-    /// What a document of Open Job Spec overrides; what is in force then.
+    /// Applies the overrides of an Open Job Spec document. Returns the runtime state.
     #[wasm_bindgen(js_name = applyOjsOverride)]
     pub fn apply_ojs_override(&self, document: &str, at: &JsValue) -> Thrown<JsValue> {
         let controls = time(at).and_then(|at| run_at(self.limiter.amendment(document, at)?, at));
         self.thrown(controls).map(|controls| self.host.in_force(&controls))
     }
 
-    /// Pauses as the failure of a job of Open Job Spec says; whether it is one.
+    /// Pauses the limiter after an Open Job Spec rate limit failure. Returns whether the document is one.
     #[wasm_bindgen(js_name = applyOjsSignal)]
     pub fn apply_ojs_signal(&self, document: &str, at: &JsValue) -> Thrown<bool> {
         self.thrown(time(at).and_then(|at| run_at(self.limiter.signalling(document, at)?, at)))
@@ -85,7 +85,7 @@ impl Limiter {
     }
 }
 
-/// Chooses which slot of a document limits a request.
+/// Selects the slot of a document that limits a request.
 #[wasm_bindgen]
 pub struct Gate {
     pub(crate) gate: invantive::Gate,
@@ -94,7 +94,7 @@ pub struct Gate {
 
 #[wasm_bindgen]
 impl Gate {
-    /// Counts a request of which this is known.
+    /// Counts a request with these attributes. Returns the decision.
     pub fn admit(
         &self,
         context: &JsValue,
@@ -134,7 +134,7 @@ fn action(on_limit: &JsValue) -> Result<OnLimit> {
     OnLimit::from_name(&text("on_limit", on_limit)?)
 }
 
-/// Runs all steps at one time: there is no clock here to read for each step.
+/// Runs all steps with the same time, since no clock can be read between the steps.
 fn run_at<S: MultiStep>(mut steps: S, at: Option<Micros>) -> Result<S::Output> {
     while let Some((limiter, operation)) = steps.step() {
         let answer = step_at(limiter, operation, at);

@@ -49,7 +49,7 @@ pub(crate) fn number(argument: &'static str, value: &JsValue) -> Result<f64> {
 }
 
 /// Reads an optional deadline in milliseconds from now or since 1970; each argument comes with its name.
-pub(crate) fn moment(after: (&'static str, &JsValue), until: (&'static str, &JsValue)) -> Result<Option<Deadline>> {
+pub(crate) fn deadline(after: (&'static str, &JsValue), until: (&'static str, &JsValue)) -> Result<Option<Deadline>> {
     let span = optional(after.1, |span| millis(after.0, span))?;
     let time = optional(until.1, |time| {
         // To the nearest microsecond; NaN stays NaN.

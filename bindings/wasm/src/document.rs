@@ -12,8 +12,8 @@ use crate::store::Store;
 
 #[wasm_bindgen]
 impl Store {
-    /// The limiters of a document, each followed by how many milliseconds a call waits, if it says so, and by what
-    /// happens to work that is refused.
+    /// Returns the limiters of a document, each followed by its wait timeout in milliseconds, if the document has one,
+    /// and by the handling of refused work.
     pub fn load(
         &self,
         document: &str,
@@ -32,7 +32,7 @@ impl Store {
         Ok(loaded.into_iter().flat_map(|loaded| self.loaded(loaded)).collect())
     }
 
-    /// The limiter of a run of a workflow, as `load` gives those of a document.
+    /// Returns the limiter of a workflow run, with the same values as `load`.
     #[wasm_bindgen(js_name = conductorLimiter)]
     pub fn conductor_limiter(&self, definition: &str, run: &str, lock_timeout: &JsValue) -> Thrown<Vec<JsValue>> {
         let loaded = optional(lock_timeout, |span| millis("lock_timeout", span))
@@ -41,7 +41,7 @@ impl Store {
         Ok(self.loaded(loaded).to_vec())
     }
 
-    /// The gate of a document.
+    /// Returns the gate of a document.
     #[wasm_bindgen(js_name = invantiveGate)]
     pub fn invantive_gate(&self, document: &str) -> Thrown<Gate> {
         let gate = self.paddlegate.invantive_gate(document).map_err(|error| self.host.error(error))?;
@@ -57,7 +57,7 @@ impl Store {
     }
 }
 
-/// The format of a document and its limiters with their limits, as JSON.
+/// Returns the format of a document and its limiters with their limits, as JSON.
 #[wasm_bindgen]
 #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes it by value
 pub fn policies(host: Host, text: &str) -> Thrown<String> {

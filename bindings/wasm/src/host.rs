@@ -8,7 +8,7 @@ pub(crate) type Thrown<T> = Result<T, JsValue>;
 
 #[wasm_bindgen]
 extern "C" {
-    /// Makes decisions and errors out of flat values.
+    /// Creates JavaScript objects for decisions and errors from flat values.
     #[derive(Clone)]
     pub type Host;
 
@@ -32,12 +32,13 @@ extern "C" {
         ready_after_us: Option<f64>,
     ) -> JsValue;
 
-    /// `numbers`: of each limit its kind's place in the list of all, its amount, interval and offset; then the ttl.
+    /// `numbers`: for each limit the index of its kind in the list of kinds, its amount, interval and offset; then the
+    /// ttl. Durations in microseconds.
     #[wasm_bindgen(method)]
     fn listed(this: &Host, name: &str, numbers: &[f64]) -> JsValue;
 
-    /// `numbers`: of each limit of the policy its kind's place in the list of all (-1: none), its amount and interval,
-    /// as overridden; then the same as learned.
+    /// `numbers`: for each limit of the policy the index of the override's kind in the list of kinds (-1: no override),
+    /// its amount and its interval in microseconds; then the same for the learned limits.
     #[wasm_bindgen(method, js_name = runtimeState)]
     fn runtime_state(
         this: &Host,
@@ -119,7 +120,7 @@ impl Host {
         self.runtime_state(number(controls.version), controls.in_use, paused, expires, &numbers)
     }
 
-    pub(crate) fn told(&self, learned: Learned) -> JsValue {
+    pub(crate) fn report(&self, learned: Learned) -> JsValue {
         self.learned(
             learned.settlement.map(paddlegate::Settlement::name),
             learned.learned,

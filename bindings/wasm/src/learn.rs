@@ -10,7 +10,7 @@ use crate::limiter::Limiter;
 
 #[wasm_bindgen]
 impl Limiter {
-    /// Takes over what an answer says; what became of it. `headers` are names and values in turn.
+    /// Applies the budget in an upstream response. Returns the result. `headers` are names and values alternately.
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
     #[wasm_bindgen(js_name = learnFromResponse)]
     pub fn learn_from_response(
@@ -33,13 +33,13 @@ impl Limiter {
             let feedback = Feedback::read(provider.unwrap_or(Provider::Auto), &response, max_pause);
             let lesson = feedback.lesson(self.limiter.policy(), max_pause, max_learned);
             let permit = optional(permit, |permit| text("permit", permit))?;
-            self.told(Operation::ApplyReport { report: lesson.report(permit.as_deref()), at: time(at)? })
+            self.apply_report(Operation::ApplyReport { report: lesson.report(permit.as_deref()), at: time(at)? })
         };
         self.thrown(learned())
     }
 }
 
-/// What a query is likely to cost. `variables` is JSON, or empty.
+/// Returns the estimated cost of a query. `variables` is JSON, or empty.
 #[wasm_bindgen(js_name = graphqlCost)]
 #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes it by value
 pub fn graphql_cost(host: Host, query: &JsValue, variables: &str, rules: &JsValue, operation: &JsValue) -> Thrown<f64> {

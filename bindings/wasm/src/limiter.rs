@@ -1,4 +1,4 @@
-//! `Limiter`: the verbs, each one call into core. The memory store answers at once.
+//! `Limiter`: the operations, each one call into core. The memory store answers at once.
 
 use paddlegate::{
     Answer, CLAIM_TIMEOUT, Decision, Error, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Request, Result,
@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::*;
 use crate::argument::{millis, optional, text, time, whole};
 use crate::host::{Host, Thrown, number};
 
-/// A name and a policy.
+/// A limiter: a name and a policy.
 #[wasm_bindgen]
 pub struct Limiter {
     pub(crate) limiter: paddlegate::Limiter,
@@ -66,9 +66,9 @@ impl Limiter {
         }
     }
 
-    pub(crate) fn told(&self, operation: Operation<'_>) -> Result<JsValue> {
+    pub(crate) fn apply_report(&self, operation: Operation<'_>) -> Result<JsValue> {
         match self.run(operation)? {
-            Answer::Report(learned) => Ok(self.host.told(*learned)),
+            Answer::Report(learned) => Ok(self.host.report(*learned)),
             _ => Err(unexpected()),
         }
     }
@@ -84,24 +84,25 @@ impl Limiter {
 
 #[wasm_bindgen]
 impl Limiter {
-    /// The name it was made with.
+    /// Returns the name of the limiter.
     #[wasm_bindgen(getter)]
     pub fn name(&self) -> String {
         self.limiter.name().to_owned()
     }
 
-    /// Takes the cost if every limit allows it; a decision.
+    /// Takes the cost if every limit allows it. Returns the decision.
     pub fn acquire(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<JsValue> {
         self.thrown(self.acquired(cost, estimate, at)).map(|decision| self.host.decided(&decision))
     }
 
-    /// The same under an id.
+    /// Acquires with an id.
     pub fn enter(&self, id: &JsValue, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<JsValue> {
         let decision = request(cost, estimate, at).and_then(|request| self.entered(id, request, None));
         self.thrown(decision).map(|decision| self.host.decided(&decision))
     }
 
-    /// The same with a ticket, where it has to wait. `place` is the number of one, or negative for the one that it has.
+    /// Acquires with an id, and takes a ticket if the call has to wait. `queue_position` is the number of a ticket,
+    /// negative for the existing position, or `undefined` for the end of the queue.
     #[allow(clippy::too_many_arguments)]
     pub fn queue(
         &self,
@@ -109,22 +110,23 @@ impl Limiter {
         cost: &JsValue,
         estimate: &JsValue,
         at: &JsValue,
-        patience: &JsValue,
-        grace: &JsValue,
-        place: &JsValue,
+        max_wait: &JsValue,
+        claim_timeout: &JsValue,
+        queue_position: &JsValue,
         channel: &str,
     ) -> Thrown<JsValue> {
         // Only waiters have a channel.
-        let grace_of = if channel.is_empty() { JOB_CLAIM_TIMEOUT } else { CLAIM_TIMEOUT };
+        let default_claim_timeout = if channel.is_empty() { JOB_CLAIM_TIMEOUT } else { CLAIM_TIMEOUT };
         let decision = request(cost, estimate, at).and_then(|request| {
             let wait = Wait {
-                patience: optional(patience, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN),
-                grace: optional(grace, |value| millis("claim_timeout", value))?.unwrap_or(grace_of),
+                patience: optional(max_wait, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN),
+                grace: optional(claim_timeout, |value| millis("claim_timeout", value))?
+                    .unwrap_or(default_claim_timeout),
                 channel,
-                place: match place.as_f64() {
+                place: match queue_position.as_f64() {
                     None => QueuePosition::End,
-                    Some(kept) if kept < 0.0 => QueuePosition::Existing,
-                    Some(_) => QueuePosition::Number(whole("ticket", place)?),
+                    Some(existing) if existing < 0.0 => QueuePosition::Existing,
+                    Some(_) => QueuePosition::Number(whole("ticket", queue_position)?),
                 },
             };
             self.entered(id, request, Some(wait))
@@ -132,51 +134,51 @@ impl Limiter {
         self.thrown(decision).map(|decision| self.host.decided(&decision))
     }
 
-    /// The same with a plain boolean for an answer.
+    /// Acquires as `acquire` does. Returns only whether the call was granted.
     pub fn allow(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<bool> {
         let decision = self.limiter.check_allow().and_then(|()| self.acquired(cost, estimate, at));
         self.thrown(decision).map(|decision| decision.allowed())
     }
 
-    /// What `acquire` would answer; changes nothing.
+    /// Returns the decision that `acquire` would make, and changes nothing.
     pub fn peek(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<JsValue> {
         self.thrown(self.peeked(cost, estimate, at)).map(|decision| self.host.decided(&decision))
     }
 
-    /// Replaces the estimate of a permit by the actual cost; the name of what became of it.
+    /// Replaces the estimate of a permit with the actual cost. Returns the name of the settlement.
     pub fn correct(&self, permit: &JsValue, actual: &JsValue, at: &JsValue) -> Thrown<String> {
         self.thrown(self.corrected(permit, actual, at)).map(str::to_owned)
     }
 
-    /// Ends the lease of a permit; the name of what became of it.
+    /// Ends the lease of a permit. Returns the name of the settlement.
     pub fn release(&self, permit: &JsValue, at: &JsValue) -> Thrown<String> {
         let settled = text("permit", permit)
             .and_then(|permit| self.settled(Operation::Release { permit: &permit, at: time(at)? }));
         self.thrown(settled).map(str::to_owned)
     }
 
-    /// Gives a lease its whole time again; the microseconds that it lasts, unless it has ended.
+    /// Renews a lease for its full duration. Returns the duration in microseconds, unless the lease has ended.
     pub fn renew(&self, permit: &JsValue, at: &JsValue) -> Thrown<Option<f64>> {
         self.thrown(self.renewed(permit, at))
     }
 
-    /// Leaves the queue; the name of what became of it.
+    /// Leaves the queue. Returns the name of the settlement.
     pub fn cancel(&self, id: &JsValue, gave_up: bool, at: &JsValue) -> Thrown<String> {
         let settled = text("id", id).and_then(|id| self.settled(Operation::Cancel { id: &id, gave_up, at: time(at)? }));
         self.thrown(settled).map(str::to_owned)
     }
 
-    /// The numbers in the order of [`statistics_names`].
+    /// Returns the statistics in the order of [`statistics_names`].
     pub fn statistics(&self, at: &JsValue) -> Thrown<Vec<f64>> {
         self.thrown(self.counted(at))
     }
 
-    /// Where the waiters of this store hear of their turn.
+    /// Returns the channel for the wake-ups of this store's waiters.
     pub fn listen(&self) -> Thrown<Channel> {
         self.thrown(self.limiter.listen()).map(Channel)
     }
 
-    /// Forgets all that was taken.
+    /// Deletes the state of the limiter.
     pub fn reset(&self) -> Thrown<()> {
         self.thrown(self.limiter.reset())
     }
@@ -195,26 +197,27 @@ pub(crate) fn unexpected() -> Error {
     Error::internal("an answer to another question")
 }
 
-/// Where waiters hear of their turn.
+/// The channel for the wake-ups of waiters.
 #[wasm_bindgen]
 pub struct Channel(WakeupListener);
 
 #[wasm_bindgen]
 impl Channel {
-    /// What tickets name so that their messages come here.
+    /// Returns the name of the channel, for the tickets of its waiters.
     #[wasm_bindgen(getter)]
     pub fn name(&self) -> String {
         self.0.channel().to_owned()
     }
 
-    /// The messages that have come, each as microseconds and an id; to be asked for after each call.
+    /// Returns the wake-ups since the last call, each as a delay in microseconds and an id. Call it after each
+    /// operation.
     pub fn receive(&self) -> Vec<String> {
-        let hints = self.0.receive().unwrap_or_default();
-        hints.into_iter().map(|hint| format!("{} {}", hint.delay.0, hint.id)).collect()
+        let wakeups = self.0.receive().unwrap_or_default();
+        wakeups.into_iter().map(|wakeup| format!("{} {}", wakeup.delay.0, wakeup.id)).collect()
     }
 }
 
-/// The names of the statistics.
+/// Returns the names of the statistics.
 #[wasm_bindgen(js_name = statisticsNames)]
 pub fn statistics_names() -> Vec<String> {
     Statistics::FIELDS.map(str::to_owned).to_vec()

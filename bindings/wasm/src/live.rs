@@ -6,25 +6,25 @@ use paddlegate::{
 };
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{millis, moment, number, optional, text, time, whole};
+use crate::argument::{deadline, millis, number, optional, text, time, whole};
 use crate::host::Thrown;
 use crate::limiter::{Limiter, unexpected};
 
 #[wasm_bindgen]
 impl Limiter {
-    /// Grants nothing for so many milliseconds, or until a time in milliseconds since 1970; what is in force then.
+    /// Pauses for a number of milliseconds, or until a time in milliseconds since 1970. Returns the runtime state.
     pub fn pause(&self, after: &JsValue, until: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        let moment = moment(("for", after), ("until", until))
-            .and_then(|moment| moment.ok_or_else(|| Error::invalid("for", "give how long, or until when")));
-        self.shown(moment.and_then(|moment| self.ordered(AdminCommand::Pause(moment), at)))
+        let deadline = deadline(("for", after), ("until", until))
+            .and_then(|deadline| deadline.ok_or_else(|| Error::invalid("for", "give how long, or until when")));
+        self.state(deadline.and_then(|deadline| self.run_command(AdminCommand::Pause(deadline), at)))
     }
 
-    /// Ends a pause.
+    /// Ends a pause. Returns the runtime state.
     pub fn resume(&self, at: &JsValue) -> Thrown<JsValue> {
-        self.shown(self.ordered(AdminCommand::Resume, at))
+        self.state(self.run_command(AdminCommand::Resume, at))
     }
 
-    /// Puts other numbers before those of the policy.
+    /// Overrides values of the policy. Returns the runtime state.
     #[wasm_bindgen(js_name = override)]
     pub fn overrule(
         &self,
@@ -35,29 +35,30 @@ impl Limiter {
         until: &JsValue,
         at: &JsValue,
     ) -> Thrown<JsValue> {
-        let changes = place(index).and_then(|index| {
+        let changes = index_of(index).and_then(|index| {
             let (amount, interval) = numbers(amount, interval)?;
             self.limiter.override_changes(index.unwrap_or_default(), amount, interval)
         });
-        self.shown(
+        self.state(
             changes
-                .and_then(|changes| self.change(&changes, moment(("expires_in", after), ("expires_at", until))?, at)),
+                .and_then(|changes| self.change(&changes, deadline(("expires_in", after), ("expires_at", until))?, at)),
         )
     }
 
-    /// The policy, or what was learned from upstream, rules again: for one limit, or for all.
+    /// Removes the overrides of one limit or of all; the policy or the learned limits apply again. Returns the runtime
+    /// state.
     pub fn restore(&self, index: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        let changes = place(index).and_then(|index| self.limiter.override_removals(index));
-        self.shown(changes.and_then(|changes| self.change(&changes, None, at)))
+        let changes = index_of(index).and_then(|index| self.limiter.override_removals(index));
+        self.state(changes.and_then(|changes| self.change(&changes, None, at)))
     }
 
-    /// What is in force.
+    /// Returns the runtime state.
     #[wasm_bindgen(js_name = runtimeState)]
     pub fn runtime_state(&self, at: &JsValue) -> Thrown<JsValue> {
-        self.shown(self.ordered(AdminCommand::Get, at))
+        self.state(self.run_command(AdminCommand::Get, at))
     }
 
-    /// Takes over what upstream says of the budget behind one limit; what became of it.
+    /// Applies the upstream's report of the budget behind one limit. Returns the result.
     #[allow(clippy::too_many_arguments)]
     #[wasm_bindgen(js_name = reportBudget)]
     pub fn report_budget(
@@ -72,36 +73,36 @@ impl Limiter {
         permit: &JsValue,
         at: &JsValue,
     ) -> Thrown<JsValue> {
-        let synced = || {
-            let index = place(index)?.unwrap_or_default();
+        let reported = || {
+            let index = index_of(index)?.unwrap_or_default();
             let (amount, interval) = numbers(amount, interval)?;
             let interval = self.refill(index, amount, interval, rate)?;
             let (remaining, reset) = (
                 optional(remaining, |units| whole("remaining", units))?,
-                moment(("reset_in", after), ("reset_at", until))?,
+                deadline(("reset_in", after), ("reset_at", until))?,
             );
             let budgets = self.limiter.budget_updates(index, remaining, amount, interval, reset)?;
             let permit = optional(permit, |permit| text("permit", permit))?;
             let report = UpstreamReport { permit: permit.as_deref(), budgets: &budgets, ..UpstreamReport::default() };
-            self.told(Operation::ApplyReport { report, at: time(at)? })
+            self.apply_report(Operation::ApplyReport { report, at: time(at)? })
         };
-        self.thrown(synced())
+        self.thrown(reported())
     }
 }
 
 impl Limiter {
     fn change(&self, changes: &[LimitOverride], expires: Option<Deadline>, at: &JsValue) -> Result<RuntimeState> {
-        self.ordered(AdminCommand::Override { changes, expires }, at)
+        self.run_command(AdminCommand::Override { changes, expires }, at)
     }
 
-    fn ordered(&self, control: AdminCommand<'_>, at: &JsValue) -> Result<RuntimeState> {
-        match self.run(Operation::Admin { command: control, at: time(at)? })? {
+    fn run_command(&self, command: AdminCommand<'_>, at: &JsValue) -> Result<RuntimeState> {
+        match self.run(Operation::Admin { command, at: time(at)? })? {
             Answer::RuntimeState(controls) => Ok(*controls),
             _ => Err(unexpected()),
         }
     }
 
-    fn shown(&self, controls: Result<RuntimeState>) -> Thrown<JsValue> {
+    fn state(&self, controls: Result<RuntimeState>) -> Thrown<JsValue> {
         self.thrown(controls).map(|controls| self.host.in_force(&controls))
     }
 
@@ -129,7 +130,7 @@ fn numbers(amount: &JsValue, interval: &JsValue) -> Result<(Option<u64>, Option<
     ))
 }
 
-fn place(index: &JsValue) -> Result<Option<usize>> {
+fn index_of(index: &JsValue) -> Result<Option<usize>> {
     let index = optional(index, |index| whole("index", index))?;
     Ok(index.map(|index| usize::try_from(index).unwrap_or(usize::MAX)))
 }

@@ -1,4 +1,4 @@
-//! `Simulation`: a policy of a scenario on a virtual clock.
+//! `Simulation`: runs one policy of a scenario on a virtual clock.
 
 use paddlegate::simulate::{Scalar, Scenario, Timeline};
 use wasm_bindgen::prelude::*;
@@ -6,14 +6,15 @@ use wasm_bindgen::prelude::*;
 use crate::argument;
 use crate::host::{Host, Thrown, number};
 
-/// One policy of a scenario.
+/// The simulation of one policy of a scenario.
 #[wasm_bindgen]
 pub struct Simulation {
     simulation: paddlegate::simulate::Simulation,
     host: Host,
 }
 
-/// The columns of the timeline in the order of [`Simulation::column`]; behind them what is left of each limit.
+/// Returns the names of the timeline's columns in the order of [`Simulation::column`], without the columns of remaining
+/// units that follow them, one per limit.
 #[wasm_bindgen(js_name = columnNames)]
 pub fn column_names() -> Vec<String> {
     COLUMNS.iter().map(|(name, _)| (*name).to_owned()).collect()
@@ -41,7 +42,7 @@ const COLUMNS: [(&str, Column); 14] = [
 
 #[wasm_bindgen]
 impl Simulation {
-    /// A scenario by its paths and values, and which of its policies.
+    /// Creates a simulation from the paths and values of a scenario and the index of one of its policies.
     #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
     #[wasm_bindgen(constructor)]
     pub fn new(host: Host, paths: Vec<String>, values: Vec<JsValue>, policy: &JsValue) -> Thrown<Self> {
@@ -54,36 +55,36 @@ impl Simulation {
         Ok(Self { simulation: made, host })
     }
 
-    /// Keeps no timeline from now on.
+    /// Returns the simulation, which records no timeline from now on.
     #[must_use]
     #[wasm_bindgen(js_name = withoutTimeline)]
     pub fn without_timeline(self) -> Self {
         Self { simulation: self.simulation.without_timeline(), host: self.host }
     }
 
-    /// Goes on for so many decisions; whether there is more to do.
+    /// Runs up to the given number of decisions. Returns whether there are more.
     pub fn run(&mut self, decisions: &JsValue) -> Thrown<bool> {
         let run = argument::whole("decisions", decisions).and_then(|decisions| self.simulation.run(decisions));
         run.map_err(|error| self.host.error(error))
     }
 
-    /// About how much of it is done, from 0 to 1.
+    /// Returns the approximate progress from 0 to 1.
     pub fn progress(&self) -> f64 {
         self.simulation.progress()
     }
 
-    /// How many rows the timeline has.
+    /// Returns the number of rows of the timeline.
     pub fn rows(&self) -> usize {
         self.simulation.timeline().len()
     }
 
-    /// How many limits the policy has.
+    /// Returns the number of limits of the policy.
     pub fn limits(&self) -> usize {
         self.simulation.timeline().levels.len()
     }
 
-    /// A column from a row on: one of the names, or after them what is left of each limit. Milliseconds and units; not a
-    /// number where a value is not known.
+    /// Returns a column from the row `from` on: first the columns of [`column_names`], then the remaining units of each
+    /// limit. Values are milliseconds and units; NaN where a value is unknown.
     pub fn column(&self, index: usize, from: usize) -> Vec<f64> {
         let timeline = self.simulation.timeline();
         if let Some((_, value)) = COLUMNS.get(index) {
@@ -93,12 +94,12 @@ impl Simulation {
         level.map_or_else(Vec::new, |level| level.iter().skip(from).map(|left| number(*left)).collect())
     }
 
-    /// The totals as JSON: the text that the terminal prints.
+    /// Returns the totals as JSON, the same text that the command line prints.
     pub fn totals(&self) -> String {
         self.simulation.totals().to_string()
     }
 
-    /// Names and values of the headers of a row, by turns.
+    /// Returns names and values of the headers of a row alternately.
     pub fn headers(&self, row: usize) -> Vec<String> {
         self.simulation.headers(row).into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
     }

@@ -14,13 +14,13 @@ pub struct Store {
     pub(crate) host: Host,
 }
 
-/// One rule of a policy.
+/// One limit of a policy.
 #[wasm_bindgen]
 pub struct Limit(paddlegate::Limit);
 
 #[wasm_bindgen]
 impl Store {
-    /// A store of its own. `url` may be `memory://` or nothing; there are no others here.
+    /// Creates a separate store. `url` must be `memory://`, `undefined` or `null`.
     #[wasm_bindgen(constructor)]
     pub fn new(host: Host, url: &JsValue) -> Thrown<Self> {
         if url.is_undefined() || url.is_null() || url.as_string().as_deref() == Some("memory://") {
@@ -30,33 +30,33 @@ impl Store {
             .error(Error::invalid("url", "this package keeps limits in memory; for Redis use the package paddlegate")))
     }
 
-    /// A limit from its kind and the numbers behind it.
+    /// Creates a limit from its kind and values.
     #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
     pub fn limit(&self, kind: &JsValue, numbers: Vec<JsValue>) -> Thrown<Limit> {
         argument::limit(kind, &numbers).map(Limit).map_err(|error| self.host.error(error))
     }
 
-    /// A limiter of these limits.
+    /// Creates a limiter with these limits.
     pub fn limiter(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue) -> Thrown<Limiter> {
         self.made(name, limits, ttl)
             .map(|limiter| Limiter::new(limiter, self.host.clone()))
             .map_err(|error| self.host.error(error))
     }
 
-    /// The limiters that were used.
+    /// Returns the limiters that were used.
     pub fn limiters(&self) -> Thrown<Vec<JsValue>> {
         let listed = self.paddlegate.limiters().map_err(|error| self.host.error(error))?;
         Ok(listed.iter().map(|listed| self.host.limiter(listed)).collect())
     }
 
-    /// How many milliseconds to wait: what the user said, else the default.
+    /// Returns the wait timeout in milliseconds: the given one, otherwise the default.
     #[wasm_bindgen(js_name = waitTimeoutMs)]
     pub fn wait_timeout_ms(&self, given: &JsValue) -> Thrown<f64> {
         let timeout = argument::optional(given, |value| argument::millis("wait_timeout", value));
         timeout.map(|timeout| number(timeout.unwrap_or(WAIT_TIMEOUT).0) / 1e3).map_err(|error| self.host.error(error))
     }
 
-    /// A new id for a call.
+    /// Returns a new id for a call.
     #[wasm_bindgen(js_name = newId)]
     pub fn new_id(&self) -> Thrown<String> {
         paddlegate::new_id().map_err(|error| self.host.error(error))
@@ -73,7 +73,7 @@ impl Store {
     }
 }
 
-/// The names of the kinds.
+/// Returns the names of the kinds.
 #[wasm_bindgen]
 pub fn kinds() -> Vec<String> {
     Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect()

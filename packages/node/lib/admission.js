@@ -1,10 +1,10 @@
 "use strict";
 
-const { ROWS } = require("./area.js");
+const { ROWS } = require("./shared-buffer.js");
 const { Decision, wholeMs } = require("./decision.js");
 const { Permit } = require("./permit.js");
 
-/** Reads what is done with a job of `limiter`, which was asked about at `began`. */
+/** Returns a function that reads the action for a job of `limiter`. `began` is the time at which the call was sent. */
 function admission(limiter, began, { estimate }) {
   const isEstimated = estimate !== undefined && estimate !== null;
   return (row, ticket, store) => {
@@ -15,12 +15,14 @@ function admission(limiter, began, { estimate }) {
   };
 }
 
-/** Reads what is done with several jobs; when all or none run, each may be given back. */
+/**
+ * Returns a function that reads the actions for several jobs. Without `partial` every cost is a correctable estimate.
+ */
 function admissions(limiter, began, store, partial) {
   const read = admission(limiter, began, { estimate: partial ? null : 1 });
-  return (course) =>
-    Array.from({ length: course.admissions() }, (_, index) => {
-      course.admission(index);
+  return (steps) =>
+    Array.from({ length: steps.admissions() }, (_, index) => {
+      steps.admission(index);
       return read(ROWS, 0, store);
     });
 }

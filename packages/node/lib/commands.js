@@ -5,8 +5,8 @@ const { isDate } = require("./timers.js");
 const { numeric, object, only, permitId, text } = require("./request.js");
 
 /**
- * What changes a limiter while it runs, as the addon takes it (`bindings/node/src/order.rs`), from what the user says.
- * Each gives the order and the options that every call has.
+ * Converts the options of admin methods to the form that the addon takes (`bindings/node/src/admin_request.rs`). Each
+ * function returns the command and the options that every call has.
  */
 
 const pause = (options) => read(["forMs", "until"], options);
@@ -27,41 +27,41 @@ const reportBudget = (options) =>
   );
 
 function learnFromResponse(response, options) {
-  const { order, call } = read(["provider", "maxPauseMs", "maxLearned", "permit"], options);
+  const { command, call } = read(["provider", "maxPauseMs", "maxLearned", "permit"], options);
   if (typeof response !== "object" || response === null) {
     throw new InvalidError("response", "must be an object such as { status, headers, body }");
   }
-  // Node's own answers say `statusCode`.
+  // Responses of Node's own client have `statusCode`.
   const status = response.status ?? response.statusCode;
-  if (status !== undefined && status !== null) order.status = numeric(status);
-  order.headers = pairs(response.headers);
-  order.body = body(response.body);
-  return { order, call };
+  if (status !== undefined && status !== null) command.status = numeric(status);
+  command.headers = pairs(response.headers);
+  command.body = body(response.body);
+  return { command, call };
 }
 
-/** A document of Open Job Spec, as text or as its object. */
-function written(document, options) {
-  const { order, call } = read([], options);
-  order.document = typeof document === "string" ? document : json("document", document);
-  return { order, call };
+/** Returns the command for an Open Job Spec document, given as text or as an object. */
+function ojsDocument(document, options) {
+  const { command, call } = read([], options);
+  command.document = typeof document === "string" ? document : json("document", document);
+  return { command, call };
 }
 
-/** Several jobs; `known` is what becomes of those over the limit when the call does not say. */
+/** Returns the command for several jobs. `known` is the handling of refused jobs if the call does not specify one. */
 function jobs(ids, options, known) {
   const { onLimit, partial, signal } = only(["onLimit", "partial", "signal"], options);
   if (!Array.isArray(ids)) throw new InvalidError("jobs", "must be a list of ids");
   if (partial !== undefined && partial !== null && typeof partial !== "boolean") {
     throw new InvalidError("partial", "must be true or false");
   }
-  const order = {
+  const command = {
     jobs: ids.map((id) => text("jobs", id)),
     onLimit: text("onLimit", onLimit ?? known ?? "wait"),
     partial: partial === true,
   };
-  return { order, call: { signal } };
+  return { command, call: { signal } };
 }
 
-/** By the user's names: how the addon names it, and what it must be. */
+/** For each public option: the name of the addon's field and the conversion of the value. */
 const FIELDS = {
   forMs: ["afterMs", numeric],
   until: ["atMs", time],
@@ -80,11 +80,11 @@ const FIELDS = {
   permit: ["permit", permitId],
 };
 
-/** What all calls may have. */
+/** The options of every call. */
 const CALL = ["atUs", "signal"];
 
 function read(names, options) {
-  const order = {};
+  const command = {};
   const call = {};
   for (const name in object(options)) {
     const value = options[name];
@@ -93,18 +93,21 @@ function read(names, options) {
       throw new InvalidError(name, `is no option; there is ${[...names, ...CALL].join(", ")}`);
     } else if (value !== undefined && value !== null) {
       const [field, convert] = FIELDS[name];
-      order[field] = convert(value);
+      command[field] = convert(value);
     }
   }
-  return { order, call };
+  return { command, call };
 }
 
-/** A `Date`, or milliseconds since 1970 as `Date.now()` tells them. */
+/** Returns the milliseconds since 1970 of a `Date`, or the number itself, as `Date.now()` returns it. */
 function time(value) {
   return isDate(value) ? value.getTime() : numeric(value);
 }
 
-/** Names and values in turn, of `Headers`, a `Map`, a list of pairs or a plain object. A value may be a list. */
+/**
+ * Returns names and values alternately, from `Headers`, a `Map`, a list of pairs or a plain object. A value may be a
+ * list.
+ */
 function pairs(headers) {
   if (headers === undefined || headers === null) return [];
   if (typeof headers !== "object") throw new InvalidError("headers", NO_HEADERS);
@@ -122,7 +125,7 @@ function pairs(headers) {
 
 const NO_HEADERS = "must be Headers, an object, a Map or a list of pairs of a name and a value";
 
-/** The text of a body. What is still a stream cannot be read here, and says nothing. */
+/** Returns the text of a body; empty for a stream, which cannot be read here. */
 function body(given) {
   if (given === undefined || given === null) return "";
   if (typeof given === "string") return given;
@@ -135,14 +138,14 @@ function body(given) {
   return json("body", given);
 }
 
-/** The JSON text of an object. */
+/** Returns the JSON text of an object. */
 function json(argument, value) {
   if (typeof value === "object" && value !== null) {
     try {
       const written = JSON.stringify(value);
       if (written !== undefined) return written;
     } catch {
-      // A circle, or a bigint.
+      // The value has a circular reference or a bigint.
     }
   }
   throw new InvalidError(argument, `must be a text or an object that JSON can hold: ${argument}`);
@@ -156,7 +159,7 @@ module.exports = {
   restore,
   reportBudget,
   learnFromResponse,
-  written,
+  ojsDocument,
   jobs,
   json,
 };

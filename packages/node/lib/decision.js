@@ -1,42 +1,45 @@
 "use strict";
 
-const { area, STATUS, WITH_PERMIT, DEGRADED } = require("./area.js");
+const { slots, STATUS, WITH_PERMIT, DEGRADED } = require("./shared-buffer.js");
 const { kinds } = require("./native.js");
 
 const KINDS = [null, ...kinds()];
 const STATUSES = ["refused", "granted", "queued", "gone"];
 
-/** The answer to one call, with the numbers of the limit that is the tightest. */
+/** The decision about one call, with the values of the tightest limit. */
 class Decision {
-  /** Reads the row of the area that begins at `row`; the permit is a text of the store. */
+  /** Reads the row of the shared buffer that begins at `row`; the permit is a text of the store. */
   constructor(row, ticket, store) {
-    const code = area[row + 2];
+    const code = slots[row + 2];
     this.status = STATUSES[code & STATUS];
     this.allowed = this.status === "granted";
-    this.limit = orNull(area[row + 3]);
-    this.remaining = orNull(area[row + 4]);
-    this.retryAfterMs = wholeMs(area[row + 5] / 1000);
-    this.resetAfterMs = wholeMs(area[row + 6] / 1000);
+    this.limit = orNull(slots[row + 3]);
+    this.remaining = orNull(slots[row + 4]);
+    this.retryAfterMs = wholeMs(slots[row + 5] / 1000);
+    this.resetAfterMs = wholeMs(slots[row + 6] / 1000);
     this.degraded = (code & DEGRADED) !== 0;
-    this.reason = KINDS[area[row + 7]] ?? (this.degraded && !this.allowed ? "unavailable" : null);
-    this.index = area[row + 8];
-    this.atUs = area[row + 9];
+    this.reason = KINDS[slots[row + 7]] ?? (this.degraded && !this.allowed ? "unavailable" : null);
+    this.index = slots[row + 8];
+    this.atUs = slots[row + 9];
     this.permit = code & WITH_PERMIT ? store.text(ticket) : null;
-    this.leaseMs = orNull(area[row + 10] / 1000);
-    this.fence = orNull(area[row + 11]);
-    this.ticket = orNull(area[row + 12]);
-    this.position = orNull(area[row + 13]);
-    this.readyAfterMs = wholeMs(area[row + 14] / 1000);
-    this.retryAfterUs = orNull(area[row + 5]);
-    this.resetAfterUs = orNull(area[row + 6]);
-    this.readyAfterUs = orNull(area[row + 14]);
+    this.leaseMs = orNull(slots[row + 10] / 1000);
+    this.fence = orNull(slots[row + 11]);
+    this.ticket = orNull(slots[row + 12]);
+    this.position = orNull(slots[row + 13]);
+    this.readyAfterMs = wholeMs(slots[row + 14] / 1000);
+    this.retryAfterUs = orNull(slots[row + 5]);
+    this.resetAfterUs = orNull(slots[row + 6]);
+    this.readyAfterUs = orNull(slots[row + 14]);
     Object.freeze(this);
   }
 }
 
 const orNull = (value) => (Number.isNaN(value) ? null : value);
 
-/** Timers count in whole milliseconds; one that ends earlier would ask again in vain. What is not known is null. */
+/**
+ * Rounds up to whole milliseconds, the unit of timers: a timer that ends too early would only cause another refusal.
+ * Returns null for an unknown value.
+ */
 const wholeMs = (ms) => orNull(Math.ceil(ms ?? Number.NaN));
 
 module.exports = { Decision, wholeMs };

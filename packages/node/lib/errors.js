@@ -1,16 +1,16 @@
 "use strict";
 
-/** What went wrong, by what the caller can do about it: one class each. */
+/** The base class. Each subclass is one way in which a caller can react. */
 class PaddlegateError extends Error {
   constructor(name, code, message, options) {
     super(message, options);
-    // Spelt out: a minifier changes the names of classes.
+    // A literal, because a minifier changes the names of classes.
     Object.defineProperty(this, "name", { value: name });
     this.code = code;
   }
 }
 
-/** Over the limit; come back after `retryAfterMs`. */
+/** The call was refused by a limit; retry after `retryAfterMs`. */
 class OverLimitError extends PaddlegateError {
   constructor(limiter, decision) {
     const { reason, retryAfterMs: wait } = decision;
@@ -26,7 +26,7 @@ class OverLimitError extends PaddlegateError {
   }
 }
 
-/** The call is wrong; fix the `argument`. Nothing was changed. */
+/** An argument is invalid; correct `argument`. Nothing was changed. */
 class InvalidError extends PaddlegateError {
   constructor(argument, message) {
     super("InvalidError", "INVALID", message);
@@ -34,7 +34,7 @@ class InvalidError extends PaddlegateError {
   }
 }
 
-/** The store cannot decide now; the call may have been charged if `mayHaveCounted`. */
+/** The store is unavailable; the call may have been charged if `mayHaveCounted`. */
 class UnavailableError extends PaddlegateError {
   constructor(message, mayHaveCounted, options) {
     super("UnavailableError", "UNAVAILABLE", message, options);
@@ -42,7 +42,7 @@ class UnavailableError extends PaddlegateError {
   }
 }
 
-/** The stored value is not ours or is damaged; reset the limiter or use another database. */
+/** The stored value belongs to other software or is damaged; reset the limiter or use another database. */
 class DataError extends PaddlegateError {
   constructor(message) {
     super("DataError", "DATA", message);
@@ -56,7 +56,7 @@ class InternalError extends PaddlegateError {
   }
 }
 
-/** What is called otherwise here than in the core. */
+/** The public name of each argument that has another name in the core. */
 const NAMES = {
   at: "atUs",
   claim_timeout: "claimTimeoutMs",
@@ -75,13 +75,13 @@ const NAMES = {
   wait_timeout: "waitTimeoutMs",
 };
 
-/** The same for what belongs to one limit of a policy, and what changes one. */
+/** The same for the arguments of one limit of a policy, and of an admin command. */
 const IN_LIMIT = { ...NAMES, lock_timeout: "lockTimeout" };
-const IN_ORDER = { ...NAMES, interval: "intervalMs" };
+const IN_COMMAND = { ...NAMES, interval: "intervalMs" };
 
-/** A message of the core with the names and the units in which the caller wrote the arguments. */
-function inOurWords(message, names) {
-  // Those of a document stay as they are there.
+/** Returns a message of the core with the public names and units of the arguments. */
+function withPublicNames(message, names) {
+  // Messages about a document use the names of the document.
   if (message.startsWith("at $")) return message;
   const [, argument] = message.match(/a number of seconds from .*: (\w+)=/) ?? [];
   const isMs = names[argument]?.endsWith("Ms");
@@ -97,13 +97,16 @@ function inOurWords(message, names) {
     });
 }
 
-/** An error of the addon, whose `code` has the kind, the argument and whether the call may have counted. */
-function typed(error, { cause, names = NAMES } = {}) {
+/**
+ * Converts an error of the addon to the public class. Its `code` has the kind, the argument and whether the call may
+ * have counted.
+ */
+function toPaddlegateError(error, { cause, names = NAMES } = {}) {
   const [kind, argument, mayHaveCounted] = String(error.code).split(" ");
   switch (kind) {
     case "invalid": {
       const name = names[argument] ?? argument;
-      return new InvalidError(name, inOurWords(error.message, names));
+      return new InvalidError(name, withPublicNames(error.message, names));
     }
     case "unavailable":
       return new UnavailableError(error.message, mayHaveCounted === "true", cause && { cause });
@@ -114,21 +117,23 @@ function typed(error, { cause, names = NAMES } = {}) {
   }
 }
 
-/** Why a call of the addon failed; undefined when its limiter answers all the same, in the first row. */
+/**
+ * Returns the error of a call of the addon; undefined if the limiter's fallback answered, which is in the first row.
+ */
 function failure(store, ticket, how) {
   try {
     return store.raise(ticket);
   } catch (error) {
-    return typed(error, how);
+    return toPaddlegateError(error, how);
   }
 }
 
-/** Calls the addon; its errors become ours, with its arguments by the names that the caller knows. */
-function calling(call, names) {
+/** Calls the addon and converts its errors to the public classes, with the given public names of arguments. */
+function callNative(call, names) {
   try {
     return call();
   } catch (error) {
-    throw typed(error, { names });
+    throw toPaddlegateError(error, { names });
   }
 }
 
@@ -141,7 +146,7 @@ module.exports = {
   InternalError,
   NAMES,
   IN_LIMIT,
-  IN_ORDER,
+  IN_COMMAND,
   failure,
-  calling,
+  callNative,
 };

@@ -1,12 +1,12 @@
 "use strict";
 
-const { finish } = require("./course.js");
+const { finish } = require("./multi-step.js");
 const { wholeMs } = require("./decision.js");
-const { InvalidError, OverLimitError, calling } = require("./errors.js");
+const { InvalidError, OverLimitError, callNative } = require("./errors.js");
 const { abortSignal, numeric, object, text } = require("./request.js");
 const { sleep } = require("./waiting.js");
 
-/** Chooses which slot of a document limits a request, and counts it. */
+/** Selects the slot of a document that limits a request, and counts the request there. */
 class Gate {
   #parts;
   #gate;
@@ -18,8 +18,8 @@ class Gate {
 
   async admit(facts) {
     const { signal, ...known } = read(facts);
-    const course = calling(() => this.#gate.start(known));
-    return finish(this.#parts, course, signal, verdict);
+    const steps = callNative(() => this.#gate.start(known));
+    return finish(this.#parts, steps, signal, verdict);
   }
 
   async withinLimit(facts, fn) {
@@ -37,7 +37,7 @@ class Gate {
 
 const FACTS = ["context", "url", "logOnCode", "dataContainerId", "ip"];
 
-/** The facts as the addon takes them. */
+/** Converts the attributes of a request to the form that the addon takes. */
 function read(facts) {
   const known = {};
   for (const name in object(facts)) {
@@ -55,8 +55,8 @@ function read(facts) {
   return known;
 }
 
-function verdict(course) {
-  const { allowed, delayMs, slot, level, retryAfterMs, reason } = course.verdict();
+function verdict(steps) {
+  const { allowed, delayMs, slot, level, retryAfterMs, reason } = steps.verdict();
   return Object.freeze({
     allowed,
     delayMs: wholeMs(delayMs),

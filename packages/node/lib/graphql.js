@@ -1,11 +1,11 @@
 "use strict";
 
-const { calling } = require("./errors.js");
+const { callNative } = require("./errors.js");
 const native = require("./native.js");
 const { json } = require("./commands.js");
 const { only, text } = require("./request.js");
 
-/** What a query is likely to cost, in points of its provider. */
+/** Returns the estimated cost of a query, in points of its provider. */
 function graphqlCost(query, variables, options) {
   const { rules, operation } = only(["rules", "operation"], options);
   const given = [
@@ -14,10 +14,10 @@ function graphqlCost(query, variables, options) {
     optional("rules", rules),
     optional("operation", operation),
   ];
-  return calling(() => native.graphqlCost(...given));
+  return callNative(() => native.graphqlCost(...given));
 }
 
-/** Variables as JSON; none are the empty text. */
+/** Returns the variables as JSON; an empty text if there are none. */
 function written(variables) {
   if (variables === undefined || variables === null) return "";
   return typeof variables === "string" ? variables : json("variables", variables);

@@ -1,62 +1,64 @@
 "use strict";
 
-const { area, OPERATION, WHERE, LISTEN } = require("./area.js");
+const { slots, OPERATION, NOTIFICATION_NODE, LISTEN } = require("./shared-buffer.js");
 const { InvalidError } = require("./errors.js");
 const { Subscription } = require("./subscription.js");
 const { Waiters } = require("./waiters.js");
 
-/** Where the waiters of one store hear of their turn; one for each node of Redis, made when somebody waits there. */
-class Subscriptions {
+/** The subscriptions of one store on Redis: one for each node that sends wake-ups, created for its first waiter. */
+class RedisHub {
   #store;
-  #byPlace = new Map();
+  #byNode = new Map();
   #isClosed = false;
 
   constructor(store) {
     this.#store = store;
   }
 
-  /** Where the waiters of a limiter are told, if one of this store has waited before. `run` is the limiter's function. */
-  known(run) {
-    return this.#byPlace.size > 0 ? this.#byPlace.get(this.#place(run)) : undefined;
+  /**
+   * Returns the subscription for a limiter's wake-ups, if there is one. `run` is the addon's function of the limiter.
+   */
+  existing(run) {
+    return this.#byNode.size > 0 ? this.#byNode.get(this.#notificationNode(run)) : undefined;
   }
 
-  /** The same, made when there is none. */
+  /** Returns the subscription for a limiter's wake-ups; creates and connects it if needed. */
   open(run) {
     this.checkOpen();
-    const place = this.#place(run);
-    let subscription = this.#byPlace.get(place);
+    const node = this.#notificationNode(run);
+    let subscription = this.#byNode.get(node);
     if (subscription === undefined) {
-      subscription = new Subscription(this.#store, place);
-      this.#byPlace.set(place, subscription);
+      subscription = new Subscription(this.#store, node);
+      this.#byNode.set(node, subscription);
     }
     subscription.open();
     return subscription;
   }
 
-  /** Fails once the store is being closed. */
+  /** Throws once the store is being closed. */
   checkOpen() {
     if (this.#isClosed) throw new InvalidError("store", "is closed; open another one");
   }
 
-  /** Ends all waits, and the connections on which they were told. */
+  /** Ends all waits and closes the connections for wake-ups. */
   close() {
     this.#isClosed = true;
-    for (const subscription of this.#byPlace.values()) subscription.close();
-    this.#byPlace.clear();
+    for (const subscription of this.#byNode.values()) subscription.close();
+    this.#byNode.clear();
   }
 
-  /** Messages come by themselves. */
+  /** Does nothing: the sockets deliver wake-ups. */
   deliver() {}
 
-  #place(run) {
-    area[OPERATION] = WHERE;
+  #notificationNode(run) {
+    slots[OPERATION] = NOTIFICATION_NODE;
     run();
     return this.#store.text(0);
   }
 }
 
-/** The same in memory, where whoever calls takes the messages along. */
-class Inbox {
+/** The waiters of one memory store. Every call delivers the wake-ups that it has caused. */
+class MemoryHub {
   #store;
   #waiters = new Waiters();
 
@@ -64,27 +66,27 @@ class Inbox {
     this.#store = store;
   }
 
-  known() {
+  existing() {
     return this.#waiters.channel === "" ? undefined : this.#waiters;
   }
 
   open(run) {
     if (this.#waiters.channel === "") {
-      area[OPERATION] = LISTEN;
-      // Without a channel they look by themselves.
+      slots[OPERATION] = LISTEN;
+      // Without a channel the waiters retry at the time of their decision.
       if (run() === 0) this.#waiters.channel = this.#store.text(0);
     }
     return this.#waiters;
   }
 
-  /** Memory stays as long as somebody holds it. */
+  /** A memory store cannot be closed. */
   checkOpen() {}
   close() {}
 
-  /** Hands over what the last call has sent. */
+  /** Delivers the wake-ups of the last call. */
   deliver() {
-    if (this.#waiters.size > 0) this.#waiters.tell(this.#store.hints());
+    if (this.#waiters.size > 0) this.#waiters.deliver(this.#store.hints());
   }
 }
 
-module.exports = { Subscriptions, Inbox };
+module.exports = { RedisHub, MemoryHub };

@@ -1,6 +1,6 @@
 "use strict";
 
-/** What became of a report, kept by the store for this ticket. */
+/** Reads the result of a report, which the addon's store holds for this ticket. */
 function learned(_row, ticket, store) {
   const { settlement, learned, ignored, cost, pauseMs, scope, bucket } = store.learned(ticket);
   return Object.freeze({

@@ -1,20 +1,20 @@
 "use strict";
 
 const {
-  area,
+  slots,
   OPERATION,
-  GIVEN,
+  FLAGS,
   ACTUAL,
-  PATIENCE,
-  GRACE,
-  PLACE,
+  MAX_WAIT,
+  CLAIM_TIMEOUT,
+  QUEUE_POSITION,
   ROWS,
   ACQUIRE,
   PEEK,
   CORRECT,
   RESET,
   ALLOW,
-  ENTER,
+  ACQUIRE_WITH_ID,
   RELEASE,
   RENEW,
   CANCEL,
@@ -23,26 +23,26 @@ const {
   RESUME,
   OVERRIDE,
   RESTORE,
-  CONTROLS,
+  RUNTIME_STATE,
   REPORT_BUDGET,
   LEARN,
   ADMIT,
   ADMIT_ALL,
   APPLY_OJS_OVERRIDE,
-  SIGNAL,
+  APPLY_OJS_SIGNAL,
   WAITS,
   GAVE_UP,
   AT_END,
-  KEPT,
+  EXISTING,
   STATUS,
   GRANTED,
-} = require("./area.js");
+} = require("./shared-buffer.js");
 const { admission, admissions } = require("./admission.js");
-const { runtimeState, shown } = require("./runtime-state.js");
+const { runtimeState, fromNative } = require("./runtime-state.js");
 const { learned } = require("./learned.js");
-const { finish } = require("./course.js");
+const { finish } = require("./multi-step.js");
 const { Decision } = require("./decision.js");
-const { IN_ORDER, InvalidError, OverLimitError, calling, failure } = require("./errors.js");
+const { IN_COMMAND, InvalidError, OverLimitError, callNative, failure } = require("./errors.js");
 const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
 const commands = require("./commands.js");
 const { Permit } = require("./permit.js");
@@ -50,14 +50,14 @@ const { now } = require("./timers.js");
 const { request, numeric, text, permitId, abortSignal, object } = require("./request.js");
 const { SKIPPED } = require("./skipped.js");
 const { statistics } = require("./statistics.js");
-const { Waiter, LOOK, GIVE_BACK } = require("./waiter.js");
+const { Waiter, ACQUIRE_QUEUED, RELEASE_LATE } = require("./waiter.js");
 const { abortable, sleep } = require("./waiting.js");
 
-// Promises that are kept already; to make one for each answer takes as long as half a decision.
+// Fulfilled promises: creating one for each answer takes half as long as a decision.
 const TRUE = Promise.resolve(true);
 const FALSE = Promise.resolve(false);
 
-/** A name and a policy. */
+/** A limiter: a name and a policy. */
 class Limiter {
   #store;
   #redis;
@@ -66,7 +66,7 @@ class Limiter {
   #waitTimeoutMs;
   #skips;
 
-  /** `run` is the addon's function; `onLimit` what a document says of refused work, else null. */
+  /** `run` is the addon's function; `onLimit` is the handling of refused work in a document, otherwise null. */
   constructor({ store, redis, hub }, name, run, options, onLimit = null) {
     this.#store = store;
     this.#redis = redis;
@@ -85,8 +85,8 @@ class Limiter {
     } catch (error) {
       return Promise.reject(error);
     }
-    area[OPERATION] = ALLOW;
-    area[GIVEN] = 0;
+    slots[OPERATION] = ALLOW;
+    slots[FLAGS] = 0;
     const ticket = this.#run();
     if (ticket !== 0) return this.#finish(ticket, allowed);
     const answer = allowed(ROWS) ? TRUE : FALSE;
@@ -119,7 +119,7 @@ class Limiter {
   }
 
   claim(id, options) {
-    return this.#queue(id, options, KEPT);
+    return this.#queue(id, options, EXISTING);
   }
 
   admit(job, options) {
@@ -135,12 +135,12 @@ class Limiter {
 
   admitAll(jobs, options) {
     const make = () => commands.jobs(jobs, options, this.onLimit);
-    return this.#course(ADMIT_ALL, make, ({ partial }) =>
+    return this.#multiStep(ADMIT_ALL, make, ({ partial }) =>
       admissions(this, now(), this.#store, partial),
     );
   }
 
-  /** `gaveUp`: its time was up, which counts as a refusal. */
+  /** `gaveUp`: the wait timed out, which counts as a refusal. */
   cancel(id, options, gaveUp = false) {
     return this.#start(CANCEL, options, settlement, { id, gaveUp });
   }
@@ -154,53 +154,57 @@ class Limiter {
   }
 
   pause(options) {
-    return this.#order(PAUSE, () => commands.pause(options), runtimeState);
+    return this.#admin(PAUSE, () => commands.pause(options), runtimeState);
   }
 
   resume(options) {
-    return this.#order(RESUME, () => commands.resume(options), runtimeState);
+    return this.#admin(RESUME, () => commands.resume(options), runtimeState);
   }
 
   override(options) {
-    return this.#order(OVERRIDE, () => commands.override(options), runtimeState);
+    return this.#admin(OVERRIDE, () => commands.override(options), runtimeState);
   }
 
   applyOjsOverride(document, options) {
-    const make = () => commands.written(document, options);
-    return this.#course(APPLY_OJS_OVERRIDE, make, () => (course) => shown(course.runtimeState()));
+    const make = () => commands.ojsDocument(document, options);
+    return this.#multiStep(
+      APPLY_OJS_OVERRIDE,
+      make,
+      () => (steps) => fromNative(steps.runtimeState()),
+    );
   }
 
   applyOjsSignal(document, options) {
-    const make = () => commands.written(document, options);
-    return this.#course(SIGNAL, make, () => (course) => course.applyOjsSignal());
+    const make = () => commands.ojsDocument(document, options);
+    return this.#multiStep(APPLY_OJS_SIGNAL, make, () => (steps) => steps.applyOjsSignal());
   }
 
   restore(options) {
-    return this.#order(RESTORE, () => commands.restore(options), runtimeState);
+    return this.#admin(RESTORE, () => commands.restore(options), runtimeState);
   }
 
   runtimeState(options) {
-    return this.#order(CONTROLS, () => commands.runtimeState(options), runtimeState);
+    return this.#admin(RUNTIME_STATE, () => commands.runtimeState(options), runtimeState);
   }
 
   reportBudget(options) {
-    return this.#order(REPORT_BUDGET, () => commands.reportBudget(options), learned);
+    return this.#admin(REPORT_BUDGET, () => commands.reportBudget(options), learned);
   }
 
   learnFromResponse(response, options) {
-    return this.#order(LEARN, () => commands.learnFromResponse(response, options), learned);
+    return this.#admin(LEARN, () => commands.learnFromResponse(response, options), learned);
   }
 
   async acquire(options) {
     const { waitTimeoutMs: wait, id, ...asked } = object(options);
-    const patienceMs = waiting(wait) ?? this.#waitTimeoutMs;
-    // A time that was given says nothing of the store's queue.
-    if (patienceMs === 0 || typeof asked.atUs === "number") {
-      return this.#acquireByItself({ ...asked, id }, patienceMs);
+    const maxWaitMs = waiting(wait) ?? this.#waitTimeoutMs;
+    // The caller's own time does not apply to the store's queue.
+    if (maxWaitMs === 0 || typeof asked.atUs === "number") {
+      return this.#acquireWithoutTicket({ ...asked, id }, maxWaitMs);
     }
     abortSignal(asked.signal)?.throwIfAborted();
     const given = id === undefined || id === null ? null : text("id", id);
-    const waiter = new Waiter(this, this.#hub, this.#run, given, asked, patienceMs);
+    const waiter = new Waiter(this, this.#hub, this.#run, given, asked, maxWaitMs);
     return this.#permit(await waiter.decision(), waiter.began, asked);
   }
 
@@ -219,35 +223,42 @@ class Limiter {
     try {
       return await body(permit);
     } finally {
-      await this.#leave(permit);
+      await this.#releaseAfter(permit);
     }
   }
 
-  /** One look of a waiter: for how long it would go on, from which place, and where it is told of its turn. */
-  [LOOK](id, { signal, ...asked }, { patienceMs, graceMs, place, channel = "" }) {
-    const how = { channel, patienceMs, graceMs, place, options: WAITING };
-    return this.#start(ENTER, asked, decision, { id, ...how });
+  /**
+   * Sends one attempt of a waiter: `maxWaitMs` is the rest of its wait, `queuePosition` its ticket or a special value,
+   * `channel` the channel for its wake-ups.
+   */
+  [ACQUIRE_QUEUED](
+    id,
+    { signal, ...asked },
+    { maxWaitMs, claimTimeoutMs, queuePosition, channel = "" },
+  ) {
+    const how = { channel, maxWaitMs, claimTimeoutMs, queuePosition, options: WAITING };
+    return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, ...how });
   }
 
-  /** `names` are options that were taken out before, and `id`. */
+  /** `names` are the options that the caller has already removed, and `id`. */
   #try(options, names) {
     const id = options?.id ?? undefined;
     if (id === undefined)
       return this.#start(ACQUIRE, options, decision, names && { options: names });
     const { id: _, ...asked } = options;
-    return this.#start(ENTER, asked, decision, { id, options: names });
+    return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, options: names });
   }
 
-  #queue(id, options, place) {
+  #queue(id, options, queuePosition) {
     try {
       const { waitTimeoutMs: wait, claimTimeoutMs: given, ...asked } = object(options);
-      const patienceMs = waiting(wait) ?? Number.NaN;
-      const graceMs = given === undefined || given === null ? jobClaimTimeoutMs() : given;
-      if (typeof graceMs !== "number" || Number.isNaN(graceMs)) {
+      const maxWaitMs = waiting(wait) ?? Number.NaN;
+      const claimTimeoutMs = given === undefined || given === null ? jobClaimTimeoutMs() : given;
+      if (typeof claimTimeoutMs !== "number" || Number.isNaN(claimTimeoutMs)) {
         throw new InvalidError("claimTimeoutMs", "must be a number of milliseconds");
       }
-      const how = { patienceMs, graceMs, place, channel: "" };
-      return this.#start(ENTER, asked, decision, {
+      const how = { maxWaitMs, claimTimeoutMs, queuePosition, channel: "" };
+      return this.#start(ACQUIRE_WITH_ID, asked, decision, {
         id,
         ...how,
         options: ["claimTimeoutMs", "waitTimeoutMs"],
@@ -257,9 +268,9 @@ class Limiter {
     }
   }
 
-  /** Looks again when there may be room, without a ticket. */
-  async #acquireByItself(asked, patienceMs) {
-    const deadline = now() + patienceMs;
+  /** Retries without a ticket after `retryAfterUs`, until the deadline. */
+  async #acquireWithoutTicket(asked, maxWaitMs) {
+    const deadline = now() + maxWaitMs;
     for (;;) {
       const began = now();
       const decision = await this.#try(asked, WAITING);
@@ -269,7 +280,7 @@ class Limiter {
         return this.#permit(decision, began, asked);
       }
       await sleep(wait, asked.signal);
-      // A time that was given goes on while we wait.
+      // The caller's time advances by the time waited.
       if (typeof asked.atUs === "number") asked.atUs += Math.round(wait * 1000);
     }
   }
@@ -279,9 +290,9 @@ class Limiter {
     return new Permit(this, decision, began, estimate !== undefined && estimate !== null);
   }
 
-  async #leave(permit) {
+  async #releaseAfter(permit) {
     if (permit.fence === null) return;
-    // A lease that cannot be given back ends by itself.
+    // A lease that cannot be released expires.
     await permit.release().catch(nothing);
     if (permit.lost) {
       process.emitWarning(
@@ -291,72 +302,73 @@ class Limiter {
     }
   }
 
-  /** Starts an operation that comes with an order. */
-  #order(operation, make, read) {
+  /** Starts an operation with an admin command. */
+  #admin(operation, make, read) {
     try {
-      const { order, call } = make();
-      return this.#start(operation, call, read, { order });
+      const { command, call } = make();
+      return this.#start(operation, call, read, { command });
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** Starts what takes several operations. */
-  async #course(operation, make, reader) {
-    const { order, call } = make();
+  /** Starts a procedure of several operations. */
+  async #multiStep(operation, make, reader) {
+    const { command, call } = make();
     const signal = request(operation, call);
-    const read = reader(order);
-    if (this.#run("", "", order) < 0) throw failure(this.#store, 0, { names: IN_ORDER });
+    const read = reader(command);
+    if (this.#run("", "", command) < 0) throw failure(this.#store, 0, { names: IN_COMMAND });
     const parts = { redis: this.#redis, hub: this.#hub };
     return finish(parts, this.#store.course(), signal, read);
   }
 
-  /** Starts an operation; the promise is settled at once when no server has to be asked. */
+  /** Starts an operation; the promise is settled at once if no server is needed. */
   #start(operation, options, read, more) {
     try {
-      // What gives back goes on until the last call is over.
-      if (!GIVES_BACK.has(operation)) this.#hub.checkOpen();
+      // Operations that return units or leases are allowed until the last call has ended.
+      if (!ALLOWED_WHILE_CLOSING.has(operation)) this.#hub.checkOpen();
       const signal = request(operation, options, more?.options);
       const isPlain = more === undefined || operation === ACQUIRE;
       const ticket = isPlain ? this.#run() : this.#runWith(more);
-      const names = more?.order === undefined ? undefined : IN_ORDER;
+      const names = more?.command === undefined ? undefined : IN_COMMAND;
       const promise = this.#finish(ticket, read, names);
-      const tries = operation === ACQUIRE || (operation === ENTER && more.channel === undefined);
+      const tries =
+        operation === ACQUIRE || (operation === ACQUIRE_WITH_ID && more.channel === undefined);
       if (signal === undefined || ticket <= 0) return promise;
       return abortable(promise, signal, () => {
-        if (tries) promise.then((decision) => this[GIVE_BACK](decision, options)).catch(nothing);
+        if (tries) promise.then((decision) => this[RELEASE_LATE](decision, options)).catch(nothing);
       });
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** `more` has an order, or an `id` or a `permit` and what else goes with it; its `options` are for an error. */
+  /** `more` has a command, or an `id` or a `permit` with further arguments; its `options` are for an error message. */
   #runWith(more) {
-    if (more.order !== undefined) return this.#run("", "", more.order);
-    const { channel, patienceMs, graceMs, place, onLimit } = more;
+    if (more.command !== undefined) return this.#run("", "", more.command);
+    const { channel, maxWaitMs, claimTimeoutMs, queuePosition, onLimit } = more;
     const name = "id" in more ? text("id", more.id) : permitId(more.permit);
-    area[ACTUAL] = numeric(more.actual);
-    if (more.gaveUp) area[GIVEN] |= GAVE_UP;
+    slots[ACTUAL] = numeric(more.actual);
+    if (more.gaveUp) slots[FLAGS] |= GAVE_UP;
     if (onLimit !== undefined) return this.#run(name, text("onLimit", onLimit));
     if (channel === undefined) return this.#run(name);
-    area[GIVEN] |= WAITS;
-    area[PATIENCE] = patienceMs;
-    area[GRACE] = graceMs ?? Number.NaN;
-    area[PLACE] = place;
+    slots[FLAGS] |= WAITS;
+    slots[MAX_WAIT] = maxWaitMs;
+    slots[CLAIM_TIMEOUT] = claimTimeoutMs ?? Number.NaN;
+    slots[QUEUE_POSITION] = queuePosition;
     return this.#run(name, channel);
   }
 
   #finish(ticket, read, names) {
-    if (ticket > 0) return this.#redis.carry(ticket, read);
+    if (ticket > 0) return this.#redis.send(ticket, read);
     if (ticket < 0) return Promise.reject(failure(this.#store, 0, { names }));
     const answer = read(ROWS, 0, this.#store);
     this.#hub.deliver();
     return Promise.resolve(answer);
   }
 
-  /** Of a call whose answer nobody waits for any more. What cannot be given back ends by itself. */
-  async [GIVE_BACK](decision, { estimate }) {
+  /** Gives back the grant of a call that was aborted before its answer. Failures are ignored: the grant expires. */
+  async [RELEASE_LATE](decision, { estimate }) {
     if (!isNewGrant(decision)) return;
     const { permit, fence } = decision;
     const parts = [];
@@ -366,28 +378,28 @@ class Limiter {
   }
 }
 
-/** What who may wait can say besides. */
+/** Additional options of calls that may wait, for an error message. */
 const WAITING = ["id", "waitTimeoutMs"];
 
-const GIVES_BACK = new Set([CORRECT, RELEASE, CANCEL]);
+const ALLOWED_WHILE_CLOSING = new Set([CORRECT, RELEASE, CANCEL]);
 
-// What is read of an answer: the row, the ticket and the store.
-const allowed = (row) => (area[row + 2] & STATUS) === GRANTED;
+// Readers of an answer; the arguments are the row, the ticket and the store.
+const allowed = (row) => (slots[row + 2] & STATUS) === GRANTED;
 const decision = (row, ticket, store) => new Decision(row, ticket, store);
 const settlement = (_row, ticket, store) => store.text(ticket);
-const lease = (row) => (Number.isNaN(area[row + 2]) ? null : area[row + 2] / 1000);
+const lease = (row) => (Number.isNaN(slots[row + 2]) ? null : slots[row + 2] / 1000);
 const nothing = () => undefined;
 
-/** Whether this call was granted something that can be given back; under an id it may be told of an earlier lease. */
+/** Returns whether this call made the grant; a call with an id may return an earlier lease instead. */
 const isNewGrant = ({ permit, atUs }) => permit?.split(":").at(-2) === String(atUs);
 
-/** The time to wait that was given, if one was. */
+/** Returns the wait timeout in milliseconds, if one was given. */
 function waiting(given) {
   if (given === undefined || given === null) return undefined;
-  return calling(() => waitTimeoutMs(numeric(given)));
+  return callNative(() => waitTimeoutMs(numeric(given)));
 }
 
-/** Whether a refused function is skipped. */
+/** Returns whether `withinLimit` skips a refused function. */
 function skips(given) {
   const policy = given ?? "raise";
   if (!["raise", "ignore", "skip"].includes(policy)) {

@@ -1,16 +1,16 @@
 "use strict";
 
-const { area, RECEIVED, TO_SEND, BROKEN, MAX_ROWS } = require("./area.js");
+const { slots, RECEIVED, TO_SEND, BROKEN, MAX_ROWS } = require("./shared-buffer.js");
 const { nextTick, now, setImmediate } = require("./timers.js");
 const { connect } = require("./socket.js");
 
-/** Bytes of each of the two buffers. A command has some 250, an answer 50. */
+/** The size of each of the two buffers in bytes. A command has about 250 bytes, an answer 50. */
 const BUFFER = 32 * 1024;
 
-/** After what time an unused connection is looked at before it is trusted; a server restarts no faster. */
+/** The idle time after which a connection is checked before use; a server does not restart faster than this. */
 const TRUSTED_MS = 100;
 
-/** A socket to one node; what goes over it is the addon's. */
+/** A socket to one node; the addon creates and parses its bytes. */
 class Link {
   #redis;
   #exchange;
@@ -19,11 +19,11 @@ class Link {
   #socket;
   #isConnected = false;
   #isClosed = false;
-  /** The calls since the last flush, and when the first of them came. */
-  #fresh = [];
-  #freshSince = 0;
+  /** The calls since the last flush, and the time of the first of them. */
+  #unsent = [];
+  #unsentSince = 0;
   #error;
-  /** How many calls wait for an answer, and whether anything was sent since there were none. */
+  /** The number of pending calls, and whether anything was sent since that number was last 0. */
   #calls = 0;
   #hasSent = false;
   #usedAt = 0;
@@ -36,12 +36,12 @@ class Link {
     this.#socket = this.#connect(store.tls());
   }
 
-  /** A call for this connection was given to the addon. */
+  /** Adds a call that the addon has submitted to this connection. */
   add(call) {
     this.#calls += 1;
-    if (this.#fresh.push(call) > 1) return;
-    this.#freshSince = now();
-    // A connection that the server has closed meanwhile says so before the second immediate.
+    if (this.#unsent.push(call) > 1) return;
+    this.#unsentSince = now();
+    // If the server has closed the connection, the event arrives before the second immediate.
     const isTrusted =
       !this.#isConnected || this.#calls > 1 || call.began - this.#usedAt <= TRUSTED_MS;
     const flush = () => this.flush();
@@ -50,18 +50,18 @@ class Link {
   }
 
   /**
-   * Sends the calls that were not sent yet. For how long the program was too busy to do so is not the server's time, so
-   * the deadline of a call moves once, here, and never again.
+   * Sends the unsent calls. The time during which the program was too busy to send does not count against the server,
+   * so the deadline of each call moves once, here.
    */
   flush() {
-    if (this.#fresh.length === 0) return;
-    const late = now() - this.#freshSince;
-    for (const call of this.#fresh) call.began += late;
-    this.#fresh.length = 0;
-    if (this.#isConnected) this.#turn(0);
+    if (this.#unsent.length === 0) return;
+    const late = now() - this.#unsentSince;
+    for (const call of this.#unsent) call.began += late;
+    this.#unsent.length = 0;
+    if (this.#isConnected) this.#process(0);
   }
 
-  /** A call of this connection is over. */
+  /** Removes a call that has ended or has moved to another connection. */
   remove() {
     this.#calls -= 1;
     if (this.#calls === 0) this.#hasSent = false;
@@ -86,22 +86,22 @@ class Link {
   #connect(encrypted) {
     // The deadline keeps the process alive while there are calls.
     const socket = connect(this.node, encrypted, {
-      // One buffer for all that arrives, in place of one for each piece.
+      // One buffer for all received data, instead of one for each chunk.
       onread: {
         buffer: this.#arrived,
         callback: (size) => {
           this.#usedAt = now();
-          this.#turn(size);
+          this.#process(size);
           return true;
         },
       },
     });
     socket.once(encrypted ? "secureConnect" : "connect", () => {
-      // Calls whose time was up while the program was busy end before they are sent.
+      // Calls whose deadline passed while the program was busy end before they are sent.
       setImmediate(() => {
         this.#isConnected = true;
         this.#usedAt = now();
-        this.#turn(0);
+        this.#process(0);
       });
     });
     socket.on("error", (error) => {
@@ -113,14 +113,14 @@ class Link {
     return socket;
   }
 
-  /** Hands over what has arrived, writes what is to be sent. */
-  #turn(arrived) {
-    area[RECEIVED] = arrived;
+  /** Passes received bytes to the addon and writes its output to the socket. */
+  #process(arrived) {
+    slots[RECEIVED] = arrived;
     for (;;) {
       if (this.#isClosed) return;
       const rows = this.#exchange();
-      const size = area[TO_SEND];
-      const isBroken = area[BROKEN] === 1;
+      const size = slots[TO_SEND];
+      const isBroken = slots[BROKEN] === 1;
       if (size > 0) {
         this.#hasSent = true;
         this.#socket.write(this.#toSend.latin1Slice(0, size), "latin1");
@@ -130,7 +130,7 @@ class Link {
         if (isBroken) this.close("redis broke the connection");
         return;
       }
-      area[RECEIVED] = 0;
+      slots[RECEIVED] = 0;
     }
   }
 }

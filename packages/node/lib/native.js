@@ -4,11 +4,11 @@ const { version, optionalDependencies } = require("../package.json");
 
 module.exports = load();
 
-/** The addon, from the package of this platform. A build in the work tree is linked to where that would be. */
+/** Loads the addon from the package of this platform. A build in the work tree is linked to the same path. */
 function load() {
   let reason = "none of these is for this platform";
   if (process.platform === "linux" && process.arch === "x64") {
-    // Bundlers and tracers find an addon only by a literal name, and forgive a missing one only inside `try`.
+    // Bundlers and tracers find an addon only by a literal name, and tolerate a missing one only inside `try`.
     try {
       return checked(require("@paddlegate/linux-x64-gnu"));
     } catch (error) {

@@ -2,10 +2,10 @@
 
 const { readFileSync } = require("node:fs");
 
-const { area, memory } = require("./area.js");
-const { IN_LIMIT, InvalidError, NAMES, calling } = require("./errors.js");
+const { slots, memory } = require("./shared-buffer.js");
+const { IN_LIMIT, InvalidError, NAMES, callNative } = require("./errors.js");
 const { Gate } = require("./gate.js");
-const { Inbox, Subscriptions } = require("./hubs.js");
+const { MemoryHub, RedisHub } = require("./hubs.js");
 const { Limiter } = require("./limiter.js");
 const native = require("./native.js");
 const { json } = require("./commands.js");
@@ -14,7 +14,7 @@ const request = require("./request.js");
 
 const { numeric, text } = request;
 
-/** A store to make limiters on. */
+/** A store, which creates limiters. */
 class Paddlegate {
   #store;
   #redis;
@@ -22,17 +22,17 @@ class Paddlegate {
   #closing = null;
 
   constructor(url, options) {
-    // The environment of this thread: a worker may have one of its own, which the addon does not see.
+    // The environment of this thread: a worker may have its own, which the addon cannot read.
     const given = url ?? (process.env.PADDLEGATE_URL || "memory://");
     if (typeof given !== "string") {
       throw new InvalidError("url", `must be a string: url=${typeof given}`);
     }
     const { timeoutMs } = only(["timeoutMs"], options);
     const timeout = timeoutMs === undefined || timeoutMs === null ? undefined : numeric(timeoutMs);
-    this.#store = calling(() => new native.Store(given, timeout, memory));
+    this.#store = callNative(() => new native.Store(given, timeout, memory));
     const isMemory = typeof this.#store.timeoutMs() !== "number";
     this.#redis = isMemory ? null : new Redis(this.#store);
-    this.#hub = isMemory ? new Inbox(this.#store) : new Subscriptions(this.#store);
+    this.#hub = isMemory ? new MemoryHub(this.#store) : new RedisHub(this.#store);
   }
 
   concurrent(name, limit, options) {
@@ -72,12 +72,15 @@ class Paddlegate {
   limiter(name, limits, options) {
     const names = [...OPTIONS, "lockTimeoutMs"];
     const { lockTimeoutMs, ttl, onUnavailable, share, ...others } = only(names, options);
-    const specs = listed(limits).map(spec);
-    const called = lease(specs, lockTimeoutMs) ? NAMES : IN_LIMIT;
+    const specs = limitList(limits).map(spec);
+    const argumentNames = setLockTimeout(specs, lockTimeoutMs) ? NAMES : IN_LIMIT;
     const keptFor = optional(ttl);
     const given = text("name", name);
-    const mode = degrading(onUnavailable, share);
-    const run = calling(() => this.#store.limiter(given, specs, keptFor, ...mode), called);
+    const mode = onUnavailableArguments(onUnavailable, share);
+    const run = callNative(
+      () => this.#store.limiter(given, specs, keptFor, ...mode),
+      argumentNames,
+    );
     return new Limiter(this.#parts, given, run, others);
   }
 
@@ -86,14 +89,14 @@ class Paddlegate {
       ["lockTimeoutMs", "tenant", "group", "onUnavailable", "share"],
       options,
     );
-    const mode = degrading(onUnavailable, share);
+    const mode = onUnavailableArguments(onUnavailable, share);
     const written = typeof document === "string" ? document : json("document", document);
     const beside = [
       (lockTimeoutMs ?? null) === null ? undefined : numeric(lockTimeoutMs),
       (tenant ?? null) === null ? undefined : text("tenant", tenant),
       (group ?? null) === null ? undefined : text("group", group),
     ];
-    const loaded = calling(() => this.#store.load(written, ...beside, ...mode));
+    const loaded = callNative(() => this.#store.load(written, ...beside, ...mode));
     return new Map(
       loaded.map(({ name, waitTimeoutMs, onLimit }, i) => {
         const policy = onLimit === "ignore" ? "ignore" : "raise";
@@ -121,7 +124,7 @@ class Paddlegate {
     const written = typeof document === "string" ? document : json("document", document);
     return new Gate(
       this.#parts,
-      calling(() => this.#store.invantiveGate(written)),
+      callNative(() => this.#store.invantiveGate(written)),
     );
   }
 
@@ -130,18 +133,20 @@ class Paddlegate {
       ["lockTimeoutMs", "onUnavailable", "share"],
       options,
     );
-    const mode = degrading(onUnavailable, share);
+    const mode = onUnavailableArguments(onUnavailable, share);
     const lease =
       lockTimeoutMs === undefined || lockTimeoutMs === null ? undefined : numeric(lockTimeoutMs);
     const texts = [
       typeof definition === "string" ? definition : json("definition", definition),
       typeof run === "string" ? run : json("run", run),
     ];
-    const { name, onLimit } = calling(() => this.#store.conductorLimiter(...texts, lease, ...mode));
+    const { name, onLimit } = callNative(() =>
+      this.#store.conductorLimiter(...texts, lease, ...mode),
+    );
     return new Limiter(this.#parts, name, this.#store.loaded(0), {}, onLimit);
   }
 
-  /** Ends the waits, lets the calls that are under way end, and closes the connections. */
+  /** Ends the waits, completes the pending calls, and closes the connections. */
   close() {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -161,7 +166,7 @@ class Paddlegate {
           const ticket = this.#store.list(part, cursor);
           tickets.push(ticket);
           try {
-            cursor = ticket > 0 ? await this.#redis.carry(ticket, (row) => area[row + 2]) : 0;
+            cursor = ticket > 0 ? await this.#redis.send(ticket, (row) => slots[row + 2]) : 0;
           } catch (error) {
             isFailed = true;
             throw error;
@@ -169,7 +174,7 @@ class Paddlegate {
         } while (cursor > 0 && !isFailed);
       }
     };
-    const read = await Promise.allSettled(Array.from({ length: PARTS_AT_ONCE }, readParts));
+    const read = await Promise.allSettled(Array.from({ length: CONCURRENT_PARTS }, readParts));
     const limiters = this.#store.listed(tickets);
     const failed = read.find(({ status }) => status === "rejected");
     if (failed) throw failed.reason;
@@ -191,10 +196,10 @@ class Paddlegate {
   }
 }
 
-/** How many parts of the list of limiters are asked for at a time: each keeps the server busy for a while. */
-const PARTS_AT_ONCE = 16;
+/** The number of parts of the limiter list that are read concurrently; each of them takes time on the server. */
+const CONCURRENT_PARTS = 16;
 
-// Node 18 has no `await using` at first.
+// The first releases of Node 18 lack `Symbol.asyncDispose`.
 if (Symbol.asyncDispose) {
   Object.defineProperty(Paddlegate.prototype, Symbol.asyncDispose, {
     value() {
@@ -205,18 +210,18 @@ if (Symbol.asyncDispose) {
   });
 }
 
-/** What every limiter may have. */
+/** The options of every limiter. */
 const OPTIONS = ["waitTimeoutMs", "policy", "ttl", "onUnavailable", "share"];
 
-/** What a limiter answers while its store cannot decide, as the addon takes it. */
-const degrading = (mode, share) => [
+/** Returns the behaviour of a limiter whose store is unavailable, as arguments of the addon. */
+const onUnavailableArguments = (mode, share) => [
   mode === undefined || mode === null ? undefined : text("onUnavailable", mode),
   share === undefined || share === null ? undefined : numeric(share),
 ];
 
-/** `{ window: [100, 60], throttle: 0.1 }` as `[["window", 100, 60], ["throttle", 0.1]]`. */
-function listed(limits) {
-  refuseFunctions(limits);
+/** Converts `{ window: [100, 60], throttle: 0.1 }` to `[["window", 100, 60], ["throttle", 0.1]]`. */
+function limitList(limits) {
+  rejectFunctions(limits);
   if (typeof limits !== "object" || limits === null) {
     throw new InvalidError("limits", "must be an object or a list of limits");
   }
@@ -226,15 +231,15 @@ function listed(limits) {
   );
 }
 
-/** One limit by the names that the addon knows. */
+/** Converts one limit to the form that the addon takes. */
 function spec(limit) {
   if (!Array.isArray(limit)) {
     throw new InvalidError("limits", "every limit is a list such as ['window', 100, 60]");
   }
-  refuseFunctions(...limit);
+  rejectFunctions(...limit);
   const [kind, ...numbers] = limit;
   const [amount, interval, offset] = kind === "throttle" ? [0, ...numbers] : numbers;
-  if (numbers.length > MOST_NUMBERS[kind]) {
+  if (numbers.length > MAX_NUMBERS[kind]) {
     throw new InvalidError("limits", `has too many numbers: kind=${kind}`);
   }
   return {
@@ -245,7 +250,7 @@ function spec(limit) {
   };
 }
 
-const MOST_NUMBERS = {
+const MAX_NUMBERS = {
   bucket: 3,
   window: 2,
   leaky: 2,
@@ -256,8 +261,8 @@ const MOST_NUMBERS = {
   paused: 0,
 };
 
-/** Says how long leases last where the limit does not; gives whether it did. */
-function lease(specs, ms) {
+/** Sets the lock timeout of a limit that has none; returns whether it set one. */
+function setLockTimeout(specs, ms) {
   if (ms === undefined || ms === null) return false;
   const limit = specs.find(({ kind }) => kind === "concurrency" || kind === "unlimited");
   if (limit === undefined) throw new InvalidError("lockTimeoutMs", "there is no concurrency limit");
@@ -269,14 +274,14 @@ function lease(specs, ms) {
 const span = (value) => (typeof value === "string" ? value : numeric(value));
 const optional = (value) => (value === undefined || value === null ? undefined : span(value));
 
-/** As for any call; but a function in their place is told what to do. */
+/** Checks the names of options; the error for a function points to `withinLimit`. */
 function only(names, options) {
-  refuseFunctions(options);
+  rejectFunctions(options);
   return request.only(names, options);
 }
 
-/** `withinLimit` takes the function, and only when all is known. */
-function refuseFunctions(...values) {
+/** Throws if a value is a function: only `withinLimit` takes one. */
+function rejectFunctions(...values) {
   if (values.some((value) => typeof value === "function")) {
     throw new InvalidError(
       "fn",

@@ -4,17 +4,17 @@ const { InvalidError } = require("./errors.js");
 const { now } = require("./timers.js");
 const { PERMIT, only } = require("./request.js");
 
-/** What a grant hands over. */
+/** A grant. */
 class Permit {
   #limiter;
   #isEstimated;
-  /** When the lease ends by this process's clock, at the latest. */
+  /** The latest end of the lease by this process's clock. */
   #deadline;
   #isLost = false;
   #settlement = null;
   #releasing = null;
 
-  /** `began` is when the call was sent that was granted. */
+  /** `began` is the time at which the granted call was sent. */
   constructor(limiter, decision, began, isEstimated) {
     this.#limiter = limiter;
     this.#isEstimated = isEstimated;
@@ -26,7 +26,7 @@ class Permit {
     Object.freeze(this);
   }
 
-  /** It may stand for its id. */
+  /** Marks a permit, which is accepted in place of its id. */
   get [PERMIT]() {
     return true;
   }
@@ -74,7 +74,7 @@ class Permit {
       this.#releasing = null;
       throw error;
     }
-    // What somebody else has released was lost too.
+    // A lease that another caller has released was lost too.
     this.#isLost = isLate || this.#settlement !== "released";
     return this.#settlement;
   }

@@ -1,21 +1,21 @@
 "use strict";
 
-const { area, LINK, ROWS, ROW, FAILED, MOVED, LATER } = require("./area.js");
+const { slots, LINK, ROWS, ROW, FAILED, MOVED, RETRY_AFTER } = require("./shared-buffer.js");
 const { failure } = require("./errors.js");
 const { Link } = require("./link.js");
 const { now, setImmediate, setTimeout } = require("./timers.js");
 
-/** Carries the calls of one store over sockets of this event loop, and ends each by its deadline. */
+/** Sends the calls of one store over sockets of this event loop and ends each by its deadline. */
 class Redis {
   #store;
   #timeoutMs;
   #nodes;
   #links = new Map();
-  /** By ticket, the oldest first. */
+  /** The pending calls by ticket, oldest first. */
   #calls = new Map();
-  /** The deadline of the oldest call. Only this keeps the process alive, and only while there are calls. */
+  /** The timer for the deadline of the oldest call. Only this keeps the process alive, and only during calls. */
   #timer = null;
-  /** Called when the last call is over, once this is to be closed. */
+  /** Called at the end of the last call, once `close` was called. */
   #closed = null;
 
   constructor(store) {
@@ -24,18 +24,18 @@ class Redis {
     this.#nodes = store.nodes();
   }
 
-  /** Carries the call that the addon just began. `read` makes the answer of its row. */
-  carry(ticket, read) {
+  /** Sends the call that the addon has just started. `read` converts its row to the answer. */
+  send(ticket, read) {
     return new Promise((resolve, reject) => {
       const call = { ticket, read, resolve, reject, link: null, failures: 0, began: now() };
       this.#calls.set(ticket, call);
       if (this.#timer === null) this.#watch(this.#timeoutMs);
       else if (this.#calls.size === 1) this.#timer.ref();
-      this.#give(call, area[LINK]);
+      this.#submit(call, slots[LINK]);
     });
   }
 
-  /** Closes the connections when the last call is over, which a call that gives back what another took may be. */
+  /** Closes the connections after the last call. An ending call may start another one to return its grant. */
   async close() {
     await new Promise((resolve) => {
       this.#closed = () => setImmediate(() => this.#calls.size === 0 && resolve());
@@ -44,20 +44,20 @@ class Redis {
     for (const link of this.#links.values()) link.close("the store was closed");
   }
 
-  /** What the addon has finished on a connection. */
+  /** Processes the rows that the addon has written for a connection. */
   finished(rows) {
     for (let row = ROWS; row < ROWS + rows * ROW; row += ROW) {
-      const call = this.#calls.get(area[row]);
-      const field = area[row + 2];
-      switch (area[row + 1]) {
+      const call = this.#calls.get(slots[row]);
+      const field = slots[row + 2];
+      switch (slots[row + 1]) {
         case FAILED:
           this.#fail(call);
           break;
         case MOVED:
-          this.#give(call, field);
+          this.#submit(call, field);
           break;
-        case LATER:
-          this.#take(call);
+        case RETRY_AFTER:
+          this.#detach(call);
           setTimeout(() => this.#resend(call), field);
           break;
         default:
@@ -66,7 +66,7 @@ class Redis {
     }
   }
 
-  /** A connection that has ended after calls were sent on it: they may have counted. */
+  /** Fails the calls of a connection that ended after calls were sent on it: they may have counted. */
   lost(link, why, cause) {
     this.#links.delete(link.id);
     for (const ticket of this.#store.fail(link.id, why)) {
@@ -74,36 +74,36 @@ class Redis {
     }
   }
 
-  /** A connection that has ended before any call was sent on it: another may do. */
+  /** Resends the calls of a connection that ended before any call was sent on it. */
   unused(link) {
     this.#links.delete(link.id);
     for (const ticket of this.#store.recall(link.id)) this.#resend(this.#calls.get(ticket));
   }
 
-  /** A connection that could not be made: another node may do, each once. */
+  /** Resends the calls of a connection that could not be opened; a call fails after one attempt for each node. */
   unreachable(link, cause) {
     this.#links.delete(link.id);
     const why = `cannot connect to redis: node=${link.node.name} error=${cause.code ?? cause.message}`;
     for (const ticket of this.#store.recall(link.id)) {
       const call = this.#calls.get(ticket);
       call.failures += 1;
-      if (call.failures < this.#nodes && !this.#isOver(call)) this.#resend(call);
+      if (call.failures < this.#nodes && !this.#isExpired(call)) this.#resend(call);
       else this.#abandon(call, why, cause);
     }
   }
 
-  #give(call, id) {
+  #submit(call, id) {
     let link = this.#links.get(id);
     if (link === undefined) {
       link = new Link(this, this.#store, id);
       this.#links.set(id, link);
     }
-    this.#take(call);
+    this.#detach(call);
     call.link = link;
     link.add(call);
   }
 
-  #take(call) {
+  #detach(call) {
     call.link?.remove();
     call.link = null;
   }
@@ -111,16 +111,16 @@ class Redis {
   #resend(call) {
     if (!this.#calls.has(call.ticket)) return;
     this.#store.resend(call.ticket);
-    this.#give(call, area[LINK]);
+    this.#submit(call, slots[LINK]);
   }
 
-  /** Ends a call that was not sent. */
+  /** Fails a call that was not sent. */
   #abandon(call, why, cause) {
     this.#store.abandon(call.ticket, why);
     this.#fail(call, cause);
   }
 
-  /** Ends a call that the store has not answered; its limiter may. */
+  /** Ends a call without an answer of the store: with the limiter's fallback, otherwise with an error. */
   #fail(call, cause) {
     this.#end(call);
     const error = failure(this.#store, call.ticket, { cause });
@@ -129,7 +129,7 @@ class Redis {
   }
 
   #end(call) {
-    this.#take(call);
+    this.#detach(call);
     this.#calls.delete(call.ticket);
     if (this.#calls.size > 0) return call;
     this.#timer?.unref();
@@ -137,13 +137,13 @@ class Redis {
     return call;
   }
 
-  #isOver(call) {
+  #isExpired(call) {
     return now() - call.began >= this.#timeoutMs;
   }
 
   #watch(ms) {
     this.#timer = setTimeout(() => {
-      // What arrived while the program was busy is read first.
+      // Data that arrived while the program was busy is read first.
       setImmediate(() => this.#expire());
     }, Math.ceil(ms));
   }
@@ -151,9 +151,9 @@ class Redis {
   #expire() {
     for (const call of this.#calls.values()) {
       call.link?.flush();
-      // The connection may have ended with that, and its calls.
+      // The flush may have ended the connection and its calls.
       if (!this.#calls.has(call.ticket)) continue;
-      if (!this.#isOver(call)) break;
+      if (!this.#isExpired(call)) break;
       if (call.link) call.link.close("redis gave no answer in time");
       else this.#abandon(call, "a slot of the cluster is being moved, try again");
     }

@@ -1,9 +1,9 @@
 "use strict";
 
 const {
-  area,
+  slots,
   OPERATION,
-  GIVEN,
+  FLAGS,
   COST,
   ESTIMATE,
   AT,
@@ -11,13 +11,13 @@ const {
   HAS_ESTIMATE,
   HAS_AT,
   ACQUIRE,
-  ENTER,
-} = require("./area.js");
+  ACQUIRE_WITH_ID,
+} = require("./shared-buffer.js");
 const { InvalidError } = require("./errors.js");
 
 /**
- * Writes an operation and its options into the area. Gives the signal, if there is one; throws if it is aborted.
- * `others` are options that the caller took out before.
+ * Writes an operation and its options to the shared buffer. Returns the signal, if there is one; throws if it is
+ * aborted. `others` are the options that the caller has already removed, for an error message.
  */
 function request(operation, options, others) {
   let given = 0;
@@ -49,21 +49,24 @@ function request(operation, options, others) {
     }
   }
   signal?.throwIfAborted();
-  // Written when nobody's getter can use the area any more.
-  area[OPERATION] = operation;
-  area[GIVEN] = given;
-  area[COST] = cost;
-  area[ESTIMATE] = estimate;
-  area[AT] = at;
+  // Written last: a getter of the options may make a call that uses the shared buffer.
+  slots[OPERATION] = operation;
+  slots[FLAGS] = given;
+  slots[COST] = cost;
+  slots[ESTIMATE] = estimate;
+  slots[AT] = at;
   return signal;
 }
 
-/** The options there are. */
-function names(operation, others = operation === ACQUIRE || operation === ENTER ? ["id"] : []) {
+/** Returns the names of the valid options. */
+function names(
+  operation,
+  others = operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : [],
+) {
   return [...others, "cost, estimate, signal and atUs"].join(", ");
 }
 
-/** What marks a permit; it may stand for its id. */
+/** Marks a permit, which is accepted in place of its id. */
 const PERMIT = Symbol("permit");
 
 function permitId(value) {
@@ -74,10 +77,10 @@ function permitId(value) {
   return value.id;
 }
 
-/** The addon refuses NaN and says which argument it was. */
+/** Replaces a value that is not a number with NaN, which the addon rejects with the name of the argument. */
 const numeric = (value) => (typeof value === "number" ? value : Number.NaN);
 
-/** A string of whole characters: UTF-8 has no form for others, and two of them would become one. */
+/** Checks that a string has no lone surrogates: in UTF-8 different lone surrogates would become the same text. */
 function text(argument, value) {
   if (typeof value !== "string" || LONE_SURROGATE.test(value)) {
     const found = typeof value;
@@ -99,7 +102,7 @@ function abortSignal(signal) {
   return signal;
 }
 
-/** A number in place of the options is a mistake that would otherwise cost 1. */
+/** Checks that the options are an object: a number in their place would otherwise be ignored, with a cost of 1. */
 function object(options = NOTHING) {
   if (typeof options !== "object" || options === null) {
     throw new InvalidError("options", "must be an object such as { cost: 2 }");
@@ -109,7 +112,7 @@ function object(options = NOTHING) {
 
 const NOTHING = Object.freeze({});
 
-/** Options by name; a name that is misspelt would otherwise do nothing. */
+/** Checks the names of options: a misspelt name would otherwise be ignored. */
 function only(names, options) {
   for (const name in object(options)) {
     if (!names.includes(name)) {

@@ -1,12 +1,12 @@
 "use strict";
 
-/** What is in force beside the policy, kept by the store for this ticket. */
+/** Reads the runtime state, which the addon's store holds for this ticket. */
 function runtimeState(_row, ticket, store) {
-  return shown(store.runtimeState(ticket));
+  return fromNative(store.runtimeState(ticket));
 }
 
-/** The same as the addon gives it, frozen. */
-function shown({ version, inUse, pausedForMs, overrides, expiresInMs, learned }) {
+/** Converts a runtime state of the addon to a frozen object. */
+function fromNative({ version, inUse, pausedForMs, overrides, expiresInMs, learned }) {
   return Object.freeze({
     version,
     inUse,
@@ -19,4 +19,4 @@ function shown({ version, inUse, pausedForMs, overrides, expiresInMs, learned })
 
 const frozen = (numbers) => (numbers ? Object.freeze(numbers) : null);
 
-module.exports = { runtimeState, shown };
+module.exports = { runtimeState, fromNative };

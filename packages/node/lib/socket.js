@@ -5,7 +5,7 @@ const tls = require("node:tls");
 
 const { withRealTicks } = require("./timers.js");
 
-/** Connects to a node; keeps no process alive. */
+/** Connects to a node. The socket does not keep the process alive. */
 function connect({ host, port, path }, encrypted, options = {}) {
   const where = { ...(path === undefined ? { host, port } : { path }), ...options };
   const socket = withRealTicks(() =>

@@ -1,36 +1,39 @@
 "use strict";
 
-const { calling } = require("./errors.js");
+const { callNative } = require("./errors.js");
 const { clearTimeout, setTimeout } = require("./timers.js");
 const { connect } = require("./socket.js");
 const { Waiters } = require("./waiters.js");
 
-/** The first pause before a connection that was lost is made again, and the longest. */
+/** The first and the longest pause before reconnecting. */
 const PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
 
-/** After what silence the server is asked whether it is still there; nothing else is ever sent. */
+/** The idle time before TCP keep-alive probes; after the subscription nothing else is sent. */
 const SILENCE_MS = 10_000;
 
-/** Those who wait at one node of Redis, and the connection on which it tells them. */
+/** The waiters of one Redis node and the connection for their wake-ups. */
 class Subscription extends Waiters {
   #store;
-  #place;
+  #node;
   #socket = null;
-  /** Until the server must have confirmed, and until the next attempt. */
+  /** The timer for the server's confirmation, or for the next attempt to connect. */
   #timer = null;
   #pauseMs = PAUSE_MS;
 
-  constructor(store, place) {
+  constructor(store, node) {
     super();
     this.#store = store;
-    this.#place = place;
+    this.#node = node;
   }
 
-  /** Connects, unless it has or is about to. Neither this nor the pauses keep the process alive: who waits does. */
+  /**
+   * Connects, unless it is connected or about to connect. Neither the socket nor the pauses keep the process alive; the
+   * timers of the waiters do.
+   */
   open() {
     if (this.#socket !== null || this.#timer !== null) return;
-    const subscription = calling(() => this.#store.subscribe(this.#place));
+    const subscription = callNative(() => this.#store.subscribe(this.#node));
     const socket = connect(subscription.node(), this.#store.tls());
     const lost = () => this.#lost(socket);
     this.#socket = socket;
@@ -61,9 +64,9 @@ class Subscription extends Waiters {
       clearTimeout(this.#timer);
       this.#timer = null;
       this.#pauseMs = PAUSE_MS;
-      this.listen(subscription.channel());
+      this.channelOpened(subscription.channel());
     }
-    this.tell(messages);
+    this.deliver(messages);
   }
 
   #lost(socket) {

@@ -6,8 +6,8 @@ const { isDate } = require("node:util/types");
 const { nextTick } = process;
 
 /**
- * Calls `connect` while Node's own modules find the real `process.nextTick`: with a faked one a socket to an address
- * never begins to connect.
+ * Calls `connect` with the original `process.nextTick` in place: with a faked one a socket to an address never starts
+ * to connect.
  */
 function withRealTicks(connect) {
   const current = process.nextTick;
@@ -21,8 +21,8 @@ function withRealTicks(connect) {
 }
 
 /**
- * The timers and the clock as they were when this package was loaded, and all of it uses only these: a test that fakes
- * those of the process later does not stop the store's clock, which is that of a server.
+ * The timers and the clock as of the load of this package, which uses no others: a test that fakes those of the process
+ * later must not stop this package, because the store's clock is that of a server.
  */
 module.exports = {
   clearTimeout,

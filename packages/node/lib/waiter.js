@@ -1,79 +1,79 @@
 "use strict";
 
-const { AT_END } = require("./area.js");
-const { calling } = require("./errors.js");
+const { AT_END } = require("./shared-buffer.js");
+const { callNative } = require("./errors.js");
 const { newId } = require("./native.js");
 const { clearTimeout, now } = require("./timers.js");
 const { abortable, after } = require("./waiting.js");
 
-/** How a waiter looks at its place in the queue, and gives back what it was granted too late: methods of limiters. */
-const LOOK = Symbol("look");
-const GIVE_BACK = Symbol("give back");
+/** Internal methods of `Limiter`: sends one attempt of a waiter; returns a grant that came too late. */
+const ACQUIRE_QUEUED = Symbol("acquire queued");
+const RELEASE_LATE = Symbol("release late");
 
-/** One call that waits for its turn, with a ticket. */
+/** One call that waits in the queue with a ticket. */
 class Waiter {
-  /** When the last look was sent; a lease counts from there. */
+  /** The time at which the last attempt was sent; a lease counts from it. */
   began = 0;
-  /** Whether nobody else has its id: what there is under it is its own. */
-  #isAlone;
+  /** Whether no other call has this id, so that every ticket and lease of the id belongs to this call. */
+  #ownsId;
   #limiter;
   #hub;
   #run;
   #asked;
   #deadline;
-  #place = AT_END;
-  /** Those who wait at the same place, once it is known. */
-  #others = null;
-  #look = null;
-  /** Until when it sleeps and what ends that; until when a message said that it would, if it came during a look. */
+  #queuePosition = AT_END;
+  /** The waiters of the same node, once the node is known. */
+  #waiters = null;
+  #call = null;
+  /** The end of the sleep and the functions that end it; the time of a wake-up that arrived during an attempt. */
   #until = 0;
   #resume = null;
   #timer = null;
-  #told = Number.POSITIVE_INFINITY;
+  #wokenAt = Number.POSITIVE_INFINITY;
 
   /**
-   * `run` is the limiter's function, `hub` where the waiters of its store hear of their turn. `id` may be null: then it
-   * gets one that nobody else has.
+   * `run` is the addon's function of the limiter, `hub` the hub of its store. If `id` is null the waiter creates a
+   * unique one.
    */
-  constructor(limiter, hub, run, id, asked, patienceMs) {
-    this.id = id ?? calling(newId);
-    this.#isAlone = id === null;
+  constructor(limiter, hub, run, id, asked, maxWaitMs) {
+    this.id = id ?? callNative(newId);
+    this.#ownsId = id === null;
     this.#limiter = limiter;
     this.#hub = hub;
     this.#run = run;
     this.#asked = asked;
-    this.#deadline = now() + patienceMs;
+    this.#deadline = now() + maxWaitMs;
   }
 
   /**
-   * The decision that is no place in the queue. Whoever aborts the signal leaves neither ticket nor lease, but for a
-   * lease that was there under the same id before.
+   * Returns the first decision that is not `"queued"`. An abort of the signal leaves neither ticket nor lease, except a
+   * lease that the same id held before.
    */
   async decision() {
     const { signal } = this.#asked;
     try {
       for (;;) {
         this.#hub.checkOpen();
-        const channel = this.#join(this.#hub.known(this.#run));
-        const patienceMs = Math.max(0, this.#deadline - now());
+        const channel = this.#join(this.#hub.existing(this.#run));
+        const maxWaitMs = Math.max(0, this.#deadline - now());
         this.began = now();
-        const how = { patienceMs, place: this.#place, channel };
-        this.#look = this.#limiter[LOOK](this.id, this.#asked, how);
-        const decision = await (signal ? abortable(this.#look, signal) : this.#look);
+        const how = { maxWaitMs, queuePosition: this.#queuePosition, channel };
+        this.#call = this.#limiter[ACQUIRE_QUEUED](this.id, this.#asked, how);
+        const decision = await (signal ? abortable(this.#call, signal) : this.#call);
         if (decision.status !== "queued") {
-          // What the store has not decided leaves the ticket there.
-          if (decision.degraded && this.#place > 0) this.#cancel();
+          // The limiter's fallback decided, so the ticket is still in the store.
+          if (decision.degraded && this.#queuePosition > 0) this.#cancel();
           return decision;
         }
-        this.#place = decision.ticket;
+        this.#queuePosition = decision.ticket;
         const opened = this.#join(this.#hub.open(this.#run));
-        // A ticket that names no channel, or an old one, would not be told.
+        // A ticket without a channel, or with an old one, would get no wake-up.
         if (opened !== "" && opened !== channel) continue;
         const slept = this.#sleep(decision.retryAfterUs / 1000);
         await (signal ? abortable(slept, signal) : slept);
       }
     } catch (error) {
-      this.#leave(error);
+      this.#cleanUp(error);
       throw error;
     } finally {
       this.#join(null);
@@ -81,28 +81,28 @@ class Waiter {
     }
   }
 
-  /** It may look after `delayMs`, if it would not before. */
+  /** Moves the next attempt forward to `delayMs` from now, unless it is due earlier. */
   wake(delayMs) {
     const at = now() + delayMs;
-    if (this.#resume === null) this.#told = Math.min(this.#told, at);
+    if (this.#resume === null) this.#wokenAt = Math.min(this.#wokenAt, at);
     else if (at < this.#until) this.#sleepUntil(at);
   }
 
-  /** Waits with the others at a place. Gives the channel on which they are told. */
-  #join(others = null) {
-    if (others !== this.#others) {
-      this.#others?.remove(this);
-      others?.add(this);
-      this.#others = others;
+  /** Joins the waiters of a node, or none. Returns the channel for their wake-ups; empty if there is none. */
+  #join(waiters = null) {
+    if (waiters !== this.#waiters) {
+      this.#waiters?.remove(this);
+      waiters?.add(this);
+      this.#waiters = waiters;
     }
-    return others === null ? "" : others.channel;
+    return waiters === null ? "" : waiters.channel;
   }
 
   #sleep(ms) {
     return new Promise((resolve) => {
       this.#resume = resolve;
-      this.#sleepUntil(Math.min(now() + ms, this.#deadline, this.#told));
-      this.#told = Number.POSITIVE_INFINITY;
+      this.#sleepUntil(Math.min(now() + ms, this.#deadline, this.#wokenAt));
+      this.#wokenAt = Number.POSITIVE_INFINITY;
     });
   }
 
@@ -122,17 +122,17 @@ class Waiter {
     this.#limiter.cancel(this.id).catch(() => {});
   }
 
-  /** Gives back what the last look took, as soon as that is known. */
-  #leave(error) {
+  /** Returns the grant or the ticket of the last attempt once its answer arrives. */
+  #cleanUp(error) {
     const { signal } = this.#asked;
     const mayHold =
-      this.#place > 0 || (this.#isAlone && (signal?.aborted || error?.mayHaveCounted));
+      this.#queuePosition > 0 || (this.#ownsId && (signal?.aborted || error?.mayHaveCounted));
     const answered = (decision) => {
-      if (decision.allowed) this.#limiter[GIVE_BACK](decision, this.#asked);
-      else if (decision.status === "queued" || this.#place > 0) this.#cancel();
+      if (decision.allowed) this.#limiter[RELEASE_LATE](decision, this.#asked);
+      else if (decision.status === "queued" || this.#queuePosition > 0) this.#cancel();
     };
-    this.#look?.then(answered, () => mayHold && this.#cancel());
+    this.#call?.then(answered, () => mayHold && this.#cancel());
   }
 }
 
-module.exports = { Waiter, LOOK, GIVE_BACK };
+module.exports = { Waiter, ACQUIRE_QUEUED, RELEASE_LATE };

@@ -1,10 +1,10 @@
 "use strict";
 
-/** Those of this thread who wait at one place, and the channel on which they are told that their turn has come. */
+/** The waiters of this thread at one node, and the channel for their wake-ups. */
 class Waiters {
-  /** What tickets name; empty while nobody listens. */
+  /** The channel that tickets name; empty while there is no connection for wake-ups. */
   channel = "";
-  /** By the id of their calls, of which two limiters may have one in common. */
+  /** The waiters by the id of their call; calls of two limiters may have the same id. */
   #byId = new Map();
 
   get size() {
@@ -22,7 +22,7 @@ class Waiters {
     if (others?.delete(waiter) && others.size === 0) this.#byId.delete(waiter.id);
   }
 
-  /** Lets all look, and so find out that the store is closed. */
+  /** Wakes all waiters; their next attempt finds the store closed. */
   close() {
     this.channel = "";
     for (const waiters of this.#byId.values()) {
@@ -30,15 +30,15 @@ class Waiters {
     }
   }
 
-  /** Hands messages to those they name. */
-  tell(messages) {
+  /** Delivers wake-ups to their waiters. */
+  deliver(messages) {
     for (const { id, delayMs } of messages) {
       for (const waiter of this.#byId.get(id) ?? []) waiter.wake(delayMs);
     }
   }
 
-  /** There is another channel, which the tickets of all must learn. */
-  listen(channel) {
+  /** Sets a new channel and wakes all waiters, since their tickets must name it. */
+  channelOpened(channel) {
     this.channel = channel;
     for (const waiters of this.#byId.values()) {
       for (const waiter of waiters) waiter.wake(0);

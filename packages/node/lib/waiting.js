@@ -2,16 +2,16 @@
 
 const { clearTimeout, setTimeout } = require("./timers.js");
 
-/** The longest time that a timer of Node can be set to. */
+/** The longest delay of a Node timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Calls `then` after at least `ms`, but not later than a timer can. */
+/** Calls `then` after at least `ms`, but at the latest after the longest delay of a timer. */
 function after(ms, then) {
-  // Timers count in whole milliseconds that began before now; one more is never early.
+  // Timers count whole milliseconds from a time that may lie before now; with one more they never end early.
   return setTimeout(then, Math.min(Math.floor(ms) + 1, MAX_TIMER_MS));
 }
 
-/** Waits; rejects with the reason of `signal` when that is aborted. */
+/** Waits `ms`; rejects with the reason of `signal` if it is aborted. */
 function sleep(ms, signal) {
   let timer;
   const slept = new Promise((resolve) => {
@@ -20,7 +20,7 @@ function sleep(ms, signal) {
   return signal ? abortable(slept, signal).finally(() => clearTimeout(timer)) : slept;
 }
 
-/** The promise, or a rejection with the reason of `signal` as soon as that is aborted; then `stopped` is called. */
+/** Follows the promise; if `signal` is aborted first, rejects with its reason and calls `stopped`. */
 function abortable(promise, signal, stopped) {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -28,15 +28,15 @@ function abortable(promise, signal, stopped) {
       reject(signal.reason);
       stopped?.();
     };
-    const forget = onAbort(signal, stop);
-    promise.then(resolve, reject).finally(forget);
+    const unsubscribe = onAbort(signal, stop);
+    promise.then(resolve, reject).finally(unsubscribe);
   });
 }
 
-/** What is to be called when a signal is aborted. Node warns of a leak when one has more than ten listeners. */
+/** The functions to call on abort, by signal. One listener per signal: Node warns of a leak above ten. */
 const stopsBySignal = new WeakMap();
 
-/** Calls `stop` when `signal` is aborted, by one listener for all. Gives what undoes that. */
+/** Calls `stop` when `signal` is aborted, with one listener for all. Returns a function that removes `stop`. */
 function onAbort(signal, stop) {
   let stops = stopsBySignal.get(signal);
   if (stops === undefined) {

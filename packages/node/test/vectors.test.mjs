@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { InvalidError, Paddlegate } from "../index.mjs";
-import area from "../lib/area.js";
 import errors from "../lib/errors.js";
+import sharedBuffer from "../lib/shared-buffer.js";
 import waiter from "../lib/waiter.js";
 import { required, unique } from "./support.mjs";
 
@@ -139,15 +139,23 @@ async function misuse(pg, example, name) {
   }
 }
 
-/** What a waiter does, with a place of the vector's choice. */
+/** Sends one attempt of a waiter with the queue position of the vector. */
 function enter(limiter, { id, patience_us, grace_us, place }, asked) {
   if (patience_us === undefined) return limiter.tryAcquire({ ...asked, id });
-  const graceMs = grace_us === undefined ? undefined : grace_us / 1000;
-  const how = { patienceMs: patience_us / 1000, graceMs, place: place ?? area.AT_END };
-  return limiter[waiter.LOOK](id, asked, place === "kept" ? { ...how, place: area.KEPT } : how);
+  const claimTimeoutMs = grace_us === undefined ? undefined : grace_us / 1000;
+  const how = {
+    maxWaitMs: patience_us / 1000,
+    claimTimeoutMs,
+    queuePosition: place ?? sharedBuffer.AT_END,
+  };
+  return limiter[waiter.ACQUIRE_QUEUED](
+    id,
+    asked,
+    place === "kept" ? { ...how, queuePosition: sharedBuffer.EXISTING } : how,
+  );
 }
 
-/** Orders, which answer what is in force. */
+/** Admin commands, which return the runtime state. */
 async function control(limiter, step, message) {
   const { forMs, until, index, expiresInMs, expiresAt, intervalMs, atUs } = orders(step);
   const options = {
@@ -161,7 +169,7 @@ async function control(limiter, step, message) {
   if (step.error) {
     await assert.rejects(ordered, (error) => {
       assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
-      assert.equal(error.argument, errors.IN_ORDER[step.error] ?? step.error, message);
+      assert.equal(error.argument, errors.IN_COMMAND[step.error] ?? step.error, message);
       return true;
     });
     return;

@@ -1,10 +1,10 @@
-// The timeline of all policies as CSV, as `paddlegate simulate --csv` writes it.
+// Converts the timelines of all policies to the CSV that `paddlegate simulate --csv` writes.
 
 const HEADER =
   "policy,at_us,job,client,attempt,outcome,cost,wait_us,limit,retry_after_us,before,after,queue,held";
 const WORDS = ["refused", "granted", "queued", "retries", "gave_up", "lost", "throttled"];
 
-/** A Blob, made of some thousand lines at a time. */
+/** Returns a Blob; its text is created in chunks of 10,000 lines. */
 export function csvOf(names, simulations) {
   const parts = [`${HEADER}\n`];
   simulations.forEach((simulation, i) => {
@@ -21,11 +21,11 @@ export function csvOf(names, simulations) {
   return new Blob(parts, { type: "text/csv;charset=utf-8" });
 }
 
-// What is not known is empty.
+// Unknown values are empty.
 const units = (value) => (Number.isFinite(value) ? value : "");
 const us = (ms) => (Number.isFinite(ms) ? Math.round(ms * 1000) : "");
 
-// Spreadsheets take some first characters for formulas.
+// Spreadsheets interpret texts with some first characters as formulas.
 function quoted(text) {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

@@ -1,6 +1,6 @@
-// Which decisions to draw: never more than some for each pixel, so that a million stay quick.
+// Selects the decisions to draw: a bounded number per pixel, so that a million decisions are drawn quickly.
 
-/** The first row at or after a time. */
+/** Returns the first row at or after a time. */
 export function rowAt(at, time) {
   let low = 0;
   let high = at.length;
@@ -12,7 +12,7 @@ export function rowAt(at, time) {
   return low;
 }
 
-/** The first row after a time. */
+/** Returns the first row after a time. */
 export function rowAfter(at, time) {
   let low = 0;
   let high = at.length;
@@ -25,8 +25,9 @@ export function rowAfter(at, time) {
 }
 
 /**
- * The rows between two times that keep the shape of the lines: of each of `bins` slices the first, the
- * last, and the highest and lowest of each line; with one more on either side. All rows when few.
+ * Returns the rows between two times that preserve the shape of the lines: of each of `bins` slices the
+ * first, the last, and the highest and lowest of each line, and one more row on either side. Returns all
+ * rows if there are few.
  */
 export function rowsOfLines(at, lines, from, to, bins) {
   const first = Math.max(0, rowAt(at, from) - 1);
@@ -59,8 +60,8 @@ export function rowsOfLines(at, lines, from, to, bins) {
 }
 
 /**
- * Marks of the decisions between two times: at most one for each outcome and slice, with the row of
- * its first decision and how many it stands for. In order of their rows.
+ * Returns the marks of the decisions between two times: at most one per outcome and slice, with the row
+ * of its first decision and the number of its decisions, in the order of rows.
  */
 export function marksOf(at, outcomes, from, to, bins) {
   const first = rowAt(at, from);

@@ -1,10 +1,10 @@
-// All decisions of one policy as a table, some at a time.
+// The table of all decisions of one policy, in pages.
 import { button, h, newId } from "./dom.mjs";
 import { duration, moment, number } from "./format.mjs";
 import { OUTCOMES } from "./outcomes.mjs";
 import { LETTERS } from "./policy-editor.mjs";
 import { nameOfLimit } from "./scenario.mjs";
-import { leftOf } from "./summary.mjs";
+import { remainingOf } from "./summary.mjs";
 
 const PAGE = 25;
 const HEAD = [
@@ -12,12 +12,12 @@ const HEAD = [
   "Time",
   "Call",
   "Client",
-  "Try",
+  "Attempt",
   "Outcome",
   "Limit",
-  "Left",
+  "Remaining",
   "Waited",
-  "Back after",
+  "Retry after",
 ];
 
 export class DecisionsTable {
@@ -45,7 +45,7 @@ export class DecisionsTable {
     this.#before = button(
       "◀",
       go(() => this.#page - 1),
-      { class: "icon", "aria-label": "Page before" },
+      { class: "icon", "aria-label": "Previous page" },
     );
     this.#after = button(
       "▶",
@@ -134,7 +134,7 @@ export class DecisionsTable {
       number(c.attempt[row] + 1),
       OUTCOMES[c.outcome[row]].name,
       nameOf(c.limit[row], limit),
-      number(leftOf(policy, c, row)?.after),
+      number(remainingOf(policy, c, row)?.after),
       duration(c.wait[row]),
       granted ? "–" : duration(c.retryAfter[row]),
     ];

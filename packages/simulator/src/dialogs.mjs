@@ -1,10 +1,10 @@
-// The link, and the code of a policy.
+// The dialogs for the link and for the code of a policy.
 import { button, h, newId } from "./dom.mjs";
 import { number } from "./format.mjs";
 import { LETTERS } from "./policy-editor.mjs";
 import { LANGUAGES } from "./snippets.mjs";
 
-const LONG = 30_000; // characters from which programs that pass links on may cut them
+const LONG = 30_000; // characters above which other programs may truncate a link
 
 function open(dialog, title, ...parts) {
   const last = parts.at(-1);
@@ -14,16 +14,16 @@ function open(dialog, title, ...parts) {
 }
 
 function copying(read) {
-  const told = h("span", { role: "status" });
+  const status = h("span", { role: "status" });
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(read());
-      told.textContent = "Copied";
+      status.textContent = "Copied";
     } catch {
-      told.textContent = "Please copy it by hand: the browser does not let this page do it";
+      status.textContent = "Copy it manually: the browser does not allow this page to copy";
     }
   };
-  return h("div", { class: "buttons" }, button("Copy", copy, { class: "primary" }), told);
+  return h("div", { class: "buttons" }, button("Copy", copy, { class: "primary" }), status);
 }
 
 export function shareDialog(dialog, link) {
@@ -32,12 +32,12 @@ export function shareDialog(dialog, link) {
   text.value = link;
   const size =
     link.length > LONG
-      ? `It has ${number(link.length)} characters; some programs will cut it. The JSON file has no such bound.`
+      ? `It has ${number(link.length)} characters; some programs truncate links of this length. The JSON file has no such limit.`
       : `It has ${number(link.length)} characters.`;
   open(
     dialog,
     "Share this scenario",
-    h("p", {}, `All of it is in the link itself; nothing is sent to a server. ${size}`),
+    h("p", {}, `The link contains the whole scenario; nothing is sent to a server. ${size}`),
     h("div", { class: "field wide" }, h("label", { for: id }, "Link"), text),
     copying(() => link),
   );
@@ -77,9 +77,9 @@ export function codeDialog(dialog, scenario) {
 }
 
 const NOTES = {
-  linear:
-    "When it is refused, the job comes again by Sidekiq's linear backoff; your job system does that.",
-  exponential: "When it is refused, the caller comes again by its own backoff.",
-  wait: "A caller that waits has a ticket: first come, first served.",
-  ticket: "A job that cannot run keeps its place and comes back: first come, first served.",
+  linear: "A refused job is retried with Sidekiq's linear backoff; your job system does that.",
+  exponential: "A refused caller retries with its own backoff.",
+  wait: "A waiting caller has a ticket: first come, first served.",
+  ticket:
+    "A job that cannot run keeps its queue position and returns later: first come, first served.",
 };

@@ -1,5 +1,5 @@
-// Policies as documents: ours is written, every dialect is read (by the core, in the worker).
-import { draftOfLimit, KINDS, known } from "./scenario.mjs";
+// Policies as documents: written in Paddlegate's own format; the core reads every format, in the worker.
+import { draftOfLimit, entryOf, KINDS } from "./scenario.mjs";
 import { micros, shortest } from "./span.mjs";
 
 const INTERVAL = {
@@ -11,7 +11,7 @@ const INTERVAL = {
   concurrency: "lock_timeout",
 };
 
-/** The policy of a scenario as a document of ours. */
+/** Returns the policy of a scenario as a document in Paddlegate's own format. */
 export function documentOf(policy) {
   const limiter = { __proto__: null };
   for (const limit of policy.limits) {
@@ -23,15 +23,15 @@ export function documentOf(policy) {
 }
 
 function ruleOf({ kind, limit, interval, offset }) {
-  if (known(KINDS, kind)?.interval === null) return true;
+  if (entryOf(KINDS, kind)?.interval === null) return true;
   const rule = {};
   if (kind !== "throttle") rule.limit = limit;
-  if (interval !== undefined) rule[known(INTERVAL, kind) ?? "interval"] = interval;
+  if (interval !== undefined) rule[entryOf(INTERVAL, kind) ?? "interval"] = interval;
   if (offset !== undefined) rule.offset = offset;
   return rule;
 }
 
-/** The limits of a draft from those that `limitersFromDocument` has read. */
+/** Converts the limits from `limitersFromDocument` to those of a draft. */
 export function limitsFrom(policy) {
   const span = (text) => (text === undefined || text === null ? "" : shortest(micros(text)));
   return policy.limits.map((limit) => ({

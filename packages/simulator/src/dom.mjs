@@ -1,11 +1,13 @@
-// Elements without a framework. Texts go in as text nodes only, never as HTML.
+// Creates elements without a framework. Texts are inserted as text nodes only, never as HTML.
 
 let counter = 0;
 
-/** An id that no other element has. */
+/** Returns a unique id for an element. */
 export const newId = (prefix) => `${prefix}-${++counter}`;
 
-/** `h("button", { type: "button", onclick }, "Run")`: properties that begin with "on" are listeners. */
+/**
+ * Creates an element: `h("button", { type: "button", onclick }, "Run")`. Properties that begin with "on" are listeners.
+ */
 export function h(name, properties = {}, ...children) {
   const element = document.createElement(name);
   set(element, properties);
@@ -26,7 +28,7 @@ export function set(element, properties) {
   return element;
 }
 
-/** The focus finds it by this name after the editors are shown anew. */
+/** Names an element, so that it can be focused after the editors are shown again. */
 export const named = (element, name) => {
   element.dataset.focus = name;
   return element;
@@ -37,7 +39,7 @@ export const byId = (id) => document.getElementById(id);
 export const button = (label, onclick, properties = {}) =>
   h("button", { type: "button", onclick, ...properties }, label);
 
-/** Calls `work` once things have been quiet for so long. */
+/** Returns a function that calls `work` when it has not been called for `ms`. */
 export function debounced(work, ms) {
   let timer;
   return () => {

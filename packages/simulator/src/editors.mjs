@@ -1,10 +1,10 @@
-// All editors of the page, shown anew when fields come or go.
+// All editors of the page, which are shown again when fields are added or removed.
 import { button, byId, h } from "./dom.mjs";
 import { policyEditor } from "./policy-editor.mjs";
-import { MOST_POLICIES, newPolicy } from "./scenario.mjs";
+import { MAX_POLICIES, newPolicy } from "./scenario.mjs";
 import { arrivalsEditor, callsEditor, eventsEditor, upstreamEditor } from "./workload-editor.mjs";
 
-/** All are made before any is shown: when one throws, the page is as it was. */
+/** Creates all editors before showing any: if one throws, the page is unchanged. */
 export function showEditors(session) {
   const { policies } = session.draft;
   session.reads.clear();
@@ -14,7 +14,7 @@ export function showEditors(session) {
   };
   const more = button("Add policy", add, {
     class: "quiet",
-    disabled: policies.length >= MOST_POLICIES,
+    disabled: policies.length >= MAX_POLICIES,
   });
   const made = {
     policies: [...policies.map((_, i) => policyEditor(session, i)), h("div", {}, more)],
@@ -26,14 +26,14 @@ export function showEditors(session) {
   for (const [id, elements] of Object.entries(made)) byId(id).replaceChildren(...elements);
 }
 
-/** For another scenario: opens what has something in it. */
+/** Opens the parts that have content, for another scenario. */
 export function openParts({ upstream, events }, isNarrow) {
   for (const part of document.querySelectorAll("#editor > details")) part.open = !isNarrow;
   byId("upstream-part").open = upstream.on && !isNarrow;
   byId("events-part").open = events.length > 0 && !isNarrow;
 }
 
-/** To the first of some places that there is: fields by their paths, buttons by their names. */
+/** Focuses the first existing element: fields by their paths, buttons by their names. */
 export function focusPath(...paths) {
   for (const path of paths) {
     const place = CSS.escape(path);

@@ -1,7 +1,7 @@
-// The worker as promises.
+// A promise interface to the worker.
 
-/** What the core says is wrong: `argument` is the place, such as `policies[0].limits[1].interval`. */
-export class Fault extends Error {
+/** An error of the core: `argument` is the path, such as `policies[0].limits[1].interval`. */
+export class ValidationError extends Error {
   constructor({ argument, message }) {
     super(message);
     this.argument = argument;
@@ -10,46 +10,47 @@ export class Fault extends Error {
 
 export class Engine {
   #worker = new Worker(new URL("worker.mjs", import.meta.url), { type: "module" });
-  #asked = new Map();
+  #pending = new Map();
   #last = 0;
 
   constructor() {
-    this.#worker.onmessage = ({ data: { id, result, fault, progress } }) => {
-      const asked = this.#asked.get(id);
+    this.#worker.onmessage = ({ data: { id, result, error, progress } }) => {
+      const pending = this.#pending.get(id);
       if (progress !== undefined) {
-        asked?.onProgress?.(progress);
+        pending?.onProgress?.(progress);
         return;
       }
-      this.#asked.delete(id);
-      if (fault === undefined) asked?.resolve(result);
-      else asked?.reject(new Fault(fault));
+      this.#pending.delete(id);
+      if (error === undefined) pending?.resolve(result);
+      else pending?.reject(new ValidationError(error));
     };
     this.#worker.onerror = (event) => {
       const message = `the simulator could not be loaded: ${event.message ?? "no worker"}`;
-      for (const { reject } of this.#asked.values()) reject(new Fault({ argument: "", message }));
-      this.#asked.clear();
+      for (const { reject } of this.#pending.values())
+        reject(new ValidationError({ argument: "", message }));
+      this.#pending.clear();
     };
   }
 
-  /** `{ format, policies }` of a document of any dialect. */
-  document = (text) => this.#ask("document", { text });
-  /** The faults of a scenario. */
-  check = (scenario) => this.#ask("check", { scenario });
+  /** Returns `{ format, policies }` of a document in any format. */
+  document = (text) => this.#send("document", { text });
+  /** Returns the errors of a scenario. */
+  check = (scenario) => this.#send("check", { scenario });
   /**
-   * `{ run, results: [{ columns, totals, totalsText }] }`, by policy; null when it was stopped or another
-   * run was asked for meanwhile. `headers` and `csv` are of a `run`, until `free`.
+   * Returns `{ run, results: [{ columns, totals, totalsText }] }` with one result per policy, or null if the run
+   * was stopped or another run was started. `headers` and `csv` can read a `run` until `free`.
    */
-  run = (scenario, onProgress) => this.#ask("run", { scenario }, onProgress);
-  stop = () => this.#ask("stop", {}).catch(() => {}); // told by the run
-  free = (run) => this.#ask("free", { run }).catch(() => {});
-  headers = (run, policy, row) => this.#ask("headers", { run, policy, row });
-  csv = (run, names) => this.#ask("csv", { run, names });
+  run = (scenario, onProgress) => this.#send("run", { scenario }, onProgress);
+  stop = () => this.#send("stop", {}).catch(() => {}); // the run reports the error
+  free = (run) => this.#send("free", { run }).catch(() => {});
+  headers = (run, policy, row) => this.#send("headers", { run, policy, row });
+  csv = (run, names) => this.#send("csv", { run, names });
 
-  #ask(ask, asked, onProgress) {
+  #send(operation, fields, onProgress) {
     return new Promise((resolve, reject) => {
       const id = ++this.#last;
-      this.#asked.set(id, { resolve, reject, onProgress });
-      this.#worker.postMessage({ id, ask, ...asked });
+      this.#pending.set(id, { resolve, reject, onProgress });
+      this.#worker.postMessage({ id, operation, ...fields });
     });
   }
 }

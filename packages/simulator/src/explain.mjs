@@ -1,10 +1,10 @@
-// One decision: what was asked, which rule spoke, and what the caller would be told.
+// The details of one decision: the call, the limit that decided, and the HTTP headers for the caller.
 import { button, h, newId } from "./dom.mjs";
 import { duration, moment, number } from "./format.mjs";
 import { mark, OUTCOMES } from "./outcomes.mjs";
 import { colour } from "./plot.mjs";
 import { nameOfLimit } from "./scenario.mjs";
-import { leftOf } from "./summary.mjs";
+import { remainingOf } from "./summary.mjs";
 
 export class Explanation {
   #model;
@@ -12,7 +12,7 @@ export class Explanation {
   #slider;
   #facts = h("dl", { class: "facts" });
   #headers = h("div", { class: "headers" });
-  #asked = 0;
+  #lastRequest = 0;
 
   /** `model`: `{ columns, policy, letter, headers(row), chosen(row) }` */
   constructor(model) {
@@ -33,17 +33,17 @@ export class Explanation {
     this.element = h(
       "div",
       { class: "explain" },
-      h("label", { for: id }, `One decision of policy ${model.letter}`),
+      h("label", { for: id }, `Decision of policy ${model.letter}`),
       this.#slider,
       h(
         "div",
         { class: "buttons" },
         button("◀", step(-1), {
           class: "icon",
-          "aria-label": "The decision before",
-          title: "Before",
+          "aria-label": "Previous decision",
+          title: "Previous",
         }),
-        button("▶", step(1), { class: "icon", "aria-label": "The next decision", title: "Next" }),
+        button("▶", step(1), { class: "icon", "aria-label": "Next decision", title: "Next" }),
         button("Next not granted", () => this.#next(), { class: "quiet" }),
       ),
       this.#facts,
@@ -55,7 +55,7 @@ export class Explanation {
     return this.#row;
   }
 
-  /** Shows a row; `isWanted`: someone asked for it, so the others are told and the headers fetched. */
+  /** Shows a row. `isWanted`: the user selected it, so the other figures follow and the headers are fetched. */
   choose(row, isWanted) {
     const { columns, chosen } = this.#model;
     if (!(row >= 0 && row < columns.at.length)) return;
@@ -64,7 +64,7 @@ export class Explanation {
     this.#slider.value = row;
     if (isNew) this.#explain(row);
     if (isWanted) {
-      this.#tell(row);
+      this.#showHeaders(row);
       chosen(row);
     }
   }
@@ -85,34 +85,34 @@ export class Explanation {
     const { columns: c, policy } = this.#model;
     const outcome = OUTCOMES[c.outcome[row]];
     const time = moment(c.at[row]);
-    const text = `${number(row + 1)} of ${number(c.at.length)}, at ${time}: ${outcome.says}`;
+    const text = `${number(row + 1)} of ${number(c.at.length)}, at ${time}: ${outcome.description}`;
     this.#slider.setAttribute("aria-valuetext", text);
     const facts = [
       ["Decision", `${number(row + 1)} of ${number(c.at.length)}`],
       ["Time", time],
       ["Call", this.#call(row)],
-      ["Outcome", h("span", {}, swatch(outcome), ` ${sentence(outcome.says)}`)],
+      ["Outcome", h("span", {}, swatch(outcome), ` ${sentence(outcome.description)}`)],
     ];
     if (c.limit[row] !== NO_LIMIT) {
       facts.push([rules(c.outcome[row]), ruleOf(policy, c.limit[row])]);
     }
-    const left = leftOf(policy, c, row);
+    const left = remainingOf(policy, c, row);
     if (left !== null) {
-      facts.push(["Left", `${number(left.before)} before, ${number(left.after)} after`]);
+      facts.push(["Remaining", `${number(left.before)} before, ${number(left.after)} after`]);
     }
     if (c.levels.length > 1) {
       const levels = c.levels.map((level, i) =>
         h("li", {}, `${number(level[row])} of ${nameOfLimit(policy.limits[i])}`),
       );
-      facts.push(["Left of each", h("ul", {}, levels)]);
+      facts.push(["Remaining per limit", h("ul", {}, levels)]);
     }
     if (c.outcome[row] !== 1 || c.wait[row] > 0)
       facts.push(["Waited so far", duration(c.wait[row])]);
     if (Number.isFinite(c.retryAfter[row]) && c.outcome[row] !== 1) {
-      facts.push(["Come back after", duration(c.retryAfter[row])]);
+      facts.push(["Retry after", duration(c.retryAfter[row])]);
     }
-    if (c.queue[row] > 0) facts.push(["In the queue", number(c.queue[row])]);
-    if (c.held[row] > 0) facts.push(["Under way", number(c.held[row])]);
+    if (c.queue[row] > 0) facts.push(["Queue length", number(c.queue[row])]);
+    if (c.held[row] > 0) facts.push(["Running calls", number(c.held[row])]);
     this.#facts.replaceChildren(
       ...facts.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))),
     );
@@ -125,17 +125,17 @@ export class Explanation {
     return `no. ${number(c.job[row] + 1)} of client ${c.client[row]}, cost ${number(c.cost[row])}${attempt}`;
   }
 
-  async #tell(row) {
-    const asked = ++this.#asked;
+  async #showHeaders(row) {
+    const request = ++this.#lastRequest;
     const headers = await this.#model.headers(row);
-    if (asked !== this.#asked || row !== this.#row) return;
+    if (request !== this.#lastRequest || row !== this.#row) return;
     if (headers.length === 0) return;
     const lines = headers.map(([name, value]) => `${name}: ${value}`).join("\n");
-    this.#headers.replaceChildren(h("p", {}, "An HTTP caller would get"), h("pre", {}, lines));
+    this.#headers.replaceChildren(h("p", {}, "HTTP response headers"), h("pre", {}, lines));
   }
 }
 
-const NO_LIMIT = 255; // of what no limit has decided
+const NO_LIMIT = 255; // the code of a decision without a limit
 
 const sentence = (text) => text[0].toUpperCase() + text.slice(1);
 
@@ -143,10 +143,10 @@ const rules = (code) => (code === 1 || code === 6 ? "Tightest limit" : "Limit th
 
 function ruleOf(policy, index) {
   const limit = policy.limits[index];
-  return limit === undefined ? "an ordered pause" : nameOfLimit(limit);
+  return limit === undefined ? "a pause" : nameOfLimit(limit);
 }
 
-/** The shape of an outcome as a small picture. */
+/** Returns the shape of an outcome as a small picture. */
 export function swatch(outcome, size = 14) {
   const ratio = 2;
   const canvas = h("canvas", {

@@ -1,7 +1,7 @@
-// Files to keep: the picture, the timeline, the scenario with its totals.
+// Downloads: the picture, the timeline, and the scenario with its totals.
 import { h } from "./dom.mjs";
 
-/** The JSON that the terminal reads again; the totals are for people and other programs. */
+/** Returns a JSON file that `paddlegate simulate` can read; it ignores the totals. */
 export function jsonOf(scenario, results) {
   const totals = results.map(({ totalsText }) => JSON.parse(totalsText));
   return new Blob([`${JSON.stringify({ ...scenario, totals }, null, 2)}\n`], {

@@ -1,10 +1,10 @@
-// One labelled input with its hint and its error. `data-path` is the place in the scenario, by which
-// faults find their field.
+// A labelled input with its hint and its error. `data-path` is the path in the scenario, which assigns
+// errors to fields.
 import { h, newId } from "./dom.mjs";
 
 /**
- * A field of `source[key]`. With `options` (`{ value: label }`) it is a list to choose from.
- * `changed` is told of each keystroke; a list tells it too.
+ * Returns a field for `source[key]`; with `options` (`{ value: label }`) a list to choose from.
+ * Calls `changed` after each keystroke or choice.
  */
 export function field({ path, label, hint, source, key, options, placeholder, changed, wide }) {
   const id = newId("field");
@@ -26,13 +26,13 @@ export function field({ path, label, hint, source, key, options, placeholder, ch
   return wrap({ id, label, hint, input, wide });
 }
 
-// What was given stays to be seen, though it is no choice.
+// Keeps the current value visible, even if it is not one of the options.
 function choices(options, value) {
   const unknown = Object.hasOwn(options, value) ? [] : [[value, value === "" ? "–" : value]];
   return [...unknown, ...Object.entries(options)];
 }
 
-/** A text of many lines. */
+/** Returns a field for a text of several lines. */
 export function textField({ path, label, hint, value, rows = 8, changed }) {
   const id = newId("field");
   const input = h("textarea", { id, rows, spellcheck: "false", autocomplete: "off", wrap: "off" });

@@ -1,4 +1,4 @@
-// The plots of one policy, what they show in words, and its chosen decision.
+// The plots of one policy with summaries in words, and its selected decision.
 import { h, newId } from "./dom.mjs";
 import { Explanation, swatch } from "./explain.mjs";
 import { number } from "./format.mjs";
@@ -19,7 +19,7 @@ const NAMES = {
 };
 const SHADES = {
   intervals: "Shaded: every second interval of the bucket.",
-  window: "Shaded: the window before the chosen decision.",
+  window: "Shaded: the window before the selected decision.",
 };
 
 export class Figure {
@@ -133,7 +133,7 @@ export class Figure {
     return h("div", { class: "choices", role: "group", "aria-label": "Lines" }, boxes);
   }
 
-  /** Makes the plots anew, as wide as there is room. */
+  /** Creates the plots again with the available width. */
   build() {
     for (const { plot } of Object.values(this.#plots)) plot.destroy();
     const width = Math.floor(this.#places.outcomes.clientWidth);
@@ -166,13 +166,13 @@ export class Figure {
     this.#plots.levels?.draw(from, to, now);
   }
 
-  /** Colours have changed. */
+  /** Redraws after a change of colours. */
   repaint() {
     for (const canvas of this.element.querySelectorAll("canvas.swatch")) canvas.redraw();
     for (const { plot } of Object.values(this.#plots)) plot.redraw(false, true);
   }
 
-  /** Puts the cursor of all plots at the chosen decision. */
+  /** Moves the cursor of all plots to the selected decision. */
   point() {
     const { outcomes, levels } = this.#plots;
     const at = this.#result.columns.at[this.#explanation.row];
@@ -193,7 +193,7 @@ export class Figure {
     return this.#explanation.row;
   }
 
-  /** `[{ name, canvas, lines }]` for the picture of all. */
+  /** The plots as `[{ name, canvas, lines }]` for the picture. */
   get pictures() {
     const lines = this.#lines.filter(({ key }) => this.#shown.has(key));
     return Object.entries(this.#plots).map(([key, { plot }]) => ({
@@ -203,7 +203,7 @@ export class Figure {
     }));
   }
 
-  /** For tests: all that the plots are made of, and what of it is drawn. */
+  /** For tests: the data of the plots, and the drawn part of it. */
   get plotted() {
     const { columns, totals } = this.#result;
     return {
@@ -217,7 +217,7 @@ export class Figure {
   }
 }
 
-// A piece of the line as a small picture.
+// Returns a sample of the line as a small picture.
 function stroke(line) {
   const ratio = 2;
   const canvas = h("canvas", {

@@ -1,4 +1,4 @@
-// Open, share, save: the buttons at the top of the page.
+// The buttons at the top of the page: open, share, save.
 import { codeDialog, shareDialog } from "./dialogs.mjs";
 import { button, byId, h } from "./dom.mjs";
 import { download, jsonOf } from "./export.mjs";
@@ -28,7 +28,9 @@ export function filesBar(place, page) {
     }
   };
   const withResult = (work) => () =>
-    result.scenario === null ? page.say("There is no result yet: run it first.") : work();
+    result.scenario === null
+      ? page.say("There is no result yet: run the simulation first.")
+      : work();
   const savePicture = async () => {
     const { scenario, results, figures, lanes } = result;
     const { policies } = scenario;

@@ -1,4 +1,4 @@
-// Numbers and times for people.
+// Formats numbers and times for display.
 
 const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 const precise = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
@@ -37,7 +37,7 @@ const UNITS = [
   [60, "min", 1, "s"],
 ];
 
-/** A point in virtual time, exact: "12.345678 s" below a minute, "1:02:03.5" above. */
+/** Formats a point in virtual time exactly: "12.345678 s" below a minute, "1:02:03.5" above. */
 export function moment(ms) {
   if (!Number.isFinite(ms)) return "–";
   const micros = Math.round(ms * 1000);
@@ -53,5 +53,5 @@ export function moment(ms) {
   return days === 0 ? clock : `${days} d ${clock}`;
 }
 
-/** Parts of a thousand as percent. */
+/** Formats thousandths as percent. */
 export const permille = (value) => `${number(value / 10)} %`;

@@ -1,5 +1,5 @@
-// The code for jobs that take a place in the queue, go away and come back at their turn. Each takes
-// the facts of snippets.mjs and what its language writes to make the limiter.
+// The code for jobs that take a ticket and return at their turn. Each function takes the facts of
+// snippets.mjs and the code that creates the limiter.
 
 const joined = (lines) => lines.map((line) => `${line}\n`).join("");
 const asked = ({ actual, cost }, separator) =>
@@ -8,10 +8,10 @@ const asked = ({ actual, cost }, separator) =>
 export function python(maker, facts) {
   const after = [];
   if (facts.actual !== null) {
-    after.push(`    limiter.correct(job.permit, ${facts.actual})  # what the call did cost`);
+    after.push(`    limiter.correct(job.permit, ${facts.actual})  # the actual cost of the call`);
   }
   if (facts.isHeld)
-    after.push("    limiter.release(job.permit)  # when it has ended, however it has");
+    after.push("    limiter.release(job.permit)  # when the job has ended, also after an error");
   return `from paddlegate import Paddlegate
 
 pg = Paddlegate("redis://localhost:6379/0")
@@ -28,9 +28,10 @@ ${joined(after)}else:
 export function node(maker, facts) {
   const after = [];
   if (facts.actual !== null) {
-    after.push(`  await permit.pointsUsed(${facts.actual}); // what the call did cost`);
+    after.push(`  await permit.pointsUsed(${facts.actual}); // the actual cost of the call`);
   }
-  if (facts.isHeld) after.push("  await permit.release(); // when it has ended, however it has");
+  if (facts.isHeld)
+    after.push("  await permit.release(); // when the job has ended, also after an error");
   const permit = after.length > 0 ? ", permit" : "";
   return `import { Paddlegate } from "paddlegate";
 
@@ -50,9 +51,10 @@ ${joined(after)}} else {
 export function ruby(maker, facts) {
   const after = [];
   if (facts.actual !== null) {
-    after.push(`  job.permit.points_used(${facts.actual}) # what the call did cost`);
+    after.push(`  job.permit.points_used(${facts.actual}) # the actual cost of the call`);
   }
-  if (facts.isHeld) after.push("  job.permit.release # when it has ended, however it has");
+  if (facts.isHeld)
+    after.push("  job.permit.release # when the job has ended, also after an error");
   return `require "paddlegate"
 
 Paddlegate.configure { |config| config.url = "redis://localhost:6379/0" }
@@ -67,7 +69,7 @@ end
 `;
 }
 
-/** `names`: what is imported; `request`: such as `Request::cost(1)`; `settling`: after the call. */
+/** `names`: the imports; `request`: such as `Request::cost(1)`; `settling`: the code after the call. */
 export function rust(maker, { names, request, settling }) {
   const time = maker.includes("Duration::") ? "use std::time::Duration;\n\n" : "";
   return `${time}use paddlegate::{Action, ${names}};
@@ -86,7 +88,7 @@ ${settling}    } else {
 `;
 }
 
-/** `list`: the limits when they are several; `request`: such as `.cost = 1`; `after`: lines. */
+/** `list`: the limits if there are several; `request`: such as `.cost = 1`; `after`: the lines after the call. */
 export function c(maker, { list, request, after }) {
   return `#include <paddlegate.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-// JSON in which no member is there twice: the last would hide the others.
+// Parses JSON and rejects duplicate members, of which JSON.parse would silently keep the last.
 
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}]/g;
 
 export function jsonFrom(text) {
-  const value = JSON.parse(text); // the tokens below are those of right JSON
+  const value = JSON.parse(text); // the tokens below assume valid JSON
   const objects = [];
   for (const [token, colon] of text.matchAll(TOKENS)) {
     if (token === "{") objects.push(new Set());
@@ -12,7 +12,7 @@ export function jsonFrom(text) {
       const name = JSON.parse(token.slice(0, -colon.length));
       const names = objects.at(-1);
       if (names.has(name)) {
-        throw new SyntaxError(`a member is there twice; remove one: name=${name.slice(0, 40)}`);
+        throw new SyntaxError(`duplicate member; remove one: name=${name.slice(0, 40)}`);
       }
       names.add(name);
     }

@@ -1,4 +1,4 @@
-// What is left of each limit, the calls under way and the queue, as steps over time.
+// The plot of the remaining units of each limit, the running calls and the queue, as steps over time.
 import uPlot from "../vendor/uPlot.mjs";
 import { rowsOfLines } from "./decimate.mjs";
 import { short } from "./format.mjs";
@@ -10,11 +10,11 @@ import { drawEvents, shade } from "./windows.mjs";
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 const COLOURS = ["line-1", "line-2", "line-3", "line-4"];
 
-/** `[{ key, label, values, axis, colour, dash }]`: all lines that there are to draw of a policy. */
+/** Returns all lines of a policy: `[{ key, label, values, axis, colour, dash, isDrawn }]`. */
 export function linesOf(policy, columns) {
   const left = policy.limits.map((limit, i) => ({
     key: `level-${i}`,
-    label: `Left of ${nameOfLimit(limit)}`,
+    label: `Remaining of ${nameOfLimit(limit)}`,
     values: columns.levels[i],
     axis: "y",
     colour: COLOURS[i % COLOURS.length],
@@ -22,7 +22,7 @@ export function linesOf(policy, columns) {
     isDrawn: limit.kind !== "unlimited" && limit.kind !== "paused",
   }));
   const isLeased = policy.limits.some(({ kind }) => kind === "concurrency");
-  const held = { key: "held", label: "Under way", values: columns.held };
+  const held = { key: "held", label: "Running calls", values: columns.held };
   const queue = { key: "queue", label: "Queue (tickets)", values: columns.queue };
   return [
     ...left.filter(({ values }) => values !== undefined),
@@ -104,7 +104,7 @@ export class LevelPlot {
     this.#rows = rows;
     const times = Array.from(rows, (row) => at[row]);
     const series = values.map((line) => Array.from(rows, (row) => finite(line[row])));
-    // The last level lasts until all is over.
+    // The last level continues until the end.
     const last = Math.min(to, now, this.#end);
     if (rows.length > 0 && times.at(-1) < last) {
       times.push(last);
@@ -114,12 +114,12 @@ export class LevelPlot {
   }
 }
 
-// Levels and calls are whole.
+// Levels and calls are whole numbers.
 const whole = (_, splits) => splits.map((value) => (Number.isInteger(value) ? short(value) : ""));
 
 const finite = (value) => (Number.isFinite(value) ? value : null);
 
-// From zero (or a debt) to a little above the highest.
+// The range from zero (or a debt) to slightly above the highest value.
 function above(_, low, high) {
   const [min, max] = [Math.min(0, low ?? 0), Math.max(1, high ?? 1)];
   return [min, max + (max - min) * 0.06];

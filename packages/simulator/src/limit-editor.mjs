@@ -1,12 +1,14 @@
-// The limits of one policy, or of upstream.
+// The editor of the limits of a policy, or of the upstream.
 import { button, h, named } from "./dom.mjs";
 import { field } from "./field.mjs";
-import { KINDS, known, MOST_LIMITS, newLimit } from "./scenario.mjs";
+import { entryOf, KINDS, MAX_LIMITS, newLimit } from "./scenario.mjs";
 
 const NAMES = Object.fromEntries(Object.entries(KINDS).map(([kind, { name }]) => [kind, name]));
 const SPAN = "as 500ms, 10s, 5m, 1h, 1d or PT0.1S";
 
-/** `changed(true, ...places)` when fields come or go, with the places for the focus. */
+/**
+ * Calls `changed(true, ...paths)` if fields were added or removed, with the paths to focus, otherwise `changed(false)`.
+ */
 export function limitEditor(limits, path, changed) {
   const rows = limits.map((_, i) => limitRow(limits, i, `${path}.limits[${i}]`, changed));
   const add = () => {
@@ -14,7 +16,7 @@ export function limitEditor(limits, path, changed) {
     changed(true, `${path}.limits[${limits.length - 1}].kind`);
   };
   const list = h("div", { class: "limits", role: "group", "aria-label": "Limits" }, rows);
-  const more = button("Add limit", add, { class: "quiet", disabled: limits.length >= MOST_LIMITS });
+  const more = button("Add limit", add, { class: "quiet", disabled: limits.length >= MAX_LIMITS });
   const id = `limits-${path.replace(/\W/g, "-")}`;
   const error = h("p", { class: "error", id: `${id}-error`, hidden: true });
   const anchor = set(more, id, `${path}.limits`);
@@ -30,8 +32,8 @@ function set(element, id, path) {
 
 function limitRow(limits, i, path, changed) {
   const limit = limits[i];
-  const told = () => changed(false);
-  const kind = known(KINDS, limit.kind) ?? { interval: "Interval" };
+  const edited = () => changed(false);
+  const kind = entryOf(KINDS, limit.kind) ?? { interval: "Interval" };
   const parts = [
     field({
       path: `${path}.kind`,
@@ -50,7 +52,7 @@ function limitRow(limits, i, path, changed) {
           label: "Limit",
           source: limit,
           key: "limit",
-          changed: told,
+          changed: edited,
         }),
       );
     }
@@ -62,7 +64,7 @@ function limitRow(limits, i, path, changed) {
         source: limit,
         key: "interval",
         placeholder,
-        changed: told,
+        changed: edited,
       }),
     );
     if (limit.kind === "bucket") {
@@ -73,7 +75,7 @@ function limitRow(limits, i, path, changed) {
           source: limit,
           key: "offset",
           placeholder: "none",
-          changed: told,
+          changed: edited,
         }),
       );
     }
@@ -92,7 +94,7 @@ function limitRow(limits, i, path, changed) {
     {
       class: "limit",
       role: "group",
-      "aria-label": `Limit ${i + 1}, ${kind.says ?? ""}; times ${SPAN}`,
+      "aria-label": `Limit ${i + 1}, ${kind.description ?? ""}; times ${SPAN}`,
     },
     parts,
   );

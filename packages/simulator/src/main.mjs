@@ -1,31 +1,32 @@
-// The page: what was typed, the worker, and what is shown of its answers.
+// The page: connects the session, the worker and the result.
 import { byId, debounced, h } from "./dom.mjs";
 import { openParts } from "./editors.mjs";
 import { Engine } from "./engine.mjs";
-import { listFaults, showFaults } from "./faults.mjs";
 import { filesBar } from "./files.mjs";
+import { count } from "./format.mjs";
 import { jsonFrom } from "./json.mjs";
-import { kept } from "./kept.mjs";
 import { Playback, prefersStill } from "./playback.mjs";
-import { READY, readyScenario } from "./ready.mjs";
+import { loadPreset, PRESETS } from "./presets.mjs";
 import { Result } from "./result.mjs";
 import { draftOf } from "./scenario.mjs";
 import { Session, TITLE } from "./session.mjs";
+import { loadState } from "./session-storage.mjs";
 import { scenarioFrom } from "./share.mjs";
 import { runInWords } from "./summary.mjs";
 import { Transport } from "./transport.mjs";
+import { listErrors, showErrors } from "./validation-errors.mjs";
 
 const editor = byId("editor");
 const FIRST = "boundary-burst";
 const narrow = matchMedia("(max-width: 999px)");
 const engine = new Engine();
-let shownEdits = 0; // how many there were when the run began that is shown
+let shownEdits = 0; // the number of edits at the start of the run that is shown
 let runs = 0;
 let ended = 0;
 
 const session = new Session(engine, {
   begun() {
-    ready.value = Object.keys(READY).find((key) => READY[key] === session.title) ?? "";
+    preset.value = Object.keys(PRESETS).find((key) => PRESETS[key] === session.title) ?? "";
     openParts(session.draft, narrow.matches);
     transport.seed(session.draft, () => session.changed());
   },
@@ -40,23 +41,23 @@ const say = (text) => {
   byId("status").textContent = text;
 };
 
-// --- What is wrong -------------------------------------------------------------------------------
+// --- Validation ----------------------------------------------------------------------------------
 
 let checks = 0;
 const check = debounced(async () => {
   const mine = ++checks;
-  const faults = await session.examined().then(
-    (known) => known.faults,
-    () => [], // told by the run
+  const errors = await session.validated().then(
+    (validated) => validated.errors,
+    () => [], // the run reports the error
   );
   if (mine !== checks) return;
-  mark(faults);
-  if (faults.length === 0) listFaults(byId("faults"), editor, []);
+  mark(errors);
+  if (errors.length === 0) listErrors(byId("errors"), editor, []);
 }, 250);
 
 // --- Running -------------------------------------------------------------------------------------
 
-/** `plays`: the clock runs over the result, unless someone wants no motion. */
+/** `plays`: plays the result back, unless the user prefers reduced motion. */
 async function run(plays = true) {
   try {
     await simulate(plays);
@@ -69,15 +70,13 @@ async function simulate(plays) {
   const mine = ++runs;
   checks += 1;
   say("");
-  engine.stop(); // the run before: its result is not wanted any more
+  engine.stop(); // ends the previous run, whose result is obsolete
   try {
-    const { scenario, faults, edits } = await session.examined();
+    const { scenario, errors, edits } = await session.validated();
     if (mine !== runs) return;
-    show(faults);
-    if (faults.length > 0) {
-      say(
-        `Not run: ${faults.length === 1 ? "one thing is" : `${faults.length} things are`} wrong.`,
-      );
+    show(errors);
+    if (errors.length > 0) {
+      say(`Not run: ${count(errors.length, "error")}.`);
       return;
     }
     transport.computing(true);
@@ -98,7 +97,7 @@ async function simulate(plays) {
     const wasThere = byId("results").contains(document.activeElement);
     await result.show(scenario, ran);
     if (result.run !== ran.run) return;
-    // What had the focus may have been replaced.
+    // The focused element may have been replaced.
     if (wasThere && document.activeElement === document.body) transport.focus();
     transport.enable(true);
     transport.stale(isStale());
@@ -107,20 +106,20 @@ async function simulate(plays) {
   } catch (error) {
     if (mine !== runs) return;
     show([{ argument: error.argument ?? "", message: error.message }]);
-    say("Not run: the simulator reported a fault.");
+    say("Not run: the simulator reported an error.");
   } finally {
     if (mine === runs) transport.computing(false);
   }
 }
 
-function mark(faults) {
-  showFaults(editor, faults);
-  showFaults(byId("transport"), faults);
+function mark(errors) {
+  showErrors(editor, errors);
+  showErrors(byId("transport"), errors);
 }
 
-function show(faults) {
-  mark(faults);
-  listFaults(byId("faults"), document.body, faults);
+function show(errors) {
+  mark(errors);
+  listErrors(byId("errors"), document.body, errors);
 }
 
 const result = new Result(
@@ -162,7 +161,7 @@ const transport = new Transport(byId("transport"), {
 
 async function choose(name) {
   try {
-    await session.load(await readyScenario(name), READY[name]);
+    await session.load(await loadPreset(name), PRESETS[name]);
     await run();
   } catch (error) {
     say(error.message);
@@ -178,17 +177,17 @@ async function openLink() {
     return true;
   } catch (error) {
     const message = `The link cannot be read: ${error.message}`;
-    listFaults(byId("faults"), document.body, [{ argument: "", message }]);
+    listErrors(byId("errors"), document.body, [{ argument: "", message }]);
     return false;
   }
 }
 
-const ready = byId("ready");
-ready.append(
-  h("option", { value: "" }, "Ready scenarios …"),
-  ...Object.entries(READY).map(([value, name]) => h("option", { value }, name)),
+const preset = byId("preset");
+preset.append(
+  h("option", { value: "" }, "Presets …"),
+  ...Object.entries(PRESETS).map(([value, name]) => h("option", { value }, name)),
 );
-ready.addEventListener("change", () => ready.value !== "" && choose(ready.value));
+preset.addEventListener("change", () => preset.value !== "" && choose(preset.value));
 
 // --- Files and links -----------------------------------------------------------------------------
 
@@ -202,8 +201,8 @@ filesBar(byId("files"), {
       await session.load(jsonFrom(text), name);
     } catch (error) {
       const message = `${name} cannot be read: ${error.message}`;
-      listFaults(byId("faults"), document.body, [{ argument: "", message }]);
-      say("The file was not read; the editor is as it was.");
+      listErrors(byId("errors"), document.body, [{ argument: "", message }]);
+      say("The file was not loaded; the editor is unchanged.");
       return;
     }
     await run();
@@ -225,18 +224,18 @@ addEventListener("hashchange", async () => {
 });
 
 async function start() {
-  const before = kept();
-  // What was done with a link goes before what it was.
+  const before = loadState();
+  // Edits of a linked scenario take precedence over the link.
   const isSame = before !== null && before.link === location.hash;
   if (isSame || !(await openLink())) {
     if (before !== null) session.begin(before);
-    else session.begin({ draft: draftOf(await readyScenario(FIRST)), title: READY[FIRST] });
-  } else if (before?.isEdited) session.offerBack(before);
-  // A link that could not be read is told of until something runs.
-  if (byId("faults").hidden) await run(false);
+    else session.begin({ draft: draftOf(await loadPreset(FIRST)), title: PRESETS[FIRST] });
+  } else if (before?.isEdited) session.offerRestore(before);
+  // The error of an unreadable link stays visible until the next run.
+  if (byId("errors").hidden) await run(false);
 }
 
-/** For tests: what is plotted, and the totals as the core wrote them. */
+/** For tests: the plotted data, and the totals as written by the core. */
 window.paddlegate = {
   plotted: () => result.figures.map(({ plotted }) => plotted),
   totals: () => result.results.map(({ totalsText }) => totalsText),

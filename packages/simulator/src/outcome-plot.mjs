@@ -1,11 +1,11 @@
-// Every decision as a mark: its time, its outcome by lane, colour and shape; size says how many.
+// The plot of all decisions as marks: lane, colour and shape show the outcome, the size shows the number.
 import { marksOf, rowAt } from "./decimate.mjs";
 import { colourOf, LANES, mark, OUTCOMES } from "./outcomes.mjs";
 import { show, styleNow, timePlot, valueAxis } from "./plot.mjs";
 import { drawEvents, shade } from "./windows.mjs";
 
 const LANE = 26;
-const SLICE = 9; // pixels that one mark has for itself
+const SLICE = 9; // the width of one mark in pixels
 
 export class OutcomePlot {
   #plot;
@@ -48,7 +48,7 @@ export class OutcomePlot {
     });
   }
 
-  /** The codes of the outcomes that have a lane, from the top. */
+  /** The codes of the outcomes with a lane, from the top. */
   get lanes() {
     return LANES.filter((code) => this.#lanes.has(code));
   }
@@ -57,7 +57,7 @@ export class OutcomePlot {
     return this.#plot;
   }
 
-  /** What is drawn: rows of the timeline, and of how many each mark stands. */
+  /** The drawn marks: their rows in the timeline, and the number of decisions of each. */
   get drawn() {
     return { rows: this.#rows, counts: this.#counts, data: this.#plot.data };
   }
@@ -96,7 +96,7 @@ export class OutcomePlot {
     ctx.restore();
   }
 
-  // Of the decisions near the pointer the nearest one in its lane, else the nearest one.
+  // Returns the decision nearest to the pointer in its lane, or, if none is near, in any lane.
   #rowNear(ms, top) {
     const { at, outcome } = this.#columns;
     if (at.length === 0) return -1;

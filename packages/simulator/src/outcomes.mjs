@@ -1,4 +1,4 @@
-// What may become of a call: its code in the timeline, its lane, its colour and its shape.
+// The outcomes of a call: code in the timeline, lane, colour and shape.
 
 export const OUTCOMES = [
   {
@@ -6,24 +6,31 @@ export const OUTCOMES = [
     key: "refused",
     name: "Refused",
     lane: "Refused",
-    says: "refused, and that was final",
+    description: "refused, without a retry",
     shape: "cross",
   },
-  { code: 1, key: "granted", name: "Granted", lane: "Granted", says: "granted", shape: "circle" },
+  {
+    code: 1,
+    key: "granted",
+    name: "Granted",
+    lane: "Granted",
+    description: "granted",
+    shape: "circle",
+  },
   {
     code: 2,
     key: "queued",
     name: "Queued",
     lane: "Queued",
-    says: "took a ticket and waits its turn",
+    description: "took a ticket and waits in the queue",
     shape: "diamond",
   },
   {
     code: 3,
     key: "retries",
-    name: "Tries again",
+    name: "Retries",
     lane: "Retries",
-    says: "refused, and tries again later",
+    description: "refused, retries later",
     shape: "triangle",
   },
   {
@@ -31,7 +38,7 @@ export const OUTCOMES = [
     key: "gave-up",
     name: "Gave up",
     lane: "Gave up",
-    says: "gave up: no attempts or no time left",
+    description: "gave up: no attempts or no time left",
     shape: "square",
   },
   {
@@ -39,7 +46,7 @@ export const OUTCOMES = [
     key: "lost",
     name: "Lost",
     lane: "Lost",
-    says: "was lost: its client died",
+    description: "lost: its client crashed",
     shape: "star",
   },
   {
@@ -47,7 +54,7 @@ export const OUTCOMES = [
     key: "throttled",
     name: "Throttled upstream",
     lane: "Throttled",
-    says: "granted here, but throttled by upstream",
+    description: "granted, but throttled by the upstream",
     shape: "wedge",
   },
 ];

@@ -1,4 +1,4 @@
-// All plots as one PNG, with titles, legends and the main totals.
+// Draws all plots as one PNG, with titles, legends and the main totals.
 import { duration, number } from "./format.mjs";
 import { colourOf, LANES, mark, OUTCOMES } from "./outcomes.mjs";
 import { colour, styleNow } from "./plot.mjs";
@@ -9,7 +9,7 @@ import { cutInWords } from "./summary.mjs";
 const PAD = 24;
 const HEAD = 40; // the name of a plot and its legend
 
-/** `title`, `policies` of the scenario, `results` and `figures` in one order; gives a Blob. */
+/** Returns a Blob. `policies` of the scenario, `results` and `figures` have the same order. */
 export async function pictureOf({ title, policies, results, figures, lanes }) {
   const ratio = devicePixelRatio;
   const width = Math.max(

@@ -1,14 +1,14 @@
-// The virtual clock that runs over a finished simulation.
+// The virtual clock that plays back a finished simulation.
 
-/** How much virtual time passes in a second; "fit": all of it in five seconds, "max": at once. */
+/** The virtual time per second; "fit": all of it in five seconds, "max": immediately. */
 export const SPEEDS = {
   fit: "All in 5 s",
   1: "1×",
   10: "10×",
-  60: "60×: a minute a second",
+  60: "60×: one minute per second",
   600: "600×",
-  3600: "3,600×: an hour a second",
-  max: "Max: at once",
+  3600: "3,600×: one hour per second",
+  max: "Max: immediately",
 };
 
 export class Playback {
@@ -18,7 +18,7 @@ export class Playback {
   now = 0;
   speed = "fit";
 
-  /** `moved(now, isPlaying)` is told of every change. */
+  /** Calls `moved(now, isPlaying)` after every change. */
   constructor(moved) {
     this.#moved = moved;
   }
@@ -31,7 +31,7 @@ export class Playback {
     return this.now >= this.#end;
   }
 
-  /** A new result: shown whole, or from the start. */
+  /** Starts with a new result: plays it from the start, or shows its end. */
   begin(end, plays) {
     this.pause();
     this.#end = end;
@@ -55,7 +55,7 @@ export class Playback {
       before = at;
       this.now = Math.min(this.#end, this.speed === "max" ? this.#end : this.now + passed * rate);
       this.#frame = this.isAtEnd ? 0 : requestAnimationFrame(tick);
-      // Half of the time is left for everything else.
+      // Leaves at least half of the time for other work.
       if (this.isAtEnd || at - drawn > 2 * this.#cost) {
         drawn = at;
         const began = performance.now();

@@ -1,11 +1,11 @@
-// What all plots over time share: one axis, one cursor, one way to zoom.
+// The common parts of all plots over time: axis, cursor and zoom.
 import uPlot from "../vendor/uPlot.mjs";
 import { duration } from "./format.mjs";
 
 const SYNC = "paddlegate";
 const STEPS = [1, 2, 5, 10, 15, 20, 30];
 const HOUR = 3_600_000;
-/** Where ticks may be, in milliseconds: round in seconds, minutes, hours and days. */
+/** The possible distances of ticks in milliseconds: round in seconds, minutes, hours and days. */
 const TICKS = [
   ...[0.001, 0.01, 0.1, 1, 10, 100].flatMap((size) => [1, 2, 5].map((step) => step * size)),
   ...STEPS.map((step) => step * 1000),
@@ -16,12 +16,12 @@ const TICKS = [
 
 export const styleNow = () => getComputedStyle(document.documentElement);
 
-/** A colour of the style sheet, as it is when it is asked for: light or dark. */
+/** Returns a function that reads a colour of the style sheet, in the current theme. */
 export const colour = (name) => () => styleNow().getPropertyValue(`--${name}`).trim();
 
 export const isNarrow = (width) => width < 480;
 
-/** How wide the parts beside the plot are; equal in all plots, so that their times lie one below the other. */
+/** Returns the margins of a plot; they are equal in all plots, so that their time axes are aligned. */
 export const margins = (width) =>
   isNarrow(width) ? { left: 70, right: 36 } : { left: 84, right: 48 };
 
@@ -52,7 +52,7 @@ export function valueAxis(size, more = {}) {
 }
 
 /**
- * A uPlot over time. `hooks`: `{ under(u), over(u), hover(ms, u), zoom(from, to), reset() }`.
+ * Creates a uPlot over time. `hooks`: `{ under(u), over(u), hover(ms, top, u), zoom(from, to), reset() }`.
  */
 export function timePlot(place, { width, height, series, axes, scales, padding, hooks, data }) {
   const { left, right } = margins(width);

@@ -1,35 +1,36 @@
-// One policy: as a form, or as a document of any dialect that the core reads.
+// The editor of one policy: as a form, or as a document in any format that the core reads.
 
 import { documentOf, limitsFrom } from "./document.mjs";
 import { button, h, newId } from "./dom.mjs";
 import { checkbox, field, textField } from "./field.mjs";
 import { limitEditor } from "./limit-editor.mjs";
-import { known, RETRIES, scenarioOf } from "./scenario.mjs";
+import { entryOf, RETRIES, scenarioOf } from "./scenario.mjs";
 
 export const LETTERS = ["A", "B", "C", "D"];
 
 const RETRY_NAMES = {
-  none: "No: a refusal is final",
+  none: "None: a refusal is final",
   linear: "Sidekiq's linear backoff",
   exponential: "Exponential, full jitter",
-  wait: "Waits in the queue",
-  ticket: "By ticket: goes, comes at its turn",
+  wait: "Wait in the queue",
+  ticket: "Ticket: leaves, returns at its turn",
 };
 const RETRY_FIELDS = {
   attempts: ["Attempts", "20"],
   base: ["Base", "1s"],
   cap: ["Cap", "1h"],
-  wait: ["Waits at most", "10 years"],
+  wait: ["Longest wait", "10 years"],
 };
 
 /**
- * `session`: `{ draft, engine, reads, changed(), rebuilt(...places) }`; `rebuilt` shows the editor anew
- * and leads to the first of the places that there is. `reads` has the documents that are being read, by path: a run waits.
+ * `session`: `{ draft, engine, reads, changed(), rebuilt(...paths) }`. `rebuilt` shows the editors again
+ * and focuses the first existing path. `reads` has the pending reads of documents by path: a run waits
+ * for them.
  */
 export function policyEditor(session, index) {
   const policy = session.draft.policies[index];
   const path = `policies[${index}]`;
-  const told = () => session.changed();
+  const changed = () => session.changed();
   const title = newId("policy");
   const remove = () => {
     session.draft.policies.splice(index, 1);
@@ -56,7 +57,7 @@ export function policyEditor(session, index) {
       label: "Name",
       source: policy,
       key: "name",
-      changed: told,
+      changed,
       wide: true,
     }),
     policy.view === "json"
@@ -87,7 +88,7 @@ function viewSwitch(session, policy, path) {
 
 function limitsOf(session, policy, path) {
   return limitEditor(policy.limits, path, (anew, ...places) => {
-    policy.fault = null; // the form rules now; what was typed as JSON is kept beside it
+    policy.error = null; // the form applies now; the JSON text is kept
     policy.formed = true;
     if (anew) session.rebuilt(...places);
     else session.changed();
@@ -115,26 +116,26 @@ function documentEditor(session, policy, path) {
   });
   const read = async () => {
     const typed = policy.typed;
-    const meaning = () => JSON.stringify([policy.name, policy.limits, policy.fault]);
+    const meaning = () => JSON.stringify([policy.name, policy.limits, policy.error]);
     const before = meaning();
     const isOver = () =>
       policy.typed !== typed || policy.formed || !session.draft.policies.includes(policy);
     try {
       const { policies } = await session.engine.document(typed);
       if (isOver()) return;
-      policy.fault = null;
+      policy.error = null;
       take(policies);
     } catch (error) {
       if (isOver()) return;
-      policy.fault = error.message;
+      policy.error = error.message;
     }
-    // What is only shown anew is not edited.
+    // Showing the same document again is no edit.
     if (meaning() !== before) session.changed();
   };
   const take = (policies) => {
     place.replaceChildren();
     if (policies.length === 0) {
-      policy.fault = "the document has no limiter";
+      policy.error = "the document has no limiter";
       return;
     }
     const chosen = policies.find(({ name }) => name === policy.chosen) ?? policies[0];
@@ -164,7 +165,7 @@ function documentEditor(session, policy, path) {
   if (policy.typed !== null && !policy.formed) session.reads.set(path, read());
   const back =
     policy.formed && policy.typed !== null && policy.typed !== written
-      ? button("Bring back what I typed", () => {
+      ? button("Restore my JSON", () => {
           policy.formed = false;
           session.rebuilt(`${path}.document`);
         })
@@ -181,8 +182,8 @@ function use(policy, path, { name, limits }) {
 }
 
 function callers(session, policy, path) {
-  const told = () => session.changed();
-  const fields = (known(RETRIES, policy.retry) ?? []).map((key) => {
+  const changed = () => session.changed();
+  const fields = (entryOf(RETRIES, policy.retry) ?? []).map((key) => {
     const [label, placeholder] = RETRY_FIELDS[key];
     return field({
       path: `${path}.${key}`,
@@ -190,7 +191,7 @@ function callers(session, policy, path) {
       placeholder,
       source: policy,
       key,
-      changed: told,
+      changed,
     });
   });
   return h(
@@ -198,7 +199,7 @@ function callers(session, policy, path) {
     { class: "fields" },
     field({
       path: `${path}.retry`,
-      label: "Refused callers try again",
+      label: "Retries of refused callers",
       source: policy,
       key: "retry",
       options: RETRY_NAMES,
@@ -208,10 +209,10 @@ function callers(session, policy, path) {
     fields,
     checkbox({
       path: `${path}.correct`,
-      label: "Actual costs are reported",
+      label: "Report actual costs",
       source: policy,
       key: "correct",
-      changed: told,
+      changed,
     }),
   );
 }

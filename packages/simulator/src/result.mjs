@@ -1,4 +1,4 @@
-// What is shown of a run: totals, figures, decisions; and the part of the time that is in view.
+// The result of a run: totals, figures and decisions; and the visible time range.
 
 import { DecisionsTable } from "./decisions.mjs";
 import { debounced, h } from "./dom.mjs";
@@ -6,7 +6,7 @@ import { Figure } from "./figure.mjs";
 import { asDecided } from "./scenario.mjs";
 import { totalsTable } from "./totals.mjs";
 
-const breath = () => new Promise((resolve) => setTimeout(resolve));
+const nextTask = () => new Promise((resolve) => setTimeout(resolve));
 
 export class Result {
   #places;
@@ -18,9 +18,9 @@ export class Result {
   lanes = new Set([1]);
   results = [];
   scenario = null;
-  run = null; // by which the engine knows it
+  run = null; // the id of the run in the engine
 
-  /** `places`: `{ totals, figures, decisions, decisionsPart }`; `engine` knows the headers. */
+  /** `places`: the elements `{ totals, figures, decisions, decisionsPart }`; `engine` returns the headers. */
   constructor(places, engine) {
     this.#places = places;
     this.engine = engine;
@@ -41,7 +41,7 @@ export class Result {
     return this.#figures;
   }
 
-  /** Shows a run; in pieces, so that nothing else has to wait for long. */
+  /** Shows a run in several tasks, so that the page stays responsive. */
   async show(scenario, { run, results }) {
     const shown = ++this.#shown;
     this.run = run;
@@ -73,7 +73,7 @@ export class Result {
     const policies = scenario.policies.map(asDecided);
     const made = [];
     for (const [index, result] of results.entries()) {
-      await breath();
+      await nextTask();
       if (shown !== this.#shown) return;
       made.push(
         new Figure({
@@ -101,13 +101,13 @@ export class Result {
   async build() {
     const shown = this.#shown;
     for (const figure of this.#figures) {
-      await breath();
+      await nextTask();
       if (shown !== this.#shown) return;
       figure.build();
     }
   }
 
-  /** The virtual clock. */
+  /** Sets the virtual clock. */
   at(now, isPlaying) {
     this.#view.now = now;
     for (const figure of this.#figures) figure.draw();
@@ -121,7 +121,7 @@ export class Result {
     });
   }
 
-  /** To the next decision of any policy after a time: `{ index, row, at }`, or null at the end. */
+  /** Returns the next decision of any policy after a time: `{ index, row, at }`, or null at the end. */
   next(now) {
     let found = null;
     this.results.forEach(({ columns: { at } }, index) => {

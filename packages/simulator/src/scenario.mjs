@@ -1,21 +1,37 @@
-// The draft, which is what was typed, and the scenario, which is what it means to the core.
-// A draft has the shape of a scenario, but its values are texts, and it keeps what a kind that is
-// not chosen just now had: nothing typed is lost.
+// The draft, which is the typed text, and the scenario, which is its meaning for the core.
+// A draft has the shape of a scenario, but its values are texts. It keeps the fields of kinds that are not
+// selected, so that no typed text is lost.
 
-export const MOST_POLICIES = 4;
-export const MOST_LIMITS = 8;
-export const MOST_EVENTS = 1000;
+export const MAX_POLICIES = 4;
+export const MAX_LIMITS = 8;
+export const MAX_EVENTS = 1000;
 
-/** What each kind of limit is called, and what its interval means. No interval: null. */
+/** The name, the description and the label of the interval of each kind of limit; null without an interval. */
 export const KINDS = {
-  bucket: { name: "Bucket", says: "so many in each aligned interval", interval: "Interval" },
-  window: { name: "Window", says: "so many in any interval", interval: "Interval" },
-  leaky: { name: "Leaky", says: "a burst, which drains evenly", interval: "Drains in" },
-  points: { name: "Points", says: "a budget of points", interval: "Refills in" },
-  throttle: { name: "Throttle", says: "starts so far apart", interval: "Distance" },
-  concurrency: { name: "Concurrency", says: "so many at once", interval: "Lock timeout" },
-  unlimited: { name: "Unlimited", says: "everything passes", interval: null },
-  paused: { name: "Paused", says: "nothing passes", interval: null },
+  bucket: {
+    name: "Bucket",
+    description: "a number of units per aligned interval",
+    interval: "Interval",
+  },
+  window: {
+    name: "Window",
+    description: "a number of units in any interval",
+    interval: "Interval",
+  },
+  leaky: { name: "Leaky", description: "a burst, which drains evenly", interval: "Drains in" },
+  points: { name: "Points", description: "a budget of points", interval: "Refills in" },
+  throttle: {
+    name: "Throttle",
+    description: "a minimum distance between calls",
+    interval: "Minimum distance",
+  },
+  concurrency: {
+    name: "Concurrency",
+    description: "a number of concurrent calls",
+    interval: "Lock timeout",
+  },
+  unlimited: { name: "Unlimited", description: "everything passes", interval: null },
+  paused: { name: "Paused", description: "nothing passes", interval: null },
 };
 
 /** The fields of each kind of arrivals, and of events. */
@@ -42,8 +58,8 @@ export const RETRIES = {
   ticket: ["wait"],
 };
 
-/** What a table has under a key of its own; a file may say "constructor". */
-export const known = (table, key) => (Object.hasOwn(table, key) ? table[key] : undefined);
+/** Returns the own entry of a table; a file may contain a key such as "constructor". */
+export const entryOf = (table, key) => (Object.hasOwn(table, key) ? table[key] : undefined);
 
 const WHOLE = new Set(["count", "to", "attempts", "index", "limit", "client"]);
 
@@ -51,9 +67,9 @@ export const newLimit = (kind = "bucket") => ({ kind, limit: "100", interval: "1
 
 export const newPolicy = (name) => draftOfPolicy({ name, limits: [] }, [newLimit()]);
 
-/** A scenario, as the core reads it, and what is wrong with numbers: `{ path: message }`. */
+/** Returns the scenario for the core, and the errors in numbers as `{ path: message }`. */
 export function scenarioOf(draft) {
-  const faults = {};
+  const errors = {};
   const put = (object, key, value) => {
     if (value !== undefined) object[key] = value;
   };
@@ -62,7 +78,7 @@ export function scenarioOf(draft) {
     if (trimmed === "") return undefined;
     const digits = trimmed.replace(/(?<=\d)[,_ ](?=\d{3}\b)/g, "");
     if (/^\d+$/.test(digits) && Number.isSafeInteger(Number(digits))) return Number(digits);
-    faults[path] = "must be a whole number, such as 100";
+    errors[path] = "must be a whole number, such as 100";
     return trimmed;
   };
   const span = (text) => (String(text ?? "").trim() === "" ? undefined : String(text).trim());
@@ -75,7 +91,7 @@ export function scenarioOf(draft) {
   const limits = (list, path) =>
     list.map((limit, i) => {
       const result = kindOf(limit);
-      const kind = known(KINDS, limit.kind);
+      const kind = entryOf(KINDS, limit.kind);
       if (kind?.interval === null) return result;
       if (limit.kind !== "throttle") field(result, limit, "limit", `${path}.limits[${i}]`);
       field(result, limit, "interval", `${path}.limits[${i}]`);
@@ -90,13 +106,13 @@ export function scenarioOf(draft) {
     const path = `policies[${i}]`;
     const name = policy.name === "" ? {} : { name: policy.name };
     const result = { ...name, limits: limits(policy.limits, path), retry: policy.retry };
-    for (const key of known(RETRIES, policy.retry) ?? []) field(result, policy, key, path);
+    for (const key of entryOf(RETRIES, policy.retry) ?? []) field(result, policy, key, path);
     if (!policy.correct) result.correct = false;
     return result;
   });
   const { arrivals } = draft;
   scenario.arrivals = kindOf(arrivals);
-  for (const key of known(ARRIVALS, arrivals.kind) ?? []) {
+  for (const key of entryOf(ARRIVALS, arrivals.kind) ?? []) {
     if (key === "text") scenario.arrivals.text = arrivals.text;
     else field(scenario.arrivals, arrivals, key, "arrivals");
   }
@@ -113,25 +129,25 @@ export function scenarioOf(draft) {
   if (draft.events.length > 0) {
     scenario.events = draft.events.map((event, i) => {
       const result = event.do === "" ? {} : { do: event.do };
-      for (const key of known(EVENTS, event.do) ?? ["at"])
+      for (const key of entryOf(EVENTS, event.do) ?? ["at"])
         field(result, event, key, `events[${i}]`);
       return result;
     });
   }
-  return { scenario, faults };
+  return { scenario, errors };
 }
 
-// What is missing is told by the core.
+// The core reports a missing kind.
 const kindOf = ({ kind }) => (kind === "" ? {} : { kind });
 
-/** The draft of a scenario; `accepted` makes sure that nothing of it is left out. */
+/** Returns the draft of a scenario; `importScenario` ensures that no member is left out. */
 export function draftOf(scenario) {
   if (typeof scenario !== "object" || scenario === null || Array.isArray(scenario)) {
     throw new TypeError("a scenario is a JSON object with policies and arrivals");
   }
   const { policies, arrivals, upstream, events } = scenario;
-  if (!Array.isArray(policies) || !(policies.length > 0 && policies.length <= MOST_POLICIES)) {
-    throw new TypeError(`policies: a scenario has a list of 1 to ${MOST_POLICIES} policies`);
+  if (!Array.isArray(policies) || !(policies.length > 0 && policies.length <= MAX_POLICIES)) {
+    throw new TypeError(`policies: a scenario has a list of 1 to ${MAX_POLICIES} policies`);
   }
   const object = (value) => (typeof value === "object" && value !== null ? value : {});
   const list = (value) => (Array.isArray(value) ? value.map(object) : []);
@@ -144,7 +160,7 @@ export function draftOf(scenario) {
     }),
     arrivals: filled(
       { count: "10", per: "1s", for: "1m", every: "1m", to: "20", from: "", text: "", kind: "" },
-      known(ARRIVALS, object(arrivals).kind),
+      entryOf(ARRIVALS, object(arrivals).kind),
       object(arrivals),
     ),
     cost: text(scenario.cost),
@@ -159,7 +175,7 @@ export function draftOf(scenario) {
       learn: upstream ? upstream.learn === true : true,
     },
     events: list(events).map((event) =>
-      filled({ ...newEvent(), do: "" }, known(EVENTS, event.do) ?? ["at"], event),
+      filled({ ...newEvent(), do: "" }, entryOf(EVENTS, event.do) ?? ["at"], event),
     ),
   };
 }
@@ -168,7 +184,7 @@ export const newEvent = () => ({
   ...{ at: "30s", do: "pause", for: "", index: "0", limit: "", interval: "", client: "0" },
 });
 
-/** What `limitersFromDocument` tells of one limiter, as limits of a draft. */
+/** Converts a limit of a scenario or of `limitersFromDocument` to a limit of a draft. */
 export const draftOfLimit = (limit) => ({
   ...newLimit(""),
   limit: "",
@@ -176,15 +192,15 @@ export const draftOfLimit = (limit) => ({
   ...texts(limit),
 });
 
-/** A policy with the limits that the columns of a run are of: beside others the core drops what is unlimited. */
+/** Returns a policy with the limits that a run has columns for: the core drops unlimited ones if there are others. */
 export function asDecided(policy) {
   const limits = policy.limits.filter(({ kind }) => kind !== "unlimited");
   return limits.length > 0 ? { ...policy, limits } : policy;
 }
 
-/** "10 in 1m", as short as it can be said of a limit of a scenario. */
+/** Returns a short name of a limit, such as "bucket 10 in 1m". */
 export function nameOfLimit({ kind, limit, interval }) {
-  if (known(KINDS, kind)?.interval === null) return kind;
+  if (entryOf(KINDS, kind)?.interval === null) return kind;
   if (kind === "throttle") return `throttle ${interval ?? ""}`;
   if (kind === "concurrency") return `concurrency ${limit ?? ""}`;
   return `${kind} ${limit ?? ""} in ${interval ?? ""}`;
@@ -201,12 +217,12 @@ function draftOfPolicy(policy, limits) {
     wait: text(policy.wait),
     correct: policy.correct !== false,
     view: "form",
-    typed: null, // what was typed as JSON, and which of its limiters was taken
+    typed: null, // the JSON text, and the selected limiter of its document
     chosen: null,
   };
 }
 
-// Defaults are for kinds that may be chosen later; of its own kind nothing is made up.
+// Defaults are for kinds that may be selected later; fields of the own kind get none.
 function filled(defaults, keys, given) {
   const missing = Object.fromEntries((keys ?? []).map((key) => [key, ""]));
   return { ...defaults, ...missing, ...texts(given) };

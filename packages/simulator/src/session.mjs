@@ -1,10 +1,10 @@
-// What is edited just now: the draft, its title, and the link that it is of. None of it is lost: not
-// by a reload, and not by another scenario.
+// The editing session: the draft, its title and its link. A reload keeps them, and edits can be restored
+// after another scenario was loaded.
 import { button, byId, debounced } from "./dom.mjs";
 import { focusPath, showEditors } from "./editors.mjs";
-import { accepted } from "./given.mjs";
-import { keep } from "./kept.mjs";
+import { importScenario } from "./import-scenario.mjs";
 import { draftOf, scenarioOf } from "./scenario.mjs";
+import { saveState } from "./session-storage.mjs";
 
 export const TITLE = "Paddlegate simulator";
 
@@ -12,45 +12,48 @@ export class Session {
   draft = null;
   title = TITLE;
   isEdited = false;
-  link = ""; // a fragment, or "" when the draft is not what a link holds
+  link = ""; // the fragment of the draft, or "" if the draft differs from any link
   edits = 0;
-  reads = new Map(); // documents that are being read, by path: a run waits for them
+  reads = new Map(); // the pending reads of documents, by path: a run waits for them
   #hooks;
-  #keep = () => this.draft !== null && keep(this.#state);
-  #keepSoon = debounced(this.#keep, 400);
+  #save = () => this.draft !== null && saveState(this.#state);
+  #saveSoon = debounced(this.#save, 400);
 
-  /** `hooks`: `begun()` shows what is not in the editors; `edited()` and `changed()` are told; `leave()` takes the focus. */
+  /**
+   * `hooks`: `begun()` updates the parts outside the editors; `edited()` is called after every change,
+   * `changed()` after a change by the user; `leave()` takes the focus.
+   */
   constructor(engine, hooks) {
     this.engine = engine;
     this.#hooks = hooks;
-    addEventListener("pagehide", this.#keep);
+    addEventListener("pagehide", this.#save);
   }
 
-  /** Someone has edited it. */
+  /** Records an edit by the user. */
   changed() {
     this.isEdited = true;
-    this.#dropLink(); // a reload would load what was there before
+    this.#dropLink(); // a reload would load the unedited scenario
     this.#edited();
     this.#hooks.changed();
   }
 
-  /** Fields come or go; the focus is led to the first of some places that there is. */
+  /** Shows the editors again after fields were added or removed, and focuses the first existing path. */
   rebuilt(...places) {
     showEditors(this);
     focusPath(...places);
     this.changed();
   }
 
-  /** Another scenario. What was edited here can be brought back. */
+  /** Loads another scenario; offers to restore the previous edits. */
   async load(given, title, link = "") {
-    const draft = draftOf(await accepted(given, this.engine.document));
+    const draft = draftOf(await importScenario(given, this.engine.document));
     const before = this.draft === null ? null : this.#state;
     this.begin({ draft, title, link });
     if (link === "") this.#dropLink();
-    if (before?.isEdited) this.offerBack(before);
+    if (before?.isEdited) this.offerRestore(before);
   }
 
-  /** Nothing is taken over unless it can be shown. */
+  /** Starts with a draft; if it cannot be shown, keeps the previous one. */
   begin({ draft, title = TITLE, isEdited = false, link = "" }) {
     const before = this.draft;
     this.draft = draft;
@@ -65,14 +68,14 @@ export class Session {
     this.#edited();
   }
 
-  offerBack(other) {
+  offerRestore(other) {
     const place = byId("bring-back");
-    const back = button("Bring back what I edited before", () => {
+    const back = button("Restore my previous edits", () => {
       const here = this.#state;
       this.begin(other);
       this.changed();
-      // What was here is not lost either.
-      if (here.isEdited) this.offerBack(here).focus();
+      // The replaced edits can be restored in turn.
+      if (here.isEdited) this.offerRestore(here).focus();
       else {
         place.hidden = true;
         this.#hooks.leave();
@@ -85,24 +88,24 @@ export class Session {
 
   shared(link) {
     this.link = link;
-    this.#keepSoon();
+    this.#saveSoon();
   }
 
-  /** The scenario, all faults that are known of it, and how many edits there were. */
-  async examined() {
+  /** Returns the scenario, its errors and the number of edits. */
+  async validated() {
     await Promise.all(this.reads.values());
     const { edits } = this;
-    const { scenario, faults } = scenarioOf(this.draft);
-    const found = Object.entries(faults).map(([argument, message]) => ({ argument, message }));
-    this.draft.policies.forEach(({ view, fault }, i) => {
-      if (view === "json" && fault)
-        found.push({ argument: `policies[${i}].document`, message: fault });
+    const { scenario, errors } = scenarioOf(this.draft);
+    const found = Object.entries(errors).map(([argument, message]) => ({ argument, message }));
+    this.draft.policies.forEach(({ view, error }, i) => {
+      if (view === "json" && error)
+        found.push({ argument: `policies[${i}].document`, message: error });
     });
     const known = new Set(found.map(({ argument }) => argument));
-    for (const fault of await this.engine.check(scenario)) {
-      if (!known.has(fault.argument)) found.push(fault);
+    for (const error of await this.engine.check(scenario)) {
+      if (!known.has(error.argument)) found.push(error);
     }
-    return { scenario, faults: found, edits };
+    return { scenario, errors: found, edits };
   }
 
   get #state() {
@@ -113,7 +116,7 @@ export class Session {
   #edited() {
     this.edits += 1;
     this.#hooks.edited();
-    this.#keepSoon();
+    this.#saveSoon();
   }
 
   #dropLink() {

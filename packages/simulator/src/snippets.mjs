@@ -1,4 +1,4 @@
-// A policy as code for each language, with the names and units of our packages.
+// A policy as code in each language, with the names and units of the Paddlegate packages.
 import * as jobs from "./job-snippets.mjs";
 import { KINDS } from "./scenario.mjs";
 import { micros, seconds } from "./span.mjs";
@@ -6,7 +6,7 @@ import { micros, seconds } from "./span.mjs";
 const URL = "redis://localhost:6379/0";
 const LOCK_TIMEOUT = 30e6;
 
-/** The languages in their order: `[{ key, name, code(policy, calls) }]`. */
+/** The languages in display order: `[{ key, name, code(policy, scenario) }]`. */
 export const LANGUAGES = [
   { key: "python", name: "Python", code: python },
   { key: "node", name: "Node", code: node },
@@ -15,7 +15,7 @@ export const LANGUAGES = [
   { key: "c", name: "C", code: c },
 ];
 
-/** What all of them need to know, from a policy of a scenario and the scenario. */
+/** Returns the facts that the code of every language needs, from a scenario and one of its policies. */
 function factsOf(policy, scenario) {
   const all = policy.limits.map(({ kind, limit, interval, offset }) => ({
     kind,
@@ -44,14 +44,14 @@ function factsOf(policy, scenario) {
 const text = (value) =>
   JSON.stringify(value).replaceAll("#", "\\u0023").replaceAll("\u2028", "\\u2028");
 
-/** `kind, limit, interval, offset` as far as the kind has them, in seconds. */
+/** Returns limit, interval and offset as far as the kind has them, with durations in seconds. */
 function numbersOf({ kind, limit, interval, offset }, unit = seconds) {
   if (KINDS[kind].interval === null) return [];
   const numbers = kind === "throttle" ? [unit(interval)] : [String(limit), unit(interval)];
   return offset > 0 ? [...numbers, unit(offset)] : numbers;
 }
 
-/** `window("name", 100, 60)`, as Python, Node and Ruby write it but for leases. */
+/** Returns code such as `window("name", 100, 60)`, which is the same in Python, Node and Ruby except for leases. */
 function makerOf(facts, lease, list) {
   const { name, only, limits } = facts;
   if (only === null) return `limiter(${text(name)}, [${limits.map(list).join(", ")}])`;
@@ -74,7 +74,7 @@ function python(policy, scenario) {
   const body =
     facts.actual === null
       ? ['    print("the call")']
-      : [`    permit.points_used(${facts.actual})  # what the call did cost`];
+      : [`    permit.points_used(${facts.actual})  # the actual cost of the call`];
   return `from paddlegate import OverLimit, Paddlegate
 
 pg = Paddlegate("${URL}")
@@ -100,7 +100,7 @@ function node(policy, scenario) {
   const body =
     facts.actual === null
       ? '() => console.log("the call")'
-      : `(permit) =>\n    permit.pointsUsed(${facts.actual}), // what the call did cost\n  `;
+      : `(permit) =>\n    permit.pointsUsed(${facts.actual}), // the actual cost of the call\n  `;
   return `import { OverLimitError, Paddlegate } from "paddlegate";
 
 const pg = new Paddlegate("${URL}");
@@ -127,7 +127,7 @@ function ruby(policy, scenario) {
   const body =
     facts.actual === null
       ? '{ puts "the call" }'
-      : `do |permit|\n    permit.points_used(${facts.actual}) # what the call did cost\n  end`;
+      : `do |permit|\n    permit.points_used(${facts.actual}) # the actual cost of the call\n  end`;
   return `require "paddlegate"
 
 Paddlegate.configure { |config| config.url = "${URL}" }
@@ -176,7 +176,9 @@ function rust(policy, scenario) {
       : `Request::estimate(${grouped(facts.cost)})`;
   const after = [];
   if (facts.actual !== null) {
-    after.push(`limiter.correct(permit, ${grouped(facts.actual)})?; // what the call did cost`);
+    after.push(
+      `limiter.correct(permit, ${grouped(facts.actual)})?; // the actual cost of the call`,
+    );
   }
   if (facts.isHeld) after.push("limiter.release(permit)?;");
   const settled = after.map((line) => `            ${line}\n`).join("");
@@ -230,7 +232,7 @@ function c(policy, scenario) {
   const after = [];
   if (facts.actual !== null) {
     after.push(
-      `    pg_correct(limiter, decision.permit, ${facts.actual}, &settlement, &error); /* what the call did cost */`,
+      `    pg_correct(limiter, decision.permit, ${facts.actual}, &settlement, &error); /* the actual cost of the call */`,
     );
   }
   if (facts.isHeld) after.push("    pg_release(limiter, decision.permit, 0, &settlement, &error);");
@@ -268,7 +270,7 @@ const cText = (value) =>
     .replace(/\?/g, "\\?")
     .replace(/[^ -~]/gu, octal)}"`;
 
-// A C text in UTF-8, whatever the file is in.
+// Escapes a character as UTF-8 octets, independent of the encoding of the C file.
 const octal = (character) =>
   [...new TextEncoder().encode(character)]
     .map((byte) => `\\${byte.toString(8).padStart(3, "0")}`)

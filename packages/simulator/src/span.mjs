@@ -1,5 +1,5 @@
-// Lengths of time as the core reads them, in microseconds; only to draw and to write code. What is
-// no length is NaN here, and the core says why.
+// Durations as the core reads them, in microseconds; used only for drawing and for code. An invalid
+// duration is NaN here; the core reports the error.
 
 const WORDS = { second: 1e6, minute: 60e6, hour: 3600e6, day: 86_400e6 };
 const UNITS = { ms: 1e3, s: 1e6, m: 60e6, h: 3600e6, d: 86_400e6 };
@@ -20,7 +20,7 @@ export function micros(text) {
   return Math.ceil(Number(sum.toFixed(3)));
 }
 
-/** The shortest text that the core reads as the same: "90s", "2m", "1h". */
+/** Returns the shortest text that the core reads as this duration: "90s", "2m", "1h". */
 export function shortest(length) {
   for (const [unit, size] of Object.entries(UNITS).reverse()) {
     if (length % size === 0 && length > 0) return `${length / size}${unit}`;
@@ -33,7 +33,7 @@ export function iso(length) {
   return `PT${seconds(length)}S`;
 }
 
-/** Seconds as a plain decimal: "0.1", "86400". */
+/** Returns seconds as a plain decimal: "0.1", "86400". */
 export function seconds(length) {
   const whole = Math.floor(length / 1e6);
   const rest = String(Math.round(length % 1e6))

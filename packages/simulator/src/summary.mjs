@@ -1,8 +1,8 @@
-// What the plots show, in words: for those who do not see them, and for everybody in a hurry.
+// The contents of the plots in words, for screen readers and as a summary.
 import { count, duration, number } from "./format.mjs";
 import { LANES, OUTCOMES } from "./outcomes.mjs";
 
-/** How often each outcome comes, by code. */
+/** Returns the number of decisions with each outcome, by code. */
 export function countsOf({ outcome }) {
   const counts = new Array(OUTCOMES.length).fill(0);
   for (let row = 0; row < outcome.length; row++) counts[outcome[row]] += 1;
@@ -10,20 +10,20 @@ export function countsOf({ outcome }) {
 }
 
 export function outcomesInWords({ at, outcome }, counts) {
-  if (at.length === 0) return "Nothing arrived.";
+  if (at.length === 0) return "There were no arrivals.";
   const parts = LANES.filter((code) => counts[code] > 0).map(
     (code) => `${number(counts[code])} ${OUTCOMES[code].lane.toLowerCase()}`,
   );
   const first = outcome.findIndex((code) => code !== 1);
   const ends =
     first < 0
-      ? "Every one was granted."
-      : `The first that was not granted came at ${duration(at[first])}.`;
+      ? "All were granted."
+      : `The first that was not granted was at ${duration(at[first])}.`;
   return `${count(at.length, "decision")} from ${duration(at[0])} to ${duration(at.at(-1))}: ${parts.join(", ")}. ${ends}`;
 }
 
-/** What the limit that decided had left; null when none has, as of what was lost or ordered to pause. */
-export function leftOf({ limits }, { limit, before, after }, row) {
+/** Returns the remaining units of the limit that decided; null if none did, such as for a lost call or a pause. */
+export function remainingOf({ limits }, { limit, before, after }, row) {
   const isKnown = Number.isFinite(before[row]) && Number.isFinite(after[row]);
   if (limits[limit[row]] === undefined || !isKnown) return null;
   return { before: before[row], after: after[row] };
@@ -40,7 +40,7 @@ export function linesInWords(lines) {
     const last = number(values.at(-1));
     return [`${label}: between ${number(low)} and ${number(high)}, at the end ${last}.`];
   });
-  return parts.length === 0 ? "Nothing was counted." : parts.join(" ");
+  return parts.length === 0 ? "There are no values." : parts.join(" ");
 }
 
 export function waitsInWords({ counts, width, longest }, totals) {
@@ -52,16 +52,16 @@ export function waitsInWords({ counts, width, longest }, totals) {
   return `${number(totals.waited)} of ${count(totals.granted, "granted call")} waited, at most ${duration(max / 1000)}. Of all that were granted, half waited at most ${duration(p50 / 1000)}, 95 % at most ${duration(p95 / 1000)}; most often ${often} (${count(counts[most], "call")}).`;
 }
 
-/** The core ends a run that would be too long, and keeps so many decisions only; "" when it did neither. */
+/** Returns a note if the core cut the run off, or recorded only a part of its decisions; otherwise "". */
 export function cutInWords({ cut_off, unrecorded, decisions }) {
   const parts = [];
   if (cut_off)
-    parts.push(`Cut off after ${count(decisions, "decision")}: what comes later is not counted.`);
+    parts.push(`Cut off after ${count(decisions, "decision")}; later ones are not counted.`);
   if (unrecorded > 0) parts.push(`Counted but not drawn: the last ${count(unrecorded, "row")}.`);
   return parts.join(" ");
 }
 
-/** What came of a run, for the live region. */
+/** Returns the result of a run, for the live region. */
 export function runInWords(results) {
   const parts = results.map(
     ({ totals }) =>

@@ -1,4 +1,4 @@
-// The totals of all policies beside each other, just as the core counts them.
+// The table of the totals of all policies, as the core counts them.
 import { h } from "./dom.mjs";
 import { duration, number, permille } from "./format.mjs";
 import { LETTERS } from "./policy-editor.mjs";
@@ -9,10 +9,10 @@ const us = (value) => (value === null || value === undefined ? "–" : duration(
 const ROWS = [
   ["Arrived", ({ arrived }) => number(arrived)],
   ["Granted", (t) => part(t.granted, t.arrived)],
-  ["Refused for good", (t) => part(t.refused, t.arrived)],
+  ["Refused without retry", (t) => part(t.refused, t.arrived)],
   ["Gave up", (t) => part(t.gave_up, t.arrived), "gave_up"],
   ["Lost in crashes", ({ lost }) => number(lost), "lost"],
-  ["Not decided at the end", ({ pending }) => number(pending), "pending"],
+  ["Pending at the end", ({ pending }) => number(pending), "pending"],
   ["Throttled upstream", ({ throttled }) => number(throttled), "throttled"],
   ["Decisions", ({ decisions }) => number(decisions)],
   ["Cut off", (t) => cutInWords(t) || "no", cutInWords],
@@ -22,7 +22,7 @@ const ROWS = [
   ["Wait, 95 %", (t) => us(t.wait_us.p95), "waited"],
   ["Wait, longest", (t) => us(t.wait_us.max), "waited"],
   ["Units taken", ({ units }) => number(units)],
-  ["Used of what was allowed", (t) => permilleOf(t.utilisation_permille)],
+  ["Utilisation", (t) => permilleOf(t.utilisation_permille)],
   ["Largest burst", (t) => burst(t.largest_burst)],
   ["Time to drain", (t) => us(t.drained_after_us)],
   ["Ended at", (t) => us(t.ended_at_us)],
@@ -41,7 +41,7 @@ function burst(value) {
 }
 
 export function totalsTable(results) {
-  // What happened in no policy is left out, if it is nothing to wonder about.
+  // Optional rows are omitted if they are zero for every policy.
   const has = (totals, key) => (typeof key === "function" ? key(totals) !== "" : totals[key] > 0);
   const rows = ROWS.filter(([, , key]) => !key || results.some(({ totals }) => has(totals, key)));
   return h(

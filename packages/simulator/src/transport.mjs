@@ -1,4 +1,4 @@
-// Run, pause, step, speed, seed; and which part of the time is shown.
+// The controls: run, pause, step, speed, seed and the visible time range.
 import { button, h, newId } from "./dom.mjs";
 import { field } from "./field.mjs";
 import { moment } from "./format.mjs";
@@ -38,14 +38,14 @@ export class Transport {
       button("+", () => does.zoom(0.5), { class: "icon", "aria-label": "Show less time" }),
       button("◀", () => does.shift(-0.5), { class: "icon", "aria-label": "Show earlier" }),
       button("▶", () => does.shift(0.5), { class: "icon", "aria-label": "Show later" }),
-      button("All", does.all, { "aria-label": "Show all of the time" }),
+      button("All", does.all, { "aria-label": "Show the whole time range" }),
     ];
     this.#after = [this.#play, step, end, choice, ...zoom];
     place.append(
       h("div", { class: "buttons" }, this.#run, this.#stop, this.#seed, this.#stale),
       h("div", { class: "buttons" }, this.#play, step, end),
       h("div", { class: "field inline" }, h("label", { for: speed }, "Speed"), choice),
-      h("div", { class: "buttons tight", role: "group", "aria-label": "Part of the time" }, zoom),
+      h("div", { class: "buttons tight", role: "group", "aria-label": "Visible time range" }, zoom),
       this.#clock,
       this.#progress,
     );

@@ -1,4 +1,4 @@
-// How long the granted calls had waited, as a histogram.
+// The histogram of the waits of granted calls.
 import uPlot from "../vendor/uPlot.mjs";
 import { duration, short } from "./format.mjs";
 import { colour, margins, valueAxis } from "./plot.mjs";
@@ -8,7 +8,9 @@ const NICE = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400,
 ];
 
-/** `{ width, counts }` in milliseconds: how many waited 0 to width, width to 2 * width, ... */
+/**
+ * Returns `{ width, counts, longest }` in milliseconds: the numbers of waits from 0 to width, width to 2 * width, ...
+ */
 export function histogramOf({ outcome, wait }) {
   let longest = 0;
   for (let row = 0; row < wait.length; row++) {

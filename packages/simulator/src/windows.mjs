@@ -2,10 +2,10 @@
 import { colour } from "./plot.mjs";
 import { micros } from "./span.mjs";
 
-const START_MS = 1_767_225_600_000; // when the simulation begins: at a midnight, UTC
+const START_MS = 1_767_225_600_000; // the start of the simulation, a midnight in UTC
 const NARROWEST = 5; // pixels
 
-/** What is shaded: every second interval of the first bucket, or the window before the chosen time. */
+/** Returns the shading: every second interval of the first bucket, or the window before the selected time. */
 export function shadingOf(policy) {
   const bucket = policy.limits.find(({ kind }) => kind === "bucket");
   if (bucket !== undefined) {
@@ -41,7 +41,7 @@ export function shade(u, { kind, interval, offset }, chosenAt) {
   ctx.restore();
 }
 
-/** Dashed lines where something was ordered, with its name. */
+/** Draws a dashed line at each event, with its name if `isNamed`. */
 export function drawEvents(u, events, isNamed) {
   const { ctx, bbox } = u;
   const ratio = devicePixelRatio;

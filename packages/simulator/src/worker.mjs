@@ -1,25 +1,25 @@
-// The core, off the main thread. Each message is `{ id, ask, ... }`; it is answered by `{ id, result }`
-// or `{ id, fault }`, and before that maybe by `{ id, progress }`.
+// The core in a worker. Each request is `{ id, operation, ... }`. The response is `{ id, result }` or
+// `{ id, error }`; `{ id, progress }` messages may precede it.
 import init, { limitersFromDocument, Simulation } from "../wasm/full/web.mjs";
 import { csvOf } from "./csv.mjs";
 
 const CHUNK = 5000;
-const ready = init();
-const kept = new Map(); // the simulations of each run that may be shown
-let wanted = 0; // the run that is asked for last; others stop
+const initialized = init();
+const simulations = new Map(); // the simulations of each run that may be shown
+let wanted = 0; // the last requested run; others stop
 
-const answers = {
+const operations = {
   document: ({ text }) => [limitersFromDocument(text)],
 
-  /** What is wrong with a scenario: of each policy and of all else the first. */
+  /** Returns the errors of a scenario: the first of each policy, and the first of the rest. */
   check: ({ scenario }) => {
     const found = scenario.policies.map((policy, index) =>
       wrongWith({ ...scenario, policies: [policy] }, index),
     );
     const { events: _, ...others } = scenario;
     found.push(wrongWith({ ...others, policies: [ANY] }, 0));
-    const faults = new Map(found.filter(Boolean).map((fault) => [fault.argument, fault]));
-    return [[...faults.values()]];
+    const errors = new Map(found.filter(Boolean).map((error) => [error.argument, error]));
+    return [[...errors.values()]];
   },
 
   async run({ id, scenario }) {
@@ -41,10 +41,10 @@ const answers = {
           totalsText: simulation.totalsText(),
         });
       }
-      kept.set(id, made);
+      simulations.set(id, made);
       return [{ run: id, results }, results.flatMap(({ columns }) => buffersOf(columns))];
     } finally {
-      if (!kept.has(id)) freeAll(made);
+      if (!simulations.has(id)) freeAll(made);
     }
   },
 
@@ -54,16 +54,16 @@ const answers = {
   },
 
   free: ({ run }) => {
-    freeAll(kept.get(run) ?? []);
-    kept.delete(run);
+    freeAll(simulations.get(run) ?? []);
+    simulations.delete(run);
     return [null];
   },
 
-  headers: ({ run, policy, row }) => [kept.get(run)?.[policy].headers(row) ?? []],
+  headers: ({ run, policy, row }) => [simulations.get(run)?.[policy].headers(row) ?? []],
 
   csv: ({ run, names }) => {
-    if (!kept.has(run)) throw new Error("this run is not shown any more");
-    return [csvOf(names, kept.get(run))];
+    if (!simulations.has(run)) throw new Error("this run is no longer shown");
+    return [csvOf(names, simulations.get(run))];
   },
 };
 
@@ -78,12 +78,12 @@ function wrongWith(scenario, index) {
     new Simulation(scenario, 0).free();
     return null;
   } catch (error) {
-    const { argument, message } = faultOf(error);
+    const { argument, message } = toValidationError(error);
     return { argument: argument.replace(/^policies\[0\]/, `policies[${index}]`), message };
   }
 }
 
-// Lets messages in, such as the one to stop. (Timers would wait longer each time.)
+// Yields to incoming messages, such as `stop`. Nested timers would add a delay each time.
 const { port1, port2 } = new MessageChannel();
 const pause = () =>
   new Promise((resolve) => {
@@ -94,8 +94,8 @@ const pause = () =>
 const buffersOf = ({ levels, ...columns }) =>
   [...Object.values(columns), ...levels].map((column) => column.buffer);
 
-// The core begins its messages with the place: "at $.arrivals.count: is missing".
-function faultOf(error) {
+// The messages of the core begin with the path: "at $.arrivals.count: is missing".
+function toValidationError(error) {
   const message = error?.message ?? String(error);
   const argument = error?.argument ?? "";
   const [, path, rest] = /^at \$\.([^:\s]+): (.*)$/s.exec(message) ?? [];
@@ -104,14 +104,14 @@ function faultOf(error) {
 }
 
 self.onmessage = async ({ data }) => {
-  const { id, ask } = data;
+  const { id, operation } = data;
   try {
-    await ready.catch((error) => {
+    await initialized.catch((error) => {
       throw new Error(`The simulator could not be loaded: ${error.message}`);
     });
-    const [result, transfer] = await answers[ask](data);
+    const [result, transfer] = await operations[operation](data);
     postMessage({ id, result }, transfer ?? []);
   } catch (error) {
-    postMessage({ id, fault: faultOf(error) });
+    postMessage({ id, error: toValidationError(error) });
   }
 };

@@ -1,15 +1,15 @@
-// What comes: arrivals, costs, work, clients, upstream, events.
+// The editors of the workload: arrivals, costs, work, clients, upstream, events.
 import { button, h, named } from "./dom.mjs";
 import { checkbox, field, textField } from "./field.mjs";
 import { limitEditor } from "./limit-editor.mjs";
-import { ARRIVALS, EVENTS, known, MOST_EVENTS, newEvent } from "./scenario.mjs";
+import { ARRIVALS, EVENTS, entryOf, MAX_EVENTS, newEvent } from "./scenario.mjs";
 
 const KIND_NAMES = {
   steady: "Steady: evenly spaced",
   poisson: "Poisson: at random",
-  burst: "Bursts: many at once, again and again",
+  burst: "Bursts: many at once, repeatedly",
   ramp: "Ramp: the rate rises or falls",
-  daily: "Daily: quiet nights, busy noons",
+  daily: "Daily: lowest at midnight, highest at noon",
   jobs: "Jobs: all queued at the start",
   times: "Times: pasted, or a CSV file",
 };
@@ -19,7 +19,7 @@ const LABELS = {
   per: { other: "Per" },
   every: { other: "Every" },
   for: { other: "For" },
-  from: { other: "First after" },
+  from: { other: "First arrival after" },
 };
 const EVENT_NAMES = {
   pause: "Pause",
@@ -29,23 +29,23 @@ const EVENT_NAMES = {
 };
 const EVENT_LABELS = {
   at: ["At", ""],
-  for: ["For", "for good"],
-  index: ["Limit no. (from 0)", "0"],
-  limit: ["New limit", "as it is"],
-  interval: ["New interval", "as it is"],
-  client: ["Client (from 0)", "0"],
+  for: ["For", "permanently"],
+  index: ["Limit index (from 0)", "0"],
+  limit: ["New limit", "unchanged"],
+  interval: ["New interval", "unchanged"],
+  client: ["Client index (from 0)", "0"],
 };
-const BIG = 60_000; // characters from which a text is not put into a field, which would be slow
+const BIG = 60_000; // characters above which a text is not shown in a field, which would be slow
 
 export function arrivalsEditor(session) {
   const { arrivals } = session.draft;
-  const told = () => session.changed();
-  const fields = (known(ARRIVALS, arrivals.kind) ?? []).map((key) => {
+  const changed = () => session.changed();
+  const fields = (entryOf(ARRIVALS, arrivals.kind) ?? []).map((key) => {
     if (key === "text") return timesEditor(session, arrivals);
     const label = LABELS[key][arrivals.kind] ?? LABELS[key].other;
     const placeholder = key === "from" ? "0s" : undefined;
     const path = `arrivals.${key}`;
-    return field({ path, label, placeholder, source: arrivals, key, changed: told });
+    return field({ path, label, placeholder, source: arrivals, key, changed });
   });
   return h(
     "div",
@@ -88,7 +88,7 @@ function timesEditor(session, arrivals) {
     return h(
       "div",
       { class: "field wide" },
-      h("p", {}, `${lines} lines are read.`),
+      h("p", {}, `${lines} lines loaded.`),
       open,
       error,
       label,
@@ -96,7 +96,7 @@ function timesEditor(session, arrivals) {
   }
   const text = textField({
     path: "arrivals.text",
-    label: "Times, one a line",
+    label: "Times, one per line",
     hint: "Seconds or RFC 3339 times; or CSV with a header of at,cost,actual,work,count",
     value: arrivals.text,
     changed: (value) => {
@@ -117,19 +117,19 @@ export function callsEditor(session) {
     { class: "fields" },
     one("cost", "Cost or estimate", "1", "40, or 1..5"),
     one("actual", "Actual cost", "as estimated", "1..5"),
-    one("work", "Takes", "no time", "2s, or 1s..5s"),
+    one("work", "Call duration", "0s", "2s, or 1s..5s"),
     one("clients", "Clients", "1"),
-    one("at_once", "Calls of each at once", "any number"),
-    one("until", "Observe until", "all is done"),
+    one("at_once", "Concurrent calls per client", "unlimited"),
+    one("until", "Observe until", "all calls have ended"),
   );
 }
 
 export function upstreamEditor(session) {
   const { upstream } = session.draft;
-  const told = () => session.changed();
+  const changed = () => session.changed();
   const on = checkbox({
     path: "upstream.on",
-    label: "The called service has limits of its own",
+    label: "The called service has its own limits",
     source: upstream,
     key: "on",
     changed: () => session.rebuilt("upstream.on"),
@@ -150,14 +150,14 @@ export function upstreamEditor(session) {
         placeholder: "none",
         source: upstream,
         key: "latency",
-        changed: told,
+        changed,
       }),
       checkbox({
         path: "upstream.learn",
-        label: "Its 429 pauses the limiter",
+        label: "A 429 response pauses the limiter",
         source: upstream,
         key: "learn",
-        changed: told,
+        changed,
       }),
     ),
   );
@@ -174,7 +174,7 @@ export function eventsEditor(session) {
     {},
     events.map((_, i) => eventRow(session, i)),
     named(
-      button("Add event", add, { class: "quiet", disabled: events.length >= MOST_EVENTS }),
+      button("Add event", add, { class: "quiet", disabled: events.length >= MAX_EVENTS }),
       "events.add",
     ),
   );
@@ -187,7 +187,7 @@ function eventRow(session, i) {
     events.splice(i, 1);
     session.rebuilt(`events[${i}].remove`, "events.add");
   };
-  const fields = (known(EVENTS, event.do) ?? ["at"]).map((key) => {
+  const fields = (entryOf(EVENTS, event.do) ?? ["at"]).map((key) => {
     const [label, placeholder] = EVENT_LABELS[key];
     const path = `events[${i}].${key}`;
     const changed = () => session.changed();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import AxeBuilder from "@axe-core/playwright";
-import { at, NARROW, opened, ready, rerun, runsOf, simulated, totalsOf, WIDE } from "./page.mjs";
+import { at, NARROW, opened, presets, rerun, runsOf, simulated, totalsOf, WIDE } from "./page.mjs";
 
 const Axe = AxeBuilder.default ?? AxeBuilder;
 
@@ -51,11 +51,11 @@ for (const [view, options, rules] of views) {
     const page = await opened(t, options);
     await openAll(page);
     const narrowed = isSoak ? everything : rules;
-    const names = narrowed === everything ? ready : ready.slice(0, 1);
+    const names = narrowed === everything ? presets : presets.slice(0, 1);
     for (const name of names) {
       const before = await runsOf(page);
-      if (name !== (await page.locator("#ready").inputValue())) {
-        await page.selectOption("#ready", name);
+      if (name !== (await page.locator("#preset").inputValue())) {
+        await page.selectOption("#preset", name);
         await simulated(page, before);
       }
       await openAll(page);
@@ -82,7 +82,7 @@ for (const [view, options, rules] of views) {
     await at(page, "arrivals.count").fill("x");
     await at(page, "arrivals.kind").selectOption("times");
     await page.getByRole("button", { name: "Run", exact: true }).click();
-    await page.getByText("This cannot run yet").waitFor();
+    await page.getByText("This scenario cannot run yet").waitFor();
     await nothingFound(page, `${view}, with errors`, narrowed);
     await fits(page, `${view}, with errors`);
     for (const dialog of ["Share", "Code"]) {
@@ -183,7 +183,7 @@ test("hovering explains the decision under the pointer", async (t) => {
   await figure.getByText("Tightest limit").waitFor();
   assert.match(await point(0.505, 0.7), /^(101|200) of 200$/);
   await figure.getByText("Limit that refused").waitFor();
-  await figure.getByText("Come back after").waitFor();
+  await figure.getByText("Retry after").waitFor();
 });
 
 test("nothing plays by itself when motion is not wanted; else it may be paused", async (t) => {
@@ -238,14 +238,14 @@ test("the focus stays where one goes on", async (t) => {
   assert.equal(await press(removal(1)), "Add limit", "the last one cannot be removed");
   assert.ok(await limits.evaluate((element) => element.contains(document.activeElement)));
 
-  const toggle = page.getByLabel("The called service has limits of its own");
+  const toggle = page.getByLabel("The called service has its own limits");
   assert.equal(await press(toggle), "upstream.on");
   assert.equal(await press(toggle), "upstream.on");
 
   const before = await runsOf(page);
-  await page.selectOption("#ready", "three-workers");
+  await page.selectOption("#preset", "three-workers");
   await simulated(page, before);
-  assert.equal(await press(named("Bring back what I edited before")), "Run");
+  assert.equal(await press(named("Restore my previous edits")), "Run");
 
   // What is replaced by a run, and what hides at its end.
   await rerun(page);

@@ -36,7 +36,7 @@ async function longestTask(page) {
   await rerun(page);
   await page.getByRole("button", { name: "Show less time" }).click();
   await page.getByRole("button", { name: "Show later" }).click();
-  await page.getByRole("button", { name: "Show all of the time" }).click();
+  await page.getByRole("button", { name: "Show the whole time range" }).click();
   const box = await page.locator(".u-over").first().boundingBox();
   for (let i = 1; i < 20; i++) {
     await page.mouse.move(box.x + (box.width * i) / 20, box.y + box.height / 2);

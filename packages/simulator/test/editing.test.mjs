@@ -6,7 +6,7 @@ import {
   give,
   inNode,
   opened,
-  readyScenario,
+  presetScenario,
   rerun,
   runsOf,
   simulated,
@@ -60,7 +60,7 @@ test("the form edits policies, arrivals, calls, upstream and events", async (t) 
   await at(page, "work").fill("100ms..1s");
   await at(page, "clients").fill("2");
   await page.getByText("Upstream", { exact: true }).click();
-  await page.getByLabel("The called service has limits of its own").check();
+  await page.getByLabel("The called service has its own limits").check();
   await at(page, "upstream.limits[0].limit").fill("50");
   await at(page, "upstream.latency").fill("20ms");
   await page.getByText("Events", { exact: true }).click();
@@ -77,7 +77,7 @@ test("the form edits policies, arrivals, calls, upstream and events", async (t) 
     seed: 9,
     until: "2m",
     policies: [
-      { ...readyScenario("boundary-burst").policies[1] },
+      { ...presetScenario("boundary-burst").policies[1] },
       {
         name: "policy 3",
         limits: [
@@ -143,7 +143,7 @@ test("a wrong policy shows its error at its field, and the editor keeps the text
     );
     assert.equal(await at(page, path).inputValue(), text, "the text stays");
     assert.deepEqual(await totalsOf(page), before, "the last result stays");
-    await page.locator("#faults").getByRole("button").first().click();
+    await page.locator("#errors").getByRole("button").first().click();
     assert.equal(await page.evaluate(() => document.activeElement.dataset.path), path);
     await at(page, path).fill(right);
     await isRight(page, path);
@@ -162,8 +162,8 @@ test("every field that is wrong is told, not only the first", async (t) => {
   for (const [path, text] of Object.entries(wrong)) await at(page, path).fill(text);
   for (const path of Object.keys(wrong)) await hasError(page, path, /must be/);
   await page.getByRole("button", { name: "Run", exact: true }).click();
-  await page.getByText("Not run: 4 things are wrong.").waitFor();
-  assert.equal(await page.locator("#faults li").count(), 4);
+  await page.getByText("Not run: 4 errors.").waitFor();
+  assert.equal(await page.locator("#errors li").count(), 4);
 });
 
 test("documents of every dialect are read, and wrong ones are told and kept", async (t) => {
@@ -210,7 +210,7 @@ test("documents of every dialect are read, and wrong ones are told and kept", as
   await at(page, "policies[0].limits[0].limit").fill("4");
   await page.getByRole("button", { name: "JSON", exact: true }).nth(1).click();
   assert.equal(JSON.parse(await box.inputValue()).limiters.jobs.concurrency.limit, 4);
-  await page.getByRole("button", { name: "Bring back what I typed" }).click();
+  await page.getByRole("button", { name: "Restore my JSON" }).click();
   assert.equal(await box.inputValue(), JSON.stringify(several));
 });
 
@@ -240,7 +240,7 @@ test("bad lines of times and CSV are told by their number", async (t) => {
     mimeType: "text/csv",
     buffer: Buffer.from(`at\n${lines}\n`),
   });
-  await page.getByText("lines are read").waitFor();
+  await page.getByText("lines loaded").waitFor();
   await rerun(page);
   assert.equal(JSON.parse((await totalsOf(page))[0]).arrived, 30_000);
   console.log("a file of 30,000 lines is read");
@@ -266,10 +266,10 @@ test("another scenario does not lose what was edited", async (t) => {
   const page = await opened(t);
   await at(page, "policies[0].name").fill("mine");
   const before = await runsOf(page);
-  await page.selectOption("#ready", "three-workers");
+  await page.selectOption("#preset", "three-workers");
   await simulated(page, before);
   assert.equal(await at(page, "policies[0].name").inputValue(), "30 s leases");
-  await page.getByRole("button", { name: "Bring back what I edited before" }).click();
+  await page.getByRole("button", { name: "Restore my previous edits" }).click();
   assert.equal(await at(page, "policies[0].name").inputValue(), "mine");
   await page.waitForTimeout(600);
   await page.reload();

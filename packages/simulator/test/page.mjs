@@ -127,9 +127,11 @@ export async function plottedOf(page) {
   });
 }
 
-export const ready = readdirSync(join(dist, "scenarios")).map((name) => name.replace(".json", ""));
+export const presets = readdirSync(join(dist, "scenarios")).map((name) =>
+  name.replace(".json", ""),
+);
 
-export const readyScenario = (name) =>
+export const presetScenario = (name) =>
   JSON.parse(readFileSync(join(dist, "scenarios", `${name}.json`), "utf8"));
 
 /** The module that the page uses, in this process. */

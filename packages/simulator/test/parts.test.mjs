@@ -65,17 +65,17 @@ test("numbers for people", () => {
 
 test("a scenario is the same after its draft, and what is wrong stays", () => {
   for (const name of readdirSync(scenarios)) {
-    const { scenario, faults } = scenarioOf(draftOf(read(name)));
+    const { scenario, errors } = scenarioOf(draftOf(read(name)));
     assert.deepEqual(scenario, read(name), name);
-    assert.deepEqual(faults, {});
+    assert.deepEqual(errors, {});
   }
   const draft = draftOf({
     policies: [{ limits: [{ kind: "bucket", limit: "1,0", interval: 5 }] }],
   });
   draft.cost = "1..x";
-  const { scenario, faults } = scenarioOf(draft);
+  const { scenario, errors } = scenarioOf(draft);
   assert.equal(scenario.policies[0].limits[0].limit, "1,0");
-  assert.deepEqual(Object.keys(faults).sort(), ["cost", "policies[0].limits[0].limit"]);
+  assert.deepEqual(Object.keys(errors).sort(), ["cost", "policies[0].limits[0].limit"]);
   for (const wrong of [null, [], 3, {}, { policies: [] }])
     assert.throws(() => draftOf(wrong), TypeError);
 });
@@ -107,7 +107,7 @@ test("JSON has no member twice", () => {
   const text = JSON.stringify(right, null, 1);
   assert.deepEqual(jsonFrom(text), JSON.parse(text));
   for (const wrong of ['{"a":1,"b":{},"a":2}', '[{"b":{"a":{} , "\\u0061" :"}"}}]'])
-    assert.throws(() => jsonFrom(wrong), { message: /twice; remove one: name=a/ });
+    assert.throws(() => jsonFrom(wrong), { message: /duplicate member; remove one: name=a/ });
   assert.throws(() => jsonFrom('{"a"'), SyntaxError);
 });
 

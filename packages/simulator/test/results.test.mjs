@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { asDecided } from "../src/scenario.mjs";
-import { cutInWords, leftOf, runInWords } from "../src/summary.mjs";
-import { at, give, opened, readyScenario, rerun, runsOf, simulated, totalsOf } from "./page.mjs";
+import { cutInWords, remainingOf, runInWords } from "../src/summary.mjs";
+import { at, give, opened, presetScenario, rerun, runsOf, simulated, totalsOf } from "./page.mjs";
 
 const LIMIT = "policies[0].limits[0].limit";
 const long = {
@@ -54,8 +54,8 @@ test("what was edited during a run is not in its result, and the page says so", 
   assert.ok(!(await page.getByText("Edited since this run").isVisible()));
 
   // Nor is a result that of another scenario, which cannot run.
-  await give(page, JSON.stringify({ ...readyScenario("boundary-burst"), cost: 0 }));
-  await page.getByText("Not run: one thing is wrong.").waitFor();
+  await give(page, JSON.stringify({ ...presetScenario("boundary-burst"), cost: 0 }));
+  await page.getByText("Not run: 1 error.").waitFor();
   assert.ok(await page.getByText("Edited since this run").isVisible());
 });
 
@@ -98,7 +98,7 @@ test("a run that is not shown leaves nothing behind", async (t) => {
   const before = await runsOf(page);
   await duringRun(page, "cost", "x", true);
   await page.waitForFunction((runs) => window.paddlegate.runs() === runs + 2, before);
-  await page.getByText("Not run: one thing is wrong.").waitFor();
+  await page.getByText("Not run: 1 error.").waitFor();
   assert.deepEqual(await totalsOf(page), shown);
   assert.ok(!(await page.getByRole("button", { name: "Stop" }).isVisible()));
   const [download] = await Promise.all([
@@ -110,12 +110,12 @@ test("a run that is not shown leaves nothing behind", async (t) => {
     .split("\n");
   assert.equal(lines.length, 1 + JSON.parse(shown[0]).decisions, "all of what is shown");
   await page.getByRole("button", { name: "Next not granted" }).click();
-  await page.getByText("An HTTP caller would get").waitFor();
+  await page.getByText("HTTP response headers").waitFor();
 });
 
 test("a run that was cut off says so", async (t) => {
   const totals = { name: "window", granted: 5, arrived: 30, decisions: 20_000_000 };
-  const says = "Cut off after 20,000,000 decisions: what comes later is not counted.";
+  const says = "Cut off after 20,000,000 decisions; later ones are not counted.";
   assert.equal(cutInWords(totals), "");
   assert.equal(cutInWords({ ...totals, cut_off: false, unrecorded: 0 }), "");
   const drawn = "Counted but not drawn: the last 18,000,000 rows.";
@@ -153,14 +153,14 @@ test("limits are named as the core counts them", async (t) => {
     arrivals: { kind: "steady", count: 1, per: "1s", for: "4s" },
   });
   const facts = await page.locator("#figures").textContent();
-  assert.match(facts, /Left of window 2 in 1m/);
+  assert.match(facts, /Remaining of window 2 in 1m/);
 });
 
 test("of what no limit has decided nothing is left", async (t) => {
   const two = { limits: [{}, {}] };
   const columns = { limit: [0, 1, 2, 255, 0], before: [3, 2, 0, 0, Number.NaN] };
   columns.after = [2, 1, 0, 0, Number.NaN];
-  const left = columns.limit.map((_, row) => leftOf(two, columns, row)?.after);
+  const left = columns.limit.map((_, row) => remainingOf(two, columns, row)?.after);
   assert.deepEqual(left, [2, 1, undefined, undefined, undefined]);
 
   const page = await opened(t);
@@ -175,8 +175,8 @@ test("of what no limit has decided nothing is left", async (t) => {
   assert.equal(await lost.locator("td").nth(6).textContent(), "–");
   const row = Number(await lost.locator("th").textContent());
   await page.locator('.explain input[type="range"]').fill(String(row - 1));
-  await page.locator(".facts").getByText("Was lost: its client died").waitFor();
-  assert.equal(await page.locator(".facts dt", { hasText: /^Left$/ }).count(), 0);
+  await page.locator(".facts").getByText("Lost: its client crashed").waitFor();
+  assert.equal(await page.locator(".facts dt", { hasText: /^Remaining$/ }).count(), 0);
   await page.locator('.explain input[type="range"]').fill("0");
   await page.locator(".facts").getByText("5 before, 4 after").waitFor();
 });

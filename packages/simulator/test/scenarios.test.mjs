@@ -1,4 +1,4 @@
-// Every ready scenario runs, and the page plots what the core says: in Node, and in the terminal.
+// Every preset runs, and the page plots what the core says: in Node, and in the terminal.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -10,8 +10,8 @@ import {
   inNode,
   opened,
   plottedOf,
-  ready,
-  readyScenario,
+  presetScenario,
+  presets,
   root,
   runsOf,
   simulated,
@@ -20,15 +20,15 @@ import {
 
 const terminal = join(root, "target/release/paddlegate");
 
-for (const name of ready) {
+for (const name of presets) {
   test(`${name}: the page plots what the core says`, async (t) => {
     const page = await opened(t);
     const before = await runsOf(page);
-    await page.selectOption("#ready", "").catch(() => {});
-    await page.selectOption("#ready", name);
+    await page.selectOption("#preset", "").catch(() => {});
+    await page.selectOption("#preset", name);
     await simulated(page, before);
 
-    const scenario = readyScenario(name);
+    const scenario = presetScenario(name);
     const expected = await inNode(scenario);
     assert.deepEqual(
       await totalsOf(page),
@@ -76,7 +76,7 @@ const sum = (numbers) => numbers.reduce((total, value) => total + value, 0);
 test("the terminal gives the same totals and the same timeline", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "paddlegate-terminal-"));
   t.after(() => rmSync(directory, { recursive: true }));
-  for (const name of ready) {
+  for (const name of presets) {
     const file = join(root, "packages/simulator/scenarios", `${name}.json`);
     const csv = join(directory, `${name}.csv`);
     const printed = execFileSync(
@@ -86,7 +86,7 @@ test("the terminal gives the same totals and the same timeline", async (t) => {
         encoding: "utf8",
       },
     );
-    const expected = await inNode(readyScenario(name));
+    const expected = await inNode(presetScenario(name));
     assert.equal(JSON.parse(printed).length, expected.length);
     for (const { totalsText } of expected) assert.ok(printed.includes(totalsText), printed);
     const names = expected.map(({ totalsText }) => JSON.parse(totalsText).name);

@@ -7,7 +7,7 @@ import {
   give,
   opened,
   origin,
-  readyScenario,
+  presetScenario,
   rerun,
   runsOf,
   simulated,
@@ -38,7 +38,7 @@ test("a link gives the same totals in a fresh page", async (t) => {
   assert.equal(await other.locator("#figures b b, h2 b").count(), 0, "names are texts, not HTML");
 
   // A link in the same page, and one of a browser that cannot compress.
-  const plain = Buffer.from(JSON.stringify(readyScenario("three-workers"))).toString("base64url");
+  const plain = Buffer.from(JSON.stringify(presetScenario("three-workers"))).toString("base64url");
   const before = await runsOf(other);
   await other.evaluate((hash) => location.assign(hash), `#v1.j.${plain}`);
   await simulated(other, before);
@@ -59,14 +59,14 @@ test("broken links are told", async (t) => {
 
 test("CSV, JSON and PNG are saved whole", async (t) => {
   const page = await opened(t);
-  await give(page, readyScenario("three-workers"));
+  await give(page, presetScenario("three-workers"));
   const totals = await totalsOf(page);
 
   const json = await saved(page, "JSON");
   assert.equal(json.name, "paddlegate.json");
   const { totals: told, ...scenario } = JSON.parse(json.bytes);
   assert.deepEqual(told, totals.map(JSON.parse));
-  assert.deepEqual(scenario, readyScenario("three-workers"));
+  assert.deepEqual(scenario, presetScenario("three-workers"));
   await give(page, JSON.parse(json.bytes));
   assert.deepEqual(await totalsOf(page), totals, "what was saved can be opened again");
 

@@ -1,11 +1,11 @@
 export * from "../index.js";
 export type * from "./limiter.js";
-// Named, for they come in place of those of the small module.
+// Named exports, because they replace those of the small module.
 export { graphqlCost, type Limiter, Paddlegate, type Permit } from "./limiter.js";
 
-/** A document, and the limiters that it defines. */
+/** A document and its limiters. */
 export interface Policies {
-  /** The format in words. */
+  /** The name of the format. */
   readonly format:
     | "Paddlegate limits"
     | "OJS rate limit"
@@ -13,24 +13,24 @@ export interface Policies {
     | "Conductor workflow definition"
     | "Invantive rate limit control"
     | "guild-queues reservoir";
-  /** In the order of the document; none of a workflow, whose key depends on the run. */
+  /** The limiters in the order of the document; empty for a workflow, whose key depends on the run. */
   readonly policies: readonly {
     readonly name: string;
     readonly limits: readonly SimulatedLimit[];
-    /** An ISO 8601 duration, when the document says. */
+    /** An ISO 8601 duration; `null` if the document has none. */
     readonly waitTimeout: string | null;
     readonly onLimit: "raise" | "ignore" | "wait" | "reschedule" | "drop";
   }[];
 }
 
 /**
- * Reads a document of any of the formats.
+ * Reads a document in any of the formats.
  *
- * @throws InvalidError with the argument `document`, and a message that begins with the path of the fault.
+ * @throws InvalidError with the argument `document`, and a message that begins with the path of the invalid value.
  */
 export function limitersFromDocument(text: string): Policies;
 
-/** A length of time: `"500ms"`, `"10s"`, `"5m"`, `"1h"`, `"1d"`, a word, or an ISO 8601 duration. */
+/** A duration: `"500ms"`, `"10s"`, `"5m"`, `"1h"`, `"1d"`, a word such as `"minute"`, or an ISO 8601 duration. */
 export type Span = string;
 
 /** One limit of a simulated policy. */
@@ -44,39 +44,39 @@ export interface SimulatedLimit {
     | "concurrency"
     | "unlimited"
     | "paused";
-  /** Units, or calls at once; not of a throttle. */
+  /** The limit in units, or in concurrent calls; a throttle has none. */
   readonly limit?: number;
-  /** The interval, the time to drain or refill all of it, or how long a lease lasts (default 30 s). */
+  /** The interval, the time to drain or refill fully, or the duration of a lease (default 30 s). */
   readonly interval?: Span;
-  /** Of a bucket: by how much earlier its intervals start. */
+  /** The time by which the intervals of a bucket start earlier. */
   readonly offset?: Span;
 }
 
-/** One of the policies that are compared, and what callers do whom it refuses. */
+/** One of the compared policies, and the behaviour of refused callers. */
 export interface SimulatedPolicy {
   readonly name?: string;
   readonly limits: readonly SimulatedLimit[];
   /**
-   * `none` (default): they go away. `linear`: they come again as Sidekiq's jobs do. `exponential`: after a random time
-   * below `min(cap, base * 2^n)`. `wait`: they stand in the limiter's queue. `ticket`: they take a place in the queue
-   * and come again when it is their turn.
+   * The behaviour of refused callers. `none` (default): they give up. `linear`: they retry with the backoff of
+   * Sidekiq's jobs. `exponential`: they retry after a random time below `min(cap, base * 2^n)`. `wait`: they wait in
+   * the limiter's queue. `ticket`: they take a ticket and return at their turn.
    */
   readonly retry?: "none" | "linear" | "exponential" | "wait" | "ticket";
-  /** How often they come again (linear, exponential). Default 20. */
+  /** The number of retries (linear, exponential). Default 20. */
   readonly attempts?: number;
-  /** Default 1 s. */
+  /** The base of the exponential backoff. Default 1 s. */
   readonly base?: Span;
-  /** Default 1 h. */
+  /** The upper bound of the exponential backoff. Default 1 h. */
   readonly cap?: Span;
-  /** How long they wait at most (wait, ticket). Default ten years. */
+  /** The longest wait (wait, ticket). Default ten years. */
   readonly wait?: Span;
-  /** Whether they report actual costs. Default true. */
+  /** Whether callers report actual costs. Default true. */
   readonly correct?: boolean;
 }
 
 /**
- * Who comes when; `from` is a span before the first. `daily` swings from `count` at midnight of the clock to `to` at
- * noon.
+ * The times of the arrivals. `from` is the time before the first arrival. The rate of `daily` varies between `count` at
+ * midnight of the clock and `to` at noon.
  */
 export type Arrivals =
   | {
@@ -102,10 +102,10 @@ export type Arrivals =
       readonly from?: Span;
     }
   | { readonly kind: "jobs"; readonly count: number; readonly from?: Span }
-  /** Times one a line, or CSV with the columns `at` and any of `cost`, `actual`, `work`, `count`. */
+  /** Times, one per line, or CSV with the columns `at` and any of `cost`, `actual`, `work`, `count`. */
   | { readonly kind: "times"; readonly text: string };
 
-/** What happens at a time from the start. */
+/** An event at a time after the start. */
 export type ScenarioEvent =
   | { readonly at: Span; readonly do: "pause"; readonly for: Span }
   | { readonly at: Span; readonly do: "resume" }
@@ -119,26 +119,26 @@ export type ScenarioEvent =
     }
   | { readonly at: Span; readonly do: "crash"; readonly client: number; readonly for?: Span };
 
-/** What is simulated. Where two numbers are given, each between them is as likely. */
+/** A scenario to simulate. A list of two values is a range with a uniform distribution. */
 export interface Scenario {
-  /** Default 1. */
+  /** The seed of the random numbers. Default 1. */
   readonly seed?: number;
-  /** How long to look; by default until nothing is left to happen. */
+  /** The simulated time. Default: until no event is left. */
   readonly until?: Span;
-  /** One to four; all face the same arrivals. */
+  /** One to four policies; all get the same arrivals. */
   readonly policies: readonly SimulatedPolicy[];
   readonly arrivals: Arrivals;
-  /** Units of a call; with `actual` it is the estimate. Default 1. */
+  /** The units of a call; with `actual` the estimate. Default 1. */
   readonly cost?: number | readonly [least: number, most: number];
-  /** What calls did cost; without it the cost is final. */
+  /** The actual cost of calls; without it `cost` is final. */
   readonly actual?: number | readonly [least: number, most: number];
-  /** How long a call takes. Default none. */
+  /** The duration of a call. Default 0. */
   readonly work?: Span | readonly [least: Span, most: Span];
-  /** How many processes call. Default 1. */
+  /** The number of processes that call. Default 1. */
   readonly clients?: number;
-  /** How many calls each has at once; 0, the default, is any number. */
+  /** The concurrent calls of each process; 0, the default, is unlimited. */
   readonly at_once?: number;
-  /** What the called service enforces by itself; `learnFromResponse`: its refusal pauses the limiter. */
+  /** The limits that the called service enforces itself. `learn`: whether its refusals pause the limiter. */
   readonly upstream?: {
     readonly limits: readonly SimulatedLimit[];
     readonly latency?: Span;
@@ -148,34 +148,34 @@ export interface Scenario {
 }
 
 /**
- * What was decided when: each column has one value for each decision, up to two million. Times are milliseconds.
+ * The timeline: each column has one value per decision, up to two million. Times are milliseconds.
  */
 export interface Columns {
   readonly at: Float64Array;
   readonly job: Uint32Array;
   readonly client: Uint16Array;
-  /** How often the job had come before. */
+  /** The number of earlier attempts of the job. */
   readonly attempt: Uint16Array;
   /** 0 refused, 1 granted, 2 queued, 3 retries, 4 gave up, 5 lost, 6 throttled by upstream. */
   readonly outcome: Uint8Array;
   readonly cost: Float64Array;
   readonly wait: Float64Array;
-  /** The index of the limit that refused or is the tightest; the number of limits for a pause, 255 for none. */
+  /** The index of the limit that refused or is the tightest; for a pause the number of limits, for none 255. */
   readonly limit: Uint8Array;
-  /** Not a number where it is not known, as in `resetAfter`. */
+  /** NaN if unknown, as in `resetAfter`. */
   readonly retryAfter: Float64Array;
   readonly resetAfter: Float64Array;
-  /** What was left of that limit; not a number where none decided (lost, throttled, a pause that was ordered). */
+  /** The remaining units of that limit; NaN where no limit decided (lost, throttled, a pause by an event). */
   readonly before: Float64Array;
   readonly after: Float64Array;
-  /** How many had tickets, and how many calls were under way. */
+  /** The number of tickets, and of running calls. */
   readonly queue: Float64Array;
   readonly held: Float64Array;
-  /** What was left of each limit after it. */
+  /** The remaining units of each limit after the decision. */
   readonly levels: readonly Float64Array[];
 }
 
-/** What a policy did in all; times are microseconds. */
+/** The totals of a policy. Times are microseconds. */
 export interface Totals {
   readonly name: string;
   readonly arrived: number;
@@ -193,46 +193,46 @@ export interface Totals {
     readonly p95: number;
     readonly max: number;
   };
-  /** Of all that went ahead, also of those that were lost then. */
+  /** The units of all granted calls, including those that were lost afterwards. */
   readonly units: number;
   /**
-   * What was used of the busiest limit, in thousandths of the most that it lets through in that time under the numbers
-   * that ruled it. Above 1000 only where calls cost more than they asked for, or after an order of other numbers.
+   * The use of the busiest limit, in thousandths of the most that it allows in that time with the settings that
+   * applied. Above 1000 only if calls cost more than their estimate, or after an override.
    */
   readonly utilisation_permille: number;
   readonly largest_burst: { readonly interval_us: number; readonly units: number };
   readonly drained_after_us: number | null;
   readonly ended_at_us: number;
-  /** Whether it was stopped after 20 million decisions with more to do. */
+  /** Whether the simulation was stopped after 20 million decisions, before its end. */
   readonly cut_off: boolean;
-  /** How many rows the timeline lacks: those after two million. */
+  /** The number of rows that the timeline lacks: those after two million. */
   readonly unrecorded: number;
 }
 
 /**
- * One policy of a scenario on a virtual clock, through the limiter that decides in production. The same seed gives the
- * same decisions on every machine.
+ * The simulation of one policy of a scenario on a virtual clock, with the limiter that is used in production. The same
+ * seed results in the same decisions on every machine.
  *
- * @throws InvalidError with the argument `scenario`, and a message that begins with the path of the fault.
+ * @throws InvalidError with the argument `scenario`, and a message that begins with the path of the invalid value.
  */
 export class Simulation {
-  /** @param policy which of the policies, from 0 (default) */
+  /** @param policy The index of the policy. Default 0. */
   constructor(scenario: Scenario, policy?: number);
-  /** Goes on for so many decisions, by default to the end; whether there is more to do. */
+  /** Runs up to the given number of decisions, by default to the end. Returns whether there are more. */
   run(decisions?: number): boolean;
-  /** About how much is done, from 0 to 1. */
+  /** The approximate progress from 0 to 1. */
   readonly progress: number;
-  /** How many rows the timeline has; at most two million. */
+  /** The number of rows of the timeline; at most two million. */
   readonly rows: number;
-  /** The timeline from a row on. */
+  /** Returns the timeline from the row `from` on. */
   columns(from?: number): Columns;
   totals(): Totals;
-  /** The totals as one line of JSON, as the terminal prints them. */
+  /** Returns the totals as one line of JSON, the same text that the command line prints. */
   totalsText(): string;
-  /** What a caller would be told with a row: names and values of headers. */
+  /** Returns the HTTP headers, as names and values, that a caller would get with the decision of a row. */
   headers(row: number): [name: string, value: string][];
-  /** Keeps no timeline from now on: faster, and small. */
+  /** Stops recording the timeline, which saves time and memory. */
   withoutTimeline(): this;
-  /** Gives its memory back; it must not be used after. */
+  /** Frees the memory of the simulation, which must not be used afterwards. */
   free(): void;
 }

@@ -1,4 +1,4 @@
-// What the classes of the small module have besides in the larger one. Comments that are not here are there.
+// The additional members of the classes in the full module. The comments of the other members are in `../index.d.ts`.
 import type * as small from "../index.js";
 import type {
   At,
@@ -18,21 +18,21 @@ import type {
   WaitingRequest,
 } from "../index.js";
 
-/** What a grant hands over. */
+/** A grant. */
 export interface Permit extends small.Permit {
   /**
-   * `learnFromResponse` of its limiter: replaces the estimate by the cost that the answer tells, and takes over what it says of the
-   * budget, in one step. Of a lease without an estimate a cost is `"unknown"`; the rest is taken over.
+   * Replaces the estimate with the cost in the response and applies its budget, in one step, as `learnFromResponse` of
+   * the limiter does. For a lease without an estimate the settlement of a cost is `"unknown"`; the rest is applied.
    */
   learnFromResponse(response: UpstreamResponse, options?: AnswerOptions): Learned;
 }
 
 /**
- * A name and a policy. Every method throws an `InvalidError` for a wrong argument, and then has changed nothing. `S` is
- * what `withinLimit` gives when it is refused: nothing but an error, or `SKIPPED`.
+ * A limiter: a name and a policy. Every method throws `InvalidError` for an invalid argument, without changing
+ * anything. `S` is the additional result type of `withinLimit` for a refused call: `never`, or `Skipped`.
  */
 export interface Limiter<S = never> extends small.Limiter<S> {
-  /** What the document that it was loaded from says of refused work; `null` when it was made otherwise. */
+  /** The handling of refused work in the limiter's document; `null` for a limiter that is not from a document. */
   readonly onLimit: OnLimit | null;
   withinLimit<T>(fn: (permit: Permit) => T | PromiseLike<T>): Promise<T | S>;
   withinLimit<T>(
@@ -41,70 +41,75 @@ export interface Limiter<S = never> extends small.Limiter<S> {
   ): Promise<T | S>;
   acquire(request?: WaitingRequest): Promise<Permit>;
   /**
-   * Takes over what an answer of upstream says, in one step: what is left of its budget, its numbers, and a pause when it
-   * refused the call. Without a `status` only an answer is a refusal that the documents of the provider tie to one.
+   * Applies an upstream response in one step: the remaining budget, the limits, and, if the upstream refused the call,
+   * a pause. Without a `status` a response counts as a refusal only if the provider's documentation defines it as one.
    */
   learnFromResponse(response: UpstreamResponse, options?: LearnOptions): Learned;
   /**
-   * Decides about a job under its id, of 1 to 64 bytes. Asked again about one that runs it takes nothing; one that is tried
-   * again is asked about under another id, and so counts as a new one. Never waits.
+   * Decides about a job with its id, 1 to 64 bytes. A repeated call for a job that runs takes nothing. Use another id
+   * for each retry of a failed job, which counts as a new job. Never waits.
    */
   admit(job: string, request?: AdmissionRequest): Admission;
   /**
-   * Decides about several jobs of one unit each, in their order: all of them run or none. What was taken for the first is
-   * given back when a later one cannot run, and none takes a place in the queue.
+   * Decides about several jobs of one unit each, in order: all of them run or none. If a job cannot run, the units of
+   * the earlier ones are given back, and none gets a ticket.
    */
   admitAll(jobs: readonly string[], options?: BatchOptions): Admission[];
   /**
-   * `override` as a document of Open Job Spec says, its text or its object: `concurrency`, `rate` (or `limit` with
-   * `period`), `throttle` and `expires_at`. What it does not name stays as it is, an earlier end too; null removes.
+   * Applies the overrides of an Open Job Spec document, given as text or as an object: `concurrency`, `rate` (or
+   * `limit` with `period`), `throttle` and `expires_at`. Absent members leave the current override and its end
+   * unchanged; `null` removes it.
    */
   applyOjsOverride(document: string | object, options?: At): RuntimeState;
   /**
-   * Pauses as the failure of a job of Open Job Spec says, its text or its object; gives `false` when its `type` is neither
-   * `"rate_limited"` nor `"RateLimitExceeded"`. Without `retry_after` and `rate_limit_until` it pauses for 30 seconds; a
-   * pause that ends later stays.
+   * Pauses the limiter after the rate limit failure of an Open Job Spec job, given as text or as an object. Without
+   * `retry_after` and `rate_limit_until` the pause is 30 seconds; a pause that ends later is left unchanged. Returns
+   * `false` if `type` is neither `"rate_limited"` nor `"RateLimitExceeded"`.
    */
   applyOjsSignal(document: string | object, options?: At): boolean;
 }
 
-/** A request for a job. */
+/** A request to admit a job. */
 export interface AdmissionRequest extends Request {
   /**
-   * What becomes of a job that is refused: `"wait"` and `"reschedule"` take a place in the queue, which is kept for a
-   * minute after its time. Default: what the document of the limiter says, else `"wait"`.
+   * The handling of a refused job. `"wait"` and `"reschedule"` take a ticket, whose queue position is kept for a minute
+   * after its time. Default: the handling in the limiter's document, otherwise `"wait"`.
    */
   readonly onLimit?: OnLimit;
 }
 
-/** How several jobs are decided about. */
+/** Options of a decision about several jobs. */
 export interface BatchOptions extends At {
-  /** What becomes of those over the limit. Default: what the document of the limiter says, else `"wait"`. */
+  /** The handling of refused jobs. Default: the handling in the limiter's document, otherwise `"wait"`. */
   readonly onLimit?: OnLimit;
-  /** Each by itself, as `admit` does. Default `false`: all or none. */
+  /** Whether to decide about each job separately, as `admit` does. Default `false`: all or none. */
   readonly partial?: boolean;
 }
 
-/** What is done with a job. Frozen. */
+/** The action for a job. Frozen. */
 export interface Admission {
   /**
-   * `"run"`: now, and its permit is released when it has ended, however it has. `"wait"`: it stays where it is and keeps its
-   * place. `"reschedule"`: it is put away until its time and keeps its place. `"drop"`: it is discarded. `"refuse"`: it is
-   * over the limit, and `onLimit` is `"raise"` or `"ignore"`.
+   * `"run"`: run the job now and release its permit when it has ended, whether it succeeded or failed. `"wait"`: leave
+   * the job where it is; it keeps its queue position. `"reschedule"`: put the job off until its time; it keeps its
+   * queue position. `"drop"`: discard the job. `"refuse"`: the job is over the limit and `onLimit` is `"raise"` or
+   * `"ignore"`.
    */
   readonly action: "run" | "wait" | "reschedule" | "drop" | "refuse";
   /**
-   * Whole milliseconds until it may run or should be asked about again, under the same id; `null` when no time is known (paused),
-   * and of a job that runs or is dropped.
+   * Whole milliseconds until the job may run or until the next attempt with the same id; `null` when unknown (paused),
+   * and for a job that runs or is dropped.
    */
   readonly afterMs: number | null;
-  /** The answer behind it, with the place of a job that waits. */
+  /** The decision behind the action, with the queue position of a job that waits. */
   readonly decision: Decision;
-  /** Of a job that runs, else `null`. */
+  /** The permit of a job that runs, otherwise `null`. */
   readonly permit: Permit | null;
 }
 
-/** What is known of a request at a gate. An element of the document whose criterion is not given does not apply. */
+/**
+ * The attributes of a request at a gate. An element of the document with a criterion for an absent attribute does not
+ * apply.
+ */
 export interface GateRequest extends At {
   /** Compared with `Context`. */
   readonly context?: string;
@@ -118,32 +123,32 @@ export interface GateRequest extends At {
   readonly ip?: string;
 }
 
-/** What becomes of a request at a gate. Frozen. */
+/** The decision about a request at a gate. Frozen. */
 export interface GateDecision {
-  /** Whether it may go ahead. If not, its answer is a failure. */
+  /** Whether the request may proceed. If not, respond with a failure. */
   readonly allowed: boolean;
-  /** Milliseconds by which its answer is delayed, also that of a failure; 0 without a delay. */
+  /** The delay of the response in milliseconds, also of a failure; 0 without a delay. */
   readonly delayMs: number;
-  /** The slot that counted; `null` when nothing limits the request. */
+  /** The slot that counted the request; `null` if no slot limits it. */
   readonly slot: string | null;
-  /** The level that refused, or the one that delays longest; `null` when no level is full. */
+  /** The level that refused, or that causes the longest delay; `null` if no level is full. */
   readonly level: "second" | "minute" | "hour" | null;
-  /** Milliseconds from the decision on until a refused request may pass; 0 when allowed, `null` when no time is known. */
+  /** The milliseconds after the decision until a refused request may pass; 0 when allowed, `null` when unknown. */
   readonly retryAfterMs: number | null;
   /** The kind of the limit that refused; `null` when allowed. */
   readonly reason: "bucket" | "paused" | null;
 }
 
-/** Chooses which slot of a `RateLimitControl` of Invantive limits a request. */
+/** Selects the slot of an Invantive `RateLimitControl` that limits a request. */
 export interface Gate {
   /**
-   * Counts a request in the slot of the first element that applies. One that a level fails counts nowhere; else it counts
-   * in every level, and the longest delay of a full one rules.
+   * Counts a request in the slot of the first element that applies. A request that a level refuses is not counted; any
+   * other is counted in every level, and the longest delay of the full levels applies.
    */
   admit(request?: GateRequest): GateDecision;
 }
 
-/** Whose answers they are; `"auto"` tells it from each answer. */
+/** The provider of a response; `"auto"` detects it from each response. */
 export type Provider =
   | "auto"
   | "shopify"
@@ -155,56 +160,56 @@ export type Provider =
   | "anthropic"
   | "ietf";
 
-/** What a caller says beside a document. */
+/** Options of a document. */
 export interface LoadOptions {
-  /** How long a lease lasts that is not renewed, in milliseconds: Open Job Spec and Conductor. */
+  /** The duration of a lease that is not renewed, in milliseconds. For Open Job Spec and Conductor. */
   readonly lockTimeoutMs?: number;
-  /** Whose job it is: Open Job Spec. */
+  /** The tenant of the jobs. For Open Job Spec. */
   readonly tenant?: string;
-  /** What is limited by itself: guild-queues. */
+  /** The group, which is limited separately. For guild-queues. */
   readonly group?: string;
 }
 
-/** How an answer is read. */
+/** Options for reading a response. */
 export interface AnswerOptions {
-  /** Default `"auto"`. */
+  /** The provider of the response. Default `"auto"`. */
   readonly provider?: Provider;
-  /** Milliseconds: the longest pause to take from an upstream's word. Default one hour. */
+  /** The longest accepted pause in milliseconds. Default one hour. */
   readonly maxPauseMs?: number;
-  /** The most units that a limit is raised to. Default ten times the policy's own. */
+  /** The highest limit to accept, in units. Default ten times the policy's limit. */
   readonly maxLearned?: number;
 }
 
-/** How an answer is read, and whose it is. */
+/** Options for reading a response, and its permit. */
 export interface LearnOptions extends AnswerOptions, At {
-  /** The permit of the call that was answered, which its cost settles. Without one it settles nothing. */
+  /** The permit of the call that received the response, to settle it with the cost. Without one nothing is settled. */
   readonly permit?: string | Permit | null;
 }
 
-/** A header's value. What is `null` or `undefined` is as if it were not sent. */
+/** The value of a header. A header with `null` or `undefined` is ignored. */
 export type HeaderValue = string | number | null | undefined | readonly (string | number)[];
 
 /**
- * An answer as it came over HTTP. A `Response` of `fetch` fits, but then only its headers are read: its body cannot be
- * read at once. `{ status, headers, body: await response.text() }` says all.
+ * An HTTP response. From a `Response` of `fetch` only status and headers are read, since its body is a stream. For a
+ * complete response pass `{ status, headers, body: await response.text() }`.
  */
 export interface UpstreamResponse {
-  /** The status code. Default: `statusCode`, as Node's own client calls it, else not known. */
+  /** The status code. Default: `statusCode`, the name in Node's own client, otherwise unknown. */
   readonly status?: number;
   readonly statusCode?: number | undefined;
-  /** `Headers`, a `Map`, pairs, or an object; names are compared without case. */
+  /** `Headers`, a `Map`, pairs, or an object. Names are not case-sensitive. */
   readonly headers?:
     | Iterable<readonly [name: string, value: HeaderValue]>
     | { readonly [name: string]: HeaderValue }
     | null;
-  /** A text, its bytes in UTF-8, or what `JSON.parse` made of it. A stream says nothing. */
+  /** The body as text, as bytes in UTF-8, or as the value of `JSON.parse`. A stream is ignored. */
   readonly body?: string | ArrayBuffer | ArrayBufferView | object | null;
 }
 
-/** What a document says of work that is refused. */
+/** The handling of refused work. */
 export type OnLimit = "raise" | "ignore" | "wait" | "reschedule" | "drop";
 
-/** Makes limiters that share one memory: that of this page or process, and of this object alone. */
+/** A store, which creates limiters. Their state is in the memory of this page or process, separate for each object. */
 export class Paddlegate extends small.Paddlegate {
   concurrent<P extends Policy = "raise">(
     name: string,
@@ -254,23 +259,28 @@ export class Paddlegate extends small.Paddlegate {
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
   /**
-   * The limiters that a document defines, by name: our own format, whose limiters come sorted by name, or that of Open
-   * Job Spec, Conductor, Invantive or guild-queues, whose limiters come in its order. Its text or what `JSON.parse` made
-   * of it. With `on_limit` `"ignore"` the policy is `"ignore"`, else `"raise"`; of a document that
-   * says `"ignore"` somewhere, write `load<Skipped>(...)`.
+   * Returns the limiters of a document by name. The document is text or the value of `JSON.parse`, in Paddlegate's own
+   * format (limiters sorted by name) or that of Open Job Spec, Conductor, Invantive or guild-queues (limiters in the
+   * document's order). With `on_limit` `"ignore"` the policy is `"ignore"`, otherwise `"raise"`; for a document with an
+   * `"ignore"` write `load<Skipped>(...)`.
    */
   load<S extends Skipped = never>(
     document: string | object,
     options?: LoadOptions,
   ): Map<string, Limiter<S>>;
-  /** The gate of a `RateLimitControl` of Invantive, its text or its object. The error names the path to what is wrong. */
+  /**
+   * Returns the gate of an Invantive `RateLimitControl`, given as text or as an object. An error names the path of the
+   * invalid value.
+   */
   invantiveGate(document: string | object): Gate;
   /**
-   * The limiter of a run of a Conductor workflow; both are text or object. Its name is `conductor/workflow/` and the key that
-   * the definition gives the run, an object with `input`, `correlationId` and `version` as far as the key needs them. A run
-   * without a key has an unlimited one. `onLimit` is `"wait"` for `QUEUE`, `"raise"` for `REJECT`.
+   * Returns the limiter of a Conductor workflow run. `definition` and `run` are text or objects; `run` has `input`,
+   * `correlationId` and `version`, as far as the key of the definition needs them. The name is `conductor/workflow/`
+   * and the key of the run; a run without a key gets an unlimited limiter. `onLimit` is `"wait"` for `QUEUE`, `"raise"`
+   * for `REJECT`.
    *
-   * @param options `lockTimeoutMs`: milliseconds after which a lease ends that is not renewed. Default 30,000.
+   * @param options `lockTimeoutMs`: the time in milliseconds after which a lease ends if it is not renewed. Default
+   * 30,000.
    */
   conductorLimiter(
     definition: string | object,
@@ -281,15 +291,15 @@ export class Paddlegate extends small.Paddlegate {
 
 /** Options of `graphqlCost`. */
 export interface GraphqlCostOptions {
-  /** Whose rules count. Default `"shopify"`. */
+  /** The provider whose rules apply. Default `"shopify"`. */
   readonly rules?: "shopify" | "github";
-  /** The `operationName`, needed only when the query holds several. */
+  /** The `operationName`, required only if the query has several operations. */
   readonly operation?: string;
 }
 
 /**
- * What a query is likely to cost, in points of its provider, from 1; for the estimate of a call. `variables` are an
- * object or its JSON text.
+ * Returns the estimated cost of a query in points of its provider, at least 1, for the estimate of a call. `variables`
+ * is an object or its JSON text.
  */
 export function graphqlCost(
   query: string,

@@ -1,15 +1,15 @@
-// What the larger module has besides: documents, jobs, answers of upstream APIs, the cost of queries and the simulator.
-// The build makes a file for CommonJS of this one too: imports and the export at the start of their lines.
+// The additions of the full module: documents, jobs, responses of upstream APIs, the cost of queries and the simulator.
+// The build also converts this file to CommonJS: keep the imports and the export at the start of their lines.
 import simulation from "./simulation.mjs";
 
-// `inside` reaches what is private to the classes, which get their methods here.
+// Adds methods to the classes; `inside` gives access to their private members.
 export default function more(module, host, { Paddlegate, Limiter, Permit, ...shared }) {
   const { InvalidError, inside, only, now, idOf, wholeMilliseconds } = shared;
 
-  // By the limiter: what its document says of work that is refused.
-  const words = new WeakMap();
+  // The handling of refused work in the document of each limiter.
+  const onLimitByLimiter = new WeakMap();
 
-  // What WebAssembly calls, as the host of all.
+  // More functions that WebAssembly calls, as in the host of the small module.
   host.admission = (action, afterUs, decision) => ({
     action,
     afterMs: wholeMilliseconds(afterUs),
@@ -49,7 +49,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
 
   extend(Limiter, {
     get onLimit() {
-      return words.get(this) ?? null;
+      return onLimitByLimiter.get(this) ?? null;
     },
 
     learnFromResponse(response, options) {
@@ -60,11 +60,11 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
       if (typeof response !== "object" || response === null) {
         throw new InvalidError("must be an object such as { status, headers, body }", "response");
       }
-      // Node's own answers say `statusCode`.
+      // Responses of Node's own client have `statusCode`.
       const status = response.status ?? response.statusCode;
       const answer = [status, pairs(response.headers), textOf(response.body)];
       const own = permit === undefined || permit === null ? permit : idOf(permit);
-      return inside.ask(this, (inner) =>
+      return inside.run(this, (inner) =>
         inner.learnFromResponse(provider, maxPauseMs, maxLearned, ...answer, own, atUs ?? now()),
       );
     },
@@ -75,7 +75,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
         options,
       );
       const began = performance.now();
-      const admission = inside.ask(this, (inner) =>
+      const admission = inside.run(this, (inner) =>
         inner.admit(job, cost, estimate, onLimit ?? this.onLimit ?? "wait", atUs ?? now()),
       );
       return granted(this, began, (estimate ?? null) !== null)(admission);
@@ -88,23 +88,23 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
         throw new InvalidError("must be true or false", "partial");
       }
       const began = performance.now();
-      const admissions = inside.ask(this, (inner) =>
+      const admissions = inside.run(this, (inner) =>
         inner.admitAll(jobs, onLimit ?? this.onLimit ?? "wait", partial === true, atUs ?? now()),
       );
-      // When all or none run, each may be given back.
+      // Without `partial` every cost is a correctable estimate.
       return admissions.map(granted(this, began, partial !== true));
     },
 
     applyOjsOverride(document, options) {
       const { atUs } = only(["atUs"], options);
       const text = written("document", document);
-      return inside.ask(this, (inner) => inner.applyOjsOverride(text, atUs ?? now()));
+      return inside.run(this, (inner) => inner.applyOjsOverride(text, atUs ?? now()));
     },
 
     applyOjsSignal(document, options) {
       const { atUs } = only(["atUs"], options);
       const text = written("document", document);
-      return inside.ask(this, (inner) => inner.applyOjsSignal(text, atUs ?? now()));
+      return inside.run(this, (inner) => inner.applyOjsSignal(text, atUs ?? now()));
     },
   });
 
@@ -115,7 +115,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
     },
   });
 
-  // Chooses which slot of a document limits a request, and counts it.
+  // Selects the slot of a document that limits a request, and counts the request there.
   class Gate {
     #inner;
 
@@ -123,9 +123,9 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
       this.#inner = inner;
     }
 
-    admit(facts) {
-      const { atUs, ...known } = only([...FACTS, "atUs"], facts);
-      return this.#inner.admit(...FACTS.map((fact) => known[fact]), atUs ?? now());
+    admit(attributes) {
+      const { atUs, ...known } = only([...ATTRIBUTES, "atUs"], attributes);
+      return this.#inner.admit(...ATTRIBUTES.map((name) => known[name]), atUs ?? now());
     }
   }
 
@@ -136,11 +136,11 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
       waitTimeoutMs,
       onLimit === "ignore" ? onLimit : "raise",
     );
-    words.set(limiter, onLimit);
+    onLimitByLimiter.set(limiter, onLimit);
     return limiter;
   }
 
-  // What is done with a job of `limiter`, with the permit of one that runs.
+  // Returns a function that completes an admission of `limiter` with the permit of a job that runs.
   function granted(limiter, began, isEstimated) {
     return ({ decision, ...admission }) => {
       const permit = decision.allowed ? new Permit(limiter, decision, began, isEstimated) : null;
@@ -148,7 +148,8 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
     };
   }
 
-  // Names and values in turn, of `Headers`, a `Map`, a list of pairs or a plain object. A value may be a list.
+  // Returns names and values alternately, from `Headers`, a `Map`, a list of pairs or a plain object. A value may be a
+  // list.
   function pairs(headers) {
     if (headers === undefined || headers === null) return [];
     const isObject = typeof headers === "object";
@@ -162,7 +163,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
     return sent.flat().map(String);
   }
 
-  // The text of a body. What is still a stream cannot be read here, and says nothing.
+  // Returns the text of a body; empty for a stream, which cannot be read here.
   function textOf(body) {
     if (body === undefined || body === null) return "";
     if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) {
@@ -172,7 +173,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
     return isStream ? "" : written("body", body);
   }
 
-  // A text as it is, an object as its JSON.
+  // Returns a text as it is and an object as JSON.
   function written(argument, value) {
     if (typeof value === "string") return value;
     if (typeof value === "object" && value !== null) {
@@ -180,7 +181,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
         const text = JSON.stringify(value);
         if (text !== undefined) return text;
       } catch {
-        // A circle, or a bigint.
+        // The value has a circular reference or a bigint.
       }
     }
     throw new InvalidError("must be a text or an object that JSON can hold", argument);
@@ -201,10 +202,10 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
   };
 }
 
-// In the order of WebAssembly.
-const FACTS = ["context", "url", "logOnCode", "dataContainerId", "ip"];
+// In the order of the WebAssembly function's parameters.
+const ATTRIBUTES = ["context", "url", "logOnCode", "dataContainerId", "ip"];
 
-// As the methods of a class are, these are not listed.
+// Adds methods that are not enumerable, like those of a class.
 function extend(type, methods) {
   for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(methods))) {
     Object.defineProperty(type.prototype, name, { ...property, enumerable: false });

@@ -1,6 +1,6 @@
 "use strict";
 
-// Node 18 has the random numbers that permits need, but not where browsers have them.
+// Permits need random numbers; Node 18 has no global `crypto`.
 globalThis.crypto ??= require("node:crypto").webcrypto;
 
 const bind = require("../dist/bind.cjs");

@@ -65,7 +65,7 @@ const NARROW = {
   limit: Uint8Array,
 };
 
-// Deeper than any scenario, so that one which holds itself is an error and not the end of the stack.
+// Deeper than any scenario: a scenario that contains itself is an error, not a stack overflow.
 const DEEPEST = 8;
 
 function flatten(value, path, fields, host, depth = 0) {

@@ -1,9 +1,9 @@
 export * from "./index.js";
 
 /**
- * Loads the module; await it once before anything else. Later calls do nothing.
+ * Loads the module. Await it once before any other call; later calls do nothing.
  *
- * @param source a URL, a response, a compiled module or its bytes; by default the file beside this one.
+ * @param source A URL, a response, a compiled module or its bytes. Default: the file next to this one.
  */
 export default function init(
   source?:

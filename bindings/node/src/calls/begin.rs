@@ -4,9 +4,9 @@ use paddlegate::store::redis::Call;
 use paddlegate::{Admission, Answer, Error, Limiter, MultiStep, OnLimit, Operation, Paddlegate, Prepared};
 
 use super::{AT_ONCE, Calls, Settling};
-use crate::area::{ALLOW, input};
-use crate::course::CallState;
-use crate::order::AdminRequest;
+use crate::admin_request::AdminRequest;
+use crate::multi_step::CallState;
+use crate::shared_buffer::{ALLOW, input};
 
 /// Tickets restart after this: small integers are the cheapest in JavaScript, and the first calls are long complete.
 const MAX_TICKET: u64 = i32::MAX as u64;
@@ -15,7 +15,7 @@ const MAX_TICKET: u64 = i32::MAX as u64;
 const FAILED: i32 = -1;
 
 /// Requests to a limiter that are not operations.
-const PLACE: usize = 11;
+const NOTIFICATION_NODE: usize = 11;
 const LISTEN: usize = 12;
 
 /// An operation that returns more than the decision.
@@ -28,12 +28,12 @@ impl Calls {
     /// Two requests that are not operations return a text: the notification node of a limiter, and the wake-up channel
     /// of the memory store, created if needed.
     pub(crate) fn prepare(&mut self, limiter: &Limiter, id: Option<&str>, channel: Option<&str>) -> i32 {
-        self.forget_notes();
-        match self.area.small(input::OPERATION) {
-            PLACE => self.noted(Ok(limiter.notification_node().unwrap_or_default())),
+        self.clear_last_answers();
+        match self.buffer.small(input::OPERATION) {
+            NOTIFICATION_NODE => self.answer_text(Ok(limiter.notification_node().unwrap_or_default())),
             LISTEN => {
                 let channel = self.listen(limiter);
-                self.noted(channel)
+                self.answer_text(channel)
             }
             ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default()),
             operation => {
@@ -42,7 +42,7 @@ impl Calls {
                 {
                     return self.failed(error);
                 }
-                let operation = self.area.operation(id.unwrap_or_default(), channel.unwrap_or_default());
+                let operation = self.buffer.operation(id.unwrap_or_default(), channel.unwrap_or_default());
                 self.ask(limiter, operation, None)
             }
         }
@@ -50,7 +50,7 @@ impl Calls {
 
     /// Requests a decision about a job. The channel argument holds the name of the handling of refused jobs.
     fn admit(&mut self, limiter: &Limiter, job: &str, on_limit: &str) -> i32 {
-        let asked = self.area.request().and_then(|request| Ok((request, OnLimit::from_name(on_limit)?)));
+        let asked = self.buffer.request().and_then(|request| Ok((request, OnLimit::from_name(on_limit)?)));
         match asked {
             Ok((request, on_limit)) => {
                 let operation = Operation::AcquireWithId { request, id: job, wait: Admission::wait(on_limit) };
@@ -74,7 +74,7 @@ impl Calls {
             Ok(Prepared::Call(call)) => {
                 let fallback = limiter.fallback(&operation);
                 if fallback.is_some() || on_limit.is_some() {
-                    let settling = Settling { fallback, on_limit, course: None };
+                    let settling = Settling { fallback, on_limit, procedure: None };
                     self.settling.insert(self.next_ticket(), settling);
                 }
                 self.carry(call)
@@ -84,15 +84,15 @@ impl Calls {
     }
 
     /// Starts the operation in the shared buffer with an admin request; returns as [`prepare`](Self::prepare) does.
-    pub(crate) fn begin_order(&mut self, limiter: &Limiter, order: &AdminRequest) -> i32 {
-        self.forget_notes();
-        let operation = self.area.small(input::OPERATION);
-        let at = match self.area.at() {
+    pub(crate) fn begin_admin(&mut self, limiter: &Limiter, request: &AdminRequest) -> i32 {
+        self.clear_last_answers();
+        let operation = self.buffer.small(input::OPERATION);
+        let at = match self.buffer.at() {
             Ok(at) => at,
             Err(error) => return self.failed(error),
         };
-        match order.course(limiter, operation, at) {
-            Ok(None) => self.begun(order.prepare(limiter, operation, at), None),
+        match request.procedure(limiter, operation, at) {
+            Ok(None) => self.begun(request.prepare(limiter, operation, at), None),
             Ok(steps) => {
                 self.started = steps;
                 0
@@ -102,21 +102,21 @@ impl Calls {
     }
 
     /// Starts the next call of a procedure. Returns 0 when there is none, otherwise its ticket.
-    pub(crate) fn advance(&mut self, course: &CallState) -> i32 {
-        self.forget_notes();
-        let mut steps = course.borrow_mut();
-        while let Some(under_way) = steps.as_mut()
-            && let Some((limiter, operation)) = under_way.step()
+    pub(crate) fn advance(&mut self, procedure: &CallState) -> i32 {
+        self.clear_last_answers();
+        let mut steps = procedure.borrow_mut();
+        while let Some(current) = steps.as_mut()
+            && let Some((limiter, operation)) = current.step()
         {
             match limiter.prepare(operation) {
                 Ok(Prepared::Call(call)) => {
                     let fallback = limiter.fallback(&operation);
-                    let settling = Settling { fallback, on_limit: None, course: Some(CallState::clone(course)) };
+                    let settling = Settling { fallback, on_limit: None, procedure: Some(CallState::clone(procedure)) };
                     self.settling.insert(self.next_ticket(), settling);
                     return self.carry(call);
                 }
-                Ok(Prepared::Answered(answer)) => under_way.on_reply(Ok(answer)),
-                Err(error) => under_way.on_reply(Err(error)),
+                Ok(Prepared::Answered(answer)) => current.on_reply(Ok(answer)),
+                Err(error) => current.on_reply(Err(error)),
             }
         }
         0
@@ -124,13 +124,13 @@ impl Calls {
 
     /// Starts reading a page of a part of the limiter list.
     pub(crate) fn prepare_list(&mut self, paddlegate: &Paddlegate, part: u16, cursor: u64) -> i32 {
-        self.forget_notes();
+        self.clear_last_answers();
         self.begun(Ok(paddlegate.prepare_list(part, cursor)), None)
     }
 
     fn begun(&mut self, begun: paddlegate::Result<Prepared>, on_limit: Option<OnLimit>) -> i32 {
         match begun {
-            Ok(Prepared::Answered(Answer::Decision(decision))) if self.area.allowed(&decision) => 0,
+            Ok(Prepared::Answered(Answer::Decision(decision))) if self.buffer.allowed(&decision) => 0,
             Ok(Prepared::Answered(answer)) => {
                 let answer = match on_limit {
                     Some(on_limit) => self.admitted(AT_ONCE, answer, on_limit),
@@ -155,7 +155,7 @@ impl Calls {
         i32::try_from(self.last_ticket).unwrap_or(FAILED)
     }
 
-    fn noted(&mut self, text: paddlegate::Result<String>) -> i32 {
+    fn answer_text(&mut self, text: paddlegate::Result<String>) -> i32 {
         match text {
             Ok(text) => {
                 self.texts.insert(AT_ONCE, text);
@@ -171,10 +171,10 @@ impl Calls {
     }
 
     fn listen(&mut self, limiter: &Limiter) -> paddlegate::Result<String> {
-        let hints = match self.hints.take() {
-            Some(hints) => hints,
+        let listener = match self.listener.take() {
+            Some(listener) => listener,
             None => limiter.listen()?,
         };
-        Ok(self.hints.insert(hints).channel().to_owned())
+        Ok(self.listener.insert(listener).channel().to_owned())
     }
 }

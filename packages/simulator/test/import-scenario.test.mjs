@@ -4,9 +4,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
-import { accepted } from "../src/given.mjs";
+import { importScenario } from "../src/import-scenario.mjs";
 import { draftOf, scenarioOf } from "../src/scenario.mjs";
-import { fragmentOf, MOST, scenarioFrom } from "../src/share.mjs";
+import { fragmentOf, MAX_CHARACTERS, scenarioFrom } from "../src/share.mjs";
 import { at, core, give, opened, root, runsOf, simulated, totalsOf } from "./page.mjs";
 
 const scenarios = new URL("../scenarios/", import.meta.url);
@@ -27,7 +27,7 @@ const several = { limiters: { a: { window: { limit: 5, per: "1s" } }, b: { unlim
 const inDocument = (more) => ({ ...right, policies: [{ document: several, ...more }] });
 
 /** What the page would run of what is given. */
-const run = async (given) => scenarioOf(draftOf(await accepted(given, read))).scenario;
+const run = async (given) => scenarioOf(draftOf(await importScenario(given, read))).scenario;
 
 test("what the editor has no place for is refused, as the terminal refuses it", async () => {
   for (const [given, pattern] of [
@@ -40,9 +40,9 @@ test("what the editor has no place for is refused, as the terminal refuses it", 
     [policy({ name: 5 }), /name: must be a text/],
     [policy({ name: "" }), /name: is empty/],
     [policy({ name: "x".repeat(1001) }), /name: is too long: characters_max=1000/],
-    [policy({ attempts: "many" }), /attempts: has no use here and is wrong/],
-    [policy({ retry: "wait", base: "soon" }), /base: has no use here and is wrong/],
-    [policy({ limiter: "a" }), /limiter: chooses in a document/],
+    [policy({ attempts: "many" }), /attempts: is unused here and invalid/],
+    [policy({ retry: "wait", base: "soon" }), /base: is unused here and invalid/],
+    [policy({ limiter: "a" }), /limiter: selects a limiter of a document/],
     [policy({ document: several }), /has limits and a document/],
     [limit({ per: "1m" }), /limits\[0\]\.per: has no meaning/],
     [limit({ kind: "window", offset: "1s" }), /offset: has no meaning/],
@@ -65,7 +65,7 @@ test("what the editor has no place for is refused, as the terminal refuses it", 
     [inDocument({ document: { limiters: {} } }), /document: defines no limiter/],
     [inDocument({ document: { limiters: { a: { window: {} } } } }), /document: at \$\.limiters/],
   ]) {
-    await assert.rejects(accepted(given, read), { name: "TypeError", message: pattern });
+    await assert.rejects(importScenario(given, read), { name: "TypeError", message: pattern });
     const { status, stderr } = inTerminal(given);
     assert.equal(status, 2, `${JSON.stringify(given)}: ${stderr}`);
   }
@@ -127,11 +127,11 @@ test("a link holds what a scenario needs, and no more", async () => {
   });
   const many = ofTimes(500_000);
   assert.deepEqual(await scenarioFrom(await fragmentOf(many)), many);
-  const text = JSON.stringify(ofTimes(MOST / 13));
+  const text = JSON.stringify(ofTimes(MAX_CHARACTERS / 13));
   await assert.rejects(fragmentOf(JSON.parse(text)), /too large for a link/);
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   const packed = Buffer.from(await new Response(stream).arrayBuffer()).toString("base64url");
-  await assert.rejects(scenarioFrom(`#v1.z.${packed}`), /holds too much/);
+  await assert.rejects(scenarioFrom(`#v1.z.${packed}`), /it is too large/);
 });
 
 test("names that every object has are no kinds: the page tells them at their fields", async (t) => {
@@ -166,9 +166,9 @@ test("a file or link that is refused leaves the editor as it is", async (t) => {
   assert.equal(await at(page, "policies[0].name").inputValue(), "bucket");
   await give(page, JSON.stringify(policy({ atempts: 3 })));
   await page.getByText(/cannot be read: policies\[0\]\.atempts: has no meaning/).waitFor();
-  await page.getByText("The file was not read; the editor is as it was.").waitFor();
+  await page.getByText("The file was not loaded; the editor is unchanged.").waitFor();
   await give(page, JSON.stringify(right).replace("{", '{"seed":1,"seed":2,'));
-  await page.getByText(/cannot be read: a member is there twice; remove one: name=seed/).waitFor();
+  await page.getByText(/cannot be read: duplicate member; remove one: name=seed/).waitFor();
   assert.equal(await at(page, "policies[0].name").inputValue(), "bucket");
   await give(page, inDocument({ limiter: "a" }));
   assert.equal(await at(page, "policies[0].limits[0].kind").inputValue(), "window");

@@ -9,30 +9,31 @@ use paddlegate::{
 };
 
 use crate::convert::{millis, number, time, to_millis, whole};
-use crate::course::Procedure;
+use crate::multi_step::Procedure;
 
-/// The operations of `lib/area.js` that need an admin request.
+/// The operations of `lib/shared-buffer.js` that need an admin request.
 const PAUSE: usize = 13;
 const RESUME: usize = 14;
 const OVERRIDE: usize = 15;
 const RESTORE: usize = 16;
-const CONTROLS: usize = 17;
-const SYNC: usize = 18;
+const RUNTIME_STATE: usize = 17;
+const REPORT_BUDGET: usize = 18;
 const LEARN: usize = 19;
 
 /// The operations that are procedures of several steps.
-const OVERRIDE_FROM: usize = 21;
-const SIGNAL: usize = 22;
+const APPLY_OJS_OVERRIDE: usize = 21;
+const APPLY_OJS_SIGNAL: usize = 22;
 const ADMIT_ALL: usize = 23;
 
-/// What is not given is left out; JavaScript passes NaN for what is no number.
+/// The arguments of an admin command. Absent arguments are `None`; JavaScript passes NaN for values that are not
+/// numbers.
 #[napi(object, object_to_js = false)]
 pub(crate) struct AdminRequest {
-    /// Which limit of the policy.
+    /// The index of the limit in the policy.
     pub index: Option<f64>,
     pub limit: Option<f64>,
     pub interval_ms: Option<f64>,
-    /// Until when, or when: from now, or since 1970.
+    /// A deadline or the end of an interval: milliseconds from now, or since 1970.
     pub after_ms: Option<f64>,
     pub at_ms: Option<f64>,
     pub remaining: Option<f64>,
@@ -42,7 +43,7 @@ pub(crate) struct AdminRequest {
     pub max_pause_ms: Option<f64>,
     pub max_learned: Option<f64>,
     pub status: Option<f64>,
-    /// Names and values in turn.
+    /// Names and values alternately.
     pub headers: Option<Vec<String>>,
     pub body: Option<String>,
     /// JSON.
@@ -60,23 +61,28 @@ impl AdminRequest {
         at: Option<Micros>,
     ) -> paddlegate::Result<Prepared> {
         let admin = |command| limiter.prepare(Operation::Admin { command, at });
-        let index = || self.index.map(|index| whole("index", index).map(place)).transpose();
+        let index = || self.index.map(|index| whole("index", index).map(index_of)).transpose();
         match operation {
-            PAUSE => admin(AdminCommand::Pause(self.moment("for", "until")?.ok_or_else(endless)?)),
+            PAUSE => admin(AdminCommand::Pause(self.deadline("for", "until")?.ok_or_else(endless)?)),
             RESUME => admin(AdminCommand::Resume),
             OVERRIDE => {
                 let index = index()?.unwrap_or_default();
                 let changes = limiter.override_changes(index, self.amount()?, self.interval()?)?;
-                admin(AdminCommand::Override { changes: &changes, expires: self.moment("expires_in", "expires_at")? })
+                admin(AdminCommand::Override { changes: &changes, expires: self.deadline("expires_in", "expires_at")? })
             }
             RESTORE => admin(AdminCommand::Override { changes: &limiter.override_removals(index()?)?, expires: None }),
-            CONTROLS => admin(AdminCommand::Get),
-            SYNC => {
+            RUNTIME_STATE => admin(AdminCommand::Get),
+            REPORT_BUDGET => {
                 let index = index()?.unwrap_or_default();
                 let remaining = self.remaining.map(|units| whole("remaining", units)).transpose()?;
                 let (amount, interval) = (self.amount()?, self.refill(limiter, index)?);
-                let budgets =
-                    limiter.budget_updates(index, remaining, amount, interval, self.moment("reset_in", "reset_at")?)?;
+                let budgets = limiter.budget_updates(
+                    index,
+                    remaining,
+                    amount,
+                    interval,
+                    self.deadline("reset_in", "reset_at")?,
+                )?;
                 let report =
                     UpstreamReport { permit: self.permit.as_deref(), budgets: &budgets, ..UpstreamReport::default() };
                 limiter.prepare(Operation::ApplyReport { report, at })
@@ -89,7 +95,7 @@ impl AdminRequest {
     }
 
     /// Returns the procedure for an operation with several steps; `None` for a single operation.
-    pub(crate) fn course(
+    pub(crate) fn procedure(
         &self,
         limiter: &Limiter,
         operation: usize,
@@ -97,8 +103,8 @@ impl AdminRequest {
     ) -> paddlegate::Result<Option<Procedure>> {
         let document = self.document.as_deref().unwrap_or_default();
         Ok(Some(match operation {
-            OVERRIDE_FROM => Procedure::Override(limiter.amendment(document, at)?),
-            SIGNAL => Procedure::Signal(limiter.signalling(document, at)?),
+            APPLY_OJS_OVERRIDE => Procedure::Override(limiter.amendment(document, at)?),
+            APPLY_OJS_SIGNAL => Procedure::Signal(limiter.signalling(document, at)?),
             ADMIT_ALL => {
                 let on_limit = self.on_limit.as_deref().map_or(Ok(OnLimit::Wait), OnLimit::from_name)?;
                 let jobs: Vec<&str> = self.jobs.iter().flatten().map(String::as_str).collect();
@@ -144,7 +150,7 @@ impl AdminRequest {
     }
 
     /// Reads a deadline; the names are those of the arguments for a duration and for a time.
-    fn moment(&self, span_name: &'static str, time_name: &'static str) -> paddlegate::Result<Option<Deadline>> {
+    fn deadline(&self, span_name: &'static str, time_name: &'static str) -> paddlegate::Result<Option<Deadline>> {
         let after = self.after_ms.map(|span| millis(span_name, span)).transpose()?;
         let at = self.at_ms.map(|at| time(time_name, at)).transpose()?;
         match (after, at) {
@@ -163,22 +169,22 @@ fn pair(pair: &[String; 2]) -> (&str, &str) {
 }
 
 /// Converts an index; `usize::MAX` is never a valid index.
-fn place(index: u64) -> usize {
+fn index_of(index: u64) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
 }
 
-/// What is in force beside the policies.
+/// The runtime state: pause, overrides and learned limits.
 #[napi(object, object_from_js = false)]
 pub struct InForce {
     pub version: f64,
     pub in_use: bool,
     pub paused_for_ms: Option<f64>,
-    pub overrides: Vec<Option<Numbers>>,
+    pub overrides: Vec<Option<LimitSettings>>,
     pub expires_in_ms: Option<f64>,
-    pub learned: Vec<Option<Numbers>>,
+    pub learned: Vec<Option<LimitSettings>>,
 }
 
-/// What became of a report.
+/// The result of a report.
 #[napi(object, object_from_js = false)]
 pub struct ReportAnswer {
     pub settlement: Option<&'static str>,
@@ -204,9 +210,9 @@ impl From<Learned> for ReportAnswer {
     }
 }
 
-/// The numbers of one limit.
+/// The settings of one limit.
 #[napi(object, object_from_js = false)]
-pub struct Numbers {
+pub struct LimitSettings {
     pub kind: &'static str,
     pub limit: f64,
     pub interval_ms: f64,
@@ -214,7 +220,8 @@ pub struct Numbers {
 
 impl From<&RuntimeState> for InForce {
     fn from(controls: &RuntimeState) -> Self {
-        let numbers = |limits: &[Option<Limit>]| limits.iter().map(|limit| limit.as_ref().map(Numbers::from)).collect();
+        let numbers =
+            |limits: &[Option<Limit>]| limits.iter().map(|limit| limit.as_ref().map(LimitSettings::from)).collect();
         Self {
             version: number(controls.version),
             in_use: controls.in_use,
@@ -226,7 +233,7 @@ impl From<&RuntimeState> for InForce {
     }
 }
 
-impl From<&Limit> for Numbers {
+impl From<&Limit> for LimitSettings {
     fn from(limit: &Limit) -> Self {
         Self { kind: limit.kind().name(), limit: number(limit.amount()), interval_ms: to_millis(limit.interval()) }
     }

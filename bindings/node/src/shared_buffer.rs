@@ -1,4 +1,4 @@
-//! `SharedBuffer`: numbers shared with JavaScript. `packages/node/lib/area.js` has the same layout.
+//! `SharedBuffer`: numbers shared with JavaScript. `packages/node/lib/shared-buffer.js` has the same layout.
 
 use napi::bindgen_prelude::Buffer;
 use paddlegate::{
@@ -12,20 +12,20 @@ pub(crate) mod input {
     /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire with only the first field returned, 6 acquire with id, 7
     /// release, 8 renew, 9 cancel, 10 statistics; 11 and 12 are not operations: see
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
-    /// [`AdminRequest`](crate::order::AdminRequest); 20 admits a job.
+    /// [`AdminRequest`](crate::admin_request::AdminRequest); 20 admits a job.
     pub(crate) const OPERATION: usize = 0;
     /// Flags for the given values: 1 cost, 2 estimate, 4 at; and 8: wait in the queue, 16: the wait timed out.
-    pub(crate) const GIVEN: usize = 1;
+    pub(crate) const FLAGS: usize = 1;
     pub(crate) const COST: usize = 2;
     pub(crate) const ESTIMATE: usize = 3;
     pub(crate) const AT: usize = 4;
     /// The actual cost of a correction.
     pub(crate) const ACTUAL: usize = 5;
     /// Maximum wait and claim timeout in milliseconds; NaN for the longest and for the default.
-    pub(crate) const PATIENCE: usize = 6;
-    pub(crate) const GRACE: usize = 7;
+    pub(crate) const MAX_WAIT: usize = 6;
+    pub(crate) const CLAIM_TIMEOUT: usize = 7;
     /// The number of the ticket; NaN for the end of the queue, -1 for its existing position.
-    pub(crate) const PLACE: usize = 8;
+    pub(crate) const QUEUE_POSITION: usize = 8;
     /// The number of received bytes in the connection's input buffer.
     pub(crate) const RECEIVED: usize = 9;
 }
@@ -64,7 +64,7 @@ pub(crate) enum Event {
     /// The call moved to the connection in the next field.
     Moved = 4,
     /// The call is held, to be sent again after the milliseconds in the next field.
-    Later = 5,
+    RetryAfter = 5,
     /// The remaining lifetime of the lease is in the next field.
     Renewal = 6,
     /// The values follow in the order of [`Statistics::FIELDS`].
@@ -105,7 +105,7 @@ impl SharedBuffer {
             6 => Operation::AcquireWithId { request: self.request()?, id, wait: self.wait(channel)? },
             7 => Operation::Release { permit: id, at: self.at()? },
             8 => Operation::Renew { permit: id, at: self.at()? },
-            9 => Operation::Cancel { id, gave_up: self.small(input::GIVEN) & 16 != 0, at: self.at()? },
+            9 => Operation::Cancel { id, gave_up: self.small(input::FLAGS) & 16 != 0, at: self.at()? },
             10 => Operation::Statistics { at: self.at()? },
             other => {
                 let message = format!("the package and its addon are of different versions: operation={other}");
@@ -115,7 +115,7 @@ impl SharedBuffer {
     }
 
     pub(crate) fn request(&self) -> paddlegate::Result<Request> {
-        let given = self.small(input::GIVEN);
+        let given = self.small(input::FLAGS);
         if given == 0 {
             return Ok(Request::default());
         }
@@ -127,7 +127,7 @@ impl SharedBuffer {
     }
 
     fn wait<'a>(&self, channel: &'a str) -> paddlegate::Result<Option<Wait<'a>>> {
-        if self.small(input::GIVEN) & 8 == 0 {
+        if self.small(input::FLAGS) & 8 == 0 {
             return Ok(None);
         }
         let span = |argument, slot, default| match self.get(slot) {
@@ -135,19 +135,19 @@ impl SharedBuffer {
             given => millis(argument, given),
         };
         Ok(Some(Wait {
-            patience: span("wait_timeout", input::PATIENCE, MAX_SPAN)?,
-            grace: span("claim_timeout", input::GRACE, CLAIM_TIMEOUT)?,
+            patience: span("wait_timeout", input::MAX_WAIT, MAX_SPAN)?,
+            grace: span("claim_timeout", input::CLAIM_TIMEOUT, CLAIM_TIMEOUT)?,
             channel,
-            place: match self.get(input::PLACE) {
+            place: match self.get(input::QUEUE_POSITION) {
                 end if end.is_nan() => QueuePosition::End,
-                kept if kept < 0.0 => QueuePosition::Existing,
-                place => QueuePosition::Number(whole("ticket", place)?),
+                existing if existing < 0.0 => QueuePosition::Existing,
+                ticket => QueuePosition::Number(whole("ticket", ticket)?),
             },
         }))
     }
 
     pub(crate) fn at(&self) -> paddlegate::Result<Option<Micros>> {
-        if self.small(input::GIVEN) & 4 == 0 {
+        if self.small(input::FLAGS) & 4 == 0 {
             return Ok(None);
         }
         whole("at", self.get(input::AT)).map(|at| Some(Micros(at)))
@@ -190,7 +190,7 @@ impl SharedBuffer {
     /// The first field is the status.
     fn decision(&mut self, row: usize, ticket: u64, decision: &Decision) {
         let micros = |span: Option<Micros>| or_nan(span.map(|span| span.0));
-        let place = decision.ticket;
+        let queued = decision.ticket;
         let with_permit = if decision.permit.is_some() { WITH_PERMIT } else { 0 };
         let degraded = if decision.degraded { DEGRADED } else { 0 };
         let fields: [f64; ROW - 2] = [
@@ -204,9 +204,9 @@ impl SharedBuffer {
             number(decision.at.0),
             micros(decision.lease),
             or_nan(decision.fence),
-            or_nan(place.map(|ticket| ticket.number)),
-            or_nan(place.map(|ticket| ticket.position)),
-            micros(place.and_then(|ticket| ticket.ready_after)),
+            or_nan(queued.map(|ticket| ticket.number)),
+            or_nan(queued.map(|ticket| ticket.position)),
+            micros(queued.and_then(|ticket| ticket.ready_after)),
         ];
         self.row(row, ticket, Event::Decision, fields);
     }

@@ -8,9 +8,9 @@ use paddlegate::formats::invantive::{self, GateCheck};
 use paddlegate::formats::ojs::{OverrideProcedure, PauseProcedure};
 use paddlegate::{Admission, Answer, Batch, Error, Limiter, MultiStep, Operation, RuntimeState};
 
+use crate::admin_request::InForce;
 use crate::calls::Calls;
 use crate::convert::{Code, thrown, to_millis};
-use crate::order::InForce;
 
 type Result<T> = napi::Result<T, Code>;
 
@@ -32,15 +32,15 @@ pub(crate) enum CallOutcome {
     Signal(bool),
 }
 
-/// What takes several operations. Call `next` until it gives 0, then for its outcome.
+/// A procedure of several operations. Call `next` until it returns 0, then the method for its outcome.
 #[napi]
 pub struct MultiStepCall {
     calls: Rc<RefCell<Calls>>,
-    way: CallState,
+    state: CallState,
     admitted: Vec<Admission>,
 }
 
-/// What becomes of a request at a gate.
+/// The decision about a request at a gate.
 #[napi(object, object_from_js = false)]
 pub struct GateDecision {
     pub allowed: bool,
@@ -53,13 +53,13 @@ pub struct GateDecision {
 
 #[napi]
 impl MultiStepCall {
-    /// Starts the next call and gives its ticket; 0 when there is none.
+    /// Starts the next call. Returns its ticket; 0 when there is none.
     #[napi(catch_unwind)]
     pub fn next(&self) -> i32 {
-        self.calls.borrow_mut().advance(&self.way)
+        self.calls.borrow_mut().advance(&self.state)
     }
 
-    /// What becomes of the request.
+    /// Returns the decision about a request at a gate.
     #[napi(catch_unwind)]
     pub fn verdict(&self) -> Result<GateDecision> {
         match self.outcome()? {
@@ -68,7 +68,7 @@ impl MultiStepCall {
         }
     }
 
-    /// How many jobs were asked about; `admission` tells of each.
+    /// Returns the number of jobs; `admission` writes the decision about each.
     #[napi(catch_unwind)]
     pub fn admissions(&mut self) -> Result<u32> {
         let CallOutcome::Jobs(admitted) = self.outcome()? else { return Err(thrown(&other())) };
@@ -76,7 +76,7 @@ impl MultiStepCall {
         u32::try_from(self.admitted.len()).map_err(|_| thrown(&other()))
     }
 
-    /// Puts the decision about a job into the first row, as if it were the answer to a call at once.
+    /// Writes the decision about a job to the first row, like the answer to a call that completed at once.
     #[napi(catch_unwind)]
     pub fn admission(&self, index: u32) {
         if let Some(admission) = self.admitted.get(index as usize) {
@@ -84,7 +84,7 @@ impl MultiStepCall {
         }
     }
 
-    /// What is in force after an override.
+    /// Returns the runtime state after an override.
     #[napi(catch_unwind)]
     pub fn runtime_state(&self) -> Result<InForce> {
         match self.outcome()? {
@@ -93,7 +93,7 @@ impl MultiStepCall {
         }
     }
 
-    /// Whether there was a signal.
+    /// Returns whether the document was a signal to pause.
     #[napi(catch_unwind)]
     pub fn apply_ojs_signal(&self) -> Result<bool> {
         match self.outcome()? {
@@ -105,11 +105,11 @@ impl MultiStepCall {
 
 impl MultiStepCall {
     pub(crate) fn new(calls: &Rc<RefCell<Calls>>, steps: Procedure) -> Self {
-        Self { calls: Rc::clone(calls), way: Rc::new(RefCell::new(Some(steps))), admitted: Vec::new() }
+        Self { calls: Rc::clone(calls), state: Rc::new(RefCell::new(Some(steps))), admitted: Vec::new() }
     }
 
     fn outcome(&self) -> Result<CallOutcome> {
-        let steps = self.way.borrow_mut().take().ok_or_else(other);
+        let steps = self.state.borrow_mut().take().ok_or_else(other);
         steps.and_then(MultiStep::outcome).map_err(|error| thrown(&error))
     }
 }

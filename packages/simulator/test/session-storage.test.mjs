@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fragmentOf } from "../src/share.mjs";
-import { at, give, opened, readyScenario, runsOf, simulated } from "./page.mjs";
+import { at, give, opened, presetScenario, runsOf, simulated } from "./page.mjs";
 
 const NAME = "policies[0].name";
 const nameOf = (page) => at(page, NAME).inputValue();
 const hashOf = (page) => page.evaluate(() => location.hash);
-const back = (page) => page.getByRole("button", { name: "Bring back what I edited before" });
+const back = (page) => page.getByRole("button", { name: "Restore my previous edits" });
 
 /** A page that is on its way out may write too late for the next one, so what it keeps is waited for. */
 async function reloaded(page, ...edits) {
@@ -23,12 +23,12 @@ async function reloaded(page, ...edits) {
 
 async function chosen(page, name) {
   const before = await runsOf(page);
-  await page.selectOption("#ready", name);
+  await page.selectOption("#preset", name);
   await simulated(page, before);
 }
 
 test("what was edited after a link or after sharing is there after a reload", async (t) => {
-  const fragment = await fragmentOf(readyScenario("three-workers"));
+  const fragment = await fragmentOf(presetScenario("three-workers"));
   const page = await opened(t, { fragment });
   await reloaded(page);
   assert.equal(await hashOf(page), fragment, "nothing was edited");
@@ -61,10 +61,10 @@ test("what no link holds is there after a reload of the link", async (t) => {
   assert.equal(await at(page, "arrivals.text").inputValue(), "0\n1\n");
 });
 
-test("a file and a ready scenario are no link any more", async (t) => {
-  const fragment = await fragmentOf(readyScenario("three-workers"));
+test("a file and a preset are no link any more", async (t) => {
+  const fragment = await fragmentOf(presetScenario("three-workers"));
   const page = await opened(t, { fragment });
-  await give(page, readyScenario("shopify-points"));
+  await give(page, presetScenario("shopify-points"));
   assert.equal(await hashOf(page), "");
   await reloaded(page);
   assert.equal(await nameOf(page), "corrected");
@@ -86,7 +86,7 @@ test("what was edited before a reload is offered when something else is opened",
   assert.equal(await nameOf(page), "mine");
 
   // A link that is opened by its address loads the page anew.
-  const fragment = await fragmentOf(readyScenario("shopify-points"));
+  const fragment = await fragmentOf(presetScenario("shopify-points"));
   const { origin } = new URL(page.url());
   await page.goto("about:blank");
   await page.goto(`${origin}/${fragment}`);
@@ -106,6 +106,6 @@ test("bringing back changes places with what is edited now", async (t) => {
     await page.keyboard.press("Enter");
     assert.equal(await nameOf(page), name);
     const focused = await page.evaluate(() => document.activeElement.textContent);
-    assert.equal(focused, "Bring back what I edited before");
+    assert.equal(focused, "Restore my previous edits");
   }
 });

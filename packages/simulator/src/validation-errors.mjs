@@ -1,12 +1,12 @@
-// Shows what is wrong at the field where it is wrong.
+// Shows validation errors at their fields.
 import { h } from "./dom.mjs";
 
-/** Marks the fields of `root`; gives the faults that have none. */
-export function showFaults(root, faults) {
+/** Marks the fields of `root` that have errors. Returns the errors without a field. */
+export function showErrors(root, errors) {
   const fields = new Map([...root.querySelectorAll("[data-path]")].map((e) => [e.dataset.path, e]));
   const messages = new Map();
   const others = [];
-  for (const { argument, message } of faults) {
+  for (const { argument, message } of errors) {
     const element = nearest(fields, argument);
     if (element === undefined) others.push({ argument, message });
     else if (!messages.has(element)) messages.set(element, message);
@@ -23,13 +23,13 @@ export function showFaults(root, faults) {
   return others;
 }
 
-/** The list above the result: each fault leads to its field. */
-export function listFaults(place, root, faults) {
+/** Shows the list of errors above the result; each item focuses its field. */
+export function listErrors(place, root, errors) {
   place.replaceChildren();
-  place.hidden = faults.length === 0;
-  if (faults.length === 0) return;
+  place.hidden = errors.length === 0;
+  if (errors.length === 0) return;
   const fields = new Map([...root.querySelectorAll("[data-path]")].map((e) => [e.dataset.path, e]));
-  const items = faults.map(({ argument, message }) => {
+  const items = errors.map(({ argument, message }) => {
     const element = nearest(fields, argument);
     const text = argument === "" ? message : `${argument}: ${message}`;
     if (element === undefined) return h("li", {}, text);
@@ -41,10 +41,10 @@ export function listFaults(place, root, faults) {
     };
     return h("li", {}, h("button", { type: "button", class: "link", onclick: go }, text));
   });
-  place.append(h("h2", {}, "This cannot run yet"), h("ul", {}, items));
+  place.append(h("h2", {}, "This scenario cannot run yet"), h("ul", {}, items));
 }
 
-/** The field of a place, or of the nearest place around it. */
+/** Returns the field of a path, or of its nearest ancestor. */
 function nearest(fields, argument) {
   for (let path = argument; path !== ""; path = path.replace(/(\.|^)[^.[\]]+$|\[\d+\]$/, "")) {
     if (fields.has(path)) return fields.get(path);

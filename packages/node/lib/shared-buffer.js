@@ -1,0 +1,81 @@
+"use strict";
+
+/**
+ * Numbers shared with the addon: arguments before a call, rows after it. The layout is that of
+ * `bindings/node/src/shared_buffer.rs`. No call needs its contents after it returns, so one buffer serves all stores of
+ * a thread.
+ */
+
+const LENGTH = 13 + 64 * 15;
+const slots = new Float64Array(LENGTH);
+
+module.exports = {
+  slots,
+  memory: Buffer.from(slots.buffer),
+
+  OPERATION: 0,
+  FLAGS: 1,
+  COST: 2,
+  ESTIMATE: 3,
+  AT: 4,
+  ACTUAL: 5,
+  MAX_WAIT: 6,
+  CLAIM_TIMEOUT: 7,
+  QUEUE_POSITION: 8,
+  RECEIVED: 9,
+  LINK: 10,
+  TO_SEND: 11,
+  BROKEN: 12,
+  ROWS: 13,
+  ROW: 15,
+  MAX_ROWS: 64,
+
+  ACQUIRE: 1,
+  PEEK: 2,
+  CORRECT: 3,
+  RESET: 4,
+  ALLOW: 5,
+  ACQUIRE_WITH_ID: 6,
+  RELEASE: 7,
+  RENEW: 8,
+  CANCEL: 9,
+  STATISTICS: 10,
+  /** Not operations: these return the limiter's notification node and the wake-up channel of the memory store. */
+  NOTIFICATION_NODE: 11,
+  LISTEN: 12,
+  /** With an admin command in addition to the buffer: see `commands.js`. */
+  PAUSE: 13,
+  RESUME: 14,
+  OVERRIDE: 15,
+  RESTORE: 16,
+  RUNTIME_STATE: 17,
+  REPORT_BUDGET: 18,
+  LEARN: 19,
+  /** With the handling of a refused job in place of the channel. */
+  ADMIT: 20,
+  /** Procedures of several operations; also with a command. */
+  APPLY_OJS_OVERRIDE: 21,
+  APPLY_OJS_SIGNAL: 22,
+  ADMIT_ALL: 23,
+
+  HAS_COST: 1,
+  HAS_ESTIMATE: 2,
+  HAS_AT: 4,
+  WAITS: 8,
+  GAVE_UP: 16,
+
+  /** Values for `QUEUE_POSITION` other than the number of a ticket: the end of the queue, and the existing position. */
+  AT_END: Number.NaN,
+  EXISTING: -1,
+
+  /** The second number of a row that is not an answer. The fields of a row follow this number. */
+  FAILED: 3,
+  MOVED: 4,
+  RETRY_AFTER: 5,
+
+  /** The first field of a decision is its status plus these flags: it has a permit; the store did not make it. */
+  GRANTED: 1,
+  STATUS: 3,
+  WITH_PERMIT: 4,
+  DEGRADED: 8,
+};
