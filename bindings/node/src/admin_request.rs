@@ -2,14 +2,12 @@
 //! addition to the shared buffer.
 
 use napi_derive::napi;
-use paddlegate::upstream::Response;
 use paddlegate::{
-    AdminCommand, Deadline, Error, Feedback, Learned, Limit, Limiter, MAX_PAUSE, Micros, OnLimit, Operation, Prepared,
-    Provider, RuntimeState, Settlement, UpstreamReport,
+    AdminRequest as Request, Deadline, Error, LearnOptions, Learned, Limit, LimitNumbers, Limiter, Micros, OnLimit,
+    Prepared, Procedure, Result, RuntimeState, Settlement,
 };
 
 use crate::convert::{millis, number, time, to_millis, whole};
-use crate::multi_step::Procedure;
 
 /// The operations of `lib/shared-buffer.js` that need an admin request.
 const PAUSE: usize = 13;
@@ -54,44 +52,63 @@ pub(crate) struct AdminRequest {
 }
 
 impl AdminRequest {
-    pub(crate) fn prepare(
-        &self,
-        limiter: &Limiter,
-        operation: usize,
-        at: Option<Micros>,
-    ) -> paddlegate::Result<Prepared> {
-        let admin = |command| limiter.prepare(Operation::Admin { command, at });
-        let index = || self.index.map(|index| whole("index", index).map(index_of)).transpose();
-        match operation {
-            PAUSE => admin(AdminCommand::Pause(self.deadline("for", "until")?.ok_or_else(endless)?)),
-            RESUME => admin(AdminCommand::Resume),
-            OVERRIDE => {
-                let index = index()?.unwrap_or_default();
-                let changes = limiter.override_changes(index, self.amount()?, self.interval()?)?;
-                admin(AdminCommand::Override { changes: &changes, expires: self.deadline("expires_in", "expires_at")? })
+    pub(crate) fn prepare(&self, limiter: &Limiter, operation: usize, at: Option<Micros>) -> Result<Prepared> {
+        self.request(operation)?.operation(limiter, at, |operation| limiter.prepare(operation))
+    }
+
+    fn request(&self, operation: usize) -> Result<Request> {
+        let whole_of = |name, value: Option<f64>| value.map(|value| whole(name, value)).transpose();
+        let index = || Ok::<_, Error>(whole_of("index", self.index)?.map(index_of));
+        let (after, at) = (self.after_ms, self.at_ms);
+        let deadline = |span, time_name| {
+            let after = after.map(|value| millis(span, value)).transpose()?;
+            Ok::<_, Error>(((span, after), (time_name, at.map(|value| time(time_name, value)).transpose()?)))
+        };
+        let either = |span, time| deadline(span, time).and_then(|(span, time)| Deadline::either(span, time));
+        Ok(match operation {
+            PAUSE => {
+                let (span, time) = deadline("for", "until")?;
+                Request::Pause(Deadline::one_of(span, time)?)
             }
-            RESTORE => admin(AdminCommand::Override { changes: &limiter.override_removals(index()?)?, expires: None }),
-            RUNTIME_STATE => admin(AdminCommand::Get),
-            REPORT_BUDGET => {
-                let index = index()?.unwrap_or_default();
-                let remaining = self.remaining.map(|units| whole("remaining", units)).transpose()?;
-                let (amount, interval) = (self.amount()?, self.refill(limiter, index)?);
-                let budgets = limiter.budget_updates(
-                    index,
-                    remaining,
-                    amount,
-                    interval,
-                    self.deadline("reset_in", "reset_at")?,
-                )?;
-                let report =
-                    UpstreamReport { permit: self.permit.as_deref(), budgets: &budgets, ..UpstreamReport::default() };
-                limiter.prepare(Operation::ApplyReport { report, at })
+            RESUME => Request::Resume,
+            OVERRIDE => Request::Override {
+                index: index()?.unwrap_or_default(),
+                numbers: self.numbers()?,
+                expires: either("expires_in", "expires_at")?,
+            },
+            RESTORE => Request::Restore(index()?),
+            RUNTIME_STATE => Request::Get,
+            REPORT_BUDGET => Request::ReportBudget {
+                index: index()?.unwrap_or_default(),
+                remaining: whole_of("remaining", self.remaining)?,
+                numbers: self.numbers()?,
+                reset: either("reset_in", "reset_at")?,
+                permit: self.permit.clone(),
+            },
+            LEARN => {
+                let headers: Vec<_> = self.headers.iter().flat_map(|flat| flat.as_chunks().0).map(pair).collect();
+                let options = LearnOptions {
+                    provider: self.provider.as_deref(),
+                    max_pause: self.max_pause_ms.map(|longest| millis("max_pause", longest)).transpose()?,
+                    max_learned: whole_of("max_learned", self.max_learned)?,
+                    permit: self.permit.clone(),
+                };
+                let status = whole_of("status", self.status)?;
+                Request::learn(status, &headers, self.body.as_deref().unwrap_or_default(), options)?
             }
-            LEARN => self.learn(limiter, at),
             other => {
-                Err(Error::internal(format!("the package and its addon are of different versions: order={other}")))
+                let message = format!("the package and its addon are of different versions: operation={other}");
+                return Err(Error::internal(message));
             }
-        }
+        })
+    }
+
+    fn numbers(&self) -> Result<LimitNumbers> {
+        Ok(LimitNumbers {
+            amount: self.limit.map(|limit| whole("limit", limit)).transpose()?,
+            interval: self.interval_ms.map(|interval| millis("interval", interval)).transpose()?,
+            rate: self.restore_rate,
+        })
     }
 
     /// Returns the procedure for an operation with several steps; `None` for a single operation.
@@ -100,11 +117,11 @@ impl AdminRequest {
         limiter: &Limiter,
         operation: usize,
         at: Option<Micros>,
-    ) -> paddlegate::Result<Option<Procedure>> {
+    ) -> Result<Option<Procedure>> {
         let document = self.document.as_deref().unwrap_or_default();
         Ok(Some(match operation {
             APPLY_OJS_OVERRIDE => Procedure::Override(limiter.amendment(document, at)?),
-            APPLY_OJS_SIGNAL => Procedure::Signal(limiter.signalling(document, at)?),
+            APPLY_OJS_SIGNAL => Procedure::Pause(limiter.signalling(document, at)?),
             ADMIT_ALL => {
                 let on_limit = self.on_limit.as_deref().map_or(Ok(OnLimit::Wait), OnLimit::from_name)?;
                 let jobs: Vec<&str> = self.jobs.iter().flatten().map(String::as_str).collect();
@@ -113,55 +130,6 @@ impl AdminRequest {
             _ => return Ok(None),
         }))
     }
-
-    fn learn(&self, limiter: &Limiter, at: Option<Micros>) -> paddlegate::Result<Prepared> {
-        let provider = self.provider.as_deref().map_or(Ok(Provider::Auto), Provider::from_name)?;
-        let max_pause = self.max_pause_ms.map_or(Ok(MAX_PAUSE), |given| millis("max_pause", given))?;
-        let max_learned = self.max_learned.map(|most| whole("max_learned", most)).transpose()?;
-        let status = self.status.map(|status| whole("status", status)).transpose()?.map(|status| {
-            let wrong = |_| Error::invalid("status", format!("must be the code of an http answer: status={status}"));
-            u16::try_from(status).map_err(wrong)
-        });
-        let status = status.transpose()?;
-        let headers: Vec<(&str, &str)> = self.headers.iter().flat_map(|flat| flat.as_chunks().0).map(pair).collect();
-        let response = Response { status, headers: &headers, body: self.body.as_deref().unwrap_or_default() };
-        let lesson = Feedback::read(provider, &response, max_pause).lesson(limiter.policy(), max_pause, max_learned);
-        limiter.prepare(Operation::ApplyReport { report: lesson.report(self.permit.as_deref()), at })
-    }
-
-    fn amount(&self) -> paddlegate::Result<Option<u64>> {
-        self.limit.map(|limit| whole("limit", limit)).transpose()
-    }
-
-    fn interval(&self) -> paddlegate::Result<Option<Micros>> {
-        self.interval_ms.map(|interval| millis("interval", interval)).transpose()
-    }
-
-    /// Returns the interval, which may be given as a rate.
-    fn refill(&self, limiter: &Limiter, index: usize) -> paddlegate::Result<Option<Micros>> {
-        match (self.restore_rate, self.interval()?) {
-            (None, interval) => Ok(interval),
-            (Some(_), Some(_)) => Err(Error::invalid("restore_rate", "says the same as the interval, give one")),
-            (Some(rate), None) => {
-                let amount = self.amount()?.or_else(|| limiter.policy().limits().get(index).map(Limit::amount));
-                Micros::of_rate("restore_rate", amount.unwrap_or_default(), rate).map(Some)
-            }
-        }
-    }
-
-    /// Reads a deadline; the names are those of the arguments for a duration and for a time.
-    fn deadline(&self, span_name: &'static str, time_name: &'static str) -> paddlegate::Result<Option<Deadline>> {
-        let after = self.after_ms.map(|span| millis(span_name, span)).transpose()?;
-        let at = self.at_ms.map(|at| time(time_name, at)).transpose()?;
-        match (after, at) {
-            (Some(_), Some(_)) => Err(Error::invalid(time_name, "give either how long from now on or a time")),
-            (after, at) => Ok(after.map(Deadline::After).or(at.map(Deadline::At))),
-        }
-    }
-}
-
-fn endless() -> Error {
-    Error::invalid("for", "give how long, or until when")
 }
 
 fn pair(pair: &[String; 2]) -> (&str, &str) {

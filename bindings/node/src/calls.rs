@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use paddlegate::store::redis::{Address, Asking, Call, CallOutcome, Completion, ConnectionState, Redis};
 use paddlegate::{
-    Action, Admission, Answer, Error, Fallback, Learned, LimiterInfo, Micros, MultiStep, OnLimit, RuntimeState, Wakeup,
-    WakeupListener,
+    Action, Admission, Answer, Error, Fallback, Learned, LimiterInfo, Micros, MultiStep, OnLimit, Procedure,
+    RuntimeState, Wakeup, WakeupListener,
 };
 
 use crate::convert::{number, to_millis};
 use crate::link::Link;
-use crate::multi_step::{CallState, Procedure};
+use crate::multi_step::CallState;
 use crate::shared_buffer::{Event, MAX_ROWS, SharedBuffer, input, output};
 
 /// The ticket of operations that are answered, or fail, at once.

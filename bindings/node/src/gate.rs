@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use napi_derive::napi;
-use paddlegate::Micros;
 use paddlegate::formats::invantive;
+use paddlegate::{Micros, Procedure};
 
 use crate::calls::Calls;
 use crate::convert::{Code, thrown, whole};
-use crate::multi_step::{MultiStepCall, Procedure};
+use crate::multi_step::MultiStepCall;
 
 /// Selects the slot of a document that limits a request.
 #[napi]

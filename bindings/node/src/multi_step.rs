@@ -4,9 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use napi_derive::napi;
-use paddlegate::formats::invantive::{self, GateCheck};
-use paddlegate::formats::ojs::{OverrideProcedure, PauseProcedure};
-use paddlegate::{Admission, Answer, Batch, Error, Limiter, MultiStep, Operation, RuntimeState};
+use paddlegate::formats::invantive;
+use paddlegate::{Admission, Error, MultiStep, Procedure, ProcedureOutcome};
 
 use crate::admin_request::InForce;
 use crate::calls::Calls;
@@ -16,21 +15,6 @@ type Result<T> = napi::Result<T, Code>;
 
 /// The procedure, shared with its pending calls; `None` after its outcome was taken.
 pub(crate) type CallState = Rc<RefCell<Option<Procedure>>>;
-
-pub(crate) enum Procedure {
-    Gate(GateCheck),
-    Jobs(Batch),
-    Override(OverrideProcedure),
-    Signal(PauseProcedure),
-}
-
-/// The result of a procedure.
-pub(crate) enum CallOutcome {
-    GateDecision(invantive::GateDecision),
-    Jobs(Vec<Admission>),
-    Override(Box<RuntimeState>),
-    Signal(bool),
-}
 
 /// A procedure of several operations. Call `next` until it returns 0, then the method for its outcome.
 #[napi]
@@ -63,7 +47,7 @@ impl MultiStepCall {
     #[napi(catch_unwind)]
     pub fn verdict(&self) -> Result<GateDecision> {
         match self.outcome()? {
-            CallOutcome::GateDecision(verdict) => Ok(verdict.into()),
+            ProcedureOutcome::Gate(decision) => Ok(decision.into()),
             _ => Err(thrown(&other())),
         }
     }
@@ -71,7 +55,7 @@ impl MultiStepCall {
     /// Returns the number of jobs; `admission` writes the decision about each.
     #[napi(catch_unwind)]
     pub fn admissions(&mut self) -> Result<u32> {
-        let CallOutcome::Jobs(admitted) = self.outcome()? else { return Err(thrown(&other())) };
+        let ProcedureOutcome::Jobs(admitted) = self.outcome()? else { return Err(thrown(&other())) };
         self.admitted = admitted;
         u32::try_from(self.admitted.len()).map_err(|_| thrown(&other()))
     }
@@ -88,7 +72,7 @@ impl MultiStepCall {
     #[napi(catch_unwind)]
     pub fn runtime_state(&self) -> Result<InForce> {
         match self.outcome()? {
-            CallOutcome::Override(controls) => Ok(InForce::from(&*controls)),
+            ProcedureOutcome::Override(state) => Ok(InForce::from(&state)),
             _ => Err(thrown(&other())),
         }
     }
@@ -97,7 +81,7 @@ impl MultiStepCall {
     #[napi(catch_unwind)]
     pub fn apply_ojs_signal(&self) -> Result<bool> {
         match self.outcome()? {
-            CallOutcome::Signal(is_signal) => Ok(is_signal),
+            ProcedureOutcome::Pause(is_signal) => Ok(is_signal),
             _ => Err(thrown(&other())),
         }
     }
@@ -108,40 +92,9 @@ impl MultiStepCall {
         Self { calls: Rc::clone(calls), state: Rc::new(RefCell::new(Some(steps))), admitted: Vec::new() }
     }
 
-    fn outcome(&self) -> Result<CallOutcome> {
+    fn outcome(&self) -> Result<ProcedureOutcome> {
         let steps = self.state.borrow_mut().take().ok_or_else(other);
         steps.and_then(MultiStep::outcome).map_err(|error| thrown(&error))
-    }
-}
-
-impl MultiStep for Procedure {
-    type Output = CallOutcome;
-
-    fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
-        match self {
-            Self::Gate(steps) => steps.step(),
-            Self::Jobs(steps) => steps.step(),
-            Self::Override(steps) => steps.step(),
-            Self::Signal(steps) => steps.step(),
-        }
-    }
-
-    fn on_reply(&mut self, outcome: paddlegate::Result<Answer>) {
-        match self {
-            Self::Gate(steps) => steps.on_reply(outcome),
-            Self::Jobs(steps) => steps.on_reply(outcome),
-            Self::Override(steps) => steps.on_reply(outcome),
-            Self::Signal(steps) => steps.on_reply(outcome),
-        }
-    }
-
-    fn outcome(self) -> paddlegate::Result<CallOutcome> {
-        Ok(match self {
-            Self::Gate(steps) => CallOutcome::GateDecision(steps.outcome()?),
-            Self::Jobs(steps) => CallOutcome::Jobs(steps.outcome()?),
-            Self::Override(steps) => CallOutcome::Override(Box::new(steps.outcome()?)),
-            Self::Signal(steps) => CallOutcome::Signal(steps.outcome()?),
-        })
     }
 }
 

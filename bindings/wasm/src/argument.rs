@@ -48,17 +48,28 @@ pub(crate) fn number(argument: &'static str, value: &JsValue) -> Result<f64> {
     value.as_f64().ok_or_else(|| wrong_type(argument, "a number", value))
 }
 
-/// Reads an optional deadline in milliseconds from now or since 1970; each argument comes with its name.
-pub(crate) fn deadline(after: (&'static str, &JsValue), until: (&'static str, &JsValue)) -> Result<Option<Deadline>> {
+/// An argument and its name in core.
+type Named<'a> = (&'static str, &'a JsValue);
+
+/// Reads an optional deadline in milliseconds from now or since 1970.
+pub(crate) fn deadline(after: Named<'_>, until: Named<'_>) -> Result<Option<Deadline>> {
+    let (span, time) = span_and_time(after, until)?;
+    Deadline::either((after.0, span), (until.0, time))
+}
+
+/// As [`deadline`], but one of both must be given.
+pub(crate) fn one_deadline(after: Named<'_>, until: Named<'_>) -> Result<Deadline> {
+    let (span, time) = span_and_time(after, until)?;
+    Deadline::one_of((after.0, span), (until.0, time))
+}
+
+fn span_and_time(after: Named<'_>, until: Named<'_>) -> Result<(Option<Micros>, Option<Micros>)> {
     let span = optional(after.1, |span| millis(after.0, span))?;
     let time = optional(until.1, |time| {
         // To the nearest microsecond; NaN stays NaN.
         whole(until.0, &JsValue::from((number(until.0, time)? * 1e3).round())).map(Micros)
     })?;
-    match (span, time) {
-        (Some(_), Some(_)) => Err(Error::invalid(until.0, "give either how long from now on or a time")),
-        (span, time) => Ok(span.map(Deadline::After).or(time.map(Deadline::At))),
-    }
+    Ok((span, time))
 }
 
 /// Reads a string that is valid Unicode: lone surrogates are lost in the conversion to UTF-8.

@@ -1,10 +1,9 @@
 //! Learning from responses of upstream APIs, and cost estimates of queries.
 
-use paddlegate::upstream::Response;
-use paddlegate::{CostRules, Error, Feedback, MAX_PAUSE, Operation, Provider, Result};
+use paddlegate::{AdminRequest, CostRules, LearnOptions};
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{millis, optional, text, time, whole};
+use crate::argument::{millis, optional, text, whole};
 use crate::host::{Host, Thrown, number};
 use crate::limiter::Limiter;
 
@@ -24,18 +23,17 @@ impl Limiter {
         permit: &JsValue,
         at: &JsValue,
     ) -> Thrown<JsValue> {
-        let learned = || {
-            let provider = optional(provider, |name| Provider::from_name(&text("provider", name)?))?;
-            let max_pause = optional(max_pause, |span| millis("max_pause", span))?.unwrap_or(MAX_PAUSE);
-            let max_learned = optional(max_learned, |most| whole("max_learned", most))?;
+        self.reported(at, || {
+            let provider = optional(provider, |name| text("provider", name))?;
+            let options = LearnOptions {
+                provider: provider.as_deref(),
+                max_pause: optional(max_pause, |span| millis("max_pause", span))?,
+                max_learned: optional(max_learned, |most| whole("max_learned", most))?,
+                permit: optional(permit, |permit| text("permit", permit))?,
+            };
             let headers: Vec<(&str, &str)> = headers.as_chunks().0.iter().map(pair).collect();
-            let response = Response { status: code(status)?, headers: &headers, body };
-            let feedback = Feedback::read(provider.unwrap_or(Provider::Auto), &response, max_pause);
-            let lesson = feedback.lesson(self.limiter.policy(), max_pause, max_learned);
-            let permit = optional(permit, |permit| text("permit", permit))?;
-            self.apply_report(Operation::ApplyReport { report: lesson.report(permit.as_deref()), at: time(at)? })
-        };
-        self.thrown(learned())
+            AdminRequest::learn(optional(status, |status| whole("status", status))?, &headers, body, options)
+        })
     }
 }
 
@@ -50,12 +48,6 @@ pub fn graphql_cost(host: Host, query: &JsValue, variables: &str, rules: &JsValu
         paddlegate::graphql_cost(&query, variables, operation.as_deref(), rules.unwrap_or(CostRules::Shopify))
     };
     cost().map(number).map_err(|error| host.error(error))
-}
-
-fn code(status: &JsValue) -> Result<Option<u16>> {
-    let wrong = |status| Error::invalid("status", format!("must be the code of an http answer: status={status}"));
-    let status = optional(status, |status| whole("status", status))?;
-    status.map(|status| u16::try_from(status).map_err(|_| wrong(status))).transpose()
 }
 
 fn pair([name, value]: &[String; 2]) -> (&str, &str) {

@@ -66,13 +66,6 @@ impl Limiter {
         }
     }
 
-    pub(crate) fn apply_report(&self, operation: Operation<'_>) -> Result<JsValue> {
-        match self.run(operation)? {
-            Answer::Report(learned) => Ok(self.host.report(*learned)),
-            _ => Err(unexpected()),
-        }
-    }
-
     pub(crate) fn run(&self, operation: Operation<'_>) -> Result<Answer> {
         self.limiter.run(operation, SignalHandling::Ignore)
     }

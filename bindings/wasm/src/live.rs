@@ -1,12 +1,9 @@
 //! Changes to the runtime state of a limiter: admin commands, and reports of an upstream's budget.
 
-use paddlegate::{
-    AdminCommand, Answer, Deadline, Error, Limit, LimitOverride, Micros, Operation, Result, RuntimeState,
-    UpstreamReport,
-};
+use paddlegate::{AdminRequest, Answer, LimitNumbers, Result, RuntimeState};
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{deadline, millis, number, optional, text, time, whole};
+use crate::argument::{deadline, millis, number, one_deadline, optional, text, time, whole};
 use crate::host::Thrown;
 use crate::limiter::{Limiter, unexpected};
 
@@ -14,14 +11,12 @@ use crate::limiter::{Limiter, unexpected};
 impl Limiter {
     /// Pauses for a number of milliseconds, or until a time in milliseconds since 1970. Returns the runtime state.
     pub fn pause(&self, after: &JsValue, until: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        let deadline = deadline(("for", after), ("until", until))
-            .and_then(|deadline| deadline.ok_or_else(|| Error::invalid("for", "give how long, or until when")));
-        self.state(deadline.and_then(|deadline| self.run_command(AdminCommand::Pause(deadline), at)))
+        self.changed(at, || Ok(AdminRequest::Pause(one_deadline(("for", after), ("until", until))?)))
     }
 
     /// Ends a pause. Returns the runtime state.
     pub fn resume(&self, at: &JsValue) -> Thrown<JsValue> {
-        self.state(self.run_command(AdminCommand::Resume, at))
+        self.changed(at, || Ok(AdminRequest::Resume))
     }
 
     /// Overrides values of the policy. Returns the runtime state.
@@ -35,27 +30,25 @@ impl Limiter {
         until: &JsValue,
         at: &JsValue,
     ) -> Thrown<JsValue> {
-        let changes = index_of(index).and_then(|index| {
-            let (amount, interval) = numbers(amount, interval)?;
-            self.limiter.override_changes(index.unwrap_or_default(), amount, interval)
-        });
-        self.state(
-            changes
-                .and_then(|changes| self.change(&changes, deadline(("expires_in", after), ("expires_at", until))?, at)),
-        )
+        self.changed(at, || {
+            Ok(AdminRequest::Override {
+                index: index_of(index)?.unwrap_or_default(),
+                numbers: numbers(amount, interval, &JsValue::UNDEFINED)?,
+                expires: deadline(("expires_in", after), ("expires_at", until))?,
+            })
+        })
     }
 
     /// Removes the overrides of one limit or of all; the policy or the learned limits apply again. Returns the runtime
     /// state.
     pub fn restore(&self, index: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        let changes = index_of(index).and_then(|index| self.limiter.override_removals(index));
-        self.state(changes.and_then(|changes| self.change(&changes, None, at)))
+        self.changed(at, || Ok(AdminRequest::Restore(index_of(index)?)))
     }
 
     /// Returns the runtime state.
     #[wasm_bindgen(js_name = runtimeState)]
     pub fn runtime_state(&self, at: &JsValue) -> Thrown<JsValue> {
-        self.state(self.run_command(AdminCommand::Get, at))
+        self.changed(at, || Ok(AdminRequest::Get))
     }
 
     /// Applies the upstream's report of the budget behind one limit. Returns the result.
@@ -73,61 +66,48 @@ impl Limiter {
         permit: &JsValue,
         at: &JsValue,
     ) -> Thrown<JsValue> {
-        let reported = || {
-            let index = index_of(index)?.unwrap_or_default();
-            let (amount, interval) = numbers(amount, interval)?;
-            let interval = self.refill(index, amount, interval, rate)?;
-            let (remaining, reset) = (
-                optional(remaining, |units| whole("remaining", units))?,
-                deadline(("reset_in", after), ("reset_at", until))?,
-            );
-            let budgets = self.limiter.budget_updates(index, remaining, amount, interval, reset)?;
-            let permit = optional(permit, |permit| text("permit", permit))?;
-            let report = UpstreamReport { permit: permit.as_deref(), budgets: &budgets, ..UpstreamReport::default() };
-            self.apply_report(Operation::ApplyReport { report, at: time(at)? })
-        };
-        self.thrown(reported())
+        self.reported(at, || {
+            Ok(AdminRequest::ReportBudget {
+                index: index_of(index)?.unwrap_or_default(),
+                remaining: optional(remaining, |units| whole("remaining", units))?,
+                numbers: numbers(amount, interval, rate)?,
+                reset: deadline(("reset_in", after), ("reset_at", until))?,
+                permit: optional(permit, |permit| text("permit", permit))?,
+            })
+        })
     }
 }
 
 impl Limiter {
-    fn change(&self, changes: &[LimitOverride], expires: Option<Deadline>, at: &JsValue) -> Result<RuntimeState> {
-        self.run_command(AdminCommand::Override { changes, expires }, at)
-    }
-
-    fn run_command(&self, command: AdminCommand<'_>, at: &JsValue) -> Result<RuntimeState> {
-        match self.run(Operation::Admin { command, at: time(at)? })? {
-            Answer::RuntimeState(controls) => Ok(*controls),
+    fn changed(&self, at: &JsValue, request: impl FnOnce() -> Result<AdminRequest>) -> Thrown<JsValue> {
+        let state = self.answer(at, request).and_then(|answer| match answer {
+            Answer::RuntimeState(state) => Ok(*state),
             _ => Err(unexpected()),
-        }
+        });
+        self.thrown(state).map(|state: RuntimeState| self.host.in_force(&state))
     }
 
-    fn state(&self, controls: Result<RuntimeState>) -> Thrown<JsValue> {
-        self.thrown(controls).map(|controls| self.host.in_force(&controls))
+    /// Runs a report of the upstream and returns its result.
+    pub(crate) fn reported(&self, at: &JsValue, request: impl FnOnce() -> Result<AdminRequest>) -> Thrown<JsValue> {
+        let learned = self.answer(at, request).and_then(|answer| match answer {
+            Answer::Report(learned) => Ok(self.host.report(*learned)),
+            _ => Err(unexpected()),
+        });
+        self.thrown(learned)
     }
 
-    /// Returns the interval, which may be given as a rate.
-    fn refill(
-        &self,
-        index: usize,
-        amount: Option<u64>,
-        interval: Option<Micros>,
-        rate: &JsValue,
-    ) -> Result<Option<Micros>> {
-        let Some(rate) = optional(rate, |rate| number("restore_rate", rate))? else { return Ok(interval) };
-        if interval.is_some() {
-            return Err(Error::invalid("restore_rate", "says the same as the interval, give one"));
-        }
-        let known = || self.limiter.policy().limits().get(index).map(Limit::amount);
-        Micros::of_rate("restore_rate", amount.or_else(known).unwrap_or_default(), rate).map(Some)
+    fn answer(&self, at: &JsValue, request: impl FnOnce() -> Result<AdminRequest>) -> Result<Answer> {
+        let (request, at) = (request()?, time(at)?);
+        request.operation(&self.limiter, at, |operation| self.run(operation))
     }
 }
 
-fn numbers(amount: &JsValue, interval: &JsValue) -> Result<(Option<u64>, Option<Micros>)> {
-    Ok((
-        optional(amount, |amount| whole("limit", amount))?,
-        optional(interval, |interval| millis("interval", interval))?,
-    ))
+fn numbers(amount: &JsValue, interval: &JsValue, rate: &JsValue) -> Result<LimitNumbers> {
+    Ok(LimitNumbers {
+        amount: optional(amount, |amount| whole("limit", amount))?,
+        interval: optional(interval, |interval| millis("interval", interval))?,
+        rate: optional(rate, |rate| number("restore_rate", rate))?,
+    })
 }
 
 fn index_of(index: &JsValue) -> Result<Option<usize>> {
