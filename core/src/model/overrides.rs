@@ -37,6 +37,20 @@ impl Deadline {
 /// A command for [`Limiter::admin`](crate::Limiter::admin).
 ///
 /// It applies from the next decision on, in every process. Waiters that can be granted earlier get a wake-up.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{AdminCommand, Deadline, Limit, LimitOverride, Micros, Paddlegate, Request};
+/// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+/// let changes = [LimitOverride::Set(Limit::window(50, Duration::from_secs(60))?)];
+/// let expires = Some(Deadline::After(Micros(3_600_000_000)));
+/// let state = api.admin(AdminCommand::Override { changes: &changes, expires })?;
+/// assert_eq!(state.expires_after, Some(Micros(3_600_000_000)));
+/// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(50));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum AdminCommand<'a> {
     /// Returns the runtime state and changes nothing.

@@ -9,11 +9,13 @@ use crate::model::policy::Policy;
 
 /// The cost of one call, final or as an estimate that is corrected later.
 ///
+/// # Examples
+///
 /// ```
 /// # use paddlegate::Request;
-/// let one = Request::default();
-/// let three = Request::cost(3);
-/// let about_two_hundred = Request::estimate(200);
+/// assert_eq!(Request::default().cost, None, "one unit");
+/// assert_eq!(Request::cost(3).cost, Some(3));
+/// assert_eq!(Request::estimate(200).estimate, Some(200), "about two hundred");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
@@ -26,6 +28,20 @@ pub struct Request {
 }
 
 /// How a call waits in the limiter's queue.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Micros, Paddlegate, Request, Status, Wait};
+/// let mail = Paddlegate::memory().throttle("mail", Duration::from_secs(60))?;
+/// mail.acquire(Request::cost(1))?;
+/// let wait = |seconds: u64| Some(Wait::up_to(Micros(seconds * 1_000_000)));
+/// let refused = mail.acquire_with_id(Request::cost(1), "letter", wait(5))?;
+/// assert_eq!(refused.status, Status::Refused, "the wait is known to be longer");
+/// assert_eq!(mail.acquire_with_id(Request::cost(1), "letter", wait(300))?.status, Status::Queued);
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
     /// The maximum wait. Zero refuses instead of queueing, as does a wait that is known to be longer.
@@ -93,6 +109,18 @@ impl Request {
     /// Returns the request with a given time of the store, for tests.
     ///
     /// Works in memory, and in a Redis store that was opened with `PADDLEGATE_TEST_CLOCK=1` in the environment.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
+    /// assert!(api.acquire(Request::cost(1).at(Micros(0)))?.allowed());
+    /// assert!(!api.acquire(Request::cost(1).at(Micros(59_999_999)))?.allowed());
+    /// assert!(api.acquire(Request::cost(1).at(Micros(60_000_000)))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[must_use]
     pub const fn at(self, at: Micros) -> Self {
         Self { at: Some(at), ..self }

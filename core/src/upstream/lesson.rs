@@ -52,6 +52,23 @@ impl Feedback {
     /// limit's own. The remaining units of a window shorter than the limit's interval are ignored. A spent budget that
     /// resets all at once, not continuously, becomes a pause until its reset, unless the limit is a bucket or a window
     /// of that length; with several such budgets, until the last reset.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Feedback, MAX_PAUSE, Paddlegate, Provider, Request};
+    /// # use paddlegate::upstream::Response;
+    /// let api = Paddlegate::memory().bucket("api", 100, Duration::from_secs(60))?;
+    /// let headers = [("X-RateLimit-Limit", "100"), ("X-RateLimit-Remaining", "7")];
+    /// let response = Response { status: Some(200), headers: &headers, body: "" };
+    /// let update = Feedback::read(Provider::Auto, &response, MAX_PAUSE).lesson(api.policy(), MAX_PAUSE, None);
+    /// let learned = api.apply_report(update.report(None))?;
+    /// assert_eq!(learned.learned, ["remaining"]);
+    /// assert_eq!(learned.ignored, ["limit: its interval is not told"]);
+    /// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(7));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn lesson(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> LimiterUpdate {
         let (heard, rest) = self.heard(policy);
         let mut lesson = LimiterUpdate { actual: self.actual, notes: self.notes(&rest), ..LimiterUpdate::default() };

@@ -32,6 +32,20 @@ impl Limiter {
     /// Starts an operation: returns its answer when no server is needed, otherwise the call that the host must send.
     ///
     /// A host that sends the call itself passes the result to the [`fallback`](Self::fallback) of the operation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Answer, Operation, Paddlegate, Prepared, Request};
+    /// let local = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// let acquire = Operation::Acquire(Request::cost(1));
+    /// assert!(matches!(local.prepare(acquire)?, Prepared::Answered(Answer::Decision(_))));
+    /// let shared = Paddlegate::open("redis://localhost:6379", None)?.window("api", 5, Duration::from_secs(60))?;
+    /// let Prepared::Call(call) = shared.prepare(acquire)? else { unreachable!() };
+    /// assert!(call.bytes().starts_with(b"*"), "a command for the server");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[inline]
     pub fn prepare(&self, operation: Operation<'_>) -> Result<Prepared> {
         if self.inner.on_unavailable == OnUnavailable::Raise { self.start(operation) } else { self.guarded(operation) }

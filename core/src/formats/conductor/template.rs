@@ -11,6 +11,18 @@ use crate::base::error::{Error, Result};
 /// A variable is a path of names and indices (`orders[0]`) that starts at `workflow`, an object with `input`,
 /// `correlationId`, `version` and any other members from the host. A `$` that starts no variable is literal, and `$${`
 /// is a literal `${`.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::formats::conductor::Template;
+/// # use serde_json::json;
+/// let key: Template = "${workflow.input.orders[0].id}-$${x}".parse()?;
+/// assert_eq!(key.resolve(&json!({ "input": { "orders": [{ "id": 7 }] } }))?.as_deref(), Some("7-${x}"));
+/// assert_eq!(key.resolve(&json!({ "input": {} }))?, None);
+/// assert!("${workflow.input".parse::<Template>().is_err());
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,

@@ -13,6 +13,26 @@ use crate::model::request::Request;
 
 /// The steps of one request through a [`Gate`]: the clock if the result depends on the time, then the levels that fail,
 /// then each level that only delays.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::formats::invantive::RequestAttributes;
+/// # use paddlegate::{MultiStep, Paddlegate, SignalHandling};
+/// # let document = r#"{
+/// #     "RateLimitControlList": [{ "Url": "https://example.com/*", "SlotName": "web" }],
+/// #     "RateLimitControlSlotList": [{ "Name": "web", "ActionsPerSecond": 2 }]
+/// # }"#;
+/// let gate = Paddlegate::memory().invantive_gate(document)?;
+/// let request = RequestAttributes { url: Some("https://example.com/a"), ..RequestAttributes::default() };
+/// let mut check = gate.start(&request, None)?;
+/// while let Some((limiter, operation)) = check.step() {
+///     let reply = limiter.run(operation, SignalHandling::Ignore); // or the I/O of the host
+///     check.on_reply(reply);
+/// }
+/// assert_eq!(check.outcome()?.slot.as_deref(), Some("web"));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct GateCheck {
     gate: Gate,

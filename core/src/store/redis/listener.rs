@@ -13,6 +13,21 @@ use crate::base::micros::Micros;
 use crate::model::wakeup::Wakeup;
 
 /// Logs in, subscribes and decodes messages. No I/O.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::Micros;
+/// # use paddlegate::store::redis::{RedisConfig, Subscription};
+/// let mut subscription = Subscription::new(&RedisConfig::parse("redis://localhost")?, "mine");
+/// assert_eq!(subscription.output(), b"*2\r\n$9\r\nSUBSCRIBE\r\n$4\r\nmine\r\n");
+/// let mut wakeups = Vec::new();
+/// subscription.receive(b"*3\r\n$9\r\nsubscribe\r\n$4\r\nmine\r\n:1\r\n", &mut wakeups)?;
+/// assert!(subscription.is_ready());
+/// subscription.receive(b"*3\r\n$7\r\nmessage\r\n$4\r\nmine\r\n$8\r\n2000 job\r\n", &mut wakeups)?;
+/// assert_eq!((wakeups[0].id.as_str(), wakeups[0].delay), ("job", Micros(2_000)));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 pub struct Subscription {
     decoder: Decoder,
     output: Vec<u8>,
