@@ -93,7 +93,7 @@ pub extern "C" fn pg_pause(
 ) -> Code {
     order(limiter, at_us, controls, error, |_, run| {
         let moment = moment(("for", for_us), ("until", until_us))?
-            .ok_or_else(|| CoreError::invalid("for", "say for how long or until when"))?;
+            .ok_or_else(|| CoreError::invalid("for", "is missing; give a duration or an end time"))?;
         run(AdminCommand::Pause(moment))
     })
 }

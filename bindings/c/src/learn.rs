@@ -180,7 +180,7 @@ pub unsafe extern "C" fn pg_learn_from_response(
         let provider = Provider::from_name(unsafe { text::read_or("provider", provider, Provider::Auto.name()) }?)?;
         let status = (i64::from(status) != PG_NOT_GIVEN).then(|| {
             u16::try_from(status)
-                .map_err(|_| CoreError::invalid("status", format!("is no status of HTTP: status={status}")))
+                .map_err(|_| CoreError::invalid("status", format!("must be an http status code: status={status}")))
         });
         let status = status.transpose()?;
         // SAFETY: the caller passes NULL or a list of so many words, each NULL or a text that ends with a zero byte.

@@ -156,7 +156,7 @@ fn with<R>(hints: *const WakeupsHandle, look: impl FnOnce(&Ear) -> Result<R>) ->
         if ear.made_by == process::id() {
             look(ear)
         } else {
-            Err(CoreError::invalid("hints", "belongs to the process that opened it, open others in a child"))
+            Err(CoreError::invalid("hints", "belongs to the process that opened it; open another one after a fork"))
         }
     })
 }

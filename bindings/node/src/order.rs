@@ -113,7 +113,7 @@ impl AdminRequest {
         let max_pause = self.max_pause_ms.map_or(Ok(MAX_PAUSE), |given| millis("max_pause", given))?;
         let max_learned = self.max_learned.map(|most| whole("max_learned", most)).transpose()?;
         let status = self.status.map(|status| whole("status", status)).transpose()?.map(|status| {
-            let wrong = |_| Error::invalid("status", format!("must be the code of an http answer: status={status}"));
+            let wrong = |_| Error::invalid("status", format!("must be an http status code: status={status}"));
             u16::try_from(status).map_err(wrong)
         });
         let status = status.transpose()?;
@@ -135,7 +135,7 @@ impl AdminRequest {
     fn refill(&self, limiter: &Limiter, index: usize) -> paddlegate::Result<Option<Micros>> {
         match (self.restore_rate, self.interval()?) {
             (None, interval) => Ok(interval),
-            (Some(_), Some(_)) => Err(Error::invalid("restore_rate", "says the same as the interval, give one")),
+            (Some(_), Some(_)) => Err(Error::invalid("restore_rate", "give an interval or a rate, not both")),
             (Some(rate), None) => {
                 let amount = self.amount()?.or_else(|| limiter.policy().limits().get(index).map(Limit::amount));
                 Micros::of_rate("restore_rate", amount.unwrap_or_default(), rate).map(Some)
@@ -148,14 +148,14 @@ impl AdminRequest {
         let after = self.after_ms.map(|span| millis(span_name, span)).transpose()?;
         let at = self.at_ms.map(|at| time(time_name, at)).transpose()?;
         match (after, at) {
-            (Some(_), Some(_)) => Err(Error::invalid(time_name, "give either how long from now on or a time")),
+            (Some(_), Some(_)) => Err(Error::invalid(time_name, "give a duration or an end time, not both")),
             (after, at) => Ok(after.map(Deadline::After).or(at.map(Deadline::At))),
         }
     }
 }
 
 fn endless() -> Error {
-    Error::invalid("for", "give how long, or until when")
+    Error::invalid("for", "is missing; give a duration or an end time")
 }
 
 fn pair(pair: &[String; 2]) -> (&str, &str) {

@@ -32,7 +32,7 @@ impl From<Wakeup> for Message {
 
 impl Subscription {
     pub(crate) fn new(location: &RedisConfig, place: &str) -> paddlegate::Result<Self> {
-        let node = address(place).ok_or_else(|| Error::internal(format!("no such place: {place}")))?;
+        let node = address(place).ok_or_else(|| Error::internal(format!("unknown node: node={place}")))?;
         let channel = format!("pg1:hints:{}", paddlegate::new_id()?);
         Ok(Self { inner: paddlegate::store::redis::Subscription::new(location, &channel), channel, node })
     }

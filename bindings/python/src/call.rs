@@ -105,7 +105,7 @@ impl Call {
 
     /// Send it no more: give its exception, or what the limiter answers in place of it.
     fn give_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let error = self.unsent.clone().unwrap_or_else(|| Error::internal("a call was given up that can be sent"));
+        let error = self.unsent.clone().unwrap_or_else(|| Error::internal("the call was given up without an error"));
         self.then.ended(py, Err(error))
     }
 

@@ -64,7 +64,9 @@ impl AdminRequest {
     fn pause(seconds: OptionalArg, until: OptionalArg, at_us: OptionalArg) -> Result<Self> {
         let moment = moment(("seconds", seconds), ("until", until))?;
         Self::new(
-            AdminWord::Pause(moment.ok_or_else(|| Error::invalid("seconds", "say for how long or until when"))?),
+            AdminWord::Pause(
+                moment.ok_or_else(|| Error::invalid("seconds", "is missing; give a duration or an end time"))?,
+            ),
             at_us,
         )
     }
@@ -131,7 +133,7 @@ impl AdminRequest {
         at_us: OptionalArg,
     ) -> Result<Self> {
         let status = status.map(|status| whole("status", status)).transpose()?.map(u16::try_from).transpose();
-        let status = status.map_err(|_| Error::invalid("status", "must be a status code of http"))?;
+        let status = status.map_err(|_| Error::invalid("status", "must be an http status code"))?;
         let max_learned = max_learned.map(|most| whole("max_learned", most)).transpose()?;
         let provider = Provider::from_name(text("provider", provider)?)?;
         let max_pause = max_pause.map_or(Ok(MAX_PAUSE), |longest| span("max_pause", longest))?;

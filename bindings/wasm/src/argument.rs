@@ -56,7 +56,7 @@ pub(crate) fn moment(after: (&'static str, &JsValue), until: (&'static str, &JsV
         whole(until.0, &JsValue::from((number(until.0, time)? * 1e3).round())).map(Micros)
     })?;
     match (span, time) {
-        (Some(_), Some(_)) => Err(Error::invalid(until.0, "give either how long from now on or a time")),
+        (Some(_), Some(_)) => Err(Error::invalid(until.0, "give a duration or an end time, not both")),
         (span, time) => Ok(span.map(Deadline::After).or(time.map(Deadline::At))),
     }
 }

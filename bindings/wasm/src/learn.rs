@@ -53,7 +53,7 @@ pub fn graphql_cost(host: Host, query: &JsValue, variables: &str, rules: &JsValu
 }
 
 fn code(status: &JsValue) -> Result<Option<u16>> {
-    let wrong = |status| Error::invalid("status", format!("must be the code of an http answer: status={status}"));
+    let wrong = |status| Error::invalid("status", format!("must be an http status code: status={status}"));
     let status = optional(status, |status| whole("status", status))?;
     status.map(|status| u16::try_from(status).map_err(|_| wrong(status))).transpose()
 }

@@ -192,7 +192,7 @@ pub(crate) fn request(cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Resul
 
 /// The message omits the answer: formatting it would add a tenth to the module's size.
 pub(crate) fn unexpected() -> Error {
-    Error::internal("an answer to another question")
+    Error::internal("unexpected reply type")
 }
 
 /// Where waiters hear of their turn.

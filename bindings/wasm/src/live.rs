@@ -14,8 +14,9 @@ use crate::limiter::{Limiter, unexpected};
 impl Limiter {
     /// Grants nothing for so many milliseconds, or until a time in milliseconds since 1970; what is in force then.
     pub fn pause(&self, after: &JsValue, until: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        let moment = moment(("for", after), ("until", until))
-            .and_then(|moment| moment.ok_or_else(|| Error::invalid("for", "give how long, or until when")));
+        let moment = moment(("for", after), ("until", until)).and_then(|moment| {
+            moment.ok_or_else(|| Error::invalid("for", "is missing; give a duration or an end time"))
+        });
         self.shown(moment.and_then(|moment| self.ordered(AdminCommand::Pause(moment), at)))
     }
 
@@ -115,7 +116,7 @@ impl Limiter {
     ) -> Result<Option<Micros>> {
         let Some(rate) = optional(rate, |rate| number("restore_rate", rate))? else { return Ok(interval) };
         if interval.is_some() {
-            return Err(Error::invalid("restore_rate", "says the same as the interval, give one"));
+            return Err(Error::invalid("restore_rate", "give an interval or a rate, not both"));
         }
         let known = || self.limiter.policy().limits().get(index).map(Limit::amount);
         Micros::of_rate("restore_rate", amount.or_else(known).unwrap_or_default(), rate).map(Some)

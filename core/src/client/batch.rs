@@ -171,5 +171,5 @@ impl Batch {
 }
 
 fn unfinished() -> Error {
-    Error::internal("not all jobs were asked about")
+    Error::internal("the batch has steps left; run them before its outcome")
 }

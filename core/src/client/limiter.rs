@@ -259,7 +259,7 @@ impl Limiter {
             None => Ok(()),
             Some(_) => Err(Error::invalid(
                 "allow",
-                "hands over no permit, so nobody could release its slot of the concurrency limit; acquire a permit instead",
+                "returns no permit, so the lease of the concurrency limit could not be released; use acquire",
             )),
         }
     }
@@ -499,7 +499,7 @@ impl Limiter {
         self.check_open()?;
         let channel = format!("pg1:hints:{}", permit::new_id()?);
         match &self.inner.place {
-            StateLocation::Nowhere => Err(Error::internal("nobody waits for a limiter without a limit")),
+            StateLocation::Nowhere => Err(Error::internal("a limiter without limits has no wake-ups")),
             StateLocation::Memory { store, .. } => {
                 Ok(WakeupListener::of_memory(channel.clone(), store.listen(&channel)?))
             }
@@ -556,7 +556,7 @@ impl Limiter {
                 settled(fallback, store.run(call, interrupt, limit))
             }
             #[cfg(feature = "redis")]
-            (Prepared::Call(_), _) => Err(Error::internal("a call without a server")),
+            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
         }
     }
 
@@ -584,7 +584,7 @@ impl Limiter {
                 let fallback = self.fallback(&operation);
                 settled(fallback, store.run_async(call).await)
             }
-            (Prepared::Call(_), _) => Err(Error::internal("a call without a server")),
+            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
         }
     }
 
@@ -663,5 +663,5 @@ impl fmt::Debug for Limiter {
 }
 
 pub(crate) fn unexpected(answer: &Answer) -> Error {
-    Error::internal(format!("an answer to another question: {answer:?}"))
+    Error::internal(format!("unexpected reply type: {answer:?}"))
 }

@@ -86,7 +86,7 @@ impl Fallback {
             Ok(Prepared::Answered(Answer::Decision(decision))) => Ok(decision),
             Ok(Prepared::Answered(other)) => Err(unexpected(&other)),
             #[cfg(feature = "redis")]
-            Ok(Prepared::Call(_)) => Err(Error::internal("a call without a server")),
+            Ok(Prepared::Call(_)) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
             // The cost exceeds the share of this process.
             Err(error) if error.kind() == ErrorKind::Invalid => Ok(refused(local.policy(), wait)),
             Err(error) => Err(error),

@@ -212,10 +212,10 @@ impl Paddlegate {
                         redis.run(call, SignalHandling::Ignore, MAX_SPAN.duration())?
                     }
                     #[cfg(feature = "redis")]
-                    _ => return Err(Error::internal("a list without a store")),
+                    _ => return Err(Error::internal("unexpected call to a server: the store is in memory")),
                 };
                 let Answer::List(page) = answer else {
-                    return Err(Error::internal(format!("an answer to another question: {answer:?}")));
+                    return Err(Error::internal(format!("unexpected reply type: {answer:?}")));
                 };
                 listed.extend(page.listed);
                 cursor = page.cursor;

@@ -286,7 +286,7 @@ mod tests {
     use crate::client::paddlegate::Paddlegate;
 
     #[test]
-    fn nobody_waits_for_a_connection_that_another_thread_makes_and_all_hear_of_it() {
+    fn threads_do_not_block_while_another_connects_and_are_woken_afterwards() {
         let (hub, patience) = (Arc::new(Hub::default()), Duration::from_secs(60));
         let (connecting, started) = mpsc::channel();
         let (connect, may_connect) = mpsc::channel::<()>();

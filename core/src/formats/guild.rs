@@ -106,7 +106,7 @@ impl Reservoir {
             ));
         }
         if self.group.contains(':') {
-            return Err(Error::invalid("group", "must have no colon, which ends the name of the queue"));
+            return Err(Error::invalid("group", "must not contain a colon, which ends the name of the queue"));
         }
         Ok(())
     }

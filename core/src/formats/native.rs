@@ -48,7 +48,7 @@ pub const MAX_LIMITERS: usize = 10_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(title = "Paddlegate limits"))]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// The address of this schema, for editors; not looked at.
+    /// The address of this schema, for editors; ignored otherwise.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// Every limiter by its name of 1 to 512 bytes; at most 10,000.

@@ -274,7 +274,7 @@ fn rate_of(policy: &Field<'_>) -> Result<Option<Rate>> {
     let counted = match rate {
         Some(rate) if rate.is_object() => {
             if let Some(period) = policy.get("period") {
-                return Err(period.fault("is a second one; the rate has its own"));
+                return Err(period.fault("must not be given here; the rate has its own period"));
             }
             return rate_at(&rate).map(Some);
         }
@@ -282,7 +282,7 @@ fn rate_of(policy: &Field<'_>) -> Result<Option<Rate>> {
     };
     if let Some(most) = most {
         if let Some(period) = policy.get("period") {
-            return Err(period.fault("max_per_second has a period already"));
+            return Err(period.fault("must not be given with max_per_second, whose period is one second"));
         }
         return Rate { limit: most.integer()?, period: Micros(1_000_000) }.checked(&most).map(Some);
     }

@@ -215,7 +215,9 @@ impl Limit {
         if limit > MAX_WINDOW {
             return Err(Error::invalid(
                 "limit",
-                format!("a window keeps every unit; use bucket or leaky above {MAX_WINDOW}: limit={limit}"),
+                format!(
+                    "a window stores the time of every unit; use bucket or leaky above {MAX_WINDOW}: limit={limit}"
+                ),
             ));
         }
         units("limit", limit, MAX_WINDOW)?;

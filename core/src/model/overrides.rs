@@ -111,7 +111,7 @@ impl AdminCommand<'_> {
                 expires.map_or(Ok(()), |moment| moment.check(("expires_in", "expires_at")))?;
                 if changes.len() != policy.limits().len() {
                     let (given, limits) = (changes.len(), policy.limits().len());
-                    let message = format!("must say something of every limit: changes={given} limits={limits}");
+                    let message = format!("must have one change for each limit: changes={given} limits={limits}");
                     return Err(Error::invalid("override", message));
                 }
                 for (change, limit) in changes.iter().zip(policy.limits()) {

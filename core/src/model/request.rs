@@ -85,7 +85,7 @@ impl Wait<'_> {
         }
         match self.place {
             QueuePosition::Number(number) if number > MAX_TIME.0 => {
-                Err(Error::invalid("ticket", "has a number that no queue gives"))
+                Err(Error::invalid("ticket", format!("must be at most 2^52: ticket={number}")))
             }
             _ => Ok(()),
         }
@@ -136,7 +136,10 @@ impl Request {
             }
             (Some(cost), None) => ("cost", cost, false),
             (None, Some(0)) => {
-                return Err(Error::invalid("estimate", "must be at least 1; a cost of 0 only looks: estimate=0"));
+                return Err(Error::invalid(
+                    "estimate",
+                    "must be at least 1, or give a cost of 0 to check without taking: estimate=0",
+                ));
             }
             (None, Some(estimate)) => ("estimate", estimate, true),
             (None, None) if policy.is_estimated() => {

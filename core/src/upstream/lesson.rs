@@ -65,7 +65,7 @@ impl Feedback {
     /// let update = Feedback::read(Provider::Auto, &response, MAX_PAUSE).lesson(api.policy(), MAX_PAUSE, None);
     /// let learned = api.apply_report(update.report(None))?;
     /// assert_eq!(learned.learned, ["remaining"]);
-    /// assert_eq!(learned.ignored, ["limit: its interval is not told"]);
+    /// assert_eq!(learned.ignored, ["limit: its interval is unknown"]);
     /// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(7));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
@@ -122,7 +122,7 @@ impl Feedback {
         }
         for unit in [Unit::Requests, Unit::Points, Unit::Tokens] {
             if rest.iter().any(|budget| budget.unit == unit) {
-                ignored.push(format!("{}: no limit is left that counts them", unit.name()));
+                ignored.push(format!("{}: no limit is left for them", unit.name()));
             }
         }
         let scope = self.scope.map(Scope::name);
@@ -168,7 +168,7 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<O
         (Kind::Points | Kind::Leaky, Some(refill)) => refill,
         _ if is_window_of(budget, limit) => own,
         _ if budget.window.is_some() => return Err("is of another interval"),
-        _ => return Err("its interval is not told"),
+        _ => return Err("its interval is unknown"),
     };
     if amount == 0 {
         return Err("is zero");
@@ -181,7 +181,7 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<O
     }
     match Limit::of_kind(limit.kind(), amount, interval, limit.offset()) {
         Ok(limit) => Ok(Some(limit)),
-        Err(_) if limit.kind() == Kind::Window && amount > MAX_WINDOW => Err("is more than a window counts"),
+        Err(_) if limit.kind() == Kind::Window && amount > MAX_WINDOW => Err("is above the maximum of a window"),
         Err(_) => Err("cannot be counted exactly"),
     }
 }

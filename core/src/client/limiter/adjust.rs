@@ -158,7 +158,7 @@ impl Limiter {
 /// Returns the limit with other numbers. Its errors name the arguments of the public methods.
 fn numbered(known: &Limit, amount: Option<u64>, interval: Option<Micros>) -> Result<Limit> {
     if known.kind() == Kind::Throttle && amount.is_some_and(|amount| amount != 1) {
-        return Err(Error::invalid("limit", "a throttle lets one start after the other; give an interval"));
+        return Err(Error::invalid("limit", "a throttle has no amount; give an interval"));
     }
     let (amount, interval) = (amount.unwrap_or(known.amount()), interval.unwrap_or(known.interval()));
     Limit::of_kind(known.kind(), amount, interval, known.offset()).map_err(|error| match error.argument() {

@@ -285,7 +285,7 @@ impl Limiter {
             StateLocation::Nowhere if matches!(command, AdminCommand::Get) => answered(RuntimeState::default()),
             StateLocation::Nowhere => Err(Error::invalid(
                 "limiter",
-                "has no state that could change: give it a limit, a high one or a concurrency of 0",
+                "is unlimited or paused by its policy, so nothing can change; give it a high limit, or a concurrency of 0",
             )),
             StateLocation::Memory { .. } => answered(self.turn(at, "", |turn| turn.admin(command))?),
             #[cfg(feature = "redis")]
@@ -331,7 +331,7 @@ impl Limiter {
     /// Runs a transaction on a state in memory.
     pub(crate) fn turn<T>(&self, at: Option<Micros>, id: &str, take: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
         let StateLocation::Memory { store, key, cell } = &self.inner.place else {
-            return Err(Error::internal("a turn without a state"));
+            return Err(Error::internal("the limiter has no state in memory"));
         };
         let (policy, now) = (&self.inner.policy, time(at));
         let mut state = remembered(store, key, cell, policy, now)?.lock(|| State::new(policy));

@@ -55,7 +55,7 @@ impl FromStr for Template {
                 let (path, after) =
                     variable.split_once('}').ok_or_else(|| wrong("is not closed; add a }", variable))?;
                 if path.contains('{') {
-                    return Err(wrong("has another one in it; name one variable", path));
+                    return Err(wrong("contains another variable; write one at a time", path));
                 }
                 if !plain.is_empty() {
                     parts.push(Part::Text(std::mem::take(&mut plain)));
@@ -108,7 +108,7 @@ impl Template {
         if self.parts.iter().any(|part| matches!(part, Part::Variable(_))) {
             return Err(Error::invalid(
                 "rate_limit_key",
-                "at $.rateLimitConfig.rateLimitKey: has variables, whose values come from a run; make the limiter with \
+                "at $.rateLimitConfig.rateLimitKey: has variables, whose values come from a run; create the limiter with \
                  workflow, which takes the definition and a run",
             ));
         }
@@ -125,7 +125,7 @@ fn steps(path: &str) -> Result<Vec<Step>> {
             None => (segment, ""),
         };
         if name.is_empty() {
-            return Err(wrong("is no path; write one such as ${workflow.input.id}", path));
+            return Err(wrong("is not a path; write one such as ${workflow.input.id}", path));
         }
         steps.push(Step::Name(name.to_owned()));
         while !indices.is_empty() {
@@ -135,7 +135,10 @@ fn steps(path: &str) -> Result<Vec<Step>> {
                 plain.then(|| digits.parse().ok()).flatten().map(|index| (Step::Index(index), rest))
             });
             let Some((step, rest)) = step else {
-                return Err(wrong("has an index that is no number; write one such as ${workflow.input.ids[0]}", path));
+                return Err(wrong(
+                    "has an index that is not a number; write one such as ${workflow.input.ids[0]}",
+                    path,
+                ));
             };
             steps.push(step);
             indices = rest;

@@ -134,7 +134,7 @@ impl MultiStep for GateCheck {
 
     fn outcome(self) -> Result<GateDecision> {
         if self.step().is_some() {
-            Err(Error::internal("a verdict before all levels were asked"))
+            Err(Error::internal("the gate check has steps left; run them before its outcome"))
         } else {
             self.verdict
         }
@@ -157,5 +157,5 @@ fn lent([context, url, log_on_code, data_container_id, ip]: &[Option<String>; 5]
 }
 
 fn over() -> Error {
-    Error::internal("an answer that nobody waits for")
+    Error::internal("unexpected reply: no step is left")
 }

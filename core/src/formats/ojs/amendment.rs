@@ -119,7 +119,7 @@ impl MultiStep for OverrideProcedure {
     fn outcome(self) -> Result<RuntimeState> {
         match self.stage {
             Stage::Over(answer) => answer,
-            _ => Err(Error::internal("an override was not yet ordered")),
+            _ => Err(Error::internal("the override has steps left; run them before its outcome")),
         }
     }
 }
@@ -147,7 +147,7 @@ impl OverrideProcedure {
                 Ok(Stage::Order(expires))
             }
             (Stage::Order(_), _) => controls(outcome).map(|controls| Stage::Over(Ok(controls))),
-            (Stage::Clock | Stage::Over(_), _) => Err(Error::internal("an answer that nobody waits for")),
+            (Stage::Clock | Stage::Over(_), _) => Err(Error::internal("unexpected reply: no step is left")),
         }
     }
 

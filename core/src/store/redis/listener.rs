@@ -105,7 +105,7 @@ impl Listener {
         while !listener.subscription.is_ready() {
             let left = deadline.saturating_duration_since(monotonic());
             if left.is_zero() {
-                return Err(lost(&"no answer in time"));
+                return Err(lost(&"no reply in time"));
             }
             let moved = if sent < output.len() || listener.socket.wants_write() {
                 listener.socket.set_wait(left).map_err(|error| lost(&error))?;
@@ -136,14 +136,12 @@ impl Listener {
         let (mut buffer, mut hints) = ([0; 4096], Vec::new());
         loop {
             match self.socket.read(&mut buffer, Duration::ZERO) {
-                Ok(0) => return Err(Error::unavailable("redis closed the connection that tells of releases")),
+                Ok(0) => return Err(Error::unavailable("redis closed the connection for wake-ups")),
                 Ok(size) => self.subscription.receive(&buffer[..size], &mut hints)?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(hints),
                 Err(error) => {
-                    return Err(Error::unavailable(format!(
-                        "redis broke the connection that tells of releases: error={error}"
-                    )));
+                    return Err(Error::unavailable(format!("redis broke the connection for wake-ups: error={error}")));
                 }
             }
         }

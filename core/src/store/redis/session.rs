@@ -145,7 +145,7 @@ impl ConnectionState {
         let mut is_demoted = false;
         while let Some(reply) = self.decoder.next()? {
             let Some(sent) = self.sent.pop_front() else {
-                return Err(Error::unavailable("the server spoke without being asked"));
+                return Err(Error::unavailable("unexpected message from the server"));
             };
             self.taken = self.taken.saturating_sub(1);
             match (sent, reply) {

@@ -89,7 +89,7 @@ impl Socket {
         #[cfg(not(feature = "tls"))]
         {
             if location.tls {
-                return Err(io::Error::new(ErrorKind::Unsupported, "this build has no tls"));
+                return Err(io::Error::new(ErrorKind::Unsupported, "this build has no tls; enable the feature tls"));
             }
             let mut socket = Self { stream, wait: None, nonblocking: false };
             socket.set_wait(deadline.saturating_duration_since(monotonic()))?;
