@@ -31,9 +31,9 @@
 //!
 //! - The units of a bucket return all at once, at multiples of its interval since 1970. Many providers count like this.
 //! - A window never grants more than its limit, wherever a minute starts: each unit returns a minute after its use. It
-//!   stores the time of each, so it ends at 100,000.
-//! - A leaky limit is a meter: empty it takes a burst of 60, full it drains a unit each second. A smaller capacity at
-//!   the same rate means a smaller burst: `leaky(10, 10 s)` also averages 60 a minute, but at most 10 at once.
+//!   stores the time of each, so its limit is at most 100,000.
+//! - A leaky limit is a meter. Empty, it takes a burst of 60; full, it takes one unit each second. A smaller capacity
+//!   at the same rate means a smaller burst: `leaky(10, 10 s)` also averages 60 a minute, but takes at most 10 at once.
 //!   `points` is the same meter for calls whose cost is known afterwards; see [`Limiter::correct`].
 //! - A throttle has no burst. A lease of a concurrency limit counts while it is held, not over a time.
 //!

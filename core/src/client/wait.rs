@@ -37,7 +37,6 @@ impl Limiter {
     /// # use paddlegate::{Paddlegate, Request};
     /// let mail = Paddlegate::memory().throttle("mail", Duration::from_millis(20))?;
     /// assert!(mail.acquire(Request::cost(1))?.allowed());
-    /// assert!(!mail.acquire_timeout(Request::cost(1), Duration::ZERO)?.allowed());
     /// assert!(mail.acquire_timeout(Request::cost(1), Duration::from_secs(5))?.allowed(), "after at most 20 ms");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```

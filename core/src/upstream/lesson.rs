@@ -59,7 +59,7 @@ impl Feedback {
     /// # use std::time::Duration;
     /// # use paddlegate::{Feedback, MAX_PAUSE, Paddlegate, Provider, Request};
     /// # use paddlegate::upstream::Response;
-    /// let api = Paddlegate::memory().bucket("api", 100, Duration::from_secs(60))?;
+    /// let api = Paddlegate::memory().window("api", 100, Duration::from_secs(60))?;
     /// let headers = [("X-RateLimit-Limit", "100"), ("X-RateLimit-Remaining", "7")];
     /// let response = Response { status: Some(200), headers: &headers, body: "" };
     /// let update = Feedback::read(Provider::Auto, &response, MAX_PAUSE).lesson(api.policy(), MAX_PAUSE, None);

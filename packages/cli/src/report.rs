@@ -147,7 +147,7 @@ mod tests {
         let totals = Totals { name: "p".to_owned(), arrived: 8, decisions: 5_000, ..Totals::default() };
         assert_eq!(sentence(&totals), "p: 0 of 8 went ahead (0%).");
         let totals = Totals { cut_off: true, unrecorded: 1_234, ..totals };
-        let missing = "it was stopped after 5,000 decisions, with more to do; a timeline lacks the last 1,234 rows";
+        let missing = "stopped after 5,000 decisions, before the end; the timeline lacks the last 1,234 rows";
         assert_eq!(sentence(&totals), format!("p: 0 of 8 went ahead (0%); {missing}."));
     }
 }

@@ -124,7 +124,7 @@ impl Limiter {
     /// ```
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request, UpstreamReport};
-    /// let api = Paddlegate::memory().bucket("api", 100, Duration::from_secs(3_600))?;
+    /// let api = Paddlegate::memory().window("api", 100, Duration::from_secs(60))?;
     /// let budgets = api.budget_updates(0, Some(7), None, None, None)?;
     /// api.apply_report(UpstreamReport { budgets: &budgets, ..UpstreamReport::default() })?;
     /// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(7));

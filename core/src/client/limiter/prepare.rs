@@ -285,7 +285,7 @@ impl Limiter {
             StateLocation::Nowhere if matches!(command, AdminCommand::Get) => answered(RuntimeState::default()),
             StateLocation::Nowhere => Err(Error::invalid(
                 "limiter",
-                "is unlimited or paused by its policy, so nothing can change; give it a high limit, or a concurrency of 0",
+                "is unlimited or paused by its policy, so nothing can change; use a high limit or concurrency 0",
             )),
             StateLocation::Memory { .. } => answered(self.turn(at, "", |turn| turn.admin(command))?),
             #[cfg(feature = "redis")]

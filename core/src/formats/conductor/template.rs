@@ -108,8 +108,8 @@ impl Template {
         if self.parts.iter().any(|part| matches!(part, Part::Variable(_))) {
             return Err(Error::invalid(
                 "rate_limit_key",
-                "at $.rateLimitConfig.rateLimitKey: has variables, whose values come from a run; create the limiter with \
-                 workflow, which takes the definition and a run",
+                "at $.rateLimitConfig.rateLimitKey: has variables, whose values come from a run; create the limiter \
+                 with workflow, which takes the definition and a run",
             ));
         }
         self.resolve(&Value::Null)

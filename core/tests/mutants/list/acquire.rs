@@ -53,13 +53,9 @@ pub const ACQUIRE: &[Mutant] = &[
         "if may_queue and not ticket and requested == '-' then",
         "if false then",
     ),
+    ("enter: tickets ahead are ignored", "if ahead > 0 then\n        index", "if false then\n        index"),
     (
-        "enter: a returning waiter stands behind all tickets",
-        "if ahead > 0 then\n        index",
-        "if false then\n        index",
-    ),
-    (
-        "enter: a returning waiter leaves a gap and wakes nobody",
+        "enter: a free place wakes no waiter ahead",
         "if ahead > 0 then\n          -- Perhaps",
         "if false then\n          -- Perhaps",
     ),
@@ -201,7 +197,7 @@ pub const ACQUIRE: &[Mutant] = &[
     ("grant: records of leases that made room stay", "    call('HDEL', records_key, unpack(names))\n", ""),
     ("grant: leases that made room stay", "if reclaimed > MAX_RECLAIMED then", "if false then"),
     (
-        "grant: records of the newest evicted leases are removed",
+        "grant: the wrong records of evicted leases are removed",
         "leases_key, MAX_RECLAIMED, reclaimed - 1)",
         "leases_key, 0, reclaimed - MAX_RECLAIMED - 1)",
     ),

@@ -52,8 +52,8 @@ pub const REDIS: &[Mutant] = &[
 ];
 
 pub const CONTROL: &[Mutant] = &[
-    ("overrides: overrides apply after their expiry", "ends > now and text or '-'", "ends >= now and text or '-'"),
-    ("overrides: overrides never expire", "ends > now and text or '-'", "text"),
+    ("overrides: they apply after their expiry", "ends > now and text or '-'", "ends >= now and text or '-'"),
+    ("overrides: they never expire", "ends > now and text or '-'", "text"),
     (
         "overrides: a pause is forgotten",
         "overrides.version, overrides.paused_until, ends",
@@ -77,7 +77,7 @@ pub const CONTROL: &[Mutant] = &[
     ),
     ("overrides: permanent overrides get an expiry", "ends == MAX and OVERRIDES_EXPIRY or ends - now", "ends - now"),
     (
-        "overrides: overrides have no expiry of their own",
+        "overrides: they have no expiry of their own",
         "ends == MAX and OVERRIDES_EXPIRY or ends - now",
         "OVERRIDES_EXPIRY",
     ),
@@ -99,7 +99,7 @@ pub const CONTROL: &[Mutant] = &[
     ("overrides: a concurrency limit of 0 is taken as damage", "a - 1 < 0 and kind ~= 'c'", "a - 1 < 0"),
     ("limits in force: a bucket keeps its old end", "      other_c = c\n", "      other_c = other_c\n"),
     ("limits in force: a bucket of another interval ends where upstream's does", "and other_b == b then", "then"),
-    ("limits in force: limits in force are ignored", "      ARGV[o], ARGV[o + 1], ARGV[o + 2] = a, b, c\n", ""),
+    ("limits in force: they are ignored", "      ARGV[o], ARGV[o + 1], ARGV[o + 2] = a, b, c\n", ""),
     (
         "limits in force: the offset or scale is not replaced",
         "ARGV[o], ARGV[o + 1], ARGV[o + 2] = a, b, c",

@@ -109,8 +109,16 @@ pub const LEARN: &[Mutant] = &[
     ("learn: a log never ends", "              call('PEXPIRE', limit.key, expiry(limit.b))\n", ""),
     ("learn: the length of a log stays", "            limit.length = live + missing\n", ""),
     ("learn: a level is in units", "local level = kind == 'b' and taken or taken * limit.c", "local level = taken"),
-    ("learn: newer knowledge is forgotten", "if level < limit.level and not may_raise then", "if false then"),
-    ("learn: a level never sinks", "if level < limit.level and not may_raise then", "if level < limit.level then"),
+    (
+        "learn: remaining units are raised although calls are open",
+        "if level < limit.level and not may_raise then",
+        "if false then",
+    ),
+    (
+        "learn: remaining units are never raised",
+        "if level < limit.level and not may_raise then",
+        "if level < limit.level then",
+    ),
     (
         "learn: the orders are not kept",
         "      encode_overrides()\n    end\n    if corrects",
@@ -139,7 +147,7 @@ pub const LEARN: &[Mutant] = &[
         "",
     ),
     ("learn: unread permits count as closed", "    if unread > 0 then\n", "    if false then\n"),
-    ("learn: unread permits count as none", "math.ceil(in_flight / MAX_OPEN)", "0"),
+    ("learn: unread permits add no units in flight", "math.ceil(in_flight / MAX_OPEN)", "0"),
     ("learn: its own permit is open", "if not (settles and open[i] == id) then", "if true then"),
     ("learn: its own permit is never open", "(settles and open[i] == id)", "(open[i] == id)"),
     ("learn: settled ones are open", "open[i + 1] % 2 == 0 and string.match", "string.match"),
