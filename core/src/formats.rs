@@ -28,6 +28,19 @@ const fn room(prefix: &str) -> usize {
 }
 
 /// Options of the caller for a document. Each applies to some formats only, and is an error for the others.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::{LoadOptions, Micros, Paddlegate};
+/// let task = r#"{ "name": "encode", "concurrentExecLimit": 2 }"#;
+/// let options = LoadOptions { lock_timeout: Some(Micros(60_000_000)), ..LoadOptions::default() };
+/// let loaded = Paddlegate::memory().load_with(task, &options)?;
+/// assert_eq!(loaded[0].limiter.policy().limits()[0].interval(), Micros(60_000_000));
+/// let options = LoadOptions { group: Some("any"), ..LoadOptions::default() };
+/// assert_eq!(Paddlegate::memory().load_with(task, &options).unwrap_err().argument(), Some("group"));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions<'a> {
     /// The lifetime of a lease that is not renewed: Open Job Spec and Conductor. Takes precedence over the document.

@@ -15,6 +15,47 @@
 //! shop.correct(&decision.permit.unwrap(), 50)?;
 //! # Ok::<(), paddlegate::Error>(())
 //! ```
+//!
+//! # What a limit means
+//!
+//! Each kind grants `limit` units, but counts them over another stretch of time. By the clock, with 60 units and a
+//! minute, and callers that take all they can get:
+//!
+//! | kind | at 12:00:59 | at 12:01:00 | at 12:01:59 | the most in any minute |
+//! |---|---|---|---|---|
+//! | [`bucket`](Limit::bucket) | 60 | 60: a new interval begins | 0 | 120, across a boundary |
+//! | [`window`](Limit::window) | 60 | 0: the minute before is full | 60 | 60, always |
+//! | [`leaky`](Limit::leaky), [`points`](Limit::points) | 60: the burst | 1 | 59 | 119, after a pause |
+//! | [`throttle`](Limit::throttle) of a second | 1 | 1 | 1 | 60, a second apart |
+//! | [`concurrency`](Limit::concurrency) of 60 | 60 leases | as many as were released | the same | no limit |
+//!
+//! - The units of a bucket return all at once, at multiples of its interval since 1970. Many providers count like this.
+//! - A window never grants more than its limit, wherever a minute starts: each unit returns a minute after its use. It
+//!   stores the time of each, so its limit is at most 100,000.
+//! - A leaky limit is a meter. Empty, it takes a burst of 60; full, it takes one unit each second. A smaller capacity
+//!   at the same rate means a smaller burst: `leaky(10, 10 s)` also averages 60 a minute, but takes at most 10 at once.
+//!   `points` is the same meter for calls whose cost is known afterwards; see [`Limiter::correct`].
+//! - A throttle has no burst. A lease of a concurrency limit counts while it is held, not over a time.
+//!
+//! Several limits in one [`Policy`] are charged together or not at all, and the tightest one decides.
+//!
+//! ```
+//! # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+//! # use std::time::Duration;
+//! let minute = Duration::from_secs(60);
+//! // The units that are granted at 59, 60 and 119 seconds, one by one.
+//! let granted = |limit: Limit| {
+//!     let limiter = Paddlegate::memory().limiter("any", Policy::new([limit])?)?;
+//!     let one = |seconds: u64| limiter.acquire(Request::cost(1).at(Micros(seconds * 1_000_000)));
+//!     let all = |seconds| (0..200).take_while(|_| one(seconds).is_ok_and(|decision| decision.allowed())).count();
+//!     Ok::<_, paddlegate::Error>([all(59), all(60), all(119)])
+//! };
+//! assert_eq!(granted(Limit::bucket(60, minute)?)?, [60, 60, 0]);
+//! assert_eq!(granted(Limit::window(60, minute)?)?, [60, 0, 60]);
+//! assert_eq!(granted(Limit::leaky(60, minute)?)?, [60, 1, 59]);
+//! assert_eq!(granted(Limit::throttle(Duration::from_secs(1))?)?, [1, 1, 1]);
+//! # Ok::<(), paddlegate::Error>(())
+//! ```
 
 mod base;
 mod client;

@@ -118,6 +118,15 @@ impl Provider {
     }
 
     /// Returns the provider with this name, or an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Provider;
+    /// assert_eq!(Provider::from_name("github")?, Provider::GitHub);
+    /// assert_eq!(Provider::from_name("gitlab").unwrap_err().argument(), Some("provider"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|provider| provider.name() == name).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
@@ -251,6 +260,18 @@ impl Feedback {
     /// own `Date` (60 seconds if that is missing), on 429 and 503, on Anthropic's 529 and on the refusals that GitHub,
     /// Shopify and Linear send with other codes. Without it a refused call waits for the reset of the exhausted
     /// budgets, if the response reports it. Negative, malformed and overflowing numbers are ignored.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Feedback, MAX_PAUSE, Micros, Provider};
+    /// # use paddlegate::upstream::Response;
+    /// let headers = [("X-RateLimit-Limit", "60"), ("X-RateLimit-Remaining", "0"), ("Retry-After", "30")];
+    /// let response = Response { status: Some(429), headers: &headers, body: "" };
+    /// let feedback = Feedback::read(Provider::Auto, &response, MAX_PAUSE);
+    /// assert_eq!((feedback.throttled, feedback.pause), (true, Some(Micros(30_000_000))));
+    /// assert_eq!((feedback.budgets[0].remaining, feedback.budgets[0].limit), (Some(0), Some(60)));
+    /// ```
     pub fn read(provider: Provider, response: &Response<'_>, max_pause: Micros) -> Self {
         let mut answer = Answer::new(response);
         let named = if provider == Provider::Auto { recognise::provider(&answer) } else { provider };

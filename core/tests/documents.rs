@@ -81,7 +81,7 @@ fn a_member_that_is_there_twice_is_refused() {
         r#"{"limiters":{"x":{"paused":true},"x":{"paused":true}}}"#,
         r#"{"type":"job","args":[[{"a":1,"a":2}]],"rate_limit":{"key":"a"}}"#,
     ] {
-        assert!(read(text).unwrap_err().message().contains("twice"), "{text}");
+        assert!(read(text).unwrap_err().message().contains("duplicate member"), "{text}");
     }
 }
 

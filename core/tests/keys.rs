@@ -166,7 +166,7 @@ mod redis_keys {
     }
 
     #[test]
-    fn of_statistics_and_of_the_list_live_as_long_as_is_asked() {
+    fn of_statistics_and_of_the_list_live_for_the_ttl() {
         let (store, mut raw) = database(6);
         let kept_for = |name: &str, limit: paddlegate::Result<Limit>, ttl: Duration| {
             let policy = Policy::new([limit.expect("a limit")]).expect("a policy");
@@ -241,7 +241,7 @@ mod redis_keys {
     }
 
     #[test]
-    fn are_not_written_by_looks_refusals_and_corrections_that_do_nothing() {
+    fn are_not_written_by_peeks_refusals_and_corrections_without_effect() {
         let (store, mut raw) = database(12);
         for (limiter, request) in every_kind(&store, "written") {
             let permit = limiter.acquire(request).expect("a decision").permit.expect("a permit");
@@ -315,7 +315,7 @@ mod redis_keys {
     }
 
     #[test]
-    fn hold_no_more_than_the_window_and_ten_thousand_permits() {
+    fn hold_at_most_the_window_and_ten_thousand_permits() {
         let (store, mut raw) = database(14);
         let limiter = store.window("bounded", 100, Duration::from_secs(1)).expect("a limiter");
         for i in 0..MAX_PERMITS as u64 + 1_500 {

@@ -69,9 +69,9 @@ on_both_stores![
     a_renewed_lease_has_its_whole_time_again,
     a_lapsed_ticket_returns_under_its_old_number,
     dead_waiters_lapse_once_and_the_living_pass,
-    many_dead_waiters_are_removed_in_parts_and_lend_nobody_their_turn,
+    many_lapsed_waiters_are_removed_in_parts_and_grant_nothing,
     who_waits_keeps_its_place_while_nobody_may_be_there,
-    a_waiter_whose_channel_is_dead_is_passed_over_at_once,
+    a_waiter_without_a_listener_on_its_channel_is_skipped_at_once,
     newcomers_stand_behind_the_queue,
     a_cancelled_call_leaves_neither_ticket_nor_lease,
     a_rate_beside_the_leases_is_waited_for_too,
@@ -747,7 +747,7 @@ fn dead_waiters_lapse_once_and_the_living_pass(shop: &Shop) {
     assert_eq!(statistics(&limiter, look).lapsed, 40);
 }
 
-fn many_dead_waiters_are_removed_in_parts_and_lend_nobody_their_turn(shop: &Shop) {
+fn many_lapsed_waiters_are_removed_in_parts_and_grant_nothing(shop: &Shop) {
     for limit in [Limit::throttle(HOUR).unwrap(), Limit::bucket(1, HOUR).unwrap(), Limit::leaky(1, HOUR).unwrap()] {
         let limiter = shop.store.limiter(&unique("many"), Policy::new([limit]).unwrap()).unwrap();
         assert!(take(&limiter, "first", NOW).allowed());
@@ -803,7 +803,7 @@ fn who_waits_keeps_its_place_while_nobody_may_be_there(shop: &Shop) {
     granted(&limiter, "first", at + 2);
 }
 
-fn a_waiter_whose_channel_is_dead_is_passed_over_at_once(shop: &Shop) {
+fn a_waiter_without_a_listener_on_its_channel_is_skipped_at_once(shop: &Shop) {
     let limiter = shop.concurrent(&unique("deaf"), 1, 600);
     let mut inbox = shop.inbox(&limiter);
     let channel = inbox.channel();

@@ -184,7 +184,7 @@ fn orders_are_obeyed_at_their_time() {
 }
 
 #[test]
-fn what_does_not_happen_any_more_does_not_make_it_longer() {
+fn cancelled_steps_do_not_lengthen_the_simulation() {
     // The second looks again after five seconds, but is told of the release after one.
     let value = json!({
         "policies": [{ "limits": [{ "kind": "concurrency", "limit": 1 }], "retry": "wait" }],
@@ -251,7 +251,7 @@ fn what_an_order_allows_counts_as_allowed() {
 }
 
 #[test]
-fn what_went_ahead_and_was_lost_then_was_sent_all_the_same() {
+fn granted_units_of_crashed_clients_still_count() {
     let value = json!({
         "policies": [{ "limits": [{ "kind": "window", "limit": 10, "interval": "1m" }], "retry": "wait" }],
         "arrivals": { "kind": "jobs", "count": 12 }, "work": "1h",
@@ -286,7 +286,7 @@ fn a_client_stays_dead_for_the_longest_of_its_crashes() {
 }
 
 #[test]
-fn who_can_never_pass_is_told_by_which_limit_and_where_none_decided_nothing_is_known() {
+fn a_job_that_can_never_pass_names_its_limit_and_other_rows_leave_it_empty() {
     let value = json!({
         "policies": [{ "limits": [
             { "kind": "points", "limit": 1_000, "interval": "20s" },

@@ -88,7 +88,7 @@ fn local_keeps_its_share_of_the_limit() {
 }
 
 #[test]
-fn local_limits_are_one_for_all_limiters_of_a_name_and_hold_by_their_shares() {
+fn limiters_of_one_name_share_one_local_limit_scaled_by_the_share() {
     let store = Paddlegate::open(NOWHERE, None).expect("a store");
     let local = |limit: &Limit, share| {
         let policy = Policy::new([limit.clone()]).expect("a policy");
@@ -196,7 +196,7 @@ fn local_goes_on_from_what_the_store_last_said_was_left() {
 }
 
 #[test]
-fn local_goes_on_from_one_limit_of_several_and_leaves_the_others_whole() {
+fn local_continues_from_the_reported_limit_and_starts_the_others_full() {
     let hour = Duration::from_secs(3_600);
     let blink = Limit::throttle(Duration::from_micros(1)).unwrap();
     let gate = Gate::open();
@@ -215,7 +215,7 @@ fn local_goes_on_from_one_limit_of_several_and_leaves_the_others_whole() {
 }
 
 #[test]
-fn no_id_of_a_caller_meets_what_was_taken_over_from_the_store() {
+fn ids_of_callers_do_not_collide_with_seeded_local_state() {
     let gate = Gate::open();
     let limiter = left_alone(&gate, [Limit::concurrency(5, MINUTE).unwrap()], 100);
     (0..4).for_each(|_| assert!(limiter.acquire(Request::cost(1)).unwrap().allowed()));

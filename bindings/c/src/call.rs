@@ -143,5 +143,5 @@ pub(crate) fn run(limiter: *const LimiterHandle, operation: Operation<'_>) -> Re
 }
 
 pub(crate) fn unexpected(answer: &Answer) -> CoreError {
-    CoreError::internal(format!("an answer to another question: {answer:?}"))
+    CoreError::internal(format!("unexpected reply type: {answer:?}"))
 }

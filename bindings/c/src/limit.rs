@@ -69,7 +69,7 @@ impl Limit {
         let kind = CoreKind::ALL
             .into_iter()
             .find(|kind| Kind::from(*kind) as i32 == self.kind)
-            .ok_or_else(|| CoreError::invalid("kind", format!("is none: kind={}", self.kind)))?;
+            .ok_or_else(|| CoreError::invalid("kind", format!("is not a kind of limit: kind={}", self.kind)))?;
         let make = |amount, interval, offset| CoreLimit::of_kind(kind, amount, Micros(interval), Micros(offset));
         make(
             amount(self.amount, || make(u64::MAX, 1, 0))?,

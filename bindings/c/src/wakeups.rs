@@ -169,7 +169,7 @@ fn with<R>(hints: *const WakeupsHandle, body: impl FnOnce(&OpenListener) -> Resu
         if open.process_id == process::id() {
             body(open)
         } else {
-            Err(CoreError::invalid("hints", "belongs to the process that opened it, open others in a child"))
+            Err(CoreError::invalid("hints", "belongs to the process that opened it; open another one after a fork"))
         }
     })
 }

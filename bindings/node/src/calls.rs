@@ -173,7 +173,7 @@ impl Calls {
 
     /// Returns the error of the last call, or writes the limiter's fallback answer to the first row.
     pub(crate) fn failure(&mut self, ticket: u64) -> paddlegate::Result<()> {
-        let defect = || Err(Error::internal("a failure without an error"));
+        let defect = || Err(Error::internal("a failed call left no error"));
         let answer = self.failures.remove(&ticket).unwrap_or_else(defect)?;
         self.answered(0, ticket, answer);
         Ok(())

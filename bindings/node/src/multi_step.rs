@@ -112,5 +112,5 @@ impl From<invantive::GateDecision> for GateDecision {
 }
 
 fn other() -> Error {
-    Error::internal("a course has another outcome, or gave it before")
+    Error::internal("the steps have another type of outcome, or it was taken before")
 }

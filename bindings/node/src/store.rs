@@ -162,7 +162,7 @@ impl Store {
     #[napi(catch_unwind)]
     pub fn course(&self) -> Result<MultiStepCall> {
         let steps = self.calls.borrow_mut().started.take();
-        let steps = steps.ok_or_else(|| thrown(&Error::internal("nothing was started")))?;
+        let steps = steps.ok_or_else(|| thrown(&Error::internal("no operation of several steps was started")))?;
         Ok(MultiStepCall::new(&self.calls, steps))
     }
 
@@ -217,7 +217,8 @@ impl Store {
     /// Returns a subscription to the wake-ups of a notification node.
     #[napi(catch_unwind)]
     pub fn subscribe(&self, node: String) -> Result<Subscription> {
-        let redis = self.paddlegate.redis().ok_or_else(|| Error::internal("nothing is heard in memory"));
+        let redis =
+            self.paddlegate.redis().ok_or_else(|| Error::internal("the memory store has no connection for wake-ups"));
         redis.and_then(|redis| Subscription::new(redis.location(), &node)).map_err(|error| thrown(&error))
     }
 

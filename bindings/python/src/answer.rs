@@ -40,6 +40,6 @@ pub(crate) fn outcome(py: Python<'_>, result: std::result::Result<Answer, Error>
 pub(crate) fn decision(answer: Answer) -> Result<Decision> {
     match answer {
         Answer::Decision(decision) => Ok(Decision(decision)),
-        other => Err(Error::internal(format!("an answer to another question: {other:?}")).into()),
+        other => Err(Error::internal(format!("unexpected reply type: {other:?}")).into()),
     }
 }

@@ -105,7 +105,7 @@ impl Call {
 
     /// Stop sending it; return its exception, or the fallback answer of the limiter.
     fn give_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let error = self.unsent.clone().unwrap_or_else(|| Error::internal("a call was given up that can be sent"));
+        let error = self.unsent.clone().unwrap_or_else(|| Error::internal("the call was given up without an error"));
         self.then.ended(py, Err(error))
     }
 

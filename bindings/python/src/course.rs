@@ -113,7 +113,9 @@ impl CallState {
                         drop(steps);
                         return Ok(Call::next(redis, call, then).into_bound_py_any(py)?);
                     }
-                    (Ok(Prepared::Call(_)), None) => return Err(Error::internal("a call without a server").into()),
+                    (Ok(Prepared::Call(_)), None) => {
+                        return Err(Error::internal("unexpected call to a server: the limiter is in memory").into());
+                    }
                     (Ok(Prepared::Answered(answer)), _) => under_way.on_reply(Ok(answer)),
                     (Err(error), _) => under_way.on_reply(Err(error)),
                 }
@@ -143,5 +145,5 @@ fn gate_shown(it: GateDecision) -> Shown {
 }
 
 fn twice() -> Error {
-    Error::internal("a course was run twice")
+    Error::internal("the steps were run twice")
 }

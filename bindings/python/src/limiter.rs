@@ -450,7 +450,9 @@ impl Limiter {
                 let fallback = self.inner.fallback(&operation);
                 Ok(Call::new(redis, call).then(OnComplete { fallback, course: None }).into_bound_py_any(py)?)
             }
-            (Prepared::Call(_), None) => Err(Error::internal("a call without a server").into()),
+            (Prepared::Call(_), None) => {
+                Err(Error::internal("unexpected call to a server: the limiter is in memory").into())
+            }
         }
     }
 }

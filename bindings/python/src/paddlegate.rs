@@ -109,7 +109,7 @@ impl Paddlegate {
         match (self.0.prepare_list(part, cursor), self.0.redis()) {
             (Prepared::Answered(answer), _) => Ok(answer::shown(py, answer)?),
             (Prepared::Call(call), Some(redis)) => Ok(Call::new(redis, call).into_bound_py_any(py)?),
-            _ => Err(Error::internal("a list without a store").into()),
+            _ => Err(Error::internal("unexpected call to a server: the store is in memory").into()),
         }
     }
 }

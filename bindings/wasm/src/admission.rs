@@ -151,7 +151,7 @@ fn step_at(limiter: &Inner, mut operation: Operation<'_>, now: Option<Micros>) -
         Operation::Correct { at, .. } | Operation::Release { at, .. } | Operation::Admin { at, .. } => {
             *at = at.or(now);
         }
-        _ => return Err(Error::internal("a step without a time")),
+        _ => return Err(Error::internal("unexpected operation among the steps")),
     }
     limiter.run(operation, paddlegate::SignalHandling::Ignore)
 }

@@ -187,7 +187,7 @@ pub(crate) fn request(cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Resul
 
 /// The message omits the answer: formatting it would add a tenth to the module's size.
 pub(crate) fn unexpected() -> Error {
-    Error::internal("an answer to another question")
+    Error::internal("unexpected reply type")
 }
 
 /// The channel for the wake-ups of waiters.

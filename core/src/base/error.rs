@@ -45,6 +45,17 @@ impl ErrorKind {
 }
 
 /// An error with a kind to act on and a message to read. The text of the message is not part of the API.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::{Error, ErrorKind};
+/// let error = Error::invalid("limit", "must be from 1 to 100: limit=0");
+/// assert_eq!((error.kind(), error.argument()), (ErrorKind::Invalid, Some("limit")));
+/// assert_eq!((error.to_string(), error.kind().name()), ("must be from 1 to 100: limit=0".to_owned(), "invalid"));
+/// assert!(Error::unknown_outcome("no reply").may_have_counted());
+/// assert!(!Error::unavailable("no connection").may_have_counted());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,

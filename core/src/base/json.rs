@@ -52,7 +52,7 @@ impl<'de> Visitor<'de> for Unique {
         while let Some(name) = map.next_key::<String>()? {
             if names.contains(&name) {
                 let shown: String = name.chars().take(40).collect();
-                return Err(A::Error::custom(format_args!("a member is there twice, keep one: member={shown:?}")));
+                return Err(A::Error::custom(format_args!("duplicate member; keep one: member={shown:?}")));
             }
             names.insert(name);
             map.next_value::<Self>()?;

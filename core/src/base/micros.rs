@@ -19,6 +19,8 @@ impl Micros {
     ///
     /// `Invalid` for NaN and for a span below zero or above ten years; the error names `argument`.
     ///
+    /// # Examples
+    ///
     /// ```
     /// # use paddlegate::Micros;
     /// assert_eq!(Micros::from_seconds("interval", 0.1).unwrap(), Micros(100_000));
@@ -37,6 +39,15 @@ impl Micros {
     }
 
     /// Returns the time in which `rate` units per second add up to `amount`, to the nearest microsecond.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Micros;
+    /// assert_eq!(Micros::of_rate("rate", 1_000, 50.0)?, Micros(20_000_000));
+    /// assert_eq!(Micros::of_rate("rate", 1_000, 0.0).unwrap_err().argument(), Some("rate"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[allow(clippy::cast_precision_loss)] // An amount is at most 10^12.
     pub fn of_rate(argument: &'static str, amount: u64, rate: f64) -> Result<Self> {
         if !(rate.is_finite() && rate > 0.0) {
@@ -49,6 +60,16 @@ impl Micros {
     ///
     /// A day has 24 hours and a week seven days; months and years have no fixed length and are refused. The maximum is
     /// ten years.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Micros;
+    /// assert_eq!(Micros::parse("interval", "minute")?, Micros(60_000_000));
+    /// assert_eq!(Micros::parse("interval", "PT0.1S")?, Micros(100_000));
+    /// assert_eq!(Micros::parse("interval", "P1M").unwrap_err().argument(), Some("interval"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn parse(argument: &'static str, text: &str) -> Result<Self> {
         let seconds = match text {
             "second" => 1,
@@ -74,6 +95,16 @@ impl Micros {
     }
 
     /// Converts a [`Duration`]; a fraction of a microsecond is cut off. `Invalid` above ten years.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::Micros;
+    /// assert_eq!(Micros::from_duration("timeout", Duration::from_millis(250))?, Micros(250_000));
+    /// assert!(Micros::from_duration("timeout", Duration::MAX).is_err());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn from_duration(argument: &'static str, duration: Duration) -> Result<Self> {
         match u64::try_from(duration.as_micros()) {
             Ok(micros) if micros <= MAX_SPAN.0 => Ok(Self(micros)),

@@ -11,6 +11,8 @@ use crate::base::micros::{MAX_SPAN, Micros};
 /// The text is a word (`second`, `minute`, `hour`, `day`), a short form (`500ms`, `10s`, `5m`, `1h`, `1d`) or an ISO
 /// 8601 duration (`PT0.1S`, `P1DT12H`).
 ///
+/// # Examples
+///
 /// ```
 /// # use paddlegate::{Micros, period::period};
 /// assert_eq!(period("PT0.1S").unwrap(), Micros(100_000));
@@ -25,11 +27,22 @@ pub fn period(text: &str) -> Result<Micros> {
 ///
 /// A day has 24 hours and a week seven days; months and years have no fixed length and are refused. The last number of
 /// hours, minutes or seconds may have a fraction after a point or a comma, which is rounded up to whole microseconds.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::{Micros, period};
+/// assert_eq!(period::iso8601("PT1M30S")?, Micros(90_000_000));
+/// assert!(period::iso8601("90s").is_err());
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 pub fn iso8601(text: &str) -> Result<Micros> {
     above_zero(text, iso8601_span(text)?)
 }
 
 /// Formats a span as an ISO 8601 duration in seconds.
+///
+/// # Examples
 ///
 /// ```
 /// # use paddlegate::{Micros, period};

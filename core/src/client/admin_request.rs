@@ -92,7 +92,7 @@ impl AdminRequest {
     pub fn learn(status: Option<u64>, headers: &[(&str, &str)], body: &str, options: LearnOptions<'_>) -> Result<Self> {
         let provider = options.provider.map_or(Ok(Provider::Auto), Provider::from_name)?;
         let status = status.map(|status| {
-            let wrong = |_| Error::invalid("status", format!("must be an HTTP status code: status={status}"));
+            let wrong = |_| Error::invalid("status", format!("must be an http status code: status={status}"));
             u16::try_from(status).map_err(wrong)
         });
         let max_pause = options.max_pause.unwrap_or(MAX_PAUSE);
@@ -152,7 +152,7 @@ impl LimitNumbers {
     fn interval(self, limiter: &Limiter, index: usize) -> Result<Option<Micros>> {
         match (self.rate, self.interval) {
             (None, interval) => Ok(interval),
-            (Some(_), Some(_)) => Err(Error::invalid("restore_rate", "give the interval or the rate, not both")),
+            (Some(_), Some(_)) => Err(Error::invalid("restore_rate", "give an interval or a rate, not both")),
             (Some(rate), None) => {
                 // `limit_at` refuses an index without a limit.
                 let Some(limit) = limiter.policy().limits().get(index) else { return Ok(None) };

@@ -37,6 +37,20 @@ impl Action {
 }
 
 /// The action for a job, and when to repeat the call.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Action, Admission, OnLimit, Paddlegate, Request};
+/// let api = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
+/// api.acquire(Request::cost(1))?;
+/// let refused = api.acquire(Request::cost(1))?;
+/// assert_eq!(Admission::of(refused.clone(), OnLimit::Drop).action, Action::Drop);
+/// assert_eq!(Admission::of(refused.clone(), OnLimit::Raise).after, refused.retry_after);
+/// assert!(Admission::wait(OnLimit::Reschedule).is_some() && Admission::wait(OnLimit::Drop).is_none());
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
     /// The action.
@@ -77,6 +91,20 @@ impl Limiter {
     ///
     /// With a concurrency limit a repeated call for a running job takes nothing. A job that runs again after a failure
     /// must use another id and counts as a new job.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Action, OnLimit, Paddlegate, Request};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(600))?;
+    /// let first = workers.admit("job-1", Request::cost(1), OnLimit::Wait)?;
+    /// assert_eq!(first.action, Action::Run);
+    /// assert_eq!(workers.admit("job-2", Request::cost(1), OnLimit::Wait)?.action, Action::Wait);
+    /// workers.release(&first.decision.permit.unwrap())?;
+    /// assert_eq!(workers.admit("job-2", Request::cost(1), OnLimit::Wait)?.action, Action::Run);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn admit(&self, job: &str, request: Request, on_limit: OnLimit) -> Result<Admission> {
         Ok(Admission::of(self.acquire_with_id(request, job, Admission::wait(on_limit))?, on_limit))
     }

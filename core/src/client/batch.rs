@@ -13,6 +13,21 @@ use crate::model::request::Request;
 use crate::store::signal_handling::SignalHandling;
 
 /// Several jobs of one unit each, decided in their order. See [`Limiter::admit_all`].
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Action, MultiStep, OnLimit, Paddlegate, SignalHandling};
+/// let api = Paddlegate::memory().window("api", 3, Duration::from_secs(60))?;
+/// let mut batch = api.batch(&["a", "b"], OnLimit::Raise, false);
+/// while let Some((limiter, operation)) = batch.step() {
+///     let reply = limiter.run(operation, SignalHandling::Ignore); // or the I/O of the host
+///     batch.on_reply(reply);
+/// }
+/// assert!(batch.outcome()?.iter().all(|admission| admission.action == Action::Run));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Batch {
     limiter: Limiter,
@@ -35,6 +50,21 @@ impl Limiter {
     ///
     /// Unless `partial`, the permits are those of estimates and can be corrected. Until then, for at most five minutes,
     /// [`apply_report`](Self::apply_report) counts their calls as open.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Action, OnLimit, Paddlegate};
+    /// let api = Paddlegate::memory().window("api", 3, Duration::from_secs(60))?;
+    /// let actions = |jobs: &[&str], partial| {
+    ///     let admitted = api.admit_all(jobs, OnLimit::Drop, partial)?;
+    ///     Ok::<_, paddlegate::Error>(admitted.iter().map(|admission| admission.action).collect::<Vec<_>>())
+    /// };
+    /// assert_eq!(actions(&["a", "b", "c", "d"], false)?, [Action::Drop; 4], "all or none");
+    /// assert_eq!(actions(&["a", "b", "c", "d"], true)?, [Action::Run, Action::Run, Action::Run, Action::Drop]);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn admit_all(&self, jobs: &[&str], on_limit: OnLimit, partial: bool) -> Result<Vec<Admission>> {
         self.batch(jobs, on_limit, partial).run(SignalHandling::Ignore)
     }
@@ -141,5 +171,5 @@ impl Batch {
 }
 
 fn unfinished() -> Error {
-    Error::internal("not all jobs were asked about")
+    Error::internal("the batch has steps left; run them before its outcome")
 }

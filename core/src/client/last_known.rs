@@ -57,7 +57,7 @@ mod tests {
     use crate::model::request::Request;
 
     #[test]
-    fn nobody_goes_on_while_another_thread_takes_over_what_the_store_said() {
+    fn threads_wait_while_another_seeds_the_local_limiter() {
         // Enough leases that adding them takes a while.
         let local = Paddlegate::memory().concurrent("alone", 5_000, Duration::from_secs(3_600)).unwrap();
         let known = LastKnown(Mutex::new(Some(Snapshot { index: 0, remaining: 0, paused_until: None })));

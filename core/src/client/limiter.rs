@@ -46,6 +46,19 @@ pub const MAX_NAME: usize = 512;
 pub const WAIT_TIMEOUT: Micros = Micros(5_000_000);
 
 /// A named policy on a store. Cheap to clone and safe to share between threads; create it once and keep it.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Paddlegate, Request};
+/// let api = Paddlegate::memory().window("api", 100, Duration::from_secs(60))?;
+/// assert_eq!((api.name(), api.policy().limits()[0].amount()), ("api", 100));
+/// let other_thread = api.clone();
+/// std::thread::spawn(move || other_thread.acquire(Request::cost(1))).join().unwrap()?;
+/// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(99));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Limiter {
     inner: Arc<Inner>,
@@ -126,6 +139,20 @@ impl Limiter {
     }
 
     /// Returns a copy with this behaviour when the store is unavailable. In memory it has no effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{ErrorKind, OnUnavailable, Paddlegate, Request};
+    /// let pg = Paddlegate::open("unix:///no/such/socket", None)?;
+    /// let api = pg.window("api", 100, Duration::from_secs(60))?;
+    /// assert_eq!(api.acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
+    /// let decision = api.with_on_unavailable(OnUnavailable::Local { share: 10 }).acquire(Request::cost(1))?;
+    /// assert!(decision.allowed() && decision.degraded);
+    /// assert_eq!(decision.remaining, Some(9), "of 10 percent of 100 units");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[must_use]
     pub fn with_on_unavailable(&self, on_unavailable: OnUnavailable) -> Self {
         let Inner { store, name, policy, ttl, .. } = &*self.inner;
@@ -194,6 +221,19 @@ impl Limiter {
     /// Takes the cost if every limit allows it and no ticket is ahead, otherwise nothing. Never waits for a limit.
     ///
     /// `Invalid` when the cost can never be granted; `Unavailable` when the store cannot decide.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?;
+    /// assert_eq!(api.acquire(Request::cost(2))?.remaining, Some(0));
+    /// let refused = api.acquire(Request::cost(1))?;
+    /// assert!(!refused.allowed() && refused.retry_after.unwrap() <= Micros(60_000_000));
+    /// assert_eq!(api.acquire(Request::cost(3)).unwrap_err().argument(), Some("cost"), "never possible");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn acquire(&self, request: Request) -> Result<Decision> {
         match self.run(Operation::Acquire(request), SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
@@ -205,12 +245,23 @@ impl Limiter {
     ///
     /// `Invalid` for a policy with a concurrency limit: its grants are leases, and a lease cannot be released without
     /// its permit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::Paddlegate;
+    /// let pg = Paddlegate::memory();
+    /// assert!(pg.window("api", 2, Duration::from_secs(60))?.check_allow().is_ok());
+    /// assert!(pg.concurrent("workers", 2, Duration::from_secs(60))?.check_allow().is_err());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn check_allow(&self) -> Result<()> {
         match self.inner.policy.concurrency() {
             None => Ok(()),
             Some(_) => Err(Error::invalid(
                 "allow",
-                "hands over no permit, so nobody could release its slot of the concurrency limit; acquire a permit instead",
+                "returns no permit, so the lease of the concurrency limit could not be released; use acquire",
             )),
         }
     }
@@ -242,6 +293,21 @@ impl Limiter {
     /// The id names the lease and the ticket: a repeated call takes no second lease and keeps the queue position. A
     /// queued caller repeats the call with the same id after `retry_after`, or on a wake-up from its channel; a caller
     /// that gives up calls [`cancel`](Self::cancel).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request, Settlement, Status, Wait};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
+    /// let wait = Some(Wait::up_to(Micros(5_000_000)));
+    /// assert_eq!(workers.acquire_with_id(Request::cost(1), "a", wait)?.status, Status::Granted);
+    /// assert_eq!(workers.acquire_with_id(Request::cost(1), "a", wait)?.status, Status::Granted, "the same lease");
+    /// let queued = workers.acquire_with_id(Request::cost(1), "b", wait)?;
+    /// assert_eq!((queued.status, queued.ticket.unwrap().position), (Status::Queued, 0));
+    /// assert_eq!(workers.cancel("b")?, Settlement::Cancelled);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn acquire_with_id(&self, request: Request, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
         match self.run(Operation::AcquireWithId { request, id, wait }, SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
@@ -251,6 +317,17 @@ impl Limiter {
 
     /// Returns what [`acquire`](Self::acquire) would return now and changes nothing. `remaining` does not subtract the
     /// cost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?;
+    /// assert!(api.peek(Request::cost(2))?.allowed());
+    /// assert_eq!(api.peek(Request::cost(2))?.remaining, Some(2), "nothing was taken");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn peek(&self, request: Request) -> Result<Decision> {
         match self.run(Operation::Peek(request), SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
@@ -268,6 +345,19 @@ impl Limiter {
     /// points that refill in 20 s, 2,000 can be granted in 20 s when the first 1,000 are corrected to 0. In a window
     /// the actual use never exceeds the limit: behind more than 1,000 newer units a higher cost is charged to a later
     /// time, and a lower one is refunded with the oldest units.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request, Settlement};
+    /// let shop = Paddlegate::memory().points("shopify-42", 1_000, Duration::from_secs(86_400))?;
+    /// let permit = shop.acquire(Request::estimate(200))?.permit.unwrap();
+    /// assert_eq!(shop.correct(&permit, 50)?, Settlement::Settled);
+    /// assert_eq!(shop.peek(Request::cost(1))?.remaining, Some(950));
+    /// assert_eq!(shop.correct(&permit, 0)?, Settlement::Already);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn correct(&self, permit: &str, actual: u64) -> Result<Settlement> {
         self.settlement(Operation::Correct { permit, actual, at: None })
     }
@@ -276,11 +366,36 @@ impl Limiter {
     ///
     /// Returns `Released`; `Late` when the lease had ended before, `Unknown` when there is no such lease. Never ends
     /// another lease, whatever the id. Without a concurrency limit there is nothing to release.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request, Settlement};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
+    /// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+    /// assert_eq!(workers.release(&permit)?, Settlement::Released);
+    /// assert_eq!(workers.release("unheard of")?, Settlement::Unknown);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn release(&self, permit: &str) -> Result<Settlement> {
         self.settlement(Operation::Release { permit, at: None })
     }
 
     /// Restarts the duration of a lease and returns it; `None` when the lease has ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
+    /// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+    /// assert_eq!(workers.renew(&permit)?, Some(Micros(30_000_000)));
+    /// workers.release(&permit)?;
+    /// assert_eq!(workers.renew(&permit)?, None);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn renew(&self, permit: &str) -> Result<Option<Micros>> {
         match self.run(Operation::Renew { permit, at: None }, SignalHandling::Ignore)? {
             Answer::Renewal(renewal) => Ok(renewal),
@@ -291,11 +406,38 @@ impl Limiter {
     /// Removes the ticket of a call from the queue, and ends the lease that it may have become.
     ///
     /// Returns `Cancelled`, or `Unknown` when there was neither.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request, Settlement, Status, Wait};
+    /// let mail = Paddlegate::memory().throttle("mail", Duration::from_secs(60))?;
+    /// mail.acquire(Request::cost(1))?;
+    /// let wait = Some(Wait::up_to(Micros(300_000_000)));
+    /// assert_eq!(mail.acquire_with_id(Request::cost(1), "letter", wait)?.status, Status::Queued);
+    /// assert_eq!(mail.cancel("letter")?, Settlement::Cancelled);
+    /// assert_eq!(mail.cancel("letter")?, Settlement::Unknown);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn cancel(&self, id: &str) -> Result<Settlement> {
         self.settlement(Operation::Cancel { id, gave_up: false, at: None })
     }
 
     /// Returns the counters of this limiter over all processes, and its current leases and tickets.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// api.acquire(Request::cost(5))?;
+    /// api.acquire(Request::cost(1))?;
+    /// let statistics = api.statistics()?;
+    /// assert_eq!((statistics.granted, statistics.refused, statistics.units), (1, 1, 5));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn statistics(&self) -> Result<Statistics> {
         match self.run(Operation::Statistics { at: None }, SignalHandling::Ignore)? {
             Answer::Statistics(statistics) => Ok(*statistics),
@@ -304,6 +446,19 @@ impl Limiter {
     }
 
     /// Deletes the state: charged units, permits, leases, tickets, statistics, overrides, learned limits and a pause.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
+    /// api.acquire(Request::cost(1))?;
+    /// api.reset()?;
+    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// assert_eq!(api.statistics()?.granted, 1, "the statistics began again too");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn reset(&self) -> Result<()> {
         self.run(Operation::Reset, SignalHandling::Ignore).map(|_| ())
     }
@@ -312,6 +467,18 @@ impl Limiter {
     /// [`WakeupListener`].
     ///
     /// `None` for a limiter without a state, for which no call waits. In a cluster the node changes when a slot moves.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::Paddlegate;
+    /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
+    /// let api = pg.window("api", 5, Duration::from_secs(60))?;
+    /// assert_eq!(api.notification_node().as_deref(), Some("localhost:6379"));
+    /// assert_eq!(pg.unlimited("free")?.notification_node(), None);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn notification_node(&self) -> Option<String> {
         match &self.inner.place {
             StateLocation::Nowhere => None,
@@ -334,7 +501,7 @@ impl Limiter {
         self.check_open()?;
         let channel = format!("pg1:hints:{}", permit::new_id()?);
         match &self.inner.place {
-            StateLocation::Nowhere => Err(Error::internal("nobody waits for a limiter without a limit")),
+            StateLocation::Nowhere => Err(Error::internal("a limiter without limits has no wake-ups")),
             StateLocation::Memory { store, .. } => {
                 Ok(WakeupListener::of_memory(channel.clone(), store.listen(&channel)?))
             }
@@ -358,6 +525,18 @@ impl Limiter {
     }
 
     /// Runs an operation on the calling thread until it ends. `interrupt` sets what a signal does to a call in flight.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Answer, Operation, Paddlegate, Request, SignalHandling};
+    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// let is_interrupted = || false;
+    /// let answer = api.run(Operation::Acquire(Request::cost(2)), SignalHandling::Ask(&is_interrupted))?;
+    /// assert!(matches!(answer, Answer::Decision(decision) if decision.remaining == Some(3)));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn run(&self, operation: Operation<'_>, interrupt: SignalHandling<'_>) -> Result<Answer> {
         self.run_within(operation, interrupt, MAX_SPAN.duration())
     }
@@ -379,13 +558,26 @@ impl Limiter {
                 settled(fallback, store.run(call, interrupt, limit))
             }
             #[cfg(feature = "redis")]
-            (Prepared::Call(_), _) => Err(Error::internal("a call without a server")),
+            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
         }
     }
 
     /// Runs an operation on the tokio runtime of the caller; one connection serves all its tasks.
     ///
     /// Dropping the future does not undo a call that was sent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Answer, Operation, Paddlegate, Request};
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// let answer = api.run_async(Operation::Acquire(Request::cost(2))).await?;
+    /// assert!(matches!(answer, Answer::Decision(decision) if decision.remaining == Some(3)));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[cfg(feature = "aio")]
     pub async fn run_async(&self, operation: Operation<'_>) -> Result<Answer> {
         match (self.prepare(operation)?, &self.inner.place) {
@@ -394,11 +586,23 @@ impl Limiter {
                 let fallback = self.fallback(&operation);
                 settled(fallback, store.run_async(call).await)
             }
-            (Prepared::Call(_), _) => Err(Error::internal("a call without a server")),
+            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
         }
     }
 
     /// Takes the cost as [`acquire`](Self::acquire) does, on tokio.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// assert_eq!(api.acquire_async(Request::cost(2)).await?.remaining, Some(3));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[cfg(feature = "aio")]
     pub async fn acquire_async(&self, request: Request) -> Result<Decision> {
         match self.run_async(Operation::Acquire(request)).await? {
@@ -408,6 +612,19 @@ impl Limiter {
     }
 
     /// Replaces an estimate as [`correct`](Self::correct) does, on tokio.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request, Settlement};
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let shop = Paddlegate::memory().points("shopify-42", 1_000, Duration::from_secs(20))?;
+    /// let permit = shop.acquire_async(Request::estimate(200)).await?.permit.unwrap();
+    /// assert_eq!(shop.correct_async(&permit, 50).await?, Settlement::Settled);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[cfg(feature = "aio")]
     pub async fn correct_async(&self, permit: &str, actual: u64) -> Result<Settlement> {
         match self.run_async(Operation::Correct { permit, actual, at: None }).await? {
@@ -448,5 +665,5 @@ impl fmt::Debug for Limiter {
 }
 
 pub(crate) fn unexpected(answer: &Answer) -> Error {
-    Error::internal(format!("an answer to another question: {answer:?}"))
+    Error::internal(format!("unexpected reply type: {answer:?}"))
 }

@@ -86,7 +86,7 @@ impl Fallback {
             Ok(Prepared::Answered(Answer::Decision(decision))) => Ok(decision),
             Ok(Prepared::Answered(other)) => Err(unexpected(&other)),
             #[cfg(feature = "redis")]
-            Ok(Prepared::Call(_)) => Err(Error::internal("a call without a server")),
+            Ok(Prepared::Call(_)) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
             // The cost exceeds the share of this process.
             Err(error) if error.kind() == ErrorKind::Invalid => Ok(refused(local.policy(), wait)),
             Err(error) => Err(error),
@@ -109,6 +109,21 @@ fn refused(policy: &Policy, wait: u64) -> Decision {
 
 impl Limiter {
     /// Returns the fallback of an operation; `None` when an error of the store is final.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Answer, Error, OnUnavailable, Operation, Paddlegate, Request};
+    /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
+    /// let api = pg.window("api", 5, Duration::from_secs(60))?.with_on_unavailable(OnUnavailable::Open);
+    /// let operation = Operation::Acquire(Request::cost(1));
+    /// let fallback = api.fallback(&operation).unwrap();
+    /// let answer = fallback.settle(Err(Error::unknown_outcome("the connection is lost")))?;
+    /// assert!(matches!(answer, Answer::Decision(decision) if decision.allowed() && decision.degraded));
+    /// assert!(api.fallback(&Operation::Reset).is_none(), "only decisions have a fallback");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn fallback(&self, operation: &Operation<'_>) -> Option<Fallback> {
         let circuit = self.circuit()?;
         let (request, id, looks) = match *operation {

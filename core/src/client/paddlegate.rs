@@ -28,6 +28,19 @@ pub struct Paddlegate {
 
 impl Paddlegate {
     /// Opens a store in memory, for limits of this process only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
+    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// assert!(!api.acquire(Request::cost(1))?.allowed());
+    /// let elsewhere = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
+    /// assert!(elsewhere.acquire(Request::cost(1))?.allowed(), "another store");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn memory() -> Self {
         Self { store: Store::memory(Arc::new(Memory::default())) }
     }
@@ -37,6 +50,18 @@ impl Paddlegate {
     /// `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`, or `memory://`.
     /// More nodes of a cluster may follow the first after commas (`redis://a:7000,b:7000`). Every call returns or fails
     /// within `timeout` (default one second).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::Paddlegate;
+    /// let pg = Paddlegate::open("redis://localhost:6379/0", Some(Duration::from_millis(200)))?;
+    /// assert!(pg.redis().is_some(), "it has not connected yet");
+    /// assert!(Paddlegate::open("memory://", None)?.redis().is_none());
+    /// assert_eq!(Paddlegate::open("localhost:6379", None).err().and_then(|error| error.argument()), Some("url"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[cfg(feature = "redis")]
     pub fn open(url: &str, timeout: Option<Duration>) -> Result<Self> {
         let timeout = timeout.map(|timeout| Micros::from_duration("timeout", timeout)).transpose()?;
@@ -49,6 +74,18 @@ impl Paddlegate {
 
     /// Opens the URL in the environment variable `PADDLEGATE_URL` as [`open`](Self::open) does; in memory when it is
     /// not set.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// // PADDLEGATE_URL=redis://localhost:6379
+    /// let pg = Paddlegate::from_env(Some(Duration::from_millis(200)))?;
+    /// let api = pg.window("api", 100, Duration::from_secs(60))?;
+    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[cfg(feature = "redis")]
     pub fn from_env(timeout: Option<Duration>) -> Result<Self> {
         match std::env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty()) {
@@ -61,6 +98,18 @@ impl Paddlegate {
     ///
     /// Afterwards every call of a limiter of this store that needs the server is `Invalid`, argument `store`. The state
     /// in Redis stays. In memory this does nothing. A forked process closes only its own connections.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
+    /// let api = pg.window("api", 100, Duration::from_secs(60))?;
+    /// pg.close();
+    /// assert_eq!(api.acquire(Request::cost(1)).unwrap_err().argument(), Some("store"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn close(&self) {
         #[cfg(feature = "redis")]
         self.store.close();
@@ -76,6 +125,19 @@ impl Paddlegate {
     }
 
     /// Creates a limiter with any policy.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Kind, Limit, Paddlegate, Policy, Request};
+    /// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+    /// let policy = Policy::new([Limit::window(5, second)?, Limit::window(100, minute)?])?;
+    /// let api = Paddlegate::memory().limiter("api", policy)?;
+    /// assert_eq!(api.acquire(Request::cost(3))?.remaining, Some(2), "of the tighter limit");
+    /// assert_eq!(api.acquire(Request::cost(3))?.reason, Some(Kind::Window), "and nothing was charged");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn limiter(&self, name: &str, policy: Policy) -> Result<Limiter> {
         Limiter::new(&self.store, name, policy, None)
     }
@@ -87,12 +149,36 @@ impl Paddlegate {
     /// units are available again, except permits until five minutes after their grant, and unreleased leases until five
     /// minutes after their end. A call without the ttl, which is sent once a minute, starts statistics that last two
     /// minutes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy};
+    /// let policy = Policy::new([Limit::bucket(20, Duration::from_secs(60))?])?;
+    /// let address = Paddlegate::memory().limiter_with_ttl("ip-192.0.2.7", policy, Duration::from_secs(300))?;
+    /// assert_eq!(address.ttl(), Micros(300_000_000));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn limiter_with_ttl(&self, name: &str, policy: Policy, ttl: Duration) -> Result<Limiter> {
         Limiter::new(&self.store, name, policy, Some(Micros::from_duration("ttl", ttl)?))
     }
 
     /// Creates a limiter of at most `limit` leases at once, each at most `lock_timeout` long. See
     /// [`Limit::concurrency`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request, Settlement};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
+    /// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+    /// assert!(!workers.acquire(Request::cost(1))?.allowed());
+    /// assert_eq!(workers.release(&permit)?, Settlement::Released);
+    /// assert!(workers.acquire(Request::cost(1))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn concurrent(&self, name: &str, limit: u64, lock_timeout: Duration) -> Result<Limiter> {
         self.single(name, Limit::concurrency(limit, lock_timeout)?)
     }
@@ -101,6 +187,19 @@ impl Paddlegate {
     ///
     /// In Redis a list that changes meanwhile contains the limiters that were present throughout. In memory it contains
     /// the limiters that are not yet forgotten.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let pg = Paddlegate::memory();
+    /// pg.window("b", 5, Duration::from_secs(60))?.acquire(Request::cost(1))?;
+    /// pg.window("a", 5, Duration::from_secs(60))?.acquire(Request::cost(1))?;
+    /// let names: Vec<String> = pg.limiters()?.into_iter().map(|info| info.name).collect();
+    /// assert_eq!(names, ["a", "b"]);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn limiters(&self) -> Result<Vec<LimiterInfo>> {
         let mut listed = Vec::new();
         for part in 0..self.parts() {
@@ -113,10 +212,10 @@ impl Paddlegate {
                         redis.run(call, SignalHandling::Ignore, MAX_SPAN.duration())?
                     }
                     #[cfg(feature = "redis")]
-                    _ => return Err(Error::internal("a list without a store")),
+                    _ => return Err(Error::internal("unexpected call to a server: the store is in memory")),
                 };
                 let Answer::List(page) = answer else {
-                    return Err(Error::internal(format!("an answer to another question: {answer:?}")));
+                    return Err(Error::internal(format!("unexpected reply type: {answer:?}")));
                 };
                 listed.extend(page.listed);
                 cursor = page.cursor;
@@ -144,6 +243,19 @@ impl Paddlegate {
     ///
     /// The first page has the cursor 0; each page has the cursor of the next page, and the last page 0. Pages may
     /// overlap: [`LimiterInfo::sorted`] merges them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Answer, Paddlegate, Prepared};
+    /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
+    /// for part in 0..pg.parts() {
+    ///     let Prepared::Call(call) = pg.prepare_list(part, 0) else { unreachable!("only memory answers by itself") };
+    ///     assert!(call.bytes().starts_with(b"*"), "a command for the server");
+    /// }
+    /// assert!(matches!(Paddlegate::memory().prepare_list(0, 0), Prepared::Answered(Answer::List(_))));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
     pub fn prepare_list(&self, part: u16, cursor: u64) -> Prepared {
         match &self.store.backend {
@@ -157,36 +269,111 @@ impl Paddlegate {
     }
 
     /// Creates a limiter of `limit` units in each aligned interval. See [`Limit::bucket`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().bucket("api", 100, Duration::from_secs(60))?;
+    /// assert_eq!(api.acquire(Request::cost(30))?.remaining, Some(70));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn bucket(&self, name: &str, limit: u64, interval: Duration) -> Result<Limiter> {
         self.single(name, Limit::bucket(limit, interval)?)
     }
 
     /// Creates a limiter of `limit` units in any interval. See [`Limit::window`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 100, Duration::from_secs(60))?;
+    /// assert_eq!(api.acquire(Request::cost(30))?.remaining, Some(70));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn window(&self, name: &str, limit: u64, interval: Duration) -> Result<Limiter> {
         self.single(name, Limit::window(limit, interval)?)
     }
 
     /// Creates a limiter with a burst of `capacity`, which drains fully in `drain`. See [`Limit::leaky`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request};
+    /// let api = Paddlegate::memory().leaky("api", 60, Duration::from_secs(60))?;
+    /// assert_eq!(api.acquire(Request::cost(60))?.remaining, Some(0), "the whole burst");
+    /// let refused = api.acquire(Request::cost(1))?;
+    /// assert!(refused.retry_after.unwrap() <= Micros(1_000_000), "then one each second");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn leaky(&self, name: &str, capacity: u64, drain: Duration) -> Result<Limiter> {
         self.single(name, Limit::leaky(capacity, drain)?)
     }
 
     /// Creates a limiter with a budget of `capacity` points, full again after `refill`. See [`Limit::points`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request, Settlement};
+    /// let shop = Paddlegate::memory().points("shopify-42", 1_000, Duration::from_secs(20))?;
+    /// let decision = shop.acquire(Request::estimate(200))?;
+    /// assert_eq!(decision.remaining, Some(800));
+    /// assert_eq!(shop.correct(&decision.permit.unwrap(), 50)?, Settlement::Settled);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn points(&self, name: &str, capacity: u64, refill: Duration) -> Result<Limiter> {
         self.single(name, Limit::points(capacity, refill)?)
     }
 
     /// Creates a limiter that keeps starts at least `interval` apart. See [`Limit::throttle`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request};
+    /// let mail = Paddlegate::memory().throttle("mail", Duration::from_secs(1))?;
+    /// assert!(mail.acquire(Request::cost(1).at(Micros(0)))?.allowed());
+    /// assert!(!mail.acquire(Request::cost(1).at(Micros(999_999)))?.allowed());
+    /// assert!(mail.acquire(Request::cost(1).at(Micros(1_000_000)))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn throttle(&self, name: &str, interval: Duration) -> Result<Limiter> {
         self.single(name, Limit::throttle(interval)?)
     }
 
     /// Creates a limiter that grants every call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let free = Paddlegate::memory().unlimited("free")?;
+    /// assert!(free.acquire(Request::cost(1_000_000))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn unlimited(&self, name: &str) -> Result<Limiter> {
         self.single(name, Limit::unlimited())
     }
 
     /// Creates a limiter that refuses every call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let stopped = Paddlegate::memory().paused("stopped")?;
+    /// let refused = stopped.acquire(Request::cost(1))?;
+    /// assert_eq!((refused.allowed(), refused.retry_after), (false, None), "no end is known");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn paused(&self, name: &str) -> Result<Limiter> {
         self.single(name, Limit::paused())
     }

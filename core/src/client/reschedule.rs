@@ -14,6 +14,8 @@ pub const RESCHEDULE: u32 = 20;
 /// middleware of Sidekiq's limiter, `(300 * job['overrated']) + rand(300) + 1`. It is called after `overrated` was
 /// incremented, so the first time lies 301 to 600 seconds ahead.
 ///
+/// # Examples
+///
 /// ```
 /// # use paddlegate::{Micros, backoff};
 /// assert_eq!(backoff(1, 0), Micros(301_000_000));
@@ -36,6 +38,15 @@ impl Reschedule {
     /// and its error is to be raised.
     ///
     /// The count never decreases, so a job that has given up once gives up immediately from then on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Reschedule;
+    /// assert_eq!(Reschedule { cap: 2 }.next(1), Some(2));
+    /// assert_eq!(Reschedule { cap: 2 }.next(2), None);
+    /// assert_eq!(Reschedule::default().cap, 20);
+    /// ```
     pub fn next(self, overrated: u32) -> Option<u32> {
         (overrated < self.cap).then(|| overrated + 1)
     }

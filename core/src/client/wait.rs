@@ -29,6 +29,17 @@ impl Limiter {
     ///
     /// Returns a grant or a refusal. The thread sleeps while it waits; one connection per process receives the
     /// wake-ups. After an error it gives back what it may have been granted, in the rest of `wait_timeout`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let mail = Paddlegate::memory().throttle("mail", Duration::from_millis(20))?;
+    /// assert!(mail.acquire(Request::cost(1))?.allowed());
+    /// assert!(mail.acquire_timeout(Request::cost(1), Duration::from_secs(5))?.allowed(), "after at most 20 ms");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn acquire_timeout(&self, request: Request, wait_timeout: Duration) -> Result<Decision> {
         let deadline = monotonic()
             .checked_add(wait_timeout)
@@ -274,7 +285,7 @@ mod tests {
     use crate::client::paddlegate::Paddlegate;
 
     #[test]
-    fn nobody_waits_for_a_connection_that_another_thread_makes_and_all_hear_of_it() {
+    fn threads_do_not_block_while_another_connects_and_are_woken_afterwards() {
         let (hub, patience) = (Arc::new(Hub::default()), Duration::from_secs(60));
         let (connecting, started) = mpsc::channel();
         let (connect, may_connect) = mpsc::channel::<()>();

@@ -12,6 +12,22 @@ use crate::store::redis::Listener;
 ///
 /// Hosts wait until the file descriptor is readable, then call [`receive`](Self::receive). Without a file descriptor
 /// (in the browser) they call it after each operation. A fork must not use it: open another listener there.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Micros, Paddlegate, Request, Status, Wait};
+/// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
+/// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+/// let listener = workers.listen()?;
+/// let wait = Wait { channel: listener.channel(), ..Wait::up_to(Micros(5_000_000)) };
+/// assert_eq!(workers.acquire_with_id(Request::cost(1), "next", Some(wait))?.status, Status::Queued);
+/// workers.release(&permit)?;
+/// assert_eq!(listener.receive()?[0].id, "next");
+/// assert!(workers.acquire_with_id(Request::cost(1), "next", Some(wait))?.allowed());
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 pub struct WakeupListener {
     channel: String,
     source: Mutex<Source>,

@@ -33,6 +33,18 @@ impl Document {
     /// is an error.
     ///
     /// Every error has the argument `document` and starts with the JSON path of the fault, such as `at $.rate.period`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Document;
+    /// let document = Document::parse(r#"{ "name": "mail", "reservoir": 10, "timeWindow": 1000 }"#)?;
+    /// assert_eq!(document.format(), "guild-queues reservoir");
+    /// assert_eq!(document.definitions()?[0].name, "guild/mail:default");
+    /// let error = Document::parse(r#"{ "limiters": { "api": { "throttle": { "every": "0s" } } } }"#).unwrap_err();
+    /// assert!(error.message().starts_with("at $.limiters.api.throttle"), "{error}");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self> {
         let value = json::parse(text)?;
         Ok(match Format::of(&value)? {
@@ -53,6 +65,16 @@ impl Document {
 
     /// Returns the [`definitions`](Self::definitions) with the caller's options. `Invalid` names an option that the
     /// format does not support.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Document, LoadOptions};
+    /// let document = Document::parse(r#"{ "key": "stripe", "concurrency": 3 }"#)?;
+    /// let options = LoadOptions { tenant: Some("acme"), ..LoadOptions::default() };
+    /// assert_eq!(document.definitions_with(&options)?[0].name, "ojs/tenant/acme/key/stripe");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn definitions_with(&self, options: &LoadOptions<'_>) -> Result<Vec<Definition>> {
         let only = |known: &[&str]| options.only(known, self.format());
         match self {

@@ -14,6 +14,8 @@ use crate::model::policy::Policy;
 
 /// A number of calls per time window, for each group of a queue.
 ///
+/// # Examples
+///
 /// ```
 /// # use paddlegate::formats::guild::Reservoir;
 /// let roles = Reservoir::parse(r#"{ "name": "discord", "reservoir": 10, "timeWindow": 10000 }"#)?;
@@ -71,6 +73,19 @@ impl Reservoir {
     }
 
     /// Returns one limiter: a bucket for this group. A job over the limit is rescheduled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Kind, Micros, OnLimit};
+    /// # use paddlegate::formats::guild::Reservoir;
+    /// let mail = Reservoir::parse(r#"{ "name": "mail", "reservoir": 10, "timeWindow": 10000 }"#)?;
+    /// let definitions = mail.definitions()?;
+    /// let limit = &definitions[0].policy.limits()[0];
+    /// assert_eq!((limit.kind(), limit.amount(), limit.interval()), (Kind::Bucket, 10, Micros(10_000_000)));
+    /// assert_eq!(definitions[0].on_limit, OnLimit::Reschedule);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         self.check()?;
         Ok(vec![Definition {
@@ -91,7 +106,7 @@ impl Reservoir {
             ));
         }
         if self.group.contains(':') {
-            return Err(Error::invalid("group", "must have no colon, which ends the name of the queue"));
+            return Err(Error::invalid("group", "must not contain a colon, which ends the name of the queue"));
         }
         Ok(())
     }
@@ -103,6 +118,16 @@ impl Reservoir {
 /// `now` and the result are times since the Unix epoch. A limiter gives the same in
 /// [`ready_after`](crate::Ticket::ready_after), from its own queue and clock. An interval or reservoir of 0 counts as
 /// 1, and the result saturates.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::Micros;
+/// # use paddlegate::formats::guild::ready_at;
+/// let seconds = |seconds: u64| Micros(seconds * 1_000_000);
+/// assert_eq!(ready_at(seconds(12), seconds(10), 5, 4), seconds(20), "in the next window");
+/// assert_eq!(ready_at(seconds(12), seconds(10), 5, 5), seconds(30), "five others fill that one");
+/// ```
 pub fn ready_at(now: Micros, interval: Micros, reservoir: u64, waiting: u64) -> Micros {
     let interval = interval.0.max(1);
     let next = (now.0 / interval).saturating_add(1).saturating_mul(interval);

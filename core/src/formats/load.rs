@@ -24,11 +24,33 @@ impl Paddlegate {
     /// [formats](crate::formats).
     ///
     /// `Invalid` contains the JSON path of a fault. Services that share a document each load it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Micros, Paddlegate, Request};
+    /// let limiters = Paddlegate::memory().load(
+    ///     r#"{ "limiters": { "api": { "window": { "limit": 100, "per": "minute" }, "wait_timeout": "5s" } } }"#,
+    /// )?;
+    /// assert_eq!((limiters[0].limiter.name(), limiters[0].wait_timeout), ("api", Some(Micros(5_000_000))));
+    /// assert_eq!(limiters[0].limiter.acquire(Request::cost(1))?.remaining, Some(99));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn load(&self, document: &str) -> Result<Vec<LoadedLimiter>> {
         self.load_with(document, &LoadOptions::default())
     }
 
     /// [`load`](Self::load) with options from the caller, such as the tenant of an Open Job Spec job.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{LoadOptions, Paddlegate};
+    /// let options = LoadOptions { tenant: Some("acme"), ..LoadOptions::default() };
+    /// let limiters = Paddlegate::memory().load_with(r#"{ "key": "stripe", "concurrency": 3 }"#, &options)?;
+    /// assert_eq!(limiters[0].limiter.name(), "ojs/tenant/acme/key/stripe");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn load_with(&self, document: &str, options: &LoadOptions<'_>) -> Result<Vec<LoadedLimiter>> {
         let definitions = Document::parse(document)?.definitions_with(options)?;
         let loaded = definitions.into_iter().map(|definition| {

@@ -48,7 +48,7 @@ pub const MAX_LIMITERS: usize = 10_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(title = "Paddlegate limits"))]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// The address of this schema, for editors; not looked at.
+    /// The address of this schema, for editors; ignored otherwise.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// Every limiter by its name of 1 to 512 bytes; at most 10,000.
@@ -61,6 +61,17 @@ pub struct Limits {
 
 impl Limits {
     /// Parses the native format; see the module for an example.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Micros;
+    /// # use paddlegate::formats::native::Limits;
+    /// let limits = Limits::parse(r#"{ "limiters": { "mail": { "throttle": { "every": "100ms" } } } }"#)?;
+    /// assert_eq!(limits.limiters["mail"].policy()?.limits()[0].interval(), Micros(100_000));
+    /// assert_eq!(limits.definitions()?[0].name, "mail");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self> {
         Self::read(&json::parse(text)?)
     }
@@ -96,6 +107,14 @@ impl Limits {
     }
 
     /// Returns the JSON Schema of the format, identical to `limits.schema.json`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::formats::native::Limits;
+    /// assert!(Limits::json_schema()?.contains(r#""title": "Paddlegate limits""#));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[cfg(feature = "schema")]
     pub fn json_schema() -> Result<String> {
         let schema = schemars::schema_for!(Limits);

@@ -64,6 +64,21 @@ impl RateLimit {
     /// Accepted shapes: `key` with `concurrency`, `rate` and `throttle`; `key` with an integer `rate` and a `period` in
     /// words; `max_per_second` alone; `limit` with `period`, for a queue. A job with two different policies is an
     /// error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Micros;
+    /// # use paddlegate::formats::ojs::{Rate, RateLimit};
+    /// let rate = Some(Rate { limit: 100, period: Micros(60_000_000) });
+    /// let policy = r#"{ "key": "stripe", "concurrency": 5, "rate": { "limit": 100, "period": "PT1M" } }"#;
+    /// let policy = RateLimit::parse(policy)?;
+    /// assert_eq!((policy.concurrency, policy.rate), (Some(5), rate));
+    /// let job = r#"{ "options": { "rate_limit": { "key": "stripe", "rate": 100, "period": "minute" } } }"#;
+    /// let job = RateLimit::parse(job)?;
+    /// assert_eq!((job.key.as_deref(), job.rate), (Some("stripe"), rate));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self> {
         Self::read(&json::parse(text)?)
     }
@@ -98,6 +113,18 @@ impl RateLimit {
     ///
     /// Two policies of one key share their counters even if their limits differ. Adding or removing a strategy, or
     /// moving a `rate` across 100,000, starts new counters.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Kind, Limit, Micros};
+    /// # use paddlegate::formats::ojs::RateLimit;
+    /// let text = r#"{ "key": "stripe", "concurrency": 5, "throttle": { "interval": "PT0.1S" } }"#;
+    /// let policy = RateLimit::parse(text)?.policy(Micros(30_000_000))?;
+    /// let kinds: Vec<Kind> = policy.limits().iter().map(Limit::kind).collect();
+    /// assert_eq!(kinds, [Kind::Concurrency, Kind::Throttle]);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn policy(&self, lock_timeout: Micros) -> Result<Policy> {
         let mut limits = Vec::new();
         if let Some(limit) = self.concurrency {
@@ -117,6 +144,16 @@ impl RateLimit {
 
     /// Returns the name of the limiter: `ojs/key/KEY`, or `ojs/queue/QUEUE` for the policy of a queue; for a tenant
     /// `ojs/tenant/TENANT/key/KEY` or `ojs/tenant/TENANT/queue/QUEUE`. A policy with neither key nor queue is an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::formats::ojs::RateLimit;
+    /// let stripe = RateLimit::parse(r#"{ "key": "stripe", "concurrency": 5 }"#)?;
+    /// assert_eq!(stripe.limiter_name(None)?, "ojs/key/stripe");
+    /// assert_eq!(stripe.limiter_name(Some("acme"))?, "ojs/tenant/acme/key/stripe");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn limiter_name(&self, tenant: Option<&str>) -> Result<String> {
         match (&self.key, &self.queue) {
             (Some(key), _) => key::limiter_name(tenant, "key", key),
@@ -134,6 +171,18 @@ impl RateLimit {
 
     /// Returns the limiter of a tenant. A lease lasts `lock_timeout`, otherwise the document's value, otherwise 30
     /// seconds. See [`RateLimit::limiter_name`] and [`RateLimit::policy`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Micros, OnLimit};
+    /// # use paddlegate::formats::ojs::RateLimit;
+    /// let job = r#"{ "rate_limit": { "key": "stripe", "concurrency": 5 }, "visibility_timeout": 60 }"#;
+    /// let definition = RateLimit::parse(job)?.definition(None, None)?;
+    /// assert_eq!(definition.policy.limits()[0].interval(), Micros(60_000_000), "the lifetime of a lease");
+    /// assert_eq!(definition.on_limit, OnLimit::Wait);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn definition(&self, tenant: Option<&str>, lock_timeout: Option<Micros>) -> Result<Definition> {
         Ok(Definition {
             name: self.limiter_name(tenant)?,
@@ -162,6 +211,17 @@ impl RateLimit {
 
 impl Rate {
     /// Returns a window up to 100,000, otherwise a bucket.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Kind, Micros};
+    /// # use paddlegate::formats::ojs::Rate;
+    /// let rate = |limit| Rate { limit, period: Micros(60_000_000) };
+    /// assert_eq!(rate(100_000).limit()?.kind(), Kind::Window);
+    /// assert_eq!(rate(100_001).limit()?.kind(), Kind::Bucket);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn limit(self) -> Result<Limit> {
         let kind = if self.limit > MAX_WINDOW { Kind::Bucket } else { Kind::Window };
         Limit::of_kind(kind, self.limit, self.period, Micros(0))
@@ -214,7 +274,7 @@ fn rate_of(policy: &Field<'_>) -> Result<Option<Rate>> {
     let counted = match rate {
         Some(rate) if rate.is_object() => {
             if let Some(period) = policy.get("period") {
-                return Err(period.fault("is a second one; the rate has its own"));
+                return Err(period.fault("must not be given here; the rate has its own period"));
             }
             return rate_at(&rate).map(Some);
         }
@@ -222,7 +282,7 @@ fn rate_of(policy: &Field<'_>) -> Result<Option<Rate>> {
     };
     if let Some(most) = most {
         if let Some(period) = policy.get("period") {
-            return Err(period.fault("max_per_second has a period already"));
+            return Err(period.fault("must not be given with max_per_second, whose period is one second"));
         }
         return Rate { limit: most.integer()?, period: Micros(1_000_000) }.checked(&most).map(Some);
     }

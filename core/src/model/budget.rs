@@ -46,7 +46,7 @@ impl UpstreamReport<'_> {
         check_units("actual", self.actual.unwrap_or(0))?;
         self.pause.map_or(Ok(()), |moment| moment.check(("pause", "pause")))?;
         if self.actual.is_some() && self.permit.is_none() {
-            return Err(Error::invalid("permit", "give the permit whose actual cost this is"));
+            return Err(Error::invalid("permit", "is missing; give the permit of the call with this actual cost"));
         }
         if self.budgets.len() > policy.limits().len() {
             let (given, limits) = (self.budgets.len(), policy.limits().len());

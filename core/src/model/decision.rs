@@ -32,6 +32,20 @@ impl Status {
 /// The result of one call, with the numbers of the most restrictive limit.
 ///
 /// For a grant that is the limit with the fewest remaining units, for a refusal the limit with the longest wait.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Kind, Micros, Paddlegate, Request, Status};
+/// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+/// let granted = api.acquire(Request::cost(5).at(Micros(0)))?;
+/// assert_eq!((granted.allowed(), granted.limit, granted.remaining), (true, Some(5), Some(0)));
+/// let refused = api.acquire(Request::cost(1).at(Micros(20_000_000)))?;
+/// assert_eq!((refused.status, refused.reason), (Status::Refused, Some(Kind::Window)));
+/// assert_eq!(refused.retry_after, Some(Micros(40_000_000)));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The status of the call.

@@ -84,6 +84,15 @@ impl Kind {
     }
 
     /// Returns the kind with this name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Kind;
+    /// assert_eq!(Kind::from_name("leaky")?, Kind::Leaky);
+    /// assert_eq!(Kind::from_name("token").unwrap_err().argument(), Some("kind"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let shown: String = name.chars().take(40).collect();
@@ -112,6 +121,17 @@ impl Kind {
 }
 
 /// One rule of a policy: an amount of units and an interval.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Kind, Limit, Micros};
+/// let limit = Limit::bucket(100, Duration::from_secs(60))?;
+/// assert_eq!((limit.kind(), limit.amount(), limit.interval()), (Kind::Bucket, 100, Micros(60_000_000)));
+/// assert_eq!(Limit::bucket(0, Duration::from_secs(60)).unwrap_err().argument(), Some("limit"));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
     kind: Kind,
@@ -136,6 +156,19 @@ impl Limit {
     ///
     /// Intervals start at multiples of `interval` since the Unix epoch (UTC). Up to twice the limit can pass within one
     /// interval that crosses a boundary.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+    /// let api = Paddlegate::memory().limiter("api", Policy::new([Limit::bucket(100, Duration::from_secs(60))?])?)?;
+    /// let at = |seconds: u64| Request::cost(100).at(Micros(seconds * 1_000_000));
+    /// assert!(api.acquire(at(59))?.allowed());
+    /// assert!(api.acquire(at(60))?.allowed(), "200 units in one second, in two intervals");
+    /// assert!(!api.acquire(at(119))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn bucket(limit: u64, interval: Duration) -> Result<Self> {
         Self::bucket_with_offset(limit, interval, Duration::ZERO)
     }
@@ -143,6 +176,20 @@ impl Limit {
     /// Creates a bucket whose intervals start `offset` earlier, for days of another time zone.
     ///
     /// The offset must be below the interval. For UTC+2 it is two hours.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+    /// let (day, hour) = (Duration::from_secs(86_400), Duration::from_secs(3_600));
+    /// let policy = Policy::new([Limit::bucket_with_offset(1, day, 2 * hour)?])?;
+    /// let daily = Paddlegate::memory().limiter("daily", policy)?;
+    /// let at = |hours: u64| Request::cost(1).at(Micros(hours * 3_600_000_000));
+    /// assert!(daily.acquire(at(24 + 21))?.allowed());
+    /// assert!(daily.acquire(at(24 + 22))?.allowed(), "22:00 UTC is midnight at UTC+2");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn bucket_with_offset(limit: u64, interval: Duration, offset: Duration) -> Result<Self> {
         Self::of_kind(Kind::Bucket, limit, micros("interval", interval)?, micros("offset", offset)?)
     }
@@ -160,6 +207,19 @@ impl Limit {
     /// Creates a limit of `limit` units in any half-open interval, exactly.
     ///
     /// It stores the time of each unit, so `limit` is at most 100,000.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+    /// let api = Paddlegate::memory().limiter("api", Policy::new([Limit::window(100, Duration::from_secs(60))?])?)?;
+    /// let at = |seconds: u64| Request::cost(100).at(Micros(seconds * 1_000_000));
+    /// assert!(api.acquire(at(59))?.allowed());
+    /// assert_eq!(api.acquire(at(60))?.retry_after, Some(Micros(59_000_000)));
+    /// assert!(api.acquire(at(119))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn window(limit: u64, interval: Duration) -> Result<Self> {
         Self::of_kind(Kind::Window, limit, micros("interval", interval)?, Micros(0))
     }
@@ -168,7 +228,9 @@ impl Limit {
         if limit > MAX_WINDOW {
             return Err(Error::invalid(
                 "limit",
-                format!("a window keeps every unit; use bucket or leaky above {MAX_WINDOW}: limit={limit}"),
+                format!(
+                    "a window stores the time of every unit; use bucket or leaky above {MAX_WINDOW}: limit={limit}"
+                ),
             ));
         }
         units("limit", limit, MAX_WINDOW)?;
@@ -180,17 +242,54 @@ impl Limit {
     /// Creates a meter that holds `capacity` units and drains fully in `drain`.
     ///
     /// It allows a burst of `capacity`, then a rate of `capacity / drain`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+    /// let api = Paddlegate::memory().limiter("api", Policy::new([Limit::leaky(60, Duration::from_secs(60))?])?)?;
+    /// let at = |cost, seconds: u64| Request::cost(cost).at(Micros(seconds * 1_000_000));
+    /// assert!(api.acquire(at(60, 0))?.allowed(), "the burst");
+    /// assert!(!api.acquire(at(31, 30))?.allowed());
+    /// assert!(api.acquire(at(30, 30))?.allowed(), "one unit has drained each second");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn leaky(capacity: u64, drain: Duration) -> Result<Self> {
         Self::of_kind(Kind::Leaky, capacity, micros("drain", drain)?, Micros(0))
     }
 
     /// Creates a budget of `capacity` points that is full again after `refill`. Calls give an estimate and may correct
     /// it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Paddlegate, Policy, Request};
+    /// let policy = Policy::new([Limit::points(1_000, Duration::from_secs(20))?])?;
+    /// let shop = Paddlegate::memory().limiter("shopify-42", policy)?;
+    /// assert_eq!(shop.acquire(Request::default()).unwrap_err().argument(), Some("estimate"));
+    /// assert!(shop.acquire(Request::estimate(200))?.permit.is_some());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn points(capacity: u64, refill: Duration) -> Result<Self> {
         Self::of_kind(Kind::Points, capacity, micros("refill", refill)?, Micros(0))
     }
 
     /// Creates a limit that keeps starts at least `interval` apart. A call of any cost is one start.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+    /// let policy = Policy::new([Limit::throttle(Duration::from_millis(100))?])?;
+    /// let mail = Paddlegate::memory().limiter("mail", policy)?;
+    /// assert!(mail.acquire(Request::cost(7).at(Micros(0)))?.allowed());
+    /// assert_eq!(mail.acquire(Request::cost(1).at(Micros(1)))?.retry_after, Some(Micros(99_999)));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn throttle(interval: Duration) -> Result<Self> {
         Self::of_kind(Kind::Throttle, 1, micros("interval", interval)?, Micros(0))
     }
@@ -199,6 +298,20 @@ impl Limit {
     ///
     /// A lease ends on release, or `lock_timeout` after its grant or its last renewal. A call of any cost takes one
     /// lease, a call of cost 0 none. `limit` is at most 100,000.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+    /// let policy = Policy::new([Limit::concurrency(1, Duration::from_secs(30))?])?;
+    /// let workers = Paddlegate::memory().limiter("workers", policy)?;
+    /// let at = |seconds: u64| Request::cost(1).at(Micros(seconds * 1_000_000));
+    /// assert_eq!(workers.acquire(at(0))?.lease, Some(Micros(30_000_000)));
+    /// assert!(!workers.acquire(at(29))?.allowed());
+    /// assert!(workers.acquire(at(30))?.allowed(), "the first lease was not renewed");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn concurrency(limit: u64, lock_timeout: Duration) -> Result<Self> {
         Self::of_kind(Kind::Concurrency, limit, micros("lock_timeout", lock_timeout)?, Micros(0))
     }
@@ -225,6 +338,16 @@ impl Limit {
     /// Creates a limit of this kind; kinds without an amount or an interval ignore them.
     ///
     /// Bindings call this constructor.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Kind, Limit, Micros};
+    /// let limit = Limit::of_kind(Kind::Leaky, 60, Micros(60_000_000), Micros(0))?;
+    /// assert_eq!(limit, Limit::leaky(60, Duration::from_secs(60))?);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn of_kind(kind: Kind, amount: u64, interval: Micros, offset: Micros) -> Result<Self> {
         match kind {
             Kind::Bucket => Self::checked_bucket(amount, interval, offset),

@@ -66,6 +66,20 @@ impl LimiterInfo {
     }
 
     /// Sorts by name and kinds. Of limiters that differ only in their numbers, the last used one stays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{LimiterInfo, Micros};
+    /// let info = |name: &str, last_used| LimiterInfo {
+    ///     name: name.to_owned(),
+    ///     limits: Vec::new(),
+    ///     last_used: Micros(last_used),
+    ///     ttl: Micros(300_000_000),
+    /// };
+    /// let listed = LimiterInfo::sorted(vec![info("b", 1), info("a", 1), info("a", 2)]);
+    /// assert_eq!(listed, [info("a", 2), info("b", 1)]);
+    /// ```
     pub fn sorted(mut listed: Vec<Self>) -> Vec<Self> {
         let kinds = |listed: &Self| listed.limits.iter().map(|limit| limit.0 as u8).collect::<Vec<_>>();
         listed.sort_by(|a, b| (&a.name, kinds(a), b.last_used).cmp(&(&b.name, kinds(b), a.last_used)));

@@ -36,6 +36,15 @@ impl OnLimit {
     }
 
     /// Returns the action with this name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::OnLimit;
+    /// assert_eq!(OnLimit::from_name("reschedule")?, OnLimit::Reschedule);
+    /// assert_eq!(OnLimit::default().name(), "raise");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|action| action.name() == name).ok_or_else(|| {
             let shown: String = name.chars().take(40).collect();

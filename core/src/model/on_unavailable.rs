@@ -29,6 +29,15 @@ pub enum OnUnavailable {
 
 impl OnUnavailable {
     /// Returns the mode with this name. `share` belongs to `local` and defaults to 100.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::OnUnavailable;
+    /// assert_eq!(OnUnavailable::from_name("local", Some(25))?, OnUnavailable::Local { share: 25 });
+    /// assert_eq!(OnUnavailable::from_name("open", Some(25)).unwrap_err().argument(), Some("share"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn from_name(name: &str, share: Option<u64>) -> Result<Self> {
         match (name, share) {
             ("raise", None) => Ok(Self::Raise),

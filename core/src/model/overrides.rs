@@ -21,15 +21,15 @@ impl Deadline {
     /// `Invalid` when both are given.
     pub fn either(span: (&'static str, Option<Micros>), time: (&'static str, Option<Micros>)) -> Result<Option<Self>> {
         match (span.1, time.1) {
-            (Some(_), Some(_)) => Err(Error::invalid(time.0, format!("give this or {}, not both", span.0))),
+            (Some(_), Some(_)) => Err(Error::invalid(time.0, "give a duration or an end time, not both")),
             (span, time) => Ok(span.map(Self::After).or(time.map(Self::At))),
         }
     }
 
     /// As [`either`](Self::either), but `Invalid` when neither is given.
     pub fn one_of(span: (&'static str, Option<Micros>), time: (&'static str, Option<Micros>)) -> Result<Self> {
-        let message = || format!("give a duration here, or a time as {}", time.0);
-        Self::either(span, time)?.ok_or_else(|| Error::invalid(span.0, message()))
+        let missing = || Error::invalid(span.0, "is missing; give a duration or an end time");
+        Self::either(span, time)?.ok_or_else(missing)
     }
 
     /// Checks the bounds; errors use the argument names for a span and for a time.
@@ -54,6 +54,20 @@ impl Deadline {
 /// A command for [`Limiter::admin`](crate::Limiter::admin).
 ///
 /// It applies from the next decision on, in every process. Waiters that can be granted earlier get a wake-up.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{AdminCommand, Deadline, Limit, LimitOverride, Micros, Paddlegate, Request};
+/// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+/// let changes = [LimitOverride::Set(Limit::window(50, Duration::from_secs(60))?)];
+/// let expires = Some(Deadline::After(Micros(3_600_000_000)));
+/// let state = api.admin(AdminCommand::Override { changes: &changes, expires })?;
+/// assert_eq!(state.expires_after, Some(Micros(3_600_000_000)));
+/// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(50));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum AdminCommand<'a> {
     /// Returns the runtime state and changes nothing.
@@ -114,7 +128,7 @@ impl AdminCommand<'_> {
                 expires.map_or(Ok(()), |moment| moment.check(("expires_in", "expires_at")))?;
                 if changes.len() != policy.limits().len() {
                     let (given, limits) = (changes.len(), policy.limits().len());
-                    let message = format!("must say something of every limit: changes={given} limits={limits}");
+                    let message = format!("must have one change for each limit: changes={given} limits={limits}");
                     return Err(Error::invalid("override", message));
                 }
                 for (change, limit) in changes.iter().zip(policy.limits()) {

@@ -92,6 +92,16 @@ impl fmt::Display for Permit<'_> {
 }
 
 /// Returns a new id for a call: 16 random bytes from the operating system, in hexadecimal.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::new_id;
+/// let id = new_id()?;
+/// assert_eq!(id.len(), 32);
+/// assert_ne!(id, new_id()?);
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 pub fn new_id() -> Result<String> {
     // A generator in the process would repeat itself after a fork.
     let mut bytes = [0; 16];

@@ -18,6 +18,19 @@ impl Policy {
     /// Creates a policy; unlimited limits are dropped, since they never refuse.
     ///
     /// `Invalid` for an empty list, more than eight limits, or more than one concurrency limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Policy};
+    /// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+    /// let policy = Policy::new([Limit::unlimited(), Limit::concurrency(5, minute)?, Limit::points(1_000, minute)?])?;
+    /// assert_eq!(policy.limits().len(), 2, "without the unlimited one");
+    /// assert!(policy.is_estimated() && policy.concurrency().is_some());
+    /// assert_eq!(Policy::new([]).unwrap_err().argument(), Some("limits"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn new(limits: impl IntoIterator<Item = Limit>) -> Result<Self> {
         let mut limits: Vec<Limit> = limits.into_iter().collect();
         if limits.is_empty() || limits.len() > MAX_LIMITS {

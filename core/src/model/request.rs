@@ -9,11 +9,13 @@ use crate::model::policy::Policy;
 
 /// The cost of one call, final or as an estimate that is corrected later.
 ///
+/// # Examples
+///
 /// ```
 /// # use paddlegate::Request;
-/// let one = Request::default();
-/// let three = Request::cost(3);
-/// let about_two_hundred = Request::estimate(200);
+/// assert_eq!(Request::default().cost, None, "one unit");
+/// assert_eq!(Request::cost(3).cost, Some(3));
+/// assert_eq!(Request::estimate(200).estimate, Some(200), "about two hundred");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
@@ -26,6 +28,20 @@ pub struct Request {
 }
 
 /// How a call waits in the limiter's queue.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Micros, Paddlegate, Request, Status, Wait};
+/// let mail = Paddlegate::memory().throttle("mail", Duration::from_secs(60))?;
+/// mail.acquire(Request::cost(1))?;
+/// let wait = |seconds: u64| Some(Wait::up_to(Micros(seconds * 1_000_000)));
+/// let refused = mail.acquire_with_id(Request::cost(1), "letter", wait(5))?;
+/// assert_eq!(refused.status, Status::Refused, "the wait is known to be longer");
+/// assert_eq!(mail.acquire_with_id(Request::cost(1), "letter", wait(300))?.status, Status::Queued);
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
     /// The maximum wait. Zero refuses instead of queueing, as does a wait that is known to be longer.
@@ -69,7 +85,7 @@ impl Wait<'_> {
         }
         match self.place {
             QueuePosition::Number(number) if number > MAX_TIME.0 => {
-                Err(Error::invalid("ticket", "has a number that no queue gives"))
+                Err(Error::invalid("ticket", format!("must be at most 2^52: ticket={number}")))
             }
             _ => Ok(()),
         }
@@ -93,6 +109,18 @@ impl Request {
     /// Returns the request with a given time of the store, for tests.
     ///
     /// Works in memory, and in a Redis store that was opened with `PADDLEGATE_TEST_CLOCK=1` in the environment.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
+    /// assert!(api.acquire(Request::cost(1).at(Micros(0)))?.allowed());
+    /// assert!(!api.acquire(Request::cost(1).at(Micros(59_999_999)))?.allowed());
+    /// assert!(api.acquire(Request::cost(1).at(Micros(60_000_000)))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[must_use]
     pub const fn at(self, at: Micros) -> Self {
         Self { at: Some(at), ..self }
@@ -108,7 +136,10 @@ impl Request {
             }
             (Some(cost), None) => ("cost", cost, false),
             (None, Some(0)) => {
-                return Err(Error::invalid("estimate", "must be at least 1; a cost of 0 only looks: estimate=0"));
+                return Err(Error::invalid(
+                    "estimate",
+                    "must be at least 1, or give a cost of 0 to check without taking: estimate=0",
+                ));
             }
             (None, Some(estimate)) => ("estimate", estimate, true),
             (None, None) if policy.is_estimated() => {

@@ -55,6 +55,14 @@ impl Statistics {
     ];
 
     /// Returns the values in the order of [`FIELDS`](Self::FIELDS); times in microseconds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Statistics;
+    /// let statistics = Statistics { refused: 7, ..Statistics::default() };
+    /// assert_eq!((Statistics::FIELDS[1], statistics.values()[1]), ("refused", 7));
+    /// ```
     pub const fn values(&self) -> [u64; 12] {
         [
             self.granted,

@@ -69,9 +69,8 @@ impl Event {
                 let client = field.get("client");
                 let index = size(client.required(client.whole(0, MAX_CLIENTS)?)?);
                 if index >= clients {
-                    return Err(
-                        client.fault(&format!("is counted from 0 and must be below the clients: clients={clients}"))
-                    );
+                    return Err(client
+                        .fault(&format!("must be below the number of clients, counted from 0: clients={clients}")));
                 }
                 EventKind::Crash { client: index, lasts: lasts.length()? }
             }

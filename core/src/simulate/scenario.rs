@@ -46,6 +46,15 @@ impl Scenario {
     ///
     /// Errors are `Invalid` with the argument `scenario` and a message that begins with the path, such as `at
     /// $.arrivals.count`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::simulate::{Scalar, Scenario};
+    /// let error = Scenario::read([("policies[0].limits[0].kind", Scalar::from("wind"))]).unwrap_err();
+    /// assert_eq!(error.argument(), Some("scenario"));
+    /// assert!(error.message().starts_with("at $.policies[0].limits[0].kind: "), "{error}");
+    /// ```
     pub fn read<P: Into<String>>(values: impl IntoIterator<Item = (P, Scalar)>) -> Result<Self> {
         let fields = Fields::new(values);
         let list = fields.get("policies");
@@ -75,6 +84,22 @@ impl Scenario {
     }
 
     /// Reads a scenario from JSON; null counts as absent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::simulate::{Scenario, Simulation};
+    /// let json = Scenario::json(
+    ///     r#"{
+    ///         "policies": [{ "limits": [{ "kind": "throttle", "interval": "1s" }], "retry": "wait" }],
+    ///         "arrivals": { "kind": "jobs", "count": 3 }
+    ///     }"#,
+    /// )?;
+    /// let mut simulation = Simulation::new(&Scenario::from_json(&json)?, 0)?;
+    /// while simulation.run(1_000)? {}
+    /// assert_eq!(simulation.totals().drained_after, Some(2_000_000), "one start each second");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[cfg(feature = "documents")]
     pub fn from_json(value: &serde_json::Value) -> Result<Self> {
         let mut values = Vec::new();

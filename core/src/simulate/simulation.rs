@@ -36,6 +36,29 @@ const NONE: usize = u8::MAX as usize;
 const DEFAULT_RETRY: u64 = 1_000_000;
 
 /// One policy of a scenario on a virtual clock.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::simulate::{JobOutcome, Scalar, Scenario, Simulation};
+/// # let scenario = Scenario::read([
+/// #     ("policies[0].limits[0].kind", Scalar::from("window")),
+/// #     ("policies[0].limits[0].limit", Scalar::Whole(1)),
+/// #     ("policies[0].limits[0].interval", Scalar::from("1s")),
+/// #     ("arrivals.kind", Scalar::from("jobs")),
+/// #     ("arrivals.count", Scalar::Whole(2)),
+/// # ])?;
+/// let mut simulation = Simulation::new(&scenario, 0)?; // one unit a second, and two jobs at once
+/// assert!(simulation.run(1)?, "a decision at a time, to show the progress");
+/// assert!(!simulation.run(1_000)?);
+/// let timeline = simulation.timeline();
+/// assert_eq!(timeline.outcome, [JobOutcome::Granted as u8, JobOutcome::Refused as u8]);
+/// assert_eq!(simulation.headers(1)[2], ("Retry-After", "1".to_owned()));
+/// let mut row = String::new();
+/// timeline.write_row(0, &mut row);
+/// assert_eq!(row, "0,0,0,0,granted,1,0,0,0,1,0,0,1\n");
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 pub struct Simulation {
     candidate: PolicyUnderTest,
     limiter: Limiter,
@@ -143,6 +166,21 @@ impl Simulation {
     }
 
     /// Returns the simulation without a timeline: totals only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::simulate::{Scalar, Scenario, Simulation};
+    /// # let scenario = Scenario::read([
+    /// #     ("policies[0].limits[0].kind", Scalar::from("unlimited")),
+    /// #     ("arrivals.kind", Scalar::from("jobs")),
+    /// #     ("arrivals.count", Scalar::Whole(2)),
+    /// # ])?;
+    /// let mut simulation = Simulation::new(&scenario, 0)?.without_timeline();
+    /// while simulation.run(1_000)? {}
+    /// assert_eq!((simulation.totals().granted, simulation.timeline().len()), (2, 0));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[must_use]
     pub fn without_timeline(mut self) -> Self {
         self.records = false;

@@ -62,7 +62,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Traced>, String> {
         return Err("has no arrival; write one time a line".to_owned());
     }
     if moments > 0 && moments < arrivals.len() {
-        return Err("has seconds from the start and moments; write all in one way".to_owned());
+        return Err("mixes seconds from the start with dates; write all times in one way".to_owned());
     }
     arrivals.sort_by_key(|arrival| arrival.at);
     if moments > 0 {
@@ -85,7 +85,7 @@ fn header(line: &str) -> Result<Vec<Column>, String> {
             return Err(format!("columns are at, cost, actual, work and count: column={shown:?}"));
         };
         if columns.contains(column) {
-            return Err(format!("a column is there twice: column={name}"));
+            return Err(format!("duplicate column; keep one: column={name}"));
         }
         columns.push(*column);
     }
@@ -230,13 +230,13 @@ mod tests {
             ("0\n-1\n", "line 2: must be"),
             ("0\n1,2\n", "line 2: has more values"),
             ("at,price\n", "line 1: columns are"),
-            ("at,at\n", "line 1: a column is there twice"),
+            ("at,at\n", "line 1: duplicate column"),
             ("cost\n1\n", "line 1: needs a column named at"),
             ("at,cost\n1,1.5\n", "line 2: cost must be a whole"),
             ("at,cost\n,1\n", "line 2: has no time"),
             ("at,count\n1,1000001\n", "line 2: count must be"),
             ("at,count\n1,1000000\n2,1\n", "line 3: there are too many"),
-            ("0\n2026-01-31T12:00:00Z\n", "has seconds from the start and moments"),
+            ("0\n2026-01-31T12:00:00Z\n", "mixes seconds from the start with dates"),
             ("", "has no arrival"),
             ("at\n", "has no arrival"),
         ] {

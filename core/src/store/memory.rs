@@ -104,7 +104,7 @@ impl Memory {
     /// Opens the inbox of a channel.
     pub(crate) fn listen(&self, channel: &str) -> Result<Arc<Inbox>> {
         let inbox = Inbox::new()
-            .map_err(|error| Error::unavailable(format!("cannot make a channel for waiters: error={error}")))?;
+            .map_err(|error| Error::unavailable(format!("cannot create a channel for wake-ups: error={error}")))?;
         let inbox = Arc::new(inbox);
         let mut channels = self.channels.lock(HashMap::new);
         channels.retain(|_, inbox| inbox.strong_count() > 0);

@@ -71,6 +71,15 @@ impl CostRules {
     }
 
     /// Returns the rules with this name; the argument of the error is `rules`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::CostRules;
+    /// assert_eq!(CostRules::from_name("shopify")?, CostRules::Shopify);
+    /// assert_eq!(CostRules::from_name("linear").unwrap_err().argument(), Some("rules"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|rules| rules.name() == name).ok_or_else(|| {
             let shown: String = name.chars().take(40).collect();
@@ -90,6 +99,8 @@ impl CostRules {
 /// operation or several, spreads a fragment that it does not contain or a fragment within itself, or has a connection
 /// size that is not a non-negative integer; `operation` when the query contains none with that name; `variables` when
 /// they are not a JSON object, or when the size of a connection is a variable without value and default.
+///
+/// # Examples
 ///
 /// ```
 /// use paddlegate::{CostRules, graphql_cost};

@@ -52,6 +52,23 @@ impl Feedback {
     /// limit's own. The remaining units of a window shorter than the limit's interval are ignored. A spent budget that
     /// resets all at once, not continuously, becomes a pause until its reset, unless the limit is a bucket or a window
     /// of that length; with several such budgets, until the last reset.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Feedback, MAX_PAUSE, Paddlegate, Provider, Request};
+    /// # use paddlegate::upstream::Response;
+    /// let api = Paddlegate::memory().window("api", 100, Duration::from_secs(60))?;
+    /// let headers = [("X-RateLimit-Limit", "100"), ("X-RateLimit-Remaining", "7")];
+    /// let response = Response { status: Some(200), headers: &headers, body: "" };
+    /// let update = Feedback::read(Provider::Auto, &response, MAX_PAUSE).lesson(api.policy(), MAX_PAUSE, None);
+    /// let learned = api.apply_report(update.report(None))?;
+    /// assert_eq!(learned.learned, ["remaining"]);
+    /// assert_eq!(learned.ignored, ["limit: its interval is unknown"]);
+    /// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(7));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn lesson(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> LimiterUpdate {
         let (heard, rest) = self.heard(policy);
         let mut lesson = LimiterUpdate { actual: self.actual, notes: self.notes(&rest), ..LimiterUpdate::default() };
@@ -105,7 +122,7 @@ impl Feedback {
         }
         for unit in [Unit::Requests, Unit::Points, Unit::Tokens] {
             if rest.iter().any(|budget| budget.unit == unit) {
-                ignored.push(format!("{}: no limit is left that counts them", unit.name()));
+                ignored.push(format!("{}: no limit is left for them", unit.name()));
             }
         }
         let scope = self.scope.map(Scope::name);
@@ -151,7 +168,7 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<O
         (Kind::Points | Kind::Leaky, Some(refill)) => refill,
         _ if is_window_of(budget, limit) => own,
         _ if budget.window.is_some() => return Err("is of another interval"),
-        _ => return Err("its interval is not told"),
+        _ => return Err("its interval is unknown"),
     };
     if amount == 0 {
         return Err("is zero");
@@ -164,7 +181,7 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<O
     }
     match Limit::of_kind(limit.kind(), amount, interval, limit.offset()) {
         Ok(limit) => Ok(Some(limit)),
-        Err(_) if limit.kind() == Kind::Window && amount > MAX_WINDOW => Err("is more than a window counts"),
+        Err(_) if limit.kind() == Kind::Window && amount > MAX_WINDOW => Err("is above the maximum of a window"),
         Err(_) => Err("cannot be counted exactly"),
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Paddlegate {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run policies against arrivals on a virtual clock and compare what comes of it
+    /// Run policies against arrivals on a virtual clock and compare the results
     Simulate(Box<Simulate>),
 }
 
@@ -47,16 +47,16 @@ pub(crate) struct Simulate {
         "wait",
     ])]
     pub(crate) scenario: Option<PathBuf>,
-    /// Which limiter of the document; may be given up to four times [default: all]
+    /// The name of a limiter of the document; may be given up to four times [default: all]
     #[arg(long, value_name = "NAME")]
     pub(crate) limiter: Vec<String>,
-    /// Who comes when; see below
+    /// When jobs arrive; see below
     #[arg(long, value_name = "ARRIVALS", required_unless_present = "scenario")]
     pub(crate) arrivals: Option<String>,
-    /// Units that a call asks for: N, or LEAST..MOST at random; with --actual the estimate [default: 1]
+    /// The units that a call asks for: N, or LEAST..MOST at random; with --actual the estimate [default: 1]
     #[arg(long, value_name = "UNITS")]
     pub(crate) cost: Option<String>,
-    /// Units that a call does cost in the end: N or LEAST..MOST [default: what it asked for]
+    /// The actual cost of a call in units: N or LEAST..MOST [default: what it asked for]
     #[arg(long, value_name = "UNITS")]
     pub(crate) actual: Option<String>,
     /// How long a call takes: SPAN or SPAN..SPAN [default: 0s]
@@ -68,25 +68,25 @@ pub(crate) struct Simulate {
     /// How many calls a client makes at once; 0: any number [default: 0]
     #[arg(long, value_name = "N")]
     pub(crate) at_once: Option<u64>,
-    /// What those do who are refused [default: none]
+    /// What refused callers do [default: none]
     #[arg(long, value_parser = ["none", "linear", "exponential", "wait", "ticket"])]
     pub(crate) retry: Option<String>,
-    /// How often they try again: linear, exponential [default: 20]
+    /// How often refused callers retry: linear, exponential [default: 20]
     #[arg(long, value_name = "N", requires = "retry")]
     pub(crate) attempts: Option<u64>,
-    /// The first delay at most: exponential [default: 1s]
+    /// The maximum of the first delay: exponential [default: 1s]
     #[arg(long, value_name = "SPAN", requires = "retry")]
     pub(crate) base: Option<String>,
-    /// Any delay at most: exponential [default: 1h]
+    /// The maximum delay: exponential [default: 1h]
     #[arg(long, value_name = "SPAN", requires = "retry")]
     pub(crate) cap: Option<String>,
-    /// How long they wait at most: wait, ticket [default: ten years]
+    /// How long refused callers wait at most: wait, ticket [default: ten years]
     #[arg(long, value_name = "SPAN", requires = "retry")]
     pub(crate) wait: Option<String>,
-    /// How long to look [default: until nothing is left to happen]
+    /// The simulated time [default: until nothing is left to happen]
     #[arg(long, value_name = "SPAN")]
     pub(crate) until: Option<String>,
-    /// Another number gives other random arrivals, costs and delays [default: 1]
+    /// The seed of random arrivals, costs and delays [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Print the totals as a JSON array, an object for each policy

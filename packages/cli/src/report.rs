@@ -103,7 +103,7 @@ fn sentence(totals: &Totals) -> String {
     let Totals { arrived, granted, wait, largest_burst, .. } = totals;
     let name = cut(&plain(&totals.name));
     if *arrived == 0 {
-        return format!("{name}: nobody came.");
+        return format!("{name}: no arrivals.");
     }
     let percent = share(*granted, *arrived);
     let mut parts = vec![format!("{} of {} went ahead ({percent})", count(*granted), count(*arrived))];
@@ -130,10 +130,10 @@ fn sentence(totals: &Totals) -> String {
         clauses.push(format!("the last went ahead {} after the first came", span(drained)));
     }
     if totals.cut_off {
-        clauses.push(format!("it was stopped after {} decisions, with more to do", count(totals.decisions)));
+        clauses.push(format!("stopped after {} decisions, before the end", count(totals.decisions)));
     }
     if totals.unrecorded > 0 {
-        clauses.push(format!("a timeline lacks the last {} rows", count(totals.unrecorded)));
+        clauses.push(format!("the timeline lacks the last {} rows", count(totals.unrecorded)));
     }
     clauses.join("; ") + "."
 }
@@ -147,7 +147,7 @@ mod tests {
         let totals = Totals { name: "p".to_owned(), arrived: 8, decisions: 5_000, ..Totals::default() };
         assert_eq!(sentence(&totals), "p: 0 of 8 went ahead (0%).");
         let totals = Totals { cut_off: true, unrecorded: 1_234, ..totals };
-        let missing = "it was stopped after 5,000 decisions, with more to do; a timeline lacks the last 1,234 rows";
+        let missing = "stopped after 5,000 decisions, before the end; the timeline lacks the last 1,234 rows";
         assert_eq!(sentence(&totals), format!("p: 0 of 8 went ahead (0%); {missing}."));
     }
 }

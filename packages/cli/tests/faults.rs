@@ -101,7 +101,7 @@ fn bad_documents_are_told_by_file_and_path() {
         ("{}", "at $: is in no known format"),
         (r#"{"limiters": {"a": {"window": {"limit": 0, "per": "1s"}}}}"#, "at $.limiters.a.window"),
         (r#"{"limiters": {"a": {"window": {"limit": 5, "per": "1x"}}}}"#, "at $.limiters.a.window"),
-        (r#"{"key": "a", "key": "b"}"#, "at $: not readable as JSON: a member is there twice"),
+        (r#"{"key": "a", "key": "b"}"#, "at $: not readable as JSON: duplicate member"),
         (r#"{"limiters": {}}"#, "at $: this Paddlegate limits defines no limiter by itself"),
         (
             r#"{"name": "w", "rateLimitConfig": {"rateLimitKey": "${workflow.input.k}"}}"#,
@@ -123,7 +123,7 @@ fn bad_scenarios_are_told_by_file_and_path() {
         ("no".to_owned(), "at $: not readable as JSON"),
         ("[".repeat(100_000), "at $: not readable as JSON"),
         ("[1]".to_owned(), "at $: must be a JSON object"),
-        (r#"{"seed": 1, "seed": 2}"#.to_owned(), "at $: not readable as JSON: a member is there twice"),
+        (r#"{"seed": 1, "seed": 2}"#.to_owned(), "at $: not readable as JSON: duplicate member"),
         ("{}".to_owned(), "at $.policies: must be a list of 1 to 4 policies"),
         (r#"{"policies": 7}"#.to_owned(), "at $.policies: must be a list"),
         (with(json!(7)), "at $.policies[0]"),

@@ -70,7 +70,7 @@ fn the_report_tells_of_waits_and_of_what_is_pending() {
         "until": "1s",
     });
     let said = simulate(&["--scenario", Temporary::new(scenario.to_string()).path()]);
-    assert!(said.out.contains("red\u{fffd}: nobody came.\n") && !said.out.contains('\u{1b}'), "{}", said.out);
+    assert!(said.out.contains("red\u{fffd}: no arrivals.\n") && !said.out.contains('\u{1b}'), "{}", said.out);
 }
 
 #[test]

@@ -32,6 +32,20 @@ impl Limiter {
     /// Starts an operation: returns its answer when no server is needed, otherwise the call that the host must send.
     ///
     /// A host that sends the call itself passes the result to the [`fallback`](Self::fallback) of the operation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Answer, Operation, Paddlegate, Prepared, Request};
+    /// let local = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// let acquire = Operation::Acquire(Request::cost(1));
+    /// assert!(matches!(local.prepare(acquire)?, Prepared::Answered(Answer::Decision(_))));
+    /// let shared = Paddlegate::open("redis://localhost:6379", None)?.window("api", 5, Duration::from_secs(60))?;
+    /// let Prepared::Call(call) = shared.prepare(acquire)? else { unreachable!() };
+    /// assert!(call.bytes().starts_with(b"*"), "a command for the server");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     #[inline]
     pub fn prepare(&self, operation: Operation<'_>) -> Result<Prepared> {
         if self.inner.on_unavailable == OnUnavailable::Raise { self.start(operation) } else { self.guarded(operation) }
@@ -271,7 +285,7 @@ impl Limiter {
             StateLocation::Nowhere if matches!(command, AdminCommand::Get) => answered(RuntimeState::default()),
             StateLocation::Nowhere => Err(Error::invalid(
                 "limiter",
-                "has no state that could change: give it a limit, a high one or a concurrency of 0",
+                "is unlimited or paused by its policy, so nothing can change; use a high limit or concurrency 0",
             )),
             StateLocation::Memory { .. } => answered(self.turn(at, "", |turn| turn.admin(command))?),
             #[cfg(feature = "redis")]
@@ -317,7 +331,7 @@ impl Limiter {
     /// Runs a transaction on a state in memory.
     pub(crate) fn turn<T>(&self, at: Option<Micros>, id: &str, take: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
         let StateLocation::Memory { store, key, cell } = &self.inner.place else {
-            return Err(Error::internal("a turn without a state"));
+            return Err(Error::internal("the limiter has no state in memory"));
         };
         let (policy, now) = (&self.inner.policy, time(at));
         let mut state = remembered(store, key, cell, policy, now)?.lock(|| State::new(policy));

@@ -35,7 +35,7 @@ impl Limiter {
                 let (fallback, node) = (self.fallback(&operation), store.node_of(call.slot()));
                 settled(fallback, connection_like::run(connection, call, &node))
             }
-            (Prepared::Call(_), _) => Err(Error::internal("a call without a server")),
+            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
         }
     }
 
@@ -55,7 +55,7 @@ impl Limiter {
                 let (fallback, node) = (self.fallback(&operation), store.node_of(call.slot()));
                 settled(fallback, connection_like::run_async(connection, call, &node).await)
             }
-            (Prepared::Call(_), _) => Err(Error::internal("a call without a server")),
+            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
         }
     }
 }

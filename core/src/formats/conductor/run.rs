@@ -16,6 +16,21 @@ impl Paddlegate {
     /// `run` is a JSON object with `input`, `correlationId` and `version`, as far as the key needs them. A run without
     /// a key has an unlimited limiter, which keeps no state. A lease that is not renewed ends after `lock_timeout`,
     /// default 30 seconds. `Invalid` names `definition`, `run` or `lock_timeout`. Does no I/O.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Paddlegate;
+    /// let definition = r#"{ "name": "order", "rateLimitConfig": {
+    ///     "rateLimitKey": "${workflow.input.customer}", "concurrentExecLimit": 3
+    /// } }"#;
+    /// let pg = Paddlegate::memory();
+    /// let limited = pg.conductor_limiter(definition, r#"{ "input": { "customer": "acme" } }"#, None)?;
+    /// assert_eq!(limited.limiter.name(), "conductor/workflow/acme");
+    /// let unlimited = pg.conductor_limiter(definition, r#"{ "input": {} }"#, None)?;
+    /// assert!(unlimited.limiter.policy().limits().is_empty());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn conductor_limiter(
         &self,
         definition: &str,

@@ -17,11 +17,14 @@ pub const RESPONSE_TIMEOUT: Micros = Micros(600_000_000);
 /// The limits of a task definition. Other members are ignored. Members may be in snake case, as `to_dict` of
 /// conductor-python writes them.
 ///
+/// # Examples
+///
 /// ```
 /// # use paddlegate::formats::conductor::TaskDefinition;
-/// let task = r#"{ "name": "encode", "retryCount": 3, "rateLimitPerFrequency": 12, "rateLimitFrequencyInSeconds": 5 }"#;
+/// let task = r#"{ "name": "encode", "rateLimitPerFrequency": 12, "rateLimitFrequencyInSeconds": 5 }"#;
 /// let definitions = TaskDefinition::parse(task)?.definitions()?;
-/// assert_eq!((definitions[0].name.as_str(), definitions[0].policy.limits()[0].amount()), ("conductor/task/encode", 12));
+/// assert_eq!(definitions[0].name, "conductor/task/encode");
+/// assert_eq!(definitions[0].policy.limits()[0].amount(), 12);
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,6 +11,18 @@ use crate::base::error::{Error, Result};
 /// A variable is a path of names and indices (`orders[0]`) that starts at `workflow`, an object with `input`,
 /// `correlationId`, `version` and any other members from the host. A `$` that starts no variable is literal, and `$${`
 /// is a literal `${`.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::formats::conductor::Template;
+/// # use serde_json::json;
+/// let key: Template = "${workflow.input.orders[0].id}-$${x}".parse()?;
+/// assert_eq!(key.resolve(&json!({ "input": { "orders": [{ "id": 7 }] } }))?.as_deref(), Some("7-${x}"));
+/// assert_eq!(key.resolve(&json!({ "input": {} }))?, None);
+/// assert!("${workflow.input".parse::<Template>().is_err());
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
@@ -43,7 +55,7 @@ impl FromStr for Template {
                 let (path, after) =
                     variable.split_once('}').ok_or_else(|| wrong("is not closed; add a }", variable))?;
                 if path.contains('{') {
-                    return Err(wrong("has another one in it; name one variable", path));
+                    return Err(wrong("contains another variable; write one at a time", path));
                 }
                 if !plain.is_empty() {
                     parts.push(Part::Text(std::mem::take(&mut plain)));
@@ -96,8 +108,8 @@ impl Template {
         if self.parts.iter().any(|part| matches!(part, Part::Variable(_))) {
             return Err(Error::invalid(
                 "rate_limit_key",
-                "at $.rateLimitConfig.rateLimitKey: has variables, whose values come from a run; make the limiter with \
-                 workflow, which takes the definition and a run",
+                "at $.rateLimitConfig.rateLimitKey: has variables, whose values come from a run; create the limiter \
+                 with workflow, which takes the definition and a run",
             ));
         }
         self.resolve(&Value::Null)
@@ -113,7 +125,7 @@ fn steps(path: &str) -> Result<Vec<Step>> {
             None => (segment, ""),
         };
         if name.is_empty() {
-            return Err(wrong("is no path; write one such as ${workflow.input.id}", path));
+            return Err(wrong("is not a path; write one such as ${workflow.input.id}", path));
         }
         steps.push(Step::Name(name.to_owned()));
         while !indices.is_empty() {
@@ -123,7 +135,10 @@ fn steps(path: &str) -> Result<Vec<Step>> {
                 plain.then(|| digits.parse().ok()).flatten().map(|index| (Step::Index(index), rest))
             });
             let Some((step, rest)) = step else {
-                return Err(wrong("has an index that is no number; write one such as ${workflow.input.ids[0]}", path));
+                return Err(wrong(
+                    "has an index that is not a number; write one such as ${workflow.input.ids[0]}",
+                    path,
+                ));
             };
             steps.push(step);
             indices = rest;

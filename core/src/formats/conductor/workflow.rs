@@ -24,14 +24,20 @@ pub(super) const MAX_KEY: usize = room(PREFIX);
 /// the `type` `RATE_LIMIT`, whose `key` is the key and whose `value` is the limit. Members may be in snake case, as
 /// `to_dict` of conductor-python writes them.
 ///
+/// # Examples
+///
 /// ```
+/// # use paddlegate::Micros;
 /// # use paddlegate::formats::conductor::WorkflowDefinition;
 /// # use serde_json::json;
 /// let workflow = WorkflowDefinition::parse(
-///     r#"{ "name": "order", "rateLimitConfig": { "rateLimitKey": "${workflow.correlationId}", "concurrentExecLimit": 3 } }"#,
+///     r#"{ "name": "order", "rateLimitConfig": {
+///         "rateLimitKey": "${workflow.correlationId}", "concurrentExecLimit": 3
+///     } }"#,
 /// )?;
 /// assert_eq!(workflow.key(&json!({ "correlationId": "a" }))?.as_deref(), Some("a"));
 /// assert_eq!(workflow.key(&json!({}))?, None, "not limited");
+/// assert_eq!(workflow.policy(Micros(30_000_000))?.limits()[0].amount(), 3, "runs with the same key");
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +97,18 @@ impl WorkflowDefinition {
     /// Returns the limiter of all runs, for a key without variables.
     ///
     /// A key with variables is an error, since its runs have different limiters.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Micros;
+    /// # use paddlegate::formats::conductor::WorkflowDefinition;
+    /// let workflow = WorkflowDefinition::parse(
+    ///     r#"{ "name": "order", "rateLimitConfig": { "rateLimitKey": "orders", "concurrentExecLimit": 3 } }"#,
+    /// )?;
+    /// assert_eq!(workflow.definitions(Micros(30_000_000))?[0].name, "conductor/workflow/orders");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn definitions(&self, lock_timeout: Micros) -> Result<Vec<Definition>> {
         let key = match &self.rate_limit_key {
             None => None,

@@ -15,6 +15,8 @@ use crate::formats::field::Field;
 
 /// Ordered elements and the slots that they name.
 ///
+/// # Examples
+///
 /// ```
 /// # use paddlegate::Micros;
 /// # use paddlegate::formats::invantive::{Choice, RequestAttributes, RateLimitControl};
@@ -108,6 +110,15 @@ impl RateLimitControl {
     /// A slot `web` has `invantive/fail/web` for the levels that fail, which raise when refused, and
     /// `invantive/second/web`, `invantive/minute/web` and `invantive/hour/web` for the levels that only delay, which
     /// wait when refused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::formats::invantive::RateLimitControl;
+    /// let control = r#"{ "RateLimitControlSlotList": [{ "Name": "web", "ActionsPerSecond": 2 }] }"#;
+    /// assert_eq!(RateLimitControl::parse(control)?.definitions()?[0].name, "invantive/fail/web");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         Ok(self.slots.iter().flat_map(Slot::definitions).collect())
     }

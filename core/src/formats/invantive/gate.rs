@@ -17,6 +17,26 @@ use crate::store::signal_handling::SignalHandling;
 
 /// A control with its limiters in a store. Cheap to clone and safe to share between threads; create it once and keep
 /// it.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::{Micros, Paddlegate};
+/// # use paddlegate::formats::invantive::{Level, RequestAttributes};
+/// let gate = Paddlegate::memory().invantive_gate(
+///     r#"{
+///         "RateLimitControlList": [{ "Url": "https://example.com/*", "SlotName": "web" }],
+///         "RateLimitControlSlotList": [{ "Name": "web", "ActionsPerMinute": 1, "DelayMsOnOverflowMinute": 500 }]
+///     }"#,
+/// )?;
+/// let request = RequestAttributes { url: Some("https://example.com/a"), ..RequestAttributes::default() };
+/// assert!(gate.admit(&request, Some(Micros(0)))?.allowed);
+/// let refused = gate.admit(&request, Some(Micros(1_000_000)))?;
+/// assert_eq!((refused.allowed, refused.level), (false, Some(Level::Minute)));
+/// assert_eq!((refused.delay, refused.retry_after), (Micros(500_000), Some(Micros(59_000_000))));
+/// assert!(gate.admit(&RequestAttributes::default(), None)?.allowed, "no element matches");
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Gate {
     inner: Arc<Inner>,
@@ -65,6 +85,22 @@ impl Paddlegate {
 
 impl RateLimitControl {
     /// Creates the limiters of all slots in a store. Does no I/O.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Paddlegate;
+    /// # use paddlegate::formats::invantive::{RateLimitControl, RequestAttributes};
+    /// let control = RateLimitControl::parse(
+    ///     r#"{
+    ///         "RateLimitControlList": [{ "SlotName": "all" }],
+    ///         "RateLimitControlSlotList": [{ "Name": "all", "ActionsPerHour": 1 }]
+    ///     }"#,
+    /// )?;
+    /// let gate = control.gate(&Paddlegate::memory())?;
+    /// assert!(gate.admit(&RequestAttributes::default(), None)?.allowed);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn gate(&self, pg: &Paddlegate) -> Result<Gate> {
         let slots = self.slots().iter().map(|slot| Limiters::new(pg, slot)).collect::<Result<Vec<_>>>()?;
         let mut limiters = slots.iter().flat_map(|slot| slot.hard.iter().chain(slot.soft.iter().map(|soft| &soft.1)));

@@ -13,6 +13,26 @@ use crate::model::request::Request;
 
 /// The steps of one request through a [`Gate`]: the clock if the result depends on the time, then the levels that fail,
 /// then each level that only delays.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::formats::invantive::RequestAttributes;
+/// # use paddlegate::{MultiStep, Paddlegate, SignalHandling};
+/// # let document = r#"{
+/// #     "RateLimitControlList": [{ "Url": "https://example.com/*", "SlotName": "web" }],
+/// #     "RateLimitControlSlotList": [{ "Name": "web", "ActionsPerSecond": 2 }]
+/// # }"#;
+/// let gate = Paddlegate::memory().invantive_gate(document)?;
+/// let request = RequestAttributes { url: Some("https://example.com/a"), ..RequestAttributes::default() };
+/// let mut check = gate.start(&request, None)?;
+/// while let Some((limiter, operation)) = check.step() {
+///     let reply = limiter.run(operation, SignalHandling::Ignore); // or the I/O of the host
+///     check.on_reply(reply);
+/// }
+/// assert_eq!(check.outcome()?.slot.as_deref(), Some("web"));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct GateCheck {
     gate: Gate,
@@ -114,7 +134,7 @@ impl MultiStep for GateCheck {
 
     fn outcome(self) -> Result<GateDecision> {
         if self.step().is_some() {
-            Err(Error::internal("a verdict before all levels were asked"))
+            Err(Error::internal("the gate check has steps left; run them before its outcome"))
         } else {
             self.verdict
         }
@@ -137,5 +157,5 @@ fn lent([context, url, log_on_code, data_container_id, ip]: &[Option<String>; 5]
 }
 
 fn over() -> Error {
-    Error::internal("an answer that nobody waits for")
+    Error::internal("unexpected reply: no step is left")
 }

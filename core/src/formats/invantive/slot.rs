@@ -20,6 +20,21 @@ pub enum Level {
 }
 
 /// The limits of a slot.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::Micros;
+/// # use paddlegate::formats::invantive::{Level, RateLimitControl};
+/// let control = RateLimitControl::parse(r#"{ "RateLimitControlSlotList": [{
+///     "Name": "web", "ActionsPerSecond": 2, "FailOnOverflowSecond": false, "DelayMsOnOverflowSecond": 300,
+///     "ActionsPerHour": 1000
+/// }] }"#)?;
+/// let slot = &control.slots()[0];
+/// assert_eq!((slot.soft()[0].level, slot.soft()[0].delay), (Level::Second, Micros(300_000)));
+/// assert_eq!((slot.hard().unwrap().limits()[0].amount(), slot.hard_level(0)), (1_000, Some(Level::Hour)));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     name: Option<String>,

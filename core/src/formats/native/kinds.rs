@@ -28,7 +28,7 @@ pub struct Concurrency {
     /// From 0 to 100,000.
     #[cfg_attr(feature = "schema", schemars(extend("maximum" = crate::model::limit::MAX_CONCURRENCY)))]
     pub limit: u64,
-    /// How long a lease lasts when nobody releases it. Default 30 s.
+    /// How long a lease lasts unless it is released or renewed. Default 30 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock_timeout: Option<Span>,
 }
@@ -43,7 +43,7 @@ pub struct Bucket {
     pub limit: u64,
     /// The interval, up to ten years.
     pub per: Span,
-    /// By how much earlier the intervals begin, below `per`: two hours are the days of UTC+2. Default 0.
+    /// How much earlier the intervals begin, below `per`: two hours give days of UTC+2. Default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<Span>,
 }
@@ -60,7 +60,7 @@ pub struct Window {
     pub per: Span,
 }
 
-/// A burst of `limit` units, then as fast as they drain.
+/// A burst of `limit` units, then the rate at which they drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -84,12 +84,12 @@ pub struct Points {
     pub refill: Span,
 }
 
-/// Starts at least so far apart, whatever they cost.
+/// A minimum time between two starts, whatever they cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Throttle {
-    /// The least time from one start to the next, up to ten years.
+    /// The minimum time from one start to the next, up to ten years.
     pub every: Span,
 }
 

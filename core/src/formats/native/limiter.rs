@@ -17,18 +17,18 @@ use crate::model::policy::{MAX_LIMITS, Policy};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Limiter {
-    /// So many at once.
+    /// The maximum number of leases at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<Concurrency>,
-    /// So many in each aligned interval.
+    /// A number of units in each aligned interval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<OneOrMany<Bucket>>"))]
     pub bucket: Vec<Bucket>,
-    /// So many in any interval.
+    /// A number of units in any interval, wherever it starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<OneOrMany<Window>>"))]
     pub window: Vec<Window>,
-    /// A burst, then as fast as it drains.
+    /// A burst, then the rate at which it drains.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<OneOrMany<Leaky>>"))]
     pub leaky: Vec<Leaky>,
@@ -36,25 +36,25 @@ pub struct Limiter {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<OneOrMany<Points>>"))]
     pub points: Vec<Points>,
-    /// Starts at least so far apart.
+    /// A minimum time between two starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<OneOrMany<Throttle>>"))]
     pub throttle: Vec<Throttle>,
-    /// No limit; true stands alone. Default false.
+    /// No limit; true excludes all other limits. Default false.
     #[serde(skip_serializing_if = "is_false")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub unlimited: bool,
-    /// Nothing may pass; what the other limits have counted is left as it is. Default false.
+    /// Every call is refused; the other limits keep their state. Default false.
     #[serde(skip_serializing_if = "is_false")]
     #[cfg_attr(feature = "schema", schemars(default))]
     pub paused: bool,
-    /// How long a call waits at most, from 0 to ten years. Default: that of the call, 5 s.
+    /// The maximum wait of a call, from 0 to ten years. Default: the caller's, 5 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_timeout: Option<Span>,
     /// How long statistics are kept after the last use, from 1 s to ten years. Default 90 days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
-    /// What happens to work that is refused. Default `raise`.
+    /// The action for work that a limit refuses. Default `raise`.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub on_limit: OnLimit,
 }
@@ -110,7 +110,7 @@ impl Limiter {
         }
         if self.unlimited {
             if !limits.is_empty() {
-                return Err(Error::invalid("unlimited", "unlimited stands alone; remove it or the other limits"));
+                return Err(Error::invalid("unlimited", "unlimited excludes other limits; remove it or them"));
             }
             limits.push(Ok(Limit::unlimited()));
         }
@@ -137,7 +137,7 @@ impl Limiter {
     }
 }
 
-/// One of a kind, or a list.
+/// One limit of this kind, or a list.
 #[cfg(feature = "schema")]
 #[derive(schemars::JsonSchema)]
 #[serde(untagged)]

@@ -58,7 +58,7 @@ fn faults_say_where_they_are() {
     for (limiter, path) in [
         (json!({}), "at $.limiters.a: has no limit"),
         (json!({"unlimited": false}), "at $.limiters.a: has no limit"),
-        (json!({"unlimited": true, "throttle": {"every": 1}}), "at $.limiters.a: unlimited stands alone"),
+        (json!({"unlimited": true, "throttle": {"every": 1}}), "at $.limiters.a: unlimited excludes other limits"),
         (json!({"windows": {}}), "at $.limiters.a.windows: is not known here"),
         (json!({"window": {"limit": 0, "per": 1}}), "at $.limiters.a.window: "),
         (json!({"window": {"limit": 1, "per": 0}}), "at $.limiters.a.window.per: must be above zero"),

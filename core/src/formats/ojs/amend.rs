@@ -39,6 +39,19 @@ impl Override {
     ///
     /// `limit` with `period` is another notation of `rate`. `lock_timeout` is the lifetime of an active job's lease.
     /// Unknown members and a body without members are errors.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, LimitOverride, Micros};
+    /// # use paddlegate::formats::ojs::{Expiry, Override};
+    /// let change = Override::parse(r#"{ "concurrency": 2, "throttle": null }"#, Micros(30_000_000))?;
+    /// assert_eq!(change.concurrency, LimitOverride::Set(Limit::concurrency(2, Duration::from_secs(30))?));
+    /// assert_eq!((change.rate, change.throttle), (LimitOverride::Keep, LimitOverride::Remove));
+    /// assert_eq!(change.expires_at, Expiry::Keep);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn parse(text: &str, lock_timeout: Micros) -> Result<Self> {
         Self::read(&json::parse(text)?, lock_timeout)
     }

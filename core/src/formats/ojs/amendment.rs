@@ -40,11 +40,39 @@ impl Limiter {
     /// removes an override. `Invalid` contains the JSON path of a fault. Faults include a strategy that the limiter
     /// does not have or has twice, and an `expires_at` that is past or has no override to end. `at` is as in
     /// [`Request::at`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Paddlegate};
+    /// let workers = Paddlegate::memory().concurrent("workers", 5, Duration::from_secs(30))?;
+    /// let state = workers.override_from(r#"{ "concurrency": 2 }"#, None)?;
+    /// assert_eq!(state.overrides[0].as_ref().map(Limit::amount), Some(2));
+    /// let error = workers.override_from(r#"{ "rate": { "limit": 5, "period": "PT1S" } }"#, None).unwrap_err();
+    /// assert!(error.message().starts_with("at $.rate: "), "{error}");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn override_from(&self, document: &str, at: Option<Micros>) -> Result<RuntimeState> {
         self.amendment(document, at)?.run(SignalHandling::Ignore)
     }
 
     /// [`override_from`](Self::override_from) for hosts that perform each step's I/O.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, MultiStep, Paddlegate, SignalHandling};
+    /// let workers = Paddlegate::memory().concurrent("workers", 5, Duration::from_secs(30))?;
+    /// let mut steps = workers.amendment(r#"{ "concurrency": 2 }"#, None)?;
+    /// while let Some((limiter, operation)) = steps.step() {
+    ///     let reply = limiter.run(operation, SignalHandling::Ignore); // or the I/O of the host
+    ///     steps.on_reply(reply);
+    /// }
+    /// assert_eq!(steps.outcome()?.overrides[0].as_ref().map(Limit::amount), Some(2));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn amendment(&self, document: &str, at: Option<Micros>) -> Result<OverrideProcedure> {
         let lease = self.policy().concurrency().map_or(LOCK_TIMEOUT, Limit::interval);
         let document = Override::parse(document, lease)?;
@@ -91,7 +119,7 @@ impl MultiStep for OverrideProcedure {
     fn outcome(self) -> Result<RuntimeState> {
         match self.stage {
             Stage::Over(answer) => answer,
-            _ => Err(Error::internal("an override was not yet ordered")),
+            _ => Err(Error::internal("the override has steps left; run them before its outcome")),
         }
     }
 }
@@ -119,7 +147,7 @@ impl OverrideProcedure {
                 Ok(Stage::Order(expires))
             }
             (Stage::Order(_), _) => controls(outcome).map(|controls| Stage::Over(Ok(controls))),
-            (Stage::Clock | Stage::Over(_), _) => Err(Error::internal("an answer that nobody waits for")),
+            (Stage::Clock | Stage::Over(_), _) => Err(Error::internal("unexpected reply: no step is left")),
         }
     }
 

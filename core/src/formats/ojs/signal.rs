@@ -21,6 +21,17 @@ impl Signal {
     ///
     /// The type is `rate_limited` or `RateLimitExceeded`. `retry_after` is in seconds, with decimals, at most ten
     /// years; `rate_limit_until` is an RFC 3339 time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Micros;
+    /// # use paddlegate::formats::ojs::Signal;
+    /// let signal = Signal::parse(r#"{ "error": { "type": "rate_limited", "retry_after": 30 } }"#)?.unwrap();
+    /// assert_eq!(signal.end(Micros(1_000_000)), Some(Micros(31_000_000)));
+    /// assert_eq!(Signal::parse(r#"{ "error": { "type": "timeout" } }"#)?, None);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Option<Self>> {
         Self::read(&json::parse(text)?)
     }

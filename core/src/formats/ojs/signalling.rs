@@ -28,6 +28,18 @@ impl Limiter {
     ///
     /// See [`Signal::parse`] for the document. Without a time the pause lasts [`SIGNAL_PAUSE`]; a current pause with a
     /// later end stays. `Invalid` contains the JSON path of a fault; `at` is as in [`Request::at`](crate::Request::at).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Kind, Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// assert!(!api.signal(r#"{ "type": "timeout" }"#, None)?);
+    /// assert!(api.signal(r#"{ "type": "rate_limited", "retry_after": 30 }"#, None)?);
+    /// assert_eq!(api.acquire(Request::cost(1))?.reason, Some(Kind::Paused));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn signal(&self, document: &str, at: Option<Micros>) -> Result<bool> {
         self.signalling(document, at)?.run(SignalHandling::Ignore)
     }

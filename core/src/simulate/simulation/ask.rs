@@ -110,7 +110,7 @@ impl Simulation {
 
     pub(super) fn queue(&mut self, job: usize, decision: &Decision) -> Result<()> {
         let Some(ends) = self.gives_up_at(job) else {
-            return Err(Error::internal("a ticket for a job that does not wait"));
+            return Err(Error::internal("unexpected ticket for a job that does not wait"));
         };
         if self.courses[job].ticket.is_none() {
             self.record(job, JobOutcome::Queued, decision);

@@ -31,6 +31,16 @@ impl fmt::Display for Address {
 }
 
 /// A parsed URL. `Debug` omits the credentials.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::store::redis::RedisConfig;
+/// let config = RedisConfig::parse("rediss://user:hush@a:7000,b:7001/2")?;
+/// assert_eq!((config.tls, config.nodes[1].to_string()), (true, "b:7001".to_owned()));
+/// assert!(!format!("{config:?}").contains("hush"));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct RedisConfig {
     /// The nodes that the URL names; at least one.

@@ -13,6 +13,21 @@ use crate::base::micros::Micros;
 use crate::model::wakeup::Wakeup;
 
 /// Logs in, subscribes and decodes messages. No I/O.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::Micros;
+/// # use paddlegate::store::redis::{RedisConfig, Subscription};
+/// let mut subscription = Subscription::new(&RedisConfig::parse("redis://localhost")?, "mine");
+/// assert_eq!(subscription.output(), b"*2\r\n$9\r\nSUBSCRIBE\r\n$4\r\nmine\r\n");
+/// let mut wakeups = Vec::new();
+/// subscription.receive(b"*3\r\n$9\r\nsubscribe\r\n$4\r\nmine\r\n:1\r\n", &mut wakeups)?;
+/// assert!(subscription.is_ready());
+/// subscription.receive(b"*3\r\n$7\r\nmessage\r\n$4\r\nmine\r\n$8\r\n2000 job\r\n", &mut wakeups)?;
+/// assert_eq!((wakeups[0].id.as_str(), wakeups[0].delay), ("job", Micros(2_000)));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 pub struct Subscription {
     decoder: Decoder,
     output: Vec<u8>,
@@ -90,7 +105,7 @@ impl Listener {
         while !listener.subscription.is_ready() {
             let left = deadline.saturating_duration_since(monotonic());
             if left.is_zero() {
-                return Err(lost(&"no answer in time"));
+                return Err(lost(&"no reply in time"));
             }
             let moved = if sent < output.len() || listener.socket.wants_write() {
                 listener.socket.set_wait(left).map_err(|error| lost(&error))?;
@@ -121,14 +136,12 @@ impl Listener {
         let (mut buffer, mut hints) = ([0; 4096], Vec::new());
         loop {
             match self.socket.read(&mut buffer, Duration::ZERO) {
-                Ok(0) => return Err(Error::unavailable("redis closed the connection that tells of releases")),
+                Ok(0) => return Err(Error::unavailable("redis closed the connection for wake-ups")),
                 Ok(size) => self.subscription.receive(&buffer[..size], &mut hints)?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(hints),
                 Err(error) => {
-                    return Err(Error::unavailable(format!(
-                        "redis broke the connection that tells of releases: error={error}"
-                    )));
+                    return Err(Error::unavailable(format!("redis broke the connection for wake-ups: error={error}")));
                 }
             }
         }

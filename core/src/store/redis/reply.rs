@@ -168,7 +168,7 @@ pub(super) fn is_of_replica(error: &str) -> bool {
 }
 
 pub(super) fn garbled() -> Error {
-    Error::data("the server gave a reply that is not of this library's script")
+    Error::data("unexpected reply to the script of this library; check that the server is redis or valkey")
 }
 
 #[cfg(test)]

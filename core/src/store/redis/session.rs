@@ -14,6 +14,30 @@ use crate::base::micros::Micros;
 use crate::model::operation::Answer;
 
 /// The protocol state of a connection.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Answer, Operation, Paddlegate, Prepared, Settlement};
+/// # use paddlegate::store::redis::{Asking, CallOutcome, ConnectionState};
+/// let pg = Paddlegate::open("redis://localhost:6379", None)?;
+/// let (workers, redis) = (pg.concurrent("workers", 3, Duration::from_secs(30))?, pg.redis().unwrap());
+/// let Prepared::Call(call) = workers.prepare(Operation::Cancel { id: "a", gave_up: false, at: None })? else {
+///     unreachable!()
+/// };
+/// let mut connection = ConnectionState::new(redis.location(), redis.route(&call));
+/// connection.submit(1, call, Asking::No);
+/// assert!(!connection.output().is_empty(), "the host writes these bytes to its socket");
+/// let mut finished = Vec::new();
+/// connection.receive(b"*1\r\n:8\r\n", &mut finished)?; // what the host has read
+/// assert!(matches!(
+///     &finished[0].outcome,
+///     CallOutcome::Answered(Ok(Answer::Settlement(Settlement::Cancelled)))
+/// ));
+/// assert!(finished[0].ticket == 1 && connection.is_idle());
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 pub struct ConnectionState {
     node: Address,
     decoder: Decoder,
@@ -121,7 +145,7 @@ impl ConnectionState {
         let mut is_demoted = false;
         while let Some(reply) = self.decoder.next()? {
             let Some(sent) = self.sent.pop_front() else {
-                return Err(Error::unavailable("the server spoke without being asked"));
+                return Err(Error::unavailable("unexpected message from the server"));
             };
             self.taken = self.taken.saturating_sub(1);
             match (sent, reply) {
@@ -165,6 +189,24 @@ impl ConnectionState {
     /// Ends the session after `error`: every call without a reply fails with that error.
     ///
     /// Calls whose bytes the host has not taken fail as certainly not charged.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Error, Operation, Paddlegate, Prepared, Request};
+    /// # use paddlegate::store::redis::{Asking, CallOutcome, ConnectionState};
+    /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
+    /// let workers = pg.concurrent("workers", 3, Duration::from_secs(30))?;
+    /// let Prepared::Call(call) = workers.prepare(Operation::Acquire(Request::cost(1)))? else { unreachable!() };
+    /// let location = pg.redis().unwrap().location();
+    /// let mut connection = ConnectionState::new(location, location.nodes[0].clone());
+    /// connection.submit(1, call, Asking::No);
+    /// let failed = connection.fail(&Error::unknown_outcome("the connection is lost"));
+    /// let CallOutcome::Answered(Err(error)) = &failed[0].outcome else { unreachable!() };
+    /// assert!(!error.may_have_counted(), "the host has not taken its bytes");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
     pub fn fail(&mut self, error: &Error) -> Vec<Completion> {
         let failed = self.sent.drain(..).enumerate().filter_map(|(i, sent)| match sent {
             Sent::Call(ticket, _) => {

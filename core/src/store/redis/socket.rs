@@ -19,6 +19,23 @@ use crate::base::clock::monotonic;
 const SLACK: Duration = Duration::from_millis(10);
 
 /// A connected socket.
+///
+/// # Examples
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use paddlegate::store::redis::{RedisConfig, Socket};
+/// # use std::time::Instant;
+/// let config = RedisConfig::parse("rediss://localhost:6380")?;
+/// let deadline = Instant::now() + Duration::from_secs(1);
+/// let mut socket = Socket::connect(&config, &config.nodes[0], deadline).expect("a server");
+/// let (mut left, mut buffer) = (&b"PING\r\n"[..], [0; 64]);
+/// while !left.is_empty() || socket.wants_write() {
+///     left = &left[socket.write(left).expect("a connection")..];
+/// }
+/// assert_ne!(socket.read(&mut buffer, Duration::from_secs(1)).expect("a reply"), 0);
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
 pub struct Socket {
     stream: Stream,
     #[cfg(feature = "tls")]
@@ -72,7 +89,7 @@ impl Socket {
         #[cfg(not(feature = "tls"))]
         {
             if location.tls {
-                return Err(io::Error::new(ErrorKind::Unsupported, "this build has no tls"));
+                return Err(io::Error::new(ErrorKind::Unsupported, "this build has no tls; enable the feature tls"));
             }
             let mut socket = Self { stream, wait: None, nonblocking: false };
             socket.set_wait(deadline.saturating_duration_since(monotonic()))?;

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_that_were_read_are_forgotten_also_while_a_part_of_another_waits() {
+    fn decoded_replies_are_dropped_while_the_next_is_incomplete() {
         let mut decoder = Decoder::default();
         let reply = [b"$1000\r\n".as_slice(), &[b'x'; 1_000], b"\r\n"].concat();
         // Pieces that never end where a reply does.

@@ -203,7 +203,7 @@ impl Reader<'_> {
     fn spread(&self, spread: &cst::FragmentSpread) -> Result<(String, Option<String>)> {
         let name = spread.fragment_name().and_then(|name| text_of(name.name())).unwrap_or_default();
         let Some(definition) = self.source.fragment(&name) else {
-            return Err(self.source.fault(offset(spread), "the query does not hold this fragment; add it"));
+            return Err(self.source.fault(offset(spread), "the query does not contain this fragment; add it"));
         };
         Ok((name, condition(definition.type_condition())))
     }

@@ -42,10 +42,10 @@ impl<'a> Source<'a> {
         let Some(name) = name else {
             return match self.operations.as_slice() {
                 [only] => Ok(only),
-                [] => Err(Error::invalid("query", "holds no operation; add a query or a mutation")),
+                [] => Err(Error::invalid("query", "contains no operation; add a query or a mutation")),
                 many => Err(Error::invalid(
                     "query",
-                    format!("holds several operations; say which by operation: operations={}", many.len()),
+                    format!("contains several operations; name one with operation: operations={}", many.len()),
                 )),
             };
         };
@@ -55,7 +55,10 @@ impl<'a> Source<'a> {
             (Some(_), Some(second)) => Err(self.fault(offset(second), "two operations have this name; rename one")),
             (None, _) => {
                 let shown: String = name.chars().take(40).collect();
-                Err(Error::invalid("operation", format!("the query holds none of this name: operation={shown:?}")))
+                Err(Error::invalid(
+                    "operation",
+                    format!("the query contains no operation of this name: operation={shown:?}"),
+                ))
             }
         }
     }

@@ -197,7 +197,7 @@ fn discord_spent_without_a_window_is_a_pause() {
 }
 
 #[test]
-fn a_limit_that_counts_leases_or_starts_hears_only_of_pauses() {
+fn concurrency_and_throttle_learn_only_pauses() {
     let feedback = read(Provider::Discord, 429, &DISCORD, r#"{"retry_after":2,"global":false}"#);
     let limits = [Limit::concurrency(5, seconds(30)).unwrap(), Limit::throttle(seconds(1)).unwrap(), Limit::paused()];
     let heard = lesson(&feedback, limits);
@@ -293,8 +293,8 @@ fn what_is_not_learned_is_told_with_its_reason() {
     };
     assert_eq!(ignored(&shop("999999", "11.57"), &[points(1_000_000, 86_400)]), ["limit: cannot be counted exactly"]);
     let discord = read(Provider::Discord, 200, &DISCORD, "{}");
-    assert_eq!(ignored(&discord, &[bucket(50, 1)]), ["limit: its interval is not told"]);
-    assert_eq!(ignored(&discord, &[points(50, 1)]), ["requests: no limit is left that counts them"]);
+    assert_eq!(ignored(&discord, &[bucket(50, 1)]), ["limit: its interval is unknown"]);
+    assert_eq!(ignored(&discord, &[points(50, 1)]), ["requests: no limit is left for them"]);
     let github = read(Provider::GitHub, 200, &GITHUB, "[]");
     assert_eq!(
         ignored(&github, &[window(10_000, 86_400)]),
@@ -302,7 +302,7 @@ fn what_is_not_learned_is_told_with_its_reason() {
     );
     assert_eq!(ignored(&github, &[bucket(50, 1), bucket(5_000, 3_600)]), [""; 0]);
     let many = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "100001"), "[]");
-    assert_eq!(ignored(&many, &[window(50_000, 3_600)]), ["limit: is more than a window counts"]);
+    assert_eq!(ignored(&many, &[window(50_000, 3_600)]), ["limit: is above the maximum of a window"]);
     let none = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "0"), "[]");
     assert_eq!(ignored(&none, &[window(1, 1), window(60, 3_600)]), ["limit[1]: is zero"]);
     assert_eq!(

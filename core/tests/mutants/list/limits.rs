@@ -113,7 +113,7 @@ pub const LIMITS: &[Mutant] = &[
         "format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, ctx.queued_until, now)",
         "format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, MAX, now)",
     ),
-    ("statistics: they never end", "expire_statistics()", ""),
+    ("statistics: they never expire", "expire_statistics()", ""),
     (
         "statistics: a damaged one stops the call",
         "attempt('HINCRBY', KEYS[2], field, by)",
@@ -126,7 +126,7 @@ pub const LIMITS: &[Mutant] = &[
     ("leases: their rank counts those that have ended", "call('ZCARD', leases) - limit.live + k - 1", "k - 1"),
     ("leases: the fence is forgotten early", "    lifetime = lifetime + LATE_RELEASE\n", ""),
     (
-        "override: nobody waits for its end",
+        "override: its expiry is not awaited",
         "if limit_wait > ends - now and ends < MAX and overrides.overridden[i] ~= '-' then",
         "if false then",
     ),
@@ -136,7 +136,7 @@ pub const LIMITS: &[Mutant] = &[
         "if limit_wait > ends - now and ends > now and ends < MAX then",
     ),
     (
-        "leases: where nobody may be, a release is waited for",
+        "leases: with a concurrency limit of 0 a release is waited for",
         "if limit_wait > MAX or limit_wait > 0 and a == 0 then",
         "if limit_wait > MAX then",
     ),
@@ -146,19 +146,19 @@ pub const LIMITS: &[Mutant] = &[
         "local is_rate = kind ~= 'c'",
     ),
     ("write: a state ends before its queue", "lifetime = max(lifetime, ctx.queued_until - now)", ""),
-    ("pause: stops nobody", "if pause > wait then", "if false then"),
+    ("pause: refuses no call", "if pause > wait then", "if false then"),
     ("pause: is shortened by a release", "    rate = max(rate, pause)\n", ""),
     (
-        "pause: orders are forgotten",
+        "pause: overrides are not kept",
         "state, lifetime = state .. overrides.text, max(lifetime, overrides.lifetime)",
         "lifetime = max(lifetime, overrides.lifetime)",
     ),
     (
-        "pause: orders end with the state",
+        "pause: overrides expire with the state",
         "state, lifetime = state .. overrides.text, max(lifetime, overrides.lifetime)",
         "state = state .. overrides.text",
     ),
-    ("decide: who is too large may wait", "if cost > limit.a and", "if cost > limit.a + 1 and"),
+    ("decide: a call above the limit may wait", "if cost > limit.a and", "if cost > limit.a + 1 and"),
     (
         "decide: a throttle is too small",
         "if cost > limit.a and limit.kind ~= 't' and limit.kind",
@@ -178,12 +178,12 @@ pub const WITHOUT_ID: &[Mutant] = &[
         "if units == 0 then",
     ),
     (
-        "newcomers: a look at nothing stands in the queue",
+        "newcomers: a peek of cost 0 stands in the queue",
         "if now >= ctx.queued_until or units == 0 then",
         "if now >= ctx.queued_until then",
     ),
     (
-        "newcomers: a look at leases passes before the queue",
+        "newcomers: a peek at leases passes before the queue",
         "local index, wait, remaining, reset = evaluate(ahead, units_ahead, units, 0)",
         "local index, wait, remaining, reset = evaluate(0, 0, units, 0)",
     ),
@@ -195,7 +195,7 @@ pub const WITHOUT_ID: &[Mutant] = &[
     ("decide: a refusal is a grant", "wait == 0 and 1 or 0, index", "1, index"),
     ("decide: the server's time is told", "remaining, wait, reset, now,", "remaining, wait, reset, server_time,"),
     (
-        "orders: the amount that rules is not told",
+        "overrides: the reply lacks the amount in force",
         "is_overridden and (index < limit_count and ctx.limits[index + 1].a or 0),",
         "nil,",
     ),

@@ -35,7 +35,7 @@ pub const PERMIT: &[Mutant] = &[
         "call('SET', KEYS[1], state .. rest, 'PX', to_text(lifetime_ms))",
         "call('SET', KEYS[1], state, 'PX', to_text(lifetime_ms))",
     ),
-    ("statistics: who gave up is not counted", "add_statistic('refused', 1)", ""),
+    ("statistics: waits that timed out are not counted", "add_statistic('refused', 1)", ""),
     ("statistics: the time held is not counted", "add_statistic('held', max(now - granted_at, 0))", ""),
     (
         "release: what is not known counts",
@@ -49,7 +49,11 @@ pub const PERMIT: &[Mutant] = &[
         "(tonumber(stored[5] or nil) or 0) + counts[1]",
         "(tonumber(stored[5] or nil) or 0)",
     ),
-    ("statistics: no lease is told", "ctx.lease_limit and ctx.lease_limit.live or 0, ctx.tickets", "0, ctx.tickets"),
+    (
+        "statistics: the number of leases is missing",
+        "ctx.lease_limit and ctx.lease_limit.live or 0, ctx.tickets",
+        "0, ctx.tickets",
+    ),
     ("verbs: a lease is not given back", "call('ZREM', lease_limit.key, id)", ""),
     (
         "verbs: another's lease is given back",
@@ -64,7 +68,7 @@ pub const PERMIT: &[Mutant] = &[
     ("release: late a microsecond late", "now >= granted_at + lease_limit.b\n", "now > granted_at + lease_limit.b\n"),
     ("release: never late", "lease_limit and now >= granted_at + lease_limit.b\n", "false\n"),
     (
-        "release: calls nobody",
+        "release: wakes nobody",
         "advance_queue()\n    if ctx.queue_changed then\n      write_queue_summary()\n    end\n    return {7}",
         "return {7}",
     ),
@@ -78,9 +82,9 @@ pub const PERMIT: &[Mutant] = &[
         "local lease_end = find_lease(ARGV[verb_at + 4] + 0)",
         "local lease_end = find_lease()",
     ),
-    ("verbs: whose a lease is is forgotten with it", "call('HDEL', records_key, LEASE .. id)", ""),
+    ("verbs: the record of a released lease stays", "call('HDEL', records_key, LEASE .. id)", ""),
     (
-        "verbs: a lease without a record is nobody's",
+        "verbs: a lease without a record cannot be released",
         "granted_at and recorded_at and recorded_at - granted_at ~= 0",
         "granted_at and (not recorded_at or recorded_at - granted_at ~= 0)",
     ),
@@ -123,7 +127,7 @@ pub const PERMIT: &[Mutant] = &[
         "local ticket, lease_end = caller_ticket(), nil",
     ),
     (
-        "cancel: calls nobody",
+        "cancel: wakes nobody",
         "add_statistic('refused', 1)\n    end\n    advance_queue()",
         "add_statistic('refused', 1)\n    end",
     ),

@@ -157,7 +157,7 @@ pub const PLAIN: &[Mutant] = &[
     ("decide: a refusal is a grant", "wait == 0 and 1 or 0, index", "1, index"),
     ("decide: the server's time is told", "remaining, wait, reset, now,", "remaining, wait, reset, server_time,"),
     (
-        "orders: the amount that rules is not told",
+        "overrides: the reply lacks the amount in force",
         "is_overridden and (index < limit_count and ARGV[4 * index + 3] + 0 or 0),",
         "nil,",
     ),
@@ -176,20 +176,20 @@ pub const PLAIN: &[Mutant] = &[
         "'refused', 1) == 1 then\n        expire_statistics()",
         "'refused', 1) == 1 then",
     ),
-    ("pause: stops nobody", "if paused_until - now > wait then", "if false then"),
+    ("pause: refuses no call", "if paused_until - now > wait then", "if false then"),
     ("pause: outweighs a longer wait", "if paused_until - now > wait then", "if paused_until > now then"),
     (
         "pause: is a limit",
         "index, wait, remaining, reset = limit_count, paused_until - now, 0, paused_until - now",
         "wait, remaining, reset = paused_until - now, 0, paused_until - now",
     ),
-    ("pause: orders are forgotten by a grant", "        state = state .. overrides.text\n", ""),
+    ("pause: overrides are not kept by a grant", "        state = state .. overrides.text\n", ""),
     (
         "pause: orders are forgotten by a grant before a queue",
         "        state = state .. overrides.text\n",
         "        state = tickets > 0 and state or state .. overrides.text\n",
     ),
-    ("pause: orders end with the state", "      longest_reset = max(longest_reset, overrides.lifetime)\n", ""),
+    ("pause: overrides expire with the state", "      longest_reset = max(longest_reset, overrides.lifetime)\n", ""),
     ("decide: what can pass is told of another limit", "return {5, i, a, 0, 0, now}", "return {5, 0, a, 0, 0, now}"),
     ("decide: what can never pass waits", "return {5, i, a, 0, 0, now}", "return {5, i, 0, 0, 0, now}"),
     (

@@ -16,7 +16,7 @@ module Paddlegate
     def pause(duration = nil, until: nil, at_us: nil)
       deadline = binding.local_variable_get(:until)
       if duration.nil? && deadline.nil?
-        raise InvalidError.new("say for how long, or until when", "duration")
+        raise InvalidError.new("is missing; give a duration or an end time", "duration")
       end
 
       span = interval("duration", duration)

@@ -49,7 +49,7 @@ module Paddlegate
     end
 
     def status(status)
-      Value.reject("is no status of HTTP", "status", status) if
+      Value.reject("must be an http status code", "status", status) if
         Value.whole("status", status) > MAX_STATUS
 
       status

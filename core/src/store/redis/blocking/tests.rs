@@ -110,7 +110,7 @@ fn a_call_that_a_signal_ends_while_it_is_written_is_not_sent_again() {
 }
 
 #[test]
-fn a_reply_that_nobody_asked_for_is_seen_before_a_connection_is_used_again() {
+fn a_connection_with_an_unexpected_reply_is_not_reused() {
     let (mut socket, mut far) = connected();
     // The tickets for later sessions, which have come with the handshake, are no replies.
     assert!(!socket.is_stale() && !socket.has_unread());
