@@ -16,7 +16,9 @@ pg = Paddlegate()  # PADDLEGATE_URL, or this process
 
 
 def app(environ, start_response):
-    limiter = pg.leaky(f"http:{environ['REMOTE_ADDR']}", 2, 4, ttl="hour", on_unavailable="open")
+    limiter = pg.leaky(
+        f"http:{environ['REMOTE_ADDR']}", 2, 4, ttl="hour", on_unavailable="fail_open"
+    )
     decision = limiter.try_acquire()
     if not decision:
         retry_after = str(math.ceil(decision.retry_after or 60))

@@ -27,7 +27,7 @@ fn at(us: u64) -> Request {
 
 /// A ticket, which is kept for a minute after its time.
 fn place(limiter: &Limiter, job: &str, place: QueuePosition, us: u64) -> Status {
-    let wait = Wait { patience: MAX_SPAN, grace: Micros(60 * SECOND), channel: "", place };
+    let wait = Wait { max_wait: MAX_SPAN, claim_timeout: Micros(60 * SECOND), channel: "", position: place };
     limiter.acquire_with_id(at(us), job, Some(wait)).expect("a decision").status
 }
 
@@ -100,7 +100,7 @@ fn dq_t12_the_reservation_of_a_job_that_never_comes_back_expires() {
         let due = start + 10 * SECOND;
         assert_eq!(place(&limiter, "next", QueuePosition::Existing, due + 60 * SECOND - 1), Status::Queued);
         assert_eq!(place(&limiter, "next", QueuePosition::Existing, due + 60 * SECOND + 1), Status::Granted);
-        assert_eq!(place(&limiter, "crashes", QueuePosition::Existing, due + 61 * SECOND), Status::Gone);
+        assert_eq!(place(&limiter, "crashes", QueuePosition::Existing, due + 61 * SECOND), Status::NoTicket);
         let statistics =
             limiter.run(Operation::Statistics { at: Some(Micros(START + due + 61 * SECOND)) }, SignalHandling::Ignore);
         let Ok(Answer::Statistics(statistics)) = statistics else { panic!("{statistics:?}") };

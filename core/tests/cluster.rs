@@ -92,7 +92,7 @@ mod redis_cluster {
         let pg = cluster.open();
         let limiter = pg.concurrent("leases move", 1, HOUR).expect("a limiter");
         let enter = |id: &str, place: QueuePosition| {
-            let wait = Wait { place, ..Wait::up_to(MAX_SPAN) };
+            let wait = Wait { position: place, ..Wait::up_to(MAX_SPAN) };
             limiter.acquire_with_id(Request::cost(1), id, Some(wait)).unwrap_or_else(|error| panic!("{id}: {error}"))
         };
         let holder = enter("holder", QueuePosition::End);
@@ -112,7 +112,7 @@ mod redis_cluster {
         assert_eq!((again.status, ticket.number, ticket.position), (Status::Queued, number, 0));
         assert_eq!(limiter.release(&holder.permit.expect("a permit")).expect("a settlement"), Settlement::Released);
         let granted = enter("waiter", QueuePosition::Number(number));
-        assert!(granted.allowed() && granted.fence > holder.fence, "{granted:?}");
+        assert!(granted.allowed() && granted.fencing_token > holder.fencing_token, "{granted:?}");
         let statistics = limiter.statistics().expect("statistics");
         assert_eq!((statistics.granted, statistics.waited, statistics.leases, statistics.tickets), (2, 1, 1, 0));
     }
@@ -137,7 +137,7 @@ mod redis_cluster {
 
     #[test]
     fn a_dead_node_does_not_switch_off_the_limits_of_the_others() {
-        for mode in [OnUnavailable::Open, OnUnavailable::Local { share: 100 }] {
+        for mode in [OnUnavailable::FailOpen, OnUnavailable::Local { share_percent: 100 }] {
             let mut cluster = Cluster::start();
             let limiters = exhausted(&cluster.open(), mode);
             cluster.nodes.remove(0).stop();
@@ -156,12 +156,12 @@ mod redis_cluster {
     fn a_slot_that_nobody_serves_does_not_switch_off_the_limits_of_its_node() {
         let cluster = Cluster::start();
         let pg = cluster.open();
-        let limiters = exhausted(&pg, OnUnavailable::Open);
+        let limiters = exhausted(&pg, OnUnavailable::FailOpen);
         let neighbour = (0..1_000)
             .map(|i| pg.window(&format!("neighbour {i}"), 1, HOUR).expect("a limiter"))
             .find(|other| slot_of(other) / Cluster::SHARE == 0 && slot_of(other) != slot_of(&limiters[0]))
             .expect("a name")
-            .with_on_unavailable(OnUnavailable::Open);
+            .with_on_unavailable(OnUnavailable::FailOpen);
         for node in &cluster.nodes {
             node.ask(&["CLUSTER", "DELSLOTS", &slot_of(&limiters[0]).to_string()]);
         }

@@ -227,7 +227,7 @@ fn patient() -> Wait<'static> {
 
 /// The place it has, or none.
 fn kept() -> Wait<'static> {
-    Wait { place: QueuePosition::Existing, ..patient() }
+    Wait { position: QueuePosition::Existing, ..patient() }
 }
 
 /// A limiter of one unit with a holder and two waiters, `first` and `second`.

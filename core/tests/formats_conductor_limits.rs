@@ -35,7 +35,7 @@ fn polls(limiter: &Limiter, times: &[u64]) -> Vec<bool> {
 }
 
 fn enter(limiter: &Limiter, id: &str, time: u64) -> Decision {
-    let wait = Wait { grace: JOB_CLAIM_TIMEOUT, ..Wait::up_to(MAX_SPAN) };
+    let wait = Wait { claim_timeout: JOB_CLAIM_TIMEOUT, ..Wait::up_to(MAX_SPAN) };
     limiter.acquire_with_id(Request::cost(1).at(Micros(START + time)), id, Some(wait)).expect("a decision")
 }
 

@@ -26,7 +26,7 @@ fn limiter_of(pg: &Paddlegate, reservoir: &Reservoir) -> Limiter {
 }
 
 fn enter(limiter: &Limiter, job: u64, at_ms: u64) -> Decision {
-    let wait = Wait { grace: JOB_CLAIM_TIMEOUT, ..Wait::up_to(MAX_SPAN) };
+    let wait = Wait { claim_timeout: JOB_CLAIM_TIMEOUT, ..Wait::up_to(MAX_SPAN) };
     limiter
         .acquire_with_id(Request::cost(1).at(Micros(at_ms * MS)), &format!("job-{job}"), Some(wait))
         .expect("a decision")

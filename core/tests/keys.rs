@@ -93,7 +93,7 @@ mod redis_keys {
                 after("a grant");
             }
             for (waiter, grace) in [("a", 1), ("b", 2_000_000), ("c", 60_000_000), ("d", 315_000_000_000_000)] {
-                let wait = Wait { grace: Micros(grace), ..forever() };
+                let wait = Wait { claim_timeout: Micros(grace), ..forever() };
                 let decision = enter(&limiter, waiter, 1, Some(wait), NOW + 1);
                 assert_eq!(decision.status, Status::Queued, "{limiter:?}: {decision:?}");
                 after("a ticket");
@@ -262,7 +262,7 @@ mod redis_keys {
             let refused = enter(&limiter, "no patience", 10, Some(Wait::up_to(Micros(0))), at.0);
             assert_eq!(refused.status, Status::Refused);
             let gone = enter(&limiter, "no ticket", 10, Some(kept()), at.0);
-            assert_eq!(gone.status, Status::Gone);
+            assert_eq!(gone.status, Status::NoTicket);
             if let Some(settled) = &settled {
                 assert_eq!(correct(&limiter, settled, 0, at.0), Settlement::Already);
             }

@@ -157,7 +157,7 @@ fn sk_t01_a_third_of_two_is_refused_at_once_and_told_when_to_come(shop: &Shop) {
     assert_eq!((third.limit, third.remaining, third.reason), (Some(2), Some(0), Some(Kind::Concurrency)));
     assert_eq!(third.retry_after, Some(Micros(28 * SECOND)), "when the first lease ends by itself");
     assert_eq!(third.reset_after, Some(Micros(29 * SECOND)), "when the last one does");
-    assert_eq!((third.permit, third.lease, third.fence, third.ticket), (None, None, None, None));
+    assert_eq!((third.permit, third.lease, third.fencing_token, third.ticket), (None, None, None, None));
     assert_eq!(take(&limiter, "third", NOW + 30 * SECOND - 1).status, Status::Refused, "one microsecond before");
     assert_eq!(take(&limiter, "third", NOW + 30 * SECOND).status, Status::Granted, "at it");
 }
@@ -243,7 +243,7 @@ fn sk_t08_a_holder_past_its_time_loses_the_slot_and_frees_nobody_elses(shop: &Sh
     let late = take(&limiter, "holder", NOW);
     assert_eq!(take(&limiter, "other", NOW + SECOND - 1).status, Status::Refused);
     let other = take(&limiter, "other", NOW + 1_100_000);
-    assert!(other.allowed() && other.fence > late.fence, "{other:?}");
+    assert!(other.allowed() && other.fencing_token > late.fencing_token, "{other:?}");
     let permit = late.permit.expect("a permit");
     assert_eq!(renew(&limiter, &permit, NOW + 1_200_000), None, "the holder learns that its lease was lost");
     assert_eq!(release(&limiter, &permit, NOW + 2 * SECOND), Settlement::Late, "and again");
@@ -307,7 +307,7 @@ fn sk_t33_a_reset_forgets_leases_tickets_permits_and_statistics(shop: &Shop) {
     queued(&limiter, "waiter", forever(), NOW);
     limiter.reset().expect("a reset");
     assert_eq!(statistics(&limiter, NOW), paddlegate::Statistics::default());
-    assert_eq!(status(&limiter, "waiter", NOW), Status::Gone);
+    assert_eq!(status(&limiter, "waiter", NOW), Status::NoTicket);
     assert_eq!(cancel(&limiter, "waiter", NOW), Settlement::Unknown);
     assert_eq!(release(&limiter, &holder, NOW), Settlement::Unknown);
     assert_eq!(renew(&limiter, &holder, NOW), None);
@@ -344,7 +344,7 @@ fn sk_t38_a_clock_that_jumps_grants_no_more(shop: &Shop) {
     assert_eq!(queued(&limiter, "waiter", forever(), NOW - hour + 10 * SECOND).1, 0);
     assert_eq!(status(&limiter, "waiter", NOW - hour + 15 * SECOND), Status::Queued);
     let second = enter(&limiter, "waiter", 1, Some(kept()), NOW - hour + 30 * SECOND);
-    assert!(second.allowed() && second.fence > first.fence, "{second:?}");
+    assert!(second.allowed() && second.fencing_token > first.fencing_token, "{second:?}");
     assert_eq!(second.at, Micros(NOW + 30 * SECOND), "the limiter's own time");
     assert_eq!(take(&limiter, "third", NOW - hour + 60 * SECOND - 1).status, Status::Refused);
     granted(&limiter, "third", NOW - hour + 60 * SECOND);
@@ -376,7 +376,7 @@ fn cn_t11_a_holder_that_asks_again_takes_nothing(shop: &Shop) {
     let first = take(&limiter, "task", NOW);
     for (wait, at) in [(None, 1), (Some(forever()), 2), (Some(kept()), 3)] {
         let again = enter(&limiter, "task", 1, wait, NOW + at * SECOND);
-        assert_eq!((again.status, again.fence), (Status::Granted, first.fence));
+        assert_eq!((again.status, again.fencing_token), (Status::Granted, first.fencing_token));
         assert_eq!(again.lease, Some(Micros((30 - at) * SECOND)), "the lease is the one it has");
     }
     let counted = statistics(&limiter, NOW + 3 * SECOND);
@@ -625,29 +625,29 @@ fn a_wait_ends_with_the_override_that_caused_it(shop: &Shop) {
 fn a_claim_after_cancel_is_gone(shop: &Shop) {
     let limiter = shop.concurrent(&unique("gone"), 1, 30);
     let holder = granted(&limiter, "holder", NOW);
-    assert_eq!(status(&limiter, "stranger", NOW), Status::Gone, "never queued");
+    assert_eq!(status(&limiter, "stranger", NOW), Status::NoTicket, "never queued");
     let (number, _) = queued(&limiter, "waiter", forever(), NOW);
     assert_eq!(cancel(&limiter, "waiter", NOW + 1), Settlement::Cancelled);
     release(&limiter, &holder, NOW + 2);
     let gone = enter(&limiter, "waiter", 1, Some(kept()), NOW + 3);
-    assert_eq!((gone.status, gone.permit, gone.ticket, gone.lease), (Status::Gone, None, None, None));
+    assert_eq!((gone.status, gone.permit, gone.ticket, gone.lease), (Status::NoTicket, None, None, None));
     assert_eq!(statistics(&limiter, NOW + 3).leases, 0, "nothing was taken");
     let claimed = {
         granted(&limiter, "holder", NOW + 4);
-        queued(&limiter, "waiter", Wait { place: QueuePosition::Number(number), ..forever() }, NOW + 4);
+        queued(&limiter, "waiter", Wait { position: QueuePosition::Number(number), ..forever() }, NOW + 4);
         assert_eq!(cancel(&limiter, "holder", NOW + 5), Settlement::Cancelled);
         claimed(&limiter, "waiter", NOW + 5)
     };
     release(&limiter, &claimed, NOW + 6);
-    assert_eq!(status(&limiter, "waiter", NOW + 7), Status::Gone, "claimed before");
+    assert_eq!(status(&limiter, "waiter", NOW + 7), Status::NoTicket, "claimed before");
 }
 
 fn the_fence_rises_with_every_lease(shop: &Shop) {
     let name = unique("fence");
     let mut last = None;
     let mut rises = |decision: &Decision| {
-        assert!(decision.fence > last, "{decision:?} after {last:?}");
-        last = decision.fence;
+        assert!(decision.fencing_token > last, "{decision:?} after {last:?}");
+        last = decision.fencing_token;
     };
     for number in 0..10 {
         // Also within one microsecond, under another limit, and when the clock stands still or runs backwards.
@@ -697,9 +697,9 @@ fn a_lapsed_ticket_returns_under_its_old_number(shop: &Shop) {
     assert_eq!(at(lapse - 1).status, Status::Queued);
     let permit = at(lapse).permit.expect("a permit");
     assert_eq!(statistics(&limiter, lapse).lapsed, 1);
-    assert_eq!(status(&limiter, "stopped", lapse), Status::Gone);
+    assert_eq!(status(&limiter, "stopped", lapse), Status::NoTicket);
     // It comes back before those who came later, but takes nothing from those who were served.
-    let back = queued(&limiter, "stopped", Wait { place: QueuePosition::Number(number), ..forever() }, lapse);
+    let back = queued(&limiter, "stopped", Wait { position: QueuePosition::Number(number), ..forever() }, lapse);
     assert_eq!(back, (number, 0));
     assert_eq!(queued(&limiter, "third", kept(), lapse).1, 1);
     release(&limiter, &permit, lapse + 1);
@@ -711,7 +711,7 @@ fn a_lapsed_ticket_returns_under_its_old_number(shop: &Shop) {
     let (last, _) = queued(&limiter, "fourth", forever(), lapse + 3);
     assert!(last > second);
     let (invented, position) =
-        queued(&limiter, "fifth", Wait { place: QueuePosition::Number(last + 100), ..forever() }, lapse + 3);
+        queued(&limiter, "fifth", Wait { position: QueuePosition::Number(last + 100), ..forever() }, lapse + 3);
     assert_eq!((invented, position), (last + 1, 1));
 }
 
@@ -813,7 +813,7 @@ fn a_waiter_without_a_listener_on_its_channel_is_skipped_at_once(shop: &Shop) {
     release(&limiter, &holder, NOW + 1);
     assert_eq!(called(&inbox.take()), ["hears"]);
     // It was alive all the time: back under its number it goes first, with a channel or without.
-    let deaf = enter(&limiter, "deaf", 1, Some(Wait { place: QueuePosition::Number(number), ..forever() }), NOW + 2);
+    let deaf = enter(&limiter, "deaf", 1, Some(Wait { position: QueuePosition::Number(number), ..forever() }), NOW + 2);
     let hears = enter(&limiter, "hears", 1, Some(kept()), NOW + 2);
     assert!(deaf.allowed() != hears.allowed(), "all have looked, so one is in: {deaf:?} {hears:?}");
     let permit = deaf.permit.or(hears.permit).expect("a permit");
@@ -885,7 +885,7 @@ struct Reckoning {
     tickets: HashMap<String, Held>,
     /// The last number that each was told.
     numbers: HashMap<String, u64>,
-    fence: u64,
+    fencing_token: u64,
     nameless: usize,
 }
 
@@ -973,9 +973,9 @@ impl Reckoning {
         });
         let before = self.live(at) + ahead.count() as u64;
         prop_assert!(before < limit, "{} of {} are held or owed to others, and {} enters", before, limit, caller);
-        let fence = decision.fence.expect("a fence");
-        prop_assert!(fence > self.fence, "the fence rises");
-        self.fence = fence;
+        let fencing_token = decision.fencing_token.expect("a fence");
+        prop_assert!(fencing_token > self.fencing_token, "the fencing_token rises");
+        self.fencing_token = fencing_token;
         self.leases.insert(caller.to_owned(), end);
         Ok(())
     }

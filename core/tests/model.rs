@@ -154,7 +154,7 @@ struct World {
     budget: Budget,
     /// The ends of all leases that were granted and not given back, as the replies told, heard or not.
     leases: Vec<(usize, u64)>,
-    fence: u64,
+    fencing_token: u64,
     /// For how many ticks a place has been free while somebody waits who could take it.
     idle: u64,
     /// All calls and what came of them, where somebody wants to know.
@@ -259,7 +259,7 @@ impl World {
             max_wait: MAX_SPAN.0,
             claim_timeout: GRACE * TICK,
             channel: if self.clients[client].hears { "open" } else { "" },
-            place: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
+            position: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
         };
         let entry = Entry { id: IDS[client], units: 1, permit: false, queue: Some(waiting) };
         let call = Call::Enter(number, self.clients[client].hears);
@@ -276,10 +276,10 @@ impl World {
                     if live + before >= protocol.limit {
                         self.broken = Some("granted what others hold or were before");
                     }
-                    if reply.lease_and_ticket.fence <= self.fence {
-                        self.broken = Some("the fence did not rise");
+                    if reply.lease_and_ticket.fencing_token <= self.fencing_token {
+                        self.broken = Some("the fencing_token did not rise");
                     }
-                    self.fence = reply.lease_and_ticket.fence;
+                    self.fencing_token = reply.lease_and_ticket.fencing_token;
                     self.idle = 0;
                     self.leases.retain(|(holder, _)| *holder != client);
                     self.leases.push((client, now + reply.lease_and_ticket.lease));
@@ -292,7 +292,7 @@ impl World {
                 }
                 Phase::Waiting { look: now + reply.retry_after }
             }
-            Status::Refused | Status::Gone => {
+            Status::Refused | Status::NoTicket => {
                 self.broken = Some("refused for all its patience");
                 Phase::Done
             }
@@ -468,7 +468,7 @@ impl Model for Protocol {
             clients: vec![client; CLIENTS],
             budget: self.budget,
             leases: Vec::new(),
-            fence: 0,
+            fencing_token: 0,
             idle: 0,
             log: None,
             broken: None,
@@ -661,7 +661,7 @@ fn told(id: &str, reply: &engine::reply::Reply) -> String {
     let (granted_at, charged) = if more.granted_at > 0 { (more.granted_at, more.charged) } else { (reply.at, 1) };
     let permit = (reply.status == Status::Granted).then(|| Permit { id, granted_at, charged }.to_string());
     format!(
-        "{:?} {:?} remaining {} retry {} reset {} at {} lease {} fence {} ticket {} {}",
+        "{:?} {:?} remaining {} retry {} reset {} at {} lease {} fencing_token {} ticket {} {}",
         reply.status,
         permit,
         reply.remaining,
@@ -669,7 +669,7 @@ fn told(id: &str, reply: &engine::reply::Reply) -> String {
         reply.reset_after,
         reply.at,
         more.lease,
-        more.fence,
+        more.fencing_token,
         more.number,
         more.position,
     )
@@ -775,8 +775,12 @@ mod walks {
                         0 => paddlegate::QueuePosition::End,
                         number => paddlegate::QueuePosition::Number(*number),
                     };
-                    let wait =
-                        Wait { patience: paddlegate::MAX_SPAN, grace: Micros(GRACE * TICK), channel: &channel, place };
+                    let wait = Wait {
+                        max_wait: paddlegate::MAX_SPAN,
+                        claim_timeout: Micros(GRACE * TICK),
+                        channel: &channel,
+                        position: place,
+                    };
                     run(
                         &limiter,
                         Operation::AcquireWithId { request: Request { at, ..Request::cost(1) }, id, wait: Some(wait) },
@@ -805,7 +809,7 @@ mod walks {
             Answer::Decision(decision) => {
                 let micros = |micros: Option<Micros>| micros.map_or(0, |micros| micros.0);
                 format!(
-                    "{:?} {:?} remaining {} retry {} reset {} at {} lease {} fence {} ticket {} {}",
+                    "{:?} {:?} remaining {} retry {} reset {} at {} lease {} fencing_token {} ticket {} {}",
                     decision.status,
                     decision.permit,
                     decision.remaining.expect("a number"),
@@ -813,7 +817,7 @@ mod walks {
                     micros(decision.reset_after),
                     decision.at.0,
                     micros(decision.lease),
-                    decision.fence.unwrap_or(0),
+                    decision.fencing_token.unwrap_or(0),
                     decision.ticket.map_or(0, |ticket| ticket.number),
                     decision.ticket.map_or(0, |ticket| ticket.position),
                 )

@@ -167,7 +167,7 @@ fn a_missing_reply_may_have_counted() {
         let mut connection = Scripted(vec![Err(io_error(kind))]);
         let error = limiter().run_on(&mut connection, Operation::Acquire(Request::default())).unwrap_err();
         assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, may_have_counted), "{error}");
-        let open = limiter().with_on_unavailable(OnUnavailable::Open);
+        let open = limiter().with_on_unavailable(OnUnavailable::FailOpen);
         let mut connection = Scripted(vec![Err(io_error(kind))]);
         let granted = decision(open.run_on(&mut connection, Operation::Acquire(Request::default())).unwrap());
         assert!(granted.allowed() && granted.degraded);

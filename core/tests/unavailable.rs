@@ -37,7 +37,7 @@ fn raise_is_an_error_and_never_a_refusal() {
 
 #[test]
 fn closed_refuses_and_says_so() {
-    let limiter = lost(Limit::window(7, MINUTE).unwrap(), OnUnavailable::Closed);
+    let limiter = lost(Limit::window(7, MINUTE).unwrap(), OnUnavailable::FailClosed);
     for _ in 0..10 {
         let decision = limiter.acquire(Request::cost(1)).unwrap();
         assert_eq!((decision.status, decision.degraded, decision.reason), (Status::Refused, true, None));
@@ -51,7 +51,7 @@ fn closed_refuses_and_says_so() {
 
 #[test]
 fn open_grants_and_says_so() {
-    let limiter = lost(Limit::concurrency(1, MINUTE).unwrap(), OnUnavailable::Open);
+    let limiter = lost(Limit::concurrency(1, MINUTE).unwrap(), OnUnavailable::FailOpen);
     for _ in 0..10 {
         let decision = limiter.acquire(Request::cost(1)).unwrap();
         assert!(decision.allowed() && decision.degraded && decision.lease.is_none());
@@ -61,7 +61,7 @@ fn open_grants_and_says_so() {
 
 #[test]
 fn local_keeps_its_share_of_the_limit() {
-    let half = OnUnavailable::Local { share: 50 };
+    let half = OnUnavailable::Local { share_percent: 50 };
     let limiter = lost(Limit::concurrency(5, MINUTE).unwrap(), half);
     let permits: Vec<String> = (0..2)
         .map(|_| {
@@ -92,7 +92,10 @@ fn limiters_of_one_name_share_one_local_limit_scaled_by_the_share() {
     let store = Paddlegate::open(NOWHERE, None).expect("a store");
     let local = |limit: &Limit, share| {
         let policy = Policy::new([limit.clone()]).expect("a policy");
-        store.limiter("one", policy).expect("a limiter").with_on_unavailable(OnUnavailable::Local { share })
+        store
+            .limiter("one", policy)
+            .expect("a limiter")
+            .with_on_unavailable(OnUnavailable::Local { share_percent: share })
     };
     let window = Limit::window(2, MINUTE).unwrap();
     let granted = (0..5).filter(|_| local(&window, 100).acquire(Request::cost(1)).unwrap().allowed()).count();
@@ -110,7 +113,7 @@ fn limiters_of_one_name_share_one_local_limit_scaled_by_the_share() {
 
 #[test]
 fn what_upstream_says_of_a_call_granted_here_settles_it_here() {
-    let limiter = lost(Limit::points(1_000, MINUTE).unwrap(), OnUnavailable::Local { share: 100 });
+    let limiter = lost(Limit::points(1_000, MINUTE).unwrap(), OnUnavailable::Local { share_percent: 100 });
     let permit = limiter.acquire(Request::estimate(400)).unwrap().permit.unwrap();
     let report = UpstreamReport { permit: Some(&permit), actual: Some(100), ..UpstreamReport::default() };
     assert_eq!(
@@ -124,7 +127,7 @@ fn what_upstream_says_of_a_call_granted_here_settles_it_here() {
 
 #[test]
 fn local_leases_are_known_by_the_callers_id() {
-    let limiter = lost(Limit::concurrency(2, MINUTE).unwrap(), OnUnavailable::Local { share: 100 });
+    let limiter = lost(Limit::concurrency(2, MINUTE).unwrap(), OnUnavailable::Local { share_percent: 100 });
     for id in ["job".to_owned(), "x".repeat(64)] {
         let permits: Vec<_> =
             (0..3).map(|_| limiter.acquire_with_id(Request::cost(1), &id, None).unwrap().permit).collect();
@@ -138,7 +141,7 @@ fn a_store_that_fails_is_asked_once_a_second_and_used_when_it_is_back() {
     let gate = Gate::open();
     let store = Paddlegate::open(&gate.url, Some(Duration::from_secs(30))).expect("a store");
     let limiter = store.window(&unique("gate"), 1_000_000.min(paddlegate::MAX_WINDOW), MINUTE).expect("a limiter");
-    let limiter = limiter.with_on_unavailable(OnUnavailable::Open);
+    let limiter = limiter.with_on_unavailable(OnUnavailable::FailOpen);
     let is_degraded = || limiter.acquire(Request::cost(1)).expect("a decision").degraded;
     assert!(!is_degraded());
 
@@ -162,7 +165,7 @@ fn a_store_that_fails_is_asked_once_a_second_and_used_when_it_is_back() {
 fn left_alone(gate: &Gate, limits: impl IntoIterator<Item = Limit>, share: u8) -> Limiter {
     let store = Paddlegate::open(&gate.url, Some(Duration::from_secs(30))).expect("a store");
     let limiter = store.limiter(&unique("alone"), Policy::new(limits).expect("a policy")).expect("a limiter");
-    limiter.with_on_unavailable(OnUnavailable::Local { share })
+    limiter.with_on_unavailable(OnUnavailable::Local { share_percent: share })
 }
 
 /// How many of ten calls are granted by this process alone.

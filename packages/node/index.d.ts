@@ -60,12 +60,12 @@ export type Policy = "raise" | "ignore" | "skip";
 
 /**
  * The behaviour of `acquire`, `withinLimit`, `tryAcquire`, `allow`, `peek`, `enqueue`, `claim` and `admit` when Redis
- * is unavailable. `"raise"`: `UnavailableError`. `"closed"`: refused until the next attempt to reach Redis. `"open"`:
- * granted and never counted. `"local"`: decided by this process alone, with its `share`. With all but `"raise"` the
+ * is unavailable. `"raise"`: `UnavailableError`. `"fail_closed"`: refused until the next attempt to reach Redis. `"fail_open"`:
+ * granted and never counted. `"local"`: decided by this process alone, with `localSharePercent`. With all but `"raise"` the
  * decision is `degraded`, no call waits, and after five failures in a row one call per second goes to Redis until one
  * succeeds.
  */
-export type OnUnavailable = "raise" | "closed" | "open" | "local";
+export type OnUnavailable = "raise" | "fail_closed" | "fail_open" | "local";
 
 /** Options for the time when Redis is unavailable. */
 export interface UnavailableOptions {
@@ -75,13 +75,13 @@ export interface UnavailableOptions {
    * With `"local"`: the percentage of each limit that this process may take, from 1 to 100, rounded down. Default 100.
    * The limits hold over all processes if the sum of their shares is at most 100.
    */
-  readonly share?: number;
+  readonly localSharePercent?: number;
 }
 
 /** Options of a limiter. */
 export interface LimiterOptions<P extends Policy = Policy> extends WaitOptions, UnavailableOptions {
   /** The behaviour of `withinLimit` when the call is refused. Default `"raise"`. */
-  readonly policy?: P;
+  readonly onLimit?: P;
   /** The retention of the statistics after the last use, at least one second. Default 90 days. */
   readonly ttl?: Interval;
 }
@@ -156,8 +156,8 @@ export interface TicketRequest extends Request {
 
 /** The decision about one call, with the values of the tightest limit. Frozen. */
 export interface Decision {
-  /** `"queued"`: the call has a ticket; retry after `retryAfterMs`. `"gone"`: `claim` found no ticket. */
-  readonly status: "refused" | "granted" | "queued" | "gone";
+  /** `"queued"`: the call has a ticket; retry after `retryAfterMs`. `"no_ticket"`: `claim` found no ticket. */
+  readonly status: "refused" | "granted" | "queued" | "no_ticket";
   /** Whether the call was granted. */
   readonly allowed: boolean;
   /** The limit or capacity in units; `null` without a limit. */
@@ -195,7 +195,7 @@ export interface Decision {
    * The fencing token: a number that increases with every lease of the limiter, so that a resource can reject holders
    * whose lease has ended. `null` without a concurrency limit.
    */
-  readonly fence: number | null;
+  readonly fencingToken: number | null;
   /** The number of the ticket of a queued call, otherwise `null`. */
   readonly ticket: number | null;
   /** The number of calls before it in the queue. */
@@ -276,7 +276,7 @@ export interface Permit {
   /** The decision that granted the call. */
   readonly decision: Decision;
   /** As in the decision. */
-  readonly fence: number | null;
+  readonly fencingToken: number | null;
   /** As in the decision. If true, Redis has no record of the grant, and `release` and `pointsUsed` send nothing. */
   readonly degraded: boolean;
   /** The milliseconds until the lease ends, by this process's clock; `null` without a concurrency limit. */
@@ -396,7 +396,7 @@ export interface Limiter<S = never> {
    * `retryAfterMs`. A repeated call with the same id keeps its queue position.
    */
   enqueue(id: string, request?: TicketRequest): Promise<Decision>;
-  /** Takes the cost if the turn of its ticket has come. The status is `"gone"` if there is no ticket for the id. */
+  /** Takes the cost if the turn of its ticket has come. The status is `"no_ticket"` if there is no ticket for the id. */
   claim(id: string, request?: TicketRequest): Promise<Decision>;
   /**
    * Decides about a job with its id, 1 to 64 bytes. A repeated call for a job that runs takes nothing. Use another id

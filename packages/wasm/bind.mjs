@@ -79,7 +79,7 @@ export default function bind(module, more) {
       atUs,
       ...more
     ) => {
-      const [permit, leaseUs, fence, ticket, position, readyAfterUs] = more;
+      const [permit, leaseUs, fencingToken, ticket, position, readyAfterUs] = more;
       return Object.freeze({
         status: STATUSES[status],
         allowed: status === GRANTED,
@@ -92,7 +92,7 @@ export default function bind(module, more) {
         atUs,
         permit: permit ?? null,
         leaseMs: milliseconds(leaseUs),
-        fence: fence ?? null,
+        fencingToken: fencingToken ?? null,
         ticket: ticket ?? null,
         position: position ?? null,
         readyAfterMs: wholeMilliseconds(readyAfterUs),
@@ -201,7 +201,7 @@ export default function bind(module, more) {
     }
 
     limiter(name, limits, options) {
-      const { lockTimeoutMs, ttl, policy, waitTimeoutMs } = only(
+      const { lockTimeoutMs, ttl, onLimit, waitTimeoutMs } = only(
         ["lockTimeoutMs", ...OPTIONS],
         options,
       );
@@ -210,16 +210,16 @@ export default function bind(module, more) {
       const list = withNames(specs === given ? IN_LIMIT : NAMES, () =>
         specs.map(([kind, ...numbers]) => this.#store.limit(kind, numbers)),
       );
-      return this.#made(this.#store.limiter(name, list, ttl), waitTimeoutMs, policy);
+      return this.#made(this.#store.limiter(name, list, ttl), waitTimeoutMs, onLimit);
     }
 
     limiters() {
       return this.#store.limiters();
     }
 
-    #made(inner, waitTimeoutMs, policy) {
+    #made(inner, waitTimeoutMs, onLimit) {
       const timeoutMs = this.#store.waitTimeoutMs(waitTimeoutMs);
-      return new Limiter(this.#store, inner, this.#hub, timeoutMs, skips(policy));
+      return new Limiter(this.#store, inner, this.#hub, timeoutMs, skips(onLimit));
     }
   }
 
@@ -481,7 +481,7 @@ export default function bind(module, more) {
       this.#deadline = decision.leaseMs === null ? null : began + decision.leaseMs;
       this.decision = decision;
       this.id = decision.permit;
-      this.fence = decision.fence;
+      this.fencingToken = decision.fencingToken;
       this.degraded = decision.degraded;
       Object.freeze(this);
     }
@@ -574,11 +574,11 @@ export default function bind(module, more) {
 
   // Returns whether `withinLimit` skips a refused function.
   function skips(given) {
-    const policy = given ?? "raise";
-    if (!["raise", "ignore", "skip"].includes(policy)) {
-      throw new InvalidError("must be 'raise' or 'ignore'", "policy");
+    const onLimit = given ?? "raise";
+    if (!["raise", "ignore", "skip"].includes(onLimit)) {
+      throw new InvalidError("must be 'raise' or 'ignore'", "onLimit");
     }
-    return policy !== "raise";
+    return onLimit !== "raise";
   }
 
   function time(options) {
@@ -734,7 +734,7 @@ function warn(name) {
 // The result of `withinLimit` if its function was not run; identical in all copies of this package.
 const SKIPPED = Symbol.for("paddlegate.SKIPPED");
 
-const STATUSES = ["refused", "granted", "queued", "gone"];
+const STATUSES = ["refused", "granted", "queued", "no_ticket"];
 const GRANTED = 1;
 
 // The existing queue position, in place of the number of a ticket.
@@ -742,7 +742,7 @@ const EXISTING = -1;
 
 const NOTHING = Object.freeze({});
 const REQUEST = ["cost", "estimate", "atUs"];
-const OPTIONS = ["waitTimeoutMs", "policy", "ttl"];
+const OPTIONS = ["waitTimeoutMs", "onLimit", "ttl"];
 const OVERRIDE = ["limit", "intervalMs", "index", "expiresInMs", "expiresAt", "atUs"];
 const REPORT_BUDGET = [
   "remaining",

@@ -55,7 +55,7 @@ export type Policy = "raise" | "ignore" | "skip";
 /** Options of a limiter. */
 export interface LimiterOptions<P extends Policy = Policy> extends WaitOptions {
   /** The behaviour of `withinLimit` when the call is refused. Default `"raise"`. */
-  readonly policy?: P;
+  readonly onLimit?: P;
   /** The retention of the statistics after the last use, at least one second. Default 90 days. */
   readonly ttl?: Interval;
 }
@@ -117,8 +117,8 @@ export interface TicketRequest extends Request {
 
 /** The decision about one call, with the values of the tightest limit. Frozen. */
 export interface Decision {
-  /** `"queued"`: the call has a ticket; retry after `retryAfterMs`. `"gone"`: `claim` found no ticket. */
-  readonly status: "refused" | "granted" | "queued" | "gone";
+  /** `"queued"`: the call has a ticket; retry after `retryAfterMs`. `"no_ticket"`: `claim` found no ticket. */
+  readonly status: "refused" | "granted" | "queued" | "no_ticket";
   /** Whether the call was granted. */
   readonly allowed: boolean;
   /** The limit or capacity in units; `null` without a limit. */
@@ -153,7 +153,7 @@ export interface Decision {
    * The fencing token: a number that increases with every lease of the limiter, so that a resource can reject holders
    * whose lease has ended. `null` without a concurrency limit.
    */
-  readonly fence: number | null;
+  readonly fencingToken: number | null;
   /** The number of the ticket of a queued call, otherwise `null`. */
   readonly ticket: number | null;
   /** The number of calls before it in the queue. */
@@ -214,7 +214,7 @@ export interface Permit {
   /** The decision that granted the call. */
   readonly decision: Decision;
   /** As in the decision. */
-  readonly fence: number | null;
+  readonly fencingToken: number | null;
   /** As in the decision. */
   readonly degraded: false;
   /** The milliseconds until the lease ends, by the clock of the host; `null` without a concurrency limit. */
@@ -482,7 +482,7 @@ export interface Limiter<S = never> {
    * same id keeps its queue position.
    */
   enqueue(id: string, request?: TicketRequest): Decision;
-  /** Takes the cost if the turn of its ticket has come. The status is `"gone"` if there is no ticket for the id. */
+  /** Takes the cost if the turn of its ticket has come. The status is `"no_ticket"` if there is no ticket for the id. */
   claim(id: string, request?: TicketRequest): Decision;
   /** Leaves the queue, and gives back the lease if the ticket was already granted one. */
   cancel(id: string, options?: At): "cancelled" | "unknown";

@@ -31,7 +31,7 @@ static void cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing(void)
 
     make((pg_limit){PG_KIND_CONCURRENCY, 1, 60000000, 0}, &first, &second);
     run = admit(first, "task", "wait", 0, PG_ACTION_RUN, -1);
-    CHECK(run.decision.permit[0] != '\0' && run.decision.fence > 0);
+    CHECK(run.decision.permit[0] != '\0' && run.decision.fencing_token > 0);
     run = admit(second, "task", "wait", 1, PG_ACTION_RUN, -1);
     OK(pg_stats(first, NOW + 1, &statistics, &error));
     CHECK_INT(1, statistics.leases);

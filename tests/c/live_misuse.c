@@ -212,20 +212,20 @@ static void modes(void)
 
     for (size_t i = 0; i < sizeof bad_shares / sizeof *bad_shares; i++) {
         other = (pg_limiter *)&store;
-        REFUSED("share", pg_limiter_with_on_unavailable(limiter, "local", bad_shares[i], &other, &error_));
+        REFUSED("local_share_percent", pg_limiter_with_on_unavailable(limiter, "local", bad_shares[i], &other, &error_));
         CHECK(other == NULL);
-        REFUSED("share", pg_limiter_with_on_unavailable(limiter, "open", bad_shares[i], &other, &error_));
+        REFUSED("local_share_percent", pg_limiter_with_on_unavailable(limiter, "fail_open", bad_shares[i], &other, &error_));
     }
-    REFUSED("share", pg_limiter_with_on_unavailable(limiter, "closed", 50, &other, &error_));
+    REFUSED("local_share_percent", pg_limiter_with_on_unavailable(limiter, "fail_closed", 50, &other, &error_));
     for (size_t i = 0; i < sizeof bad_modes / sizeof *bad_modes; i++) {
         REFUSED("on_unavailable", pg_limiter_with_on_unavailable(limiter, bad_modes[i], -1, &other, &error_));
     }
-    REFUSED("other", pg_limiter_with_on_unavailable(limiter, "open", -1, NULL, &error_));
-    REFUSED("limiter", pg_limiter_with_on_unavailable(NULL, "open", -1, &other, &error_));
-    REFUSED("limiter", pg_limiter_with_on_unavailable((pg_limiter *)store, "open", -1, &other, &error_));
-    OK(pg_limiter_with_on_unavailable(limiter, "open", -1, &other, &error));
+    REFUSED("other", pg_limiter_with_on_unavailable(limiter, "fail_open", -1, NULL, &error_));
+    REFUSED("limiter", pg_limiter_with_on_unavailable(NULL, "fail_open", -1, &other, &error_));
+    REFUSED("limiter", pg_limiter_with_on_unavailable((pg_limiter *)store, "fail_open", -1, &other, &error_));
+    OK(pg_limiter_with_on_unavailable(limiter, "fail_open", -1, &other, &error));
     OK(pg_limiter_close(other, &error));
-    REFUSED("limiter", pg_limiter_with_on_unavailable(other, "open", -1, &other, &error_));
+    REFUSED("limiter", pg_limiter_with_on_unavailable(other, "fail_open", -1, &other, &error_));
     nothing_is_in_force();
 }
 

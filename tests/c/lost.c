@@ -59,7 +59,7 @@ static void closed_refuses_and_says_so(void)
     int64_t since;
 
     open_nowhere();
-    limiter = with_mode((pg_limit){PG_KIND_WINDOW, 7, 60000000, 0}, "closed", PG_NOT_GIVEN);
+    limiter = with_mode((pg_limit){PG_KIND_WINDOW, 7, 60000000, 0}, "fail_closed", PG_NOT_GIVEN);
     for (int i = 0; i < 10; i++) {
         OK(pg_acquire(limiter, NULL, &d, &error));
         CHECK_INT(PG_STATUS_REFUSED, d.status);
@@ -101,7 +101,7 @@ static void open_grants_and_says_so(void)
     pg_settlement settlement;
 
     open_nowhere();
-    limiter = with_mode((pg_limit){PG_KIND_CONCURRENCY, 1, 60000000, 0}, "open", PG_NOT_GIVEN);
+    limiter = with_mode((pg_limit){PG_KIND_CONCURRENCY, 1, 60000000, 0}, "fail_open", PG_NOT_GIVEN);
     for (int i = 0; i < 10; i++) {
         OK(pg_acquire(limiter, NULL, &d, &error));
         CHECK_INT(PG_STATUS_GRANTED, d.status);
@@ -172,7 +172,7 @@ static void local_keeps_its_share_of_the_limit(void)
 
 static void in_memory_there_is_nothing_to_fail(void)
 {
-    static const char *const modes[] = {"raise", "closed", "open", "local"};
+    static const char *const modes[] = {"raise", "fail_closed", "fail_open", "local"};
     pg_limiter *limiter;
     pg_decision d;
 
@@ -217,7 +217,7 @@ static void a_store_that_fails_is_asked_once_a_second_and_used_when_it_is_back(v
 
     gate_open();
     OK(pg_store_open(gate.url, 10000000, &store, &error));
-    limiter = with_mode((pg_limit){PG_KIND_WINDOW, 5, 60000000, 0}, "open", PG_NOT_GIVEN);
+    limiter = with_mode((pg_limit){PG_KIND_WINDOW, 5, 60000000, 0}, "fail_open", PG_NOT_GIVEN);
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(0, d.degraded);
     gate.shut = 1;

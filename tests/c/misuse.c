@@ -140,9 +140,9 @@ static void waits(void)
     REFUSED("channel", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
     wait = (pg_wait){.max_wait_us = 1, .channel = "\xff"};
     REFUSED("channel", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
-    wait = (pg_wait){.max_wait_us = 1, .place = -2};
+    wait = (pg_wait){.max_wait_us = 1, .position = -2};
     REFUSED("ticket", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
-    wait = (pg_wait){.max_wait_us = 1, .place = INT64_MAX};
+    wait = (pg_wait){.max_wait_us = 1, .position = INT64_MAX};
     REFUSED("ticket", pg_acquire_with_id(one, NULL, "id", &wait, &decision, &error_));
     REFUSED("wait_timeout", pg_acquire_timeout(one, NULL, -2, &decision, &error_));
     REFUSED("wait_timeout", pg_acquire_timeout(one, NULL, INT64_MAX, &decision, &error_));

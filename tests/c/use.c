@@ -142,13 +142,13 @@ static void leases_are_released_and_renewed(void)
     OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     CHECK_INT(2000000, d.lease_us);
-    CHECK(d.fence > 0 && d.permit[0] != '\0');
+    CHECK(d.fencing_token > 0 && d.permit[0] != '\0');
     CHECK_INT(-1, d.ticket);
     OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &other, &error));
     CHECK_INT(PG_STATUS_REFUSED, other.status);
     CHECK_INT(PG_KIND_CONCURRENCY, other.reason);
     CHECK_INT(-1, other.lease_us);
-    CHECK_INT(-1, other.fence);
+    CHECK_INT(-1, other.fencing_token);
     CHECK_TEXT("", other.permit);
 
     OK(pg_renew(limiter, d.permit, NOW + 1000000, &lease, &error));
@@ -157,7 +157,7 @@ static void leases_are_released_and_renewed(void)
     CHECK_INT(-1, lease);
     OK(pg_acquire(limiter, &(pg_request){.at_us = NOW + 3000000}, &other, &error));
     CHECK_INT(PG_STATUS_GRANTED, other.status);
-    CHECK(other.fence > d.fence);
+    CHECK(other.fencing_token > d.fencing_token);
     OK(pg_release(limiter, d.permit, NOW + 3000001, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_LATE, settlement);
     OK(pg_release(limiter, other.permit, NOW + 3000001, &settlement, &error));
@@ -191,7 +191,7 @@ static void tickets_keep_their_order(void)
 {
     const pg_request request = {.at_us = NOW};
     const pg_wait last = {.max_wait_us = PG_FOREVER, .claim_timeout_us = 60000000};
-    const pg_wait kept = {.max_wait_us = PG_FOREVER, .place = PG_PLACE_KEPT};
+    const pg_wait kept = {.max_wait_us = PG_FOREVER, .position = PG_POSITION_EXISTING};
     pg_store *store;
     pg_limiter *limiter;
     pg_decision d, held;
@@ -215,7 +215,7 @@ static void tickets_keep_their_order(void)
     OK(pg_cancel(limiter, "b", 0, NOW, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
     OK(pg_acquire_with_id(limiter, &request, "b", &kept, &d, &error));
-    CHECK_INT(PG_STATUS_GONE, d.status);
+    CHECK_INT(PG_STATUS_NO_TICKET, d.status);
     OK(pg_acquire_with_id(limiter, &request, "c", &kept, &d, &error));
     CHECK_INT(PG_STATUS_QUEUED, d.status);
     CHECK_INT(1, d.position);
@@ -228,7 +228,7 @@ static void tickets_keep_their_order(void)
     OK(pg_acquire_with_id(limiter, &request, "c", NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     OK(pg_acquire_with_id(limiter, &request, "c", &kept, &d, &error));
-    CHECK_INT(PG_STATUS_GONE, d.status);
+    CHECK_INT(PG_STATUS_NO_TICKET, d.status);
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
 }

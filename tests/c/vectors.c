@@ -77,7 +77,7 @@ static const char *json_of_enter(const pg_decision *d)
              statuses[d->status], or_null(d->limit, limit), or_null(d->remaining, remaining),
              or_null(d->retry_after_us, retry_after), or_null(d->reset_after_us, reset_after),
              d->reason == PG_KIND_NONE ? "null" : reason, d->index, d->at_us,
-             or_null(d->lease_us, lease), or_null(d->fence, fence), or_null(d->ticket, number),
+             or_null(d->lease_us, lease), or_null(d->fencing_token, fence), or_null(d->ticket, number),
              or_null(d->position, position), or_null(d->ready_after_us, ready_after));
     return text;
 }

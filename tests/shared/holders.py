@@ -50,8 +50,8 @@ def build():
 class Lease:
     """When a holder was inside, by the clock of the machine, in nanoseconds."""
 
-    def __init__(self, fence, ticket, entered):
-        self.fence = fence
+    def __init__(self, fencing_token, ticket, entered):
+        self.fencing_token = fencing_token
         self.ticket = ticket
         self.entered = entered
         self.left = None
@@ -101,22 +101,22 @@ class Holder:
     def _read(self):
         inside = {}
         for line in self._process.stdout:
-            what, fence, *rest = line.split()
+            what, fencing_token, *rest = line.split()
             if what == "enter":
-                inside[fence] = Lease(int(fence), int(rest[0]), int(rest[1]))
-                self.leases.append(inside[fence])
+                inside[fencing_token] = Lease(int(fencing_token), int(rest[0]), int(rest[1]))
+                self.leases.append(inside[fencing_token])
             elif what == "leave":
-                inside[fence].left = int(rest[0])
+                inside[fencing_token].left = int(rest[0])
             else:
-                inside.pop(fence).answer = rest[0]
+                inside.pop(fencing_token).answer = rest[0]
 
 
 def limited(leases, lock_ms):
     """End the leases at their time: whoever was held up beyond it was no holder any more."""
-    # A fence is when a lease was granted, by the clock of the machine's calendar.
+    # A fencing token is when a lease was granted, by the clock of the machine's calendar.
     behind = time.time_ns() - time.monotonic_ns()
     for lease in leases:
-        lease.left = min(lease.left, lease.fence * 1000 + lock_ms * 1_000_000 - behind)
+        lease.left = min(lease.left, lease.fencing_token * 1000 + lock_ms * 1_000_000 - behind)
     return [lease for lease in leases if lease.entered < lease.left]
 
 
@@ -135,6 +135,8 @@ def most_at_once(leases):
 def inversions(leases):
     """How often one that came later to the queue was let in sooner, by the order of the fences."""
     numbers = [
-        lease.ticket for lease in sorted(leases, key=lambda lease: lease.fence) if lease.ticket
+        lease.ticket
+        for lease in sorted(leases, key=lambda lease: lease.fencing_token)
+        if lease.ticket
     ]
     return sum(later < sooner for sooner, later in pairwise(numbers))

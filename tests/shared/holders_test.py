@@ -108,7 +108,7 @@ def test_sixteen_workers_of_which_one_is_killed_all_the_time(server, name, seed,
     leases = [lease for holder in ended for lease in holder.leases]
     assert any(lease.answer == KILLED for lease in leases)
     assert most_at_once(limited(leases, LOCK_MS)) <= LIMIT
-    fences = [lease.fence for lease in leases]
+    fences = [lease.fencing_token for lease in leases]
     assert len(set(fences)) == len(fences)
 
     # What the killed have left behind ends by itself, and then all of the limit is there.
@@ -140,8 +140,8 @@ def test_a_killed_holders_slot_is_granted_when_its_lease_ends(server, name, lang
         wait_for(lambda: limiter.stats().tickets == 1 or second.leases)
         first.kill()
         second.finish(30)
-        # A fence is when it was granted, by the server's clock.
-        return (second.leases[0].fence - first.leases[0].fence) / 1000
+        # A fencing token is when it was granted, by the server's clock.
+        return (second.leases[0].fencing_token - first.leases[0].fencing_token) / 1000
 
     if not soak:
         assert LOCK_MS <= waited(name) <= LOCK_MS + 20 * 250
@@ -173,7 +173,7 @@ def test_waiters_that_are_killed_or_stopped_delay_the_others_once(server, name, 
     # The killed are known to be gone; the stopped one has two seconds to claim.
     took = (max(waiter.leases[0].entered for waiter in alive) - released_at) / 1e9
     assert took < (2 + 3 if soak else 20 * 2), "2 s is the promise"
-    order = [waiter.leases[0].fence for waiter in alive]
+    order = [waiter.leases[0].fencing_token for waiter in alive]
     # One that a stalled machine kept from its claim lapses too, and comes later.
     assert limiter.stats().lapsed > 1 or order == sorted(order)
     stopped.send_signal(signal.SIGCONT)

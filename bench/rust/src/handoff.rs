@@ -15,12 +15,12 @@ pub(crate) fn run(url: &str, name: &str, numbers: [u64; 4]) {
     let limiter = Paddlegate::open(url, None).unwrap().concurrent(name, limit, Duration::from_millis(lock_ms)).unwrap();
     for _ in 0..rounds {
         let decision = limiter.acquire_timeout(Request::default(), PATIENCE).unwrap();
-        let (fence, permit) = (decision.fence.expect("a fence"), decision.permit.expect("a permit"));
-        println!("enter {fence} {} {}", decision.ticket.map_or(0, |ticket| ticket.number), now());
+        let (fencing_token, permit) = (decision.fencing_token.expect("a token"), decision.permit.expect("a permit"));
+        println!("enter {fencing_token} {} {}", decision.ticket.map_or(0, |ticket| ticket.number), now());
         sleep(Duration::from_millis(hold_ms));
         let at = now();
         let answer = limiter.release(&permit).unwrap();
-        println!("leave {fence} {at} {}", answer.name());
+        println!("leave {fencing_token} {at} {}", answer.name());
     }
 }
 

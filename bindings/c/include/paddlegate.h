@@ -29,16 +29,16 @@
 #define PG_FOREVER -1
 
 /**
- * The value of place in a pg_wait for the queue position of the existing ticket, otherwise the end
+ * The value of position in a pg_wait for the queue position of the existing ticket, otherwise the end
  * of the queue.
  */
-#define PG_PLACE_END 0
+#define PG_POSITION_END 0
 
 /**
- * The value of place in a pg_wait for the queue position of the existing ticket. Without one the
- * status is PG_STATUS_GONE.
+ * The value of position in a pg_wait for the queue position of the existing ticket. Without one the
+ * status is PG_STATUS_NO_TICKET.
  */
-#define PG_PLACE_KEPT -1
+#define PG_POSITION_EXISTING -1
 
 /**
  * The value of an index that stands for every limit of the policy.
@@ -117,7 +117,7 @@ enum pg_status
     /**
      * No ticket exists for the call: it was cancelled, has lapsed or was granted before.
      */
-    PG_STATUS_GONE = 3,
+    PG_STATUS_NO_TICKET = 3,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -413,7 +413,7 @@ typedef struct pg_request {
  */
 typedef struct pg_decision {
     /**
-     * The status: granted, refused, queued or gone.
+     * The status: granted, refused, queued or without a ticket.
      */
     pg_status status;
     /**
@@ -459,7 +459,7 @@ typedef struct pg_decision {
      * The fencing token: it rises with every lease, so that a resource can reject late holders; -1
      * without a lease, for example when the limiter has no concurrency limit.
      */
-    int64_t fence;
+    int64_t fencing_token;
     /**
      * The number of the ticket of a queued call, or of the ticket that a granted call had; -1
      * without a ticket. With it a lapsed ticket regains its queue position, see pg_wait.
@@ -504,10 +504,10 @@ typedef struct pg_wait {
      */
     const char *channel;
     /**
-     * PG_PLACE_END, PG_PLACE_KEPT, or the number of a ticket: then the queue position of the
+     * PG_POSITION_END, PG_POSITION_EXISTING, or the number of a ticket: then the queue position of the
      * existing ticket, otherwise the position that the ticket with this number had.
      */
-    int64_t place;
+    int64_t position;
 } pg_wait;
 
 /**
@@ -968,16 +968,17 @@ pg_code pg_limiter_paused(const struct pg_store *store,
 /**
  * Creates another handle of the limiter, with another behaviour while its store cannot decide.
  *
- * mode is "raise", which returns PG_UNAVAILABLE and is the default of every limiter; "closed",
- * which refuses; "open", which grants and never counts; or "local", which decides by this process
- * alone with a share of every limit. share is for "local" only: percent of every limit, 1 to 100,
- * PG_NOT_GIVEN for 100. A decision of "closed", "open" or "local" while the store cannot decide is
- * degraded, and queues no call. After five consecutive failures only one call a second goes to the
- * store, until one succeeds. In memory the mode has no effect. The caller must close both handles.
+ * mode is "raise", which returns PG_UNAVAILABLE and is the default of every limiter;
+ * "fail_closed", which refuses; "fail_open", which grants and never counts; or "local", which
+ * decides by this process alone with a share of every limit. local_share_percent is for "local"
+ * only: percent of every limit, 1 to 100, PG_NOT_GIVEN for 100. A decision of "fail_closed",
+ * "fail_open" or "local" while the store cannot decide is degraded, and queues no call. After five
+ * consecutive failures only one call a second goes to the store, until one succeeds. In memory the
+ * mode has no effect. The caller must close both handles.
  */
 pg_code pg_limiter_with_on_unavailable(const struct pg_limiter *limiter,
                                        const char *mode,
-                                       int64_t share,
+                                       int64_t local_share_percent,
                                        struct pg_limiter **other,
                                        struct pg_error *error);
 

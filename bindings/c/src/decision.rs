@@ -22,7 +22,7 @@ pub enum Status {
     /// pg_acquire_with_id.
     Queued = 2,
     /// No ticket exists for the call: it was cancelled, has lapsed or was granted before.
-    Gone = 3,
+    NoTicket = 3,
 }
 
 /// The result of one call, with the numbers of the most restrictive limit.
@@ -31,7 +31,7 @@ pub enum Status {
 /// longest wait. -1 stands for a number that does not exist.
 #[repr(C)]
 pub struct Decision {
-    /// The status: granted, refused, queued or gone.
+    /// The status: granted, refused, queued or without a ticket.
     pub status: Status,
     /// The kind of the limit that refused or queued the call; PG_KIND_NONE when granted,
     /// PG_KIND_UNAVAILABLE when refused because the store cannot decide, see
@@ -58,7 +58,7 @@ pub struct Decision {
     pub lease_us: i64,
     /// The fencing token: it rises with every lease, so that a resource can reject late holders; -1
     /// without a lease, for example when the limiter has no concurrency limit.
-    pub fence: i64,
+    pub fencing_token: i64,
     /// The number of the ticket of a queued call, or of the ticket that a granted call had; -1
     /// without a ticket. With it a lapsed ticket regains its queue position, see pg_wait.
     pub ticket: i64,
@@ -85,7 +85,7 @@ impl Decision {
         reset_after_us: -1,
         at_us: 0,
         lease_us: -1,
-        fence: -1,
+        fencing_token: -1,
         ticket: -1,
         position: -1,
         ready_after_us: -1,
@@ -101,7 +101,7 @@ impl From<CoreDecision> for Decision {
                 CoreStatus::Refused => Status::Refused,
                 CoreStatus::Granted => Status::Granted,
                 CoreStatus::Queued => Status::Queued,
-                CoreStatus::Gone => Status::Gone,
+                CoreStatus::NoTicket => Status::NoTicket,
             },
             reason: match decision.reason {
                 Some(kind) => kind.into(),
@@ -115,7 +115,7 @@ impl From<CoreDecision> for Decision {
             reset_after_us: number(decision.reset_after.map(|Micros(micros)| micros)),
             at_us: number(Some(decision.at.0)),
             lease_us: number(decision.lease.map(|Micros(micros)| micros)),
-            fence: number(decision.fence),
+            fencing_token: number(decision.fencing_token),
             ticket: number(decision.ticket.map(|ticket| ticket.number)),
             position: number(decision.ticket.map(|ticket| ticket.position)),
             ready_after_us: number(decision.ticket.and_then(|ticket| ticket.ready_after).map(|Micros(micros)| micros)),

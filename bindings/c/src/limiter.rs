@@ -177,24 +177,25 @@ pub unsafe extern "C" fn pg_limiter_paused(
 
 /// Creates another handle of the limiter, with another behaviour while its store cannot decide.
 ///
-/// mode is "raise", which returns PG_UNAVAILABLE and is the default of every limiter; "closed",
-/// which refuses; "open", which grants and never counts; or "local", which decides by this process
-/// alone with a share of every limit. share is for "local" only: percent of every limit, 1 to 100,
-/// PG_NOT_GIVEN for 100. A decision of "closed", "open" or "local" while the store cannot decide is
-/// degraded, and queues no call. After five consecutive failures only one call a second goes to the
-/// store, until one succeeds. In memory the mode has no effect. The caller must close both handles.
+/// mode is "raise", which returns PG_UNAVAILABLE and is the default of every limiter;
+/// "fail_closed", which refuses; "fail_open", which grants and never counts; or "local", which
+/// decides by this process alone with a share of every limit. local_share_percent is for "local"
+/// only: percent of every limit, 1 to 100, PG_NOT_GIVEN for 100. A decision of "fail_closed",
+/// "fail_open" or "local" while the store cannot decide is degraded, and queues no call. After five
+/// consecutive failures only one call a second goes to the store, until one succeeds. In memory the
+/// mode has no effect. The caller must close both handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_with_on_unavailable(
     limiter: *const LimiterHandle,
     mode: *const c_char,
-    share: i64,
+    local_share_percent: i64,
     other: Option<&mut MaybeUninit<*mut LimiterHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("other", other, ptr::null_mut, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let mode = unsafe { text::read("on_unavailable", mode) }?;
-        let mode = OnUnavailable::from_name(mode, optional("share", share)?)?;
+        let mode = OnUnavailable::from_name(mode, optional("local_share_percent", local_share_percent)?)?;
         LIMITERS.open(LIMITERS.with(limiter, |limiter| Ok(limiter.with_on_unavailable(mode)))?)
     })
 }

@@ -18,13 +18,13 @@ use crate::text;
 /// The value of a maximum wait for as long as it takes, which is at most ten years.
 pub const PG_FOREVER: i64 = -1;
 
-/// The value of place in a pg_wait for the queue position of the existing ticket, otherwise the end
+/// The value of position in a pg_wait for the queue position of the existing ticket, otherwise the end
 /// of the queue.
-pub const PG_PLACE_END: i64 = 0;
+pub const PG_POSITION_END: i64 = 0;
 
-/// The value of place in a pg_wait for the queue position of the existing ticket. Without one the
-/// status is PG_STATUS_GONE.
-pub const PG_PLACE_KEPT: i64 = -1;
+/// The value of position in a pg_wait for the queue position of the existing ticket. Without one the
+/// status is PG_STATUS_NO_TICKET.
+pub const PG_POSITION_EXISTING: i64 = -1;
 
 /// How a call waits in the limiter's queue.
 #[derive(Clone, Copy)]
@@ -39,24 +39,24 @@ pub struct Wait {
     /// The channel for the wake-ups of the ticket, see pg_listen; NULL or empty when the call is
     /// repeated without wake-ups.
     pub channel: *const c_char,
-    /// PG_PLACE_END, PG_PLACE_KEPT, or the number of a ticket: then the queue position of the
+    /// PG_POSITION_END, PG_POSITION_EXISTING, or the number of a ticket: then the queue position of the
     /// existing ticket, otherwise the position that the ticket with this number had.
-    pub place: i64,
+    pub position: i64,
 }
 
 impl Wait {
     unsafe fn core<'a>(&self) -> Result<CoreWait<'a>> {
         Ok(CoreWait {
-            patience: max_wait(self.max_wait_us)?,
-            grace: match self.claim_timeout_us {
+            max_wait: max_wait(self.max_wait_us)?,
+            claim_timeout: match self.claim_timeout_us {
                 0 => CLAIM_TIMEOUT,
-                grace => Micros(not_negative("claim_timeout", grace)?),
+                timeout => Micros(not_negative("claim_timeout", timeout)?),
             },
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             channel: unsafe { text::read_or("channel", self.channel, "") }?,
-            place: match self.place {
-                PG_PLACE_END => QueuePosition::End,
-                PG_PLACE_KEPT => QueuePosition::Existing,
+            position: match self.position {
+                PG_POSITION_END => QueuePosition::End,
+                PG_POSITION_EXISTING => QueuePosition::Existing,
                 number => QueuePosition::Number(not_negative("ticket", number)?),
             },
         })

@@ -135,10 +135,10 @@ impl SharedBuffer {
             given => millis(argument, given),
         };
         Ok(Some(Wait {
-            patience: span("wait_timeout", input::MAX_WAIT, MAX_SPAN)?,
-            grace: span("claim_timeout", input::CLAIM_TIMEOUT, CLAIM_TIMEOUT)?,
+            max_wait: span("wait_timeout", input::MAX_WAIT, MAX_SPAN)?,
+            claim_timeout: span("claim_timeout", input::CLAIM_TIMEOUT, CLAIM_TIMEOUT)?,
             channel,
-            place: match self.get(input::QUEUE_POSITION) {
+            position: match self.get(input::QUEUE_POSITION) {
                 end if end.is_nan() => QueuePosition::End,
                 existing if existing < 0.0 => QueuePosition::Existing,
                 ticket => QueuePosition::Number(whole("ticket", ticket)?),
@@ -203,7 +203,7 @@ impl SharedBuffer {
             number(decision.index as u64),
             number(decision.at.0),
             micros(decision.lease),
-            or_nan(decision.fence),
+            or_nan(decision.fencing_token),
             or_nan(queued.map(|ticket| ticket.number)),
             or_nan(queued.map(|ticket| ticket.position)),
             micros(queued.and_then(|ticket| ticket.ready_after)),

@@ -108,16 +108,16 @@ pub(crate) fn time(at_us: OptionalArg) -> Result<Option<Micros>> {
 }
 
 /// Reads the effect of a refusal: "raise" or "ignore", with the alias "skip".
-pub(crate) fn on_limit(policy: &Bound<'_, PyAny>) -> Result<OnLimit> {
-    match text("policy", policy)? {
+pub(crate) fn on_limit(action: &Bound<'_, PyAny>) -> Result<OnLimit> {
+    match text("on_limit", action)? {
         "raise" => Ok(OnLimit::Raise),
         "ignore" | "skip" => Ok(OnLimit::Ignore),
-        _ => Err(refused("policy", "must be raise or ignore", policy)),
+        _ => Err(refused("on_limit", "must be raise or ignore", action)),
     }
 }
 
-pub(crate) fn on_unavailable(mode: OptionalArg, share: OptionalArg) -> Result<OnUnavailable> {
-    let share = share.map(|share| whole("share", share)).transpose()?;
+pub(crate) fn on_unavailable(mode: OptionalArg, local_share_percent: OptionalArg) -> Result<OnUnavailable> {
+    let share = local_share_percent.map(|share| whole("local_share_percent", share)).transpose()?;
     let mode = mode.map_or(Ok(OnUnavailable::Raise.name()), |mode| text("on_unavailable", mode))?;
     Ok(OnUnavailable::from_name(mode, share)?)
 }

@@ -30,7 +30,7 @@ type Fields = (
 
 #[pymethods]
 impl Decision {
-    /// The status of the call: "granted", "refused", "queued", or "gone" without a ticket.
+    /// The status of the call: "granted", "refused", "queued" or "no_ticket".
     #[getter]
     fn status(&self) -> &'static str {
         word(self.0.status)
@@ -99,8 +99,8 @@ impl Decision {
 
     /// A number that rises with every lease of the limiter; None without a lease.
     #[getter]
-    fn fence(&self) -> Option<u64> {
-        self.0.fence
+    fn fencing_token(&self) -> Option<u64> {
+        self.0.fencing_token
     }
 
     /// The number of the ticket in the queue; None without a ticket.
@@ -150,7 +150,7 @@ impl Decision {
             it.index,
             it.at.0,
             it.permit.clone(),
-            (micros(it.lease), it.fence),
+            (micros(it.lease), it.fencing_token),
             it.ticket.map(|ticket| (ticket.number, ticket.position, micros(ticket.ready_after))),
             it.degraded,
         );
@@ -160,7 +160,7 @@ impl Decision {
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         const ALWAYS: [&str; 9] =
             ["status", "limit", "remaining", "retry_after", "reset_after", "reason", "index", "at_us", "permit"];
-        const LEASED: [&str; 2] = ["lease", "fence"];
+        const LEASED: [&str; 2] = ["lease", "fencing_token"];
         const QUEUED: [&str; 3] = ["ticket", "position", "ready_after"];
         let Self(it) = slf.get();
         let degraded = it.degraded.then_some("degraded");
@@ -177,10 +177,10 @@ impl Decision {
 #[pyfunction]
 #[pyo3(signature = (fields, /))]
 pub(crate) fn restore(fields: Fields) -> Result<Decision> {
-    const ALL: [Status; 4] = [Status::Refused, Status::Granted, Status::Queued, Status::Gone];
+    const ALL: [Status; 4] = [Status::Refused, Status::Granted, Status::Queued, Status::NoTicket];
     let (status, limit, remaining, retry_after, reset_after, reason, index, at, permit, lease, ticket, degraded) =
         fields;
-    let (lease, fence) = lease;
+    let (lease, fencing_token) = lease;
     let known = ALL.into_iter().find(|known| word(*known) == status);
     Ok(Decision(paddlegate::Decision {
         status: known.ok_or_else(|| Error::data(format!("no decision has this status: status={status:?}")))?,
@@ -193,7 +193,7 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
         at: Micros(at),
         permit,
         lease: lease.map(Micros),
-        fence,
+        fencing_token,
         ticket: ticket.map(|(number, position, ready)| Ticket { number, position, ready_after: ready.map(Micros) }),
         degraded,
     }))
@@ -204,7 +204,7 @@ const fn word(status: Status) -> &'static str {
         Status::Refused => "refused",
         Status::Granted => "granted",
         Status::Queued => "queued",
-        Status::Gone => "gone",
+        Status::NoTicket => "no_ticket",
     }
 }
 

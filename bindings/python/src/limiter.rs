@@ -37,7 +37,7 @@ impl Limiter {
     #[new]
     #[pyo3(signature = (
         paddlegate, name, limits, wait_timeout=None,
-        *, lock_timeout=None, policy=None, ttl=None, on_unavailable=None, share=None,
+        *, lock_timeout=None, on_limit=None, ttl=None, on_unavailable=None, local_share_percent=None,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -46,13 +46,13 @@ impl Limiter {
         limits: &Bound<'_, PyAny>,
         wait_timeout: OptionalArg,
         lock_timeout: OptionalArg,
-        policy: OptionalArg,
+        on_limit: OptionalArg,
         ttl: OptionalArg,
         on_unavailable: OptionalArg,
-        share: OptionalArg,
+        local_share_percent: OptionalArg,
     ) -> Result<Self> {
         let Paddlegate(store) = paddlegate;
-        let on_unavailable = crate::argument::on_unavailable(on_unavailable, share)?;
+        let on_unavailable = crate::argument::on_unavailable(on_unavailable, local_share_percent)?;
         if let Ok(loaded) = limits.cast::<LoadedLimiter>() {
             let LoadedLimiter(loaded) = loaded.get();
             return Ok(Self {
@@ -77,7 +77,7 @@ impl Limiter {
             inner: inner.with_on_unavailable(on_unavailable),
             redis: store.redis().cloned(),
             wait_timeout: given("wait_timeout", wait_timeout, paddlegate::WAIT_TIMEOUT)?,
-            on_limit: policy.map_or(Ok(OnLimit::Raise), on_limit)?,
+            on_limit: on_limit.map_or(Ok(OnLimit::Raise), crate::argument::on_limit)?,
             on_jobs: OnLimit::Wait,
         })
     }
@@ -94,19 +94,13 @@ impl Limiter {
         seconds(self.wait_timeout)
     }
 
-    /// The effect of a refusal in `within_limit`: "raise" or "ignore".
-    #[getter]
-    fn policy(&self) -> &'static str {
-        if self.on_limit == OnLimit::Ignore { "ignore" } else { "raise" }
-    }
-
     /// The action for refused work: "raise", "ignore", "wait", "reschedule" or "drop".
     #[getter]
     fn on_limit(&self) -> &'static str {
         self.on_limit.name()
     }
 
-    /// The mode while the store cannot decide: "raise", "closed", "open" or "local".
+    /// While the store cannot decide: "raise", "fail_closed", "fail_open" or "local".
     #[getter]
     fn on_unavailable(&self) -> &'static str {
         self.inner.on_unavailable().name()
@@ -114,9 +108,9 @@ impl Limiter {
 
     /// Percent of each limit that this process grants alone; None except for "local".
     #[getter]
-    fn share(&self) -> Option<u8> {
+    fn local_share_percent(&self) -> Option<u8> {
         match self.inner.on_unavailable() {
-            OnUnavailable::Local { share } => Some(share),
+            OnUnavailable::Local { share_percent } => Some(share_percent),
             _ => None,
         }
     }

@@ -38,8 +38,12 @@ pub(crate) fn enter<'a>(
         given("wait_timeout", wait_timeout, MAX_SPAN)?,
         given("claim_timeout", claim_timeout, if channel.is_some() { CLAIM_TIMEOUT } else { JOB_CLAIM_TIMEOUT })?,
     );
-    let wait =
-        number.map(|number| Wait { patience, grace, channel: channel.unwrap_or_default(), place: place(number) });
+    let wait = number.map(|number| Wait {
+        max_wait: patience,
+        claim_timeout: grace,
+        channel: channel.unwrap_or_default(),
+        position: place(number),
+    });
     Ok(Operation::AcquireWithId { request: request(cost, estimate, at_us)?, id: text("id", id)?, wait })
 }
 

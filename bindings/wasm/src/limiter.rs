@@ -112,11 +112,11 @@ impl Limiter {
         let default_claim_timeout = if channel.is_empty() { JOB_CLAIM_TIMEOUT } else { CLAIM_TIMEOUT };
         let decision = request(cost, estimate, at).and_then(|request| {
             let wait = Wait {
-                patience: optional(max_wait, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN),
-                grace: optional(claim_timeout, |value| millis("claim_timeout", value))?
+                max_wait: optional(max_wait, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN),
+                claim_timeout: optional(claim_timeout, |value| millis("claim_timeout", value))?
                     .unwrap_or(default_claim_timeout),
                 channel,
-                place: match queue_position.as_f64() {
+                position: match queue_position.as_f64() {
                     None => QueuePosition::End,
                     Some(existing) if existing < 0.0 => QueuePosition::Existing,
                     Some(_) => QueuePosition::Number(whole("ticket", queue_position)?),

@@ -81,7 +81,8 @@ impl Admission {
     /// Returns how a job waits: with `Wait` and `Reschedule` in the queue, with a claim timeout of one minute;
     /// otherwise not.
     pub fn wait(on_limit: OnLimit) -> Option<Wait<'static>> {
-        let wait = Wait { patience: MAX_SPAN, grace: JOB_CLAIM_TIMEOUT, channel: "", place: QueuePosition::End };
+        let wait =
+            Wait { max_wait: MAX_SPAN, claim_timeout: JOB_CLAIM_TIMEOUT, channel: "", position: QueuePosition::End };
         matches!(on_limit, OnLimit::Wait | OnLimit::Reschedule).then_some(wait)
     }
 }

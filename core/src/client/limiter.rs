@@ -148,7 +148,7 @@ impl Limiter {
     /// let pg = Paddlegate::open("unix:///no/such/socket", None)?;
     /// let api = pg.window("api", 100, Duration::from_secs(60))?;
     /// assert_eq!(api.acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
-    /// let decision = api.with_on_unavailable(OnUnavailable::Local { share: 10 }).acquire(Request::cost(1))?;
+    /// let decision = api.with_on_unavailable(OnUnavailable::Local { share_percent: 10 }).acquire(Request::cost(1))?;
     /// assert!(decision.allowed() && decision.degraded);
     /// assert_eq!(decision.remaining, Some(9), "of 10 percent of 100 units");
     /// # Ok::<(), paddlegate::Error>(())
@@ -166,10 +166,10 @@ impl Limiter {
 
     /// Returns the limiter of this process alone, used while the store cannot decide; `None` without one.
     pub(crate) fn local(&self) -> Option<&Self> {
-        let OnUnavailable::Local { share } = self.inner.on_unavailable else { return None };
+        let OnUnavailable::Local { share_percent } = self.inner.on_unavailable else { return None };
         let made = self.inner.local.get_or_init(|| {
             let store = Store::memory(self.inner.store.local()?);
-            let policy = local_fallback::shared(&self.inner.policy, share)?;
+            let policy = local_fallback::shared(&self.inner.policy, share_percent)?;
             Self::new(&store, &self.inner.name, policy, None).ok()
         });
         made.as_ref()

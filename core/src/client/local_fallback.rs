@@ -56,8 +56,8 @@ impl Fallback {
     fn decide(&self, wait: u64) -> Result<Decision> {
         match self.limiter.on_unavailable() {
             OnUnavailable::Raise => Err(Error::unavailable("the store cannot decide")),
-            OnUnavailable::Closed => Ok(refused(self.limiter.policy(), wait)),
-            OnUnavailable::Open => {
+            OnUnavailable::FailClosed => Ok(refused(self.limiter.policy(), wait)),
+            OnUnavailable::FailOpen => {
                 let keeps = self.request.estimate.is_some() || self.limiter.policy().concurrency().is_some();
                 let permit = (keeps && !self.looks).then(|| UNLIMITED.to_owned());
                 Ok(Decision { degraded: true, ..Decision::unlimited(permit) })
@@ -116,7 +116,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Answer, Error, OnUnavailable, Operation, Paddlegate, Request};
     /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
-    /// let api = pg.window("api", 5, Duration::from_secs(60))?.with_on_unavailable(OnUnavailable::Open);
+    /// let api = pg.window("api", 5, Duration::from_secs(60))?.with_on_unavailable(OnUnavailable::FailOpen);
     /// let operation = Operation::Acquire(Request::cost(1));
     /// let fallback = api.fallback(&operation).unwrap();
     /// let answer = fallback.settle(Err(Error::unknown_outcome("the connection is lost")))?;

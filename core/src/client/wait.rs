@@ -88,10 +88,10 @@ impl Limiter {
             let left = deadline.saturating_duration_since(monotonic());
             let channel = hub.channel();
             let wait = Wait {
-                patience: Micros::from_duration("wait_timeout", left)?,
-                grace: CLAIM_TIMEOUT,
+                max_wait: Micros::from_duration("wait_timeout", left)?,
+                claim_timeout: CLAIM_TIMEOUT,
                 channel: channel.as_deref().unwrap_or_default(),
-                place: *ticket,
+                position: *ticket,
             };
             let decision = self.acquire_with_id(request, id, Some(wait))?;
             let (Status::Queued, Some(taken)) = (decision.status, decision.ticket) else {

@@ -25,7 +25,7 @@ pub(crate) struct Reply {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeaseAndTicket {
     pub(crate) lease: u64,
-    pub(crate) fence: u64,
+    pub(crate) fencing_token: u64,
     pub(crate) number: u64,
     pub(crate) position: u64,
     pub(crate) ready: Option<u64>,
@@ -78,7 +78,7 @@ impl Reply {
                 Permit { id, granted_at, charged }.to_string()
             }),
             lease: leased.then_some(Micros(reply.lease_and_ticket.lease)),
-            fence: leased.then_some(reply.lease_and_ticket.fence),
+            fencing_token: leased.then_some(reply.lease_and_ticket.fencing_token),
             ticket: (reply.lease_and_ticket.number > 0).then_some(Ticket {
                 number: reply.lease_and_ticket.number,
                 position: reply.lease_and_ticket.position,

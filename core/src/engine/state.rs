@@ -110,7 +110,9 @@ impl State {
         let whole = |(i, limit)| self.check(limit, i, now, None, 0).reset == 0;
         policy.limits().iter().enumerate().all(whole)
             && self.permits.end() <= now
-            && self.fence().is_none_or(|fence| fence == 0 || fence + PERMIT_TIMEOUT.0 <= now)
+            && self
+                .fencing_token()
+                .is_none_or(|fencing_token| fencing_token == 0 || fencing_token + PERMIT_TIMEOUT.0 <= now)
             && (self.queue_summary.tickets == 0 || self.queue_summary.until <= now)
     }
 
@@ -255,9 +257,9 @@ impl State {
         }
     }
 
-    fn fence(&self) -> Option<u64> {
+    fn fencing_token(&self) -> Option<u64> {
         self.levels.iter().find_map(|level| match level {
-            Level::Leases(leases) => Some(leases.fence),
+            Level::Leases(leases) => Some(leases.fencing_token),
             _ => None,
         })
     }

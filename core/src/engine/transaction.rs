@@ -31,7 +31,7 @@ pub(crate) struct Waiting<'a> {
     pub(crate) claim_timeout: u64,
     /// Empty when the call retries without wake-ups.
     pub(crate) channel: &'a str,
-    pub(crate) place: QueuePosition,
+    pub(crate) position: QueuePosition,
 }
 
 /// Sends wake-ups to waiters.

@@ -44,7 +44,7 @@ pub(crate) struct Leases {
     reclaimed: BTreeSet<(Reverse<u64>, String)>,
     by_id: HashMap<String, Lease>,
     /// The last fencing token.
-    pub(crate) fence: u64,
+    pub(crate) fencing_token: u64,
 }
 
 /// One lease. `granted_at` distinguishes the leases that one id had.
@@ -52,7 +52,7 @@ pub(crate) struct Leases {
 pub(crate) struct Lease {
     pub(crate) end: u64,
     pub(crate) granted_at: u64,
-    pub(crate) fence: u64,
+    pub(crate) fencing_token: u64,
     pub(crate) charged: u64,
 }
 

@@ -14,7 +14,7 @@ pub enum Status {
     /// Queued: the call has a ticket; retry after `retry_after` or on a wake-up.
     Queued = 2,
     /// No ticket exists for the call: it was cancelled, has lapsed or was granted before.
-    Gone = 3,
+    NoTicket = 3,
 }
 
 impl Status {
@@ -24,7 +24,7 @@ impl Status {
             Self::Refused => "refused",
             Self::Granted => "granted",
             Self::Queued => "queued",
-            Self::Gone => "gone",
+            Self::NoTicket => "no_ticket",
         }
     }
 }
@@ -78,7 +78,7 @@ pub struct Decision {
     /// It is the store's time in microseconds, or the last token plus one. The store keeps the last token until five
     /// minutes after the last lease could have ended. Only a reset can lower the token, or a clock that moves back by
     /// more than that while no lease is held.
-    pub fence: Option<u64>,
+    pub fencing_token: Option<u64>,
     /// The ticket of a queued call, or the ticket that a granted call had.
     pub ticket: Option<Ticket>,
     /// Whether the limiter's [`OnUnavailable`](crate::OnUnavailable) decided because the store could not.
@@ -115,7 +115,7 @@ impl Decision {
             at: Micros(0),
             permit,
             lease: None,
-            fence: None,
+            fencing_token: None,
             ticket: None,
             degraded: false,
         }
@@ -133,7 +133,7 @@ impl Decision {
             at: Micros(0),
             permit: None,
             lease: None,
-            fence: None,
+            fencing_token: None,
             ticket: None,
             degraded: false,
         }

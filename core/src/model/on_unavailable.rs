@@ -13,9 +13,9 @@ pub enum OnUnavailable {
     #[default]
     Raise,
     /// A refusal; `retry_after` is the time until the next attempt to reach the store.
-    Closed,
+    FailClosed,
     /// A grant that is never counted. Releasing its permit ends no lease.
-    Open,
+    FailOpen,
     /// A decision by this process alone, with a share of every limit.
     ///
     /// While the store is away, the limits hold across all processes whose shares add up to at most 100. The local
@@ -23,36 +23,40 @@ pub enum OnUnavailable {
     /// share. A pause that this process knows of stays in force. The store does not count local grants later.
     Local {
         /// Percent of every limit, 1 to 100. Refuses when the share of a limit is below one unit.
-        share: u8,
+        share_percent: u8,
     },
 }
 
 impl OnUnavailable {
-    /// Returns the mode with this name. `share` belongs to `local` and defaults to 100.
+    /// Returns the mode with this name. `share_percent` belongs to `local` and defaults to 100.
     ///
     /// # Examples
     ///
     /// ```
     /// # use paddlegate::OnUnavailable;
-    /// assert_eq!(OnUnavailable::from_name("local", Some(25))?, OnUnavailable::Local { share: 25 });
-    /// assert_eq!(OnUnavailable::from_name("open", Some(25)).unwrap_err().argument(), Some("share"));
+    /// assert_eq!(OnUnavailable::from_name("local", Some(25))?, OnUnavailable::Local { share_percent: 25 });
+    /// assert_eq!(OnUnavailable::from_name("fail_open", Some(25)).unwrap_err().argument(), Some("local_share_percent"));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn from_name(name: &str, share: Option<u64>) -> Result<Self> {
-        match (name, share) {
+    pub fn from_name(name: &str, share_percent: Option<u64>) -> Result<Self> {
+        match (name, share_percent) {
             ("raise", None) => Ok(Self::Raise),
-            ("closed", None) => Ok(Self::Closed),
-            ("open", None) => Ok(Self::Open),
-            ("local", share) => match u8::try_from(share.unwrap_or(100)) {
-                Ok(share @ 1..=100) => Ok(Self::Local { share }),
-                _ => Err(Error::invalid("share", format!("must be from 1 to 100: share={}", share.unwrap_or(100)))),
+            ("fail_closed", None) => Ok(Self::FailClosed),
+            ("fail_open", None) => Ok(Self::FailOpen),
+            ("local", share_percent) => match u8::try_from(share_percent.unwrap_or(100)) {
+                Ok(share_percent @ 1..=100) => Ok(Self::Local { share_percent }),
+                _ => Err(Error::invalid(
+                    "local_share_percent",
+                    format!("must be from 1 to 100: local_share_percent={}", share_percent.unwrap_or(100)),
+                )),
             },
-            ("raise" | "closed" | "open", Some(_)) => {
-                Err(Error::invalid("share", format!("belongs to on_unavailable=local: on_unavailable={name}")))
-            }
+            ("raise" | "fail_closed" | "fail_open", Some(_)) => Err(Error::invalid(
+                "local_share_percent",
+                format!("belongs to on_unavailable=local: on_unavailable={name}"),
+            )),
             _ => {
                 let shown: String = name.chars().take(40).collect();
-                let message = format!("must be raise, closed, open or local: on_unavailable={shown:?}");
+                let message = format!("must be raise, fail_closed, fail_open or local: on_unavailable={shown:?}");
                 Err(Error::invalid("on_unavailable", message))
             }
         }
@@ -62,8 +66,8 @@ impl OnUnavailable {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Raise => "raise",
-            Self::Closed => "closed",
-            Self::Open => "open",
+            Self::FailClosed => "fail_closed",
+            Self::FailOpen => "fail_open",
             Self::Local { .. } => "local",
         }
     }
@@ -75,14 +79,20 @@ mod tests {
 
     #[test]
     fn modes_are_found_by_name_and_share() {
-        for mode in [OnUnavailable::Raise, OnUnavailable::Closed, OnUnavailable::Open] {
+        for mode in [OnUnavailable::Raise, OnUnavailable::FailClosed, OnUnavailable::FailOpen] {
             assert_eq!(OnUnavailable::from_name(mode.name(), None), Ok(mode));
-            assert_eq!(OnUnavailable::from_name(mode.name(), Some(50)).unwrap_err().argument(), Some("share"));
+            assert_eq!(
+                OnUnavailable::from_name(mode.name(), Some(50)).unwrap_err().argument(),
+                Some("local_share_percent")
+            );
         }
-        assert_eq!(OnUnavailable::from_name("local", None), Ok(OnUnavailable::Local { share: 100 }));
-        assert_eq!(OnUnavailable::from_name("local", Some(1)), Ok(OnUnavailable::Local { share: 1 }));
+        assert_eq!(OnUnavailable::from_name("local", None), Ok(OnUnavailable::Local { share_percent: 100 }));
+        assert_eq!(OnUnavailable::from_name("local", Some(1)), Ok(OnUnavailable::Local { share_percent: 1 }));
         for share in [0, 101, u64::MAX] {
-            assert_eq!(OnUnavailable::from_name("local", Some(share)).unwrap_err().argument(), Some("share"));
+            assert_eq!(
+                OnUnavailable::from_name("local", Some(share)).unwrap_err().argument(),
+                Some("local_share_percent")
+            );
         }
         assert_eq!(OnUnavailable::from_name("Open", None).unwrap_err().argument(), Some("on_unavailable"));
     }

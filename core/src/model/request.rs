@@ -45,14 +45,14 @@ pub struct Request {
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
     /// The maximum wait. Zero refuses instead of queueing, as does a wait that is known to be longer.
-    pub patience: Micros,
+    pub max_wait: Micros,
     /// The claim timeout: the ticket keeps its queue position for this time after its call should have retried.
-    pub grace: Micros,
+    pub claim_timeout: Micros,
     /// The channel for wake-ups, from [`WakeupListener`](crate::WakeupListener). Empty when the call retries without
     /// them.
     pub channel: &'a str,
     /// The queue position of the ticket.
-    pub place: QueuePosition,
+    pub position: QueuePosition,
 }
 
 /// The queue position that a ticket takes.
@@ -62,28 +62,28 @@ pub enum QueuePosition {
     End,
     /// The position of the existing ticket, otherwise that of this ticket number: a lapsed waiter regains its position.
     Number(u64),
-    /// The position of the existing ticket. Without one the status is [`Gone`](crate::Status::Gone).
+    /// The position of the existing ticket. Without one the status is [`NoTicket`](crate::Status::NoTicket).
     Existing,
 }
 
 impl Wait<'_> {
-    /// Creates a wait of at most `patience` at the end of the queue, without a channel and with the default claim
+    /// Creates a wait of at most `max_wait` at the end of the queue, without a channel and with the default claim
     /// timeout.
-    pub const fn up_to(patience: Micros) -> Self {
-        Self { patience, grace: CLAIM_TIMEOUT, channel: "", place: QueuePosition::End }
+    pub const fn up_to(max_wait: Micros) -> Self {
+        Self { max_wait, claim_timeout: CLAIM_TIMEOUT, channel: "", position: QueuePosition::End }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        if self.patience > MAX_SPAN {
+        if self.max_wait > MAX_SPAN {
             return Err(Error::invalid("wait_timeout", "must be at most ten years"));
         }
-        if self.grace.0 == 0 || self.grace > MAX_SPAN {
+        if self.claim_timeout.0 == 0 || self.claim_timeout > MAX_SPAN {
             return Err(Error::invalid("claim_timeout", "must be from one microsecond to ten years"));
         }
         if self.channel.len() > MAX_CHANNEL || self.channel.bytes().any(|b| b.is_ascii_control()) {
             return Err(Error::invalid("channel", format!("must be at most {MAX_CHANNEL} printable bytes")));
         }
-        match self.place {
+        match self.position {
             QueuePosition::Number(number) if number > MAX_TIME.0 => {
                 Err(Error::invalid("ticket", format!("must be at most 2^52: ticket={number}")))
             }

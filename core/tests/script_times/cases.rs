@@ -225,7 +225,7 @@ fn standing() -> Vec<Act> {
             let id = format!("ticket{}", run.size / 2 + 1 + run.number);
             cancel(run.limiter, &id, NOW + 1);
             let place = QueuePosition::Number(run.size / 2 + 2 + run.number);
-            enter(run.limiter, &id, 1, Some(Wait { place, ..wait() }), NOW + 1);
+            enter(run.limiter, &id, 1, Some(Wait { position: place, ..wait() }), NOW + 1);
         }),
         act("queue: cancel from the middle", |run| {
             cancel(run.limiter, &format!("ticket{}", run.size / 3 + run.number), NOW + 1);

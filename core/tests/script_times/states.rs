@@ -95,7 +95,7 @@ pub(crate) fn list(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> 
 
 /// As a job waits: for as long as it takes, and for an hour after its time.
 pub(crate) fn wait() -> Wait<'static> {
-    Wait { patience: Micros(SPAN), grace: Micros(SPAN), channel: "", place: QueuePosition::End }
+    Wait { max_wait: Micros(SPAN), claim_timeout: Micros(SPAN), channel: "", position: QueuePosition::End }
 }
 
 const FILL: &str = r"

@@ -52,5 +52,5 @@ pub fn forever() -> Wait<'static> {
 
 /// Comes back to the place that it has, or to none.
 pub fn kept() -> Wait<'static> {
-    Wait { place: QueuePosition::Existing, ..forever() }
+    Wait { position: QueuePosition::Existing, ..forever() }
 }

@@ -428,10 +428,10 @@ impl Stage {
             Ear::Lost => "nobody".to_owned(),
         });
         let wait = wait.map(|wait| Wait {
-            patience: Micros(wait.patience),
-            grace: Micros(wait.grace),
+            max_wait: Micros(wait.patience),
+            claim_timeout: Micros(wait.grace),
             channel: &channel,
-            place: match (wait.place, self.numbers.get(&who)) {
+            position: match (wait.place, self.numbers.get(&who)) {
                 (1, Some(number)) => QueuePosition::Number(*number),
                 (2, _) => QueuePosition::Existing,
                 _ => QueuePosition::End,

@@ -4,7 +4,7 @@ use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
     AdminCommand, Answer as Answered, CLAIM_TIMEOUT, Deadline, Decision, Feedback, Kind, Learned, Limit, LimitOverride,
     Limiter, MAX_PAUSE, Micros, Operation, Paddlegate, Policy, Provider, Request, RuntimeState, SignalHandling,
-    Statistics, Wait,
+    Statistics, Status, Wait,
 };
 use serde_json::Value;
 
@@ -50,8 +50,8 @@ impl Subject for Named {
 
     fn enter(&mut self, entry: &Entry<'_>) -> Answer {
         let wait = entry.patience.map(|patience| Wait {
-            grace: entry.grace.map_or(CLAIM_TIMEOUT, Micros),
-            place: entry.place,
+            claim_timeout: entry.grace.map_or(CLAIM_TIMEOUT, Micros),
+            position: entry.place,
             ..Wait::up_to(Micros(patience))
         });
         let decision = self.limiter.acquire_with_id(request(&entry.step), entry.id, wait).expect("a decision");
@@ -232,10 +232,10 @@ fn entered(decision: &Decision) -> String {
     let ticket = decision.ticket;
     format!(
         r#"{{"status":"{}",{},"lease_us":{},"fence":{},"number":{},"position":{},"ready_after_us":{}}}"#,
-        decision.status.name(),
+        if decision.status == Status::NoTicket { "gone" } else { decision.status.name() },
         numbers(decision),
         number(decision.lease.map(|micros| micros.0)),
-        number(decision.fence),
+        number(decision.fencing_token),
         number(ticket.map(|ticket| ticket.number)),
         number(ticket.map(|ticket| ticket.position)),
         number(ticket.and_then(|ticket| ticket.ready_after).map(|micros| micros.0)),

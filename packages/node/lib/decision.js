@@ -4,7 +4,7 @@ const { slots, STATUS, WITH_PERMIT, DEGRADED } = require("./shared-buffer.js");
 const { kinds } = require("./native.js");
 
 const KINDS = [null, ...kinds()];
-const STATUSES = ["refused", "granted", "queued", "gone"];
+const STATUSES = ["refused", "granted", "queued", "no_ticket"];
 
 /** The decision about one call, with the values of the tightest limit. */
 class Decision {
@@ -23,7 +23,7 @@ class Decision {
     this.atUs = slots[row + 9];
     this.permit = code & WITH_PERMIT ? store.text(ticket) : null;
     this.leaseMs = orNull(slots[row + 10] / 1000);
-    this.fence = orNull(slots[row + 11]);
+    this.fencingToken = orNull(slots[row + 11]);
     this.ticket = orNull(slots[row + 12]);
     this.position = orNull(slots[row + 13]);
     this.readyAfterMs = wholeMs(slots[row + 14] / 1000);

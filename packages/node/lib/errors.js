@@ -63,6 +63,7 @@ const NAMES = {
   expires_at: "expiresAt",
   expires_in: "expiresInMs",
   for: "forMs",
+  local_share_percent: "localSharePercent",
   lock_timeout: "lockTimeoutMs",
   max_pause: "maxPauseMs",
   max_learned: "maxLearned",

@@ -73,7 +73,7 @@ class Limiter {
     this.#hub = hub;
     this.#run = run;
     this.#waitTimeoutMs = waiting(options.waitTimeoutMs) ?? waitTimeoutMs();
-    this.#skips = skips(options.policy);
+    this.#skips = skips(options.onLimit);
     Object.defineProperty(this, "name", { value: name, enumerable: true });
     Object.defineProperty(this, "onLimit", { value: onLimit, enumerable: true });
   }
@@ -291,7 +291,7 @@ class Limiter {
   }
 
   async #releaseAfter(permit) {
-    if (permit.fence === null) return;
+    if (permit.fencingToken === null) return;
     // A lease that cannot be released expires.
     await permit.release().catch(nothing);
     if (permit.lost) {
@@ -370,10 +370,10 @@ class Limiter {
   /** Gives back the grant of a call that was aborted before its answer. Failures are ignored: the grant expires. */
   async [RELEASE_LATE](decision, { estimate }) {
     if (!isNewGrant(decision)) return;
-    const { permit, fence } = decision;
+    const { permit, fencingToken } = decision;
     const parts = [];
     if (estimate !== undefined && estimate !== null) parts.push(this.correct(permit, 0));
-    if (fence !== null) parts.push(this.release(permit));
+    if (fencingToken !== null) parts.push(this.release(permit));
     await Promise.allSettled(parts);
   }
 }
@@ -401,11 +401,11 @@ function waiting(given) {
 
 /** Returns whether `withinLimit` skips a refused function. */
 function skips(given) {
-  const policy = given ?? "raise";
-  if (!["raise", "ignore", "skip"].includes(policy)) {
-    throw new InvalidError("policy", "must be 'raise' or 'ignore'");
+  const onLimit = given ?? "raise";
+  if (!["raise", "ignore", "skip"].includes(onLimit)) {
+    throw new InvalidError("onLimit", "must be 'raise' or 'ignore'");
   }
-  return policy !== "raise";
+  return onLimit !== "raise";
 }
 
 module.exports = { Limiter };

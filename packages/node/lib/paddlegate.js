@@ -71,12 +71,15 @@ class Paddlegate {
 
   limiter(name, limits, options) {
     const names = [...OPTIONS, "lockTimeoutMs"];
-    const { lockTimeoutMs, ttl, onUnavailable, share, ...others } = only(names, options);
+    const { lockTimeoutMs, ttl, onUnavailable, localSharePercent, ...others } = only(
+      names,
+      options,
+    );
     const specs = limitList(limits).map(spec);
     const argumentNames = setLockTimeout(specs, lockTimeoutMs) ? NAMES : IN_LIMIT;
     const keptFor = optional(ttl);
     const given = text("name", name);
-    const mode = onUnavailableArguments(onUnavailable, share);
+    const mode = onUnavailableArguments(onUnavailable, localSharePercent);
     const run = callNative(
       () => this.#store.limiter(given, specs, keptFor, ...mode),
       argumentNames,
@@ -85,11 +88,11 @@ class Paddlegate {
   }
 
   limitersFromDocument(document, options) {
-    const { lockTimeoutMs, tenant, group, onUnavailable, share } = only(
-      ["lockTimeoutMs", "tenant", "group", "onUnavailable", "share"],
+    const { lockTimeoutMs, tenant, group, onUnavailable, localSharePercent } = only(
+      ["lockTimeoutMs", "tenant", "group", "onUnavailable", "localSharePercent"],
       options,
     );
-    const mode = onUnavailableArguments(onUnavailable, share);
+    const mode = onUnavailableArguments(onUnavailable, localSharePercent);
     const written = typeof document === "string" ? document : json("document", document);
     const beside = [
       (lockTimeoutMs ?? null) === null ? undefined : numeric(lockTimeoutMs),
@@ -99,8 +102,8 @@ class Paddlegate {
     const loaded = callNative(() => this.#store.load(written, ...beside, ...mode));
     return new Map(
       loaded.map(({ name, waitTimeoutMs, onLimit }, i) => {
-        const policy = onLimit === "ignore" ? "ignore" : "raise";
-        const options = { waitTimeoutMs, policy };
+        const action = onLimit === "ignore" ? "ignore" : "raise";
+        const options = { waitTimeoutMs, onLimit: action };
         return [name, new Limiter(this.#parts, name, this.#store.loaded(i), options, onLimit)];
       }),
     );
@@ -129,11 +132,11 @@ class Paddlegate {
   }
 
   conductorLimiter(definition, run, options) {
-    const { lockTimeoutMs, onUnavailable, share } = only(
-      ["lockTimeoutMs", "onUnavailable", "share"],
+    const { lockTimeoutMs, onUnavailable, localSharePercent } = only(
+      ["lockTimeoutMs", "onUnavailable", "localSharePercent"],
       options,
     );
-    const mode = onUnavailableArguments(onUnavailable, share);
+    const mode = onUnavailableArguments(onUnavailable, localSharePercent);
     const lease =
       lockTimeoutMs === undefined || lockTimeoutMs === null ? undefined : numeric(lockTimeoutMs);
     const texts = [
@@ -211,12 +214,14 @@ if (Symbol.asyncDispose) {
 }
 
 /** The options of every limiter. */
-const OPTIONS = ["waitTimeoutMs", "policy", "ttl", "onUnavailable", "share"];
+const OPTIONS = ["waitTimeoutMs", "onLimit", "ttl", "onUnavailable", "localSharePercent"];
 
 /** Returns the behaviour of a limiter whose store is unavailable, as arguments of the addon. */
-const onUnavailableArguments = (mode, share) => [
+const onUnavailableArguments = (mode, localSharePercent) => [
   mode === undefined || mode === null ? undefined : text("onUnavailable", mode),
-  share === undefined || share === null ? undefined : numeric(share),
+  localSharePercent === undefined || localSharePercent === null
+    ? undefined
+    : numeric(localSharePercent),
 ];
 
 /** Converts `{ window: [100, 60], throttle: 0.1 }` to `[["window", 100, 60], ["throttle", 0.1]]`. */

@@ -21,7 +21,7 @@ class Permit {
     this.#deadline = decision.leaseMs === null ? null : began + decision.leaseMs;
     this.decision = decision;
     this.id = decision.permit;
-    this.fence = decision.fence;
+    this.fencingToken = decision.fencingToken;
     this.degraded = decision.degraded;
     Object.freeze(this);
   }

@@ -17,7 +17,7 @@ for (const [store, pg] of Object.entries(stores)) {
     const first = await limiter.acquire();
     const second = await limiter.acquire({ waitTimeoutMs: 0 });
     assert.match(first.id, /^[0-9a-f]{32}:\d+:1$/);
-    assert.ok(second.fence > first.fence);
+    assert.ok(second.fencingToken > first.fencingToken);
     assert.equal(first.decision.leaseMs, 60_000);
     assert.ok(first.expiresInMs > 50_000 && first.expiresInMs <= 60_000);
     assert.equal(first.lost, false);
@@ -53,7 +53,7 @@ for (const [store, pg] of Object.entries(stores)) {
     const limiter = pg.concurrent(unique(), 1);
     const first = await limiter.acquire({ id: "job 7" });
     const again = await limiter.acquire({ id: "job 7" });
-    assert.equal(again.fence, first.fence);
+    assert.equal(again.fencingToken, first.fencingToken);
     assert.equal((await limiter.tryAcquire({ id: "job 7" })).allowed, true);
     assert.equal((await limiter.tryAcquire({ id: "job 8" })).allowed, false);
     assert.equal((await limiter.stats()).leases, 1);
@@ -70,7 +70,7 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal(await late.release(), "late");
     assert.equal(await late.release(), "late");
     assert.equal((await limiter.stats()).overages, 1);
-    assert.ok(next.fence > late.fence);
+    assert.ok(next.fencingToken > late.fencingToken);
   });
 
   test(`${store}: withinLimit holds the lease while its function runs`, async () => {
@@ -111,7 +111,10 @@ for (const [store, pg] of Object.entries(stores)) {
       const failing = limiter.withinLimit(() => limiter.acquire());
       await assert.rejects(failing, OverLimitError);
     }
-    assert.equal(await pg.paused(unique(), { policy: "ignore" }).withinLimit(assert.fail), SKIPPED);
+    assert.equal(
+      await pg.paused(unique(), { onLimit: "ignore" }).withinLimit(assert.fail),
+      SKIPPED,
+    );
   });
 
   test(`${store}: concurrency goes with other limits, all charged or none`, async () => {
@@ -139,10 +142,10 @@ for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: without a concurrency limit there is nothing to lose or to release`, async () => {
     for (const limiter of [pg.window(unique(), 5, 60), pg.unlimited()]) {
       const permit = await limiter.acquire();
-      const { fence, expiresInMs, lost } = permit;
+      const { fencingToken, expiresInMs, lost } = permit;
       assert.deepEqual(
-        { fence, expiresInMs, lost },
-        { fence: null, expiresInMs: null, lost: false },
+        { fencingToken, expiresInMs, lost },
+        { fencingToken: null, expiresInMs: null, lost: false },
       );
       assert.equal(await permit.release(), "unknown");
       assert.equal(await permit.renew(), false);

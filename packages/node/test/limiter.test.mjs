@@ -46,7 +46,7 @@ for (const [store, pg] of Object.entries(stores)) {
         atUs: 0,
         permit: null,
         leaseMs: null,
-        fence: null,
+        fencingToken: null,
         ticket: null,
         position: null,
         readyAfterMs: null,
@@ -177,16 +177,18 @@ test("what is wrong is refused by the name of the argument", async () => {
       () => pg.window("x", 1, 1, { onUnavailable }),
       () => pg.limitersFromDocument({ limiters: {} }, { onUnavailable }),
     ]),
-    share: [0, 101, 1.5, "5", Number.NaN]
-      .map((share) => () => pg.points("x", 1, 1, { onUnavailable: "local", share }))
+    localSharePercent: [0, 101, 1.5, "5", Number.NaN]
+      .map((localSharePercent) => {
+        return () => pg.points("x", 1, 1, { onUnavailable: "local", localSharePercent });
+      })
       .concat([
-        () => pg.unlimited("x", { share: 5 }),
-        () => pg.paused("x", { share: 5, onUnavailable: "open" }),
+        () => pg.unlimited("x", { localSharePercent: 5 }),
+        () => pg.paused("x", { localSharePercent: 5, onUnavailable: "fail_open" }),
       ]),
-    onLimit: ["skip", "", 5, {}].map(
-      (onLimit) => () => limiter.admit("x", { estimate: 1, onLimit }),
-    ),
-    policy: ["wait", "", 1, {}].map((policy) => () => pg.window("x", 1, 1, { policy })),
+    onLimit: ["", 5, {}].flatMap((onLimit) => [
+      () => pg.window("x", 1, 1, { onLimit }),
+      () => limiter.admit("x", { estimate: 1, onLimit }),
+    ]),
     lockTimeout: [() => pg.limiter("x", { concurrency: [1, -1] })],
     lockTimeoutMs: [0, -1, Number.NaN, "30", 4e11]
       .map((lockTimeoutMs) => () => pg.concurrent("x", 1, { lockTimeoutMs }))
@@ -286,8 +288,8 @@ test("what is wrong is refused by the name of the argument", async () => {
 
 test("what is null is the default", async () => {
   const pg = new Paddlegate("memory://");
-  const options = { waitTimeoutMs: null, lockTimeoutMs: null, policy: null, ttl: null };
-  Object.assign(options, { onUnavailable: null, share: null });
+  const options = { waitTimeoutMs: null, lockTimeoutMs: null, onLimit: null, ttl: null };
+  Object.assign(options, { onUnavailable: null, localSharePercent: null });
   const limiter = pg.concurrent("x", 1, options);
   assert.equal((await limiter.acquire({ waitTimeoutMs: null, id: null })).decision.leaseMs, 30_000);
   const refused = limiter.withinLimit({ waitTimeoutMs: 1 }, assert.fail);

@@ -161,7 +161,7 @@ test("a store that is away", async () => {
   await assert.rejects(limiter.admitAll(["a", "b"]), UnavailableError);
   await assert.rejects(limiter.applyOjsSignal({ type: "rate_limited" }), UnavailableError);
   await assert.rejects(limiter.applyOjsOverride({ limit: 1, period: "1s" }), UnavailableError);
-  const open = away.window(unique(), 5, 60, { onUnavailable: "open" });
+  const open = away.window(unique(), 5, 60, { onUnavailable: "fail_open" });
   const all = await open.admitAll(["a", "b"]);
   assert.deepEqual(
     all.map(({ action, decision }) => [action, decision.degraded]),

@@ -285,8 +285,8 @@ test("a process that has waited ends by itself, and one that waits goes on", asy
       const limiter = pg.concurrent(${JSON.stringify(unique())}, 1, { lockTimeoutMs: 500 });
       await limiter.acquire();
       const { signal } = new AbortController();
-      const { fence } = await limiter.acquire({ signal, waitTimeoutMs: 60000 });
-      console.log(fence > 0);`);
+      const { fencingToken } = await limiter.acquire({ signal, waitTimeoutMs: 60000 });
+      console.log(fencingToken > 0);`);
     assert.equal(output, "true");
     assert.equal(status, 0);
     assert.ok(ms < 20_000, `ms=${ms}`);

@@ -9,7 +9,7 @@ const examples = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => 
 const printed = [
   /^charged\ncome back in \d+(\.\d+)? ms$/,
   /^1\ntrue\nreleased$/,
-  /^queued 0 true\nrefused\ngranted\ngone$/,
+  /^queued 0 true\nrefused\ngranted\nno_ticket$/,
   /^run\nwait true\nrun$/,
   /^settled\ntrue$/,
   /^5\n30000\npaused true\nnull true$/,

@@ -30,7 +30,7 @@ for (const [store, pg] of Object.entries(stores)) {
 
     assert.equal(await limiter.cancel("b"), "cancelled");
     assert.equal(await limiter.cancel("b"), "unknown");
-    assert.equal((await limiter.claim("b")).status, "gone");
+    assert.equal((await limiter.claim("b")).status, "no_ticket");
     assert.equal((await limiter.claim("d")).position, 1);
     assert.equal(await limiter.release(running.permit), "released");
     // Newcomers stand behind the queue.
@@ -38,7 +38,7 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal((await limiter.claim("d")).status, "queued");
     const next = await limiter.claim("c");
     assert.equal(next.status, "granted");
-    assert.equal((await limiter.claim("c")).fence, next.fence);
+    assert.equal((await limiter.claim("c")).fencingToken, next.fencingToken);
     assert.equal(await limiter.cancel("c"), "cancelled");
     assert.equal((await limiter.claim("d")).status, "granted");
     assert.equal((await limiter.stats()).tickets, 0);
@@ -54,7 +54,7 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal((await limiter.enqueue("c", { atUs, waitTimeoutMs: 120_000 })).status, "refused");
     assert.equal((await limiter.claim("a", { atUs: atUs + 59_999_999 })).status, "queued");
     assert.equal((await limiter.claim("a", { atUs: atUs + 60_000_000 })).status, "granted");
-    assert.equal((await limiter.claim("a", { atUs: atUs + 60_000_000 })).status, "gone");
+    assert.equal((await limiter.claim("a", { atUs: atUs + 60_000_000 })).status, "no_ticket");
   });
 
   test(`${store}: a ticket that is not claimed in time lapses`, async () => {
@@ -65,7 +65,7 @@ for (const [store, pg] of Object.entries(stores)) {
     await limiter.enqueue("b", { atUs });
     const late = { atUs: atUs + 61_000_000 };
     assert.equal((await limiter.claim("b", late)).status, "granted");
-    assert.equal((await limiter.claim("a", late)).status, "gone");
+    assert.equal((await limiter.claim("a", late)).status, "no_ticket");
     assert.equal((await limiter.stats()).lapsed, 1);
   });
 

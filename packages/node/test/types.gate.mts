@@ -25,7 +25,10 @@ gate.withinLimit(async () => 1);
 // @ts-expect-error: no fact
 gate.admit({ log_on_code: "ann" });
 
-const run = pg.conductorLimiter({ name: "w" }, "{}", { lockTimeoutMs: 1, onUnavailable: "open" });
+const run = pg.conductorLimiter({ name: "w" }, "{}", {
+  lockTimeoutMs: 1,
+  onUnavailable: "fail_open",
+});
 same<typeof run, Limiter>(true);
 const batch = run.admitAll(["a", "b"], { onLimit: "drop", partial: true, signal });
 same<typeof batch, Promise<Admission[]>>(true);

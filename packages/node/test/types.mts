@@ -57,7 +57,7 @@ const erp = pg.concurrent("erp", 50, { lockTimeoutMs: 1000, waitTimeoutMs: 100 }
 same<typeof erp, Limiter>(true);
 const released = erp.withinLimit({ id: "job" }, (permit) => permit.release());
 same<typeof released, Promise<Release>>(true);
-const ignoring = pg.concurrent("erp", 50, { policy: "ignore" });
+const ignoring = pg.concurrent("erp", 50, { onLimit: "ignore" });
 same<typeof ignoring, Limiter<Skipped>>(true);
 const skipped = await ignoring.withinLimit(() => 7);
 same<typeof skipped, number | Skipped>(true);
@@ -108,10 +108,10 @@ same<typeof perhaps, Map<string, Limiter<Skipped>>>(true);
 const action = pg.load("limits.json").get("shop")?.onLimit;
 same<typeof action, OnLimit | null | undefined>(true);
 
-const careful = pg.window("x", 1, 1, { onUnavailable: "local", share: 25 });
+const careful = pg.window("x", 1, 1, { onUnavailable: "local", localSharePercent: 25 });
 same<typeof careful, Limiter>(true);
-pg.unlimited("x", { onUnavailable: "open" });
-pg.load("limits.json", { onUnavailable: "closed" });
+pg.unlimited("x", { onUnavailable: "fail_open" });
+pg.load("limits.json", { onUnavailable: "fail_closed" });
 const admitted = careful.admit("job", { onLimit: "reschedule", estimate: 5, signal });
 same<typeof admitted, Promise<Admission>>(true);
 const { permit, decision: behind } = await admitted;
@@ -149,7 +149,7 @@ pg.limiter("x", { concurency: 5 });
 // @ts-expect-error an interval is missing
 pg.window("x", 1);
 // @ts-expect-error no such policy
-pg.concurrent("x", 1, { policy: "wait" });
+pg.concurrent("x", 1, { onLimit: "wait" });
 // @ts-expect-error a window holds no lease
 pg.window("x", 1, 1, { lockTimeoutMs: 1 });
 // @ts-expect-error nobody could release what it takes

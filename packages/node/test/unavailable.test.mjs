@@ -28,7 +28,7 @@ test("raise is an error and never a refusal", async () => {
 
 test("closed refuses at once and says why", async () => {
   const pg = await nowhere();
-  const limiter = pg.window("x", 7, 60, { onUnavailable: "closed", waitTimeoutMs: 60_000 });
+  const limiter = pg.window("x", 7, 60, { onUnavailable: "fail_closed", waitTimeoutMs: 60_000 });
   // In one round at once, and then one by one.
   const rounds = await Promise.all(Array.from({ length: 10 }, () => limiter.tryAcquire()));
   for (let i = 0; i < 10; i += 1) rounds.push(await limiter.tryAcquire());
@@ -63,7 +63,7 @@ test("closed refuses at once and says why", async () => {
       return true;
     });
   }
-  const skipping = pg.window("x", 7, 60, { onUnavailable: "closed", policy: "ignore" });
+  const skipping = pg.window("x", 7, 60, { onUnavailable: "fail_closed", onLimit: "ignore" });
   assert.equal(await skipping.withinLimit(() => assert.fail()), SKIPPED);
   await assert.rejects(limiter.tryAcquire({ estimate: 0 }), { argument: "estimate" });
   await assert.rejects(limiter.stats(), UnavailableError, "not a decision");
@@ -76,7 +76,7 @@ test("open runs everything, and nothing has to be given back", async () => {
   const limiter = pg.limiter(
     "x",
     { concurrency: 1, points: [100, 60] },
-    { onUnavailable: "open", waitTimeoutMs: 60_000 },
+    { onUnavailable: "fail_open", waitTimeoutMs: 60_000 },
   );
   for (let i = 0; i < 10; i += 1) {
     const value = await limiter.withinLimit({ estimate: 50 }, async (permit) => {
@@ -101,7 +101,7 @@ test("open runs everything, and nothing has to be given back", async () => {
 
 test("local decides by its share of the limit", async () => {
   const pg = await nowhere();
-  const half = { onUnavailable: "local", share: 50, waitTimeoutMs: 60_000 };
+  const half = { onUnavailable: "local", localSharePercent: 50, waitTimeoutMs: 60_000 };
   const limiter = pg.concurrent("x", 5, half);
   const permits = [await limiter.acquire(), await limiter.acquire()];
   for (const { degraded, decision } of permits) {
@@ -157,11 +157,11 @@ test("errors of replies, broken connections and silence are degraded too", async
   ];
   for (const behave of behaviours) {
     const pg = new Paddlegate(await server(t, behave), { timeoutMs: 500 });
-    const open = pg.concurrent("x", 1, { onUnavailable: "open" });
-    const rate = pg.window("y", 1, 60, { onUnavailable: "open" });
+    const open = pg.concurrent("x", 1, { onUnavailable: "fail_open" });
+    const rate = pg.window("y", 1, 60, { onUnavailable: "fail_open" });
     const granted = await Promise.all([open.tryAcquire(), open.peek(), rate.allow()]);
     assert.deepEqual([granted[0].degraded, granted[1].degraded, granted[2]], [true, true, true]);
-    const closed = pg.window("x", 1, 60, { onUnavailable: "closed" });
+    const closed = pg.window("x", 1, 60, { onUnavailable: "fail_closed" });
     await assert.rejects(closed.acquire(), { reason: "unavailable" });
   }
 });
@@ -207,7 +207,7 @@ test("who waited when the server went away is refused, and gives its ticket back
   const name = unique();
   const sure = new Paddlegate(url, patient).concurrent(name, 1);
   const holder = await sure.acquire();
-  const limiter = pg.concurrent(name, 1, { onUnavailable: "closed", waitTimeoutMs: 60_000 });
+  const limiter = pg.concurrent(name, 1, { onUnavailable: "fail_closed", waitTimeoutMs: 60_000 });
   const waiting = limiter.acquire();
   const refused = assert.rejects(waiting, { reason: "unavailable" });
   await until(async () => (await sure.stats()).tickets === 1);
@@ -222,7 +222,7 @@ test("who waited when the server went away is refused, and gives its ticket back
 test("a store that fails is asked once a second and used when it is back", async (t) => {
   const own = await gate(t);
   const pg = new Paddlegate(own.url, patient);
-  const limiter = pg.window(unique(), 100_000, 60, { onUnavailable: "closed" });
+  const limiter = pg.window(unique(), 100_000, 60, { onUnavailable: "fail_closed" });
   const isDegraded = async () => (await limiter.tryAcquire()).degraded;
   assert.equal(await isDegraded(), false);
 

@@ -229,10 +229,10 @@ const shown = (decision) => JSON.stringify({ allowed: decision.allowed, ...numbe
 
 const entered = (decision) =>
   JSON.stringify({
-    status: decision.status,
+    status: decision.status === "no_ticket" ? "gone" : decision.status,
     ...numbers(decision),
     lease_us: micros(decision.leaseMs),
-    fence: decision.fence,
+    fence: decision.fencingToken,
     number: decision.ticket,
     position: decision.position,
     ready_after_us: decision.readyAfterUs,

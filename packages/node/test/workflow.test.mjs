@@ -73,7 +73,7 @@ test("what is wrong with a workflow is named", () => {
     ["lockTimeoutMs", good, { correlationId: "x" }, { lockTimeoutMs: "soon" }],
     ["ttl", good, {}, { ttl: 5 }],
     ["onUnavailable", good, {}, { onUnavailable: "Open" }],
-    ["share", good, {}, { onUnavailable: "local", share: 0 }],
+    ["localSharePercent", good, {}, { onUnavailable: "local", localSharePercent: 0 }],
   ]) {
     assert.throws(
       () => stores.memory.conductorLimiter(...given),

@@ -45,7 +45,7 @@ class Guarded(_native.WithinLimit):
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function when it is admitted; the result of a coroutine function must be awaited.
 
-        Returns the result of the function, or `SKIPPED` if a limiter with `policy="ignore"`
+        Returns the result of the function, or `SKIPPED` if a limiter with `on_limit="ignore"`
         refused.
         """
         return self(function)(*args, **kwargs)
@@ -53,7 +53,7 @@ class Guarded(_native.WithinLimit):
     def __call__(self, function: Function) -> Function:
         """Wrap a function, generator function or coroutine function; each call is admitted first.
 
-        With `policy="ignore"` a refused call returns `SKIPPED`, and a refused generator ends at
+        With `on_limit="ignore"` a refused call returns `SKIPPED`, and a refused generator ends at
         once. A plain function must not return an awaitable, which would run without the permit;
         that raises `InvalidError`.
 

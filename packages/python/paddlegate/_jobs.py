@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 END = 0
 """The end of the queue, for a call without a ticket."""
 EXISTING = -1
-"""The position of the existing ticket; without one the status is "gone"."""
+"""The position of the existing ticket; without one the status is "no_ticket"."""
 
 
 # `id` is the name in all languages.
@@ -73,7 +73,7 @@ class Jobs(AdjustableLimiter):
     ) -> Decision:
         """Check whether a queued job may run now.
 
-        The status is "granted", still "queued", or "gone" when the job has no ticket: it was
+        The status is "granted", still "queued", or "no_ticket" when the job has no ticket: it was
         cancelled, has lapsed or was granted before.
         """
         return self._enter(cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout, None)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from paddlegate._guarded import Function
-    from paddlegate._native import Decision, LoadedLimiter, _OnUnavailable, _Policy
+    from paddlegate._native import Decision, LoadedLimiter, _OnRefusal, _OnUnavailable
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Grant, Permit
     from paddlegate._statistics import Statistics
@@ -41,10 +41,10 @@ class Limiter(Jobs):
         wait_timeout: Span | None = None,
         *,
         lock_timeout: Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> None:
         self._links = paddlegate._links
         self._hubs = paddlegate._hubs

@@ -35,8 +35,8 @@ __all__ = [
 _T = TypeVar("_T")
 _Span: TypeAlias = float | timedelta | str
 _Deadline: TypeAlias = datetime | float
-_Policy: TypeAlias = Literal["raise", "ignore", "skip"]
-_OnUnavailable: TypeAlias = Literal["raise", "closed", "open", "local"]
+_OnRefusal: TypeAlias = Literal["raise", "ignore", "skip"]
+_OnUnavailable: TypeAlias = Literal["raise", "fail_closed", "fail_open", "local"]
 _OnLimit: TypeAlias = Literal["raise", "ignore", "wait", "reschedule", "drop"]
 _Action: TypeAlias = Literal["run", "wait", "reschedule", "drop", "refuse"]
 _Level: TypeAlias = Literal["second", "minute", "hour"]
@@ -77,7 +77,7 @@ class Decision:
 
     @property
     def status(self) -> str:
-        """The status of the call: "granted", "refused", "queued", or "gone" without a ticket."""
+        """The status of the call: "granted", "refused", "queued" or "no_ticket"."""
     @property
     def allowed(self) -> bool:
         """Whether the call was granted."""
@@ -109,7 +109,7 @@ class Decision:
     def lease(self) -> float | None:
         """Seconds that the lease lasts from `at_us`; None without a concurrency limit."""
     @property
-    def fence(self) -> int | None:
+    def fencing_token(self) -> int | None:
         """A number that rises with every lease of the limiter; None without a lease."""
     @property
     def ticket(self) -> int | None:
@@ -183,10 +183,10 @@ class Limiter:
         wait_timeout: _Span | None = None,
         *,
         lock_timeout: _Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: _Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> Limiter: ...
     @property
     def name(self) -> str:
@@ -195,16 +195,13 @@ class Limiter:
     def wait_timeout(self) -> float:
         """Seconds that a call waits at most by default."""
     @property
-    def policy(self) -> str:
-        """The effect of a refusal in `within_limit`: "raise" or "ignore"."""
-    @property
     def on_limit(self) -> str:
         """The action for refused work: "raise", "ignore", "wait", "reschedule" or "drop"."""
     @property
     def on_unavailable(self) -> str:
-        """The mode while the store cannot decide: "raise", "closed", "open" or "local"."""
+        """While the store cannot decide: "raise", "fail_closed", "fail_open" or "local"."""
     @property
-    def share(self) -> int | None:
+    def local_share_percent(self) -> int | None:
         """Percent of each limit that this process grants alone; None except for "local"."""
     @property
     def ttl(self) -> float:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from paddlegate._convert import Json
-    from paddlegate._native import _OnUnavailable, _Policy
+    from paddlegate._native import _OnRefusal, _OnUnavailable
     from paddlegate._statistics import LimiterInfo
     from paddlegate._waiting import Span
 
@@ -42,14 +42,14 @@ class Paddlegate(_native.Paddlegate):
     call returns or raises `UnavailableError` within `timeout`, by default one second.
 
     The methods that create a limiter without a document take a `name` of 1 to 512 bytes;
-    `wait_timeout`, by default 5 seconds; `policy`, by default "raise", with which a refused body
+    `wait_timeout`, by default 5 seconds; `on_limit`, by default "raise", with which a refused body
     raises `OverLimit`, while "ignore" skips the body; and `ttl`, the time for which statistics are
     kept after the last use, from one second to ten years, by default 90 days.
 
     All methods that create limiters take `on_unavailable`, the behaviour while the store cannot
-    decide: "raise" an `UnavailableError`, the default; "closed" refuses; "open" grants without
-    counting; "local" decides in this process alone, with `share` percent of every limit, 1 to 100,
-    by default 100. Such a decision is `degraded`, and no call is queued.
+    decide: "raise" an `UnavailableError`, the default; "fail_closed" refuses; "fail_open" grants
+    without counting; "local" decides in this process alone, with `local_share_percent` percent of
+    every limit, 1 to 100, by default 100. Such a decision is `degraded`, and no call is queued.
     """
 
     def __init__(self, url: str | None = None, *, timeout: Span | None = None) -> None:
@@ -104,10 +104,10 @@ class Paddlegate(_native.Paddlegate):
         *,
         wait_timeout: Span | None = None,
         lock_timeout: Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> Limiter:
         """Create a limiter of at most `limit` leases at once; 0 is a pause.
 
@@ -120,10 +120,10 @@ class Paddlegate(_native.Paddlegate):
             [("concurrency", limit)],
             wait_timeout,
             lock_timeout=lock_timeout,
-            policy=policy,
+            on_limit=on_limit,
             ttl=ttl,
             on_unavailable=on_unavailable,
-            share=share,
+            local_share_percent=local_share_percent,
         )
 
     def bucket(
@@ -134,10 +134,10 @@ class Paddlegate(_native.Paddlegate):
         offset: Span = 0,
         *,
         wait_timeout: Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> Limiter:
         """Create a limiter of at most `limit` units in each interval since 1970 (UTC).
 
@@ -149,10 +149,10 @@ class Paddlegate(_native.Paddlegate):
             name,
             limits,
             wait_timeout,
-            policy=policy,
+            on_limit=on_limit,
             ttl=ttl,
             on_unavailable=on_unavailable,
-            share=share,
+            local_share_percent=local_share_percent,
         )
 
     def window(
@@ -162,10 +162,10 @@ class Paddlegate(_native.Paddlegate):
         interval: Span,
         *,
         wait_timeout: Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> Limiter:
         """Create a limiter of at most `limit` units in any interval; `limit` is at most 100,000."""
         limits = [("window", limit, interval)]
@@ -174,10 +174,10 @@ class Paddlegate(_native.Paddlegate):
             name,
             limits,
             wait_timeout,
-            policy=policy,
+            on_limit=on_limit,
             ttl=ttl,
             on_unavailable=on_unavailable,
-            share=share,
+            local_share_percent=local_share_percent,
         )
 
     def leaky(
@@ -187,10 +187,10 @@ class Paddlegate(_native.Paddlegate):
         drain: Span,
         *,
         wait_timeout: Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> Limiter:
         """Create a limiter with a burst of `capacity` units, which drains fully in `drain`."""
         limits = [("leaky", capacity, drain)]
@@ -199,10 +199,10 @@ class Paddlegate(_native.Paddlegate):
             name,
             limits,
             wait_timeout,
-            policy=policy,
+            on_limit=on_limit,
             ttl=ttl,
             on_unavailable=on_unavailable,
-            share=share,
+            local_share_percent=local_share_percent,
         )
 
     def points(
@@ -212,10 +212,10 @@ class Paddlegate(_native.Paddlegate):
         refill: Span,
         *,
         wait_timeout: Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> Limiter:
         """Create a limiter with a budget of `capacity` points, full again after `refill`."""
         limits = [("points", capacity, refill)]
@@ -224,10 +224,10 @@ class Paddlegate(_native.Paddlegate):
             name,
             limits,
             wait_timeout,
-            policy=policy,
+            on_limit=on_limit,
             ttl=ttl,
             on_unavailable=on_unavailable,
-            share=share,
+            local_share_percent=local_share_percent,
         )
 
     def throttle(
@@ -236,10 +236,10 @@ class Paddlegate(_native.Paddlegate):
         interval: Span,
         *,
         wait_timeout: Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> Limiter:
         """Create a limiter that keeps starts at least `interval` apart."""
         limits = [("throttle", interval)]
@@ -248,10 +248,10 @@ class Paddlegate(_native.Paddlegate):
             name,
             limits,
             wait_timeout,
-            policy=policy,
+            on_limit=on_limit,
             ttl=ttl,
             on_unavailable=on_unavailable,
-            share=share,
+            local_share_percent=local_share_percent,
         )
 
     def unlimited(
@@ -259,10 +259,10 @@ class Paddlegate(_native.Paddlegate):
         name: str = "unlimited",
         *,
         wait_timeout: Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> Limiter:
         """Create a limiter that grants every call."""
         return Limiter(
@@ -270,10 +270,10 @@ class Paddlegate(_native.Paddlegate):
             name,
             [("unlimited",)],
             wait_timeout,
-            policy=policy,
+            on_limit=on_limit,
             ttl=ttl,
             on_unavailable=on_unavailable,
-            share=share,
+            local_share_percent=local_share_percent,
         )
 
     def paused(
@@ -281,10 +281,10 @@ class Paddlegate(_native.Paddlegate):
         name: str,
         *,
         wait_timeout: Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> Limiter:
         """Create a limiter that refuses every call."""
         return Limiter(
@@ -292,10 +292,10 @@ class Paddlegate(_native.Paddlegate):
             name,
             [("paused",)],
             wait_timeout,
-            policy=policy,
+            on_limit=on_limit,
             ttl=ttl,
             on_unavailable=on_unavailable,
-            share=share,
+            local_share_percent=local_share_percent,
         )
 
     def limiter(
@@ -305,10 +305,10 @@ class Paddlegate(_native.Paddlegate):
         *,
         wait_timeout: Span | None = None,
         lock_timeout: Span | None = None,
-        policy: _Policy | None = None,
+        on_limit: _OnRefusal | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
         **kinds: tuple[object, ...] | Span,
     ) -> Limiter:
         """Create a limiter with up to eight limits, which are all charged or none.
@@ -327,10 +327,10 @@ class Paddlegate(_native.Paddlegate):
             [*limits, *named] if named else limits,
             wait_timeout,
             lock_timeout=lock_timeout,
-            policy=policy,
+            on_limit=on_limit,
             ttl=ttl,
             on_unavailable=on_unavailable,
-            share=share,
+            local_share_percent=local_share_percent,
         )
 
     def limiters_from_document(
@@ -341,7 +341,7 @@ class Paddlegate(_native.Paddlegate):
         tenant: str | None = None,
         group: str | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> dict[str, Limiter]:
         """Create the limiters that a document defines, by name; it is JSON or its object.
 
@@ -353,7 +353,13 @@ class Paddlegate(_native.Paddlegate):
         """
         loaded = self._load(json_text("document", document), lock_timeout, tenant, group)
         return {
-            it.name: Limiter(self, it.name, it, on_unavailable=on_unavailable, share=share)
+            it.name: Limiter(
+                self,
+                it.name,
+                it,
+                on_unavailable=on_unavailable,
+                local_share_percent=local_share_percent,
+            )
             for it in loaded
         }
 
@@ -365,7 +371,7 @@ class Paddlegate(_native.Paddlegate):
         tenant: str | None = None,
         group: str | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> dict[str, Limiter]:
         """Create the limiters that a file defines, by name; see `limiters_from_document`.
 
@@ -378,7 +384,7 @@ class Paddlegate(_native.Paddlegate):
             tenant=tenant,
             group=group,
             on_unavailable=on_unavailable,
-            share=share,
+            local_share_percent=local_share_percent,
         )
 
     def invantive_gate(self, document: Json) -> Gate:
@@ -395,7 +401,7 @@ class Paddlegate(_native.Paddlegate):
         *,
         lock_timeout: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
-        share: int | None = None,
+        local_share_percent: int | None = None,
     ) -> Limiter:
         """Create the limiter of a Conductor workflow run; both documents are JSON or objects.
 
@@ -408,7 +414,13 @@ class Paddlegate(_native.Paddlegate):
         loaded = self._workflow(
             json_text("definition", definition), json_text("run", run), lock_timeout
         )
-        return Limiter(self, loaded.name, loaded, on_unavailable=on_unavailable, share=share)
+        return Limiter(
+            self,
+            loaded.name,
+            loaded,
+            on_unavailable=on_unavailable,
+            local_share_percent=local_share_percent,
+        )
 
     def limiters(self) -> list[LimiterInfo]:
         """Return the limiters that any process has used, in any language, sorted by name.

@@ -43,9 +43,9 @@ class Grant:
         return self.decision.permit
 
     @property
-    def fence(self) -> int | None:
+    def fencing_token(self) -> int | None:
         """A number that rises with every lease of the limiter; None without a lease."""
-        return self.decision.fence
+        return self.decision.fencing_token
 
     @property
     def expires_in(self) -> float | None:

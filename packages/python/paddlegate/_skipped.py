@@ -21,4 +21,4 @@ class Skipped(enum.Enum):
 
 
 SKIPPED: Final = Skipped.SKIPPED
-"""The result of a body that a limiter with `policy="ignore"` refused."""
+"""The result of a body that a limiter with `on_limit="ignore"` refused."""

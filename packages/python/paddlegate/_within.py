@@ -55,7 +55,7 @@ class WithinLimit(Guarded):
         self._held: list[Held] = []
 
     def __enter__(self) -> Permit:
-        self._check_policy()
+        self._check_on_limit()
         owner = _current_owner()
         permit = self._acquire()
         try:
@@ -82,7 +82,7 @@ class WithinLimit(Guarded):
             self._remove_held(held)
 
     async def __aenter__(self) -> AsyncPermit:
-        self._check_policy()
+        self._check_on_limit()
         owner = _current_owner()
         permit = await self._aacquire()
         self._held.append((owner, permit))
@@ -124,7 +124,7 @@ class WithinLimit(Guarded):
         try:
             return self._acquire()
         except OverLimit:
-            if self._limiter.policy == "raise":
+            if self._limiter.on_limit != "ignore":
                 raise
             return None
 
@@ -132,16 +132,16 @@ class WithinLimit(Guarded):
         try:
             return await self._aacquire()
         except OverLimit:
-            if self._limiter.policy == "raise":
+            if self._limiter.on_limit != "ignore":
                 raise
             return None
 
-    def _check_policy(self) -> None:
-        if self._limiter.policy != "raise":
+    def _check_on_limit(self) -> None:
+        if self._limiter.on_limit == "ignore":
             raise InvalidError(
-                "with cannot skip its body; decorate a function or use run() where the policy "
-                f"is to ignore: policy={self._limiter.policy!r}",
-                "policy",
+                "with cannot skip its body; decorate a function or use run() where the "
+                f"limiter ignores refusals: on_limit={self._limiter.on_limit!r}",
+                "on_limit",
             )
 
     def _find_held(self) -> Held | None:

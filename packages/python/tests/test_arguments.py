@@ -86,8 +86,8 @@ def test_times_to_live(name, bad):
 
 @pytest.mark.parametrize("bad", ["", "Raise", "wait", 1, True, b"raise", "\ud800", []])
 def test_policies(name, bad):
-    refused("policy", pg.concurrent, name, 1, policy=bad)
-    refused("policy", pg.paused, name, policy=bad)
+    refused("on_limit", pg.concurrent, name, 1, on_limit=bad)
+    refused("on_limit", pg.paused, name, on_limit=bad)
 
 
 @pytest.mark.parametrize("bad", ["", "x" * 65, "\ud800", 5, b"x", ["x"], True])

@@ -70,7 +70,7 @@ def test_every_sort_of_limiter_hands_its_permit_over(store, name):
     @limiter.within_limit()
     @store.window(f"{name}2", 9, 60).within_limit()
     def body(number, *, permit):
-        return number, permit.fence
+        return number, permit.fencing_token
 
     # The inner one is nearer to the function.
     assert body(5) == (5, None)
@@ -78,7 +78,7 @@ def test_every_sort_of_limiter_hands_its_permit_over(store, name):
     class Client:
         @limiter.within_limit
         def get(self, *, permit):
-            return permit.fence
+            return permit.fencing_token
 
     assert Client().get() is not None
     assert limiter.stats().leases == 0

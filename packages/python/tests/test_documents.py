@@ -39,9 +39,9 @@ def test_a_document_gives_limiters_by_name(store, name, limits, form):
     assert sorted(loaded) == sorted(limits["limiters"])
     assert all(limiter.name == key for key, limiter in loaded.items())
     shop, stripe, mail = (loaded[f"{name}-{key}"] for key in ("shopify-42", "stripe", "mail"))
-    assert (shop.on_limit, shop.policy, shop.wait_timeout) == ("raise", "raise", 7)
-    assert (stripe.on_limit, stripe.policy, stripe.wait_timeout) == ("reschedule", "raise", 5)
-    assert (mail.on_limit, mail.policy, mail.wait_timeout) == ("ignore", "ignore", 0)
+    assert (shop.on_limit, shop.wait_timeout) == ("raise", 7)
+    assert (stripe.on_limit, stripe.wait_timeout) == ("reschedule", 5)
+    assert (mail.on_limit, mail.wait_timeout) == ("ignore", 0)
     assert (shop.ttl, stripe.ttl) == (90 * 86_400, 86_400)
     assert shop.try_acquire(400).remaining == 600
     assert stripe.try_acquire().lease == 10
@@ -68,7 +68,7 @@ def test_what_is_ignored_skips_its_body(store, name, limits, run):
 
 def test_what_code_makes_says_it_too(store, name):
     assert store.window(name, 1, 1).on_limit == "raise"
-    assert store.window(name, 1, 1, policy="skip").on_limit == "ignore"
+    assert store.window(name, 1, 1, on_limit="skip").on_limit == "ignore"
 
 
 @pytest.mark.parametrize(

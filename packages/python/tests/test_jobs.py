@@ -31,7 +31,7 @@ def test_jobs_take_their_turn(store, name):
     assert claimed.permit
     assert limiter.cancel("c", at_us=HOUR + 4) == "cancelled"
     assert limiter.cancel("c", at_us=HOUR + 4) == "unknown"
-    assert limiter.claim("c", at_us=HOUR + 5).status == "gone"
+    assert limiter.claim("c", at_us=HOUR + 5).status == "no_ticket"
     assert limiter.stats(at_us=HOUR + 5).tickets == 0
 
 
@@ -55,7 +55,7 @@ def test_a_job_that_is_not_claimed_loses_its_place(store, name):
     limiter.enqueue("b", claim_timeout=59, at_us=HOUR)
     limiter.enqueue("c", at_us=HOUR)
     limiter.release(first.permit, at_us=HOUR + 64_999_999)
-    assert limiter.claim("b", at_us=HOUR + 64_999_999).status == "gone"
+    assert limiter.claim("b", at_us=HOUR + 64_999_999).status == "no_ticket"
     assert limiter.claim("c", at_us=HOUR + 64_999_999).status == "granted"
     assert limiter.stats(at_us=HOUR + 65_000_001).lapsed == 1
 
@@ -67,7 +67,7 @@ def test_a_job_that_waits_no_longer_than_it_wants(store, name):
     assert (refused.status, refused.retry_after) == ("refused", 60)
     assert limiter.enqueue("b", wait_timeout=60, at_us=HOUR).status == "queued"
     assert limiter.claim("b", wait_timeout=0, at_us=HOUR + 1).status == "refused"
-    assert limiter.claim("b", at_us=HOUR + 2).status == "gone"
+    assert limiter.claim("b", at_us=HOUR + 2).status == "no_ticket"
 
 
 def test_jobs_on_an_event_loop(store, name, run):
@@ -80,7 +80,7 @@ def test_jobs_on_an_event_loop(store, name, run):
         assert await limiter.arelease(first.permit) == "released"
         assert (await limiter.aclaim("b")).status == "granted"
         assert await limiter.acancel("b") == "cancelled"
-        assert (await limiter.aclaim("b")).status == "gone"
+        assert (await limiter.aclaim("b")).status == "no_ticket"
         assert await limiter.acancel("c") == "unknown"
         assert (await limiter.atry_acquire(id="c")).permit.startswith("c:")
 
@@ -90,7 +90,7 @@ def test_jobs_on_an_event_loop(store, name, run):
 def test_nobody_queues_without_a_limit(store, name):
     assert store.unlimited().enqueue("a").allowed
     assert store.paused(name).enqueue("a").status == "refused"
-    assert store.paused(name).claim("a").status in {"refused", "gone"}
+    assert store.paused(name).claim("a").status in {"refused", "no_ticket"}
 
 
 # --- Statistics ----------------------------------------------------------------------------------

@@ -65,16 +65,16 @@ def test_what_a_permit_knows(one):
         assert permit.expires_in is not None
         assert 25 < permit.expires_in <= 30
         assert permit.lost is False
-        fence = permit.fence
+        fencing_token = permit.fencing_token
     assert permit.lost is False
     with one.within_limit() as permit:
-        assert permit.fence > fence
+        assert permit.fencing_token > fencing_token
 
 
 def test_what_a_permit_does_not_know_without_a_lease(store, name):
     for limiter in store.window(name, 9, 60), store.unlimited():
         with limiter.within_limit() as permit:
-            assert [permit.fence, permit.expires_in, permit.lost] == [None, None, False]
+            assert [permit.fencing_token, permit.expires_in, permit.lost] == [None, None, False]
             assert permit.release() == "unknown"
             assert permit.renew() is False
         assert permit.lost is False
@@ -105,9 +105,9 @@ def test_a_release_of_somebody_else(one, store, name):
 def test_asking_again_with_the_same_id_takes_nothing(one):
     first, again = one.acquire(id="job"), one.try_acquire(id="job")
     assert again.allowed
-    assert (again.fence, one.stats().leases) == (first.fence, 1)
+    assert (again.fencing_token, one.stats().leases) == (first.fencing_token, 1)
     with one.within_limit(id="job") as third:
-        assert third.fence == first.fence
+        assert third.fencing_token == first.fencing_token
     assert one.stats().leases == 0
 
 
@@ -133,7 +133,7 @@ def test_a_lost_lease_is_reported(store, name, until):
         permit = lose()
     assert warned[0].filename == __file__
     (other,) = others
-    assert other.fence > permit.fence
+    assert other.fencing_token > permit.fencing_token
     assert permit.lost
     assert permit.release() == "late"
     assert limiter.stats().overages == 1
@@ -392,19 +392,19 @@ def test_corrections_and_releases_of_one_permit(store, name, run):
     assert limiter.stats().units == 40
 
 
-# --- policy="ignore" -----------------------------------------------------------------------------
+# --- on_limit="ignore" ---------------------------------------------------------------------------
 
 
 @pytest.fixture
 def full(store, name):
     """A limiter that ignores refusals, and has no room."""
-    limiter = store.concurrent(name, 1, wait_timeout=0, policy="ignore")
+    limiter = store.concurrent(name, 1, wait_timeout=0, on_limit="ignore")
     limiter.acquire()
     return limiter
 
 
 def test_ignored_functions_are_skipped(full):
-    assert full.policy == "ignore"
+    assert full.on_limit == "ignore"
 
     @full.within_limit()
     def body(x):
@@ -445,7 +445,7 @@ def test_ignored_coroutines_and_generators_are_skipped(full, run):
 
 
 def test_with_cannot_skip(store, name, run):
-    limiter = store.concurrent(name, 1, policy="skip")
+    limiter = store.concurrent(name, 1, on_limit="skip")
 
     async def main():
         async with limiter.within_limit():
@@ -453,7 +453,7 @@ def test_with_cannot_skip(store, name, run):
 
     with pytest.raises(InvalidError) as caught, limiter.within_limit():
         pytest.fail("the body ran")
-    assert caught.value.argument == "policy"
+    assert caught.value.argument == "on_limit"
     with pytest.raises(InvalidError):
         run(main())
     assert limiter.stats().granted == 0
@@ -468,18 +468,18 @@ def test_acquire_is_never_ignored(full, run):
 
 def test_every_maker_takes_a_policy(store, name):
     made = [
-        store.concurrent(name, 0, policy="ignore", wait_timeout=0),
-        store.bucket(name, 1, "day", policy="ignore", wait_timeout=0),
-        store.window(name, 1, 60, policy="ignore", wait_timeout=0),
-        store.leaky(name, 1, 60, policy="ignore", wait_timeout=0),
-        store.points(name, 1, 60, policy="ignore", wait_timeout=0),
-        store.throttle(name, 60, policy="ignore", wait_timeout=0),
-        store.paused(name, policy="ignore"),
-        store.unlimited(name, policy="ignore"),
-        store.limiter(name, paused=(), policy="ignore"),
+        store.concurrent(name, 0, on_limit="ignore", wait_timeout=0),
+        store.bucket(name, 1, "day", on_limit="ignore", wait_timeout=0),
+        store.window(name, 1, 60, on_limit="ignore", wait_timeout=0),
+        store.leaky(name, 1, 60, on_limit="ignore", wait_timeout=0),
+        store.points(name, 1, 60, on_limit="ignore", wait_timeout=0),
+        store.throttle(name, 60, on_limit="ignore", wait_timeout=0),
+        store.paused(name, on_limit="ignore"),
+        store.unlimited(name, on_limit="ignore"),
+        store.limiter(name, paused=(), on_limit="ignore"),
     ]
     for limiter in made:
-        assert limiter.policy == "ignore"
+        assert limiter.on_limit == "ignore"
         limiter.try_acquire(1)
         result = limiter.within_limit(1).run(str)
         assert result == "" if limiter.try_acquire(1) else result is SKIPPED

@@ -27,7 +27,7 @@ def test_the_readme(url, name, script, tmp_path, monkeypatch):
     assert lines[:4] == ["call the erp", "synced", "True", "94"]
     assert "settled" in lines
     assert "released unknown" in lines
-    assert lines[lines.index("fence True") + 1] == "False"
+    assert lines[lines.index("token True") + 1] == "False"
     assert lines[lines.index("(None,)") + 1 :][:5] == [
         "paused",
         "None",

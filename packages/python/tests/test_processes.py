@@ -235,7 +235,7 @@ limiter = Paddlegate(url, timeout=20).concurrent(name, 2, wait_timeout=40)
 
 def work(number):
     with limiter.within_limit() as permit:
-        return permit.fence
+        return permit.fencing_token
 
 if __name__ == "__main__":
     work(0)

@@ -125,14 +125,14 @@ def lost(kind="window", *numbers, **more):
 @pytest.mark.parametrize("more", [{}, {"on_unavailable": "raise"}, {"on_unavailable": None}])
 def test_raise_is_an_error_and_never_a_refusal(ask, more):
     limiter = lost(**more)
-    assert (limiter.on_unavailable, limiter.share) == ("raise", None)
+    assert (limiter.on_unavailable, limiter.local_share_percent) == ("raise", None)
     for _ in range(7):
         with pytest.raises(UnavailableError):
             ask(limiter, "try_acquire")
 
 
 def test_closed_refuses_and_says_so(ask):
-    limiter = lost(on_unavailable="closed")
+    limiter = lost(on_unavailable="fail_closed")
     for _ in range(7):
         decision = ask(limiter, "try_acquire")
         assert (decision.status, decision.reason, decision.degraded) == (
@@ -155,20 +155,20 @@ def test_closed_refuses_and_says_so(ask):
 
 
 def test_open_grants_and_says_so(ask):
-    limiter = lost("concurrent", 1, on_unavailable="open")
+    limiter = lost("concurrent", 1, on_unavailable="fail_open")
     for _ in range(7):
         decision = ask(limiter, "try_acquire")
         assert (decision.allowed, decision.degraded, decision.lease) == (True, True, None)
         assert ask(limiter, "release", decision.permit) == "unknown"
-    points = lost("points", 100, 60, on_unavailable="open")
+    points = lost("points", 100, 60, on_unavailable="fail_open")
     decision = ask(points, "try_acquire", estimate=1)
     assert ask(points, "correct", decision.permit, 5) == "unknown"
     assert ask(points, "try_acquire", 1).permit is None
 
 
 def test_local_keeps_its_share_of_the_limit(ask):
-    limiter = lost("concurrent", 5, on_unavailable="local", share=50)
-    assert (limiter.on_unavailable, limiter.share) == ("local", 50)
+    limiter = lost("concurrent", 5, on_unavailable="local", local_share_percent=50)
+    assert (limiter.on_unavailable, limiter.local_share_percent) == ("local", 50)
     first, second = (ask(limiter, "try_acquire") for _ in range(2))
     assert (first.allowed, first.degraded, first.limit, first.lease) == (True, True, 2, 30)
     refused = ask(limiter, "try_acquire")
@@ -178,14 +178,14 @@ def test_local_keeps_its_share_of_the_limit(ask):
     assert ask(limiter, "renew", second.permit) == 30
     assert ask(limiter, "try_acquire").allowed
     points = lost("points", 1000, 60, on_unavailable="local")
-    assert points.share == 100
+    assert points.local_share_percent == 100
     decision = ask(points, "try_acquire", estimate=400)
     assert decision.remaining == 600
     assert ask(points, "correct", decision.permit, 100) == "settled"
     assert ask(points, "peek", 0).remaining >= 900
-    assert ask(lost("window", 1, 60, on_unavailable="local", share=50), "try_acquire").reason == (
-        "unavailable"
-    ), "half a unit is none"
+    assert ask(
+        lost("window", 1, 60, on_unavailable="local", local_share_percent=50), "try_acquire"
+    ).reason == ("unavailable"), "half a unit is none"
 
 
 def test_a_degraded_decision_can_be_shown_and_pickled():
@@ -201,10 +201,10 @@ def test_a_degraded_decision_can_be_shown_and_pickled():
 
 
 def test_jobs(ask):
-    refused = ask(lost(on_unavailable="closed"), "admit", "a")
+    refused = ask(lost(on_unavailable="fail_closed"), "admit", "a")
     assert (refused.action, refused.decision.reason) == ("wait", "unavailable")
     assert 0 < refused.after <= 1
-    assert ask(lost(on_unavailable="open"), "admit", "a", "drop").action == "run"
+    assert ask(lost(on_unavailable="fail_open"), "admit", "a", "drop").action == "run"
     local = lost("concurrent", 1, on_unavailable="local")
     first = ask(local, "admit", "a")
     assert (first.action, ask(local, "admit", "a").permit) == ("run", first.permit)
@@ -222,7 +222,7 @@ def test_every_factory_takes_it(tmp_path):
     document = {"limiters": {"doc": {"window": {"limit": 1, "per": "minute"}}}}
     path = tmp_path / "limits.json"
     path.write_text('{"limiters": {"file": {"throttle": {"every": 1}}}}')
-    more: Any = {"on_unavailable": "local", "share": 50}
+    more: Any = {"on_unavailable": "local", "local_share_percent": 50}
     limiters = [
         pg.concurrent("a", 1, **more),
         pg.bucket("a", 1, 1, **more),
@@ -237,7 +237,9 @@ def test_every_factory_takes_it(tmp_path):
         *pg.load(path, **more).values(),
     ]
     assert len(limiters) == 11
-    assert {(limiter.on_unavailable, limiter.share) for limiter in limiters} == {("local", 50)}
+    assert {(limiter.on_unavailable, limiter.local_share_percent) for limiter in limiters} == {
+        ("local", 50)
+    }
 
 
 @pytest.mark.parametrize(
@@ -246,11 +248,11 @@ def test_every_factory_takes_it(tmp_path):
         ({"on_unavailable": "Open"}, "on_unavailable"),
         ({"on_unavailable": ""}, "on_unavailable"),
         ({"on_unavailable": 5}, "on_unavailable"),
-        ({"on_unavailable": "local", "share": 0}, "share"),
-        ({"on_unavailable": "local", "share": 101}, "share"),
-        ({"on_unavailable": "local", "share": 0.5}, "share"),
-        ({"on_unavailable": "open", "share": 50}, "share"),
-        ({"share": 50}, "share"),
+        ({"on_unavailable": "local", "local_share_percent": 0}, "local_share_percent"),
+        ({"on_unavailable": "local", "local_share_percent": 101}, "local_share_percent"),
+        ({"on_unavailable": "local", "local_share_percent": 0.5}, "local_share_percent"),
+        ({"on_unavailable": "fail_open", "local_share_percent": 50}, "local_share_percent"),
+        ({"local_share_percent": 50}, "local_share_percent"),
     ],
 )
 def test_arguments_are_checked(more, argument):
@@ -296,13 +298,13 @@ def test_bodies_run_on_an_event_loop_without_the_store(mode, run):
 
 def test_a_closed_limiter_skips_or_refuses_at_once(run):
     start = time.monotonic()
-    with pytest.raises(OverLimit), lost(on_unavailable="closed").within_limit(wait_timeout=50):
+    with pytest.raises(OverLimit), lost(on_unavailable="fail_closed").within_limit(wait_timeout=50):
         raise AssertionError
-    skipping = lost(on_unavailable="closed", policy="ignore")
+    skipping = lost(on_unavailable="fail_closed", on_limit="ignore")
     assert not skipping.within_limit(wait_timeout=50).run(lambda: True)
 
     async def main():
-        async with lost(on_unavailable="closed").within_limit(wait_timeout=50):
+        async with lost(on_unavailable="fail_closed").within_limit(wait_timeout=50):
             raise AssertionError
 
     with pytest.raises(OverLimit):
@@ -314,7 +316,7 @@ def test_a_closed_limiter_skips_or_refuses_at_once(run):
 
 
 def test_after_five_failures_the_store_is_asked_once_a_second_until_it_is_back(gate, name, ask):
-    limiter = gate.store().window(name, 5000, 60, on_unavailable="open")
+    limiter = gate.store().window(name, 5000, 60, on_unavailable="fail_open")
     assert not ask(limiter, "try_acquire").degraded
     gate.close()
     for _ in range(5):
@@ -340,7 +342,7 @@ def hubs():
 
 
 def test_a_refusal_opens_no_subscription(gate, name, ask):
-    limiter = gate.store().window(name, 1, 60, on_unavailable="closed")
+    limiter = gate.store().window(name, 1, 60, on_unavailable="fail_closed")
     gate.close()
     for _ in range(5):
         assert ask(limiter, "try_acquire").degraded
@@ -430,7 +432,7 @@ def test_a_ticket_is_given_back_when_the_server_is_there_again(server, name, unt
     """The store that made no decision still has the place of the call."""
     holder = Paddlegate(server.url, timeout=PATIENT).concurrent(name, 1)
     permit = holder.acquire()
-    limiter = Paddlegate(server.url, timeout=2).concurrent(name, 1, on_unavailable="closed")
+    limiter = Paddlegate(server.url, timeout=2).concurrent(name, 1, on_unavailable="fail_closed")
     came = []
 
     def wait():
@@ -457,7 +459,7 @@ def test_a_ticket_is_given_back_when_the_server_is_there_again(server, name, unt
 
 
 def test_a_silent_server(silent, ask):
-    limiter = Paddlegate(silent, timeout=0.2).window("x", 1, 60, on_unavailable="open")
+    limiter = Paddlegate(silent, timeout=0.2).window("x", 1, 60, on_unavailable="fail_open")
     assert all(ask(limiter, "try_acquire").degraded for _ in range(50))
 
 
@@ -466,7 +468,7 @@ def test_a_loop_that_cannot_watch_sockets():
         add_reader = asyncio.AbstractEventLoop.add_reader
 
     loop = Blind()
-    assert loop.run_until_complete(lost(on_unavailable="open").atry_acquire()).degraded
+    assert loop.run_until_complete(lost(on_unavailable="fail_open").atry_acquire()).degraded
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
 
@@ -491,7 +493,9 @@ def test_many_tasks_at_once(gate, name, run):
 def test_calls_that_a_cluster_redirects_keep_their_mode(name, run):
     async def main():
         store = Paddlegate(os.environ["PADDLEGATE_TEST_CLUSTER_URL"], timeout=PATIENT)
-        limiters = [store.window(f"{name}{i}", 1, 60, on_unavailable="open") for i in range(30)]
+        limiters = [
+            store.window(f"{name}{i}", 1, 60, on_unavailable="fail_open") for i in range(30)
+        ]
         for allowed in True, False:
             decisions = await asyncio.gather(*(limiter.atry_acquire() for limiter in limiters))
             assert {(it.allowed, it.degraded) for it in decisions} == {(allowed, False)}
@@ -501,7 +505,7 @@ def test_calls_that_a_cluster_redirects_keep_their_mode(name, run):
 
 def test_nobody_is_left_behind_a_call_that_nobody_awaits(gate, name, run):
     async def main():
-        limiter = gate.store().window(name, 5000, 60, on_unavailable="closed")
+        limiter = gate.store().window(name, 5000, 60, on_unavailable="fail_closed")
         gate.close()
         for _ in range(9):
             asyncio.create_task(limiter.atry_acquire()).cancel()

@@ -18,7 +18,16 @@ from paddlegate import (
 )
 
 FIELDS = ["status", "allowed", "limit", "remaining", "retry_after", "reset_after", "reason"]
-FIELDS += ["index", "at_us", "permit", "lease", "fence", "ticket", "position", "ready_after"]
+FIELDS += [
+    "index",
+    "at_us",
+    "permit",
+    "lease",
+    "fencing_token",
+    "ticket",
+    "position",
+    "ready_after",
+]
 
 
 @pytest.fixture
@@ -42,7 +51,7 @@ def test_decisions(decisions):
     allowed = [True, False, True, False, True, False, False]
     assert [bool(decision) for decision in decisions] == allowed
     assert [decision.allowed for decision in decisions] == allowed
-    status = ["granted", "refused"] * 2 + ["granted", "queued", "gone"]
+    status = ["granted", "refused"] * 2 + ["granted", "queued", "no_ticket"]
     assert [decision.status for decision in decisions] == status
     assert (granted.limit, granted.remaining, granted.retry_after) == (10, 3, 0.0)
     assert (granted.reset_after, granted.reason, granted.index) == (14.0, None, 0)
@@ -51,8 +60,8 @@ def test_decisions(decisions):
     assert (refused.reason, refused.permit) == ("points", None)
     assert (unlimited.limit, unlimited.remaining, unlimited.permit) == (None, None, "unlimited")
     assert (paused.reason, paused.retry_after, paused.reset_after) == ("paused", None, None)
-    assert (leased.lease, leased.fence, leased.permit) == (9.0, 1_000_000, "a:1000000:1")
-    assert (granted.lease, granted.fence, granted.ticket, granted.position) == (None,) * 4
+    assert (leased.lease, leased.fencing_token, leased.permit) == (9.0, 1_000_000, "a:1000000:1")
+    assert (granted.lease, granted.fencing_token, granted.ticket, granted.position) == (None,) * 4
     assert (queued.ticket, queued.position, queued.retry_after) == (1, 0, 5.0)
     assert (queued.lease, queued.permit, queued.ready_after, gone.ticket) == (None,) * 4
 
@@ -73,7 +82,7 @@ def test_decisions_are_shown(decisions):
 
 
 def test_decisions_show_leases_and_tickets(decisions):
-    assert repr(decisions[4]).endswith("permit='a:1000000:1', lease=9.0, fence=1000000)")
+    assert repr(decisions[4]).endswith("permit='a:1000000:1', lease=9.0, fencing_token=1000000)")
     assert repr(decisions[5]).endswith("permit=None, ticket=1, position=0, ready_after=None)")
 
 

@@ -167,7 +167,7 @@ def test_fifty_waiters_and_one_release(store, name, crowd, until):
 
     def wait():
         with limiter.within_limit() as permit:
-            entered.append(permit.fence)
+            entered.append(permit.fencing_token)
             leave.acquire()
 
     holder = limiter.acquire()
@@ -624,12 +624,12 @@ def test_threads_and_tasks_wait_in_one_queue(store, name, run, crowd, until):
     def wait():
         for _ in range(10):
             with limiter.within_limit() as permit:
-                entered.append(permit.fence)
+                entered.append(permit.fencing_token)
 
     async def await_():
         for _ in range(10):
             async with limiter.within_limit() as permit:
-                entered.append(permit.fence)
+                entered.append(permit.fencing_token)
 
     async def main():
         await asyncio.gather(*(await_() for _ in range(4)))

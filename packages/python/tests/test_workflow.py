@@ -52,10 +52,10 @@ def test_a_lease_lasts_as_long_as_is_said(store, name):
     run = {"correlationId": name}
     assert store.conductor_limiter(definition(), run).try_acquire().lease == 30
     limiter = store.conductor_limiter(
-        definition(), run, lock_timeout=90, on_unavailable="local", share=50
+        definition(), run, lock_timeout=90, on_unavailable="local", local_share_percent=50
     )
     assert limiter.try_acquire().lease == 90
-    assert (limiter.on_unavailable, limiter.share) == ("local", 50)
+    assert (limiter.on_unavailable, limiter.local_share_percent) == ("local", 50)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ class AdmissionTest < Minitest::Test
       assert_equal [:run, action], limiter.admit_all(%w[a b], partial: true).map(&:action)
       assert_equal :drop, limiter.admit("c", on_limit: :drop).action
     end
-    skips = memory.window(unique, 1, 60, policy: :ignore)
+    skips = memory.window(unique, 1, 60, on_limit: :ignore)
     assert_equal %i[run wait], skips.admit_all(%w[a b], partial: true).map(&:action)
   end
 
@@ -93,13 +93,13 @@ class AdmissionTest < Minitest::Test
 
   def test_without_the_store
     store = Paddlegate::Store.new("redis://127.0.0.1:1")
-    closed = store.concurrent("c", 1, on_unavailable: :closed)
+    closed = store.concurrent("c", 1, on_unavailable: :fail_closed)
     %i[wait reschedule].each do |on_limit|
       admission = closed.admit("a", on_limit: on_limit)
       assert_equal [on_limit, :unavailable], [admission.action, admission.decision.reason]
       assert_operator admission.after, :<=, 1
     end
-    open = store.concurrent("c", 1, on_unavailable: :open).admit("a")
+    open = store.concurrent("c", 1, on_unavailable: :fail_open).admit("a")
     assert_equal [:run, true], [open.action, open.permit.degraded?]
     assert_equal :unknown, open.permit.release
     local = store.concurrent("c", 1, on_unavailable: :local)

@@ -24,7 +24,7 @@ class BatchTest < Minitest::Test
       admissions = limiter.admit_all(JOBS)
       assert_equal [[:run, nil]], admissions.map { [_1.action, _1.after] }.uniq
       assert_equal 5, admissions.map { |admission| admission.permit.id }.uniq.size
-      assert_equal 5, admissions.map { |admission| admission.permit.fence }.uniq.size
+      assert_equal 5, admissions.map { |admission| admission.permit.fencing_token }.uniq.size
       assert admissions.all?(&:frozen?)
       assert_equal [5, 5], limiter.stats.to_h.values_at(:leases, :units)
       admissions.each { |admission| assert_equal :released, admission.permit.release }

@@ -11,7 +11,7 @@ class ConcurrencyTest < Minitest::Test
       limiter = store.concurrent(unique, 1)
       value = limiter.within_limit do |permit|
         refute_predicate limiter.try_acquire, :allowed?
-        assert_operator permit.fence, :>, 0
+        assert_operator permit.fencing_token, :>, 0
         assert_in_delta 30, permit.expires_in, 5
         refute_predicate permit, :lost?
         assert_equal 1, limiter.stats.leases
@@ -47,7 +47,7 @@ class ConcurrencyTest < Minitest::Test
       refute permit.renew
       assert_equal :unknown, limiter.release(permit.id)
       other = limiter.acquire
-      assert_operator other.fence, :>, permit.fence
+      assert_operator other.fencing_token, :>, permit.fencing_token
       assert_equal :released, limiter.release(other.id)
     end
   end
@@ -65,7 +65,7 @@ class ConcurrencyTest < Minitest::Test
   def test_without_concurrency_there_is_no_lease
     [memory.bucket(unique, 5, :day), memory.unlimited].each do |limiter|
       permit = limiter.acquire
-      assert_nil permit.fence
+      assert_nil permit.fencing_token
       assert_nil permit.expires_in
       refute_predicate permit, :lost?
       assert_equal :unknown, permit.release
@@ -112,7 +112,7 @@ class ConcurrencyTest < Minitest::Test
   def test_an_id_takes_one_lease
     limiter = memory.concurrent(unique, 1)
     first = limiter.acquire(id: "job 1")
-    assert_equal first.fence, limiter.acquire(id: "job 1").fence
+    assert_equal first.fencing_token, limiter.acquire(id: "job 1").fencing_token
     assert_predicate limiter.try_acquire(id: "job 1"), :allowed?
     refute_predicate limiter.try_acquire(id: "job 2"), :allowed?
     assert_equal 1, limiter.stats.leases
@@ -128,7 +128,7 @@ class ConcurrencyTest < Minitest::Test
     limiter.acquire
     decision = limiter.try_acquire
     assert_equal %i[refused concurrency], [decision.status, decision.reason]
-    assert_equal [nil, nil, nil], [decision.lease, decision.fence, decision.permit]
+    assert_equal [nil, nil, nil], [decision.lease, decision.fencing_token, decision.permit]
   end
 
   def test_in_a_policy
@@ -154,7 +154,8 @@ class ConcurrencyTest < Minitest::Test
   def test_allow_is_not_enough_for_a_lease
     both do |store|
       document = { "limiters" => { "erp" => { "concurrency" => { "limit" => 1 } } } }
-      limiters = [store.concurrent(unique, 1), store.concurrent(unique, 1, on_unavailable: :open),
+      limiters = [store.concurrent(unique, 1),
+                  store.concurrent(unique, 1, on_unavailable: :fail_open),
                   store.limiter(unique, concurrency: 1, window: [5, 60], ttl: 60),
                   store.limiters_from_document(document).fetch("erp")]
       limiters.each do |limiter|
@@ -217,11 +218,11 @@ class ConcurrencyTest < Minitest::Test
     assert_equal "Paddlegate::SKIPPED", Paddlegate::SKIPPED.inspect
     assert_equal "Paddlegate::SKIPPED", Paddlegate::SKIPPED.to_s
     assert_predicate Paddlegate::SKIPPED, :frozen?
-    assert_same(Paddlegate::SKIPPED, memory.paused("p", policy: :ignore).within_limit { flunk })
+    assert_same(Paddlegate::SKIPPED, memory.paused("p", on_limit: :ignore).within_limit { flunk })
   end
 
   def test_only_its_own_refusal_is_ignored
-    limiter = memory.unlimited("u", policy: :ignore)
+    limiter = memory.unlimited("u", on_limit: :ignore)
     inner = memory.paused("p")
     assert_raises(Paddlegate::OverLimit) { limiter.within_limit { inner.acquire } }
   end

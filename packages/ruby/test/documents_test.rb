@@ -75,7 +75,7 @@ class DocumentsTest < Minitest::Test
 
   def test_what_a_factory_makes_says_what_it_does
     assert_equal :raise, memory.unlimited.on_limit
-    assert_equal :ignore, memory.unlimited("u", policy: :skip).on_limit
+    assert_equal :ignore, memory.unlimited("u", on_limit: :skip).on_limit
   end
 
   def test_faults_are_named_by_their_place

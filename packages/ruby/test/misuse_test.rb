@@ -204,8 +204,8 @@ class MisuseTest < Minitest::Test
 
   def test_what_to_do_over_the_limit
     [5, "raises", :Ignore, true, [], "", BROKEN].each do |bad|
-      refused("policy", bad) { memory.concurrent("c", 5, policy: bad) }
-      refused("policy", bad) { memory.unlimited("u", policy: bad) }
+      refused("on_limit", bad) { memory.concurrent("c", 5, on_limit: bad) }
+      refused("on_limit", bad) { memory.unlimited("u", on_limit: bad) }
     end
   end
 

@@ -18,7 +18,7 @@ class QueueTest < Minitest::Test
       refute_predicate tickets.first, :allowed?
       assert_operator tickets.first.retry_after, :>, 0
       assert_equal %i[cancelled unknown], [limiter.cancel("b"), limiter.cancel("b")]
-      assert_equal :gone, limiter.claim("b").status
+      assert_equal :no_ticket, limiter.claim("b").status
       assert_equal [:queued, 1], [limiter.claim("c").status, limiter.claim("c").position]
       held.release
       refute_predicate limiter.try_acquire, :allowed?
@@ -39,7 +39,7 @@ class QueueTest < Minitest::Test
     assert_equal [10.0, 10.0], [first.ready_after, first.retry_after]
     assert_equal [20.0, 20.0], [second.ready_after, second.retry_after]
     assert_equal :granted, limiter.claim("a", at_us: NOW + 10_000_000).status
-    assert_equal :gone, limiter.claim("a", at_us: NOW + 10_000_000).status
+    assert_equal :no_ticket, limiter.claim("a", at_us: NOW + 10_000_000).status
     assert_equal :queued, limiter.claim("b", at_us: NOW + 19_999_999).status
     assert_equal :granted, limiter.claim("b", at_us: NOW + 20_000_000).status
   end
@@ -50,7 +50,7 @@ class QueueTest < Minitest::Test
     limiter.enqueue("a", claim_timeout: 5, at_us: NOW)
     limiter.enqueue("b", at_us: NOW)
     assert_equal :granted, limiter.claim("b", at_us: NOW + 20_000_000).status
-    assert_equal :gone, limiter.claim("a", at_us: NOW + 20_000_000).status
+    assert_equal :no_ticket, limiter.claim("a", at_us: NOW + 20_000_000).status
     assert_equal 1, limiter.stats(at_us: NOW + 20_000_000).lapsed
   end
 

@@ -14,7 +14,8 @@ class UnavailableTest < Minitest::Test
   DOCUMENT = { "limiters" => { "l" => { "window" => { "limit" => 1, "per" => 60 } } } }.freeze
 
   def test_raise_is_an_error_and_never_a_refusal
-    [{}, { on_unavailable: nil, share: nil }, { on_unavailable: :raise }].each do |options|
+    [{}, { on_unavailable: nil, local_share_percent: nil },
+     { on_unavailable: :raise }].each do |options|
       limiter = lost.window("w", 1, :minute, **options)
       10.times { assert_raises(Paddlegate::UnavailableError) { limiter.try_acquire } }
       assert_raises(Paddlegate::UnavailableError) { limiter.within_limit { flunk } }
@@ -23,7 +24,7 @@ class UnavailableTest < Minitest::Test
   end
 
   def test_closed_refuses_at_once
-    limiter = lost.window("w", 7, :minute, on_unavailable: :closed)
+    limiter = lost.window("w", 7, :minute, on_unavailable: :fail_closed)
     10.times do
       decision = limiter.try_acquire
       assert_equal [:refused, :unavailable, true, 7, 0, nil], of(decision)
@@ -46,24 +47,25 @@ class UnavailableTest < Minitest::Test
   end
 
   def test_closed_with_a_policy_that_skips
-    limiter = lost.window("w", 7, :minute, on_unavailable: "closed", policy: :ignore)
+    limiter = lost.window("w", 7, :minute, on_unavailable: "fail_closed", on_limit: :ignore)
     assert_same(Paddlegate::SKIPPED, limiter.within_limit { flunk })
   end
 
   def test_open_runs_and_counts_nothing
-    slots = lost.concurrent("c", 1, on_unavailable: :open)
+    slots = lost.concurrent("c", 1, on_unavailable: :fail_open)
     10.times do
       result = slots.within_limit do |permit|
         assert_predicate permit, :degraded?
-        assert_equal [nil, nil, false, false], [permit.fence, permit.expires_in, permit.lost?,
-                                                permit.renew]
+        assert_equal [nil, nil, false, false],
+                     [permit.fencing_token, permit.expires_in, permit.lost?,
+                      permit.renew]
         assert_equal :unknown, permit.release
         :ran
       end
       assert_equal :ran, result
       assert_equal :unknown, slots.release(slots.try_acquire.permit)
     end
-    points = lost.points("p", 1000, 20, on_unavailable: :open)
+    points = lost.points("p", 1000, 20, on_unavailable: :fail_open)
     settlement = points.within_limit(estimate: 400) do |permit|
       [permit.points_used(100), permit.learn_from_response({}, "", status: 200).ignored]
     end
@@ -72,7 +74,7 @@ class UnavailableTest < Minitest::Test
   end
 
   def test_local_keeps_its_share_of_the_limit
-    slots = lost.concurrent("c", 5, on_unavailable: :local, share: 50)
+    slots = lost.concurrent("c", 5, on_unavailable: :local, local_share_percent: 50)
     permits = Array.new(2) { slots.acquire }
     assert_equal [true, 2], [permits.all?(&:degraded?), permits.first.decision.limit]
     spent = elapsed do
@@ -89,11 +91,12 @@ class UnavailableTest < Minitest::Test
     points = lost.points("p", 1000, 20, on_unavailable: :local)
     points.within_limit(estimate: 400) { |permit| assert_equal :settled, permit.points_used(100) }
     assert_operator points.peek(cost: 0).remaining, :>=, 900
-    refute lost.window("w", 1, :minute, on_unavailable: :local, share: 50).allow?, "half is none"
+    refute lost.window("w", 1, :minute, on_unavailable: :local, local_share_percent: 50).allow?,
+           "half is none"
   end
 
   def test_every_factory_and_every_loaded_limiter
-    open = { on_unavailable: :open }
+    open = { on_unavailable: :fail_open }
     made = [lost.concurrent("l", 5, **open), lost.bucket("l", 5, 60, **open),
             lost.window("l", 5, 60, **open), lost.leaky("l", 5, 60, **open),
             lost.throttle("l", 60, **open), lost.limiter("l", window: [5, 60], **open),
@@ -114,7 +117,7 @@ class UnavailableTest < Minitest::Test
 
   def test_wrong_options
     { on_unavailable: [5, "", "Open", :shut, true, "open\0", [], "\xff"],
-      share: [0, 101, -1, 1.5, "5", 1 << 60] }.each do |argument, values|
+      local_share_percent: [0, 101, -1, 1.5, "5", 1 << 60] }.each do |argument, values|
       values.each do |bad|
         options = { on_unavailable: :local, argument => bad }
         refused(argument) { memory.window("w", 5, 60, **options) }
@@ -122,13 +125,14 @@ class UnavailableTest < Minitest::Test
         refused(argument) { Sidekiq::Limiter.window("w", 5, 60, **options) }
       end
     end
-    [{ share: 5 }, { share: 5, on_unavailable: :open }].each do |options|
-      refused(:share) { memory.window("w", 5, 60, **options) }
+    [{ local_share_percent: 5 },
+     { local_share_percent: 5, on_unavailable: :fail_open }].each do |options|
+      refused(:local_share_percent) { memory.window("w", 5, 60, **options) }
     end
   end
 
   def test_in_memory_it_makes_no_difference
-    limiter = memory.window(unique, 2, 60, on_unavailable: :open)
+    limiter = memory.window(unique, 2, 60, on_unavailable: :fail_open)
     decisions = Array.new(3) { limiter.try_acquire }
     assert_equal %i[granted granted refused], decisions.map(&:status)
     assert_equal [nil, nil, :window], decisions.map(&:reason)
@@ -136,7 +140,7 @@ class UnavailableTest < Minitest::Test
   end
 
   def test_a_store_that_fails_is_asked_once_a_second_and_used_when_it_is_back
-    through_gate(on_unavailable: :open) do |gate, limiter|
+    through_gate(on_unavailable: :fail_open) do |gate, limiter|
       refute_predicate limiter.try_acquire, :degraded?
       gate.shut = true
       5.times { assert_predicate limiter.try_acquire, :degraded? }
@@ -154,7 +158,7 @@ class UnavailableTest < Minitest::Test
 
   def test_a_server_that_does_not_answer
     silent(0.1) do |store|
-      limiter = store.concurrent("c", 1, on_unavailable: :open)
+      limiter = store.concurrent("c", 1, on_unavailable: :fail_open)
       5.times { assert_predicate limiter.try_acquire, :degraded? }
       spent = elapsed { 100.times { limiter.within_limit { |permit| assert permit.degraded? } } }
       # Now and then it is asked again, but not by each of them.
@@ -215,7 +219,7 @@ class UnavailableTest < Minitest::Test
   end
 
   def test_nobody_listens_for_a_refusal_without_the_store
-    through_gate(on_unavailable: :closed) do |gate, limiter|
+    through_gate(on_unavailable: :fail_closed) do |gate, limiter|
       limiter.try_acquire
       gate.shut = true
       5.times { limiter.try_acquire }
@@ -278,24 +282,25 @@ class SidekiqUnavailableTest < Minitest::Test
     FACTORIES.each do |kind, numbers|
       make = ->(**options) { Sidekiq::Limiter.public_send(kind, "lost", *numbers, **options) }
       assert_raises(Paddlegate::UnavailableError) { make.call.within_limit { flunk } }
-      error = over_limit { make.call(on_unavailable: :closed).within_limit { flunk } }
+      error = over_limit { make.call(on_unavailable: :fail_closed).within_limit { flunk } }
       assert_equal :unavailable, error.decision.reason
-      assert_equal(:ran, make.call(on_unavailable: :open).within_limit { :ran })
-      local = make.call(on_unavailable: :local, share: 20, wait_timeout: 0)
+      assert_equal(:ran, make.call(on_unavailable: :fail_open).within_limit { :ran })
+      local = make.call(on_unavailable: :local, local_share_percent: 20, wait_timeout: 0)
       local.within_limit { over_limit { local.within_limit { flunk } } }
-      assert_equal [:local, 20], local.options.values_at(:on_unavailable, :share)
+      assert_equal [:local, 20], local.options.values_at(:on_unavailable, :local_share_percent)
     end
-    points = Sidekiq::Limiter.points("lost", 100, 60, on_unavailable: :open)
+    points = Sidekiq::Limiter.points("lost", 100, 60, on_unavailable: :fail_open)
     assert_equal(:unknown, points.within_limit(estimate: 50) { |handle| handle.points_used(2.5) })
   end
 
   def test_the_default_raises
     assert_equal [:raise, nil],
-                 Sidekiq::Limiter.window("w", 5, 1).options.values_at(:on_unavailable, :share)
+                 Sidekiq::Limiter.window("w", 5, 1).options.values_at(:on_unavailable,
+                                                                      :local_share_percent)
   end
 
   def test_a_job_that_was_refused_comes_again
-    limiter = Sidekiq::Limiter.window("lost", 5, 1, on_unavailable: :closed)
+    limiter = Sidekiq::Limiter.window("lost", 5, 1, on_unavailable: :fail_closed)
     error = over_limit { limiter.within_limit { flunk } }
     delay = Sidekiq::Limiter.next_reschedule(error.limiter, { "overrated" => 0 }, error)
     assert_includes 300..900, delay

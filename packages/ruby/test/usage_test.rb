@@ -53,7 +53,7 @@ class UsageTest < Minitest::Test
     assert_predicate granted, :frozen?
     assert_equal({ status: :granted, allowed: true, limit: 5, remaining: 3, retry_after: 0.0,
                    reset_after: 6400.0, reason: nil, index: 0, at_us: NOW, permit: nil, lease: nil,
-                   fence: nil, ticket: nil, position: nil, ready_after: nil,
+                   fencing_token: nil, ticket: nil, position: nil, ready_after: nil,
                    degraded: false }, granted.to_h)
     again = memory.bucket("b", 5, :day).peek(cost: 0, at_us: NOW)
     assert_equal again, memory.bucket("b", 5, :day).peek(cost: 0, at_us: NOW)

@@ -59,7 +59,8 @@ class WorkflowTest < Minitest::Test
 
   def test_without_the_store
     store = Paddlegate::Store.new("redis://127.0.0.1:1")
-    limiter = store.conductor_limiter(definition, { "correlationId" => "k" }, on_unavailable: :open)
+    limiter = store.conductor_limiter(definition, { "correlationId" => "k" },
+                                      on_unavailable: :fail_open)
     assert_predicate limiter.admit("1").permit, :degraded?
   end
 

@@ -10,7 +10,7 @@ const invalid = (argument) => ({ name: "InvalidError", code: "INVALID", argument
 test("a lease is held, renewed and released once", async () => {
   const limiter = new Paddlegate().concurrent("erp", 2, { lockTimeoutMs: 60_000 });
   const [first, second] = [await limiter.acquire(), await limiter.acquire()];
-  assert.ok(second.fence > first.fence);
+  assert.ok(second.fencingToken > first.fencingToken);
   assert.ok(first.expiresInMs > 50_000 && first.expiresInMs <= 60_000);
   assert.equal(first.renew(), true);
   const { status, reason } = limiter.tryAcquire();
@@ -28,7 +28,7 @@ test("a lease is held, renewed and released once", async () => {
 test("on a clock that is given a lease ends when it should", () => {
   const limiter = new Paddlegate().concurrent("erp", 1);
   const held = limiter.tryAcquire({ atUs: 1_000_000 });
-  assert.deepEqual([held.leaseMs, held.fence], [30_000, 1_000_000]);
+  assert.deepEqual([held.leaseMs, held.fencingToken], [30_000, 1_000_000]);
   assert.equal(limiter.tryAcquire({ atUs: 30_999_999 }).allowed, false);
   assert.equal(limiter.tryAcquire({ atUs: 31_000_000 }).allowed, true);
   assert.equal(limiter.release(held.permit, { atUs: 31_000_001 }), "late");
@@ -98,14 +98,14 @@ test("withinLimit releases, warns of a lost lease, and skips", async () => {
     throw new RangeError("mine");
   });
   await assert.rejects(failing, RangeError);
-  const ignoring = pg.paused("never", { policy: "ignore" });
+  const ignoring = pg.paused("never", { onLimit: "ignore" });
   assert.equal(await ignoring.withinLimit(assert.fail), SKIPPED);
   await assert.rejects(ignoring.acquire(), OverLimitError);
   assert.equal(SKIPPED, Symbol.for("paddlegate.SKIPPED"));
 });
 
 test("what is null is the default", async () => {
-  const options = { waitTimeoutMs: null, lockTimeoutMs: null, policy: null, ttl: null };
+  const options = { waitTimeoutMs: null, lockTimeoutMs: null, onLimit: null, ttl: null };
   const limiter = new Paddlegate().concurrent("erp", 1, options);
   const { decision } = await limiter.acquire({ id: null, waitTimeoutMs: null });
   assert.equal(decision.leaseMs, 30_000);
@@ -130,7 +130,7 @@ test("a call that is aborted ends no lease that its id had before", async () => 
   const again = limiter.acquire({ id: "held", signal: controller.signal });
   controller.abort();
   // It was granted before; without waiting there was nothing to end.
-  assert.equal((await again).fence, permit.fence);
+  assert.equal((await again).fencingToken, permit.fencingToken);
   const { signal } = controller;
   await assert.rejects(limiter.acquire({ id: "held", signal }), { name: "AbortError" });
   assert.equal(permit.renew(), true);
@@ -146,7 +146,7 @@ test("jobs take tickets and come back", () => {
   );
   assert.equal(limiter.cancel("b"), "cancelled");
   assert.equal(limiter.cancel("b"), "unknown");
-  assert.equal(limiter.claim("b").status, "gone");
+  assert.equal(limiter.claim("b").status, "no_ticket");
   limiter.release(running.permit);
   assert.equal(limiter.tryAcquire({ id: "d" }).status, "refused");
   assert.equal(limiter.claim("c").status, "granted");
@@ -180,7 +180,7 @@ test("mistakes are named", async () => {
         () => pg.window("x", 1, 1, { lockTimeoutMs: 1 }),
       ]),
     allow: [() => limiter.allow(), () => limiter.allow({ cost: 0 })],
-    policy: ["wait", ""].map((policy) => () => pg.window("x", 1, 1, { policy })),
+    onLimit: ["wait", ""].map((onLimit) => () => pg.window("x", 1, 1, { onLimit })),
     ttl: [0, "week", -1].map((ttl) => () => pg.window("x", 1, 1, { ttl })),
     waitTimeoutMs: [-1, "1", Number.NaN].flatMap((waitTimeoutMs) => [
       () => pg.window("x", 1, 1, { waitTimeoutMs }),

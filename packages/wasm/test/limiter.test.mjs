@@ -41,7 +41,7 @@ test("a decision is plain, frozen and complete", () => {
     atUs: 5,
     permit: null,
     leaseMs: null,
-    fence: null,
+    fencingToken: null,
     ticket: null,
     position: null,
     readyAfterMs: null,

@@ -236,10 +236,10 @@ const asText = (decision) => JSON.stringify({ allowed: decision.allowed, ...numb
 
 const asAnswer = (decision) =>
   JSON.stringify({
-    status: decision.status,
+    status: decision.status === "no_ticket" ? "gone" : decision.status,
     ...numbers(decision),
     lease_us: micros(decision.leaseMs),
-    fence: decision.fence,
+    fence: decision.fencingToken,
     number: decision.ticket,
     position: decision.position,
     ready_after_us: decision.readyAfterUs,

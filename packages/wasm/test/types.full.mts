@@ -44,7 +44,7 @@ shop.learnFromResponse(response, { provider: "amazon" });
 // @ts-expect-error: not in the small module
 new small.Paddlegate().points("shop", 1000, 20).learnFromResponse(response);
 
-const quiet = pg.concurrent("erp", 1, { policy: "ignore" });
+const quiet = pg.concurrent("erp", 1, { onLimit: "ignore" });
 same<typeof quiet, Limiter<Skipped>>(true);
 const value = await quiet.withinLimit((held) => held.learnFromResponse(response));
 same<typeof value, Learned | Skipped>(true);

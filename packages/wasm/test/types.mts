@@ -51,7 +51,7 @@ const erp: Limiter = pg.concurrent("erp", 5, { lockTimeoutMs: 1000, waitTimeoutM
 const permit: Permit = await erp.acquire({ signal: AbortSignal.timeout(5), id: "job" });
 permit.release() satisfies "released" | "late" | "unknown";
 const skipped: number | Skipped = await pg
-  .paused("never", { policy: "ignore" })
+  .paused("never", { onLimit: "ignore" })
   .withinLimit(() => 7);
 if (skipped === SKIPPED) skipped satisfies Skipped;
 else skipped satisfies number;
@@ -68,4 +68,4 @@ erp.reportBudget({ remaining: 5, restoreRate: 50, resetAt: 1 }).learned satisfie
 // @ts-expect-error: a pause needs an end
 erp.pause();
 // @ts-expect-error: no such policy
-pg.concurrent("x", 1, { policy: "wait" });
+pg.concurrent("x", 1, { onLimit: "wait" });

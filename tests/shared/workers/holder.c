@@ -34,14 +34,14 @@ static void *hold(void *unused) {
             fprintf(stderr, "holder: refused\n");
             exit(1);
         }
-        printf("enter %" PRId64 " %" PRId64 " %" PRId64 "\n", decision.fence, decision.ticket < 0 ? 0 : decision.ticket, now());
+        printf("enter %" PRId64 " %" PRId64 " %" PRId64 "\n", decision.fencing_token, decision.ticket < 0 ? 0 : decision.ticket, now());
         fflush(stdout);
         struct timespec work = {hold_ms / 1000, hold_ms % 1000 * 1000000};
         nanosleep(&work, NULL);
-        printf("leave %" PRId64 " %" PRId64 "\n", decision.fence, now());
+        printf("leave %" PRId64 " %" PRId64 "\n", decision.fencing_token, now());
         fflush(stdout);
         check(pg_release(limiter, decision.permit, 0, &settlement, &error), &error);
-        printf("answer %" PRId64 " %d\n", decision.fence, (int)settlement);
+        printf("answer %" PRId64 " %d\n", decision.fencing_token, (int)settlement);
         fflush(stdout);
     }
     return NULL;

@@ -16,11 +16,13 @@ const write = (line) => process.stdout.write(`${line}\n`);
 async function hold() {
   for (let round = 0; round < rounds; round++) {
     const permit = await limiter.acquire();
-    write(`enter ${permit.fence ?? 0} ${permit.decision.ticket ?? 0} ${process.hrtime.bigint()}`);
+    write(
+      `enter ${permit.fencingToken ?? 0} ${permit.decision.ticket ?? 0} ${process.hrtime.bigint()}`,
+    );
     if (holdMs > 0) await sleep(holdMs);
-    if (permit.fence) write(`leave ${permit.fence} ${process.hrtime.bigint()}`);
+    if (permit.fencingToken) write(`leave ${permit.fencingToken} ${process.hrtime.bigint()}`);
     const answer = await permit.release();
-    if (permit.fence) write(`answer ${permit.fence} ${answer}`);
+    if (permit.fencingToken) write(`answer ${permit.fencingToken} ${answer}`);
   }
 }
 

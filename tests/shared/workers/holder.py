@@ -26,20 +26,20 @@ else:
 
 def entered(permit):
     print(
-        f"enter {permit.fence or 0} {permit.decision.ticket or 0} {time.monotonic_ns()}\n",
+        f"enter {permit.fencing_token or 0} {permit.decision.ticket or 0} {time.monotonic_ns()}\n",
         end="",
         flush=True,
     )
 
 
 def leaves(permit):
-    if permit.fence:
-        print(f"leave {permit.fence} {time.monotonic_ns()}\n", end="", flush=True)
+    if permit.fencing_token:
+        print(f"leave {permit.fencing_token} {time.monotonic_ns()}\n", end="", flush=True)
 
 
 def left(permit, answer):
-    if permit.fence:
-        print(f"answer {permit.fence} {answer}\n", end="", flush=True)
+    if permit.fencing_token:
+        print(f"answer {permit.fencing_token} {answer}\n", end="", flush=True)
 
 
 def hold(_):

@@ -23,11 +23,11 @@ end
 def hold
   ROUNDS.times do
     permit = LIMITER.acquire
-    $stdout.write("enter #{permit.fence || 0} #{permit.decision.ticket || 0} #{now}\n")
+    $stdout.write("enter #{permit.fencing_token || 0} #{permit.decision.ticket || 0} #{now}\n")
     sleep(HOLD_MS / 1000.0)
-    $stdout.write("leave #{permit.fence} #{now}\n") if permit.fence
+    $stdout.write("leave #{permit.fencing_token} #{now}\n") if permit.fencing_token
     answer = permit.release
-    $stdout.write("answer #{permit.fence} #{answer}\n") if permit.fence
+    $stdout.write("answer #{permit.fencing_token} #{answer}\n") if permit.fencing_token
   end
 end
 

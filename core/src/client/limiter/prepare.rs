@@ -101,10 +101,10 @@ impl Limiter {
                 wait.as_ref().map_or(Ok(()), Wait::check)?;
                 let (units, permit) = request.charge(&self.inner.policy)?;
                 let queue = wait.map(|wait| Waiting {
-                    max_wait: wait.patience.0,
-                    claim_timeout: wait.grace.0,
+                    max_wait: wait.max_wait.0,
+                    claim_timeout: wait.claim_timeout.0,
                     channel: wait.channel,
-                    place: wait.place,
+                    position: wait.position,
                 });
                 self.prepare_enter(&Entry { id, units, permit, queue }, request.at)
             }

@@ -23,9 +23,14 @@ impl Transaction<'_> {
         let Entry { id, units, .. } = entry;
         // A call whose id has a live lease takes nothing.
         if let Some(held) = self.lease_of(id, None).filter(|lease| lease.end > self.now) {
-            let Lease { end, granted_at, fence, charged } = held;
-            let lease_and_ticket =
-                LeaseAndTicket { lease: end - self.now, fence, granted_at, charged, ..LeaseAndTicket::default() };
+            let Lease { end, granted_at, fencing_token, charged } = held;
+            let lease_and_ticket = LeaseAndTicket {
+                lease: end - self.now,
+                fencing_token,
+                granted_at,
+                charged,
+                ..LeaseAndTicket::default()
+            };
             let evaluation = self.evaluate(0, 0, 0, 0);
             return Ok(Reply {
                 lease_and_ticket,
@@ -41,9 +46,9 @@ impl Transaction<'_> {
             }
             return Err(never);
         }
-        let place = entry.queue.map(|waiting| waiting.place);
+        let place = entry.queue.map(|waiting| waiting.position);
         if ticket.is_none() && place == Some(QueuePosition::Existing) {
-            return Ok(Reply::new(Status::Gone, &Evaluation::default(), self.now));
+            return Ok(Reply::new(Status::NoTicket, &Evaluation::default(), self.now));
         }
         if units == 0 {
             self.state.skew = self.skew;
@@ -164,7 +169,7 @@ impl Transaction<'_> {
         if !waiting.channel.is_empty() {
             look = look.min(RECHECK.0);
         }
-        let mut ticket = ticket.unwrap_or_else(|| self.join(entry.id, entry.units, waiting.place));
+        let mut ticket = ticket.unwrap_or_else(|| self.join(entry.id, entry.units, waiting.position));
         ticket.next_check = self.now + look;
         ticket.expires_at = ticket.next_check + waiting.claim_timeout;
         ticket.claim_timeout = waiting.claim_timeout;
@@ -213,11 +218,11 @@ impl Transaction<'_> {
         if let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule)
             && let Some(leases) = self.state.leases()
         {
-            let fence = now.max(leases.fence + 1);
-            leases.fence = fence;
-            let lease = Lease { end: now + concurrency.timeout, granted_at: now, fence, charged: entry.units };
+            let fencing_token = now.max(leases.fencing_token + 1);
+            leases.fencing_token = fencing_token;
+            let lease = Lease { end: now + concurrency.timeout, granted_at: now, fencing_token, charged: entry.units };
             leases.set(entry.id, lease);
-            (lease_and_ticket.lease, lease_and_ticket.fence) = (concurrency.timeout, fence);
+            (lease_and_ticket.lease, lease_and_ticket.fencing_token) = (concurrency.timeout, fencing_token);
             let reclaimed = leases.reclaim(now);
             self.state.statistics.reclaimed += reclaimed;
         }

@@ -136,7 +136,7 @@ impl Transaction<'_> {
         let taken = left.min(limit.amount())..limit.amount();
         match (limit.rule, self.state.leases()) {
             (Rule::Concurrency(concurrency), Some(leases)) => {
-                let lease = Lease { end: now + concurrency.timeout, granted_at: now, fence: 0, charged: 1 };
+                let lease = Lease { end: now + concurrency.timeout, granted_at: now, fencing_token: 0, charged: 1 };
                 taken.for_each(|n| leases.set(&format!("{OURS}known-{n}"), lease));
             }
             _ => {

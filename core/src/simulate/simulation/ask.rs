@@ -54,7 +54,7 @@ impl Simulation {
         match decision.status {
             Status::Granted => self.grant(job, &decision),
             Status::Queued => self.queue(job, &decision)?,
-            Status::Refused | Status::Gone => self.refuse(job, &decision),
+            Status::Refused | Status::NoTicket => self.refuse(job, &decision),
         }
         self.hear();
         Ok(())
@@ -70,7 +70,7 @@ impl Simulation {
         match self.candidate.retry {
             Retry::Wait { .. } => {}
             Retry::Ticket { .. } => {
-                let wait = Admission::wait(OnLimit::Reschedule).map(|wait| Wait { patience, ..wait });
+                let wait = Admission::wait(OnLimit::Reschedule).map(|wait| Wait { max_wait: patience, ..wait });
                 return self.limiter.acquire_with_id(request, &self.id(job), wait);
             }
             _ if corrects || self.candidate.policy.concurrency().is_some() => {
@@ -83,10 +83,10 @@ impl Simulation {
             self.clients.listen(client, self.limiter.listen()?);
         }
         let wait = Wait {
-            patience,
-            grace: CLAIM_TIMEOUT,
+            max_wait: patience,
+            claim_timeout: CLAIM_TIMEOUT,
             channel: self.clients.hints(client).map_or("", |hints| hints.channel()),
-            place: course.ticket.map_or(QueuePosition::End, QueuePosition::Number),
+            position: course.ticket.map_or(QueuePosition::End, QueuePosition::Number),
         };
         self.limiter.acquire_with_id(request, &self.id(job), Some(wait))
     }

@@ -121,7 +121,7 @@ impl Call {
         let mut words = vec![entry.id.to_owned(), if entry.permit { "1" } else { "" }.to_owned(), ttl, listed];
         if let Some(waiting) = entry.queue {
             words.extend([number(waiting.max_wait), number(waiting.claim_timeout), waiting.channel.to_owned()]);
-            words.push(match waiting.place {
+            words.push(match waiting.position {
                 QueuePosition::End => String::new(),
                 QueuePosition::Existing => "-".to_owned(),
                 QueuePosition::Number(place) => number(place),

@@ -23,7 +23,7 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
         0 => Status::Refused,
         1 => Status::Granted,
         2 => Status::Queued,
-        3 => Status::Gone,
+        3 => Status::NoTicket,
         _ => return Err(garbled()),
     };
     let index = usize::try_from(natural(1)?).ok().filter(|index| *index <= policy.limits().len());
@@ -32,7 +32,7 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
     } else {
         LeaseAndTicket {
             lease: natural(6)?,
-            fence: natural(7)?,
+            fencing_token: natural(7)?,
             number: natural(8)?,
             position: natural(9)?,
             ready: u64::try_from(numbers[10]).ok(),

@@ -179,9 +179,9 @@ pub const ACQUIRE: &[Mutant] = &[
         "return reply(2, index, remaining, delay, reset",
         "return reply(2, index, remaining, wait, reset",
     ),
-    ("grant: the fence does not rise", "max(lease_limit.level + 1, now)", "max(lease_limit.level, now)"),
-    ("grant: the fence is a count", "max(lease_limit.level + 1, now)", "lease_limit.level + 1"),
-    ("grant: the fence is not remembered", "  lease_limit.level = fencing_token\n", ""),
+    ("grant: the fencing_token does not rise", "max(lease_limit.level + 1, now)", "max(lease_limit.level, now)"),
+    ("grant: the fencing_token is a count", "max(lease_limit.level + 1, now)", "lease_limit.level + 1"),
+    ("grant: the fencing_token is not remembered", "  lease_limit.level = fencing_token\n", ""),
     (
         "grant: a lease ends at once",
         "call('ZADD', leases_key, to_text(now + timeout), id)",

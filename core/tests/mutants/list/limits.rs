@@ -100,8 +100,8 @@ pub const LIMITS: &[Mutant] = &[
         "lease_end <= 2 * MAX and lease_end % 1 == 0",
         "lease_end <= 2 * MAX",
     ),
-    ("leases: any fence is taken", "limit.level - 2 * MAX > 0", "false"),
-    ("leases: the fence is not kept", "state .. format(' %.0f', limit.level)", "state .. ' 0'"),
+    ("leases: any fencing_token is taken", "limit.level - 2 * MAX > 0", "false"),
+    ("leases: the fencing_token is not kept", "state .. format(' %.0f', limit.level)", "state .. ' 0'"),
     ("leases: a cost is so many leases", "if kind == 't' or kind == 'c' then", "if kind == 't' then"),
     (
         "write: the units of the queue are its tickets",
@@ -124,7 +124,7 @@ pub const LIMITS: &[Mutant] = &[
     ("write: a log ends early", "call('PEXPIRE', limit.key, expiry(limit.b))", "call('PEXPIRE', limit.key, expiry(0))"),
     ("leases: their end counts as a rate", "local is_rate = kind ~= 'c' or limit_wait == MAX", "local is_rate = true"),
     ("leases: their rank counts those that have ended", "call('ZCARD', leases) - limit.live + k - 1", "k - 1"),
-    ("leases: the fence is forgotten early", "    lifetime = lifetime + LATE_RELEASE\n", ""),
+    ("leases: the fencing_token is forgotten early", "    lifetime = lifetime + LATE_RELEASE\n", ""),
     (
         "override: its expiry is not awaited",
         "if limit_wait > ends - now and ends < MAX and overrides.overridden[i] ~= '-' then",

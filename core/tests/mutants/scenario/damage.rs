@@ -27,7 +27,7 @@ pub(super) fn damaged_values(port: u16, text: &str) -> Result<(), String> {
         poisons.push(replaced(&numbers, 1, "4503599627370497"));
         let digits = "9".repeat(400);
         if numbers.len() == 3 {
-            // A fence beyond all times.
+            // A fencing token beyond all times.
             poisons.push(replaced(&numbers, 2, "9007199254740994"));
         }
         if let [_, _, .., level, _] = &numbers[..] {
@@ -150,7 +150,7 @@ pub(super) fn damaged_tickets(port: u16, text: &str) -> Result<(), String> {
             let mut numbers: Vec<&str> = sound.split(' ').collect();
             numbers[field] = poison;
             script.raw.ask(&[&b"HSET"[..], &tickets, b"waiter", numbers.join(" ").as_bytes()]);
-            let kept = Wait { place: QueuePosition::Existing, ..Wait::up_to(paddlegate::MAX_SPAN) };
+            let kept = Wait { position: QueuePosition::Existing, ..Wait::up_to(paddlegate::MAX_SPAN) };
             let kept =
                 Operation::AcquireWithId { request: Request::cost(1).at(Micros(NOW)), id: "waiter", wait: Some(kept) };
             is_damage(&script.run(kept), &format!("{poison:?} in {sound:?}, claimed"))?;

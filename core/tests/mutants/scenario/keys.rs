@@ -230,7 +230,7 @@ pub(super) fn records(port: u16, text: &str) -> Result<(), String> {
 pub(super) fn places(port: u16, text: &str) -> Result<(), String> {
     let mut script = waited_for(port, text);
     let look = |script: &mut Script, id: &str, place: QueuePosition, at: u64| {
-        let wait = Wait { place, ..Wait::up_to(paddlegate::MAX_SPAN) };
+        let wait = Wait { position: place, ..Wait::up_to(paddlegate::MAX_SPAN) };
         script.decision(Operation::AcquireWithId { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
     };
     let invented = look(&mut script, "invents", QueuePosition::Number(100), NOW + 10)?;
@@ -244,7 +244,7 @@ pub(super) fn places(port: u16, text: &str) -> Result<(), String> {
     let queue = key(&mut script, ":q:");
     script.raw.ask(&[&b"ZREM"[..], &queue, b"waiter"]);
     match look(&mut script, "waiter", QueuePosition::Existing, NOW + 10)? {
-        gone if gone.status == Status::Gone => Ok(()),
+        gone if gone.status == Status::NoTicket => Ok(()),
         other => Err(format!("a record without a place: {other:?}")),
     }
 }

@@ -7,14 +7,14 @@ use crate::side::Script;
 use crate::support::raw::Reply;
 use crate::support::script::{Side, Spec};
 
-/// Milliseconds for which leases and their fence are kept after their end.
+/// Milliseconds for which leases and their fencing token are kept after their end.
 const LATE: u64 = 300_000;
 
 pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
     for mut script in every_kind(port, text) {
         script.raw.command("FLUSHALL");
         let interval = 3_600_000;
-        // Leases and their fence are kept for longer.
+        // Leases and their fencing token are kept for longer.
         let late = if script.limiter().policy().concurrency().is_some() { LATE } else { 0 };
         let whole = |script: &mut Script| match script.limiter().policy().limits().len() {
             1 => script.peek(NOW, 0).reset_after.div_ceil(1_000) + late,

@@ -86,7 +86,7 @@ fn is_damage(reply: &Reply, what: &str) -> Result<(), String> {
 }
 
 fn enter(script: &mut Script, id: &str, grace: u64, at: u64) -> Reply {
-    let wait = Wait { grace: Micros(grace), ..Wait::up_to(paddlegate::MAX_SPAN) };
+    let wait = Wait { claim_timeout: Micros(grace), ..Wait::up_to(paddlegate::MAX_SPAN) };
     script.run(Operation::AcquireWithId { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
 }
 

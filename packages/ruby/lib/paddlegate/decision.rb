@@ -22,7 +22,7 @@ module Paddlegate
     DEGRADED = "@192l"
     SIZE = 200
     GRANTED = 1
-    STATUSES = %i[refused granted queued gone].freeze
+    STATUSES = %i[refused granted queued no_ticket].freeze
     private_constant :STATUS, :REASON, :INDEX, :LIMIT, :REMAINING, :RETRY_AFTER, :RESET_AFTER, :AT,
                      :LEASE, :FENCE, :TICKET, :POSITION, :READY_AFTER, :PERMIT, :DEGRADED, :STATUSES
 
@@ -35,7 +35,7 @@ module Paddlegate
     end
 
     # Returns `:granted` or `:refused`. {Limiter#enqueue} and {Limiter#claim} also return `:queued`
-    # (the call has a ticket) and `:gone` (it has no ticket: cancelled, lapsed or claimed before).
+    # (the call has a ticket) and `:no_ticket` (cancelled, lapsed or claimed before).
     def status
       STATUSES[@bytes.unpack1(STATUS)]
     end
@@ -106,7 +106,7 @@ module Paddlegate
 
     # Returns the fencing token: a number that rises with every lease of the limiter, so that a
     # resource can reject late holders; `nil` without a concurrency limit.
-    def fence
+    def fencing_token
       number(FENCE)
     end
 
@@ -131,7 +131,7 @@ module Paddlegate
       {
         status: status, allowed: allowed?, limit: limit, remaining: remaining,
         retry_after: retry_after, reset_after: reset_after, reason: reason, index: index,
-        at_us: at_us, permit: permit, lease: lease, fence: fence, ticket: ticket,
+        at_us: at_us, permit: permit, lease: lease, fencing_token: fencing_token, ticket: ticket,
         position: position, ready_after: ready_after, degraded: degraded?
       }
     end

@@ -11,16 +11,16 @@ module Paddlegate
   #
   # - `wait_timeout`: the maximum wait of {Limiter#within_limit} and {Limiter#acquire}, an interval;
   #   default 5 seconds, 0 does not wait.
-  # - `policy`: the action of {Limiter#within_limit} over the limit. `:raise` (default) raises
+  # - `on_limit`: the action of {Limiter#within_limit} over the limit. `:raise` (default) raises
   #   {OverLimit}; `:ignore` (or `:skip`) skips the block and returns {SKIPPED}.
   # - `ttl`: how long after its last use the limiter is listed and its statistics are kept, an
   #   interval; default 90 days.
   # - `on_unavailable`: the behaviour while the store cannot decide. `:raise` (default) raises
-  #   {UnavailableError}; `:closed` refuses; `:open` grants and never counts; `:local` decides in
-  #   this process alone, with `share` percent of every limit, from 1 to 100, default 100. Such
-  #   decisions are marked ({Decision#degraded?}) and never wait. After five consecutive failures
-  #   only one call a second goes to the store, until one succeeds. In memory the option has no
-  #   effect.
+  #   {UnavailableError}; `:fail_closed` refuses; `:fail_open` grants and never counts; `:local`
+  #   decides in this process alone, with `local_share_percent` percent of every limit, from 1 to
+  #   100, default 100. Such decisions are marked ({Decision#degraded?}) and never wait. After five
+  #   consecutive failures only one call a second goes to the store, until one succeeds. In memory
+  #   the option has no effect.
   module Factories
     # Creates a limiter of at most `limit` leases at once. A lease ends on release, or
     # `lock_timeout` (default 30 seconds) after its grant or its last renewal. A `limit` of 0 is a
@@ -91,17 +91,17 @@ module Paddlegate
     #
     # `lock_timeout` (Open Job Spec and Conductor): how long a lease lasts. `tenant` (Open Job
     # Spec): the tenant of the job. `group` (guild-queues): the group, which has its own limit.
-    # `on_unavailable` and `share` apply to all limiters of the document.
+    # `on_unavailable` and `local_share_percent` apply to all limiters of the document.
     #
     # The message of an {InvalidError} contains the JSON path of a fault, such as `$.limits.erp`.
     def limiters_from_document(document, lock_timeout: nil, tenant: nil, group: nil,
-                               on_unavailable: nil, share: nil)
+                               on_unavailable: nil, local_share_percent: nil)
       text = Value.json("document", document)
       lock_timeout = Value.interval("lock_timeout", lock_timeout) unless lock_timeout.nil?
       tenant = Value.text("tenant", tenant) unless tenant.nil?
       group = Value.text("group", group) unless group.nil?
       Library.load(store.handle, text, lock_timeout, tenant, group).to_h do |loaded|
-        [loaded.name, Limiter.from_document(store, loaded, on_unavailable, share)]
+        [loaded.name, Limiter.from_document(store, loaded, on_unavailable, local_share_percent)]
       end
     end
 
@@ -124,11 +124,12 @@ module Paddlegate
     # `definition`: the definition of the workflow. `run`: the known values of the run, `input`,
     # `correlationId` and `version`. Both are JSON, or a Hash or Array parsed from it. A lease ends
     # on release, or `lock_timeout` (default 30 seconds) after its grant or its last renewal.
-    def conductor_limiter(definition, run, lock_timeout: nil, on_unavailable: nil, share: nil)
+    def conductor_limiter(definition, run, lock_timeout: nil, on_unavailable: nil,
+                          local_share_percent: nil)
       texts = [Value.json("definition", definition), Value.json("run", run)]
       lock_timeout = Value.interval("lock_timeout", lock_timeout) unless lock_timeout.nil?
       loaded = Library.conductor_limiter(store.handle, *texts, lock_timeout)
-      Limiter.from_document(store, loaded, on_unavailable, share)
+      Limiter.from_document(store, loaded, on_unavailable, local_share_percent)
     end
 
     # Returns the limiters that any process, in any language, used within their `ttl`: a list of
@@ -137,7 +138,7 @@ module Paddlegate
       Library.limiters(store.handle)
     end
 
-    OPTIONS = %i[wait_timeout policy ttl on_unavailable share].freeze
+    OPTIONS = %i[wait_timeout on_limit ttl on_unavailable local_share_percent].freeze
     private_constant :OPTIONS
 
     private

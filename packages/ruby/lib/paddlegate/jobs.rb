@@ -64,7 +64,7 @@ module Paddlegate
     end
 
     # Retries the call of a ticket from {#enqueue}, ahead of new calls. Returns a {Decision} with
-    # the status `:granted` or `:queued`, as {#enqueue} does, or `:gone` when `id` has no ticket:
+    # the status `:granted` or `:queued`, as {#enqueue} does, or `:no_ticket` without a ticket:
     # cancelled, lapsed or claimed before.
     def claim(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil, at_us: nil)
       wait = ticket_wait(claim_timeout, wait_timeout, EXISTING_POSITION)

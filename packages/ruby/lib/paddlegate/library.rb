@@ -53,7 +53,7 @@ module Paddlegate
       return limiter if mode.nil? && share.nil?
 
       mode = Value.word("on_unavailable", mode.nil? ? :raise : mode)
-      share = share.nil? ? -1 : Value.whole("share", share)
+      share = share.nil? ? -1 : Value.whole("local_share_percent", share)
       made = make(Native::LimiterHandle) do |*outputs|
         Native.pg_limiter_with_on_unavailable(limiter, mode, share, *outputs)
       end

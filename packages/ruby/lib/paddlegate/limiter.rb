@@ -15,12 +15,12 @@ module Paddlegate
     include Jobs
     include Live
 
-    # The values of `policy:`, and whether {#within_limit} skips the block over the limit.
-    POLICIES = { "raise" => false, "ignore" => true, "skip" => true }.freeze
+    # The values of `on_limit:`, and whether {#within_limit} skips the block over the limit.
+    ACTIONS = { "raise" => false, "ignore" => true, "skip" => true }.freeze
 
     # The core's name of the argument `used` in its messages.
     COST = /\b(?:a )?cost\b/
-    private_constant :POLICIES, :COST
+    private_constant :ACTIONS, :COST
 
     # The name of the limiter.
     attr_reader :name
@@ -34,23 +34,28 @@ module Paddlegate
 
     # @api private
     # Called by {Factories}.
-    def initialize(store, name, limits, wait_timeout: nil, policy: nil, ttl: nil,
-                   on_unavailable: nil, share: nil)
+    def initialize(store, name, limits, wait_timeout: nil, on_limit: nil, ttl: nil,
+                   on_unavailable: nil, local_share_percent: nil)
       @name = Value.word("name", name).freeze
       @wait_timeout =
         wait_timeout.nil? ? Library::WAIT_TIMEOUT : Value.wait_timeout(wait_timeout)
-      policy = :raise if policy.nil?
-      @skips = POLICIES.fetch(policy.is_a?(Symbol) ? policy.name : policy) do
-        Value.reject("must be :raise or :ignore", "policy", policy)
-      end
+      @skips = !on_limit.nil? && Limiter.ignores?(on_limit)
       @on_limit = @skips ? :ignore : :raise
       ttl = Value.interval("ttl", ttl) unless ttl.nil?
       handle = Library.make_limiter(store.handle, @name, Policy.pack(limits), ttl)
-      attach(store, Library.with_on_unavailable(handle, on_unavailable, share))
+      attach(store, Library.with_on_unavailable(handle, on_unavailable, local_share_percent))
     end
 
     # @api private
     # Creates a limiter from a {LoadedLimiter}.
+    # Returns whether an action over the limit is to skip the block; `argument` is its name.
+    # @api private
+    def self.ignores?(action, argument = "on_limit")
+      ACTIONS.fetch(action.is_a?(Symbol) ? action.name : action) do
+        Value.reject("must be :raise or :ignore", argument, action)
+      end
+    end
+
     def self.from_document(store, loaded, on_unavailable, share)
       loaded.handle = Library.with_on_unavailable(loaded.handle, on_unavailable, share)
       allocate.tap { |limiter| limiter.send(:initialize_loaded, store, loaded) }
@@ -58,7 +63,7 @@ module Paddlegate
 
     # Runs the block within the limit and returns its value. Yields the {Permit}.
     #
-    # Waits as {#acquire} does, and raises {OverLimit} over the limit; with `policy: :ignore` it
+    # Waits as {#acquire} does, and raises {OverLimit} over the limit; with `on_limit: :ignore` it
     # skips the block and returns {SKIPPED}. `used` is another name for `cost`. A lease is released
     # after the block, however the block ends; other units remain charged. A lease that ended before
     # the block causes a warning.

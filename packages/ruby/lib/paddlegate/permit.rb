@@ -32,8 +32,8 @@ module Paddlegate
 
     # Returns the fencing token: a number that rises with every lease of the limiter, so that a
     # resource can reject late holders; `nil` without a concurrency limit.
-    def fence
-      decision.fence
+    def fencing_token
+      decision.fencing_token
     end
 
     # Returns the minimum time in seconds (Float) for which the lease lasts from now, by the clock

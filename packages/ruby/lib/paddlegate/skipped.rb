@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The return value of {Paddlegate::Limiter#within_limit} when it skipped its block, over the limit
-# with `policy: :ignore`.
+# with `on_limit: :ignore`.
 Paddlegate::SKIPPED = Object.new.tap do |skipped|
   def skipped.inspect
     "Paddlegate::SKIPPED"

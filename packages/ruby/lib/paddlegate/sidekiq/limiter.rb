@@ -26,8 +26,9 @@ module Paddlegate
     # - `reschedule`: how often a job over the limit is rescheduled before it fails; default: the
     #   value of {configure}.
     # - `backoff`: as {Configuration#backoff}, which it overrides.
-    # - `on_unavailable` and `share`: the behaviour while Redis cannot decide, as in {Factories}.
-    #   Default `:raise`; with `:closed` the job gets {OverLimit} and is rescheduled.
+    # - `on_unavailable` and `local_share_percent`: the behaviour while Redis cannot decide, as in
+    #   {Factories}.
+    #   Default `:raise`; with `:fail_closed` the job gets {OverLimit} and is rescheduled.
     module Limiter
       # The only constant that needs the C library, which is loaded on first use.
       autoload :Inner, File.expand_path("inner", __dir__)
