@@ -60,8 +60,8 @@ fn limit(spec: LimitSpec) -> paddlegate::Result<Limit> {
 }
 
 /// Reads the behaviour of a limiter whose store is unavailable.
-pub(crate) fn on_unavailable(mode: Option<&str>, share: Option<f64>) -> paddlegate::Result<OnUnavailable> {
-    let share = share.map(|share| whole("share", share)).transpose()?;
+pub(crate) fn on_unavailable(mode: Option<&str>, local_share_percent: Option<f64>) -> paddlegate::Result<OnUnavailable> {
+    let share = local_share_percent.map(|share| whole("local_share_percent", share)).transpose()?;
     OnUnavailable::from_name(mode.unwrap_or(OnUnavailable::Raise.name()), share)
 }
 

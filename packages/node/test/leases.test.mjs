@@ -99,9 +99,9 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal(lost.lost, true);
   });
 
-  test(`${store}: with the policy ignore a refused function is skipped`, async () => {
-    for (const policy of ["ignore", "skip"]) {
-      const limiter = pg.concurrent(unique(), 1, { policy, waitTimeoutMs: 0 });
+  test(`${store}: with onLimit ignore a refused function is skipped`, async () => {
+    for (const onLimit of ["ignore", "skip"]) {
+      const limiter = pg.concurrent(unique(), 1, { onLimit, waitTimeoutMs: 0 });
       assert.equal(await limiter.withinLimit(() => 7), 7);
       const permit = await limiter.acquire();
       assert.equal(await limiter.withinLimit(assert.fail), SKIPPED);

@@ -139,7 +139,7 @@ test("local decides by its share of the limit", async () => {
 
 test("in memory the modes make no difference", async () => {
   const pg = new Paddlegate("memory://");
-  for (const onUnavailable of ["raise", "closed", "open", "local"]) {
+  for (const onUnavailable of ["raise", "fail_closed", "fail_open", "local"]) {
     const limiter = pg.window(onUnavailable, 1, 60, { onUnavailable });
     assert.equal((await limiter.tryAcquire()).degraded, false);
     const { degraded, reason } = await limiter.tryAcquire();
@@ -169,7 +169,7 @@ test("errors of replies, broken connections and silence are degraded too", async
 test("a server that dies between acquire and release does not fail the block", async (t) => {
   const own = await redisServer(t);
   const pg = new Paddlegate(own.url, patient);
-  for (const onUnavailable of ["raise", "closed", "open", "local"]) {
+  for (const onUnavailable of ["raise", "fail_closed", "fail_open", "local"]) {
     const limiter = pg.concurrent(unique(), 1, { onUnavailable });
     const value = await limiter.withinLimit(async (permit) => {
       assert.equal(permit.degraded, false);
@@ -185,14 +185,14 @@ test("a server that dies between acquire and release does not fail the block", a
 test("what was granted alone is settled alone after the server is back", async (t) => {
   const own = await redisServer(t);
   const pg = new Paddlegate(own.url, patient);
-  for (const onUnavailable of ["open", "local"]) {
+  for (const onUnavailable of ["fail_open", "local"]) {
     const limiter = pg.limiter(unique(), { concurrency: 1, points: [100, 60] }, { onUnavailable });
     await limiter.peek({ cost: 0 });
     await own.stop();
     await limiter.withinLimit({ estimate: 50 }, async (permit) => {
       assert.equal(permit.degraded, true);
       await own.start();
-      const settled = onUnavailable === "open" ? "unknown" : "settled";
+      const settled = onUnavailable === "fail_open" ? "unknown" : "settled";
       assert.equal(await permit.pointsUsed(10), settled);
     });
     await until(() => limiter.peek({ cost: 0 }).then(({ degraded }) => !degraded));

@@ -17,7 +17,7 @@ from paddlegate import InvalidError, OverLimit, Paddlegate, UnavailableError
 
 NOWHERE = "redis://127.0.0.1:1"
 """Nobody listens there."""
-MODES: Any = ("closed", "open", "local")
+MODES: Any = ("fail_closed", "fail_open", "local")
 PATIENT = 20
 """Seconds, so that a busy machine fails no test that is not about time."""
 
@@ -264,11 +264,11 @@ def test_arguments_are_checked(more, argument):
 # --- Bodies --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["open", "local"])
+@pytest.mark.parametrize("mode", ["fail_open", "local"])
 def test_bodies_run_without_the_store(mode):
     limiter = lost("limiter", concurrency=1, points=(100, 60), on_unavailable=mode)
-    settled = "unknown" if mode == "open" else "settled"
-    released = "unknown" if mode == "open" else "released"
+    settled = "unknown" if mode == "fail_open" else "settled"
+    released = "unknown" if mode == "fail_open" else "released"
     for _ in range(3):
         with limiter.within_limit(estimate=10) as permit:
             assert permit.decision.degraded
@@ -278,7 +278,7 @@ def test_bodies_run_without_the_store(mode):
         assert permit.release() == released
 
 
-@pytest.mark.parametrize("mode", ["open", "local"])
+@pytest.mark.parametrize("mode", ["fail_open", "local"])
 def test_bodies_run_on_an_event_loop_without_the_store(mode, run):
     limiter = lost("limiter", concurrency=1, points=(100, 60), on_unavailable=mode)
 
@@ -290,7 +290,7 @@ def test_bodies_run_on_an_event_loop_without_the_store(mode, run):
         async with limiter.within_limit(estimate=10) as permit:
             used, released = await permit.points_used(5), await permit.release()
         assert (used, released) == (
-            ("unknown", "unknown") if mode == "open" else ("settled", "released")
+            ("unknown", "unknown") if mode == "fail_open" else ("settled", "released")
         )
 
     run(main())

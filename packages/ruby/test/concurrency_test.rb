@@ -208,7 +208,7 @@ class ConcurrencyTest < Minitest::Test
 
   def test_ignore_skips_the_block
     [:ignore, "ignore", :skip, "skip"].each do |policy|
-      limiter = memory.concurrent(unique, 1, policy: policy, wait_timeout: 0)
+      limiter = memory.concurrent(unique, 1, on_limit: policy, wait_timeout: 0)
       limiter.within_limit do
         assert_same(Paddlegate::SKIPPED, limiter.within_limit { flunk })
         assert_raises(Paddlegate::OverLimit) { limiter.acquire }

@@ -159,7 +159,7 @@ class MisuseTest < Minitest::Test
   end
 
   def test_nil_is_the_default
-    limiter = memory.concurrent("nil", 1, lock_timeout: nil, wait_timeout: nil, policy: nil,
+    limiter = memory.concurrent("nil", 1, lock_timeout: nil, wait_timeout: nil, on_limit: nil,
                                           ttl: nil)
     assert_in_delta 5.0, limiter.wait_timeout
     permit = limiter.acquire(wait_timeout: nil, id: nil)

@@ -167,7 +167,7 @@ class UnavailableTest < Minitest::Test
   end
 
   def test_a_server_that_dies_while_a_block_runs
-    %i[closed open local].each do |mode|
+    %i[fail_closed fail_open local].each do |mode|
       through_gate(on_unavailable: mode) do |gate, limiter|
         result = limiter.within_limit do |permit|
           refute_predicate permit, :degraded?
@@ -180,7 +180,7 @@ class UnavailableTest < Minitest::Test
   end
 
   def test_what_was_granted_without_the_store_ends_without_it
-    %i[open local].each do |mode|
+    %i[fail_open local].each do |mode|
       through_gate(on_unavailable: mode) do |gate, limiter|
         limiter.peek
         gate.shut = true
@@ -197,7 +197,7 @@ class UnavailableTest < Minitest::Test
   def test_a_wait_ends_when_the_server_dies
     through_gate do |gate, limiter, store|
       first = limiter.acquire
-      waiters = %i[closed open local].map do |mode|
+      waiters = %i[fail_closed fail_open local].map do |mode|
         waited_for = store.concurrent(limiter.name, 1, on_unavailable: mode)
         # The answer to the wait may be lost with the server; this one says what is left, too.
         waited_for.peek
