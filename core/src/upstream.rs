@@ -25,7 +25,7 @@ mod github;
 pub(crate) mod graphql_cost;
 mod ietf;
 mod json;
-mod lesson;
+mod limiter_update;
 mod linear;
 mod openai;
 mod recognise;
@@ -36,7 +36,7 @@ mod structured;
 mod tests;
 
 use answer::Answer;
-pub use lesson::LimiterUpdate;
+pub use limiter_update::LimiterUpdate;
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;

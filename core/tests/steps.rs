@@ -107,7 +107,7 @@ fn ojs_t19_a_batch_gives_back_what_it_took_also_after_an_error() {
 fn ojs_t03_an_override_looks_first_and_asks_the_clock_for_its_end() {
     for store in stores() {
         let limiter = limiter(&store, &[Limit::bucket(5, MINUTE).unwrap()]);
-        let told = |document: &str, at| carried(limiter.amendment(document, at).unwrap(), None);
+        let told = |document: &str, at| carried(limiter.override_procedure(document, at).unwrap(), None);
         let (count, controls) = told(r#"{"limit": 7, "period": "minute"}"#, None);
         assert_eq!((count, controls.unwrap().expires_after), (2, None));
         let (count, controls) = told(r#"{"expires_at": "2100-01-01T00:00:00Z"}"#, None);
@@ -117,15 +117,15 @@ fn ojs_t03_an_override_looks_first_and_asks_the_clock_for_its_end() {
         assert!(controls.expires_after > Some(Micros(1_000_000_000_000)));
         let (count, past) = told(r#"{"limit": 1, "period": "minute", "expires_at": "2001-01-01T00:00:00Z"}"#, None);
         assert_eq!((count, past.unwrap_err().argument()), (1, Some("document")));
-        let given = limiter.amendment(r#"{"rate": null, "expires_at": "1970-01-01T00:00:01Z"}"#, Some(START));
+        let given = limiter.override_procedure(r#"{"rate": null, "expires_at": "1970-01-01T00:00:01Z"}"#, Some(START));
         assert_eq!(given.unwrap_err().argument(), Some("document"), "no call is needed to see that it is past");
-        assert!(limiter.override_from(r#"{"throttle": null}"#, None).is_ok(), "there is none to remove");
-        let (_, lost) = carried(limiter.amendment(r#"{"rate": null}"#, None).unwrap(), Some(0));
+        assert!(limiter.apply_ojs_override(r#"{"throttle": null}"#, None).is_ok(), "there is none to remove");
+        let (_, lost) = carried(limiter.override_procedure(r#"{"rate": null}"#, None).unwrap(), Some(0));
         assert_eq!(lost.unwrap_err().kind(), ErrorKind::Unavailable);
-        assert!(limiter.override_from(r#"{"rate": null}"#, None).unwrap().overrides[0].is_none());
+        assert!(limiter.apply_ojs_override(r#"{"rate": null}"#, None).unwrap().overrides[0].is_none());
     }
     let two = limiter(&Paddlegate::memory(), &[Limit::bucket(5, MINUTE).unwrap(), Limit::window(5, MINUTE).unwrap()]);
-    let error = two.override_from(r#"{"rate": {"limit": 1, "period": "PT1M"}}"#, None).unwrap_err();
+    let error = two.apply_ojs_override(r#"{"rate": {"limit": 1, "period": "PT1M"}}"#, None).unwrap_err();
     assert!(error.message().starts_with("at $.rate: "), "{error}");
 }
 
@@ -139,7 +139,7 @@ fn ojs_t13_a_signal_takes_a_pause_for_each_of_its_times() {
             (r#"{"type": "rate_limited", "retry_after": 1, "rate_limit_until": "1970-01-01T02:00:00Z"}"#, 2, true),
             (r#"{"type": "timeout", "retry_after": 1}"#, 0, false),
         ] {
-            let (count, outcome) = carried(limiter.signalling(failure, Some(START)).unwrap(), None);
+            let (count, outcome) = carried(limiter.pause_procedure(failure, Some(START)).unwrap(), None);
             assert_eq!((count, outcome), (pauses, Ok(is_signal)), "{failure}");
         }
         let look = Operation::Admin { command: paddlegate::AdminCommand::Get, at: Some(START) };
@@ -147,10 +147,13 @@ fn ojs_t13_a_signal_takes_a_pause_for_each_of_its_times() {
             panic!("no controls")
         };
         assert_eq!(controls.paused_for, Some(START), "until the later of all");
-        assert_eq!(limiter.signal("{", None).unwrap_err().argument(), Some("document"));
+        assert_eq!(limiter.apply_ojs_signal("{", None).unwrap_err().argument(), Some("document"));
     }
     let unlimited = Paddlegate::memory().unlimited("any").unwrap();
-    assert_eq!(unlimited.signal(r#"{"type": "rate_limited"}"#, None).unwrap_err().argument(), Some("limiter"));
+    assert_eq!(
+        unlimited.apply_ojs_signal(r#"{"type": "rate_limited"}"#, None).unwrap_err().argument(),
+        Some("limiter")
+    );
 }
 
 #[test]

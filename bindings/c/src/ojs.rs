@@ -38,7 +38,7 @@ pub unsafe extern "C" fn pg_apply_ojs_signal(
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let document = unsafe { text::read("document", document) }?;
             let at = time(at_us)?;
-            LIMITERS.with(limiter, |limiter| limiter.signalling(document, at)?.run(GRACE)).map(i32::from)
+            LIMITERS.with(limiter, |limiter| limiter.pause_procedure(document, at)?.run(GRACE)).map(i32::from)
         },
     )
 }
@@ -67,7 +67,9 @@ pub unsafe extern "C" fn pg_apply_ojs_override(
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let document = unsafe { text::read("document", document) }?;
             let at = time(at_us)?;
-            LIMITERS.with(limiter, |limiter| limiter.amendment(document, at)?.run(GRACE)).map(RuntimeState::from)
+            LIMITERS
+                .with(limiter, |limiter| limiter.override_procedure(document, at)?.run(GRACE))
+                .map(RuntimeState::from)
         },
     )
 }

@@ -120,8 +120,8 @@ impl AdminRequest {
     ) -> Result<Option<Procedure>> {
         let document = self.document.as_deref().unwrap_or_default();
         Ok(Some(match operation {
-            APPLY_OJS_OVERRIDE => Procedure::Override(limiter.amendment(document, at)?),
-            APPLY_OJS_SIGNAL => Procedure::Pause(limiter.signalling(document, at)?),
+            APPLY_OJS_OVERRIDE => Procedure::Override(limiter.override_procedure(document, at)?),
+            APPLY_OJS_SIGNAL => Procedure::Pause(limiter.pause_procedure(document, at)?),
             ADMIT_ALL => {
                 let on_limit = self.on_limit.as_deref().map_or(Ok(OnLimit::Wait), OnLimit::from_name)?;
                 let jobs: Vec<&str> = self.jobs.iter().flatten().map(String::as_str).collect();

@@ -60,7 +60,10 @@ fn limit(spec: LimitSpec) -> paddlegate::Result<Limit> {
 }
 
 /// Reads the behaviour of a limiter whose store is unavailable.
-pub(crate) fn on_unavailable(mode: Option<&str>, local_share_percent: Option<f64>) -> paddlegate::Result<OnUnavailable> {
+pub(crate) fn on_unavailable(
+    mode: Option<&str>,
+    local_share_percent: Option<f64>,
+) -> paddlegate::Result<OnUnavailable> {
     let share = local_share_percent.map(|share| whole("local_share_percent", share)).transpose()?;
     OnUnavailable::from_name(mode.unwrap_or(OnUnavailable::Raise.name()), share)
 }

@@ -160,7 +160,7 @@ impl Store {
 
     /// Returns the procedure of several operations that the last admin request started.
     #[napi(catch_unwind)]
-    pub fn course(&self) -> Result<MultiStepCall> {
+    pub fn multi_step(&self) -> Result<MultiStepCall> {
         let steps = self.calls.borrow_mut().started.take();
         let steps = steps.ok_or_else(|| thrown(&Error::internal("no operation of several steps was started")))?;
         Ok(MultiStepCall::new(&self.calls, steps))

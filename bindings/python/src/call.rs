@@ -7,11 +7,11 @@ use paddlegate::{Answer, Error, Fallback, Micros};
 use pyo3::prelude::*;
 
 use crate::answer::outcome;
-use crate::course::CallState;
 use crate::decision::seconds;
 use crate::error::{Failure, Result, exception};
 use crate::line::locked;
 use crate::link::Link;
+use crate::multi_step::CallState;
 
 /// One operation for one server. A link sends it once.
 #[pyclass(frozen, module = "paddlegate._native")]
@@ -32,7 +32,7 @@ pub(crate) struct OnComplete {
     /// Set if the limiter has a fallback for an unavailable store.
     pub(crate) fallback: Option<Fallback>,
     /// Set if the call is one step of several.
-    pub(crate) course: Option<Arc<CallState>>,
+    pub(crate) procedure: Option<Arc<CallState>>,
 }
 
 impl Call {
@@ -135,7 +135,7 @@ impl Call {
 
 impl OnComplete {
     pub(crate) const fn is_nothing(&self) -> bool {
-        self.fallback.is_none() && self.course.is_none()
+        self.fallback.is_none() && self.procedure.is_none()
     }
 
     /// Processes the result of a completed call. Every result passes here, once. Returns the outcome or the next call.
@@ -148,8 +148,8 @@ impl OnComplete {
             Some(fallback) => fallback.settle(result),
             None => result,
         };
-        let Some(course) = &self.course else { return outcome(py, result) };
-        course.told(py, result).or_else(|failure| match failure {
+        let Some(procedure) = &self.procedure else { return outcome(py, result) };
+        procedure.on_reply(py, result).or_else(|failure| match failure {
             Failure::Core(error) => exception(py, &error),
             Failure::Python(error) => Err(error),
         })

@@ -4,18 +4,18 @@
 mod answer;
 mod argument;
 mod call;
-mod course;
 mod decision;
 mod error;
 mod gate;
-mod hints;
 mod limiter;
 mod line;
 mod link;
 mod live;
+mod multi_step;
 mod operation;
 mod paddlegate;
 mod signals;
+mod wakeup_listener;
 mod within;
 
 /// `paddlegate._native`.
@@ -26,13 +26,9 @@ mod _native {
     #[pymodule_export]
     use crate::call::Call;
     #[pymodule_export]
-    use crate::course::MultiStepCall;
-    #[pymodule_export]
     use crate::decision::{Decision, restore};
     #[pymodule_export]
     use crate::gate::Gate;
-    #[pymodule_export]
-    use crate::hints::WakeupListener;
     #[pymodule_export]
     use crate::limiter::{Limiter, new_id};
     #[pymodule_export]
@@ -40,7 +36,11 @@ mod _native {
     #[pymodule_export]
     use crate::live::AdminRequest;
     #[pymodule_export]
+    use crate::multi_step::MultiStepCall;
+    #[pymodule_export]
     use crate::paddlegate::{LoadedLimiter, Paddlegate, graphql_cost, sort_listed};
+    #[pymodule_export]
+    use crate::wakeup_listener::WakeupListener;
     #[pymodule_export]
     use crate::within::{WithinLimit, call_with_fallback};
 

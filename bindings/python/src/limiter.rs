@@ -11,15 +11,15 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::answer::{decision, shown};
-use crate::argument::{OptionalArg, on_limit, permit_id, request, span, text, texts, time};
+use crate::argument::{OptionalArg, permit_id, request, span, text, texts, time};
 use crate::call::{Call, OnComplete};
 use crate::decision::{Decision, seconds};
 use crate::error::{Failure, Result};
-use crate::hints::WakeupListener;
 use crate::live::AdminRequest;
 use crate::operation::{acquire, admit, cancel, correct, enter, given, release, renew};
 use crate::paddlegate::{LoadedLimiter, Paddlegate};
 use crate::signals::interruptible;
+use crate::wakeup_listener::WakeupListener;
 
 /// A named policy on a store.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
@@ -278,8 +278,8 @@ impl Limiter {
         self.answer(py, Operation::Statistics { at: time(at_us)? })
     }
 
-    fn _tell<'py>(&self, py: Python<'py>, order: &AdminRequest) -> Result<Bound<'py, PyAny>> {
-        order.operation(&self.inner, |operation| self.answer(py, operation))
+    fn _run_admin<'py>(&self, py: Python<'py>, request: &AdminRequest) -> Result<Bound<'py, PyAny>> {
+        request.operation(&self.inner, |operation| self.answer(py, operation))
     }
 
     // Used by the asynchronous forms: each returns the answer, or the call to send to the server.
@@ -384,8 +384,8 @@ impl Limiter {
         self.prepare(py, Operation::Statistics { at: time(at_us)? })
     }
 
-    fn _begin_tell<'py>(&self, py: Python<'py>, order: &AdminRequest) -> Result<Bound<'py, PyAny>> {
-        order.operation(&self.inner, |operation| self.prepare(py, operation))
+    fn _begin_admin<'py>(&self, py: Python<'py>, request: &AdminRequest) -> Result<Bound<'py, PyAny>> {
+        request.operation(&self.inner, |operation| self.prepare(py, operation))
     }
 
     fn _begin_reset<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
@@ -394,7 +394,7 @@ impl Limiter {
 
     // Whether grants of this limiter are leases.
     #[getter]
-    fn _leases(&self) -> bool {
+    fn _grants_leases(&self) -> bool {
         self.inner.policy().concurrency().is_some()
     }
 
@@ -403,12 +403,12 @@ impl Limiter {
     }
 
     // Seconds to wait: the call's value, otherwise the limiter's default.
-    fn _patience(&self, wait_timeout: OptionalArg) -> Result<f64> {
+    fn _wait_timeout_seconds(&self, wait_timeout: OptionalArg) -> Result<f64> {
         Ok(seconds(given("wait_timeout", wait_timeout, self.wait_timeout)?))
     }
 
     // The node that publishes the wake-ups of its waiters; None when nothing can wait for it.
-    fn _place(&self) -> Option<String> {
+    fn _notification_node(&self) -> Option<String> {
         self.inner.notification_node()
     }
 
@@ -442,7 +442,7 @@ impl Limiter {
             (Prepared::Answered(answer), _) => Ok(shown(py, answer)?),
             (Prepared::Call(call), Some(redis)) => {
                 let fallback = self.inner.fallback(&operation);
-                Ok(Call::new(redis, call).then(OnComplete { fallback, course: None }).into_bound_py_any(py)?)
+                Ok(Call::new(redis, call).then(OnComplete { fallback, procedure: None }).into_bound_py_any(py)?)
             }
             (Prepared::Call(_), None) => {
                 Err(Error::internal("unexpected call to a server: the limiter is in memory").into())

@@ -67,14 +67,14 @@ impl Limiter {
     /// Applies the overrides of an Open Job Spec document. Returns the runtime state.
     #[wasm_bindgen(js_name = applyOjsOverride)]
     pub fn apply_ojs_override(&self, document: &str, at: &JsValue) -> Thrown<JsValue> {
-        let controls = time(at).and_then(|at| run_at(self.limiter.amendment(document, at)?, at));
+        let controls = time(at).and_then(|at| run_at(self.limiter.override_procedure(document, at)?, at));
         self.thrown(controls).map(|controls| self.host.in_force(&controls))
     }
 
     /// Pauses the limiter after an Open Job Spec rate limit failure. Returns whether the document is one.
     #[wasm_bindgen(js_name = applyOjsSignal)]
     pub fn apply_ojs_signal(&self, document: &str, at: &JsValue) -> Thrown<bool> {
-        self.thrown(time(at).and_then(|at| run_at(self.limiter.signalling(document, at)?, at)))
+        self.thrown(time(at).and_then(|at| run_at(self.limiter.pause_procedure(document, at)?, at)))
     }
 }
 

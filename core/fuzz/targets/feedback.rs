@@ -15,8 +15,8 @@ fuzz_target!(|answer: (u8, Option<u16>, Vec<(&str, &str)>, &str)| {
     let limits = [Limit::points(1_000, Duration::from_secs(20)), Limit::bucket(5_000, Duration::from_secs(3_600))];
     let policy = Policy::new(limits.map(|limit| limit.expect("a limit"))).expect("a policy");
     let limiter = Paddlegate::memory().limiter("fuzz", policy).expect("a limiter");
-    let lesson = feedback.lesson(limiter.policy(), MAX_PAUSE, None);
-    let learn = Operation::ApplyReport { report: lesson.report(None), at: None };
+    let update = feedback.update_for(limiter.policy(), MAX_PAUSE, None);
+    let learn = Operation::ApplyReport { report: update.report(None), at: None };
     limiter.run(learn, SignalHandling::Ignore).expect("what a limiter takes");
     let controls = limiter.control(AdminCommand::Get).expect("what is in force");
     for (limit, learned) in limiter.policy().limits().iter().zip(controls.learned) {

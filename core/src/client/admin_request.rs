@@ -140,7 +140,7 @@ impl AdminRequest {
             }
             #[cfg(feature = "providers")]
             Self::Learn { feedback, max_pause, max_learned, permit } => {
-                let update = feedback.lesson(limiter.policy(), *max_pause, *max_learned);
+                let update = feedback.update_for(limiter.policy(), *max_pause, *max_learned);
                 run(Operation::ApplyReport { report: update.report(permit.as_deref()), at })
             }
         }

@@ -34,13 +34,14 @@
 --       capacity, which stands in remaining), index of the limit described (from 0; the number of limits in a pause),
 --       remaining, retry_after_us, reset_after_us, time_us; with an id also lease_us, fencing token, ticket number (0
 --       none), position (from 0), ready_us (-1 unknown), granted_at and charged (0, or of the lease that the id has); with
---       overrides, last the amount of that limit.  To correct, release and cancel: status alone (3 to 8, see permit.rs).
---       To learn: that, flags, and per limit marks (see budget.rs).  To control: version, remaining us of the pause,
+--       overrides, last the amount of that limit.  To correct, release and cancel: status alone (3 to 8, see model/permit.rs).
+--       To learn: that, flags, and per limit marks (see engine/budget.rs).  To control: version, remaining us of the pause,
 --       remaining us of the overrides, overrides, learned limits, 1 when there was a state or a statistic before the call.
 --       To renew: status and lease_us.  To statistics: the fields in order, then leases and tickets.
 -- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range.
--- STATE is written by granted, queued and corrected calls only; a refusal at most keeps the distance to a clock that
---       ran backwards. Everything that decides is read before the first write, and the first write is one that needs
+-- STATE is written by calls that change it: granted, queued, corrected, removed tickets, control and learn; a refusal
+--       at most keeps the distance to a clock that ran backwards and removes the ticket of its call. Everything that decides is read before the first write, but for lapsed
+--       tickets, which leave the queue first; and the first write is one that needs
 --       memory, so that a full server refuses the whole call. Every write sets the expiry: the state's end plus 10 s.
 -- LUA   5.1 and 5.4. Whole numbers of 5.4 wrap round, so no product may exceed 2^63.
 --

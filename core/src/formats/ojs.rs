@@ -5,19 +5,19 @@
 //! across a boundary. `ojs-rate-limiting.md` 1.0.0-rc.1 allows both and asks for the choice to be documented.
 
 mod amend;
-mod amendment;
 mod key;
+mod override_procedure;
+mod pause_procedure;
 mod signal;
-mod signalling;
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
 
 pub use self::amend::{Expiry, Override};
-pub use self::amendment::OverrideProcedure;
+pub use self::override_procedure::OverrideProcedure;
+pub use self::pause_procedure::{PauseProcedure, SIGNAL_PAUSE};
 pub use self::signal::Signal;
-pub use self::signalling::{PauseProcedure, SIGNAL_PAUSE};
 
 use super::Definition;
 use super::field::Field;

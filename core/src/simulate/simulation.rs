@@ -67,7 +67,7 @@ pub struct Simulation {
     until: Option<u64>,
     burst_interval: u64,
     jobs: Vec<Job>,
-    courses: Vec<JobState>,
+    job_states: Vec<JobState>,
     clients: Clients,
     events: Vec<EventKind>,
     plan: BinaryHeap<Reverse<(u64, Step, u64)>>,
@@ -135,7 +135,7 @@ impl Simulation {
             seed: scenario.seed,
             until: scenario.until.map(|until| until.0),
             burst_interval: scenario.burst_interval().0,
-            courses: vec![JobState::default(); jobs.len()],
+            job_states: vec![JobState::default(); jobs.len()],
             jobs,
             clients: Clients::new(scenario.clients, scenario.at_once),
             events: scenario.events.iter().map(|event| event.what).collect(),
@@ -232,7 +232,7 @@ impl Simulation {
     fn is_off(&self, at: u64, step: Step) -> bool {
         match step {
             Step::End { job, turn } | Step::Reach { job, turn } | Step::Look { job, turn } => {
-                self.courses[job].turn != turn
+                self.job_states[job].turn != turn
             }
             Step::Back(client) => self.clients.is_dead_beyond(client, at),
             Step::Event(_) => false,
@@ -250,7 +250,7 @@ impl Simulation {
         match step {
             Step::End { job, .. } => self.end(job),
             Step::Reach { job, .. } => self.reach(job),
-            Step::Look { job, .. } if self.courses[job].phase == Phase::Queued => self.ask(job),
+            Step::Look { job, .. } if self.job_states[job].phase == Phase::Queued => self.ask(job),
             Step::Look { job, .. } => self.start(job),
             Step::Event(event) => self.happen(event),
             Step::Back(client) => {
@@ -262,7 +262,7 @@ impl Simulation {
 
     /// A retry gets a new id, so it counts as a new request.
     fn id(&self, job: usize) -> String {
-        format!("{job}.{}", self.courses[job].attempt)
+        format!("{job}.{}", self.job_states[job].attempt)
     }
 
     fn plan_at(&mut self, at: u64, step: Step) {

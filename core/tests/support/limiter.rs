@@ -121,7 +121,7 @@ impl Subject for Named {
 
     fn learn(&mut self, step: &Value, permit: Option<&str>, at: u64) -> String {
         let given = |key: &str| step[key].as_u64();
-        let lesson = if step["do"] == "learn" {
+        let update = if step["do"] == "learn" {
             let headers: Vec<(&str, &str)> = step["headers"]
                 .as_array()
                 .map(|headers| headers.iter().map(|header| (header[0].as_str().unwrap(), header[1].as_str().unwrap())))
@@ -134,7 +134,7 @@ impl Subject for Named {
                 body: step["body"].as_str().unwrap_or_default(),
             };
             let provider = Provider::from_name(step["provider"].as_str().unwrap_or("auto")).expect("a provider");
-            Feedback::read(provider, &response, MAX_PAUSE).lesson(
+            Feedback::read(provider, &response, MAX_PAUSE).update_for(
                 self.limiter.policy(),
                 MAX_PAUSE,
                 given("max_learned"),
@@ -147,7 +147,7 @@ impl Subject for Named {
             let budgets = self.limiter.budget_updates(index, given("remaining"), given("amount"), interval, reset);
             LimiterUpdate { budgets: budgets.expect("budgets"), ..LimiterUpdate::default() }
         };
-        let operation = Operation::ApplyReport { report: lesson.report(permit), at: Some(Micros(at)) };
+        let operation = Operation::ApplyReport { report: update.report(permit), at: Some(Micros(at)) };
         match self.limiter.run(operation, SignalHandling::Ignore).expect("what was learned") {
             Answered::Report(learned) => learned_text(&learned),
             other => panic!("learned nothing: {other:?}"),

@@ -319,7 +319,7 @@ class Limiter {
     const read = reader(command);
     if (this.#run("", "", command) < 0) throw failure(this.#store, 0, { names: IN_COMMAND });
     const parts = { redis: this.#redis, hub: this.#hub };
-    return finish(parts, this.#store.course(), signal, read);
+    return finish(parts, this.#store.multiStep(), signal, read);
   }
 
   /** Starts an operation; the promise is settled at once if no server is needed. */

@@ -42,7 +42,7 @@ class AdjustableLimiter(_native.Limiter):
         The reason of the refusals is "paused", and their `retry_after` is the time until the pause
         ends. A pause that ends later stays in force.
         """
-        return to_runtime_state(self._tell(AdminRequest.pause(seconds, until, at_us)))
+        return to_runtime_state(self._run_admin(AdminRequest.pause(seconds, until, at_us)))
 
     async def apause(
         self,
@@ -58,7 +58,7 @@ class AdjustableLimiter(_native.Limiter):
 
     def resume(self, *, at_us: int | None = None) -> RuntimeState:
         """End the pause; waiters get a wake-up."""
-        return to_runtime_state(self._tell(AdminRequest.resume(at_us)))
+        return to_runtime_state(self._run_admin(AdminRequest.resume(at_us)))
 
     async def aresume(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `resume`."""
@@ -83,7 +83,7 @@ class AdjustableLimiter(_native.Limiter):
         lasts until `restore`, or until no call was granted for 90 days.
         """
         request = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
-        return to_runtime_state(self._tell(request))
+        return to_runtime_state(self._run_admin(request))
 
     async def aoverride(
         self,
@@ -138,7 +138,7 @@ class AdjustableLimiter(_native.Limiter):
 
         The limit learned from the upstream applies again, otherwise that of the policy.
         """
-        return to_runtime_state(self._tell(AdminRequest.restore(index, at_us)))
+        return to_runtime_state(self._run_admin(AdminRequest.restore(index, at_us)))
 
     async def arestore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
         """Like `restore`."""
@@ -146,7 +146,7 @@ class AdjustableLimiter(_native.Limiter):
 
     def runtime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Return the pause, the overrides and the learned limits; change nothing."""
-        return to_runtime_state(self._tell(AdminRequest.look(at_us)))
+        return to_runtime_state(self._run_admin(AdminRequest.look(at_us)))
 
     async def aruntime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `runtime_state`."""
@@ -174,7 +174,7 @@ class AdjustableLimiter(_native.Limiter):
         of the call that was answered, or its id.
         """
         return to_learned(
-            self._tell(
+            self._run_admin(
                 AdminRequest.report_budget(
                     remaining,
                     limit,
@@ -243,7 +243,7 @@ class AdjustableLimiter(_native.Limiter):
         request = _learn_request(
             headers, body, status, provider, max_pause, max_learned, permit, at_us
         )
-        return to_learned(self._tell(request))
+        return to_learned(self._run_admin(request))
 
     async def alearn_from_response(
         self,
@@ -279,7 +279,7 @@ class AdjustableLimiter(_native.Limiter):
         return to_learned(await self._send_admin_request(request))
 
     def _send_admin_request(self, request: AdminRequest) -> Awaitable[Any]:
-        return run_operation(self._links, self._begin_tell, self._tell, request)
+        return run_operation(self._links, self._begin_admin, self._run_admin, request)
 
 
 def _learn_request(

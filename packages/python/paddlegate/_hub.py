@@ -159,7 +159,7 @@ class Hub:
     def _limiter_for_listening(self) -> Limiter | None:
         """Return the limiter of a waiter if it still has this node; a cluster slot may move."""
         for waiter in self._all_waiters():
-            if waiter.limiter._place() == self.node:
+            if waiter.limiter._notification_node() == self.node:
                 return waiter.limiter
         return None
 

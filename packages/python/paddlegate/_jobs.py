@@ -13,7 +13,7 @@ from paddlegate._native import MultiStepCall
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from paddlegate._native import Decision, _OnLimit
+    from paddlegate._native import Decision, _JobOnLimit
     from paddlegate._waiting import Span
 
 END = 0
@@ -96,7 +96,7 @@ class Jobs(AdjustableLimiter):
     def admit(
         self,
         id: str,
-        on_limit: _OnLimit | None = None,
+        on_limit: _JobOnLimit | None = None,
         *,
         cost: int | None = None,
         estimate: int | None = None,
@@ -115,7 +115,7 @@ class Jobs(AdjustableLimiter):
     async def aadmit(
         self,
         id: str,
-        on_limit: _OnLimit | None = None,
+        on_limit: _JobOnLimit | None = None,
         *,
         cost: int | None = None,
         estimate: int | None = None,
@@ -128,7 +128,7 @@ class Jobs(AdjustableLimiter):
         return self._admission(decision, on_limit)
 
     def admit_all(
-        self, ids: Iterable[str], on_limit: _OnLimit | None = None, *, partial: bool = False
+        self, ids: Iterable[str], on_limit: _JobOnLimit | None = None, *, partial: bool = False
     ) -> list[Admission]:
         """Decide on several jobs of one unit each, in their order: all of them run, or none.
 
@@ -141,7 +141,7 @@ class Jobs(AdjustableLimiter):
         return [self.admit(job, on_limit, cost=1) for job in self._job_ids(ids)]
 
     async def aadmit_all(
-        self, ids: Iterable[str], on_limit: _OnLimit | None = None, *, partial: bool = False
+        self, ids: Iterable[str], on_limit: _JobOnLimit | None = None, *, partial: bool = False
     ) -> list[Admission]:
         """Like `admit_all`. All jobs run or none, even if the task is cancelled meanwhile."""
         if not partial:
@@ -150,10 +150,10 @@ class Jobs(AdjustableLimiter):
             return self._admissions(decisions, on_limit)
         return [await self.aadmit(job, on_limit, cost=1) for job in self._job_ids(ids)]
 
-    def _admissions(self, decisions: list[Decision], on_limit: _OnLimit | None) -> list[Admission]:
+    def _admissions(self, decisions: list[Decision], on_limit: _JobOnLimit | None) -> list[Admission]:
         return [self._admission(decision, on_limit) for decision in decisions]
 
-    def _admission(self, decision: Decision, on_limit: _OnLimit | None) -> Admission:
+    def _admission(self, decision: Decision, on_limit: _JobOnLimit | None) -> Admission:
         action, after = self._action(decision, on_limit)
         return Admission(action, after, decision, decision.permit)
 

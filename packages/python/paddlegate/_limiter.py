@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from paddlegate._guarded import Function
-    from paddlegate._native import Decision, LoadedLimiter, _OnRefusal, _OnUnavailable
+    from paddlegate._native import Decision, LoadedLimiter, _OnLimit, _OnUnavailable
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Grant, Permit
     from paddlegate._statistics import Statistics
@@ -41,7 +41,7 @@ class Limiter(Jobs):
         wait_timeout: Span | None = None,
         *,
         lock_timeout: Span | None = None,
-        on_limit: _OnRefusal | None = None,
+        on_limit: _OnLimit | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
@@ -121,7 +121,7 @@ class Limiter(Jobs):
     ) -> Decision:
         """Like `try_acquire`."""
         # With an id of its own, the lease of a cancelled task can be cancelled.
-        generated_id = new_id() if id is None and self._leases else None
+        generated_id = new_id() if id is None and self._grants_leases else None
         try:
             decision: Decision = await run_operation(
                 self._links,

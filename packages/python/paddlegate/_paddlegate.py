@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from paddlegate._convert import Json
-    from paddlegate._native import _OnRefusal, _OnUnavailable
+    from paddlegate._native import _OnLimit, _OnUnavailable
+    from paddlegate._options import LimiterOptions
     from paddlegate._statistics import LimiterInfo
     from paddlegate._waiting import Span
 
@@ -102,29 +103,16 @@ class Paddlegate(_native.Paddlegate):
         name: str,
         limit: int,
         *,
-        wait_timeout: Span | None = None,
         lock_timeout: Span | None = None,
-        on_limit: _OnRefusal | None = None,
-        ttl: Span | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
+        **options: Unpack[LimiterOptions],
     ) -> Limiter:
         """Create a limiter of at most `limit` leases at once; 0 is a pause.
 
         A lease that is not released ends after `lock_timeout`, by default 30 seconds. `limit` is at
         most 100,000.
         """
-        return Limiter(
-            self,
-            name,
-            [("concurrency", limit)],
-            wait_timeout,
-            lock_timeout=lock_timeout,
-            on_limit=on_limit,
-            ttl=ttl,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-        )
+        limits = [("concurrency", limit)]
+        return Limiter(self, name, limits, lock_timeout=lock_timeout, **options)
 
     def bucket(
         self,
@@ -132,171 +120,43 @@ class Paddlegate(_native.Paddlegate):
         limit: int,
         interval: Span,
         offset: Span = 0,
-        *,
-        wait_timeout: Span | None = None,
-        on_limit: _OnRefusal | None = None,
-        ttl: Span | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
+        **options: Unpack[LimiterOptions],
     ) -> Limiter:
         """Create a limiter of at most `limit` units in each interval since 1970 (UTC).
 
         For days of another time zone, the intervals start `offset` earlier.
         """
-        limits = [("bucket", limit, interval, offset)]
-        return Limiter(
-            self,
-            name,
-            limits,
-            wait_timeout,
-            on_limit=on_limit,
-            ttl=ttl,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-        )
+        return Limiter(self, name, [("bucket", limit, interval, offset)], **options)
 
     def window(
-        self,
-        name: str,
-        limit: int,
-        interval: Span,
-        *,
-        wait_timeout: Span | None = None,
-        on_limit: _OnRefusal | None = None,
-        ttl: Span | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
+        self, name: str, limit: int, interval: Span, **options: Unpack[LimiterOptions]
     ) -> Limiter:
         """Create a limiter of at most `limit` units in any interval; `limit` is at most 100,000."""
-        limits = [("window", limit, interval)]
-        return Limiter(
-            self,
-            name,
-            limits,
-            wait_timeout,
-            on_limit=on_limit,
-            ttl=ttl,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-        )
+        return Limiter(self, name, [("window", limit, interval)], **options)
 
     def leaky(
-        self,
-        name: str,
-        capacity: int,
-        drain: Span,
-        *,
-        wait_timeout: Span | None = None,
-        on_limit: _OnRefusal | None = None,
-        ttl: Span | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
+        self, name: str, capacity: int, drain: Span, **options: Unpack[LimiterOptions]
     ) -> Limiter:
         """Create a limiter with a burst of `capacity` units, which drains fully in `drain`."""
-        limits = [("leaky", capacity, drain)]
-        return Limiter(
-            self,
-            name,
-            limits,
-            wait_timeout,
-            on_limit=on_limit,
-            ttl=ttl,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-        )
+        return Limiter(self, name, [("leaky", capacity, drain)], **options)
 
     def points(
-        self,
-        name: str,
-        capacity: int,
-        refill: Span,
-        *,
-        wait_timeout: Span | None = None,
-        on_limit: _OnRefusal | None = None,
-        ttl: Span | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
+        self, name: str, capacity: int, refill: Span, **options: Unpack[LimiterOptions]
     ) -> Limiter:
         """Create a limiter with a budget of `capacity` points, full again after `refill`."""
-        limits = [("points", capacity, refill)]
-        return Limiter(
-            self,
-            name,
-            limits,
-            wait_timeout,
-            on_limit=on_limit,
-            ttl=ttl,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-        )
+        return Limiter(self, name, [("points", capacity, refill)], **options)
 
-    def throttle(
-        self,
-        name: str,
-        interval: Span,
-        *,
-        wait_timeout: Span | None = None,
-        on_limit: _OnRefusal | None = None,
-        ttl: Span | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
-    ) -> Limiter:
+    def throttle(self, name: str, interval: Span, **options: Unpack[LimiterOptions]) -> Limiter:
         """Create a limiter that keeps starts at least `interval` apart."""
-        limits = [("throttle", interval)]
-        return Limiter(
-            self,
-            name,
-            limits,
-            wait_timeout,
-            on_limit=on_limit,
-            ttl=ttl,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-        )
+        return Limiter(self, name, [("throttle", interval)], **options)
 
-    def unlimited(
-        self,
-        name: str = "unlimited",
-        *,
-        wait_timeout: Span | None = None,
-        on_limit: _OnRefusal | None = None,
-        ttl: Span | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
-    ) -> Limiter:
+    def unlimited(self, name: str = "unlimited", **options: Unpack[LimiterOptions]) -> Limiter:
         """Create a limiter that grants every call."""
-        return Limiter(
-            self,
-            name,
-            [("unlimited",)],
-            wait_timeout,
-            on_limit=on_limit,
-            ttl=ttl,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-        )
+        return Limiter(self, name, [("unlimited",)], **options)
 
-    def paused(
-        self,
-        name: str,
-        *,
-        wait_timeout: Span | None = None,
-        on_limit: _OnRefusal | None = None,
-        ttl: Span | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
-    ) -> Limiter:
+    def paused(self, name: str, **options: Unpack[LimiterOptions]) -> Limiter:
         """Create a limiter that refuses every call."""
-        return Limiter(
-            self,
-            name,
-            [("paused",)],
-            wait_timeout,
-            on_limit=on_limit,
-            ttl=ttl,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-        )
+        return Limiter(self, name, [("paused",)], **options)
 
     def limiter(
         self,
@@ -305,7 +165,7 @@ class Paddlegate(_native.Paddlegate):
         *,
         wait_timeout: Span | None = None,
         lock_timeout: Span | None = None,
-        on_limit: _OnRefusal | None = None,
+        on_limit: _OnLimit | None = None,
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,

@@ -48,7 +48,7 @@ class BaseWaiter:
         self.limiter = limiter
         self.id = new_id() if id is None else id
         self._has_generated_id = id is None
-        self.deadline = monotonic() + limiter._patience(wait_timeout)
+        self.deadline = monotonic() + limiter._wait_timeout_seconds(wait_timeout)
         self.sent = -inf
         self._request = cost, estimate, None
         self._ticket = 0
@@ -125,7 +125,7 @@ class BaseWaiter:
 
         A hub is opened only for a call that has a ticket.
         """
-        node = self.limiter._place()
+        node = self.limiter._notification_node()
         if self._hub is None or self._hub.node != node:
             self.leave_hub()
             hub = None if node is None else self._get_hub(node, self._ticket > 0)

@@ -184,7 +184,7 @@ class UnavailableTest < Minitest::Test
       through_gate(on_unavailable: mode) do |gate, limiter|
         limiter.peek
         gate.shut = true
-        settlement = { open: :unknown, local: :released }.fetch(mode)
+        settlement = { fail_open: :unknown, local: :released }.fetch(mode)
         before = limiter.acquire
         gate.shut = false
         assert_equal settlement, before.release

@@ -1,4 +1,5 @@
-//! Calls that do not examine the queue: `acquire` without an id, and `peek`. Twin of `fast_path.lua`.
+//! Calls that do not examine the queue: `acquire` without an id, and `peek`. Twin of `fast_path.lua` and
+//! `transaction/acquire.lua`.
 
 use crate::base::error::Result;
 use crate::engine::queue::QueueSummary;

@@ -1,4 +1,4 @@
--- Admin: sets, ends and reads overrides and pauses. Twin of `admin` in upstream.rs.
+-- Admin: sets, ends and reads overrides and pauses. Twin of `admin` in transaction/upstream.rs.
 --
 -- REQUIRES: MAX DAMAGED call attempt format find min max limit_count verb_at verb raw now overrides encode_overrides
 -- REQUIRES: effective_limit ctx handlers evaluate expiry write_state advance_queue adopt_levels

@@ -1,4 +1,4 @@
--- The queue of a limiter: tickets in the order they came. Twin of queue.rs; the contract is in state.lua.
+-- The queue of a limiter: tickets in the order they came. Twin of transaction/queue.rs; the contract is in state.lua.
 --
 -- queue    zset    member: ticket id, score: its number
 -- records  hash    ticket id -> "number units_before units queued_at next_check expires_at claim_timeout channel";

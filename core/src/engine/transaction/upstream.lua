@@ -1,4 +1,5 @@
--- What comes back: the actual cost of a permit, and what the upstream's response says of its budget. Twin of upstream.rs.
+-- What comes back: the actual cost of a permit, and what the upstream's response says of its budget. Twin of
+-- transaction/upstream.rs.
 --
 -- REQUIRES: push MAX DAMAGED call format find min max limit_count verb_at verb units id now overrides encode_overrides
 -- REQUIRES: ctx handlers evaluate add_statistic expiry write_state permits_key advance_queue PERMIT_TIMEOUT
@@ -41,7 +42,7 @@ if verb == 'learn' or verb == 'correct' then
     -- A report on the budget counts unless a later call has brought a later one.
     local reported_at = granted_at > 0 and min(granted_at, now) or now
     local has_report, pause, in_flight, may_raise = false, '', 0, granted_at > 0
-    -- What the report, and what it says of each limit, has changed: the flags and marks of budget.rs.
+    -- What the report, and what it says of each limit, has changed: the flags and marks of engine/budget.rs.
     local is_open, flags, marks = false, 0, {}
     for i = 1, verb == 'learn' and limit_count or 0 do
       marks[i] = 0

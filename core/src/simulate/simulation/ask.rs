@@ -17,7 +17,7 @@ use crate::simulate::timeline::JobOutcome;
 impl Simulation {
     /// Gives a job to a client, or lets it wait for one.
     pub(super) fn start(&mut self, job: usize) -> Result<()> {
-        self.courses[job].phase = Phase::Before;
+        self.job_states[job].phase = Phase::Before;
         match self.clients.take(job) {
             Some(client) => self.begin(job, client),
             None => Ok(()),
@@ -25,20 +25,20 @@ impl Simulation {
     }
 
     pub(super) fn begin(&mut self, job: usize, client: usize) -> Result<()> {
-        self.courses[job].client = client;
-        self.courses[job].asked_at.get_or_insert(self.now);
+        self.job_states[job].client = client;
+        self.job_states[job].asked_at.get_or_insert(self.now);
         self.ask(job)
     }
 
     /// Asks the limiter, as the packages do.
     pub(super) fn ask(&mut self, job: usize) -> Result<()> {
         let at = Micros(START + self.now);
-        self.courses[job].turn += 1;
+        self.job_states[job].turn += 1;
         self.totals.decisions += 1;
         if self.keeps() {
             self.limiter.standing(at, &mut self.left);
         }
-        if self.courses[job].phase == Phase::Queued {
+        if self.job_states[job].phase == Phase::Queued {
             self.queued -= 1;
         }
         let decision = match self.decide(job, at) {
@@ -66,7 +66,7 @@ impl Simulation {
         let request = if corrects { Request::estimate(cost) } else { Request::cost(cost) }.at(at);
         let ends = self.gives_up_at(job);
         let patience = Micros(ends.map_or(0, |ends| ends - self.now));
-        let course = &self.courses[job];
+        let state = &self.job_states[job];
         match self.candidate.retry {
             Retry::Wait { .. } => {}
             Retry::Ticket { .. } => {
@@ -78,7 +78,7 @@ impl Simulation {
             }
             _ => return self.limiter.acquire(request),
         }
-        let client = course.client;
+        let client = state.client;
         if self.clients.hints(client).is_none() && self.limiter.notification_node().is_some() {
             self.clients.listen(client, self.limiter.listen()?);
         }
@@ -86,17 +86,17 @@ impl Simulation {
             max_wait: patience,
             claim_timeout: CLAIM_TIMEOUT,
             channel: self.clients.hints(client).map_or("", |hints| hints.channel()),
-            position: course.ticket.map_or(QueuePosition::End, QueuePosition::Number),
+            position: state.ticket.map_or(QueuePosition::End, QueuePosition::Number),
         };
         self.limiter.acquire_with_id(request, &self.id(job), Some(wait))
     }
 
     pub(super) fn grant(&mut self, job: usize, decision: &Decision) {
-        let course = &mut self.courses[job];
-        (course.phase, course.permit) = (Phase::UnderWay, decision.permit.clone());
-        course.granted_at = Some(self.now);
-        course.lease_end = decision.lease.map_or(0, |lease| self.now + lease.0);
-        let turn = course.turn;
+        let state = &mut self.job_states[job];
+        (state.phase, state.permit) = (Phase::UnderWay, decision.permit.clone());
+        state.granted_at = Some(self.now);
+        state.lease_end = decision.lease.map_or(0, |lease| self.now + lease.0);
+        let turn = state.turn;
         self.under_way += 1;
         self.done += 1;
         // A call without cost is not a start.
@@ -112,17 +112,17 @@ impl Simulation {
         let Some(ends) = self.gives_up_at(job) else {
             return Err(Error::internal("unexpected ticket for a job that does not wait"));
         };
-        if self.courses[job].ticket.is_none() {
+        if self.job_states[job].ticket.is_none() {
             self.record(job, JobOutcome::Queued, decision);
         }
-        let course = &mut self.courses[job];
-        course.ticket = decision.ticket.map(|ticket| ticket.number);
-        let (client, turn) = (course.client, course.turn);
+        let state = &mut self.job_states[job];
+        state.ticket = decision.ticket.map(|ticket| ticket.number);
+        let (client, turn) = (state.client, state.turn);
         let after = if self.stands() {
-            (self.courses[job].phase, self.queued) = (Phase::Queued, self.queued + 1);
+            (self.job_states[job].phase, self.queued) = (Phase::Queued, self.queued + 1);
             decision.retry_after
         } else {
-            self.courses[job].phase = Phase::Away;
+            self.job_states[job].phase = Phase::Away;
             self.clients.give(client);
             Admission::of(decision.clone(), OnLimit::Reschedule).after
         };
@@ -139,7 +139,7 @@ impl Simulation {
     pub(super) fn gives_up_at(&self, job: usize) -> Option<u64> {
         let (Retry::Wait { wait } | Retry::Ticket { wait }) = self.candidate.retry else { return None };
         // A job that has waited longer than that for a client asks once.
-        Some(self.courses[job].asked_at.unwrap_or(self.now).saturating_add(wait.0).max(self.now))
+        Some(self.job_states[job].asked_at.unwrap_or(self.now).saturating_add(wait.0).max(self.now))
     }
 
     /// Retries the job if its policy's retry behaviour permits; otherwise ends it.
@@ -153,7 +153,7 @@ impl Simulation {
 
     /// Returns the delay until a refused job retries; `None` when it does not.
     pub(super) fn delay(&self, job: usize) -> Option<u64> {
-        let attempt = self.courses[job].attempt;
+        let attempt = self.job_states[job].attempt;
         let mut draw = Rng::of_try(self.seed, job, attempt);
         match self.candidate.retry {
             Retry::Never | Retry::Wait { .. } | Retry::Ticket { .. } => None,
@@ -172,11 +172,11 @@ impl Simulation {
     /// Frees the client and plans a retry.
     pub(super) fn put_off(&mut self, job: usize, delay: u64, outcome: JobOutcome, decision: &Decision) {
         self.record(job, outcome, decision);
-        let course = &mut self.courses[job];
-        course.attempt += 1;
-        course.turn += 1;
-        (course.phase, course.ticket) = (Phase::Away, None);
-        let (client, turn) = (course.client, course.turn);
+        let state = &mut self.job_states[job];
+        state.attempt += 1;
+        state.turn += 1;
+        (state.phase, state.ticket) = (Phase::Away, None);
+        let (client, turn) = (state.client, state.turn);
         self.plan_at(self.now + delay, Step::Look { job, turn });
         self.clients.give(client);
     }
@@ -194,9 +194,9 @@ impl Simulation {
 
     /// Ends a job and frees its client.
     pub(super) fn finish(&mut self, job: usize) {
-        let course = &mut self.courses[job];
-        course.phase = Phase::Done;
-        course.turn += 1;
-        self.clients.give(course.client);
+        let state = &mut self.job_states[job];
+        state.phase = Phase::Done;
+        state.turn += 1;
+        self.clients.give(state.client);
     }
 }

@@ -26,7 +26,7 @@ impl Simulation {
         self.under_way -= 1;
         self.held += self.held_by(job, self.now);
         let at = Some(Micros(START + self.now));
-        let Some(permit) = self.courses[job].permit.take() else { return Ok(()) };
+        let Some(permit) = self.job_states[job].permit.take() else { return Ok(()) };
         if let Some(actual) = actual.filter(|_| self.candidate.corrects && self.jobs[job].actual.is_some()) {
             self.limiter.run(Operation::Correct { permit: &permit, actual, at }, SignalHandling::Ignore)?;
         }
@@ -79,20 +79,20 @@ impl Simulation {
     fn undo(&mut self, job: usize) -> Result<()> {
         self.totals.throttled += 1;
         self.settle(job, Some(0))?;
-        self.courses[job].granted_at = None;
+        self.job_states[job].granted_at = None;
         self.done -= 1;
         self.hear();
         Ok(())
     }
 
     pub(super) fn plan_end(&mut self, job: usize) {
-        let (turn, work) = (self.courses[job].turn, self.jobs[job].work);
+        let (turn, work) = (self.job_states[job].turn, self.jobs[job].work);
         self.plan_at(self.now + work, Step::End { job, turn });
     }
 
     /// Returns how long a granted call has had its lease at a time.
     pub(super) fn held_by(&self, job: usize, at: u64) -> u128 {
-        let JobState { granted_at, lease_end, .. } = self.courses[job];
+        let JobState { granted_at, lease_end, .. } = self.job_states[job];
         u128::from(at.min(lease_end).saturating_sub(granted_at.unwrap_or(at)))
     }
 }

@@ -44,10 +44,10 @@ impl Simulation {
         self.clients.crash(client, until);
         // Only waiting and running jobs have a known client.
         let is_here =
-            |course: &JobState| course.client == client && matches!(course.phase, Phase::Queued | Phase::UnderWay);
-        let jobs: Vec<usize> = (0..self.come).filter(|job| is_here(&self.courses[*job])).collect();
+            |state: &JobState| state.client == client && matches!(state.phase, Phase::Queued | Phase::UnderWay);
+        let jobs: Vec<usize> = (0..self.come).filter(|job| is_here(&self.job_states[*job])).collect();
         for job in jobs {
-            match self.courses[job].phase {
+            match self.job_states[job].phase {
                 Phase::UnderWay => self.under_way -= 1,
                 phase => {
                     self.queued -= u64::from(phase == Phase::Queued);
@@ -56,9 +56,9 @@ impl Simulation {
             }
             self.totals.lost += 1;
             self.record(job, JobOutcome::Lost, &Decision::paused(NONE));
-            let course = &mut self.courses[job];
-            course.phase = Phase::Lost;
-            course.turn += 1;
+            let state = &mut self.job_states[job];
+            state.phase = Phase::Lost;
+            state.turn += 1;
         }
         if lasts.is_some() {
             self.plan_at(until, Step::Back(client));
@@ -76,9 +76,9 @@ impl Simulation {
         }
         for hint in told {
             let Some(job) = hint.id.split_once('.').and_then(|(job, _)| job.parse::<usize>().ok()) else { continue };
-            if self.courses[job].phase == Phase::Queued && self.id(job) == hint.id {
-                self.courses[job].turn += 1;
-                let turn = self.courses[job].turn;
+            if self.job_states[job].phase == Phase::Queued && self.id(job) == hint.id {
+                self.job_states[job].turn += 1;
+                let turn = self.job_states[job].turn;
                 let ends = self.gives_up_at(job).unwrap_or(u64::MAX);
                 self.plan_at((self.now + hint.delay.0).min(ends), Step::Look { job, turn });
             }

@@ -45,12 +45,12 @@ impl Simulation {
         // A limiter whose policy pauses it has no state.
         self.levels.resize(self.timeline.levels.len(), 0);
         self.left.resize(self.levels.len(), 0);
-        let course = &self.courses[job];
+        let state = &self.job_states[job];
         let row = Row {
             at: self.now,
             job: u32::try_from(job).unwrap_or(u32::MAX),
-            client: u16::try_from(course.client).unwrap_or(u16::MAX),
-            attempt: u16::try_from(course.attempt).unwrap_or(u16::MAX),
+            client: u16::try_from(state.client).unwrap_or(u16::MAX),
+            attempt: u16::try_from(state.attempt).unwrap_or(u16::MAX),
             outcome,
             cost: self.jobs[job].cost,
             wait: self.now - self.jobs[job].at,

@@ -13,14 +13,14 @@ impl Simulation {
         let until = self.until.filter(|_| !totals.cut_off);
         totals.ended_at = until.unwrap_or(self.now);
         let (mut waits, mut gone, mut held) = (Vec::new(), Vec::new(), self.held);
-        for (i, (job, course)) in self.jobs.iter().zip(&self.courses).take(self.come).enumerate() {
-            totals.pending += u64::from(course.granted_at.is_none() && !course.phase.is_over());
-            let Some(at) = course.granted_at else { continue };
+        for (i, (job, state)) in self.jobs.iter().zip(&self.job_states).take(self.come).enumerate() {
+            totals.pending += u64::from(state.granted_at.is_none() && !state.phase.is_over());
+            let Some(at) = state.granted_at else { continue };
             gone.push((at, job.units()));
-            if course.phase != Phase::Lost {
+            if state.phase != Phase::Lost {
                 waits.push(at - job.at);
             }
-            if course.phase != Phase::Done {
+            if state.phase != Phase::Done {
                 held += self.held_by(i, totals.ended_at);
             }
         }

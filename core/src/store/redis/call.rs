@@ -357,7 +357,7 @@ impl fmt::Debug for Call {
     }
 }
 
-/// Encodes the arguments in the order that `redis.lua` defines. `more` begins with the id.
+/// Encodes the arguments in the order that `engine/state.lua` defines. `more` begins with the id.
 fn invocation(fixed: &Fixed, verb: &[u8], units: u64, at: Option<Micros>, more: &[&str]) -> Vec<u8> {
     let timed = usize::from(at.is_some() || !more.is_empty());
     let mut bytes = Vec::with_capacity(fixed.bytes.len() + 192);

@@ -1,4 +1,4 @@
-//! Decodes the script's replies; `redis.lua` defines the order of the items.
+//! Decodes the script's replies; `engine/state.lua` defines the order of the items.
 
 use super::keys::decode_limit;
 use super::wire::Value;
@@ -125,7 +125,7 @@ pub(super) fn parse_u64s(items: &[Value]) -> Vec<u64> {
     items.iter().map_while(integer).map_while(|number| u64::try_from(number).ok()).collect()
 }
 
-/// Converts an error reply by what the caller can do. The script did not run to its end for any of these errors.
+/// Converts an error reply by what the caller can do. The call was not executed, except that a script which was stopped may have written.
 pub(super) fn refused(error: &str) -> Error {
     let shown: String = error.chars().take(200).collect();
     // Redis 6.2 wraps the error in a script error.

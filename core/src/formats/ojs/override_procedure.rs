@@ -47,17 +47,17 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Limit, Paddlegate};
     /// let workers = Paddlegate::memory().concurrent("workers", 5, Duration::from_secs(30))?;
-    /// let state = workers.override_from(r#"{ "concurrency": 2 }"#, None)?;
+    /// let state = workers.apply_ojs_override(r#"{ "concurrency": 2 }"#, None)?;
     /// assert_eq!(state.overrides[0].as_ref().map(Limit::amount), Some(2));
-    /// let error = workers.override_from(r#"{ "rate": { "limit": 5, "period": "PT1S" } }"#, None).unwrap_err();
+    /// let error = workers.apply_ojs_override(r#"{ "rate": { "limit": 5, "period": "PT1S" } }"#, None).unwrap_err();
     /// assert!(error.message().starts_with("at $.rate: "), "{error}");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn override_from(&self, document: &str, at: Option<Micros>) -> Result<RuntimeState> {
-        self.amendment(document, at)?.run(SignalHandling::Ignore)
+    pub fn apply_ojs_override(&self, document: &str, at: Option<Micros>) -> Result<RuntimeState> {
+        self.override_procedure(document, at)?.run(SignalHandling::Ignore)
     }
 
-    /// [`override_from`](Self::override_from) for hosts that perform each step's I/O.
+    /// [`apply_ojs_override`](Self::apply_ojs_override) for hosts that perform each step's I/O.
     ///
     /// # Examples
     ///
@@ -65,7 +65,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Limit, MultiStep, Paddlegate, SignalHandling};
     /// let workers = Paddlegate::memory().concurrent("workers", 5, Duration::from_secs(30))?;
-    /// let mut steps = workers.amendment(r#"{ "concurrency": 2 }"#, None)?;
+    /// let mut steps = workers.override_procedure(r#"{ "concurrency": 2 }"#, None)?;
     /// while let Some((limiter, operation)) = steps.step() {
     ///     let reply = limiter.run(operation, SignalHandling::Ignore); // or the I/O of the host
     ///     steps.on_reply(reply);
@@ -73,7 +73,7 @@ impl Limiter {
     /// assert_eq!(steps.outcome()?.overrides[0].as_ref().map(Limit::amount), Some(2));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn amendment(&self, document: &str, at: Option<Micros>) -> Result<OverrideProcedure> {
+    pub fn override_procedure(&self, document: &str, at: Option<Micros>) -> Result<OverrideProcedure> {
         let lease = self.policy().concurrency().map_or(LOCK_TIMEOUT, Limit::interval);
         let document = Override::parse(document, lease)?;
         let mut changes = vec![LimitOverride::Keep; self.policy().limits().len()];

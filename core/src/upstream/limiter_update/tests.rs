@@ -56,10 +56,10 @@ fn points(capacity: u64, refill: u64) -> Limit {
     Limit::points(capacity, seconds(refill)).unwrap()
 }
 
-fn lesson<const N: usize>(feedback: &Feedback, limits: [Limit; N]) -> LimiterUpdate {
+fn update<const N: usize>(feedback: &Feedback, limits: [Limit; N]) -> LimiterUpdate {
     LimiterUpdate {
         notes: Notes::default(),
-        ..feedback.lesson(&Policy::new(limits).unwrap(), MAX_PAUSE, Some(1_000_000))
+        ..feedback.update_for(&Policy::new(limits).unwrap(), MAX_PAUSE, Some(1_000_000))
     }
 }
 
@@ -87,20 +87,20 @@ fn shopify_teaches_points_their_numbers() {
     let learned = BudgetUpdate { limit: Some(points(2_000, 20)), ..remaining(1_988) };
     let expected =
         LimiterUpdate { actual: Some(12), budgets: vec![learned.clone()], pause: None, ..LimiterUpdate::default() };
-    assert_eq!(lesson(&feedback, [points(1_000, 20)]), expected);
+    assert_eq!(update(&feedback, [points(1_000, 20)]), expected);
     // The numbers are those of upstream whatever was configured, and a meter of calls hears nothing of points.
-    let both = lesson(&feedback, [window(4, 1), points(100, 5)]);
+    let both = update(&feedback, [window(4, 1), points(100, 5)]);
     assert_eq!(both.budgets, [BudgetUpdate::default(), learned]);
     // In a policy without points, costs are what every limit counts.
-    let leaky = lesson(&feedback, [Limit::leaky(1_000, seconds(10)).unwrap()]);
+    let leaky = update(&feedback, [Limit::leaky(1_000, seconds(10)).unwrap()]);
     assert_eq!(leaky.budgets[0].limit, Some(Limit::leaky(2_000, seconds(20)).unwrap()));
-    assert_eq!(lesson(&feedback, [bucket(1_000, 20)]).budgets, [remaining(1_988)]);
+    assert_eq!(update(&feedback, [bucket(1_000, 20)]).budgets, [remaining(1_988)]);
 }
 
 #[test]
 fn shopify_spent_refills_and_needs_no_pause() {
     let spent = SHOPIFY.replace("1988", "0.5");
-    let spent = lesson(&body(Provider::Shopify, &spent), [points(1_000, 20)]);
+    let spent = update(&body(Provider::Shopify, &spent), [points(1_000, 20)]);
     assert_eq!((spent.budgets[0].remaining, spent.pause), (Some(0), None));
 }
 
@@ -109,18 +109,18 @@ fn github_teaches_the_limit_that_has_its_window() {
     let feedback = read(Provider::GitHub, 200, &GITHUB, "[]");
     let learned =
         BudgetUpdate { limit: Some(bucket(5_000, 3_600)), reset: Some(after(1_800_000_000)), ..remaining(4_990) };
-    assert_eq!(lesson(&feedback, [bucket(5_000, 3_600)]).budgets, std::slice::from_ref(&learned));
-    assert_eq!(lesson(&feedback, [bucket(60, 3_600)]).budgets, std::slice::from_ref(&learned), "other numbers");
-    assert_eq!(lesson(&feedback, [window(10, 1)]).budgets, [remaining(4_990)]);
-    assert_eq!(lesson(&feedback, [bucket(10, 60)]).budgets, [remaining(4_990)]);
+    assert_eq!(update(&feedback, [bucket(5_000, 3_600)]).budgets, std::slice::from_ref(&learned));
+    assert_eq!(update(&feedback, [bucket(60, 3_600)]).budgets, std::slice::from_ref(&learned), "other numbers");
+    assert_eq!(update(&feedback, [window(10, 1)]).budgets, [remaining(4_990)]);
+    assert_eq!(update(&feedback, [bucket(10, 60)]).budgets, [remaining(4_990)]);
     let sliding = BudgetUpdate { limit: Some(window(5_000, 3_600)), ..remaining(4_990) };
-    assert_eq!(lesson(&feedback, [window(60, 3_600)]).budgets, [sliding], "only a bucket has an end");
+    assert_eq!(update(&feedback, [window(60, 3_600)]).budgets, [sliding], "only a bucket has an end");
     for others in [[window(10, 1), bucket(60, 3_600)], [bucket(60, 3_600), window(10, 1)]] {
         let expected = others.clone().map(|limit| match limit.kind() {
             Kind::Bucket => learned.clone(),
             _ => BudgetUpdate::default(),
         });
-        assert_eq!(lesson(&feedback, others).budgets, expected, "its own limit goes first");
+        assert_eq!(update(&feedback, others).budgets, expected, "its own limit goes first");
     }
 }
 
@@ -128,7 +128,7 @@ fn github_teaches_the_limit_that_has_its_window() {
 fn github_keeps_the_offset_and_the_time_of_another_clock() {
     let of_zone = Limit::bucket_with_offset(60, seconds(3_600), seconds(1_800)).unwrap();
     let feedback = read(Provider::GitHub, 200, &GITHUB[..4], "[]");
-    let learned = lesson(&feedback, [of_zone]).budgets.remove(0);
+    let learned = update(&feedback, [of_zone]).budgets.remove(0);
     assert_eq!(learned.limit, Some(Limit::bucket_with_offset(5_000, seconds(3_600), seconds(1_800)).unwrap()));
     assert_eq!(learned.reset, Some(Deadline::At(Micros(1_735_693_200_000_000))));
 }
@@ -136,10 +136,10 @@ fn github_keeps_the_offset_and_the_time_of_another_clock() {
 #[test]
 fn github_spent_is_no_pause_of_its_own_limit() {
     let feedback = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-remaining", "0"), "[]");
-    assert_eq!(lesson(&feedback, [bucket(5_000, 3_600)]).pause, None, "the bucket refuses until its end");
-    assert_eq!(lesson(&feedback, [window(10, 1)]).pause, Some(after(1_800_000_000)));
+    assert_eq!(update(&feedback, [bucket(5_000, 3_600)]).pause, None, "the bucket refuses until its end");
+    assert_eq!(update(&feedback, [window(10, 1)]).pause, Some(after(1_800_000_000)));
     let elsewhere = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-remaining", "0")[..4], "[]");
-    assert_eq!(lesson(&elsewhere, [window(10, 1)]).pause, None, "a time of another clock is no length");
+    assert_eq!(update(&elsewhere, [window(10, 1)]).pause, None, "a time of another clock is no length");
 }
 
 #[test]
@@ -147,20 +147,20 @@ fn openai_teaches_requests_and_tokens_in_both_orders() {
     let usage = r#"{"usage":{"total_tokens":21}}"#;
     let feedback = read(Provider::OpenAi, 200, &OPENAI, usage);
     let (requests, tokens) = (remaining(59), remaining(149_984));
-    let ahead = lesson(&feedback, [window(60, 60), points(150_000, 60)]);
+    let ahead = update(&feedback, [window(60, 60), points(150_000, 60)]);
     assert_eq!(
         ahead,
         LimiterUpdate { actual: Some(21), budgets: vec![requests.clone(), tokens.clone()], ..LimiterUpdate::default() }
     );
-    let behind = lesson(&feedback, [points(150_000, 60), window(60, 60)]);
+    let behind = update(&feedback, [points(150_000, 60), window(60, 60)]);
     assert_eq!(behind.budgets, [tokens.clone(), requests.clone()]);
     // Without requests a limit beside points hears nothing; without points all limits count one thing.
     let only_tokens = read(Provider::OpenAi, 200, &[OPENAI[1], OPENAI[3]], usage);
-    let both = lesson(&only_tokens, [window(60, 60), points(150_000, 60)]);
+    let both = update(&only_tokens, [window(60, 60), points(150_000, 60)]);
     assert_eq!(both.budgets, [BudgetUpdate::default(), tokens.clone()]);
-    assert_eq!(lesson(&only_tokens, [bucket(150_000, 60)]).budgets, [tokens]);
+    assert_eq!(update(&only_tokens, [bucket(150_000, 60)]).budgets, [tokens]);
     assert_eq!(
-        lesson(&feedback, [window(60, 60), bucket(10_000, 86_400)]).budgets,
+        update(&feedback, [window(60, 60), bucket(10_000, 86_400)]).budgets,
         [requests, BudgetUpdate::default()]
     );
 }
@@ -169,9 +169,9 @@ fn openai_teaches_requests_and_tokens_in_both_orders() {
 fn openai_spent_twice_waits_for_the_later() {
     let spent = with(OPENAI, "x-ratelimit-remaining-requests", "0");
     let policy = || [window(60, 60), points(150_000, 60)];
-    assert_eq!(lesson(&read(Provider::OpenAi, 200, &spent, ""), policy()).pause, Some(after(1_000_000)));
+    assert_eq!(update(&read(Provider::OpenAi, 200, &spent, ""), policy()).pause, Some(after(1_000_000)));
     let both = read(Provider::OpenAi, 200, &with(spent, "x-ratelimit-remaining-tokens", "0"), "");
-    assert_eq!(lesson(&both, policy()).pause, Some(after(360_000_000)));
+    assert_eq!(update(&both, policy()).pause, Some(after(360_000_000)));
 }
 
 #[test]
@@ -184,26 +184,26 @@ fn discord_spent_without_a_window_is_a_pause() {
         ..LimiterUpdate::default()
     };
     for limit in [bucket(50, 1), window(50, 1), Limit::leaky(50, seconds(1)).unwrap()] {
-        assert_eq!(lesson(&feedback, [limit]), expected);
+        assert_eq!(update(&feedback, [limit]), expected);
     }
     let left = read(Provider::Discord, 200, &with(DISCORD, "X-RateLimit-Remaining", "1"), "{}");
-    assert_eq!(lesson(&left, [bucket(50, 1)]).pause, None);
+    assert_eq!(update(&left, [bucket(50, 1)]).pause, None);
     let over = read(Provider::Discord, 200, &with(DISCORD, "X-RateLimit-Reset-After", "0"), "{}");
-    assert_eq!(lesson(&over, [bucket(50, 1)]).pause, None);
+    assert_eq!(update(&over, [bucket(50, 1)]).pause, None);
     // What the refusal says goes before what the budget says.
     let refusal = r#"{"message":"You are being rate limited.","retry_after":0.25,"global":false}"#;
     let refused = read(Provider::Discord, 429, &DISCORD, refusal);
-    assert_eq!(lesson(&refused, [bucket(50, 1)]).pause, Some(after(250_000)));
+    assert_eq!(update(&refused, [bucket(50, 1)]).pause, Some(after(250_000)));
 }
 
 #[test]
 fn concurrency_and_throttle_learn_only_pauses() {
     let feedback = read(Provider::Discord, 429, &DISCORD, r#"{"retry_after":2,"global":false}"#);
     let limits = [Limit::concurrency(5, seconds(30)).unwrap(), Limit::throttle(seconds(1)).unwrap(), Limit::paused()];
-    let heard = lesson(&feedback, limits);
+    let heard = update(&feedback, limits);
     assert_eq!((heard.budgets, heard.pause), (vec![BudgetUpdate::default(); 3], Some(after(2_000_000))));
     let spent = read(Provider::Discord, 200, &DISCORD, "{}");
-    assert_eq!(lesson(&spent, [Limit::unlimited()]), LimiterUpdate::default());
+    assert_eq!(update(&spent, [Limit::unlimited()]), LimiterUpdate::default());
 }
 
 #[test]
@@ -212,24 +212,24 @@ fn the_caller_bounds_every_pause() {
     let spent = read(Provider::Discord, 200, &DISCORD, "{}");
     let refused = Feedback { pause: Some(MAX_PAUSE), ..Feedback::default() };
     for feedback in [&spent, &refused] {
-        assert_eq!(feedback.lesson(&policy, Micros(1_000), None).pause, Some(after(1_000)));
-        assert_eq!(feedback.lesson(&policy, Micros(0), None).pause, None, "a pause of nothing would be refused");
+        assert_eq!(feedback.update_for(&policy, Micros(1_000), None).pause, Some(after(1_000)));
+        assert_eq!(feedback.update_for(&policy, Micros(0), None).pause, None, "a pause of nothing would be refused");
     }
     let endless = Feedback { pause: Some(Micros(u64::MAX)), ..Feedback::default() };
-    assert_eq!(endless.lesson(&policy, Micros(u64::MAX), None).pause, Some(after(MAX_SPAN.0)));
+    assert_eq!(endless.update_for(&policy, Micros(u64::MAX), None).pause, Some(after(MAX_SPAN.0)));
 }
 
 #[test]
 fn a_budget_is_used_for_one_limit_only() {
     let feedback = read(Provider::GitHub, 200, &GITHUB, "[]");
-    let twice = lesson(&feedback, [window(10, 1), window(20, 2)]);
+    let twice = update(&feedback, [window(10, 1), window(20, 2)]);
     assert_eq!(twice.budgets, [remaining(4_990), BudgetUpdate::default()]);
-    let same = lesson(&feedback, [bucket(60, 3_600), bucket(70, 3_600)]);
+    let same = update(&feedback, [bucket(60, 3_600), bucket(70, 3_600)]);
     assert_eq!((same.budgets[0].remaining, &same.budgets[1]), (Some(4_990), &BudgetUpdate::default()));
     let headers =
         [("RateLimit", "\"s\";r=3;t=1, \"h\";r=90;t=60"), ("RateLimit-Policy", "\"s\";q=5;w=1, \"h\";q=100;w=3600")];
     let ietf = read(Provider::Ietf, 200, &headers, "");
-    let heard = lesson(&ietf, [bucket(1_000, 3_600), bucket(10, 1)]);
+    let heard = update(&ietf, [bucket(1_000, 3_600), bucket(10, 1)]);
     let second = BudgetUpdate { limit: Some(bucket(5, 1)), reset: Some(after(1_000_000)), ..remaining(3) };
     let hour = BudgetUpdate { limit: Some(bucket(100, 3_600)), reset: Some(after(60_000_000)), ..remaining(90) };
     assert_eq!(heard.budgets, [hour, second]);
@@ -238,18 +238,18 @@ fn a_budget_is_used_for_one_limit_only() {
 #[test]
 fn numbers_that_no_limit_can_have_are_not_learned() {
     let many = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "100001"), "[]");
-    assert_eq!(lesson(&many, [window(60, 3_600)]).budgets, [remaining(4_990)]);
+    assert_eq!(update(&many, [window(60, 3_600)]).budgets, [remaining(4_990)]);
     let none = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "0"), "[]");
-    assert_eq!(lesson(&none, [bucket(60, 3_600)]).budgets[0].limit, None);
+    assert_eq!(update(&none, [bucket(60, 3_600)]).budgets[0].limit, None);
 }
 
 #[test]
 fn a_limiter_learns_it() {
     let shop = Paddlegate::memory().points("shop", 1_000, seconds(20)).unwrap();
     let permit = shop.acquire(Request::estimate(252).at(Micros(1))).unwrap().permit;
-    let lesson = body(Provider::Shopify, SHOPIFY).lesson(shop.policy(), MAX_PAUSE, None);
-    assert_eq!(lesson.report(None).actual, None, "no permit, nothing to settle");
-    let learn = Operation::ApplyReport { report: lesson.report(permit.as_deref()), at: Some(Micros(2)) };
+    let update = body(Provider::Shopify, SHOPIFY).update_for(shop.policy(), MAX_PAUSE, None);
+    assert_eq!(update.report(None).actual, None, "no permit, nothing to settle");
+    let learn = Operation::ApplyReport { report: update.report(permit.as_deref()), at: Some(Micros(2)) };
     let learned = Learned {
         settlement: Some(Settlement::Settled),
         learned: vec!["limit".to_owned()],
@@ -267,8 +267,8 @@ fn an_answer_opens_a_limit_to_ten_times_its_own_at_most() {
         read(Provider::Ietf, 200, &[("RateLimit", "\"s\";r=5;t=30"), ("RateLimit-Policy", &policy)], "")
     };
     let of = |feedback: &Feedback, limit: Limit, max_learned| {
-        let lesson = feedback.lesson(&Policy::new([limit]).unwrap(), MAX_PAUSE, max_learned);
-        (lesson.budgets[0].limit.as_ref().map(Limit::amount), lesson.notes.ignored)
+        let update = feedback.update_for(&Policy::new([limit]).unwrap(), MAX_PAUSE, max_learned);
+        (update.budgets[0].limit.as_ref().map(Limit::amount), update.notes.ignored)
     };
     let above = || vec!["limit: above max_learned".to_owned()];
     assert_eq!(of(&told("1000000000000"), bucket(100, 60), None), (None, above()));
@@ -286,7 +286,7 @@ fn an_answer_opens_a_limit_to_ten_times_its_own_at_most() {
 #[test]
 fn what_is_not_learned_is_told_with_its_reason() {
     let ignored = |feedback: &Feedback, limits: &[Limit]| {
-        feedback.lesson(&Policy::new(limits.to_vec()).unwrap(), MAX_PAUSE, None).notes.ignored
+        feedback.update_for(&Policy::new(limits.to_vec()).unwrap(), MAX_PAUSE, None).notes.ignored
     };
     let shop = |limit: &str, rate: &str| {
         body(Provider::Shopify, &SHOPIFY.replace("2000.0", limit).replace("100.0", rate).replace("1988", "9"))
@@ -320,8 +320,8 @@ fn a_refusal_without_its_status_is_one_where_the_documentation_says_so() {
     let told = |provider, headers: &[(&str, &str)], body: &str| {
         let response = Response { status: None, headers, body };
         let feedback = Feedback::read(provider, &response, MAX_PAUSE);
-        let lesson = feedback.lesson(&Policy::new([bucket(50, 1)]).unwrap(), MAX_PAUSE, None);
-        (feedback.throttled, feedback.pause.map(|pause| pause.0 / 1_000), lesson.notes.ignored)
+        let update = feedback.update_for(&Policy::new([bucket(50, 1)]).unwrap(), MAX_PAUSE, None);
+        (feedback.throttled, feedback.pause.map(|pause| pause.0 / 1_000), update.notes.ignored)
     };
     let after = ("Retry-After", "7");
     let refused = |millis| (true, Some(millis), vec![]);
@@ -358,9 +358,9 @@ fn discord_tells_its_limit_with_the_first_call_of_a_window() {
     let first = told("5", "4", "0.998");
     assert_eq!((first.budgets[0].window, first.bucket.as_deref()), (Some(Micros(1_000_000)), Some("abcd1234")));
     let learned = BudgetUpdate { limit: Some(bucket(5, 1)), reset: Some(after(998_000)), ..remaining(4) };
-    assert_eq!(lesson(&first, [bucket(50, 1)]).budgets, [learned]);
-    assert_eq!(lesson(&first, [window(50, 1)]).budgets[0].limit, Some(window(5, 1)));
-    assert_eq!(lesson(&first, [window(50, 60)]).budgets[0].limit, None, "of another interval");
+    assert_eq!(update(&first, [bucket(50, 1)]).budgets, [learned]);
+    assert_eq!(update(&first, [window(50, 1)]).budgets[0].limit, Some(window(5, 1)));
+    assert_eq!(update(&first, [window(50, 60)]).budgets[0].limit, None, "of another interval");
     assert_eq!(told("5", "3", "0.998").budgets[0].window, None);
     for (reset, window) in [("0.25", 250_000), ("4.998", 5_000_000), ("59.01", 60_000_000), ("60.0", 60_000_000)] {
         assert_eq!(told("1", "0", reset).budgets[0].window, Some(Micros(window)), "{reset}");
@@ -371,7 +371,7 @@ fn discord_tells_its_limit_with_the_first_call_of_a_window() {
 fn discord_says_of_whom_a_refusal_is() {
     let notes = |headers: &[(&str, &str)], body: &str| {
         let feedback = read(Provider::Discord, 429, headers, body);
-        feedback.lesson(&Policy::new([bucket(50, 1)]).unwrap(), MAX_PAUSE, None).notes
+        feedback.update_for(&Policy::new([bucket(50, 1)]).unwrap(), MAX_PAUSE, None).notes
     };
     let global = notes(
         &[("X-RateLimit-Global", "true"), ("X-RateLimit-Scope", "global")],
@@ -404,11 +404,11 @@ fn limits() -> impl Strategy<Value = Limit> {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 2_000,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("proptest-regressions/lesson.txt"))),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("proptest-regressions/update.txt"))),
         ..ProptestConfig::default()
     })]
 
-    /// Whatever an answer says, its lesson is one that the limiter takes.
+    /// Whatever an answer says, its update is one that the limiter takes.
     #[test]
     fn every_lesson_is_taken(
         budgets in prop::collection::vec(budgets(), 0..5), limits in prop::collection::vec(limits(), 1..5),
@@ -418,12 +418,12 @@ proptest! {
         let policy = Policy::new(limits).unwrap();
         let told = budgets.iter().filter(|budget| budget.remaining.is_some()).count();
         let feedback = Feedback { budgets, pause, ..Feedback::default() };
-        let lesson = feedback.lesson(&policy, Micros(max_pause), max_learned);
-        prop_assert_eq!(lesson.budgets.len(), policy.limits().len());
-        prop_assert!(lesson.budgets.iter().filter(|budget| budget.remaining.is_some()).count() <= told);
-        prop_assert_eq!(lesson.report(None).check(&policy), Ok(()));
+        let update = feedback.update_for(&policy, Micros(max_pause), max_learned);
+        prop_assert_eq!(update.budgets.len(), policy.limits().len());
+        prop_assert!(update.budgets.iter().filter(|budget| budget.remaining.is_some()).count() <= told);
+        prop_assert_eq!(update.report(None).check(&policy), Ok(()));
         // No answer opens a limit further than its owner allows, neither at once nor over time.
-        for (heard, own) in lesson.budgets.iter().zip(policy.limits()) {
+        for (heard, own) in update.budgets.iter().zip(policy.limits()) {
             let Some(numbers) = &heard.limit else { continue };
             let most = max_learned.unwrap_or(LEARNED_FACTOR * own.amount()).max(own.amount());
             prop_assert!(numbers.amount() <= most, "{numbers:?} {own:?}");

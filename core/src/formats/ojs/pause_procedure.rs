@@ -35,17 +35,17 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Kind, Paddlegate, Request};
     /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
-    /// assert!(!api.signal(r#"{ "type": "timeout" }"#, None)?);
-    /// assert!(api.signal(r#"{ "type": "rate_limited", "retry_after": 30 }"#, None)?);
+    /// assert!(!api.apply_ojs_signal(r#"{ "type": "timeout" }"#, None)?);
+    /// assert!(api.apply_ojs_signal(r#"{ "type": "rate_limited", "retry_after": 30 }"#, None)?);
     /// assert_eq!(api.acquire(Request::cost(1))?.reason, Some(Kind::Paused));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn signal(&self, document: &str, at: Option<Micros>) -> Result<bool> {
-        self.signalling(document, at)?.run(SignalHandling::Ignore)
+    pub fn apply_ojs_signal(&self, document: &str, at: Option<Micros>) -> Result<bool> {
+        self.pause_procedure(document, at)?.run(SignalHandling::Ignore)
     }
 
-    /// [`signal`](Self::signal) for hosts that perform each step's I/O.
-    pub fn signalling(&self, document: &str, at: Option<Micros>) -> Result<PauseProcedure> {
+    /// [`signal`](Self::apply_ojs_signal) for hosts that perform each step's I/O.
+    pub fn pause_procedure(&self, document: &str, at: Option<Micros>) -> Result<PauseProcedure> {
         let signal = Signal::parse(document)?;
         Ok(PauseProcedure {
             limiter: self.clone(),

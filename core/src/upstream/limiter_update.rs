@@ -62,26 +62,26 @@ impl Feedback {
     /// let api = Paddlegate::memory().window("api", 100, Duration::from_secs(60))?;
     /// let headers = [("X-RateLimit-Limit", "100"), ("X-RateLimit-Remaining", "7")];
     /// let response = Response { status: Some(200), headers: &headers, body: "" };
-    /// let update = Feedback::read(Provider::Auto, &response, MAX_PAUSE).lesson(api.policy(), MAX_PAUSE, None);
+    /// let update = Feedback::read(Provider::Auto, &response, MAX_PAUSE).update_for(api.policy(), MAX_PAUSE, None);
     /// let learned = api.apply_report(update.report(None))?;
     /// assert_eq!(learned.learned, ["remaining"]);
     /// assert_eq!(learned.ignored, ["limit: its interval is unknown"]);
     /// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(7));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn lesson(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> LimiterUpdate {
+    pub fn update_for(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> LimiterUpdate {
         let (heard, rest) = self.heard(policy);
-        let mut lesson = LimiterUpdate { actual: self.actual, notes: self.notes(&rest), ..LimiterUpdate::default() };
+        let mut update = LimiterUpdate { actual: self.actual, notes: self.notes(&rest), ..LimiterUpdate::default() };
         let mut pause = None;
         for (i, (limit, heard)) in policy.limits().iter().zip(heard).enumerate() {
             let Some(budget) = heard else {
-                lesson.budgets.push(BudgetUpdate::default());
+                update.budgets.push(BudgetUpdate::default());
                 continue;
             };
             let known = is_window_of(&budget, limit);
             let is_shorter = budget.window.is_some_and(|window| window < limit.interval());
             let mut ignore = |what, why| {
-                lesson.notes.ignored.push(format!("{}: {why}", label(what, i, policy.limits().len())));
+                update.notes.ignored.push(format!("{}: {why}", label(what, i, policy.limits().len())));
             };
             let numbers = numbers(&budget, limit, max_learned).unwrap_or_else(|why| {
                 ignore("limit", why);
@@ -90,7 +90,7 @@ impl Feedback {
             if is_shorter && budget.remaining.is_some() {
                 ignore("remaining", "is of a shorter interval");
             }
-            lesson.budgets.push(BudgetUpdate {
+            update.budgets.push(BudgetUpdate {
                 remaining: budget.remaining.filter(|_| !is_shorter),
                 limit: numbers,
                 reset: budget.reset.filter(|_| known && limit.kind() == Kind::Bucket).and_then(moment),
@@ -103,12 +103,12 @@ impl Feedback {
         }
         let pause = self.pause.or(pause).map(|pause| pause.min(max_pause).min(MAX_SPAN));
         let pause = pause.filter(|pause| pause.0 > 0);
-        lesson.notes.pause = pause;
-        lesson.pause = pause.map(Deadline::After);
+        update.notes.pause = pause;
+        update.pause = pause.map(Deadline::After);
         if pause.is_none() && self.throttled && self.budgets.is_empty() {
-            lesson.notes.ignored.push("pause: the answer does not say how long".to_owned());
+            update.notes.ignored.push("pause: the answer does not say how long".to_owned());
         }
-        lesson
+        update
     }
 
     /// Collects information outside the budgets, and the budgets that no limit receives.

@@ -56,15 +56,15 @@ impl MultiStepCall {
     /// Create the procedure that applies an override of Open Job Spec.
     #[staticmethod]
     fn apply_ojs_override(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
-        let amendment = limiter.inner.amendment(text("document", document)?, time(at_us)?)?;
-        Ok(Self::new(limiter.redis.as_ref(), Procedure::Override(amendment)))
+        let procedure = limiter.inner.override_procedure(text("document", document)?, time(at_us)?)?;
+        Ok(Self::new(limiter.redis.as_ref(), Procedure::Override(procedure)))
     }
 
     /// Create the procedure that pauses after a failed job of Open Job Spec.
     #[staticmethod]
     fn apply_ojs_signal(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
-        let signalling = limiter.inner.signalling(text("document", document)?, time(at_us)?)?;
-        Ok(Self::new(limiter.redis.as_ref(), Procedure::Pause(signalling)))
+        let procedure = limiter.inner.pause_procedure(text("document", document)?, time(at_us)?)?;
+        Ok(Self::new(limiter.redis.as_ref(), Procedure::Pause(procedure)))
     }
 
     /// Run the procedure and return its result.
@@ -90,7 +90,7 @@ impl MultiStepCall {
 
 impl CallState {
     /// Applies the result of a call of this procedure. Returns the outcome or the next call.
-    pub(crate) fn told<'py>(
+    pub(crate) fn on_reply<'py>(
         self: &Arc<Self>,
         py: Python<'py>,
         outcome: std::result::Result<Answer, Error>,
@@ -109,7 +109,7 @@ impl CallState {
                 let Some((limiter, operation)) = under_way.step() else { break };
                 match (limiter.prepare(operation), &self.redis) {
                     (Ok(Prepared::Call(call)), Some(redis)) => {
-                        let then = OnComplete { fallback: limiter.fallback(&operation), course: Some(self.clone()) };
+                        let then = OnComplete { fallback: limiter.fallback(&operation), procedure: Some(self.clone()) };
                         drop(steps);
                         return Ok(Call::next(redis, call, then).into_bound_py_any(py)?);
                     }
