@@ -32,7 +32,7 @@ if [[ $fix == --fix ]]; then
     check rubocop rubocop --force-exclusion --autocorrect "${ruby[@]}"
 else
     check rustfmt cargo fmt --all --check
-    check clippy cargo clippy --release --workspace --all-targets -- -D warnings
+    check clippy cargo clippy --release --workspace --all-targets --features paddlegate/redis-rs -- -D warnings
     # Debian's compiler, the other way to WebAssembly, brings no clippy for it.
     if [[ -n $wasm ]]; then
         check clippy-wasm cargo clippy --release --package paddlegate-wasm --target "$wasm" -- -D warnings

@@ -1,6 +1,5 @@
 //! Operations on connections of the `redis` crate: one connection, a pool, a multiplexed one, a cluster.
 
-#[allow(dead_code)]
 mod support;
 
 use std::time::Duration;

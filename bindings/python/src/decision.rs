@@ -30,7 +30,7 @@ type Fields = (
 
 #[pymethods]
 impl Decision {
-    /// The status of the call: "granted", "refused", "queued" or "no_ticket".
+    /// The status of the call: `granted`, `refused`, `queued` or `no_ticket`.
     #[getter]
     fn status(&self) -> &'static str {
         word(self.0.status)

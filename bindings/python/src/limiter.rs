@@ -100,7 +100,7 @@ impl Limiter {
         self.on_limit.name()
     }
 
-    /// While the store cannot decide: "raise", "fail_closed", "fail_open" or "local".
+    /// While the store cannot decide: `raise`, `fail_closed`, `fail_open` or `local`.
     #[getter]
     fn on_unavailable(&self) -> &'static str {
         self.inner.on_unavailable().name()

@@ -40,9 +40,10 @@
 --       To renew: status and lease_us.  To statistics: the fields in order, then leases and tickets.
 -- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range.
 -- STATE is written by calls that change it: granted, queued, corrected, removed tickets, control and learn; a refusal
---       at most keeps the distance to a clock that ran backwards and removes the ticket of its call. Everything that decides is read before the first write, but for lapsed
---       tickets, which leave the queue first; and the first write is one that needs
---       memory, so that a full server refuses the whole call. Every write sets the expiry: the state's end plus 10 s.
+--       at most keeps the distance to a clock that ran backwards and removes the ticket of its call. Everything that
+--       decides is read before the first write, but for lapsed tickets, which leave the queue first; and the first write
+--       is one that needs memory, so that a full server refuses the whole call. Every write sets the expiry: the
+--       state's end plus 10 s.
 -- LUA   5.1 and 5.4. Whole numbers of 5.4 wrap round, so no product may exceed 2^63.
 --
 -- Example: leaky of 2 units that drain in 1 s, first call at time 5000000

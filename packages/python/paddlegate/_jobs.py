@@ -150,7 +150,9 @@ class Jobs(AdjustableLimiter):
             return self._admissions(decisions, on_limit)
         return [await self.aadmit(job, on_limit, cost=1) for job in self._job_ids(ids)]
 
-    def _admissions(self, decisions: list[Decision], on_limit: _JobOnLimit | None) -> list[Admission]:
+    def _admissions(
+        self, decisions: list[Decision], on_limit: _JobOnLimit | None
+    ) -> list[Admission]:
         return [self._admission(decision, on_limit) for decision in decisions]
 
     def _admission(self, decision: Decision, on_limit: _JobOnLimit | None) -> Admission:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from paddlegate._native import _OnRefusal, _OnUnavailable
+    from paddlegate._native import _OnLimit, _OnUnavailable
     from paddlegate._waiting import Span
 
 
@@ -13,7 +13,7 @@ class LimiterOptions(TypedDict, total=False):
     """The options that `Paddlegate` describes; None stands for the default."""
 
     wait_timeout: Span | None
-    on_limit: _OnRefusal | None
+    on_limit: _OnLimit | None
     ttl: Span | None
     on_unavailable: _OnUnavailable | None
     local_share_percent: int | None

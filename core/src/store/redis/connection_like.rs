@@ -41,7 +41,7 @@ enum Next {
 }
 
 fn next(call: Call, reply: RedisResult<redis::Value>, node: &Address) -> Next {
-    let value = match reply.map_or_else(error_reply, value) {
+    let value = match reply.map_or_else(|error| error_reply(&error), value) {
         Ok(value) => value,
         Err(error) => return Next::Done(Err(error)),
     };
@@ -88,7 +88,7 @@ fn value(reply: redis::Value) -> Result<Value> {
 }
 
 /// Returns the error reply of the server, or the error of a connection that gave no reply.
-fn error_reply(error: RedisError) -> Result<Value> {
+fn error_reply(error: &RedisError) -> Result<Value> {
     if let Some(code) = error.code() {
         return Ok(Value::Error(error_text(code, error.detail())));
     }
