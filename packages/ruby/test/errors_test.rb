@@ -8,7 +8,7 @@ class ErrorsTest < Minitest::Test
 
   CASES = JSON.parse(File.read(File.join(REPOSITORY, "tests/vectors/errors.json"))).fetch("cases")
 
-  # LimitSettings that JSON does not have.
+  # Numbers that JSON does not have.
   NUMBERS = {
     "$nan" => Float::NAN, "$inf" => Float::INFINITY, "$-inf" => -Float::INFINITY, "$2^53" => 1 << 53
   }.freeze

@@ -46,8 +46,6 @@ module Paddlegate
       attach(store, Library.with_on_unavailable(handle, on_unavailable, local_share_percent))
     end
 
-    # @api private
-    # Creates a limiter from a {LoadedLimiter}.
     # Returns whether an action over the limit is to skip the block; `argument` is its name.
     # @api private
     def self.ignores?(action, argument = "on_limit")
@@ -56,6 +54,8 @@ module Paddlegate
       end
     end
 
+    # Creates a limiter from a {LoadedLimiter}.
+    # @api private
     def self.from_document(store, loaded, on_unavailable, share)
       loaded.handle = Library.with_on_unavailable(loaded.handle, on_unavailable, share)
       allocate.tap { |limiter| limiter.send(:initialize_loaded, store, loaded) }
