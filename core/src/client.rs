@@ -4,6 +4,8 @@ pub(crate) mod admin_request;
 pub(crate) mod admission;
 pub(crate) mod batch;
 pub(crate) mod circuit_breaker;
+#[cfg(feature = "redis")]
+pub(crate) mod hub;
 pub(crate) mod last_known;
 pub(crate) mod limiter;
 pub(crate) mod local_fallback;
@@ -14,4 +16,5 @@ pub(crate) mod reschedule;
 pub(crate) mod store;
 #[cfg(feature = "redis")]
 pub(crate) mod wait;
+pub(crate) mod waiter;
 pub(crate) mod wakeup;

@@ -86,6 +86,7 @@ pub use client::multi_step::MultiStep;
 pub use client::paddlegate::Paddlegate;
 pub use client::prepared::Prepared;
 pub use client::reschedule::{RESCHEDULE, Reschedule, backoff};
+pub use client::waiter::{CANCEL_TIMEOUT, Waiter, reconnect_pause};
 pub use client::wakeup::WakeupListener;
 pub use engine::queue::{MAX_TICKETS, RECHECK};
 #[cfg(feature = "documents")]

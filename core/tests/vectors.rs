@@ -34,7 +34,7 @@ fn no_file_is_forgotten() {
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
         .filter(|name| name != "README.md")
         .collect();
-    let mut played: Vec<String> = FILES.iter().map(|name| (*name).to_owned()).collect();
+    let mut played: Vec<String> = FILES.iter().chain(&["waiting.json"]).map(|name| (*name).to_owned()).collect();
     found.sort();
     played.sort();
     assert_eq!(found, played);

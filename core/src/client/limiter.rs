@@ -24,7 +24,7 @@ use crate::client::last_known::LastKnown;
 use crate::client::local_fallback::Fallback;
 use crate::client::prepared::Prepared;
 #[cfg(feature = "redis")]
-use crate::client::wait::Hub;
+use crate::client::hub::Hub;
 use crate::client::wakeup::WakeupListener;
 use crate::model::decision::Decision;
 use crate::model::on_unavailable::OnUnavailable;

@@ -11,7 +11,7 @@ use crate::base::per_process::PerProcess;
 #[cfg(feature = "redis")]
 use crate::client::circuit_breaker::CircuitBreaker;
 #[cfg(feature = "redis")]
-use crate::client::wait::Hub;
+use crate::client::hub::Hub;
 use crate::store::memory::Memory;
 #[cfg(feature = "redis")]
 use crate::store::redis::{Address, Redis};

@@ -1,0 +1,159 @@
+//! `Waiter`: the rules of a call that waits in the queue, without a clock, a socket or a thread.
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+use crate::base::bounds::CLAIM_TIMEOUT;
+use crate::base::error::{Error, Result};
+use crate::base::micros::{MAX_SPAN, Micros};
+use crate::model::decision::{Decision, Status};
+use crate::model::request::{QueuePosition, Wait};
+
+/// The time for which a call that ends without a permit waits for its cancellation: 50 ms.
+pub const CANCEL_TIMEOUT: Micros = Micros(50_000);
+
+/// Returns the pause before a lost connection for wake-ups is opened again, after this number of failed attempts.
+///
+/// The pause is 50 ms, doubles with every attempt, and is at most one second.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::{Micros, reconnect_pause};
+/// assert_eq!([0, 1, 5, 9].map(reconnect_pause), [50_000, 100_000, 1_000_000, 1_000_000].map(Micros));
+/// ```
+pub fn reconnect_pause(failures: u32) -> Micros {
+    Micros((50_000 << failures.min(5)).min(1_000_000))
+}
+
+/// One call that waits in the queue of a limiter: when it retries, with which ticket, and what it must cancel.
+///
+/// The host sends the attempts, sleeps, and receives the wake-ups; [`Limiter::acquire_timeout`] is such a host. All
+/// times are microseconds of one monotonic clock of the host.
+///
+/// 1. At [`retry_at`](Self::retry_at), or earlier after a wake-up, the host calls [`next`](Self::next) and sends
+///    `acquire_with_id` with the id of the call and this [`Wait`].
+/// 2. It passes the result to [`on_decision`](Self::on_decision) or [`on_error`](Self::on_error). While the call is
+///    queued, the host listens for wake-ups, sleeps, and goes back to 1.
+/// 3. When the call ends, for whatever reason, and [`must_cancel`](Self::must_cancel) is true, the host cancels it.
+///
+/// [`Limiter::acquire_timeout`]: crate::Limiter::acquire_timeout
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Micros, Paddlegate, Request, Waiter};
+/// let mail = Paddlegate::memory().throttle("mail", Duration::from_millis(20))?;
+/// mail.acquire(Request::cost(1))?;
+/// let (start, listener) = (std::time::Instant::now(), mail.listen()?);
+/// let now = || Micros(start.elapsed().as_micros() as u64);
+/// let mut waiter = Waiter::new(true, Micros(5_000_000), now())?;
+/// let decision = loop {
+///     let wait = waiter.next(now(), listener.channel());
+///     let decision = mail.acquire_with_id(Request::cost(1), "a new id", Some(wait))?;
+///     if waiter.on_decision(now(), &decision) {
+///         break decision;
+///     }
+///     let pause = waiter.retry_at(listener.channel()).0.saturating_sub(now().0);
+///     std::thread::sleep(Duration::from_micros(pause));
+/// };
+/// assert!(decision.allowed() && !waiter.must_cancel(true));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Waiter {
+    deadline: Micros,
+    retry_at: Micros,
+    ticket: Option<u64>,
+    /// The hash of the channel in the last attempt, 0 without one.
+    channel: u64,
+    owns_id: bool,
+    /// Whether the store may have a ticket or a lease of this call.
+    may_hold: bool,
+    /// Whether the ticket remains although the call has ended: the store did not make the last decision.
+    keeps_ticket: bool,
+}
+
+impl Waiter {
+    /// Creates the waiter of a call that begins now and waits for up to `max_wait`.
+    ///
+    /// `owns_id`: no other call has this id, so that every ticket and lease of the id belongs to this call. A given id
+    /// may name a lease that this call did not take. `Invalid` for a wait above ten years.
+    pub fn new(owns_id: bool, max_wait: Micros, now: Micros) -> Result<Self> {
+        if max_wait > MAX_SPAN {
+            return Err(Error::invalid("wait_timeout", "must be at most ten years"));
+        }
+        Ok(Self {
+            deadline: Micros(now.0.saturating_add(max_wait.0)),
+            retry_at: Micros(0),
+            ticket: None,
+            channel: 0,
+            owns_id,
+            may_hold: false,
+            keeps_ticket: false,
+        })
+    }
+
+    /// Returns how the next attempt waits: for the rest of the time, with the position of the ticket.
+    ///
+    /// `channel` is that of the host's [`WakeupListener`](crate::WakeupListener) for the limiter, empty without one.
+    /// After the deadline no time is left, and the attempt is the last.
+    pub fn next<'a>(&mut self, now: Micros, channel: &'a str) -> Wait<'a> {
+        self.retry_at = Micros(u64::MAX);
+        self.channel = hash(channel);
+        self.may_hold = self.owns_id || self.ticket.is_some();
+        Wait {
+            max_wait: Micros(self.deadline.0.saturating_sub(now.0)),
+            claim_timeout: CLAIM_TIMEOUT,
+            channel,
+            position: self.ticket.map_or(QueuePosition::End, QueuePosition::Number),
+        }
+    }
+
+    /// Evaluates the decision of an attempt. Returns whether it is final; otherwise the call is queued.
+    pub fn on_decision(&mut self, now: Micros, decision: &Decision) -> bool {
+        if decision.status == Status::Queued {
+            self.ticket = decision.ticket.map(|ticket| ticket.number).or(self.ticket);
+            self.may_hold = true;
+            let retry_at = decision.retry_after.map_or(self.deadline, |after| Micros(now.0.saturating_add(after.0)));
+            self.retry_at = self.retry_at.min(retry_at).min(self.deadline);
+            return false;
+        }
+        self.keeps_ticket = decision.degraded && self.ticket.is_some();
+        self.may_hold = self.keeps_ticket || (decision.allowed() && self.may_hold);
+        true
+    }
+
+    /// Evaluates the error of an attempt, which ends the call. `may_have_counted` is that of the error.
+    pub fn on_error(&mut self, may_have_counted: bool) {
+        self.may_hold = self.ticket.is_some() || (self.owns_id && may_have_counted);
+    }
+
+    /// Evaluates a wake-up: the call retries at this time, unless it retries earlier.
+    pub fn on_wakeup(&mut self, at: Micros) {
+        self.retry_at = self.retry_at.min(at);
+    }
+
+    /// Returns when the next attempt is due. `channel` is the current one of the host, empty without one.
+    ///
+    /// It is due at once when the ticket does not name this channel, because wake-ups would not arrive here.
+    pub fn retry_at(&self, channel: &str) -> Micros {
+        if channel.is_empty() || hash(channel) == self.channel { self.retry_at } else { Micros(0) }
+    }
+
+    /// Returns whether the call has a ticket, so that the host must listen for its wake-ups.
+    pub const fn has_ticket(&self) -> bool {
+        self.ticket.is_some()
+    }
+
+    /// Returns whether the host must cancel the call when it ends now. `is_delivered`: the caller has got the permit.
+    ///
+    /// A call that is interrupted during an attempt may hold what the store decides later.
+    pub const fn must_cancel(&self, is_delivered: bool) -> bool {
+        if is_delivered { self.keeps_ticket } else { self.may_hold }
+    }
+}
+
+fn hash(channel: &str) -> u64 {
+    if channel.is_empty() { 0 } else { BuildHasherDefault::<DefaultHasher>::default().hash_one(channel) }
+}

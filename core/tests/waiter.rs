@@ -1,0 +1,96 @@
+//! The rules of a waiting call, without a clock: `tests/vectors/waiting.json`.
+
+use paddlegate::{Decision, Kind, Micros, QueuePosition, Status, Ticket, Waiter, reconnect_pause};
+use serde_json::{Value, json};
+
+const VECTORS: &str = include_str!("../../tests/vectors/waiting.json");
+
+#[test]
+fn a_waiter_follows_the_vectors() {
+    let vectors: Value = serde_json::from_str(VECTORS).expect("json");
+    let cases = vectors["cases"].as_array().expect("cases");
+    assert!(cases.len() > 20);
+    for case in cases {
+        let owns_id = case["owns_id"].as_bool().expect("a flag");
+        let mut waiter = Waiter::new(owns_id, micros(&case["max_wait_us"]), micros(&case["now_us"])).expect("a waiter");
+        for (number, step) in case["steps"].as_array().expect("steps").iter().enumerate() {
+            let answer = answer(&mut waiter, step);
+            assert_eq!(answer, step["expect"], "{}: step {number}", case["title"]);
+        }
+    }
+}
+
+#[test]
+fn pauses_between_connections_follow_the_vectors() {
+    let vectors: Value = serde_json::from_str(VECTORS).expect("json");
+    let pauses = vectors["reconnect_pauses_us"].as_array().expect("pauses");
+    for (failures, pause) in (0..).zip(pauses) {
+        assert_eq!(reconnect_pause(failures), micros(pause), "failures={failures}");
+    }
+    assert_eq!(reconnect_pause(u32::MAX), reconnect_pause(9));
+}
+
+#[test]
+fn a_wait_above_ten_years_is_an_error() {
+    let error = Waiter::new(true, Micros(3650 * 86_400 * 1_000_000 + 1), Micros(0)).unwrap_err();
+    assert_eq!(error.argument(), Some("wait_timeout"));
+}
+
+fn answer(waiter: &mut Waiter, step: &Value) -> Value {
+    match step["do"].as_str().expect("a step") {
+        "next" => {
+            let wait = waiter.next(micros(&step["now_us"]), text(&step["channel"]));
+            assert_eq!(wait.channel, text(&step["channel"]));
+            let ticket = match wait.position {
+                QueuePosition::End => None,
+                QueuePosition::Number(number) => Some(number),
+                QueuePosition::Existing => panic!("a waiter has a ticket or none"),
+            };
+            json!({ "max_wait_us": wait.max_wait.0, "ticket": ticket })
+        }
+        "decision" => waiter.on_decision(micros(&step["now_us"]), &decision(step)).into(),
+        "error" => {
+            waiter.on_error(step["may_have_counted"].as_bool().expect("a flag"));
+            Value::Null
+        }
+        "wakeup" => {
+            waiter.on_wakeup(micros(&step["at_us"]));
+            Value::Null
+        }
+        "retry_at" => waiter.retry_at(text(&step["channel"])).0.into(),
+        "must_cancel" => waiter.must_cancel(step["delivered"].as_bool().expect("a flag")).into(),
+        other => panic!("no such step: {other}"),
+    }
+}
+
+fn decision(step: &Value) -> Decision {
+    let status = match text(&step["status"]) {
+        "granted" => Status::Granted,
+        "queued" => Status::Queued,
+        _ => Status::Refused,
+    };
+    let ticket = |number| Ticket { number, position: 0, ready_after: None };
+    Decision {
+        status,
+        limit: Some(1),
+        remaining: Some(0),
+        retry_after: step["retry_after_us"].as_u64().map(Micros),
+        reset_after: None,
+        reason: (status != Status::Granted).then_some(Kind::Concurrency),
+        index: 0,
+        at: Micros(0),
+        permit: None,
+        lease: None,
+        fencing_token: None,
+        ticket: step["ticket"].as_u64().map(ticket),
+        degraded: step["degraded"].as_bool().expect("a flag"),
+    }
+}
+
+fn micros(value: &Value) -> Micros {
+    Micros(value.as_u64().expect("microseconds"))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
