@@ -113,15 +113,25 @@ impl Waiter {
     /// Evaluates the decision of an attempt. Returns whether it is final; otherwise the call is queued.
     pub fn on_decision(&mut self, now: Micros, decision: &Decision) -> bool {
         if decision.status == Status::Queued {
-            self.ticket = decision.ticket.map(|ticket| ticket.number).or(self.ticket);
-            self.may_hold = true;
-            let retry_at = decision.retry_after.map_or(self.deadline, |after| Micros(now.0.saturating_add(after.0)));
-            self.retry_at = self.retry_at.min(retry_at).min(self.deadline);
-            return false;
+            self.on_queued(now, decision.retry_after, decision.ticket.map(|ticket| ticket.number));
+        } else {
+            self.on_final(decision.allowed(), decision.degraded);
         }
-        self.keeps_ticket = decision.degraded && self.ticket.is_some();
-        self.may_hold = self.keeps_ticket || (decision.allowed() && self.may_hold);
-        true
+        decision.status != Status::Queued
+    }
+
+    /// Evaluates the decision of an attempt that queued the call, by its fields.
+    pub fn on_queued(&mut self, now: Micros, retry_after: Option<Micros>, ticket: Option<u64>) {
+        let retry_at = retry_after.map_or(self.deadline, |after| Micros(now.0.saturating_add(after.0)));
+        self.retry_at = self.retry_at.min(retry_at).min(self.deadline);
+        self.ticket = ticket.or(self.ticket);
+        self.may_hold = true;
+    }
+
+    /// Evaluates the final decision of an attempt, by its fields: a grant, or a refusal.
+    pub fn on_final(&mut self, allowed: bool, degraded: bool) {
+        self.keeps_ticket = degraded && self.ticket.is_some();
+        self.may_hold = self.keeps_ticket || (allowed && self.may_hold);
     }
 
     /// Evaluates the error of an attempt, which ends the call. `may_have_counted` is that of the error.
