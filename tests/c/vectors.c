@@ -3,6 +3,7 @@
 #include "vectors.h"
 
 #include "orders.h"
+#include "waiting.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -269,6 +270,8 @@ static void obey(void)
             learn();
         } else if (is_order(verb)) {
             order(verb);
+        } else if (is_of_waiter(verb)) {
+            of_waiter(verb);
         } else if (strcmp(verb, "reset") == 0) {
             well(pg_reset(limiter, &error), &error);
         } else {

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -123,16 +124,59 @@ def error_lines(index, case):
     yield ("end",)
 
 
+def waiter_fields(step, ticket):
+    match step["do"]:
+        case "next":
+            expect = step["expect"]
+            return step["now_us"], step["channel"], expect["max_wait_us"], expect["ticket"] or 0
+        case "decision":
+            status = ("refused", "granted", "queued").index(step["status"])
+            given = (step[field] for field in ("retry_after_us", "ticket"))
+            given = (-1 if value is None else value for value in given)
+            flags = int(step["degraded"]), int(step["expect"]), int(ticket)
+            return step["now_us"], status, *given, *flags
+        case "error":
+            return (int(step["may_have_counted"]),)
+        case "wakeup":
+            return (step["at_us"],)
+        case "retry_at":
+            return step["channel"], step["expect"]
+        case "must_cancel":
+            return int(step["delivered"]), int(step["expect"])
+
+
+def waiter_lines(index, case):
+    ticket = False
+    yield "case", text(f"waiting: {case['title']}"), text(f"waiting-{index}")
+    yield "waiter-init", int(case["owns_id"]), case["max_wait_us"], case["now_us"]
+    for step in case["steps"]:
+        ticket = ticket or step.get("status") == "queued"
+        yield f"waiter-{step['do']}", *waiter_fields(step, ticket)
+    yield ("end",)
+
+
+def pause_lines(pauses):
+    yield "case", text("waiting: pauses between connections"), "pauses"
+    for failures, pause in enumerate(pauses):
+        yield "waiter-pause", failures, pause
+    yield ("end",)
+
+
+def document_lines(document):
+    if document["name"] == "waiting":
+        yield from pause_lines(document["reconnect_pauses_us"])
+    lines = {"errors": error_lines, "waiting": waiter_lines}.get(
+        document["name"], partial(case_lines, document["name"])
+    )
+    for index, case in enumerate(document["cases"]):
+        if "c" not in case.get("not_in", []):
+            yield from lines(index, case)
+
+
 def main():
     for path in sorted(Path(sys.argv[1]).glob("*.json")):
-        document = json.loads(path.read_text(encoding="utf-8"))
-        file = document["name"]
-        for index, case in enumerate(document["cases"]):
-            if "c" in case.get("not_in", []):
-                continue
-            errors = file == "errors"
-            for fields in error_lines(index, case) if errors else case_lines(file, index, case):
-                print(*fields, sep="\t")
+        for fields in document_lines(json.loads(path.read_text(encoding="utf-8"))):
+            print(*fields, sep="\t")
 
 
 main()

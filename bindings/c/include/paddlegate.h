@@ -525,6 +525,29 @@ typedef struct pg_wakeup {
 } pg_wakeup;
 
 /**
+ * A call that waits in the queue: when it is repeated, with which ticket, and whether it must be
+ * cancelled in the end.
+ *
+ * The caller keeps it anywhere and frees nothing. All times are microseconds of one monotonic
+ * clock of the caller. Calls on the same pg_waiter must not overlap.
+ *
+ * Until pg_waiter_retry_at, sleep; a wake-up goes to pg_waiter_on_wakeup. Then call
+ * pg_waiter_next, and pg_acquire_with_id with the id and the pg_wait. Its decision goes to
+ * pg_waiter_on_decision, its error to pg_waiter_on_error. When the call ends and
+ * pg_waiter_must_cancel, call pg_cancel.
+ */
+typedef struct pg_waiter {
+    /**
+     * The id of the call.
+     */
+    char id[72];
+    /**
+     * The state, which is not part of the interface.
+     */
+    uint64_t state[5];
+} pg_waiter;
+
+/**
  * The counters of a limiter over all processes, and its current leases and tickets. Times are
  * sums.
  */
@@ -1185,6 +1208,74 @@ pg_code pg_wakeups_receive(const struct pg_wakeups *hints,
 pg_code pg_wakeups_close(struct pg_wakeups *hints, struct pg_error *error);
 
 /**
+ * Begins a call that waits for up to wait_timeout_us, or PG_FOREVER. now_us is the present.
+ *
+ * id may be NULL for a new id, which no other call has. A given id may name a lease that another
+ * call took, so that less is cancelled.
+ */
+pg_code pg_waiter_init(struct pg_waiter *waiter,
+                       const char *id,
+                       int64_t wait_timeout_us,
+                       int64_t now_us,
+                       struct pg_error *error);
+
+/**
+ * Writes to wait how the next attempt waits. channel is that of the caller's pg_wakeups, NULL or
+ * empty without one; wait refers to it.
+ *
+ * After the wait_timeout_us no time is left, and the attempt is the last.
+ */
+pg_code pg_waiter_next(struct pg_waiter *waiter,
+                       int64_t now_us,
+                       const char *channel,
+                       struct pg_wait *wait,
+                       struct pg_error *error);
+
+/**
+ * Evaluates the decision of an attempt. Returns 1 when it is final, 0 when the call is queued.
+ */
+int32_t pg_waiter_on_decision(struct pg_waiter *waiter,
+                              int64_t now_us,
+                              const struct pg_decision *decision);
+
+/**
+ * Evaluates the error of an attempt, which ends the call.
+ */
+void pg_waiter_on_error(struct pg_waiter *waiter, const struct pg_error *error);
+
+/**
+ * Evaluates a wake-up: the next attempt is due at at_us, unless it is due earlier.
+ */
+void pg_waiter_on_wakeup(struct pg_waiter *waiter, int64_t at_us);
+
+/**
+ * Returns when the next attempt is due. channel is the current one of the caller's pg_wakeups, NULL
+ * or empty without one.
+ *
+ * 0, which is at once, when the ticket does not name this channel, because its wake-ups would not
+ * arrive.
+ */
+int64_t pg_waiter_retry_at(const struct pg_waiter *waiter, const char *channel);
+
+/**
+ * Returns 1 when the call has a ticket, so that wake-ups may arrive for it, otherwise 0.
+ */
+int32_t pg_waiter_has_ticket(const struct pg_waiter *waiter);
+
+/**
+ * Returns 1 when the call must be cancelled if it ends now, otherwise 0. delivered is 1 when the
+ * permit has reached its user, otherwise 0.
+ *
+ * A call that is interrupted during an attempt may hold what the store decides later.
+ */
+int32_t pg_waiter_must_cancel(const struct pg_waiter *waiter, int32_t delivered);
+
+/**
+ * Returns the pause before a lost pg_wakeups is opened again, after this number of failed attempts.
+ */
+int64_t pg_reconnect_pause_us(int64_t failures);
+
+/**
  * Writes the counters of a limiter over all processes, and its current leases and tickets. at_us
  * is as in pg_request.
  */
@@ -1540,6 +1631,12 @@ int64_t pg_claim_timeout_us(void);
  * packages use it.
  */
 int64_t pg_job_claim_timeout_us(void);
+
+/**
+ * Returns the time in microseconds for which the packages wait for the cancellation of an
+ * interrupted call.
+ */
+int64_t pg_cancel_timeout_us(void);
 
 /**
  * Returns the default time to live in microseconds: how long after its last use a limiter is

@@ -1,7 +1,7 @@
 //! The defaults of the packages, defined in one place.
 
 use paddlegate_core::{
-    CLAIM_TIMEOUT, DEFAULT_STATISTICS_TTL, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, MAX_PAUSE, Micros, RESCHEDULE, WAIT_TIMEOUT,
+    CANCEL_TIMEOUT, CLAIM_TIMEOUT, DEFAULT_STATISTICS_TTL, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, MAX_PAUSE, Micros, RESCHEDULE, WAIT_TIMEOUT,
 };
 
 /// Returns the default maximum wait for a limit in the packages, in microseconds.
@@ -28,6 +28,13 @@ pub extern "C" fn pg_claim_timeout_us() -> i64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_job_claim_timeout_us() -> i64 {
     micros(JOB_CLAIM_TIMEOUT)
+}
+
+/// Returns the time in microseconds for which the packages wait for the cancellation of an
+/// interrupted call.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_cancel_timeout_us() -> i64 {
+    micros(CANCEL_TIMEOUT)
 }
 
 /// Returns the default time to live in microseconds: how long after its last use a limiter is

@@ -28,6 +28,8 @@ pub mod wait;
 
 pub mod wakeups;
 
+pub mod waiter;
+
 pub mod statistics;
 
 pub mod list;

@@ -63,7 +63,7 @@ impl Wait {
     }
 }
 
-fn max_wait(micros: i64) -> Result<Micros> {
+pub(crate) fn max_wait(micros: i64) -> Result<Micros> {
     Ok(if micros == PG_FOREVER { MAX_SPAN } else { Micros(not_negative("wait_timeout", micros)?) })
 }
 

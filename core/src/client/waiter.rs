@@ -110,6 +110,26 @@ impl Waiter {
         }
     }
 
+    /// Restores a waiter from its [`words`](Self::words). Zeros are a call without time that has done nothing.
+    pub const fn from_words([deadline, retry_at, ticket, channel, flags]: [u64; 5]) -> Self {
+        Self {
+            deadline: Micros(deadline),
+            retry_at: Micros(retry_at),
+            ticket: ticket.checked_sub(1),
+            channel,
+            owns_id: flags & 1 != 0,
+            may_hold: flags & 2 != 0,
+            keeps_ticket: flags & 4 != 0,
+        }
+    }
+
+    /// Returns the state of the waiter, for hosts that keep it outside of Rust.
+    pub fn words(&self) -> [u64; 5] {
+        let ticket = self.ticket.map_or(0, |ticket| ticket.saturating_add(1));
+        let flags = [self.owns_id, self.may_hold, self.keeps_ticket].map(u64::from);
+        [self.deadline.0, self.retry_at.0, ticket, self.channel, flags[0] | flags[1] << 1 | flags[2] << 2]
+    }
+
     /// Evaluates the decision of an attempt. Returns whether it is final; otherwise the call is queued.
     pub fn on_decision(&mut self, now: Micros, decision: &Decision) -> bool {
         if decision.status == Status::Queued {

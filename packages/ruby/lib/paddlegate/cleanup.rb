@@ -6,20 +6,18 @@ module Paddlegate
   # Works on a separate thread: the server may not reply, and the calling thread must not be
   # blocked.
   module Cleanup
-    # The maximum time in seconds for which an interrupted call waits for its cleanup: enough for a
-    # server that replies, so that the lease or the ticket is free when the caller continues.
-    JOIN_TIMEOUT = 0.02
-
     # The maximum time in seconds for which the program waits at exit for all unfinished cleanups.
     EXIT_JOIN_TIMEOUT = 0.2
 
     @threads = ThreadGroup.new
 
     class << self
-      # Cancels the call `id`. With `wait` the caller waits for it, for up to {JOIN_TIMEOUT}.
+      # Cancels the call `id`. With `wait` the caller waits for it, for up to
+      # {Library::CANCEL_TIMEOUT}: enough for a server that replies, so that the lease or the ticket
+      # is free when the caller continues.
       def cancel(limiter, id, at_us: nil, wait: true)
         thread = Thread.handle_interrupt(Object => :never) { start(limiter, id, at_us) }
-        thread.join(JOIN_TIMEOUT) if wait
+        thread.join(Library::CANCEL_TIMEOUT) if wait
       rescue ThreadError
         # The program is exiting and cannot create a thread.
         cancel_now(limiter, id, at_us)

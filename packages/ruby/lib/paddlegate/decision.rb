@@ -26,6 +26,10 @@ module Paddlegate
     private_constant :STATUS, :REASON, :INDEX, :LIMIT, :REMAINING, :RETRY_AFTER, :RESET_AFTER, :AT,
                      :LEASE, :FENCE, :TICKET, :POSITION, :READY_AFTER, :PERMIT, :DEGRADED, :STATUSES
 
+    # The `pg_decision`.
+    # @api private
+    attr_reader :bytes
+
     # @api private
     # `bytes`: a `pg_decision`. A field is decoded when it is read, since most callers read one or
     # two.

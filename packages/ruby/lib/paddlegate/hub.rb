@@ -6,18 +6,13 @@ module Paddlegate
   # The waiters of this process at one node. One thread receives the wake-ups for all of them; it
   # ends when there are no waiters.
   class Hub
-    # The delay in seconds before a lost connection is reopened. It doubles with every failed
-    # attempt, up to {MAX_RECONNECT_DELAY}.
-    RECONNECT_DELAY = 0.05
-    MAX_RECONNECT_DELAY = 1.0
-
     # The time in seconds without a wake-up after which the connection is closed if there are no
     # waiters.
     IDLE_TIMEOUT = 60
 
     # The maximum time in seconds for which {#close} waits for the thread to end.
     JOIN_TIMEOUT = 1
-    private_constant :RECONNECT_DELAY, :MAX_RECONNECT_DELAY, :IDLE_TIMEOUT, :JOIN_TIMEOUT
+    private_constant :IDLE_TIMEOUT, :JOIN_TIMEOUT
 
     # The channel that tickets name to receive wake-ups here; empty without a connection.
     attr_reader :channel
@@ -69,18 +64,18 @@ module Paddlegate
 
     def run
       Thread.current.name = "paddlegate"
-      reconnect_delay = RECONNECT_DELAY
+      failures = 0
       while (limiter = limiter_with_waiters)
         begin
-          listen(limiter) { reconnect_delay = RECONNECT_DELAY }
+          listen(limiter) { failures = 0 }
         rescue InvalidError
           # The store is closed. The waiters get the error on their next call.
           wake_all
-          sleep(reconnect_delay)
+          sleep(Library.reconnect_pause(failures))
         rescue Error, SystemCallError, IOError
           clear_channel
-          sleep(reconnect_delay)
-          reconnect_delay = [2 * reconnect_delay, MAX_RECONNECT_DELAY].min
+          sleep(Library.reconnect_pause(failures))
+          failures += 1
         end
       end
     ensure

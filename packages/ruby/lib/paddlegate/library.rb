@@ -15,6 +15,9 @@ module Paddlegate
     WAIT_TIMEOUT = Native.pg_wait_timeout_us / 1_000_000.0
     JOB_CLAIM_TIMEOUT = Native.pg_job_claim_timeout_us / 1_000_000.0
 
+    # The time in seconds for which an interrupted call waits for its cancellation.
+    CANCEL_TIMEOUT = Native.pg_cancel_timeout_us / 1_000_000.0
+
     # The default duration of leases, in microseconds.
     LOCK_TIMEOUT_US = Native.pg_lock_timeout_us
 
@@ -72,6 +75,11 @@ module Paddlegate
       buffer = CallBuffer.checkout
       buffer.check(Native.pg_check_allow(limiter, buffer.error))
       buffer.checkin
+    end
+
+    # Returns the seconds before a lost connection for wake-ups is opened again.
+    def reconnect_pause(failures)
+      Native.pg_reconnect_pause_us(failures) / 1_000_000.0
     end
 
     # Opens a {WakeupListener} for the waiters of a limiter.

@@ -104,6 +104,15 @@ module Paddlegate
     attach_function :pg_wakeups_channel, %i[pointer pointer size_t pointer], :int32
     attach_function :pg_wakeups_receive, %i[pointer pointer size_t pointer pointer], :int32
     attach_function :pg_wakeups_close, %i[pointer pointer], :int32
+    attach_function :pg_waiter_init, %i[pointer string int64 int64 pointer], :int32
+    attach_function :pg_waiter_next, %i[pointer int64 string pointer pointer], :int32
+    attach_function :pg_waiter_on_decision, %i[pointer int64 pointer], :int32
+    attach_function :pg_waiter_on_error, %i[pointer pointer], :void
+    attach_function :pg_waiter_on_wakeup, %i[pointer int64], :void
+    attach_function :pg_waiter_retry_at, %i[pointer string], :int64
+    attach_function :pg_waiter_must_cancel, %i[pointer int32], :int32
+    attach_function :pg_reconnect_pause_us, [:int64], :int64
+    attach_function :pg_cancel_timeout_us, [], :int64
     attach_function :pg_list_open, %i[pointer pointer pointer], :int32, blocking: true
     attach_function :pg_list_next, %i[pointer pointer pointer], :int32
     attach_function :pg_list_close, %i[pointer pointer], :int32

@@ -1,11 +1,14 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # One call that waits in the queue of a limiter. It sleeps in Ruby, so that whatever ends a sleep
-  # ends the wait: `Timeout`, `Thread#kill`, `Thread#raise`, a signal, a fiber scheduler.
+  # One call that waits in the queue of a limiter, by the rules of {WaitState}. It sleeps in Ruby, so
+  # that whatever ends a sleep ends the wait: `Timeout`, `Thread#kill`, `Thread#raise`, a signal, a
+  # fiber scheduler.
   class Waiter
+    # Arguments of {CallBuffer#wait}.
+    DEFAULT_CLAIM_TIMEOUT = 0
     END_OF_QUEUE = 0
-    private_constant :END_OF_QUEUE
+    private_constant :DEFAULT_CLAIM_TIMEOUT, :END_OF_QUEUE
 
     # The id of the call in the store.
     attr_reader :id
@@ -20,37 +23,33 @@ module Paddlegate
       @id = @owns_id ? Library.new_id : Value.text("id", id)
       @cost = cost
       @estimate = estimate
-      @max_wait = wait_timeout.nil? ? limiter.wait_timeout : Value.wait_timeout(wait_timeout)
-      # Whether this call may have a ticket or a lease to give back.
-      @may_hold = false
+      max_wait = wait_timeout.nil? ? limiter.wait_timeout : Value.wait_timeout(wait_timeout)
+      @max_wait_us = Value.interval("wait_timeout", max_wait)
     end
 
     # Waits until the call is granted and returns a {Permit}. Raises {OverLimit} when the wait times
     # out, or at once when it is known to be longer.
     def acquire
-      deadline = now + @max_wait
       listen_for_wakeups(listen: false)
-      queue_position = END_OF_QUEUE
-      loop do
-        sent_at = now
-        decision = attempt(deadline - sent_at, queue_position)
-        return Permit.new(@limiter, decision, sent_at, !@estimate.nil?) if decision.allowed?
-        raise @limiter.over_limit(decision) unless decision.status == :queued
-
-        queue_position = decision.ticket
-        retry_at = now + decision.retry_after
+      until (decision = attempt)
         listen_for_wakeups(listen: true)
-        # A ticket that does not name the current channel gets no wake-up.
-        sleep_until([retry_at, deadline].min) if @channel == channel
+        sleep_until_due
       end
+      refuse(decision) unless decision.allowed?
+      permit = Permit.new(@limiter, decision, @sent_at, !@estimate.nil?)
+      # A grant that the store did not make leaves a ticket in its queue.
+      cancel(delivered: true) if decision.degraded?
+      permit
     ensure
       @hub&.remove(self)
     end
 
-    # Gives back a ticket or a lease, for a call that ended without a permit. A call without a reply
-    # has used up its time, so it does not wait for this.
-    def cancel
-      Cleanup.cancel(@limiter, @id, wait: !@unanswered) if @may_hold
+    # Gives back a ticket or a lease, for a call that has ended. A call without a reply has used up
+    # its time, so it does not wait for this.
+    def cancel(delivered: false)
+      return if @sent_at.nil? || !state.must_cancel?(delivered)
+
+      Cleanup.cancel(@limiter, @id, wait: @error.nil?)
     end
 
     # Schedules the next attempt in `delay` seconds, unless an earlier one is scheduled. Called by
@@ -69,25 +68,45 @@ module Paddlegate
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # Calls the store once. `left` is the rest of the wait in seconds; when it is used up, the call
-    # is granted or refused without a ticket.
-    def attempt(left, queue_position)
+    def refuse(decision)
+      # The store has nothing of a call that it has refused.
+      @sent_at = nil unless decision.degraded?
+      raise @limiter.over_limit(decision)
+    end
+
+    # The rules of the wait. Most calls end with the first attempt, without an error, and need none:
+    # this one begins as the first attempt did.
+    def state
+      @state ||= WaitState.new(@owns_id, @max_wait_us, @sent_at).tap do |state|
+        state.next(@sent_at, @channel)
+        state.on_error(@error) if @error
+        state.on_decision(@sent_at, @decision) if @decision
+      end
+    end
+
+    # Calls the store once. Returns the decision, or `nil` when the call is queued.
+    def attempt
       @wake_at = nil
       @channel = channel
-      wait = [Value.interval("wait_timeout", left), 0, @channel, queue_position] if left.positive?
-      had_ticket = @may_hold
-      # Under the caller's id an earlier call may have taken the lease.
-      @may_hold ||= @owns_id
-      decision = @limiter.acquire_with_id(@id, @cost, @estimate, nil, wait)
-      # A degraded decision leaves an earlier ticket in the queue. Without one there is nothing to
-      # cancel, and a cancellation would cost a connection per call.
-      @may_hold = decision.status == :queued || (@may_hold && decision.allowed?) ||
-                  (had_ticket && decision.degraded?)
-      decision
+      @decision = nil
+      @sent_at = now
+      decision = @limiter.acquire_with_id(@id, @cost, @estimate, nil, next_wait)
+      @state = state if decision.status == :queued
+      @state&.on_decision(now, decision)
+      @decision = decision
+      decision unless decision.status == :queued
     rescue Error => e
-      @unanswered = true
-      @may_hold = had_ticket || (@owns_id && e.is_a?(UnavailableError) && e.may_have_counted?)
+      @error = e
+      @state&.on_error(e)
       raise
+    end
+
+    # Returns the arguments of {CallBuffer#wait}, or `nil` for a call that does not wait.
+    def next_wait
+      return if @state.nil? && @max_wait_us.zero?
+
+      max_wait_us, ticket = @state&.next(@sent_at, @channel)
+      [max_wait_us || @max_wait_us, DEFAULT_CLAIM_TIMEOUT, @channel, ticket || END_OF_QUEUE]
     end
 
     # Registers the call at the hub of its limiter if the hub is open, or with `listen` in any case.
@@ -113,16 +132,22 @@ module Paddlegate
       @hub ? @hub.channel : ""
     end
 
-    def sleep_until(time)
-      return sleep([time - now, 0].max) unless @hub
+    def sleep_until_due
+      return sleep([time_left, 0].max) unless @hub
 
       @lock.lock
-      while (left = [time, @wake_at || time].min - now).positive?
+      while (left = time_left).positive?
         @woken.wait(@lock, left)
       end
     ensure
       # In Ruby 3.1 the lock is not held after a fiber scheduler ended the wait with an error.
       @lock.unlock if @lock&.owned?
+    end
+
+    # Returns the seconds until the next attempt is due.
+    def time_left
+      @state.on_wakeup(@wake_at) if @wake_at
+      @state.retry_at(channel) - now
     end
   end
 end
