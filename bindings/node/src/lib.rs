@@ -14,6 +14,7 @@ mod multi_step;
 mod shared_buffer;
 mod store;
 mod subscription;
+mod waiter;
 
 use napi_derive::napi;
 use paddlegate::{CostRules, JOB_CLAIM_TIMEOUT, Kind, Statistics, WAIT_TIMEOUT};
@@ -53,6 +54,12 @@ pub fn wait_timeout_ms(given: Option<f64>) -> napi::Result<f64, Code> {
     }
 }
 
+/// Returns the pause after a connection for wake-ups was lost or could not be opened, after so many earlier ones.
+#[napi(catch_unwind)]
+pub fn reconnect_pause_ms(failures: u32) -> f64 {
+    convert::to_millis(paddlegate::reconnect_pause(failures))
+}
+
 /// Returns the default claim timeout of jobs in milliseconds: how long a ticket keeps its position after its time.
 #[napi(catch_unwind)]
 pub fn job_claim_timeout_ms() -> f64 {
@@ -85,6 +92,7 @@ mod tests {
             include_str!("lib.rs"),
             include_str!("store.rs"),
             include_str!("subscription.rs"),
+            include_str!("waiter.rs"),
         ];
         let mut functions = 0;
         for source in sources {

@@ -1,13 +1,10 @@
 "use strict";
 
 const { callNative } = require("./errors.js");
+const { reconnectPauseMs } = require("./native.js");
 const { clearTimeout, setTimeout } = require("./timers.js");
 const { connect } = require("./socket.js");
 const { Waiters } = require("./waiters.js");
-
-/** The first and the longest pause before reconnecting. */
-const PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1000;
 
 /** The idle time before TCP keep-alive probes; after the subscription nothing else is sent. */
 const SILENCE_MS = 10_000;
@@ -19,7 +16,8 @@ class Subscription extends Waiters {
   #socket = null;
   /** The timer for the server's confirmation, or for the next attempt to connect. */
   #timer = null;
-  #pauseMs = PAUSE_MS;
+  /** The number of lost connections and failed attempts since the channel was opened. */
+  #failures = 0;
 
   constructor(store, node) {
     super();
@@ -63,7 +61,7 @@ class Subscription extends Waiters {
     if (this.channel === "" && subscription.isReady()) {
       clearTimeout(this.#timer);
       this.#timer = null;
-      this.#pauseMs = PAUSE_MS;
+      this.#failures = 0;
       this.channelOpened(subscription.channel());
     }
     this.deliver(messages);
@@ -78,8 +76,8 @@ class Subscription extends Waiters {
     this.#timer = setTimeout(() => {
       this.#timer = null;
       if (this.size > 0) this.open();
-    }, this.#pauseMs).unref();
-    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+    }, reconnectPauseMs(this.#failures)).unref();
+    this.#failures += 1;
   }
 }
 

@@ -2,7 +2,7 @@
 
 const { AT_END } = require("./shared-buffer.js");
 const { callNative } = require("./errors.js");
-const { newId } = require("./native.js");
+const { Waiter: Rules, newId } = require("./native.js");
 const { clearTimeout, now } = require("./timers.js");
 const { abortable, after } = require("./waiting.js");
 
@@ -10,7 +10,10 @@ const { abortable, after } = require("./waiting.js");
 const ACQUIRE_QUEUED = Symbol("acquire queued");
 const RELEASE_LATE = Symbol("release late");
 
-/** One call that waits in the queue with a ticket. */
+/**
+ * One call that waits in the queue with a ticket. The core has the rules: when to retry, with which ticket, and what to
+ * cancel. The timer, the signal and the wake-ups are those of Node.
+ */
 class Waiter {
   /** The time at which the last attempt was sent; a lease counts from it. */
   began = 0;
@@ -20,16 +23,16 @@ class Waiter {
   #hub;
   #run;
   #asked;
-  #deadline;
-  #queuePosition = AT_END;
-  /** The waiters of the same node, once the node is known. */
+  #maxWaitMs;
+  /** The waiter of the core; null until `#rules` needs it. */
+  #native = null;
+  /** The waiters of the same node, once the node is known, and the channel of the last attempt. */
   #waiters = null;
+  #channel = "";
   #call = null;
-  /** The end of the sleep and the functions that end it; the time of a wake-up that arrived during an attempt. */
-  #until = 0;
+  /** The function and the timer that end the sleep. */
   #resume = null;
   #timer = null;
-  #wokenAt = Number.POSITIVE_INFINITY;
 
   /**
    * `run` is the addon's function of the limiter, `hub` the hub of its store. If `id` is null the waiter creates a
@@ -42,7 +45,7 @@ class Waiter {
     this.#hub = hub;
     this.#run = run;
     this.#asked = asked;
-    this.#deadline = now() + maxWaitMs;
+    this.#maxWaitMs = maxWaitMs;
   }
 
   /**
@@ -54,26 +57,28 @@ class Waiter {
     try {
       for (;;) {
         this.#hub.checkOpen();
-        const channel = this.#join(this.#hub.existing(this.#run));
-        const maxWaitMs = Math.max(0, this.#deadline - now());
+        this.#channel = this.#join(this.#hub.existing(this.#run));
         this.began = now();
-        const how = { maxWaitMs, queuePosition: this.#queuePosition, channel };
+        // The first attempt needs no rules: it waits at the end of the queue, for the whole time.
+        const next = this.#native?.next(this.began, this.#channel);
+        const how = {
+          maxWaitMs: next?.maxWaitMs ?? this.#maxWaitMs,
+          queuePosition: next?.ticket ?? AT_END,
+          channel: this.#channel,
+        };
         this.#call = this.#limiter[ACQUIRE_QUEUED](this.id, this.#asked, how);
         const decision = await (signal ? abortable(this.#call, signal) : this.#call);
-        if (decision.status !== "queued") {
-          // The limiter's fallback decided, so the ticket is still in the store.
-          if (decision.degraded && this.#queuePosition > 0) this.#cancel();
+        if (this.#evaluate(decision)) {
+          // After a decision of the limiter's fallback the ticket is still in the store.
+          this.#cancel(true);
           return decision;
         }
-        this.#queuePosition = decision.ticket;
-        const opened = this.#join(this.#hub.open(this.#run));
-        // A ticket without a channel, or with an old one, would get no wake-up.
-        if (opened !== "" && opened !== channel) continue;
-        const slept = this.#sleep(decision.retryAfterUs / 1000);
+        this.#join(this.#hub.open(this.#run));
+        const slept = this.#sleep();
         await (signal ? abortable(slept, signal) : slept);
       }
     } catch (error) {
-      this.#cleanUp(error);
+      this.#giveBack();
       throw error;
     } finally {
       this.#join(null);
@@ -83,9 +88,8 @@ class Waiter {
 
   /** Moves the next attempt forward to `delayMs` from now, unless it is due earlier. */
   wake(delayMs) {
-    const at = now() + delayMs;
-    if (this.#resume === null) this.#wokenAt = Math.min(this.#wokenAt, at);
-    else if (at < this.#until) this.#sleepUntil(at);
+    this.#rules().onWakeup(now() + delayMs);
+    if (this.#resume !== null) this.#sleepUntilDue();
   }
 
   /** Joins the waiters of a node, or none. Returns the channel for their wake-ups; empty if there is none. */
@@ -98,40 +102,62 @@ class Waiter {
     return waiters === null ? "" : waiters.channel;
   }
 
-  #sleep(ms) {
+  /**
+   * Returns the waiter of the core. It is created late, as it would be after the first attempt was sent: most calls end
+   * with that attempt and need none.
+   */
+  #rules() {
+    if (this.#native === null) {
+      this.#native = callNative(() => new Rules(this.#ownsId, this.#maxWaitMs, this.began));
+      this.#native.next(this.began, this.#channel);
+    }
+    return this.#native;
+  }
+
+  /** Evaluates the decision of the last attempt. Returns whether it is final. */
+  #evaluate({ status, allowed, degraded, retryAfterUs, ticket }) {
+    const isFinal = status !== "queued";
+    if (isFinal) this.#native?.onFinal(allowed, degraded);
+    else this.#rules().onQueued(now(), retryAfterUs, ticket);
+    return isFinal;
+  }
+
+  #sleep() {
     return new Promise((resolve) => {
       this.#resume = resolve;
-      this.#sleepUntil(Math.min(now() + ms, this.#deadline, this.#wokenAt));
-      this.#wokenAt = Number.POSITIVE_INFINITY;
+      this.#sleepUntilDue();
     });
   }
 
-  #sleepUntil(at) {
+  #sleepUntilDue() {
     clearTimeout(this.#timer);
-    this.#until = at;
-    const ms = at - now();
+    const ms = this.#native.retryAt(this.#waiters.channel) - now();
     const resume = () => {
       this.#resume?.();
       this.#resume = null;
     };
-    if (ms > 0) this.#timer = after(ms, resume);
+    // The core rounds to microseconds, so a wake-up for now may be due a part of one later.
+    if (ms >= 0.001) this.#timer = after(ms, resume);
     else resume();
   }
 
-  #cancel() {
-    this.#limiter.cancel(this.id).catch(() => {});
+  /** Cancels what the call left in the store; with `isDelivered` not a grant, which the caller or the limiter has. */
+  #cancel(isDelivered) {
+    if (this.#native?.mustCancel(isDelivered)) this.#limiter.cancel(this.id).catch(() => {});
   }
 
   /** Returns the grant or the ticket of the last attempt once its answer arrives. */
-  #cleanUp(error) {
-    const { signal } = this.#asked;
-    const mayHold =
-      this.#queuePosition > 0 || (this.#ownsId && (signal?.aborted || error?.mayHaveCounted));
+  #giveBack() {
     const answered = (decision) => {
       if (decision.allowed) this.#limiter[RELEASE_LATE](decision, this.#asked);
-      else if (decision.status === "queued" || this.#queuePosition > 0) this.#cancel();
+      this.#evaluate(decision);
+      this.#cancel(decision.allowed);
     };
-    this.#call?.then(answered, () => mayHold && this.#cancel());
+    const failed = ({ mayHaveCounted = false }) => {
+      this.#rules().onError(mayHaveCounted);
+      this.#cancel(false);
+    };
+    this.#call?.then(answered, failed);
   }
 }
 
