@@ -15,6 +15,7 @@ mod multi_step;
 mod operation;
 mod paddlegate;
 mod signals;
+mod waiter;
 mod wakeup_listener;
 mod within;
 
@@ -40,12 +41,15 @@ mod _native {
     #[pymodule_export]
     use crate::paddlegate::{LoadedLimiter, Paddlegate, graphql_cost, sort_listed};
     #[pymodule_export]
+    use crate::waiter::{Waiter, reconnect_pause};
+    #[pymodule_export]
     use crate::wakeup_listener::WakeupListener;
     #[pymodule_export]
     use crate::within::{WithinLimit, call_with_fallback};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("CANCEL_TIMEOUT", crate::decision::seconds(::paddlegate::CANCEL_TIMEOUT))?;
         module.add("__version__", ::paddlegate::VERSION)
     }
 }

@@ -19,6 +19,7 @@ use crate::live::AdminRequest;
 use crate::operation::{acquire, admit, cancel, correct, enter, given, release, renew};
 use crate::paddlegate::{LoadedLimiter, Paddlegate};
 use crate::signals::interruptible;
+use crate::waiter::Waiter;
 use crate::wakeup_listener::WakeupListener;
 
 /// A named policy on a store.
@@ -26,7 +27,7 @@ use crate::wakeup_listener::WakeupListener;
 pub(crate) struct Limiter {
     pub(crate) inner: paddlegate::Limiter,
     pub(crate) redis: Option<Arc<Redis>>,
-    wait_timeout: Micros,
+    pub(crate) wait_timeout: Micros,
     on_limit: OnLimit,
     /// The default handling of refused jobs.
     on_jobs: OnLimit,
@@ -218,9 +219,8 @@ impl Limiter {
         self.run(py, Operation::Reset).map(|_| ())
     }
 
-    // An acquire with all options. `place` is the queue position of a ticket, or None not to wait; `channel` is the
-    // wake-up channel of a waiter, or None for a job.
-    #[pyo3(signature = (cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel))]
+    // A call for a job. `place` is the queue position of its ticket, or None not to take one.
+    #[pyo3(signature = (cost, estimate, at_us, id, place, wait_timeout, claim_timeout))]
     #[allow(clippy::too_many_arguments)]
     fn _enter<'py>(
         &self,
@@ -232,9 +232,13 @@ impl Limiter {
         place: Option<i64>,
         wait_timeout: OptionalArg,
         claim_timeout: OptionalArg,
-        channel: Option<&str>,
     ) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel)?)
+        self.answer(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout)?)
+    }
+
+    // The next attempt of a waiting call, whose wake-ups arrive on `channel`.
+    fn _attempt<'py>(&self, py: Python<'py>, waiter: &Waiter, now: f64, channel: &str) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, waiter.attempt(now, channel))
     }
 
     #[pyo3(signature = (cost, estimate, at_us, id, on_limit))]
@@ -296,7 +300,7 @@ impl Limiter {
         self.prepare(py, acquire(cost, estimate, at_us, id)?)
     }
 
-    #[pyo3(signature = (cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel))]
+    #[pyo3(signature = (cost, estimate, at_us, id, place, wait_timeout, claim_timeout))]
     #[allow(clippy::too_many_arguments)]
     fn _begin_enter<'py>(
         &self,
@@ -308,9 +312,18 @@ impl Limiter {
         place: Option<i64>,
         wait_timeout: OptionalArg,
         claim_timeout: OptionalArg,
-        channel: Option<&str>,
     ) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout, channel)?)
+        self.prepare(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout)?)
+    }
+
+    fn _begin_attempt<'py>(
+        &self,
+        py: Python<'py>,
+        waiter: &Waiter,
+        now: f64,
+        channel: &str,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.prepare(py, waiter.attempt(now, channel))
     }
 
     #[pyo3(signature = (cost, estimate, at_us, id, on_limit))]
@@ -400,11 +413,6 @@ impl Limiter {
 
     fn _check_allow(&self) -> Result<()> {
         Ok(self.inner.check_allow()?)
-    }
-
-    // Seconds to wait: the call's value, otherwise the limiter's default.
-    fn _wait_timeout_seconds(&self, wait_timeout: OptionalArg) -> Result<f64> {
-        Ok(seconds(given("wait_timeout", wait_timeout, self.wait_timeout)?))
     }
 
     // The node that publishes the wake-ups of its waiters; None when nothing can wait for it.

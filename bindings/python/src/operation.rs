@@ -1,6 +1,6 @@
 //! Builds operations from Python arguments.
 
-use paddlegate::{Admission, CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT, MAX_SPAN, Micros, OnLimit, Operation, Wait};
+use paddlegate::{Admission, JOB_CLAIM_TIMEOUT, MAX_SPAN, Micros, OnLimit, Operation, Wait};
 use pyo3::prelude::*;
 
 use crate::argument::{OptionalArg, place, request, span, text, time, whole};
@@ -23,7 +23,6 @@ pub(crate) fn acquire<'a>(
     })
 }
 
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn enter<'a>(
     cost: OptionalArg,
     estimate: OptionalArg,
@@ -32,18 +31,10 @@ pub(crate) fn enter<'a>(
     number: Option<i64>,
     wait_timeout: OptionalArg,
     claim_timeout: OptionalArg,
-    channel: Option<&'a str>,
 ) -> Result<Operation<'a>> {
-    let (patience, grace) = (
-        given("wait_timeout", wait_timeout, MAX_SPAN)?,
-        given("claim_timeout", claim_timeout, if channel.is_some() { CLAIM_TIMEOUT } else { JOB_CLAIM_TIMEOUT })?,
-    );
-    let wait = number.map(|number| Wait {
-        max_wait: patience,
-        claim_timeout: grace,
-        channel: channel.unwrap_or_default(),
-        position: place(number),
-    });
+    let max_wait = given("wait_timeout", wait_timeout, MAX_SPAN)?;
+    let claim_timeout = given("claim_timeout", claim_timeout, JOB_CLAIM_TIMEOUT)?;
+    let wait = number.map(|number| Wait { max_wait, claim_timeout, channel: "", position: place(number) });
     Ok(Operation::AcquireWithId { request: request(cost, estimate, at_us)?, id: text("id", id)?, wait })
 }
 

@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 from paddlegate._asyncio import can_watch_sockets, run_in_loop
 from paddlegate._daemon_thread import call_in_thread
 from paddlegate._errors import PaddlegateError
+from paddlegate._native import reconnect_pause
 
 if TYPE_CHECKING:
     from paddlegate._limiter import Limiter
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 IDLE_TIMEOUT = 60
 """Seconds without a wake-up after which the thread of a hub without waiters ends."""
-RECONNECT_PAUSE = 0.05, 1.0
-"""Seconds between attempts to listen: the first pause, which doubles, and the longest."""
 
 
 class Waiter(Protocol):
@@ -199,17 +198,17 @@ class ThreadHub(Hub):
             raise
 
     def _run(self) -> None:
-        pause, longest = RECONNECT_PAUSE
+        failures = 0
         try:
             while not self._must_stop():
                 if (listener := self._open_listener()) is not None:
-                    pause = RECONNECT_PAUSE[0]
+                    failures = 0
                     self._watch(listener)
                     self._set_channel("")
                 del listener
                 if not self._closed:
-                    time.sleep(pause)
-                pause = min(2 * pause, longest)
+                    time.sleep(reconnect_pause(failures))
+                failures += 1
         finally:
             with self._lock:
                 if self._is_current():
@@ -277,7 +276,7 @@ class LoopHub(Hub):
     def __init__(self, node: str, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(node)
         self._loop = loop
-        self._pause = RECONNECT_PAUSE[0]
+        self._failures = 0
 
     def _listen(self) -> None:
         if self._stop_if_unused():
@@ -296,8 +295,8 @@ class LoopHub(Hub):
                 opening.add_done_callback(self._on_opened)
 
     def _listen_later(self) -> None:
-        self._loop.call_later(self._pause, self._listen)
-        self._pause = min(2 * self._pause, RECONNECT_PAUSE[1])
+        self._loop.call_later(reconnect_pause(self._failures), self._listen)
+        self._failures += 1
 
     def _on_opened(self, opening: asyncio.Future[WakeupListener]) -> None:
         if opening.cancelled() or opening.exception() is not None:
@@ -305,7 +304,7 @@ class LoopHub(Hub):
             return
         if self._closed:
             return
-        self._pause = RECONNECT_PAUSE[0]
+        self._failures = 0
         self._listener = opening.result()
         self.channel = self._listener.channel
         self._loop.add_reader(self._listener.fileno(), self._receive)

@@ -46,7 +46,7 @@ class Jobs(AdjustableLimiter):
         not claimed within `claim_timeout` after that loses its queue position; the default is 60
         seconds. After `wait_timeout` the job is refused; by default never.
         """
-        return self._enter(cost, estimate, at_us, id, END, wait_timeout, claim_timeout, None)
+        return self._enter(cost, estimate, at_us, id, END, wait_timeout, claim_timeout)
 
     async def aenqueue(
         self,
@@ -59,7 +59,7 @@ class Jobs(AdjustableLimiter):
         at_us: int | None = None,
     ) -> Decision:
         """Like `enqueue`."""
-        return await self._aenter(cost, estimate, at_us, id, END, wait_timeout, claim_timeout, None)
+        return await self._aenter(cost, estimate, at_us, id, END, wait_timeout, claim_timeout)
 
     def claim(
         self,
@@ -76,7 +76,7 @@ class Jobs(AdjustableLimiter):
         The status is "granted", still "queued", or "no_ticket" when the job has no ticket: it was
         cancelled, has lapsed or was granted before.
         """
-        return self._enter(cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout, None)
+        return self._enter(cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout)
 
     async def aclaim(
         self,
@@ -89,9 +89,7 @@ class Jobs(AdjustableLimiter):
         at_us: int | None = None,
     ) -> Decision:
         """Like `claim`."""
-        return await self._aenter(
-            cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout, None
-        )
+        return await self._aenter(cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout)
 
     def admit(
         self,

@@ -13,6 +13,7 @@ from paddlegate._permit import Grant
 # ruff: noqa: A002
 
 __all__ = [
+    "CANCEL_TIMEOUT",
     "AdminRequest",
     "Call",
     "Decision",
@@ -22,12 +23,14 @@ __all__ = [
     "LoadedLimiter",
     "MultiStepCall",
     "Paddlegate",
+    "Waiter",
     "WakeupListener",
     "WithinLimit",
     "__version__",
     "call_with_fallback",
     "graphql_cost",
     "new_id",
+    "reconnect_pause",
     "restore",
     "sort_listed",
 ]
@@ -70,6 +73,9 @@ _LearnedFields: TypeAlias = tuple[
 _StatisticsFields: TypeAlias = tuple[int, int, int, float, int, int, float, int, int, int, int, int]
 
 __version__: str
+
+CANCEL_TIMEOUT: float
+"""Seconds for which a call that ends without a permit waits for its cancellation."""
 
 @final
 class Decision:
@@ -268,8 +274,8 @@ class Limiter:
         place: int | None,
         wait_timeout: _Span | None,
         claim_timeout: _Span | None,
-        channel: str | None,
     ) -> Decision: ...
+    def _attempt(self, waiter: Waiter, now: float, channel: str) -> Decision: ...
     def _admit(
         self,
         cost: int | None,
@@ -298,8 +304,8 @@ class Limiter:
         place: int | None,
         wait_timeout: _Span | None,
         claim_timeout: _Span | None,
-        channel: str | None,
     ) -> Decision | Call: ...
+    def _begin_attempt(self, waiter: Waiter, now: float, channel: str) -> Decision | Call: ...
     def _begin_admit(
         self,
         cost: int | None,
@@ -322,7 +328,6 @@ class Limiter:
     def _begin_statistics(self, at_us: int | None) -> _StatisticsFields | Call: ...
     def _begin_admin(self, request: AdminRequest) -> Any: ...
     def _begin_reset(self) -> Call | None: ...
-    def _wait_timeout_seconds(self, wait_timeout: _Span | None) -> float: ...
     def _notification_node(self) -> str | None: ...
     def _listen(self) -> WakeupListener: ...
 
@@ -412,6 +417,50 @@ class AdminRequest:
         permit: str | Grant | Decision | None,
         at_us: int | None,
     ) -> AdminRequest: ...
+
+@final
+class Waiter:
+    """One call that waits: when it retries, with which ticket, and what must be cancelled.
+
+    All times are seconds of `time.monotonic()`.
+    """
+
+    def __new__(
+        cls,
+        limiter: Limiter,
+        cost: int | None,
+        estimate: int | None,
+        wait_timeout: _Span | None,
+        id: str | None,
+        now: float,
+    ) -> Waiter: ...
+    @property
+    def id(self) -> str:
+        """The id of the call."""
+    def next(self, now: float, channel: str) -> tuple[float, int | None]:
+        """Return how the next attempt waits: its seconds, and its ticket.
+
+        `_attempt` and `_begin_attempt` of the limiter do this themselves. `channel` is that of the
+        wake-ups, empty without one.
+        """
+    def on_decision(self, now: float, decision: Decision) -> bool:
+        """Evaluate the decision of an attempt; return whether it is final, not queued."""
+    def on_error(self, may_have_counted: bool) -> None:
+        """Evaluate the error of an attempt, which ends the call."""
+    def on_wakeup(self, at: float) -> None:
+        """Evaluate a wake-up: retry at this time, unless the call retries earlier."""
+    def retry_at(self, channel: str) -> float:
+        """Return when the next attempt is due; at once if the ticket does not name this channel."""
+    def has_ticket(self) -> bool:
+        """Return whether the call has a ticket, so that it must receive wake-ups."""
+    def must_cancel(self, is_delivered: bool) -> bool:
+        """Return whether the call must be cancelled when it ends now.
+
+        `is_delivered`: the caller has got the permit.
+        """
+
+def reconnect_pause(failures: int) -> float:
+    """Return the seconds of the pause before a hub connects again, after so many earlier ones."""
 
 @final
 class WakeupListener:
