@@ -3,7 +3,7 @@
 
 // `more` creates the additional exports of the full module and adds methods to the classes.
 export default function bind(module, more) {
-  const { Store, kinds, statisticsNames } = module;
+  const { Store, Waiter, kinds, statisticsNames } = module;
 
   // Access of `more` to private members.
   const inside = {};
@@ -417,26 +417,43 @@ export default function bind(module, more) {
 
     // Waits with a ticket, first come, first served.
     async #wait(asked, maxWaitMs, signal) {
-      const id = asked.id ?? this.#store.newId();
-      const deadline = performance.now() + maxWaitMs;
-      const waiter = this.#hub.add(id, this.#inner);
-      let queuePosition;
+      const ownsId = (asked.id ?? null) === null;
+      const id = ownsId ? this.#store.newId() : asked.id;
+      const sleeper = this.#hub.add(id, this.#inner);
+      const { channel } = this.#hub;
+      let waiter;
+      let isDelivered = false;
       try {
         for (;;) {
           const began = performance.now();
-          const left = Math.max(0, deadline - began);
-          const { channel } = this.#hub;
-          const decision = this.#acquireQueued(id, asked, left, undefined, queuePosition, channel);
-          if (decision.status !== "queued") return { decision, began };
-          queuePosition = decision.ticket;
-          const slept = waiter.sleep(Math.min(began + decision.retryAfterUs / 1000, deadline));
+          // The first attempt, which ends most calls, needs no waiter: the whole time, at the end of the queue.
+          const left = waiter?.next(began, channel) ?? maxWaitMs;
+          const ticket = waiter?.ticket();
+          const decision = this.#acquireQueued(id, asked, left, undefined, ticket, channel);
+          if (decision.status !== "queued") {
+            waiter?.onFinal(decision.allowed, decision.degraded);
+            isDelivered = true;
+            return { decision, began };
+          }
+          if (waiter === undefined) {
+            waiter = new Waiter(host, ownsId, maxWaitMs, began);
+            waiter.next(began, channel);
+            sleeper.waiter = waiter;
+          }
+          const retryAfterMs = milliseconds(decision.retryAfterUs);
+          waiter.onQueued(performance.now(), retryAfterMs, decision.ticket);
+          const slept = sleeper.sleep(waiter.retryAt(channel));
           await (signal ? abortable(slept, signal) : slept);
         }
       } catch (error) {
-        if (queuePosition !== undefined) this.cancel(id);
+        // The error of an attempt, or the reason of an abort: the ticket is given back after both.
+        waiter?.onError(error?.mayHaveCounted === true);
         throw error;
       } finally {
-        this.#hub.remove(waiter);
+        this.#hub.remove(sleeper);
+        if (waiter?.mustCancel(isDelivered)) this.cancel(id);
+        // The garbage collector does not see the memory of WebAssembly and may come late.
+        waiter?.free();
       }
     }
 
@@ -450,7 +467,7 @@ export default function bind(module, more) {
         if (decision.allowed || wait === null || wait > deadline - performance.now()) {
           return { decision, began };
         }
-        const slept = new Waiter().sleep(began + wait);
+        const slept = new Sleeper().sleep(began + wait);
         await (signal ? abortable(slept, signal) : slept);
         asked.atUs += Math.round(wait * 1000);
       }
@@ -616,42 +633,42 @@ export default function bind(module, more) {
   };
 }
 
-// The waiters of one store, and the channel for their wake-ups.
+// The waiting calls of one store, and the channel for their wake-ups.
 class WaiterHub {
   channel = "";
   #messages;
-  #waiters = new Set();
+  #sleepers = new Set();
 
   add(id, limiter) {
     if (this.#messages === undefined) {
-      const messages = limiter.listen();
-      this.channel = messages.name;
-      this.#messages = messages;
+      this.#messages = limiter.listen();
+      this.channel = this.#messages?.name ?? "";
     }
-    const waiter = new Waiter(id);
-    this.#waiters.add(waiter);
-    return waiter;
+    const sleeper = new Sleeper(id);
+    this.#sleepers.add(sleeper);
+    return sleeper;
   }
 
-  remove(waiter) {
-    this.#waiters.delete(waiter);
-    waiter.stop();
+  remove(sleeper) {
+    this.#sleepers.delete(sleeper);
+    sleeper.stop();
   }
 
   deliver() {
-    if (this.#waiters.size === 0) return;
+    if (this.#sleepers.size === 0 || this.#messages === undefined) return;
     for (const message of this.#messages.receive()) {
       const space = message.indexOf(" ");
       const at = performance.now() + message.slice(0, space) / 1000;
       const id = message.slice(space + 1);
-      for (const waiter of this.#waiters) if (waiter.id === id) waiter.wake(at);
+      for (const sleeper of this.#sleepers) if (sleeper.id === id) sleeper.wake(at, this.channel);
     }
   }
 }
 
 // One call that sleeps until a time, or until an earlier wake-up.
-class Waiter {
-  #until = 0;
+class Sleeper {
+  // The WebAssembly object with the rules of the call, once it is queued.
+  waiter;
   #timer;
   #resume;
 
@@ -666,8 +683,9 @@ class Waiter {
     });
   }
 
-  wake(at) {
-    if (this.#resume && at < this.#until) this.#set(at);
+  wake(at, channel) {
+    this.waiter?.onWakeup(at);
+    if (this.#resume) this.#set(this.waiter.retryAt(channel));
   }
 
   stop() {
@@ -676,14 +694,14 @@ class Waiter {
 
   #set(until) {
     this.stop();
-    this.#until = until;
     const ms = until - performance.now();
     const resume = () => {
       this.#resume?.();
       this.#resume = undefined;
     };
     // Timers count whole milliseconds from a time that may lie before now; with one more they never end early.
-    if (ms > 0) this.#timer = setTimeout(resume, Math.min(Math.floor(ms) + 1, 2 ** 31 - 1));
+    // Less than a microsecond is no time: the waiter rounds, so that a wake-up for now may lie ahead.
+    if (ms >= 0.001) this.#timer = setTimeout(resume, Math.min(Math.floor(ms) + 1, 2 ** 31 - 1));
     else resume();
   }
 }

@@ -17,6 +17,7 @@ mod live;
 #[cfg(feature = "full")]
 mod simulation;
 mod store;
+mod waiter;
 
 #[cfg(feature = "full")]
 pub use admission::Gate;
@@ -29,3 +30,4 @@ pub use limiter::{Channel, Limiter, statistics_names};
 #[cfg(feature = "full")]
 pub use simulation::{Simulation, column_names};
 pub use store::{Limit, Store, kinds};
+pub use waiter::Waiter;

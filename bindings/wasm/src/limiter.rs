@@ -166,9 +166,11 @@ impl Limiter {
         self.thrown(self.counted(at))
     }
 
-    /// Returns the channel for the wake-ups of this store's waiters.
-    pub fn listen(&self) -> Thrown<Channel> {
-        self.thrown(self.limiter.listen()).map(Channel)
+    /// Returns the channel for the wake-ups of this store's waiters; nothing for a limiter without a state, for which no
+    /// call waits.
+    pub fn listen(&self) -> Thrown<Option<Channel>> {
+        let has_state = self.limiter.notification_node().is_some();
+        has_state.then(|| self.thrown(self.limiter.listen()).map(Channel)).transpose()
     }
 
     /// Deletes the state of the limiter.

@@ -35,6 +35,13 @@ test("on a clock that is given a lease ends when it should", () => {
   assert.equal(limiter.stats({ atUs: 31_000_001 }).overages, 1);
 });
 
+test("a limiter without a state grants or refuses without a wait, also as the first of its store", async () => {
+  const open = new Paddlegate().unlimited();
+  assert.equal((await open.acquire()).lost, false);
+  const closed = new Paddlegate().paused("never", { waitTimeoutMs: 60_000 });
+  await assert.rejects(closed.acquire(), OverLimitError);
+});
+
 test("of 50 waiters each release lets exactly one in, in the order they came", async () => {
   const limiter = new Paddlegate().concurrent("erp", 1, { waitTimeoutMs: 60_000 });
   const first = await limiter.acquire();
