@@ -1271,7 +1271,8 @@ int32_t pg_waiter_has_ticket(const struct pg_waiter *waiter);
 int32_t pg_waiter_must_cancel(const struct pg_waiter *waiter, int32_t delivered);
 
 /**
- * Returns the pause before a lost pg_wakeups is opened again, after this number of failed attempts.
+ * Returns the pause after a pg_wakeups was lost or could not be opened. failures is the number of
+ * pauses since the last one that was open.
  */
 int64_t pg_reconnect_pause_us(int64_t failures);
 

@@ -1,7 +1,8 @@
 //! The defaults of the packages, defined in one place.
 
 use paddlegate_core::{
-    CANCEL_TIMEOUT, CLAIM_TIMEOUT, DEFAULT_STATISTICS_TTL, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, MAX_PAUSE, Micros, RESCHEDULE, WAIT_TIMEOUT,
+    CANCEL_TIMEOUT, CLAIM_TIMEOUT, DEFAULT_STATISTICS_TTL, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, MAX_PAUSE, Micros,
+    RESCHEDULE, WAIT_TIMEOUT,
 };
 
 /// Returns the default maximum wait for a limit in the packages, in microseconds.

@@ -102,11 +102,7 @@ pub unsafe extern "C" fn pg_waiter_next(
 
 /// Evaluates the decision of an attempt. Returns 1 when it is final, 0 when the call is queued.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_waiter_on_decision(
-    waiter: Option<&mut Waiter>,
-    now_us: i64,
-    decision: Option<&Decision>,
-) -> i32 {
+pub extern "C" fn pg_waiter_on_decision(waiter: Option<&mut Waiter>, now_us: i64, decision: Option<&Decision>) -> i32 {
     let (Some(waiter), Some(decision)) = (waiter, decision) else { return 1 };
     let is_final = decision.status != Status::Queued;
     waiter.change(|waiter| {
@@ -171,7 +167,8 @@ pub extern "C" fn pg_waiter_must_cancel(waiter: Option<&Waiter>, delivered: i32)
     waiter.is_some_and(|waiter| CoreWaiter::from_words(waiter.state).must_cancel(delivered != 0)).into()
 }
 
-/// Returns the pause before a lost pg_wakeups is opened again, after this number of failed attempts.
+/// Returns the pause after a pg_wakeups was lost or could not be opened. failures is the number of
+/// pauses since the last one that was open.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_reconnect_pause_us(failures: i64) -> i64 {
     number(Some(reconnect_pause(u32::try_from(failures.max(0)).unwrap_or(u32::MAX)).0))

@@ -84,7 +84,7 @@ impl Registration {
             }
             return false;
         }
-        let pause = reconnect_pause(inner.failures).duration();
+        let pause = reconnect_pause(inner.failures.saturating_sub(1)).duration();
         if inner.tried_at.is_some_and(|tried_at| tried_at.elapsed() < pause) {
             return false;
         }

@@ -19,12 +19,12 @@ use std::time::Duration;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::client::circuit_breaker::CircuitBreaker;
+#[cfg(feature = "redis")]
+use crate::client::hub::Hub;
 use crate::client::last_known::LastKnown;
 #[cfg(feature = "redis")]
 use crate::client::local_fallback::Fallback;
 use crate::client::prepared::Prepared;
-#[cfg(feature = "redis")]
-use crate::client::hub::Hub;
 use crate::client::wakeup::WakeupListener;
 use crate::model::decision::Decision;
 use crate::model::on_unavailable::OnUnavailable;

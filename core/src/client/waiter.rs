@@ -11,9 +11,10 @@ use crate::model::request::{QueuePosition, Wait};
 /// The time for which a call that ends without a permit waits for its cancellation: 50 ms.
 pub const CANCEL_TIMEOUT: Micros = Micros(50_000);
 
-/// Returns the pause before a lost connection for wake-ups is opened again, after this number of failed attempts.
+/// Returns the pause after a connection for wake-ups was lost or could not be opened.
 ///
-/// The pause is 50 ms, doubles with every attempt, and is at most one second.
+/// `failures` is the number of pauses since the last connection. The pause is 50 ms, doubles with every one, and is at
+/// most one second.
 ///
 /// # Examples
 ///

@@ -77,7 +77,7 @@ module Paddlegate
       buffer.checkin
     end
 
-    # Returns the seconds before a lost connection for wake-ups is opened again.
+    # Returns the seconds of the pause before a hub connects again, after so many earlier ones.
     def reconnect_pause(failures)
       Native.pg_reconnect_pause_us(failures) / 1_000_000.0
     end

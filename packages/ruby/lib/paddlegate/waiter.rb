@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # One call that waits in the queue of a limiter, by the rules of {WaitState}. It sleeps in Ruby, so
-  # that whatever ends a sleep ends the wait: `Timeout`, `Thread#kill`, `Thread#raise`, a signal, a
-  # fiber scheduler.
+  # One call that waits in the queue of a limiter, by the rules of {WaitState}. It sleeps in Ruby,
+  # so that whatever ends a sleep ends the wait: `Timeout`, `Thread#kill`, `Thread#raise`, a signal,
+  # a fiber scheduler.
   class Waiter
     # Arguments of {CallBuffer#wait}.
     DEFAULT_CLAIM_TIMEOUT = 0
