@@ -192,7 +192,8 @@ lint: $(SETUP) ## Check format, style, types and generated files
 fmt: $(SETUP) ## Format the code of all languages
 	scripts/lint.sh --fix
 
-generate: build-c build-node ## Write the generated files again (C header, Node types, licences)
+generate: build-c build-node ## Write the generated files again (C header, shared types, licences)
+	cp packages/node/types.d.ts packages/wasm/types.d.ts
 	scripts/licences.py
 
 check-generated: generate ## Fail if a generated file is not what is committed

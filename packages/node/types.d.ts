@@ -1,0 +1,216 @@
+/* The types that the packages `paddlegate` and `paddlegate-wasm` share. The latter has a copy: `make generate`. */
+
+/**
+ * A duration: seconds, or `"second"`, `"minute"`, `"hour"`, `"day"`, or an ISO 8601 duration such as `"PT0.1S"`.
+ * From one microsecond to ten years.
+ */
+export type Interval = number | "second" | "minute" | "hour" | "day" | `P${string}`;
+
+/** The kind of a limit. */
+export type Kind =
+  | "bucket"
+  | "window"
+  | "leaky"
+  | "points"
+  | "throttle"
+  | "concurrency"
+  | "unlimited"
+  | "paused";
+
+/** One limit of a policy as a list. */
+export type Limit =
+  | readonly ["bucket", limit: number, interval: Interval, offset?: Interval]
+  | readonly ["window", limit: number, interval: Interval]
+  | readonly ["leaky", capacity: number, drain: Interval]
+  | readonly ["points", capacity: number, refill: Interval]
+  | readonly ["throttle", interval: Interval]
+  | readonly ["concurrency", limit: number, lockTimeout?: Interval]
+  | readonly ["unlimited"]
+  | readonly ["paused"];
+
+/**
+ * A policy as an object: its limits by kind, in the order of the members. Two limits of one kind need the list form.
+ */
+export interface Limits {
+  readonly bucket?: readonly [limit: number, interval: Interval, offset?: Interval];
+  readonly window?: readonly [limit: number, interval: Interval];
+  readonly leaky?: readonly [capacity: number, drain: Interval];
+  readonly points?: readonly [capacity: number, refill: Interval];
+  readonly throttle?: Interval;
+  readonly concurrency?: number | readonly [limit: number, lockTimeout?: Interval];
+  readonly unlimited?: true;
+  readonly paused?: true;
+}
+
+/** The wait timeout of a call. */
+export interface WaitOptions {
+  /** The longest wait of `acquire` and `withinLimit` in milliseconds; 0 does not wait. Default 5000. */
+  readonly waitTimeoutMs?: number;
+}
+
+/**
+ * The behaviour of `withinLimit` when the call is refused: `"raise"` rejects, `"ignore"` resolves with `SKIPPED`.
+ * `"skip"` is the same as `"ignore"`.
+ */
+export type Policy = "raise" | "ignore" | "skip";
+
+/**
+ * The result of a correction. `"settled"`: the charge is now the actual cost. `"already"`: the permit was settled
+ * before. `"late"`: the permit is older than five minutes. `"unknown"`: there is no such open permit.
+ */
+export type Settlement = "settled" | "already" | "late" | "unknown";
+
+/**
+ * The effect of an upstream's report: its changes, and its values that changed nothing, with reasons. Values that were
+ * known already are in neither list. Frozen.
+ */
+export interface Learned {
+  /** The settlement of the permit; `null` if the report has no cost for a permit. */
+  readonly settlement: Settlement | null;
+  /**
+   * The changed values: `"limit"`, `"interval"`, `"remaining"`, `"reset"` and `"pause"`, with the index of the limit if
+   * there are several, as in `"remaining[1]"`.
+   */
+  readonly learned: readonly string[];
+  /** The values that changed nothing, with the reason, such as `"remaining: calls are open"`. */
+  readonly ignored: readonly string[];
+  /** The actual cost of the call according to the response; `null` if it has none. */
+  readonly cost: number | null;
+  /** The pause that the response requests, in milliseconds; `null` if it requests none. */
+  readonly pauseMs: number | null;
+  /** The scope of a refusal; `"global"` concerns all limiters of this API. Only Discord reports it. */
+  readonly scope: "user" | "global" | "shared" | null;
+  /** The upstream's name of the budget that counted the call. Only Discord reports it. */
+  readonly bucket: string | null;
+}
+
+/**
+ * The result of a release. `"released"`: the lease is free for another caller. `"late"`: the lease ended before its
+ * release. `"unknown"`: there is no such lease (it was released, reset or deleted).
+ */
+export type Release = "released" | "late" | "unknown";
+
+/** The statistics of a limiter in all processes that share it, with its current leases and tickets. Times are sums. Frozen. */
+export interface Statistics {
+  /** Granted calls; with a concurrency limit, leases. */
+  readonly granted: number;
+  /** Refused calls, and waits that timed out. */
+  readonly refused: number;
+  /** Grants after a wait. */
+  readonly waited: number;
+  /** Grants without a wait. */
+  readonly immediate: number;
+  /** The total wait of the grants after a wait. */
+  readonly waitTimeMs: number;
+  /** Units taken, after corrections. */
+  readonly units: number;
+  /** Settled permits. */
+  readonly corrections: number;
+  /** The total time that released leases were held. */
+  readonly heldTimeMs: number;
+  /** Leases that were released after their end. */
+  readonly overages: number;
+  /** Leases that had ended without a release when another caller was granted a lease. */
+  readonly reclaimed: number;
+  /** Tickets that lost their queue position because they were not claimed in time. */
+  readonly lapsed: number;
+  /** Current leases. */
+  readonly leases: number;
+  /** Tickets currently in the queue. */
+  readonly tickets: number;
+}
+
+/** One limit of a listed limiter. */
+export interface LimitInfo {
+  readonly kind: Kind;
+  /** The limit or the capacity; 1 for a throttle. */
+  readonly amount: number;
+  /** The interval, the time to drain or refill fully, or the duration of a lease, in seconds. */
+  readonly interval: number;
+  /** The time by which the intervals of a bucket start earlier, in seconds. */
+  readonly offset: number;
+}
+
+/** The settings of a limit that apply in place of the policy's. Frozen. */
+export interface LimitSettings {
+  readonly kind: Kind;
+  /** The limit or the capacity; 1 for a throttle. */
+  readonly limit: number;
+  /** The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. */
+  readonly intervalMs: number;
+}
+
+/** The runtime state of a limiter in all processes that share it: pause, overrides and learned limits. Frozen. */
+export interface RuntimeState {
+  /** A number that increases with every change; 0 without a pause, overrides or learned limits. */
+  readonly version: number;
+  /**
+   * Whether the store had a state or statistics of the limiter before this call. `false` for an unused name, for limits
+   * of other kinds than those in use with this name, and without any limit. An earlier admin command counts as a use.
+   */
+  readonly inUse: boolean;
+  /** The remaining time of the pause in milliseconds; `null` without a pause. */
+  readonly pausedForMs: number | null;
+  /** The active override of each limit of the policy; `null` without one. */
+  readonly overrides: readonly (LimitSettings | null)[];
+  /** The remaining time of the overrides in milliseconds; `null` if they last until they are removed. */
+  readonly expiresInMs: number | null;
+  /**
+   * The settings learned from upstream for each limit of the policy, which apply without an override; `null` without
+   * any.
+   */
+  readonly learned: readonly (LimitSettings | null)[];
+}
+
+/** The fields of a decision that all packages have. */
+export interface BaseDecision {
+  /** `"queued"`: the call has a ticket; retry after `retryAfterMs`. `"no_ticket"`: `claim` found no ticket. */
+  readonly status: "refused" | "granted" | "queued" | "no_ticket";
+  /** Whether the call was granted. */
+  readonly allowed: boolean;
+  /** The limit or capacity in units; `null` without a limit. */
+  readonly limit: number | null;
+  /** The units that can be taken right after this decision; `null` without a limit. */
+  readonly remaining: number | null;
+  /**
+   * The time until the next attempt in whole milliseconds, rounded up, the unit of timers. 0 when granted, `null` when
+   * unknown (paused).
+   */
+  readonly retryAfterMs: number | null;
+  /**
+   * The same in microseconds, exact: unless another caller releases a lease earlier, an attempt one microsecond earlier
+   * is refused and one at this time is granted.
+   */
+  readonly retryAfterUs: number | null;
+  /**
+   * The time until the full limit is available again if there are no further calls, in whole milliseconds, rounded up;
+   * `null` when unknown (paused).
+   */
+  readonly resetAfterMs: number | null;
+  /** The same in microseconds, exact. */
+  readonly resetAfterUs: number | null;
+  /** The index in the policy, from 0, of the limit that these values describe. */
+  readonly index: number;
+  /** The store's time of the decision in microseconds since 1970; 0 when the store was not used. */
+  readonly atUs: number;
+  /** The id with which any process can correct an estimate and release a lease; `null` without either. */
+  readonly permit: string | null;
+  /** The duration of the lease in milliseconds; `null` without a concurrency limit. */
+  readonly leaseMs: number | null;
+  /**
+   * The fencing token: a number that increases with every lease of the limiter, so that a resource can reject holders
+   * whose lease has ended. `null` without a concurrency limit.
+   */
+  readonly fencingToken: number | null;
+  /** The number of the ticket of a queued call, otherwise `null`. */
+  readonly ticket: number | null;
+  /** The number of calls before it in the queue. */
+  readonly position: number | null;
+  /**
+   * The time until it can be granted if all calls before it are, in whole milliseconds, rounded up; `null` if that
+   * depends on a release.
+   */
+  readonly readyAfterMs: number | null;
+  /** The same in microseconds, exact. */
+  readonly readyAfterUs: number | null;
+}
