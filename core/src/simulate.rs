@@ -28,7 +28,7 @@ mod event;
 mod fields;
 mod headers;
 mod job;
-mod ruling;
+mod limit_history;
 mod scenario;
 mod simulation;
 mod timeline;

@@ -16,7 +16,6 @@
 //! assert_eq!(feedback.budgets[0].refill.unwrap().0, 20_000_000);
 //! ```
 
-mod answer;
 mod anthropic;
 mod common;
 mod decimal;
@@ -28,6 +27,7 @@ mod json;
 mod limiter_update;
 mod linear;
 mod openai;
+mod parsed_response;
 mod recognise;
 mod shopify;
 mod stripe;
@@ -35,8 +35,8 @@ mod structured;
 #[cfg(test)]
 mod tests;
 
-use answer::Answer;
 pub use limiter_update::LimiterUpdate;
+use parsed_response::ParsedResponse;
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
@@ -273,42 +273,42 @@ impl Feedback {
     /// assert_eq!((feedback.budgets[0].remaining, feedback.budgets[0].limit), (Some(0), Some(60)));
     /// ```
     pub fn read(provider: Provider, response: &Response<'_>, max_pause: Micros) -> Self {
-        let mut answer = Answer::new(response);
-        let named = if provider == Provider::Auto { recognise::provider(&answer) } else { provider };
+        let mut parsed = ParsedResponse::new(response);
+        let named = if provider == Provider::Auto { recognise::provider(&parsed) } else { provider };
         if response.status.is_none() {
-            answer.status = recognise::status(named, &answer);
+            parsed.status = recognise::status(named, &parsed);
         }
         let mut feedback = if provider == Provider::Auto {
-            let mut feedback = Self::of(named, &answer);
+            let mut feedback = Self::of(named, &parsed);
             if feedback.budgets.is_empty() {
-                let plain = Self::of(recognise::by_common_header(&answer), &answer);
+                let plain = Self::of(recognise::by_common_header(&parsed), &parsed);
                 feedback.budgets = plain.budgets;
                 feedback.pause = feedback.pause.or(plain.pause);
             }
             feedback
         } else {
-            Self::of(provider, &answer)
+            Self::of(provider, &parsed)
         };
         feedback.actual = feedback.actual.map(|actual| actual.min(MAX_UNITS));
         feedback.needs_status = response.status.is_none()
             && !feedback.throttled
             && feedback.pause.is_none()
-            && answer.header("retry-after").is_some();
+            && parsed.header("retry-after").is_some();
         feedback.pause = feedback.pause.map(|pause| pause.min(max_pause)).filter(|pause| pause.0 > 0);
         feedback
     }
 
-    fn of(provider: Provider, answer: &Answer<'_>) -> Self {
+    fn of(provider: Provider, response: &ParsedResponse<'_>) -> Self {
         match provider {
-            Provider::Auto => common::read(answer),
-            Provider::Shopify => shopify::read(answer),
-            Provider::GitHub => github::read(answer),
-            Provider::Discord => discord::read(answer),
-            Provider::Linear => linear::read(answer),
-            Provider::Stripe => stripe::read(answer),
-            Provider::OpenAi => openai::read(answer),
-            Provider::Anthropic => anthropic::read(answer),
-            Provider::Ietf => ietf::read(answer),
+            Provider::Auto => common::read(response),
+            Provider::Shopify => shopify::read(response),
+            Provider::GitHub => github::read(response),
+            Provider::Discord => discord::read(response),
+            Provider::Linear => linear::read(response),
+            Provider::Stripe => stripe::read(response),
+            Provider::OpenAi => openai::read(response),
+            Provider::Anthropic => anthropic::read(response),
+            Provider::Ietf => ietf::read(response),
         }
     }
 

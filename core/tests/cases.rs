@@ -49,7 +49,7 @@ fn cn_t23_a_limit_that_is_turned_on_applies_to_tasks_that_wait() {
         let limiter = store.concurrent(&unique("task"), 5, Duration::from_secs(3_600)).unwrap();
         let order = |control: AdminCommand<'_>, us: u64| {
             let operation = Operation::Admin { command: control, at: Some(Micros(START + us)) };
-            limiter.run(operation, SignalHandling::Ignore).expect("controls");
+            limiter.run(operation, SignalHandling::Ignore).expect("a runtime state");
         };
         order(AdminCommand::Pause(Deadline::After(Micros(3_600 * SECOND))), 0);
         for job in ["a", "b", "c"] {

@@ -26,13 +26,13 @@ fn gate(slot: &Value) -> Gate {
 }
 
 fn admit(gate: &Gate, time: u64) -> GateDecision {
-    gate.admit(&RequestAttributes::default(), Some(Micros(START + time))).expect("a verdict")
+    gate.admit(&RequestAttributes::default(), Some(Micros(START + time))).expect("a decision")
 }
 
 /// Whether a request passes, its delay in milliseconds and the level, at each time in milliseconds.
 fn admitted(gate: &Gate, times_ms: &[u64]) -> Vec<(bool, u64, Option<Level>)> {
     let admit = |time: &u64| admit(gate, time * 1_000);
-    times_ms.iter().map(admit).map(|verdict| (verdict.allowed, verdict.delay.0 / 1_000, verdict.level)).collect()
+    times_ms.iter().map(admit).map(|decision| (decision.allowed, decision.delay.0 / 1_000, decision.level)).collect()
 }
 
 fn slot_of(control: &RateLimitControl, request: &RequestAttributes<'_>, at: u64) -> Option<String> {
@@ -98,8 +98,8 @@ fn iv_t07_the_first_element_that_applies() {
         let request = RequestAttributes { url: Some(url), ..RequestAttributes::default() };
         assert_eq!(slot_of(&control, &request, START).as_deref(), Some(slot), "{url}");
         // Each slot has one action: were another counted too, a later one would fail.
-        let verdict = gate.admit(&request, Some(Micros(START))).unwrap();
-        assert_eq!((verdict.allowed, verdict.slot.as_deref()), (true, Some(slot)), "{url}");
+        let decision = gate.admit(&request, Some(Micros(START))).unwrap();
+        assert_eq!((decision.allowed, decision.slot.as_deref()), (true, Some(slot)), "{url}");
         assert!(!gate.admit(&request, Some(Micros(START))).unwrap().allowed, "{url}");
     }
 }
@@ -109,12 +109,12 @@ fn iv_t08_the_store_is_asked_for_the_time() {
     let slots = json!([{ "Name": "past", "ActionsPerHour": 0 }, { "Name": "now", "ActionsPerHour": 1_000 }]);
     let elements = json!([{ "ValidToUtc": "2001-01-01T00:00:00Z", "SlotName": "past" }, { "SlotName": "now" }]);
     let pg = Paddlegate::memory();
-    let verdict = control(&elements, &slots).admit(&pg, &RequestAttributes::default(), None).unwrap();
-    assert_eq!((verdict.allowed, verdict.slot.as_deref()), (true, Some("now")));
+    let decision = control(&elements, &slots).admit(&pg, &RequestAttributes::default(), None).unwrap();
+    assert_eq!((decision.allowed, decision.slot.as_deref()), (true, Some("now")));
     assert_eq!(pg.limiters().unwrap().len(), 1, "no limiter for the time alone");
     let elements = json!([{ "ValidToUtc": "2001-01-01T00:00:00Z", "SlotName": "past" }]);
-    let verdict = control(&elements, &slots).admit(&pg, &RequestAttributes::default(), None).unwrap();
-    assert_eq!((verdict.allowed, verdict.slot), (true, None));
+    let decision = control(&elements, &slots).admit(&pg, &RequestAttributes::default(), None).unwrap();
+    assert_eq!((decision.allowed, decision.slot), (true, None));
 }
 
 #[test]
@@ -146,8 +146,8 @@ fn iv_t15_no_limiting() {
         assert_eq!(control.choose(&RequestAttributes::default(), Micros(0)).unwrap(), Choice::Unmatched);
     }
     let empty = RateLimitControl::parse(&corpus("good-invantive-empty.json")).unwrap();
-    let verdict = empty.admit(&Paddlegate::memory(), &RequestAttributes::default(), Some(Micros(START))).unwrap();
-    assert_eq!((verdict.allowed, verdict.delay, verdict.slot), (true, Micros(0), None));
+    let decision = empty.admit(&Paddlegate::memory(), &RequestAttributes::default(), Some(Micros(START))).unwrap();
+    assert_eq!((decision.allowed, decision.delay, decision.slot), (true, Micros(0), None));
     assert_eq!(empty.definitions().unwrap(), []);
     // Levels without a number are no limits, whatever else is said of them.
     let slot = json!({ "ActionsPerHour": null, "DelayMsOnOverflowHour": 500, "FailOnOverflowMinute": false });
@@ -170,9 +170,9 @@ fn iv_t18_no_element_matches() {
 #[test]
 fn zero_actions() {
     let hard = json!({ "ActionsPerSecond": 5, "ActionsPerMinute": 0, "DelayMsOnOverflowMinute": 40 });
-    let verdict = admit(&gate(&hard), 0);
-    assert_eq!((verdict.allowed, verdict.delay, verdict.level), (false, Micros(40_000), Some(Level::Minute)));
-    assert_eq!(verdict.retry_after, None);
+    let decision = admit(&gate(&hard), 0);
+    assert_eq!((decision.allowed, decision.delay, decision.level), (false, Micros(40_000), Some(Level::Minute)));
+    assert_eq!(decision.retry_after, None);
     let soft = json!({ "ActionsPerMinute": 0, "DelayMsOnOverflowMinute": 40, "FailOnOverflowMinute": false });
     assert_eq!(admitted(&gate(&soft), &[0, 60_000]), [(true, 40, Some(Level::Minute)); 2]);
 }

@@ -36,7 +36,7 @@ fn stores() -> [Paddlegate; 2] {
 }
 
 #[test]
-fn a_passage_asks_the_clock_only_where_the_time_decides() {
+fn a_gate_check_asks_the_clock_only_where_the_time_decides() {
     for store in stores() {
         let document = |validity: &str| {
             format!(
@@ -54,8 +54,8 @@ fn a_passage_asks_the_clock_only_where_the_time_decides() {
             (&until, facts, Some(START), 3),
             (&until, RequestAttributes::default(), None, 0),
         ] {
-            let (count, verdict) = carried(store.invantive_gate(document).unwrap().start(&facts, at).unwrap(), None);
-            assert!(verdict.unwrap().allowed);
+            let (count, decision) = carried(store.invantive_gate(document).unwrap().start(&facts, at).unwrap(), None);
+            assert!(decision.unwrap().allowed);
             assert_eq!(count, asked);
         }
         let lost = carried(store.invantive_gate(&until).unwrap().start(&facts, None).unwrap(), Some(1));
@@ -108,13 +108,13 @@ fn ojs_t03_an_override_looks_first_and_asks_the_clock_for_its_end() {
     for store in stores() {
         let limiter = limiter(&store, &[Limit::bucket(5, MINUTE).unwrap()]);
         let told = |document: &str, at| carried(limiter.override_procedure(document, at).unwrap(), None);
-        let (count, controls) = told(r#"{"limit": 7, "period": "minute"}"#, None);
-        assert_eq!((count, controls.unwrap().expires_after), (2, None));
-        let (count, controls) = told(r#"{"expires_at": "2100-01-01T00:00:00Z"}"#, None);
+        let (count, runtime_state) = told(r#"{"limit": 7, "period": "minute"}"#, None);
+        assert_eq!((count, runtime_state.unwrap().expires_after), (2, None));
+        let (count, runtime_state) = told(r#"{"expires_at": "2100-01-01T00:00:00Z"}"#, None);
         assert_eq!(count, 3);
-        let controls = controls.unwrap();
-        assert_eq!(controls.overrides[0].as_ref().map(Limit::amount), Some(7));
-        assert!(controls.expires_after > Some(Micros(1_000_000_000_000)));
+        let runtime_state = runtime_state.unwrap();
+        assert_eq!(runtime_state.overrides[0].as_ref().map(Limit::amount), Some(7));
+        assert!(runtime_state.expires_after > Some(Micros(1_000_000_000_000)));
         let (count, past) = told(r#"{"limit": 1, "period": "minute", "expires_at": "2001-01-01T00:00:00Z"}"#, None);
         assert_eq!((count, past.unwrap_err().argument()), (1, Some("document")));
         let given = limiter.override_procedure(r#"{"rate": null, "expires_at": "1970-01-01T00:00:01Z"}"#, Some(START));
@@ -143,10 +143,10 @@ fn ojs_t13_a_signal_takes_a_pause_for_each_of_its_times() {
             assert_eq!((count, outcome), (pauses, Ok(is_signal)), "{failure}");
         }
         let look = Operation::Admin { command: paddlegate::AdminCommand::Get, at: Some(START) };
-        let Ok(Answer::RuntimeState(controls)) = limiter.run(look, SignalHandling::Ignore) else {
-            panic!("no controls")
+        let Ok(Answer::RuntimeState(runtime_state)) = limiter.run(look, SignalHandling::Ignore) else {
+            panic!("no runtime state")
         };
-        assert_eq!(controls.paused_for, Some(START), "until the later of all");
+        assert_eq!(runtime_state.paused_for, Some(START), "until the later of all");
         assert_eq!(limiter.apply_ojs_signal("{", None).unwrap_err().argument(), Some("document"));
     }
     let unlimited = Paddlegate::memory().unlimited("any").unwrap();

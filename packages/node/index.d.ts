@@ -347,10 +347,10 @@ export interface Gate {
    * Sleeps for the delay, then runs `fn` and resolves with its result. If a level refuses the request it rejects with
    * `OverLimitError` after the delay and does not run `fn`.
    */
-  withinLimit<T>(fn: (verdict: GateDecision) => T | PromiseLike<T>): Promise<T>;
+  withinLimit<T>(fn: (decision: GateDecision) => T | PromiseLike<T>): Promise<T>;
   withinLimit<T>(
     request: GateRequest | undefined,
-    fn: (verdict: GateDecision) => T | PromiseLike<T>,
+    fn: (decision: GateDecision) => T | PromiseLike<T>,
   ): Promise<T>;
 }
 

@@ -27,34 +27,34 @@ static void close_gates(pg_invantive_gate *first, pg_invantive_gate *second)
 static pg_gate_decision pass(pg_invantive_gate *gate, int64_t at_us)
 {
     pg_request_attributes facts = {.at_us = at_us};
-    pg_gate_decision verdict;
+    pg_gate_decision gate_decision;
 
-    memset(&verdict, 0x55, sizeof verdict);
-    OK(pg_invantive_gate_admit(gate, &facts, &verdict, &error));
-    return verdict;
+    memset(&gate_decision, 0x55, sizeof gate_decision);
+    OK(pg_invantive_gate_admit(gate, &facts, &gate_decision, &error));
+    return gate_decision;
 }
 
 static void iv_t01_the_third_of_a_second_fails(void)
 {
     pg_invantive_gate *first, *second;
-    pg_gate_decision verdict;
+    pg_gate_decision gate_decision;
 
     open_gates("", "\"ActionsPerSecond\": 2", &first, &second);
     for (int i = 0; i < 2; i++) {
-        verdict = pass(i == 0 ? first : second, NOW + 400000);
-        CHECK_INT(1, verdict.allowed);
-        CHECK_INT(PG_LEVEL_NONE, verdict.level);
-        CHECK_INT(PG_KIND_NONE, verdict.reason);
-        CHECK_INT(0, verdict.delay_us);
-        CHECK_INT(0, verdict.retry_after_us);
-        CHECK_TEXT(name, verdict.slot);
+        gate_decision = pass(i == 0 ? first : second, NOW + 400000);
+        CHECK_INT(1, gate_decision.allowed);
+        CHECK_INT(PG_LEVEL_NONE, gate_decision.level);
+        CHECK_INT(PG_KIND_NONE, gate_decision.reason);
+        CHECK_INT(0, gate_decision.delay_us);
+        CHECK_INT(0, gate_decision.retry_after_us);
+        CHECK_TEXT(name, gate_decision.slot);
     }
-    verdict = pass(first, NOW + 400000);
-    CHECK_INT(0, verdict.allowed);
-    CHECK_TEXT("second", pg_level_name(verdict.level));
-    CHECK_INT(PG_KIND_BUCKET, verdict.reason);
-    CHECK_INT(600000, verdict.retry_after_us);
-    CHECK_TEXT(name, verdict.slot);
+    gate_decision = pass(first, NOW + 400000);
+    CHECK_INT(0, gate_decision.allowed);
+    CHECK_TEXT("second", pg_level_name(gate_decision.level));
+    CHECK_INT(PG_KIND_BUCKET, gate_decision.reason);
+    CHECK_INT(600000, gate_decision.retry_after_us);
+    CHECK_TEXT(name, gate_decision.slot);
     CHECK_INT(1, pass(second, NOW + 1000000).allowed);
     close_gates(first, second);
 }
@@ -69,11 +69,11 @@ static void iv_t04_a_level_that_does_not_fail_delays(void)
                "\"FailOnOverflowMinute\": false",
                &first, &second);
     for (int i = 0; i < 4; i++) {
-        pg_gate_decision verdict = pass(i % 2 ? first : second, NOW);
-        CHECK_INT(1, verdict.allowed);
-        CHECK_INT(delays[i], verdict.delay_us);
-        CHECK_INT(i < 2 ? PG_LEVEL_NONE : PG_LEVEL_MINUTE, verdict.level);
-        CHECK_INT(PG_KIND_NONE, verdict.reason);
+        pg_gate_decision gate_decision = pass(i % 2 ? first : second, NOW);
+        CHECK_INT(1, gate_decision.allowed);
+        CHECK_INT(delays[i], gate_decision.delay_us);
+        CHECK_INT(i < 2 ? PG_LEVEL_NONE : PG_LEVEL_MINUTE, gate_decision.level);
+        CHECK_INT(PG_KIND_NONE, gate_decision.reason);
     }
     close_gates(first, second);
 }
@@ -81,27 +81,27 @@ static void iv_t04_a_level_that_does_not_fail_delays(void)
 static void iv_t06_a_failure_is_delayed_too(void)
 {
     pg_invantive_gate *first, *second;
-    pg_gate_decision verdict;
+    pg_gate_decision gate_decision;
 
     open_gates("", "\"ActionsPerHour\": 0, \"DelayMsOnOverflowHour\": 250", &first, &second);
-    verdict = pass(first, NOW);
-    CHECK_INT(0, verdict.allowed);
-    CHECK_INT(250000, verdict.delay_us);
-    CHECK_INT(PG_LEVEL_HOUR, verdict.level);
-    CHECK_INT(PG_KIND_PAUSED, verdict.reason);
-    CHECK_INT(-1, verdict.retry_after_us);
+    gate_decision = pass(first, NOW);
+    CHECK_INT(0, gate_decision.allowed);
+    CHECK_INT(250000, gate_decision.delay_us);
+    CHECK_INT(PG_LEVEL_HOUR, gate_decision.level);
+    CHECK_INT(PG_KIND_PAUSED, gate_decision.reason);
+    CHECK_INT(-1, gate_decision.retry_after_us);
     close_gates(first, second);
 }
 
 static void iv_t08_without_a_time_the_clock_of_the_store_decides(void)
 {
     pg_invantive_gate *first, *second;
-    pg_gate_decision verdict;
+    pg_gate_decision gate_decision;
 
     open_gates(", \"ValidToUtc\": \"2001-01-01T00:00:00Z\"", "\"ActionsPerSecond\": 1", &first, &second);
-    OK(pg_invantive_gate_admit(first, NULL, &verdict, &error));
-    CHECK_INT(1, verdict.allowed);
-    CHECK_TEXT("", verdict.slot);
+    OK(pg_invantive_gate_admit(first, NULL, &gate_decision, &error));
+    CHECK_INT(1, gate_decision.allowed);
+    CHECK_TEXT("", gate_decision.slot);
     CHECK_TEXT(name, pass(second, 1).slot);
     close_gates(first, second);
 }
@@ -110,22 +110,22 @@ static void iv_t12_all_facts_must_match(void)
 {
     const pg_request_attributes known = {"k\xc3\xa4se/1", "https://example.com/a", "me", "box", "10.1.2.3", NOW};
     pg_invantive_gate *first, *second;
-    pg_gate_decision verdict;
+    pg_gate_decision gate_decision;
 
     open_gates(", \"Context\": \"k\xc3\xa4se*\", \"Url\": \"https://example.com/*\", \"LogOnCode\": \"me\","
                "\"DataContainerId\": \"box\", \"IpAddressClientCidr\": \"10.0.0.0/8\"",
                "\"ActionsPerHour\": 100", &first, &second);
-    OK(pg_invantive_gate_admit(first, &known, &verdict, &error));
-    CHECK_TEXT(name, verdict.slot);
+    OK(pg_invantive_gate_admit(first, &known, &gate_decision, &error));
+    CHECK_TEXT(name, gate_decision.slot);
     for (int i = 0; i < 5; i++) {
         pg_request_attributes other = known;
         const char **facts[] = {&other.context, &other.url, &other.log_on_code, &other.data_container_id, &other.ip};
         *facts[i] = NULL;
-        OK(pg_invantive_gate_admit(first, &other, &verdict, &error));
-        CHECK_TEXT("", verdict.slot);
+        OK(pg_invantive_gate_admit(first, &other, &gate_decision, &error));
+        CHECK_TEXT("", gate_decision.slot);
         *facts[i] = "11.0.0.1";
-        OK(pg_invantive_gate_admit(second, &other, &verdict, &error));
-        CHECK_TEXT("", verdict.slot);
+        OK(pg_invantive_gate_admit(second, &other, &gate_decision, &error));
+        CHECK_TEXT("", gate_decision.slot);
     }
     close_gates(first, second);
 }

@@ -42,37 +42,38 @@ static void facts(void)
 {
     static const char *const bad_addresses[] = {"", "10.0.0.1:80", "somebody"};
     static const char *const names[] = {"context", "url", "log_on_code", "data_container_id", "ip"};
-    pg_gate_decision verdict;
+    pg_gate_decision gate_decision;
 
     for (int i = 0; i < 5; i++) {
         pg_request_attributes wrong = {0};
         const char **places[] = {&wrong.context, &wrong.url, &wrong.log_on_code, &wrong.data_container_id, &wrong.ip};
         *places[i] = "\xff";
-        memset(&verdict, 0x55, sizeof verdict);
-        REFUSED(names[i], pg_invantive_gate_admit(gate, &wrong, &verdict, &error_));
-        CHECK_INT(0, verdict.allowed);
-        CHECK_INT(PG_LEVEL_NONE, verdict.level);
-        CHECK_INT(0, verdict.delay_us);
-        CHECK_INT(-1, verdict.retry_after_us);
-        CHECK_TEXT("", verdict.slot);
+        memset(&gate_decision, 0x55, sizeof gate_decision);
+        REFUSED(names[i], pg_invantive_gate_admit(gate, &wrong, &gate_decision, &error_));
+        CHECK_INT(0, gate_decision.allowed);
+        CHECK_INT(PG_LEVEL_NONE, gate_decision.level);
+        CHECK_INT(0, gate_decision.delay_us);
+        CHECK_INT(-1, gate_decision.retry_after_us);
+        CHECK_TEXT("", gate_decision.slot);
     }
     for (int i = 0; i < 3; i++) {
-        REFUSED("ip", pg_invantive_gate_admit(gate, &(pg_request_attributes){.ip = bad_addresses[i]}, &verdict, &error_));
+        REFUSED("ip", pg_invantive_gate_admit(gate, &(pg_request_attributes){.ip = bad_addresses[i]}, &gate_decision,
+                                              &error_));
     }
-    REFUSED("at", pg_invantive_gate_admit(gate, &(pg_request_attributes){.at_us = -1}, &verdict, &error_));
-    REFUSED("at", pg_invantive_gate_admit(gate, &(pg_request_attributes){.at_us = INT64_MAX}, &verdict, &error_));
-    REFUSED("gate", pg_invantive_gate_admit(NULL, NULL, &verdict, &error_));
-    REFUSED("gate", pg_invantive_gate_admit((pg_invantive_gate *)limiter, NULL, &verdict, &error_));
-    REFUSED("verdict", pg_invantive_gate_admit(gate, NULL, NULL, &error_));
+    REFUSED("at", pg_invantive_gate_admit(gate, &(pg_request_attributes){.at_us = -1}, &gate_decision, &error_));
+    REFUSED("at", pg_invantive_gate_admit(gate, &(pg_request_attributes){.at_us = INT64_MAX}, &gate_decision, &error_));
+    REFUSED("gate", pg_invantive_gate_admit(NULL, NULL, &gate_decision, &error_));
+    REFUSED("gate", pg_invantive_gate_admit((pg_invantive_gate *)limiter, NULL, &gate_decision, &error_));
+    REFUSED("decision", pg_invantive_gate_admit(gate, NULL, NULL, &error_));
     CHECK_INT(PG_INVALID, pg_invantive_gate_admit(NULL, NULL, NULL, NULL));
     CHECK_TEXT("none", pg_level_name(PG_LEVEL_NONE));
     CHECK_TEXT("hour", pg_level_name(PG_LEVEL_HOUR));
     CHECK_TEXT("?", pg_level_name(4));
     CHECK_TEXT("?", pg_level_name(INT32_MIN));
-    OK(pg_invantive_gate_admit(gate, NULL, &verdict, &error));
-    CHECK_INT(1, verdict.allowed);
-    OK(pg_invantive_gate_admit(gate, NULL, &verdict, &error));
-    CHECK_INT(0, verdict.allowed);
+    OK(pg_invantive_gate_admit(gate, NULL, &gate_decision, &error));
+    CHECK_INT(1, gate_decision.allowed);
+    OK(pg_invantive_gate_admit(gate, NULL, &gate_decision, &error));
+    CHECK_INT(0, gate_decision.allowed);
 }
 
 static void workflows(void)

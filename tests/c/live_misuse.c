@@ -28,7 +28,7 @@ static void pauses(void)
     NOT_OBEYED("limiter", pg_pause(NULL, 1, -1, 0, &controls, &error_));
     NOT_OBEYED("limiter", pg_resume(NULL, 0, &controls, &error_));
     NOT_OBEYED("limiter", pg_runtime_state_get(NULL, 0, &controls, &error_));
-    REFUSED("controls", pg_runtime_state_get(limiter, 0, NULL, &error_));
+    REFUSED("runtime_state", pg_runtime_state_get(limiter, 0, NULL, &error_));
     NOT_OBEYED("for", pg_pause(limiter, -1, -1, 0, &controls, &error_));
     NOT_OBEYED("for", pg_pause(limiter, 0, -1, 0, &controls, &error_));
     NOT_OBEYED("for", pg_pause(limiter, -2, -1, 0, &controls, &error_));

@@ -1311,23 +1311,23 @@ pg_code pg_list_close(struct pg_list *list, struct pg_error *error);
  *
  * Give one of for_us and until_us, and PG_NOT_GIVEN for the other. A refusal then has the reason
  * PG_KIND_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
- * later stays in force. at_us is as in pg_request. controls receives the runtime state after the
+ * later stays in force. at_us is as in pg_request. runtime_state receives the state after the
  * call and may be NULL.
  */
 pg_code pg_pause(const struct pg_limiter *limiter,
                  int64_t for_us,
                  int64_t until_us,
                  int64_t at_us,
-                 struct pg_runtime_state *controls,
+                 struct pg_runtime_state *runtime_state,
                  struct pg_error *error);
 
 /**
  * Ends the runtime pause in all processes, see pg_pause, and wakes the waiting calls. at_us and
- * controls are as in pg_pause.
+ * runtime_state are as in pg_pause.
  */
 pg_code pg_resume(const struct pg_limiter *limiter,
                   int64_t at_us,
-                  struct pg_runtime_state *controls,
+                  struct pg_runtime_state *runtime_state,
                   struct pg_error *error);
 
 /**
@@ -1337,7 +1337,7 @@ pg_code pg_resume(const struct pg_limiter *limiter,
  * give one or both. A number that is PG_NOT_GIVEN stays as in the policy of this limiter. All
  * overrides of the limiter last for expires_in_us, or until expires_at_us since 1970. If both are
  * PG_NOT_GIVEN, they last until they are removed, or until no call was granted for 90 days. at_us
- * and controls are as in pg_pause.
+ * and runtime_state are as in pg_pause.
  */
 pg_code pg_override(const struct pg_limiter *limiter,
                     int64_t index,
@@ -1346,17 +1346,17 @@ pg_code pg_override(const struct pg_limiter *limiter,
                     int64_t expires_in_us,
                     int64_t expires_at_us,
                     int64_t at_us,
-                    struct pg_runtime_state *controls,
+                    struct pg_runtime_state *runtime_state,
                     struct pg_error *error);
 
 /**
  * Removes the override of the limit with this index, from 0, or of all limits with PG_EVERY_LIMIT.
- * at_us and controls are as in pg_pause.
+ * at_us and runtime_state are as in pg_pause.
  */
 pg_code pg_restore(const struct pg_limiter *limiter,
                    int64_t index,
                    int64_t at_us,
-                   struct pg_runtime_state *controls,
+                   struct pg_runtime_state *runtime_state,
                    struct pg_error *error);
 
 /**
@@ -1364,7 +1364,7 @@ pg_code pg_restore(const struct pg_limiter *limiter,
  */
 pg_code pg_runtime_state_get(const struct pg_limiter *limiter,
                              int64_t at_us,
-                             struct pg_runtime_state *controls,
+                             struct pg_runtime_state *runtime_state,
                              struct pg_error *error);
 
 /**
@@ -1534,12 +1534,12 @@ pg_code pg_apply_ojs_signal(const struct pg_limiter *limiter,
  * document is JSON with concurrency, rate, throttle and expires_at, or some of them: a member that
  * is absent leaves its override unchanged, null removes an override. The message of PG_INVALID
  * contains the JSON path of the fault, also for a strategy that the limiter does not have.
- * controls receives the runtime state after the call and may be NULL; at_us is as in pg_request.
+ * runtime_state receives the state after the call and may be NULL; at_us is as in pg_request.
  */
 pg_code pg_apply_ojs_override(const struct pg_limiter *limiter,
                               const char *document,
                               int64_t at_us,
-                              struct pg_runtime_state *controls,
+                              struct pg_runtime_state *runtime_state,
                               struct pg_error *error);
 
 /**
@@ -1559,13 +1559,13 @@ pg_code pg_invantive_gate_new(const struct pg_store *store,
  * Counts a request in the slot of the first element that matches it. Never waits itself: the
  * caller delays the response by delay_us.
  *
- * Returns PG_OK for a refusal too, which counts nothing: check verdict->allowed. facts may be
+ * Returns PG_OK for a refusal too, which counts nothing: check decision->allowed. facts may be
  * NULL. In Redis the function makes one call for the levels that fail, one for each level that
  * only delays, and one for the time if an element has a validity and facts has no at_us.
  */
 pg_code pg_invantive_gate_admit(const struct pg_invantive_gate *gate,
                                 const struct pg_request_attributes *facts,
-                                struct pg_gate_decision *verdict,
+                                struct pg_gate_decision *decision,
                                 struct pg_error *error);
 
 /**

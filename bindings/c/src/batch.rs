@@ -7,7 +7,7 @@ use std::slice;
 use paddlegate_core::{Error as CoreError, MultiStep, OnLimit, Result};
 
 use crate::admission::Admission;
-use crate::call::GRACE;
+use crate::call::ON_SIGNAL;
 use crate::error::{Code, Error};
 use crate::guard::guard;
 use crate::limiter::{LIMITERS, LimiterHandle};
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn pg_admit_all(
         }
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let on_limit = OnLimit::from_name(unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?)?;
-        let admitted = LIMITERS.with(limiter, |limiter| limiter.batch(&ids, on_limit, partial != 0).run(GRACE))?;
+        let admitted = LIMITERS.with(limiter, |limiter| limiter.batch(&ids, on_limit, partial != 0).run(ON_SIGNAL))?;
         for (slot, admission) in buffer.iter_mut().zip(admitted) {
             slot.write(admission.into());
         }

@@ -15,7 +15,7 @@ use crate::text;
 /// The time that a signal leaves to a call in flight. A host such as Ruby handles a signal only
 /// after the call has returned, so a call to a server that does not reply must end soon after the
 /// signal.
-pub(crate) const GRACE: SignalHandling<'static> = SignalHandling::Grace(Micros(100_000));
+pub(crate) const ON_SIGNAL: SignalHandling<'static> = SignalHandling::FinishWithin(Micros(100_000));
 
 /// Takes the cost if every limit allows it and no ticket is ahead in the queue, otherwise nothing.
 ///
@@ -139,7 +139,7 @@ pub(crate) fn settled(
 }
 
 pub(crate) fn run(limiter: *const LimiterHandle, operation: Operation<'_>) -> Result<Answer> {
-    LIMITERS.with(limiter, |limiter| limiter.run(operation, GRACE))
+    LIMITERS.with(limiter, |limiter| limiter.run(operation, ON_SIGNAL))
 }
 
 pub(crate) fn unexpected(answer: &Answer) -> CoreError {

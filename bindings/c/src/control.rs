@@ -7,7 +7,7 @@ use paddlegate_core::{
     RuntimeState as CoreRuntimeState,
 };
 
-use crate::call::{GRACE, unexpected};
+use crate::call::{ON_SIGNAL, unexpected};
 use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
@@ -86,7 +86,7 @@ fn limit_array(limits: &[Option<CoreLimit>]) -> [Limit; MAX_LIMITS] {
 ///
 /// Give one of for_us and until_us, and PG_NOT_GIVEN for the other. A refusal then has the reason
 /// PG_KIND_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
-/// later stays in force. at_us is as in pg_request. controls receives the runtime state after the
+/// later stays in force. at_us is as in pg_request. runtime_state receives the state after the
 /// call and may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_pause(
@@ -94,25 +94,25 @@ pub extern "C" fn pg_pause(
     for_us: i64,
     until_us: i64,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<RuntimeState>>,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, controls, error, || {
+    run_change(limiter, at_us, runtime_state, error, || {
         let (span, time) = (micros("for", for_us)?, micros("until", until_us)?);
         Ok(AdminRequest::Pause(Deadline::one_of(("for", span), ("until", time))?))
     })
 }
 
 /// Ends the runtime pause in all processes, see pg_pause, and wakes the waiting calls. at_us and
-/// controls are as in pg_pause.
+/// runtime_state are as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_resume(
     limiter: *const LimiterHandle,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<RuntimeState>>,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, controls, error, || Ok(AdminRequest::Resume))
+    run_change(limiter, at_us, runtime_state, error, || Ok(AdminRequest::Resume))
 }
 
 /// Overrides one limit of every policy, in all processes.
@@ -121,7 +121,7 @@ pub extern "C" fn pg_resume(
 /// give one or both. A number that is PG_NOT_GIVEN stays as in the policy of this limiter. All
 /// overrides of the limiter last for expires_in_us, or until expires_at_us since 1970. If both are
 /// PG_NOT_GIVEN, they last until they are removed, or until no call was granted for 90 days. at_us
-/// and controls are as in pg_pause.
+/// and runtime_state are as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_override(
     limiter: *const LimiterHandle,
@@ -131,10 +131,10 @@ pub extern "C" fn pg_override(
     expires_in_us: i64,
     expires_at_us: i64,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<RuntimeState>>,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, controls, error, || {
+    run_change(limiter, at_us, runtime_state, error, || {
         let (index, numbers) = (limit_index(index)?, numbers(amount, interval_us, 0.0)?);
         let (span, time) = (micros("expires_in", expires_in_us)?, micros("expires_at", expires_at_us)?);
         let expires = Deadline::either(("expires_in", span), ("expires_at", time))?;
@@ -143,16 +143,16 @@ pub extern "C" fn pg_override(
 }
 
 /// Removes the override of the limit with this index, from 0, or of all limits with PG_EVERY_LIMIT.
-/// at_us and controls are as in pg_pause.
+/// at_us and runtime_state are as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_restore(
     limiter: *const LimiterHandle,
     index: i64,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<RuntimeState>>,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, controls, error, || {
+    run_change(limiter, at_us, runtime_state, error, || {
         let index = if index == PG_EVERY_LIMIT { None } else { Some(limit_index(index)?) };
         Ok(AdminRequest::Restore(index))
     })
@@ -163,40 +163,40 @@ pub extern "C" fn pg_restore(
 pub extern "C" fn pg_runtime_state_get(
     limiter: *const LimiterHandle,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<RuntimeState>>,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_admin(limiter, at_us, controls, error, || Ok(AdminRequest::Get))
+    run_admin(limiter, at_us, runtime_state, error, || Ok(AdminRequest::Get))
 }
 
-/// Runs a command that changes the limiter; `controls` may be absent.
+/// Runs a command that changes the limiter; `runtime_state` may be absent.
 fn run_change(
     limiter: *const LimiterHandle,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<RuntimeState>>,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
     request: impl FnOnce() -> Result<AdminRequest>,
 ) -> Code {
     let mut discarded = MaybeUninit::uninit();
-    run_admin(limiter, at_us, Some(controls.unwrap_or(&mut discarded)), error, request)
+    run_admin(limiter, at_us, Some(runtime_state.unwrap_or(&mut discarded)), error, request)
 }
 
 fn run_admin(
     limiter: *const LimiterHandle,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<RuntimeState>>,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
     request: impl FnOnce() -> Result<AdminRequest>,
 ) -> Code {
     guard_into(
-        "controls",
-        controls,
+        "runtime_state",
+        runtime_state,
         || RuntimeState::NONE,
         error,
         || {
             let at = time(at_us)?;
             match run_request(limiter, &request()?, at)? {
-                Answer::RuntimeState(controls) => Ok((*controls).into()),
+                Answer::RuntimeState(runtime_state) => Ok((*runtime_state).into()),
                 other => Err(unexpected(&other)),
             }
         },
@@ -229,5 +229,5 @@ pub(crate) fn numbers(amount: i64, interval_us: i64, rate: f64) -> Result<LimitN
 
 /// Runs a request on a limiter and waits for the answer.
 pub(crate) fn run_request(limiter: *const LimiterHandle, request: &AdminRequest, at: Option<Micros>) -> Result<Answer> {
-    LIMITERS.with(limiter, |limiter| request.operation(limiter, at, |operation| limiter.run(operation, GRACE)))
+    LIMITERS.with(limiter, |limiter| request.operation(limiter, at, |operation| limiter.run(operation, ON_SIGNAL)))
 }

@@ -9,7 +9,7 @@ use paddlegate_core::formats::invantive::{
 };
 use paddlegate_core::{Micros, MultiStep, Result};
 
-use crate::call::GRACE;
+use crate::call::ON_SIGNAL;
 use crate::decision::number;
 use crate::document;
 use crate::error::{Code, Error};
@@ -148,26 +148,26 @@ pub unsafe extern "C" fn pg_invantive_gate_new(
 /// Counts a request in the slot of the first element that matches it. Never waits itself: the
 /// caller delays the response by delay_us.
 ///
-/// Returns PG_OK for a refusal too, which counts nothing: check verdict->allowed. facts may be
+/// Returns PG_OK for a refusal too, which counts nothing: check decision->allowed. facts may be
 /// NULL. In Redis the function makes one call for the levels that fail, one for each level that
 /// only delays, and one for the time if an element has a validity and facts has no at_us.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_invantive_gate_admit(
     gate: *const GateHandle,
     facts: Option<&RequestAttributes>,
-    verdict: Option<&mut MaybeUninit<GateDecision>>,
+    decision: Option<&mut MaybeUninit<GateDecision>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into(
-        "verdict",
-        verdict,
+        "decision",
+        decision,
         || GateDecision::NONE,
         error,
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let (facts, at) =
                 facts.map_or(Ok((CoreRequestAttributes::default(), None)), |facts| unsafe { facts.core() })?;
-            GATES.with(gate, |gate| gate.start(&facts, at)?.run(GRACE)).map(GateDecision::from)
+            GATES.with(gate, |gate| gate.start(&facts, at)?.run(ON_SIGNAL)).map(GateDecision::from)
         },
     )
 }

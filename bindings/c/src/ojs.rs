@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use paddlegate_core::MultiStep;
 
-use crate::call::GRACE;
+use crate::call::ON_SIGNAL;
 use crate::control::RuntimeState;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn pg_apply_ojs_signal(
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let document = unsafe { text::read("document", document) }?;
             let at = time(at_us)?;
-            LIMITERS.with(limiter, |limiter| limiter.pause_procedure(document, at)?.run(GRACE)).map(i32::from)
+            LIMITERS.with(limiter, |limiter| limiter.pause_procedure(document, at)?.run(ON_SIGNAL)).map(i32::from)
         },
     )
 }
@@ -48,19 +48,19 @@ pub unsafe extern "C" fn pg_apply_ojs_signal(
 /// document is JSON with concurrency, rate, throttle and expires_at, or some of them: a member that
 /// is absent leaves its override unchanged, null removes an override. The message of PG_INVALID
 /// contains the JSON path of the fault, also for a strategy that the limiter does not have.
-/// controls receives the runtime state after the call and may be NULL; at_us is as in pg_request.
+/// runtime_state receives the state after the call and may be NULL; at_us is as in pg_request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_apply_ojs_override(
     limiter: *const LimiterHandle,
     document: *const c_char,
     at_us: i64,
-    controls: Option<&mut MaybeUninit<RuntimeState>>,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     let mut discarded = MaybeUninit::uninit();
     guard_into(
-        "controls",
-        Some(controls.unwrap_or(&mut discarded)),
+        "runtime_state",
+        Some(runtime_state.unwrap_or(&mut discarded)),
         || RuntimeState::NONE,
         error,
         || {
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn pg_apply_ojs_override(
             let document = unsafe { text::read("document", document) }?;
             let at = time(at_us)?;
             LIMITERS
-                .with(limiter, |limiter| limiter.override_procedure(document, at)?.run(GRACE))
+                .with(limiter, |limiter| limiter.override_procedure(document, at)?.run(ON_SIGNAL))
                 .map(RuntimeState::from)
         },
     )

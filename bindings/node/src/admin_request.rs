@@ -187,16 +187,16 @@ pub struct LimitSettings {
 }
 
 impl From<&RuntimeState> for InForce {
-    fn from(controls: &RuntimeState) -> Self {
+    fn from(runtime_state: &RuntimeState) -> Self {
         let numbers =
             |limits: &[Option<Limit>]| limits.iter().map(|limit| limit.as_ref().map(LimitSettings::from)).collect();
         Self {
-            version: number(controls.version),
-            in_use: controls.in_use,
-            paused_for_ms: controls.paused_for.map(to_millis),
-            overrides: numbers(&controls.overrides),
-            expires_in_ms: controls.expires_after.map(to_millis),
-            learned: numbers(&controls.learned),
+            version: number(runtime_state.version),
+            in_use: runtime_state.in_use,
+            paused_for_ms: runtime_state.paused_for.map(to_millis),
+            overrides: numbers(&runtime_state.overrides),
+            expires_in_ms: runtime_state.expires_after.map(to_millis),
+            learned: numbers(&runtime_state.learned),
         }
     }
 }

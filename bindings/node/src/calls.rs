@@ -37,7 +37,7 @@ pub(crate) struct Calls {
     /// Parts of the list of limiters, until JavaScript reads them.
     lists: HashMap<u64, Vec<LimiterInfo>>,
     /// Runtime states, until JavaScript reads them.
-    controls: HashMap<u64, Box<RuntimeState>>,
+    runtime_states: HashMap<u64, Box<RuntimeState>>,
     learned: HashMap<u64, Box<Learned>>,
     /// Actions for jobs, until JavaScript reads them.
     admissions: HashMap<u64, (Action, Option<Micros>)>,
@@ -70,7 +70,7 @@ impl Calls {
             texts: HashMap::new(),
             failures: HashMap::new(),
             lists: HashMap::new(),
-            controls: HashMap::new(),
+            runtime_states: HashMap::new(),
             learned: HashMap::new(),
             admissions: HashMap::new(),
             started: None,
@@ -84,8 +84,8 @@ impl Calls {
     }
 
     /// Returns the runtime state in the last call's answer.
-    pub(crate) fn controls(&mut self, ticket: u64) -> Option<Box<RuntimeState>> {
-        self.controls.remove(&ticket)
+    pub(crate) fn runtime_state(&mut self, ticket: u64) -> Option<Box<RuntimeState>> {
+        self.runtime_states.remove(&ticket)
     }
 
     pub(crate) fn learned(&mut self, ticket: u64) -> Option<Box<Learned>> {
@@ -247,7 +247,7 @@ impl Calls {
             Answer::Decision(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),
             Answer::Settlement(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
             Answer::List(page) => self.lists.extend([(ticket, page.listed)]),
-            Answer::RuntimeState(controls) => self.controls.extend([(ticket, controls)]),
+            Answer::RuntimeState(runtime_state) => self.runtime_states.extend([(ticket, runtime_state)]),
             Answer::Report(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Renewal(_) | Answer::Statistics(_) | Answer::Reset => {}
         }

@@ -45,8 +45,8 @@ impl Gate {
             data_container_id: facts.data_container_id.as_deref(),
             ip: facts.ip.as_deref(),
         };
-        let passage = at.and_then(|at| self.inner.start(&known, at)).map_err(|error| thrown(&error))?;
-        Ok(MultiStepCall::new(&self.calls, Procedure::Gate(passage)))
+        let check = at.and_then(|at| self.inner.start(&known, at)).map_err(|error| thrown(&error))?;
+        Ok(MultiStepCall::new(&self.calls, Procedure::Gate(check)))
     }
 }
 

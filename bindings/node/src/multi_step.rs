@@ -45,7 +45,7 @@ impl MultiStepCall {
 
     /// Returns the decision about a request at a gate.
     #[napi(catch_unwind)]
-    pub fn verdict(&self) -> Result<GateDecision> {
+    pub fn gate_decision(&self) -> Result<GateDecision> {
         match self.outcome()? {
             ProcedureOutcome::Gate(decision) => Ok(decision.into()),
             _ => Err(thrown(&other())),

@@ -71,7 +71,7 @@ pub(crate) enum Event {
     Statistics = 7,
     /// The limiters are stored for `listed`; the field is the cursor of the next page.
     List = 8,
-    /// The runtime state is stored for `controls`.
+    /// The runtime state is stored for `runtime_state`.
     RuntimeState = 9,
     /// The result is stored for `learned`.
     Learned = 10,

@@ -191,7 +191,7 @@ impl Store {
     /// Returns the runtime state in the answer to a call.
     #[napi(catch_unwind)]
     pub fn runtime_state(&self, ticket: u32) -> Option<InForce> {
-        self.calls.borrow_mut().controls(ticket.into()).map(|controls| InForce::from(&*controls))
+        self.calls.borrow_mut().runtime_state(ticket.into()).map(|runtime_state| InForce::from(&*runtime_state))
     }
 
     /// Returns the result of a report.

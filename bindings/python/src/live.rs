@@ -19,7 +19,7 @@ pub(crate) struct AdminRequest {
 #[pymethods]
 impl AdminRequest {
     #[staticmethod]
-    fn look(at_us: OptionalArg) -> Result<Self> {
+    fn get(at_us: OptionalArg) -> Result<Self> {
         Self::new(Request::Get, at_us)
     }
 

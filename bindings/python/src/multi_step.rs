@@ -41,8 +41,8 @@ impl MultiStepCall {
     #[staticmethod]
     #[allow(clippy::needless_pass_by_value)]
     fn pass_gate(gate: &Gate, facts: RequestAttributes<'_>, at_us: OptionalArg) -> Result<Self> {
-        let passage = gate.start(&facts, time(at_us)?)?;
-        Ok(Self::new(gate.redis.as_ref(), Procedure::Gate(passage)))
+        let check = gate.start(&facts, time(at_us)?)?;
+        Ok(Self::new(gate.redis.as_ref(), Procedure::Gate(check)))
     }
 
     /// Create the procedure that decides on jobs, of which all run or none.

@@ -13,8 +13,8 @@ extern "C" {
     #[wasm_bindgen(method)]
     fn admission(this: &Host, action: &str, after_us: Option<f64>, decision: JsValue) -> JsValue;
 
-    #[wasm_bindgen(method)]
-    fn verdict(
+    #[wasm_bindgen(method, js_name = gateDecision)]
+    fn gate_decision(
         this: &Host,
         allowed: bool,
         delay_us: f64,
@@ -67,8 +67,8 @@ impl Limiter {
     /// Applies the overrides of an Open Job Spec document. Returns the runtime state.
     #[wasm_bindgen(js_name = applyOjsOverride)]
     pub fn apply_ojs_override(&self, document: &str, at: &JsValue) -> Thrown<JsValue> {
-        let controls = time(at).and_then(|at| run_at(self.limiter.override_procedure(document, at)?, at));
-        self.thrown(controls).map(|controls| self.host.in_force(&controls))
+        let runtime_state = time(at).and_then(|at| run_at(self.limiter.override_procedure(document, at)?, at));
+        self.thrown(runtime_state).map(|runtime_state| self.host.in_force(&runtime_state))
     }
 
     /// Pauses the limiter after an Open Job Spec rate limit failure. Returns whether the document is one.
@@ -118,14 +118,14 @@ impl Gate {
             };
             self.gate.admit(&facts, time(at)?)
         };
-        let verdict = admitted().map_err(|error| self.host.error(error))?;
-        Ok(self.host.verdict(
-            verdict.allowed,
-            number(verdict.delay.0),
-            verdict.slot,
-            verdict.level.map(Level::name),
-            verdict.retry_after.map(|after| number(after.0)),
-            verdict.reason.map(Kind::name),
+        let decision = admitted().map_err(|error| self.host.error(error))?;
+        Ok(self.host.gate_decision(
+            decision.allowed,
+            number(decision.delay.0),
+            decision.slot,
+            decision.level.map(Level::name),
+            decision.retry_after.map(|after| number(after.0)),
+            decision.reason.map(Kind::name),
         ))
     }
 }

@@ -107,17 +107,17 @@ impl Host {
         self.listed(&listed.name, &numbers)
     }
 
-    pub(crate) fn in_force(&self, controls: &RuntimeState) -> JsValue {
+    pub(crate) fn in_force(&self, runtime_state: &RuntimeState) -> JsValue {
         let micros = |span: Option<Micros>| span.map(|span| number(span.0));
-        let limits = controls.overrides.iter().chain(&controls.learned);
+        let limits = runtime_state.overrides.iter().chain(&runtime_state.learned);
         let numbers: Vec<f64> = limits
             .flat_map(|limit| match limit {
                 None => [-1.0, 0.0, 0.0],
                 Some(limit) => [f64::from(limit.kind() as u8 - 1), number(limit.amount()), number(limit.interval().0)],
             })
             .collect();
-        let (paused, expires) = (micros(controls.paused_for), micros(controls.expires_after));
-        self.runtime_state(number(controls.version), controls.in_use, paused, expires, &numbers)
+        let (paused, expires) = (micros(runtime_state.paused_for), micros(runtime_state.expires_after));
+        self.runtime_state(number(runtime_state.version), runtime_state.in_use, paused, expires, &numbers)
     }
 
     pub(crate) fn report(&self, learned: Learned) -> JsValue {

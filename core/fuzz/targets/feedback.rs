@@ -18,8 +18,8 @@ fuzz_target!(|answer: (u8, Option<u16>, Vec<(&str, &str)>, &str)| {
     let update = feedback.update_for(limiter.policy(), MAX_PAUSE, None);
     let learn = Operation::ApplyReport { report: update.report(None), at: None };
     limiter.run(learn, SignalHandling::Ignore).expect("what a limiter takes");
-    let controls = limiter.control(AdminCommand::Get).expect("what is in force");
-    for (limit, learned) in limiter.policy().limits().iter().zip(controls.learned) {
+    let runtime_state = limiter.control(AdminCommand::Get).expect("what is in force");
+    for (limit, learned) in limiter.policy().limits().iter().zip(runtime_state.learned) {
         assert!(learned.is_none_or(|learned| learned.amount() <= LEARNED_FACTOR * limit.amount()));
     }
 });

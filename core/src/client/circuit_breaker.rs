@@ -32,7 +32,7 @@ impl CircuitBreaker {
         next.is_err().then_some(PROBE)
     }
 
-    pub(crate) fn saw(&self, answers: bool, now: u64) {
+    pub(crate) fn record(&self, answers: bool, now: u64) {
         if answers {
             self.failures.store(0, Ordering::Relaxed);
             self.probe_at.store(0, Ordering::Relaxed);
@@ -50,28 +50,28 @@ mod tests {
     fn five_failures_in_a_row_open_the_circuit_and_one_call_a_second_asks() {
         let circuit = CircuitBreaker::default();
         for _ in 0..4 {
-            circuit.saw(false, 10);
+            circuit.record(false, 10);
         }
-        circuit.saw(true, 10);
+        circuit.record(true, 10);
         for _ in 0..4 {
-            circuit.saw(false, 10);
+            circuit.record(false, 10);
         }
         assert_eq!(circuit.wait(11), None);
-        circuit.saw(false, 100);
+        circuit.record(false, 100);
         assert_eq!(circuit.wait(100), Some(PROBE));
         assert_eq!(circuit.wait(100 + PROBE - 1), Some(1));
         assert_eq!(circuit.wait(100 + PROBE), None, "this one asks");
         assert_eq!(circuit.wait(100 + PROBE), Some(PROBE), "and the others do not");
-        circuit.saw(false, 200 + PROBE);
+        circuit.record(false, 200 + PROBE);
         assert_eq!(circuit.wait(300 + PROBE), Some(PROBE - 100));
-        circuit.saw(true, 400 + PROBE);
+        circuit.record(true, 400 + PROBE);
         assert_eq!(circuit.wait(400 + PROBE), None);
     }
 
     #[test]
     fn a_clock_that_was_set_back_does_not_keep_the_circuit_open() {
         let circuit = CircuitBreaker::default();
-        (0..FAILURES).for_each(|_| circuit.saw(false, 1_000 * PROBE));
+        (0..FAILURES).for_each(|_| circuit.record(false, 1_000 * PROBE));
         assert_eq!(circuit.wait(PROBE), None);
     }
 }

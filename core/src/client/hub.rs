@@ -115,7 +115,7 @@ impl Registration {
             let (woken_at, woken) = (sleeper.woken_at.take(), sleeper.woken.clone());
             let left = until.saturating_duration_since(monotonic());
             if woken_at.is_some() || left.is_zero() {
-                inner.hand_over(&self.id);
+                inner.wake_next_reader(&self.id);
                 return woken_at;
             }
             inner = if let Some(listener) = inner.listener.clone().filter(|_| !inner.is_read) {
@@ -159,7 +159,7 @@ impl Drop for Registration {
     fn drop(&mut self) {
         let mut inner = locked(&self.hub.inner);
         inner.sleepers.remove(&self.id);
-        inner.hand_over(&self.id);
+        inner.wake_next_reader(&self.id);
     }
 }
 
@@ -175,7 +175,7 @@ impl Inner {
     }
 
     /// Wakes another thread to read in place of this one.
-    fn hand_over(&self, id: &str) {
+    fn wake_next_reader(&self, id: &str) {
         if !self.is_read
             && let Some((_, sleeper)) = self.sleepers.iter().find(|(other, _)| *other != id)
         {

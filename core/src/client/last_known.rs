@@ -23,22 +23,22 @@ struct Snapshot {
 }
 
 impl LastKnown {
-    pub(crate) fn hear(&self, decision: &Decision) {
+    pub(crate) fn update(&self, decision: &Decision) {
         let Some(remaining) = decision.remaining else { return };
         let pause = decision.retry_after.filter(|_| decision.reason == Some(Kind::Paused));
         let paused_until = pause.map(|pause| Micros(clock::now() + pause.0));
-        let said = Snapshot { index: decision.index, remaining, paused_until };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
+        let snapshot = Snapshot { index: decision.index, remaining, paused_until };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
     }
 
     /// Takes over the last decision of the store into the limits of this process, once; concurrent callers wait until
     /// it is done.
-    pub(crate) fn hand_over(&self, local: &Limiter) -> Result<()> {
+    pub(crate) fn seed(&self, local: &Limiter) -> Result<()> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(said) = *last else { return Ok(()) };
-        if said.index < local.policy().limits().len() {
-            local.turn(None, "", |turn| turn.seed_local(said.index, said.remaining))?;
-        } else if let Some(until) = said.paused_until.filter(|until| until.0 > clock::now()) {
+        let Some(snapshot) = *last else { return Ok(()) };
+        if snapshot.index < local.policy().limits().len() {
+            local.transact(None, "", |transaction| transaction.seed_local(snapshot.index, snapshot.remaining))?;
+        } else if let Some(until) = snapshot.paused_until.filter(|until| until.0 > clock::now()) {
             local.admin(AdminCommand::Pause(Deadline::At(until)))?;
         }
         *last = None;
@@ -66,7 +66,7 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     barrier.wait();
-                    known.hand_over(&local).unwrap();
+                    known.seed(&local).unwrap();
                     assert_eq!(local.peek(Request::cost(0)).unwrap().remaining, Some(0));
                 });
             }

@@ -68,12 +68,12 @@ struct Inner {
     name: String,
     policy: Arc<Policy>,
     store: Store,
-    place: StateLocation,
+    location: StateLocation,
     ttl: Micros,
     on_unavailable: OnUnavailable,
     /// The limiter of this process alone, used while the store cannot decide.
     local: OnceLock<Option<Limiter>>,
-    known: LastKnown,
+    last_known: LastKnown,
     /// The second at which the limiter was last added to the list of limiters; zero for never.
     #[cfg(feature = "redis")]
     listed_at: AtomicU64,
@@ -82,7 +82,7 @@ struct Inner {
 /// The location of the state of one limiter.
 enum StateLocation {
     /// No limit or a pause, which need no state.
-    Nowhere,
+    Stateless,
     Memory {
         store: Arc<Memory>,
         key: String,
@@ -98,7 +98,7 @@ enum StateLocation {
 impl StateLocation {
     fn new(store: &Store, name: &str, policy: &Policy) -> Self {
         if policy.limits().is_empty() || policy.paused().is_some() {
-            return Self::Nowhere;
+            return Self::Stateless;
         }
         match &store.backend {
             Backend::Memory(memory) => {
@@ -127,11 +127,11 @@ impl Limiter {
             name: name.to_owned(),
             policy: policy.clone(),
             store: store.clone(),
-            place: StateLocation::new(store, name, policy),
+            location: StateLocation::new(store, name, policy),
             ttl,
             on_unavailable,
             local: OnceLock::new(),
-            known: LastKnown::default(),
+            last_known: LastKnown::default(),
             #[cfg(feature = "redis")]
             listed_at: AtomicU64::new(0),
         };
@@ -178,13 +178,13 @@ impl Limiter {
     /// Records a decision of the store, from which this process continues if it has to decide alone.
     pub(crate) fn record_decision(&self, decision: &Decision) {
         if matches!(self.inner.on_unavailable, OnUnavailable::Local { .. }) {
-            self.inner.known.hear(decision);
+            self.inner.last_known.update(decision);
         }
     }
 
     /// Applies the last recorded decision to the limiter of this process.
     pub(crate) fn seed_local(&self, local: &Self) -> Result<()> {
-        self.inner.known.hand_over(local)
+        self.inner.last_known.seed(local)
     }
 
     /// Returns the limiter of this process for an operation on a permit that it granted alone.
@@ -199,7 +199,7 @@ impl Limiter {
 
     /// Returns the circuit breaker of the limiter's node; `None` where it has no effect.
     pub(crate) fn circuit(&self) -> Option<Arc<CircuitBreaker>> {
-        match &self.inner.place {
+        match &self.inner.location {
             #[cfg(feature = "redis")]
             StateLocation::Redis { store, keys } if self.inner.on_unavailable != OnUnavailable::Raise => {
                 Some(self.inner.store.circuit(store, keys.slot()))
@@ -271,7 +271,7 @@ impl Limiter {
     /// A wrong time in one process could end the leases of all others, or stop their clock.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, unused_variables))]
     fn check_clock(&self, operation: &Operation<'_>) -> Result<()> {
-        match &self.inner.place {
+        match &self.inner.location {
             #[cfg(feature = "redis")]
             StateLocation::Redis { store, .. } if operation.at().is_some() => store.check_test_clock(),
             _ => Ok(()),
@@ -281,7 +281,7 @@ impl Limiter {
     /// Returns an error once the store is closed.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
     fn check_open(&self) -> Result<()> {
-        match &self.inner.place {
+        match &self.inner.location {
             #[cfg(feature = "redis")]
             StateLocation::Redis { store, .. } => store.check_open(),
             _ => Ok(()),
@@ -480,8 +480,8 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn notification_node(&self) -> Option<String> {
-        match &self.inner.place {
-            StateLocation::Nowhere => None,
+        match &self.inner.location {
+            StateLocation::Stateless => None,
             StateLocation::Memory { .. } => Some("memory".to_owned()),
             #[cfg(feature = "redis")]
             StateLocation::Redis { store, keys } => Some(store.node_of(keys.slot()).to_string()),
@@ -500,8 +500,8 @@ impl Limiter {
     pub(crate) fn listen_within(&self, limit: Duration) -> Result<WakeupListener> {
         self.check_open()?;
         let channel = format!("pg1:hints:{}", permit::new_id()?);
-        match &self.inner.place {
-            StateLocation::Nowhere => Err(Error::internal("a limiter without limits has no wake-ups")),
+        match &self.inner.location {
+            StateLocation::Stateless => Err(Error::internal("a limiter without limits has no wake-ups")),
             StateLocation::Memory { store, .. } => {
                 Ok(WakeupListener::of_memory(channel.clone(), store.listen(&channel)?))
             }
@@ -516,8 +516,8 @@ impl Limiter {
     /// Returns the waiters of this process at [`notification_node`](Self::notification_node).
     #[cfg(feature = "redis")]
     pub(crate) fn hub(&self) -> Option<Arc<Hub>> {
-        match &self.inner.place {
-            StateLocation::Nowhere => None,
+        match &self.inner.location {
+            StateLocation::Stateless => None,
             StateLocation::Memory { .. } | StateLocation::Redis { .. } => {
                 Some(self.inner.store.hub(self.notification_node()?))
             }
@@ -550,7 +550,7 @@ impl Limiter {
         interrupt: SignalHandling<'_>,
         limit: Duration,
     ) -> Result<Answer> {
-        match (self.prepare(operation)?, &self.inner.place) {
+        match (self.prepare(operation)?, &self.inner.location) {
             (Prepared::Answered(answer), _) => Ok(answer),
             #[cfg(feature = "redis")]
             (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
@@ -580,7 +580,7 @@ impl Limiter {
     /// ```
     #[cfg(feature = "aio")]
     pub async fn run_async(&self, operation: Operation<'_>) -> Result<Answer> {
-        match (self.prepare(operation)?, &self.inner.place) {
+        match (self.prepare(operation)?, &self.inner.location) {
             (Prepared::Answered(answer), _) => Ok(answer),
             (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
                 let fallback = self.fallback(&operation);

@@ -25,7 +25,7 @@ pub struct Fallback {
     circuit: Arc<CircuitBreaker>,
     request: Request,
     id: Option<String>,
-    looks: bool,
+    is_peek: bool,
 }
 
 impl Fallback {
@@ -41,11 +41,11 @@ impl Fallback {
         let answers = !fails || cause == Some(Cause::Slot);
         let now = clock::now();
         if let Some(circuit) = self.limiter.circuit() {
-            circuit.saw(answers, now);
+            circuit.record(answers, now);
         }
         if answers {
             // The former node is alive or has been replaced; in both cases its limiters may use the store again.
-            self.circuit.saw(true, now);
+            self.circuit.record(true, now);
         }
         if let Ok(Answer::Decision(decision)) = &result {
             self.limiter.record_decision(decision);
@@ -56,14 +56,14 @@ impl Fallback {
     fn decide(&self, wait: u64) -> Result<Decision> {
         match self.limiter.on_unavailable() {
             OnUnavailable::Raise => Err(Error::unavailable("the store cannot decide")),
-            OnUnavailable::FailClosed => Ok(refused(self.limiter.policy(), wait)),
+            OnUnavailable::FailClosed => Ok(degraded_refusal(self.limiter.policy(), wait)),
             OnUnavailable::FailOpen => {
                 let keeps = self.request.estimate.is_some() || self.limiter.policy().concurrency().is_some();
-                let permit = (keeps && !self.looks).then(|| UNLIMITED.to_owned());
+                let permit = (keeps && !self.is_peek).then(|| UNLIMITED.to_owned());
                 Ok(Decision { degraded: true, ..Decision::unlimited(permit) })
             }
             OnUnavailable::Local { .. } => match self.limiter.local() {
-                None => Ok(refused(self.limiter.policy(), wait)),
+                None => Ok(degraded_refusal(self.limiter.policy(), wait)),
                 Some(local) => self.ask(local, wait).map(|decision| Decision { degraded: true, ..decision }),
             },
         }
@@ -71,7 +71,7 @@ impl Fallback {
 
     fn ask(&self, local: &Limiter, wait: u64) -> Result<Decision> {
         self.limiter.seed_local(local)?;
-        let begun = if self.looks {
+        let prepared = if self.is_peek {
             local.prepare(Operation::Peek(self.request))
         } else {
             // The prefix of the id routes a later release to this process.
@@ -82,19 +82,19 @@ impl Fallback {
             };
             local.enter_marked(self.request, &id)
         };
-        match begun {
+        match prepared {
             Ok(Prepared::Answered(Answer::Decision(decision))) => Ok(decision),
             Ok(Prepared::Answered(other)) => Err(unexpected(&other)),
             #[cfg(feature = "redis")]
             Ok(Prepared::Call(_)) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
             // The cost exceeds the share of this process.
-            Err(error) if error.kind() == ErrorKind::Invalid => Ok(refused(local.policy(), wait)),
+            Err(error) if error.kind() == ErrorKind::Invalid => Ok(degraded_refusal(local.policy(), wait)),
             Err(error) => Err(error),
         }
     }
 }
 
-fn refused(policy: &Policy, wait: u64) -> Decision {
+fn degraded_refusal(policy: &Policy, wait: u64) -> Decision {
     Decision {
         status: Status::Refused,
         limit: policy.limits().first().map(Limit::amount),
@@ -126,13 +126,13 @@ impl Limiter {
     /// ```
     pub fn fallback(&self, operation: &Operation<'_>) -> Option<Fallback> {
         let circuit = self.circuit()?;
-        let (request, id, looks) = match *operation {
+        let (request, id, is_peek) = match *operation {
             Operation::Acquire(request) => (request, None, false),
             Operation::AcquireWithId { request, id, .. } => (request, Some(id.to_owned()), false),
             Operation::Peek(request) => (request, None, true),
             _ => return None,
         };
-        Some(Fallback { limiter: self.clone(), circuit, request, id, looks })
+        Some(Fallback { limiter: self.clone(), circuit, request, id, is_peek })
     }
 
     /// Returns the decision while the circuit is open; `None` when the call goes to the store.

@@ -116,7 +116,7 @@ impl PendingReport {
     }
 
     /// Returns the result when no state records the report.
-    pub(crate) fn unheard(self, settlement: Settlement) -> Learned {
+    pub(crate) fn without_state(self, settlement: Settlement) -> Learned {
         let Self { mut learned, settles, .. } = self;
         if settles {
             learned.settlement = Some(settlement);

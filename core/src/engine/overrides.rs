@@ -104,7 +104,7 @@ impl Overrides {
         self.version = now.max(self.version + 1);
     }
 
-    pub(crate) fn controls(&self, now: u64) -> RuntimeState {
+    pub(crate) fn runtime_state(&self, now: u64) -> RuntimeState {
         let span = |until: u64| (until > now).then(|| Micros(until - now));
         let overrides = if self.until > now { self.overridden.clone() } else { vec![None; self.overridden.len()] };
         let lasts = overrides.iter().any(Option::is_some) && self.until < MAX_TIME.0;

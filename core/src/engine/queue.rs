@@ -12,7 +12,7 @@ pub const MAX_TICKETS: usize = 100_000;
 pub const RECHECK: Micros = Micros(5_000_000);
 
 /// The maximum number of tickets that one call examines.
-pub(crate) const MAX_LOOKS: u64 = 64;
+pub(crate) const MAX_CHECKED_TICKETS: u64 = 64;
 
 /// A ticket in the queue.
 #[derive(Clone, Debug)]
@@ -50,8 +50,8 @@ impl Queue {
         self.by_id.get(id)
     }
 
-    pub(crate) fn at(&self, place: u64) -> Option<&Ticket> {
-        let (_, id) = self.order.get(usize::try_from(place).ok()?)?;
+    pub(crate) fn at(&self, position: u64) -> Option<&Ticket> {
+        let (_, id) = self.order.get(usize::try_from(position).ok()?)?;
         self.by_id.get(id)
     }
 
@@ -86,5 +86,5 @@ pub(crate) struct QueueSummary {
     /// When the last ticket has lapsed.
     pub(crate) until: u64,
     /// When the summary was written; the limiter's clock never returns an earlier time.
-    pub(crate) seen: u64,
+    pub(crate) written_at: u64,
 }

@@ -96,8 +96,10 @@ impl State {
 
     /// Returns whether any call has changed the state: Redis would contain a state or statistics.
     pub(crate) fn is_used(&self) -> bool {
-        let is_written =
-            self.last > 0 || self.queue_summary.seen > 0 || self.queue_summary.tickets > 0 || self.overrides.is_some();
+        let is_written = self.last > 0
+            || self.queue_summary.written_at > 0
+            || self.queue_summary.tickets > 0
+            || self.overrides.is_some();
         is_written || self.statistics != Statistics::default()
     }
 
@@ -119,7 +121,7 @@ impl State {
     /// Returns the limiter's time, which never runs backwards, and its offset from the server's clock.
     #[inline]
     pub(crate) fn clock(&self, server: u64) -> (u64, u64) {
-        let now = self.last.max(self.queue_summary.seen).max(server + self.skew);
+        let now = self.last.max(self.queue_summary.written_at).max(server + self.skew);
         (now, now - server)
     }
 

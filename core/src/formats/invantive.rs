@@ -6,11 +6,11 @@
 pub(crate) mod control;
 mod element;
 mod gate;
-mod passage;
+mod gate_check;
 mod slot;
 
 pub use control::{Choice, RateLimitControl};
 pub use element::RequestAttributes;
 pub use gate::{Gate, GateDecision};
-pub use passage::GateCheck;
+pub use gate_check::GateCheck;
 pub use slot::{Level, Slot, Soft};

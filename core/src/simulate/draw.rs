@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn every_number_of_a_range_comes_about_as_often() {
         let mut draw = Rng::new(1, Stream::Costs);
-        let mut seen = [0_u32; 10];
+        let mut counts = [0_u32; 10];
         for _ in 0..10_000 {
-            seen[usize::try_from(Range { least: 3, most: 12 }.draw(&mut draw) - 3).unwrap()] += 1;
+            counts[usize::try_from(Range { least: 3, most: 12 }.draw(&mut draw) - 3).unwrap()] += 1;
         }
-        assert!(seen.iter().all(|times| (850..1_150).contains(times)), "{seen:?}");
+        assert!(counts.iter().all(|times| (850..1_150).contains(times)), "{counts:?}");
         assert_eq!((0..1_000).filter(|_| draw.unit() > 1.0 || draw.unit() <= 0.0).count(), 0);
     }
 }

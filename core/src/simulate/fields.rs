@@ -48,7 +48,7 @@ impl Fields {
 
     /// Returns an error for values that nothing has read, such as misspelt names.
     pub(super) fn check_known(&self) -> Result<()> {
-        match self.values.iter().find(|(_, (_, seen))| !seen.get()) {
+        match self.values.iter().find(|(_, (_, is_read))| !is_read.get()) {
             Some((path, _)) => Err(fault(path, "has no meaning here; remove it or correct its name")),
             None => Ok(()),
         }
@@ -158,8 +158,8 @@ impl Field<'_> {
     }
 
     fn value(&self) -> Option<&Scalar> {
-        let (value, seen) = self.fields.values.get(&self.path)?;
-        seen.set(true);
+        let (value, is_read) = self.fields.values.get(&self.path)?;
+        is_read.set(true);
         Some(value)
     }
 }

@@ -15,7 +15,7 @@ use super::candidate::PolicyUnderTest;
 use super::clients::Clients;
 use super::event::EventKind;
 use super::job::{Job, JobState, Phase};
-use super::ruling::LimitHistory;
+use super::limit_history::LimitHistory;
 use super::scenario::{Scenario, Upstream};
 use super::timeline::{MAX_ROWS, Timeline};
 use super::totals::Totals;
@@ -91,7 +91,7 @@ pub struct Simulation {
     /// The number of waiters.
     queued: u64,
     /// The limits in force over time.
-    rulings: LimitHistory,
+    limit_history: LimitHistory,
     /// The number of calls that started, including those that the upstream refused.
     starts: u64,
     /// The total time of all released leases.
@@ -110,7 +110,7 @@ enum Step {
     /// A call reaches the upstream.
     Reach { job: usize, turn: u32 },
     /// A job asks the limiter again.
-    Look { job: usize, turn: u32 },
+    Retry { job: usize, turn: u32 },
 }
 
 impl Simulation {
@@ -154,7 +154,7 @@ impl Simulation {
             timeline: Timeline { levels: vec![Vec::new(); candidate.policy.limits().len()], ..Timeline::default() },
             totals: Totals { name: candidate.name.clone(), ..Totals::default() },
             queued: 0,
-            rulings: LimitHistory::new(&candidate.policy, START),
+            limit_history: LimitHistory::new(&candidate.policy, START),
             starts: 0,
             held: 0,
             candidate,
@@ -231,7 +231,7 @@ impl Simulation {
 
     fn is_off(&self, at: u64, step: Step) -> bool {
         match step {
-            Step::End { job, turn } | Step::Reach { job, turn } | Step::Look { job, turn } => {
+            Step::End { job, turn } | Step::Reach { job, turn } | Step::Retry { job, turn } => {
                 self.job_states[job].turn != turn
             }
             Step::Back(client) => self.clients.is_dead_beyond(client, at),
@@ -250,8 +250,8 @@ impl Simulation {
         match step {
             Step::End { job, .. } => self.end(job),
             Step::Reach { job, .. } => self.reach(job),
-            Step::Look { job, .. } if self.job_states[job].phase == Phase::Queued => self.ask(job),
-            Step::Look { job, .. } => self.start(job),
+            Step::Retry { job, .. } if self.job_states[job].phase == Phase::Queued => self.ask(job),
+            Step::Retry { job, .. } => self.start(job),
             Step::Event(event) => self.happen(event),
             Step::Back(client) => {
                 self.clients.revive(client);

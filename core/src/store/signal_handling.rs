@@ -10,7 +10,7 @@ pub enum SignalHandling<'a> {
     /// The call may continue for this time, then it fails as [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
     ///
     /// For hosts that can handle signals only after the call has returned (Ruby).
-    Grace(Micros),
+    FinishWithin(Micros),
     /// The call continues unless the function returns true (Python runs its signal handlers there).
     Ask(&'a dyn Fn() -> bool),
 }

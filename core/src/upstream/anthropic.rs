@@ -3,35 +3,35 @@
 //! After <https://docs.claude.com/en/api/rate-limits>. Tokens written to the prompt cache count towards the input;
 //! tokens read from it do not.
 
-use super::answer::Answer;
 use super::decimal::{rfc3339, units_up};
 use super::json::Json;
+use super::parsed_response::ParsedResponse;
 use super::{Budget, Feedback, Unit};
 
 /// Overloaded: Anthropic's own status code.
 const OVERLOADED: u16 = 529;
 
-pub(super) fn read(answer: &Answer<'_>) -> Feedback {
-    let mut feedback = Feedback { actual: answer.body.get("usage").and_then(used), ..Feedback::default() };
+pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
+    let mut feedback = Feedback { actual: response.body.get("usage").and_then(used), ..Feedback::default() };
     for (unit, name) in [
         (Unit::Requests, "requests"),
         (Unit::Tokens, "tokens"),
         (Unit::Tokens, "input-tokens"),
         (Unit::Tokens, "output-tokens"),
     ] {
-        feedback.budgets.extend(budget(answer, unit, name));
+        feedback.budgets.extend(budget(response, unit, name));
     }
-    if answer.status == OVERLOADED {
-        feedback.pause = answer.retry_after();
+    if response.status == OVERLOADED {
+        feedback.pause = response.retry_after();
     }
-    answer.settle(&mut feedback);
+    response.settle(&mut feedback);
     feedback
 }
 
-fn budget(answer: &Answer<'_>, unit: Unit, name: &str) -> Option<Budget> {
+fn budget(response: &ParsedResponse<'_>, unit: Unit, name: &str) -> Option<Budget> {
     let name = |word: &str| format!("anthropic-ratelimit-{name}-{word}");
-    let budget = Budget::new(unit, answer.count(&name("remaining")), answer.count(&name("limit")))?;
-    let reset = answer.header(&name("reset")).and_then(rfc3339).and_then(|time| answer.reset_at(time));
+    let budget = Budget::new(unit, response.count(&name("remaining")), response.count(&name("limit")))?;
+    let reset = response.header(&name("reset")).and_then(rfc3339).and_then(|time| response.reset_at(time));
     Some(Budget { reset, ..budget })
 }
 
@@ -70,7 +70,7 @@ mod tests {
             "cache_read_input_tokens":1000,"output_tokens":25}}"#;
         let feedback = read(Provider::Auto, 200, &HEADERS, body);
         assert_eq!((feedback.actual, feedback.pause), (Some(40), None));
-        let told: Vec<_> = feedback.budgets.iter().map(|b| (b.unit, b.remaining, b.limit, b.reset)).collect();
+        let budgets: Vec<_> = feedback.budgets.iter().map(|b| (b.unit, b.remaining, b.limit, b.reset)).collect();
         let after = |micros| Some(Reset::After(Micros(micros)));
         let expected = [
             (Unit::Requests, Some(999), Some(1000), after(0)),
@@ -78,15 +78,15 @@ mod tests {
             (Unit::Tokens, Some(79_000), Some(80_000), after(59_000_000)),
             (Unit::Tokens, Some(0), Some(16_000), after(60_250_000)),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(budgets, expected);
     }
 
     #[test]
     fn refusals_and_overload_pause() {
         assert_eq!(read(Provider::Auto, 429, &HEADERS, "").pause, Some(Micros(60_250_000)));
-        let told = [&HEADERS[..], &[("retry-after", "7")]].concat();
-        assert_eq!(read(Provider::Auto, 429, &told, "").pause, Some(Micros(7_000_000)));
-        let overloaded = read(Provider::Auto, 529, &told, "");
+        let with_retry_after = [&HEADERS[..], &[("retry-after", "7")]].concat();
+        assert_eq!(read(Provider::Auto, 429, &with_retry_after, "").pause, Some(Micros(7_000_000)));
+        let overloaded = read(Provider::Auto, 529, &with_retry_after, "");
         assert_eq!((overloaded.throttled, overloaded.pause), (false, Some(Micros(7_000_000))));
     }
 }

@@ -1,14 +1,14 @@
 //! The headers that most APIs send: `X-RateLimit-Limit`, `-Remaining`, `-Reset`.
 
-use super::answer::{Answer, reset_after};
 use super::decimal::{http_date, milliseconds, rfc3339, seconds};
+use super::parsed_response::{ParsedResponse, reset_after};
 use super::structured::{Item, Value, list};
 use super::{Budget, Feedback, Reset, Unit};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
 
-pub(super) fn read(answer: &Answer<'_>) -> Feedback {
-    let mut feedback = Feedback { budgets: budgets(answer, "x-ratelimit", Vec::new()), ..Feedback::default() };
-    answer.settle(&mut feedback);
+pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
+    let mut feedback = Feedback { budgets: budgets(response, "x-ratelimit", Vec::new()), ..Feedback::default() };
+    response.settle(&mut feedback);
     feedback
 }
 
@@ -16,14 +16,15 @@ pub(super) fn read(answer: &Answer<'_>) -> Feedback {
 ///
 /// The limit may be a list, `10, 10;w=1, 50;w=60`: the limit closest to exhaustion, then the policies (drafts 00 to
 /// 04).
-pub(super) fn budgets(answer: &Answer<'_>, prefix: &str, mut policies: Vec<Item>) -> Vec<Budget> {
-    let limits = answer.list(&format!("{prefix}-limit"));
+pub(super) fn budgets(response: &ParsedResponse<'_>, prefix: &str, mut policies: Vec<Item>) -> Vec<Budget> {
+    let limits = response.list(&format!("{prefix}-limit"));
     let mut limits = limits.as_deref().and_then(list).unwrap_or_default().into_iter();
     let first = limits.next();
     policies.splice(..0, limits);
-    let remaining = answer.count(&format!("{prefix}-remaining"));
-    let limit = first.as_ref().and_then(|item| whole(&item.value)).or_else(|| answer.count(&format!("{prefix}-limit")));
-    let reset = answer.header(&format!("{prefix}-reset")).and_then(|text| self::reset(answer, text));
+    let remaining = response.count(&format!("{prefix}-remaining"));
+    let limit =
+        first.as_ref().and_then(|item| whole(&item.value)).or_else(|| response.count(&format!("{prefix}-limit")));
+    let reset = response.header(&format!("{prefix}-reset")).and_then(|text| self::reset(response, text));
     let window = first.and_then(|item| item.window);
     of_policies(remaining, limit, window, reset, &policies)
 }
@@ -38,13 +39,13 @@ pub(super) fn of_policies(
 ) -> Vec<Budget> {
     let same = policies.iter().position(|policy| limit.is_some() && whole(&policy.value) == limit);
     let window = window.or_else(|| same.and_then(|index| policies.get(index)?.window)).and_then(span);
-    let told = Budget::new(Unit::Requests, remaining, limit).map(|budget| Budget { window, reset, ..budget });
+    let reported = Budget::new(Unit::Requests, remaining, limit).map(|budget| Budget { window, reset, ..budget });
     let others = policies.iter().enumerate().filter(|(index, _)| Some(*index) != same);
     let others = others.filter_map(|(_, policy)| {
         let budget = Budget::new(Unit::Requests, None, whole(&policy.value))?;
         Some(Budget { window: policy.window.and_then(span), ..budget })
     });
-    told.into_iter().chain(others).collect()
+    reported.into_iter().chain(others).collect()
 }
 
 /// Converts seconds to a duration; `None` for zero and beyond ten years.
@@ -55,16 +56,16 @@ pub(super) fn span(seconds: u64) -> Option<Micros> {
 
 /// Parses a reset in any of the common forms: small numbers are seconds from now, large ones seconds since 1970, those
 /// too large for that milliseconds since 1970; otherwise a date.
-pub(super) fn reset(answer: &Answer<'_>, text: &str) -> Option<Reset> {
+pub(super) fn reset(response: &ParsedResponse<'_>, text: &str) -> Option<Reset> {
     let Some(number) = seconds(text) else {
-        return rfc3339(text).or_else(|| http_date(text)).and_then(|time| answer.reset_at(time));
+        return rfc3339(text).or_else(|| http_date(text)).and_then(|time| response.reset_at(time));
     };
     if number <= MAX_SPAN {
         reset_after(number)
     } else if number <= MAX_TIME {
-        answer.reset_at(number)
+        response.reset_at(number)
     } else {
-        milliseconds(text).and_then(|time| answer.reset_at(time))
+        milliseconds(text).and_then(|time| response.reset_at(time))
     }
 }
 

@@ -3,36 +3,36 @@
 //! After <https://discord.com/developers/docs/topics/rate-limits>. The body's `retry_after` has decimals; the header
 //! `Retry-After` is rounded up to whole seconds.
 
-use super::answer::{Answer, reset_after};
 use super::decimal::seconds;
 use super::json::Json;
+use super::parsed_response::{ParsedResponse, reset_after};
 use super::{Budget, Feedback, Scope, Unit};
 use crate::base::micros::Micros;
 
 /// The maximum length of a bucket name in bytes; the names are hashes.
 const MAX_BUCKET: usize = 128;
 
-pub(super) fn read(answer: &Answer<'_>) -> Feedback {
+pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     let mut feedback = Feedback::default();
-    let wait = answer.header("x-ratelimit-reset-after").and_then(seconds);
-    let limits = (answer.count("x-ratelimit-remaining"), answer.count("x-ratelimit-limit"));
+    let wait = response.header("x-ratelimit-reset-after").and_then(seconds);
+    let limits = (response.count("x-ratelimit-remaining"), response.count("x-ratelimit-limit"));
     if let Some(budget) = Budget::new(Unit::Requests, limits.0, limits.1) {
-        let reset = wait
-            .and_then(reset_after)
-            .or_else(|| answer.header("x-ratelimit-reset").and_then(seconds).and_then(|time| answer.reset_at(time)));
+        let reset = wait.and_then(reset_after).or_else(|| {
+            response.header("x-ratelimit-reset").and_then(seconds).and_then(|time| response.reset_at(time))
+        });
         // Only in the response to the first call of a window is the reset the length of the window.
         let is_first = budget.limit.is_some() && budget.remaining.map(|left| left + 1) == budget.limit;
         let window = wait.filter(|wait| is_first && wait.0 > 0).map(whole);
         feedback.budgets.push(Budget { window, reset, ..budget });
     }
-    feedback.bucket = answer.header("x-ratelimit-bucket").filter(|name| name.len() <= MAX_BUCKET).map(str::to_owned);
-    if answer.status == 429 {
-        let [retry_after, global] = answer.body.pick(["retry_after", "global"]);
-        let told = retry_after.and_then(Json::number).and_then(seconds);
-        feedback.pause = told.or_else(|| answer.retry_after()).or(wait);
-        feedback.scope = scope(answer, global);
+    feedback.bucket = response.header("x-ratelimit-bucket").filter(|name| name.len() <= MAX_BUCKET).map(str::to_owned);
+    if response.status == 429 {
+        let [retry_after, global] = response.body.pick(["retry_after", "global"]);
+        let body_wait = retry_after.and_then(Json::number).and_then(seconds);
+        feedback.pause = body_wait.or_else(|| response.retry_after()).or(wait);
+        feedback.scope = scope(response, global);
     }
-    answer.settle(&mut feedback);
+    response.settle(&mut feedback);
     feedback
 }
 
@@ -42,9 +42,9 @@ fn whole(rest: Micros) -> Micros {
     if rest.0 <= SECOND / 2 { rest } else { Micros(rest.0.div_ceil(SECOND) * SECOND) }
 }
 
-fn scope(answer: &Answer<'_>, global: Option<Json<'_>>) -> Option<Scope> {
-    let is_global = answer.header("x-ratelimit-global") == Some("true") || global.is_some_and(Json::is_true);
-    match answer.header("x-ratelimit-scope") {
+fn scope(response: &ParsedResponse<'_>, global: Option<Json<'_>>) -> Option<Scope> {
+    let is_global = response.header("x-ratelimit-global") == Some("true") || global.is_some_and(Json::is_true);
+    match response.header("x-ratelimit-scope") {
         _ if is_global => Some(Scope::Global),
         Some("global") => Some(Scope::Global),
         Some("shared") => Some(Scope::Shared),

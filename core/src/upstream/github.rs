@@ -4,9 +4,9 @@
 //! <https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api>. A refusal has status
 //! 403, 429, or from GraphQL 200 with an error.
 
-use super::answer::{Answer, UNKNOWN_WAIT, errors};
 use super::decimal::{rfc3339, seconds, units_down, units_up};
 use super::json::Json;
+use super::parsed_response::{ParsedResponse, UNKNOWN_WAIT, errors};
 use super::{Budget, Feedback, Reset, Unit};
 use crate::base::micros::Micros;
 
@@ -14,45 +14,45 @@ const HOUR: Micros = Micros(3_600_000_000);
 const MINUTE: Micros = Micros(60_000_000);
 const GRAPHQL: &str = "graphql";
 
-pub(super) fn read(answer: &Answer<'_>) -> Feedback {
+pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     let mut feedback = Feedback::default();
-    let [data, list, message] = answer.body.pick(["data", "errors", "message"]);
-    let told = data.and_then(|data| data.get("rateLimit"));
-    feedback.actual = told.and_then(|told| told.get("cost")?.number()).and_then(units_up);
+    let [data, list, message] = response.body.pick(["data", "errors", "message"]);
+    let rate_limit = data.and_then(|data| data.get("rateLimit"));
+    feedback.actual = rate_limit.and_then(|rate_limit| rate_limit.get("cost")?.number()).and_then(units_up);
     feedback.budgets.extend(
-        match (headers(answer), told.and_then(|told| points(answer, told))) {
+        match (headers(response), rate_limit.and_then(|rate_limit| points(response, rate_limit))) {
             (Some(header), Some(body)) if header.unit == body.unit => [Some(merged(header, body)), None],
             (header, body) => [header, body],
         }
         .into_iter()
         .flatten(),
     );
-    let forbidden = answer.status == 403
+    let forbidden = response.status == 403
         && (feedback.budgets.iter().any(|budget| budget.remaining == Some(0))
-            || answer.header("retry-after").is_some()
+            || response.header("retry-after").is_some()
             || message.is_some_and(is_about_limits));
-    feedback.throttled = forbidden || answer.status == 429 || errors(list).into_iter().any(is_limited);
-    answer.settle(&mut feedback);
+    feedback.throttled = forbidden || response.status == 429 || errors(list).into_iter().any(is_limited);
+    response.settle(&mut feedback);
     if feedback.throttled {
         feedback.pause = feedback.pause.or(Some(UNKNOWN_WAIT));
     }
     feedback
 }
 
-fn headers(answer: &Answer<'_>) -> Option<Budget> {
-    let resource = answer.header("x-ratelimit-resource");
+fn headers(response: &ParsedResponse<'_>) -> Option<Budget> {
+    let resource = response.header("x-ratelimit-resource");
     let unit = if resource == Some(GRAPHQL) { Unit::Points } else { Unit::Requests };
-    let budget = Budget::new(unit, answer.count("x-ratelimit-remaining"), answer.count("x-ratelimit-limit"))?;
-    let reset = answer.header("x-ratelimit-reset").and_then(seconds).and_then(|time| answer.reset_at(time));
+    let budget = Budget::new(unit, response.count("x-ratelimit-remaining"), response.count("x-ratelimit-limit"))?;
+    let reset = response.header("x-ratelimit-reset").and_then(seconds).and_then(|time| response.reset_at(time));
     Some(Budget { window: window(resource), reset, ..budget })
 }
 
-fn points(answer: &Answer<'_>, told: Json<'_>) -> Option<Budget> {
-    let [limit, remaining, reset] = told.pick(["limit", "remaining", "resetAt"]);
+fn points(response: &ParsedResponse<'_>, rate_limit: Json<'_>) -> Option<Budget> {
+    let [limit, remaining, reset] = rate_limit.pick(["limit", "remaining", "resetAt"]);
     let [limit, remaining] = [limit, remaining].map(|member| member.and_then(Json::number).and_then(units_down));
     let budget = Budget::new(Unit::Points, remaining, limit)?;
     let time = reset.and_then(Json::text).and_then(|text| rfc3339(&text));
-    Some(Budget { window: window(Some(GRAPHQL)), reset: time.and_then(|time| answer.reset_at(time)), ..budget })
+    Some(Budget { window: window(Some(GRAPHQL)), reset: time.and_then(|time| response.reset_at(time)), ..budget })
 }
 
 /// Merges the budgets of headers and body, which are the same; the lower remaining counts.

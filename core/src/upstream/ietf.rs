@@ -4,33 +4,33 @@
 //! 07: `RateLimit: limit=100, remaining=50, reset=5`. Drafts 00 to 06: `RateLimit-Limit`, `-Remaining`, `-Reset`.
 //! Policies with a unit other than requests are ignored.
 
-use super::answer::{Answer, reset_after};
 use super::common::{budgets, of_policies, span};
+use super::parsed_response::{ParsedResponse, reset_after};
 use super::structured::{Item, Value, dictionary, list};
 use super::{Budget, Feedback, Reset, Unit};
 use crate::base::micros::Micros;
 
-pub(super) fn read(answer: &Answer<'_>) -> Feedback {
-    let policies = answer.list("ratelimit-policy");
+pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
+    let policies = response.list("ratelimit-policy");
     let policies = policies.as_deref().and_then(list).unwrap_or_default();
-    let told = answer.list("ratelimit");
-    let budgets = told.as_deref().and_then(|told| named(told, &policies).or_else(|| combined(told, &policies)));
+    let limits = response.list("ratelimit");
+    let budgets = limits.as_deref().and_then(|limits| named(limits, &policies).or_else(|| combined(limits, &policies)));
     let budgets = budgets.unwrap_or_else(|| {
         let (quotas, numbers): (Vec<_>, Vec<_>) = policies.into_iter().partition(|policy| policy.quota.is_some());
         let quotas =
             quotas.iter().filter(|policy| counts_requests(policy)).filter_map(|policy| of_policy(policy, None));
-        self::budgets(answer, "ratelimit", numbers).into_iter().chain(quotas).collect()
+        self::budgets(response, "ratelimit", numbers).into_iter().chain(quotas).collect()
     });
     let mut feedback = Feedback { budgets, ..Feedback::default() };
-    answer.settle(&mut feedback);
+    response.settle(&mut feedback);
     feedback
 }
 
 /// Drafts 08 to 11: every limit with the policy of its name, then the policies without a limit.
-fn named(told: &str, policies: &[Item]) -> Option<Vec<Budget>> {
-    let told = list(told)?;
+fn named(limits: &str, policies: &[Item]) -> Option<Vec<Budget>> {
+    let limits = list(limits)?;
     let (mut budgets, mut used) = (Vec::new(), Vec::new());
-    for limit in &told {
+    for limit in &limits {
         if !matches!(limit.value, Value::Text(_)) {
             continue;
         }
@@ -47,8 +47,8 @@ fn named(told: &str, policies: &[Item]) -> Option<Vec<Budget>> {
 }
 
 /// Draft 07: policies have no names and are matched by their limit.
-fn combined(told: &str, policies: &[Item]) -> Option<Vec<Budget>> {
-    let [limit, remaining, reset] = dictionary(told, ["limit", "remaining", "reset"])?;
+fn combined(limits: &str, policies: &[Item]) -> Option<Vec<Budget>> {
+    let [limit, remaining, reset] = dictionary(limits, ["limit", "remaining", "reset"])?;
     Some(of_policies(remaining, limit, None, reset.and_then(self::reset), policies))
 }
 
@@ -72,17 +72,17 @@ mod tests {
     use super::super::{MAX_PAUSE, Provider};
     use super::*;
 
-    type Told = (Option<u64>, Option<u64>, Option<u64>, Option<u64>);
+    type Numbers = (Option<u64>, Option<u64>, Option<u64>, Option<u64>);
 
     /// Remaining, limit, window and reset in seconds.
-    fn told(headers: &[(&str, &str)]) -> Vec<Told> {
+    fn numbers(headers: &[(&str, &str)]) -> Vec<Numbers> {
         let feedback = read(Provider::Ietf, 200, headers, "");
         assert_eq!(feedback, read(Provider::Auto, 200, headers, ""));
         assert!(feedback.budgets.iter().all(|budget| budget.unit == Unit::Requests && budget.refill.is_none()));
         feedback.budgets.iter().map(seconds).collect()
     }
 
-    fn seconds(budget: &Budget) -> Told {
+    fn seconds(budget: &Budget) -> Numbers {
         let reset = budget.reset.map(|reset| match reset {
             Reset::After(wait) => wait.0 / 1_000_000,
             Reset::At(_) => panic!("a wait was sent"),
@@ -94,14 +94,14 @@ mod tests {
     fn drafts_08_to_11_have_named_policies() {
         let policy = ("RateLimit-Policy", "\"default\";q=100;w=60");
         let limit = ("RateLimit", "\"default\";r=50;t=30");
-        assert_eq!(told(&[policy, limit]), [(Some(50), Some(100), Some(60), Some(30))]);
-        assert_eq!(told(&[limit]), [(Some(50), None, None, Some(30))]);
-        assert_eq!(told(&[policy]), [(None, Some(100), Some(60), None)]);
+        assert_eq!(numbers(&[policy, limit]), [(Some(50), Some(100), Some(60), Some(30))]);
+        assert_eq!(numbers(&[limit]), [(Some(50), None, None, Some(30))]);
+        assert_eq!(numbers(&[policy]), [(None, Some(100), Some(60), None)]);
         let express = [
             ("ratelimit-policy", "\"100-in-15min\"; q=100; w=900; pk=:MTIzNDU2Nzg5MA==:"),
             ("ratelimit", "\"100-in-15min\"; r=99; t=900"),
         ];
-        assert_eq!(told(&express), [(Some(99), Some(100), Some(900), Some(900))]);
+        assert_eq!(numbers(&express), [(Some(99), Some(100), Some(900), Some(900))]);
     }
 
     #[test]
@@ -113,10 +113,10 @@ mod tests {
             (None, Some(5000), Some(86_400), None),
         ];
         let one = [("RateLimit-Policy", policies), ("RateLimit", "\"permin\";r=20;t=23, \"perhr\";r=399;t=2402")];
-        assert_eq!(told(&one), expected);
+        assert_eq!(numbers(&one), expected);
         let many =
             [("RateLimit-Policy", policies), ("RateLimit", "permin;r=20;t=23"), ("RateLimit", "perhr;r=399;t=2402")];
-        assert_eq!(told(&many), expected);
+        assert_eq!(numbers(&many), expected);
     }
 
     #[test]
@@ -125,23 +125,23 @@ mod tests {
             ("RateLimit-Policy", "\"bytes\";q=65535;qu=\"content-bytes\";w=10, \"peak\";q=10;qu=\"requests\";w=1"),
             ("RateLimit", "\"bytes\";r=100;t=5, \"peak\";r=9;t=1"),
         ];
-        assert_eq!(told(&headers), [(Some(9), Some(10), Some(1), Some(1))]);
+        assert_eq!(numbers(&headers), [(Some(9), Some(10), Some(1), Some(1))]);
     }
 
     #[test]
     fn draft_07_is_one_dictionary() {
         let limit = ("RateLimit", "limit=100, remaining=50, reset=5");
-        assert_eq!(told(&[limit]), [(Some(50), Some(100), None, Some(5))]);
+        assert_eq!(numbers(&[limit]), [(Some(50), Some(100), None, Some(5))]);
         let policies = ("RateLimit-Policy", "100;w=60, 10000;w=86400");
         let expected = [(Some(50), Some(100), Some(60), Some(5)), (None, Some(10_000), Some(86_400), None)];
-        assert_eq!(told(&[limit, policies]), expected);
+        assert_eq!(numbers(&[limit, policies]), expected);
     }
 
     #[test]
     fn drafts_00_to_06_have_a_header_for_each() {
         let rest = [("RateLimit-Remaining", "70"), ("RateLimit-Reset", "9")];
         let expected = (Some(70), Some(100), Some(60), Some(9));
-        let with = |headers: &[(&'static str, &'static str)]| told(&[&rest[..], headers].concat());
+        let with = |headers: &[(&'static str, &'static str)]| numbers(&[&rest[..], headers].concat());
         assert_eq!(with(&[("RateLimit-Limit", "100")]), [(Some(70), Some(100), None, Some(9))]);
         assert_eq!(with(&[("RateLimit-Limit", "100, 100;w=60")]), [expected]);
         assert_eq!(with(&[("RateLimit-Limit", "100"), ("RateLimit-Policy", "100;w=60")]), [expected]);
@@ -152,10 +152,10 @@ mod tests {
     #[test]
     fn malformed_fields_are_ignored_and_odd_parameters_alone_are() {
         for bad in ["\"default", "limit=100, remaining=", "=;=", "\"a\";r=50;t=", "é", ""] {
-            assert!(told(&[("RateLimit", bad), ("RateLimit-Limit", "x")]).is_empty(), "{bad}");
+            assert!(numbers(&[("RateLimit", bad), ("RateLimit-Limit", "x")]).is_empty(), "{bad}");
         }
         let odd = [("RateLimit-Policy", "\"a\";q=1.5;w=\"60\""), ("RateLimit", "\"a\";r=7;t=-1")];
-        assert_eq!(told(&odd), [(Some(7), None, None, None)]);
+        assert_eq!(numbers(&odd), [(Some(7), None, None, None)]);
     }
 
     #[test]

@@ -70,11 +70,11 @@ impl Feedback {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn update_for(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> LimiterUpdate {
-        let (heard, rest) = self.heard(policy);
+        let (matched, rest) = self.matched_budgets(policy);
         let mut update = LimiterUpdate { actual: self.actual, notes: self.notes(&rest), ..LimiterUpdate::default() };
         let mut pause = None;
-        for (i, (limit, heard)) in policy.limits().iter().zip(heard).enumerate() {
-            let Some(budget) = heard else {
+        for (i, (limit, budget)) in policy.limits().iter().zip(matched).enumerate() {
+            let Some(budget) = budget else {
                 update.budgets.push(BudgetUpdate::default());
                 continue;
             };
@@ -130,18 +130,18 @@ impl Feedback {
     }
 
     /// Assigns budgets to limits; returns the budget of each limit and the remaining budgets.
-    fn heard(&self, policy: &Policy) -> (Vec<Option<Budget>>, Vec<Budget>) {
-        let mut heard = vec![None; policy.limits().len()];
+    fn matched_budgets(&self, policy: &Policy) -> (Vec<Option<Budget>>, Vec<Budget>) {
+        let mut matched = vec![None; policy.limits().len()];
         let mut budgets = self.budgets.clone();
         // Two rounds, so that a limit does not take the budget of a later limit with the matching window.
         for own in [true, false] {
-            for (limit, heard) in policy.limits().iter().zip(&mut heard).filter(|(_, heard)| heard.is_none()) {
+            for (limit, budget) in policy.limits().iter().zip(&mut matched).filter(|(_, budget)| budget.is_none()) {
                 let unit = self.unit(limit, policy);
                 let fits = |budget: &Budget| Some(budget.unit) == unit && (!own || is_window_of(budget, limit));
-                *heard = budgets.iter().position(fits).map(|at| budgets.remove(at));
+                *budget = budgets.iter().position(fits).map(|at| budgets.remove(at));
             }
         }
-        (heard, budgets)
+        (matched, budgets)
     }
 
     /// Returns the unit that a limit counts, among the units in the response.

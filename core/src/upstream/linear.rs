@@ -3,37 +3,37 @@
 //! After <https://linear.app/developers/rate-limiting>. A refusal has HTTP status 400 and the code `RATELIMITED`; if
 //! several budgets are spent, the later reset applies. Resets are in milliseconds since 1970.
 
-use super::answer::{Answer, errors};
 use super::decimal::{milliseconds, units_down, units_up};
 use super::json::Json;
+use super::parsed_response::{ParsedResponse, errors};
 use super::{Budget, Feedback, Unit};
 use crate::base::micros::Micros;
 
 /// The period of every published limit.
 const REFILL: Micros = Micros(3_600_000_000);
 
-pub(super) fn read(answer: &Answer<'_>) -> Feedback {
-    let throttled = answer.status == 429 || errors(answer.body.get("errors")).into_iter().any(is_limited);
+pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
+    let throttled = response.status == 429 || errors(response.body.get("errors")).into_iter().any(is_limited);
     let mut feedback = Feedback { throttled, ..Feedback::default() };
     if !feedback.throttled {
-        feedback.actual = answer.header("x-complexity").and_then(units_up);
+        feedback.actual = response.header("x-complexity").and_then(units_up);
     }
-    feedback.budgets.extend(budget(answer, Unit::Requests, "requests"));
-    feedback.budgets.extend(budget(answer, Unit::Points, "complexity"));
+    feedback.budgets.extend(budget(response, Unit::Requests, "requests"));
+    feedback.budgets.extend(budget(response, Unit::Points, "complexity"));
     // Limits of single endpoints are not the caller's budget, but one of them may have caused the refusal.
     let mut all = feedback.clone();
-    all.budgets.extend(budget(answer, Unit::Requests, "endpoint-requests"));
-    all.budgets.extend(budget(answer, Unit::Points, "endpoint-complexity"));
-    answer.settle(&mut all);
+    all.budgets.extend(budget(response, Unit::Requests, "endpoint-requests"));
+    all.budgets.extend(budget(response, Unit::Points, "endpoint-complexity"));
+    response.settle(&mut all);
     feedback.pause = all.pause;
     feedback
 }
 
-fn budget(answer: &Answer<'_>, unit: Unit, name: &str) -> Option<Budget> {
+fn budget(response: &ParsedResponse<'_>, unit: Unit, name: &str) -> Option<Budget> {
     let [remaining, limit, reset] =
-        ["remaining", "limit", "reset"].map(|last| answer.header(&format!("x-ratelimit-{name}-{last}")));
+        ["remaining", "limit", "reset"].map(|last| response.header(&format!("x-ratelimit-{name}-{last}")));
     let [remaining, limit] = [remaining, limit].map(|text| text.and_then(units_down));
-    let reset = reset.and_then(milliseconds).and_then(|time| answer.reset_at(time));
+    let reset = reset.and_then(milliseconds).and_then(|time| response.reset_at(time));
     Some(Budget { refill: Some(REFILL), reset, ..Budget::new(unit, remaining, limit)? })
 }
 
@@ -86,8 +86,8 @@ mod tests {
         let feedback = read(Provider::Linear, 400, &headers, LIMITED);
         assert_eq!((feedback.throttled, feedback.pause), (true, Some(Micros(45_000_000))));
         assert_eq!((feedback.actual, feedback.budgets.len()), (None, 2));
-        let told = [&headers[..], &[("Retry-After", "3")]].concat();
-        assert_eq!(read(Provider::Linear, 400, &told, LIMITED).pause, Some(Micros(3_000_000)));
+        let with_retry_after = [&headers[..], &[("Retry-After", "3")]].concat();
+        assert_eq!(read(Provider::Linear, 400, &with_retry_after, LIMITED).pause, Some(Micros(3_000_000)));
         assert_eq!(read(Provider::Linear, 200, &headers, "{}").pause, None);
     }
 

@@ -3,28 +3,28 @@
 //! After <https://platform.openai.com/docs/guides/rate-limits>. Resets are durations in Go's notation (`1s`, `6m0s`);
 //! Azure sends plain seconds, and -1 for unknown. `retry-after-ms` is a finer `Retry-After`.
 
-use super::answer::{Answer, reset_after};
 use super::decimal::{go_duration, milliseconds, units_up};
 use super::json::Json;
+use super::parsed_response::{ParsedResponse, reset_after};
 use super::{Budget, Feedback, Unit};
 
-pub(super) fn read(answer: &Answer<'_>) -> Feedback {
+pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     let mut feedback = Feedback::default();
-    let usage = answer.body.get("usage").and_then(|usage| usage.get("total_tokens"));
+    let usage = response.body.get("usage").and_then(|usage| usage.get("total_tokens"));
     feedback.actual = usage.and_then(Json::number).and_then(units_up);
-    feedback.budgets.extend(budget(answer, Unit::Requests));
-    feedback.budgets.extend(budget(answer, Unit::Tokens));
-    if matches!(answer.status, 429 | 503) {
-        feedback.pause = answer.header("retry-after-ms").and_then(milliseconds);
+    feedback.budgets.extend(budget(response, Unit::Requests));
+    feedback.budgets.extend(budget(response, Unit::Tokens));
+    if matches!(response.status, 429 | 503) {
+        feedback.pause = response.header("retry-after-ms").and_then(milliseconds);
     }
-    answer.settle(&mut feedback);
+    response.settle(&mut feedback);
     feedback
 }
 
-fn budget(answer: &Answer<'_>, unit: Unit) -> Option<Budget> {
+fn budget(response: &ParsedResponse<'_>, unit: Unit) -> Option<Budget> {
     let name = |word: &str| format!("x-ratelimit-{word}-{}", unit.name());
-    let budget = Budget::new(unit, answer.count(&name("remaining")), answer.count(&name("limit")))?;
-    let reset = answer.header(&name("reset")).and_then(go_duration).and_then(reset_after);
+    let budget = Budget::new(unit, response.count(&name("remaining")), response.count(&name("limit")))?;
+    let reset = response.header(&name("reset")).and_then(go_duration).and_then(reset_after);
     Some(Budget { reset, ..budget })
 }
 
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn a_refusal_pauses_for_the_finest_word() {
-        let told = [("retry-after-ms", "1204.5"), ("Retry-After", "2")];
-        assert_eq!(read(Provider::OpenAi, 429, &told, "").pause, Some(Micros(1_204_500)));
-        assert_eq!(read(Provider::OpenAi, 429, &told[1..], "").pause, Some(Micros(2_000_000)));
+        let retry_after = [("retry-after-ms", "1204.5"), ("Retry-After", "2")];
+        assert_eq!(read(Provider::OpenAi, 429, &retry_after, "").pause, Some(Micros(1_204_500)));
+        assert_eq!(read(Provider::OpenAi, 429, &retry_after[1..], "").pause, Some(Micros(2_000_000)));
         let mut spent = HEADERS;
         spent[3].1 = "0";
         assert_eq!(read(Provider::OpenAi, 429, &spent, "").pause, Some(Micros(360_000_000)));
         assert_eq!(read(Provider::OpenAi, 429, &HEADERS, "").pause, None);
-        assert_eq!(read(Provider::OpenAi, 200, &told, "").pause, None);
+        assert_eq!(read(Provider::OpenAi, 200, &retry_after, "").pause, None);
     }
 
     #[test]

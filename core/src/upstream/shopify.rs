@@ -3,18 +3,18 @@
 //! After <https://shopify.dev/docs/api/usage/limits>. A refused query has HTTP status 200 or 429, the error code
 //! `THROTTLED` and no actual cost; its requested cost is not taken from the meter.
 
-use super::answer::{Answer, errors};
 use super::decimal::{refill, units_down, units_up};
 use super::json::Json;
+use super::parsed_response::{ParsedResponse, errors};
 use super::{Budget, Feedback, Unit};
 use crate::base::micros::Micros;
 
 /// Shopify's recommended pause when the response gives no other.
 const BACK_OFF: Micros = Micros(1_000_000);
 
-pub(super) fn read(answer: &Answer<'_>) -> Feedback {
+pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     let mut feedback = Feedback::default();
-    let [extensions, list] = answer.body.pick(["extensions", "errors"]);
+    let [extensions, list] = response.body.pick(["extensions", "errors"]);
     let cost = extensions.and_then(|extensions| extensions.get("cost"));
     if let Some(cost) = cost {
         let [actual, status] = cost.pick(["actualQueryCost", "throttleStatus"]);
@@ -26,10 +26,10 @@ pub(super) fn read(answer: &Answer<'_>) -> Feedback {
     if feedback.throttled {
         feedback.actual = Some(0);
     }
-    feedback.budgets.extend(answer.header("x-shopify-shop-api-call-limit").and_then(calls));
-    answer.settle(&mut feedback);
-    let told = feedback.budgets.iter().any(|budget| budget.remaining.is_some() && budget.refill.is_some());
-    if feedback.throttled && !told {
+    feedback.budgets.extend(response.header("x-shopify-shop-api-call-limit").and_then(calls));
+    response.settle(&mut feedback);
+    let has_refill = feedback.budgets.iter().any(|budget| budget.remaining.is_some() && budget.refill.is_some());
+    if feedback.throttled && !has_refill {
         feedback.pause = feedback.pause.or(Some(BACK_OFF));
     }
     feedback

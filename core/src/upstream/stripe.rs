@@ -5,21 +5,21 @@
 //! budget, so it is ignored.
 
 use super::Feedback;
-use super::answer::Answer;
 use super::json::Json;
+use super::parsed_response::ParsedResponse;
 use crate::base::micros::Micros;
 
 /// The limits with `-rate` count per second.
 const RATE: Micros = Micros(1_000_000);
 
-pub(super) fn read(answer: &Answer<'_>) -> Feedback {
+pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     let mut feedback = Feedback::default();
-    let reason = answer.header("stripe-rate-limited-reason");
-    if answer.status == 429 && reason.is_none() && is_lock(answer.body) {
-        feedback.pause = answer.retry_after();
+    let reason = response.header("stripe-rate-limited-reason");
+    if response.status == 429 && reason.is_none() && is_lock(response.body) {
+        feedback.pause = response.retry_after();
         return feedback;
     }
-    answer.settle(&mut feedback);
+    response.settle(&mut feedback);
     if feedback.throttled && matches!(reason, Some("global-rate" | "endpoint-rate")) {
         feedback.pause = feedback.pause.or(Some(RATE));
     }

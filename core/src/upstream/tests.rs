@@ -261,12 +261,12 @@ proptest! {
             1..5,
         ),
     ) {
-        let (mut policies, mut told) = (Vec::new(), Vec::new());
+        let (mut policies, mut fields) = (Vec::new(), Vec::new());
         for (name, (quota, left, window, reset)) in &limits {
             policies.push(format!("\"{name}\";q={quota};w={window}"));
-            told.push(format!("\"{name}\";r={};t={reset}", left.min(quota)));
+            fields.push(format!("\"{name}\";r={};t={reset}", left.min(quota)));
         }
-        let (policies, told) = (policies.join(", "), told.join(", "));
+        let (policies, fields) = (policies.join(", "), fields.join(", "));
         let expected: Vec<_> = limits.values().map(|(quota, left, window, reset)| Budget {
             unit: Unit::Requests,
             remaining: Some(*left.min(quota)),
@@ -275,7 +275,7 @@ proptest! {
             window: Some(Micros(window * 1_000_000)),
             reset: Some(Reset::After(Micros(reset * 1_000_000))),
         }).collect();
-        let headers = [("RateLimit-Policy", policies.as_str()), ("RateLimit", told.as_str())];
+        let headers = [("RateLimit-Policy", policies.as_str()), ("RateLimit", fields.as_str())];
         prop_assert_eq!(&read(Provider::Auto, 200, &headers, "").budgets, &expected);
 
         let first = expected[0];

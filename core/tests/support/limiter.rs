@@ -113,8 +113,8 @@ impl Subject for Named {
             self.limiter.run(Operation::Admin { command: control, at: Some(Micros(at)) }, SignalHandling::Ignore)
         };
         match run() {
-            Ok(Answered::RuntimeState(controls)) => Ok(controls_text(&controls)),
-            Ok(other) => panic!("not controls: {other:?}"),
+            Ok(Answered::RuntimeState(runtime_state)) => Ok(runtime_state_text(&runtime_state)),
+            Ok(other) => panic!("not runtime state: {other:?}"),
             Err(error) => Err(error.argument().expect("an argument").to_owned()),
         }
     }
@@ -173,7 +173,7 @@ fn learned_text(learned: &Learned) -> String {
 }
 
 /// What is in force as vectors compare it.
-fn controls_text(controls: &RuntimeState) -> String {
+fn runtime_state_text(runtime_state: &RuntimeState) -> String {
     let limits = |limits: &[Option<Limit>]| {
         let limits = limits.iter().map(|limit| match limit {
             None => "null".to_owned(),
@@ -188,11 +188,11 @@ fn controls_text(controls: &RuntimeState) -> String {
     };
     format!(
         r#"{{"version":{},"paused_for_us":{},"overrides":[{}],"expires_in_us":{},"learned":[{}]}}"#,
-        controls.version,
-        number(controls.paused_for.map(|micros| micros.0)),
-        limits(&controls.overrides),
-        number(controls.expires_after.map(|micros| micros.0)),
-        limits(&controls.learned),
+        runtime_state.version,
+        number(runtime_state.paused_for.map(|micros| micros.0)),
+        limits(&runtime_state.overrides),
+        number(runtime_state.expires_after.map(|micros| micros.0)),
+        limits(&runtime_state.learned),
     )
 }
 

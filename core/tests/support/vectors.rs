@@ -107,7 +107,7 @@ pub fn replay(case: &Value, subject: &mut impl Subject) {
                     }
                     (Ok(_), Some(error)) => panic!("step {number} of {}: no error of {error}", case["title"]),
                     (Ok(_), None) if step["expect"].is_null() => continue,
-                    (Ok(controls), None) => controls,
+                    (Ok(runtime_state), None) => runtime_state,
                 }
             }
             "sync" | "learn" => {

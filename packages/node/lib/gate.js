@@ -19,7 +19,7 @@ class Gate {
   async admit(facts) {
     const { signal, ...known } = read(facts);
     const steps = callNative(() => this.#gate.start(known));
-    return finish(this.#parts, steps, signal, verdict);
+    return finish(this.#parts, steps, signal, gateDecision);
   }
 
   async withinLimit(facts, fn) {
@@ -28,10 +28,10 @@ class Gate {
       throw new InvalidError("fn", "must be the function to call within the limit");
     }
     const given = facts === body ? undefined : facts;
-    const verdict = await this.admit(given);
-    if (verdict.delayMs > 0) await sleep(verdict.delayMs, given?.signal ?? undefined);
-    if (!verdict.allowed) throw new OverLimitError(verdict.slot, verdict);
-    return body(verdict);
+    const decision = await this.admit(given);
+    if (decision.delayMs > 0) await sleep(decision.delayMs, given?.signal ?? undefined);
+    if (!decision.allowed) throw new OverLimitError(decision.slot, decision);
+    return body(decision);
   }
 }
 
@@ -55,8 +55,8 @@ function read(facts) {
   return known;
 }
 
-function verdict(steps) {
-  const { allowed, delayMs, slot, level, retryAfterMs, reason } = steps.verdict();
+function gateDecision(steps) {
+  const { allowed, delayMs, slot, level, retryAfterMs, reason } = steps.gateDecision();
   return Object.freeze({
     allowed,
     delayMs: wholeMs(delayMs),

@@ -146,11 +146,11 @@ class AdjustableLimiter(_native.Limiter):
 
     def runtime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Return the pause, the overrides and the learned limits; change nothing."""
-        return to_runtime_state(self._run_admin(AdminRequest.look(at_us)))
+        return to_runtime_state(self._run_admin(AdminRequest.get(at_us)))
 
     async def aruntime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `runtime_state`."""
-        return to_runtime_state(await self._send_admin_request(AdminRequest.look(at_us)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.get(at_us)))
 
     def report_budget(
         self,

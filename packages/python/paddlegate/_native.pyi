@@ -376,7 +376,7 @@ class AdminRequest:
     """A change of the runtime state of a limiter: an admin command or an upstream report."""
 
     @staticmethod
-    def look(at_us: int | None) -> AdminRequest: ...
+    def get(at_us: int | None) -> AdminRequest: ...
     @staticmethod
     def pause(
         seconds: _Span | None, until: _Deadline | None, at_us: int | None

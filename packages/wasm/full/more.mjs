@@ -15,7 +15,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
     afterMs: wholeMilliseconds(afterUs),
     decision,
   });
-  host.verdict = (allowed, delayUs, slot, level, retryAfterUs, reason) =>
+  host.gateDecision = (allowed, delayUs, slot, level, retryAfterUs, reason) =>
     Object.freeze({
       allowed,
       delayMs: wholeMilliseconds(delayUs),

@@ -61,8 +61,8 @@ const loaded = pg.load("{}");
 same<typeof loaded, Map<string, Limiter<Skipped>>>(true);
 loaded.get("a")?.onLimit satisfies string | null | undefined;
 const gate: Gate = pg.invantiveGate({ RateLimitControlList: [] });
-const verdict: GateDecision = gate.admit({ url: "https://x", logOnCode: "ann", atUs: 1 });
-verdict.delayMs.toFixed();
+const decision: GateDecision = gate.admit({ url: "https://x", logOnCode: "ann", atUs: 1 });
+decision.delayMs.toFixed();
 // @ts-expect-error: no fact
 gate.admit({ log_on_code: "ann" });
 same<ReturnType<typeof pg.conductorLimiter>, Limiter>(true);

@@ -79,7 +79,7 @@ impl Calls {
                 }
                 self.carry(call)
             }
-            begun => self.begun(begun, on_limit),
+            prepared => self.answer_or_send(prepared, on_limit),
         }
     }
 
@@ -92,7 +92,7 @@ impl Calls {
             Err(error) => return self.failed(error),
         };
         match request.procedure(limiter, operation, at) {
-            Ok(None) => self.begun(request.prepare(limiter, operation, at), None),
+            Ok(None) => self.answer_or_send(request.prepare(limiter, operation, at), None),
             Ok(steps) => {
                 self.started = steps;
                 0
@@ -125,11 +125,11 @@ impl Calls {
     /// Starts reading a page of a part of the limiter list.
     pub(crate) fn prepare_list(&mut self, paddlegate: &Paddlegate, part: u16, cursor: u64) -> i32 {
         self.clear_last_answers();
-        self.begun(Ok(paddlegate.prepare_list(part, cursor)), None)
+        self.answer_or_send(Ok(paddlegate.prepare_list(part, cursor)), None)
     }
 
-    fn begun(&mut self, begun: paddlegate::Result<Prepared>, on_limit: Option<OnLimit>) -> i32 {
-        match begun {
+    fn answer_or_send(&mut self, prepared: paddlegate::Result<Prepared>, on_limit: Option<OnLimit>) -> i32 {
+        match prepared {
             Ok(Prepared::Answered(Answer::Decision(decision))) if self.buffer.allowed(&decision) => 0,
             Ok(Prepared::Answered(answer)) => {
                 let answer = match on_limit {

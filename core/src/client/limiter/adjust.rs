@@ -55,7 +55,7 @@ impl Limiter {
     /// ```
     pub fn admin(&self, command: AdminCommand<'_>) -> Result<RuntimeState> {
         match self.run(Operation::Admin { command, at: None }, SignalHandling::Ignore)? {
-            Answer::RuntimeState(controls) => Ok(*controls),
+            Answer::RuntimeState(runtime_state) => Ok(*runtime_state),
             other => Err(unexpected(&other)),
         }
     }

@@ -48,11 +48,15 @@ impl Limiter {
     /// ```
     #[inline]
     pub fn prepare(&self, operation: Operation<'_>) -> Result<Prepared> {
-        if self.inner.on_unavailable == OnUnavailable::Raise { self.start(operation) } else { self.guarded(operation) }
+        if self.inner.on_unavailable == OnUnavailable::Raise {
+            self.start(operation)
+        } else {
+            self.prepare_with_fallback(operation)
+        }
     }
 
     /// Starts an operation of a limiter with a fallback for an unavailable store.
-    fn guarded(&self, operation: Operation<'_>) -> Result<Prepared> {
+    fn prepare_with_fallback(&self, operation: Operation<'_>) -> Result<Prepared> {
         if let Some(local) = self.local_of(&operation) {
             return local.start(operation);
         }
@@ -61,7 +65,7 @@ impl Limiter {
         if let Operation::ApplyReport { report, .. } = operation
             && report.permit == Some(permit::UNLIMITED)
         {
-            return Ok(self.unheard(&report, Settlement::Unknown));
+            return Ok(self.report_without_state(&report, Settlement::Unknown));
         }
         let operation = match (operation, self.local()) {
             (Operation::ApplyReport { report, at }, Some(local)) => {
@@ -69,12 +73,12 @@ impl Limiter {
             }
             (operation, _) => operation,
         };
-        let begun = self.start(operation)?;
+        let prepared = self.start(operation)?;
         // `start` finds an invalid call before the circuit breaker can answer it.
-        if matches!(begun, Prepared::Answered(_)) {
-            return Ok(begun);
+        if matches!(prepared, Prepared::Answered(_)) {
+            return Ok(prepared);
         }
-        self.short_circuit(&operation).map_or(Ok(begun), |decision| decision.map(decided))
+        self.short_circuit(&operation).map_or(Ok(prepared), |decision| decision.map(decided))
     }
 
     /// Settles the permit of a report if this process granted it alone, and leaves the rest to the store.
@@ -124,13 +128,15 @@ impl Limiter {
     fn prepare_acquire(&self, request: Request) -> Result<Prepared> {
         let policy = &self.inner.policy;
         let (units, permit) = request.charge(policy)?;
-        let named = permit || policy.concurrency().is_some() && units > 0;
-        match &self.inner.place {
-            StateLocation::Nowhere => self.known(units, permit, None),
-            _ if named => self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at),
+        let needs_id = permit || policy.concurrency().is_some() && units > 0;
+        match &self.inner.location {
+            StateLocation::Stateless => self.decide_without_state(units, permit, None),
+            _ if needs_id => {
+                self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at)
+            }
             StateLocation::Memory { store, key, cell } => {
                 let now = time(request.at);
-                let cell = remembered(store, key, cell, policy, now)?;
+                let cell = get_or_create_cell(store, key, cell, policy, now)?;
                 let reply = cell.lock(|| State::new(policy)).acquire(policy, now, units)?;
                 match reply {
                     Some(reply) => Ok(decided(reply.decision(policy, None))),
@@ -140,9 +146,13 @@ impl Limiter {
                 }
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::acquire(&self.inner.policy, keys, units, request.at, self.listed(request.at))))
-            }
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::acquire(
+                &self.inner.policy,
+                keys,
+                units,
+                request.at,
+                self.due_list_entry(request.at),
+            ))),
         }
     }
 
@@ -154,16 +164,16 @@ impl Limiter {
 
     fn prepare_enter(&self, entry: &Entry<'_>, at: Option<Micros>) -> Result<Prepared> {
         let policy = &self.inner.policy;
-        match &self.inner.place {
-            StateLocation::Nowhere => self.known(entry.units, entry.permit, Some(entry.id)),
+        match &self.inner.location {
+            StateLocation::Stateless => self.decide_without_state(entry.units, entry.permit, Some(entry.id)),
             StateLocation::Memory { .. } => {
                 let keeps = entry.permit || policy.concurrency().is_some() && entry.units > 0;
-                let reply = self.turn(at, entry.id, |turn| turn.enter(*entry))??;
+                let reply = self.transact(at, entry.id, |transaction| transaction.enter(*entry))??;
                 Ok(decided(reply.decision(policy, keeps.then_some((entry.id, entry.units)))))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::enter(&self.inner.policy, keys, entry, at, self.listed(at))))
+                Ok(Prepared::Call(Call::enter(&self.inner.policy, keys, entry, at, self.due_list_entry(at))))
             }
         }
     }
@@ -175,11 +185,11 @@ impl Limiter {
             request.cost.get_or_insert(1);
         }
         let (cost, permit) = request.charge(policy)?;
-        match &self.inner.place {
-            StateLocation::Nowhere => self.known(cost, permit, None),
+        match &self.inner.location {
+            StateLocation::Stateless => self.decide_without_state(cost, permit, None),
             StateLocation::Memory { store, key, cell } => {
                 let now = time(request.at);
-                let cell = remembered(store, key, cell, policy, now)?;
+                let cell = get_or_create_cell(store, key, cell, policy, now)?;
                 let argument = if permit { "estimate" } else { "cost" };
                 let reply = cell.lock(|| State::new(policy)).peek(policy, now, argument, cost)?;
                 Ok(decided(reply.decision(policy, None)))
@@ -200,9 +210,11 @@ impl Limiter {
         let Some(permit) = parsed(permit, at)? else {
             return settled(Settlement::Unknown);
         };
-        match &self.inner.place {
-            StateLocation::Nowhere => settled(Settlement::Unknown),
-            StateLocation::Memory { .. } => settled(self.turn(at, "", |turn| turn.correct(&permit, actual))?),
+        match &self.inner.location {
+            StateLocation::Stateless => settled(Settlement::Unknown),
+            StateLocation::Memory { .. } => {
+                settled(self.transact(at, "", |transaction| transaction.correct(&permit, actual))?)
+            }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::correct(keys, &permit, actual, at))),
         }
@@ -213,9 +225,11 @@ impl Limiter {
         let (Some(permit), Some(_)) = (parsed(permit, at)?, self.inner.policy.concurrency()) else {
             return settled(Settlement::Unknown);
         };
-        match &self.inner.place {
-            StateLocation::Nowhere => settled(Settlement::Unknown),
-            StateLocation::Memory { .. } => settled(self.turn(at, permit.id, |turn| turn.release(&permit))?),
+        match &self.inner.location {
+            StateLocation::Stateless => settled(Settlement::Unknown),
+            StateLocation::Memory { .. } => {
+                settled(self.transact(at, permit.id, |transaction| transaction.release(&permit))?)
+            }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::release(keys, &permit, at))),
         }
@@ -226,9 +240,11 @@ impl Limiter {
         let (Some(permit), Some(_)) = (parsed(permit, at)?, self.inner.policy.concurrency()) else {
             return renewed(None);
         };
-        match &self.inner.place {
-            StateLocation::Nowhere => renewed(None),
-            StateLocation::Memory { .. } => renewed(self.turn(at, permit.id, |turn| turn.renew(&permit))?),
+        match &self.inner.location {
+            StateLocation::Stateless => renewed(None),
+            StateLocation::Memory { .. } => {
+                renewed(self.transact(at, permit.id, |transaction| transaction.renew(&permit))?)
+            }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::renew(keys, &permit, at))),
         }
@@ -238,9 +254,11 @@ impl Limiter {
         check_id(id)?;
         check_time(at)?;
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
-        match &self.inner.place {
-            StateLocation::Nowhere => settled(Settlement::Unknown),
-            StateLocation::Memory { .. } => settled(self.turn(at, id, |turn| turn.cancel(id, gave_up))?),
+        match &self.inner.location {
+            StateLocation::Stateless => settled(Settlement::Unknown),
+            StateLocation::Memory { .. } => {
+                settled(self.transact(at, id, |transaction| transaction.cancel(id, gave_up))?)
+            }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::cancel(keys, id, gave_up, at))),
         }
@@ -251,17 +269,17 @@ impl Limiter {
         check_time(at)?;
         let unlimited = report.permit.is_none_or(|permit| permit == permit::UNLIMITED);
         if self.inner.policy.limits().is_empty() && unlimited {
-            return Ok(self.unheard(report, Settlement::Settled));
+            return Ok(self.report_without_state(report, Settlement::Settled));
         }
         // A report with an unknown permit still updates the budget, under a permit that was never issued.
         let unknown = Permit { id: "-", granted_at: MAX_TIME.0 - PERMIT_TIMEOUT.0, charged: 0 };
         let permit =
             report.permit.map(|permit| parsed(permit, at)).transpose()?.map(|permit| permit.unwrap_or(unknown));
-        match &self.inner.place {
-            StateLocation::Nowhere => Ok(self.unheard(report, Settlement::Unknown)),
+        match &self.inner.location {
+            StateLocation::Stateless => Ok(self.report_without_state(report, Settlement::Unknown)),
             StateLocation::Memory { .. } => {
-                let uptake = self.turn(at, "", |turn| turn.apply_report(permit.as_ref(), report))?;
-                let learned = PendingReport::new(report, &self.inner.policy).learned(&uptake);
+                let outcome = self.transact(at, "", |transaction| transaction.apply_report(permit.as_ref(), report))?;
+                let learned = PendingReport::new(report, &self.inner.policy).learned(&outcome);
                 Ok(Prepared::Answered(Answer::Report(Box::new(learned))))
             }
             #[cfg(feature = "redis")]
@@ -272,22 +290,22 @@ impl Limiter {
     }
 
     /// Returns the answer to a report that no state records.
-    fn unheard(&self, report: &UpstreamReport<'_>, settlement: Settlement) -> Prepared {
-        let learned = PendingReport::new(report, &self.inner.policy).unheard(settlement);
+    fn report_without_state(&self, report: &UpstreamReport<'_>, settlement: Settlement) -> Prepared {
+        let learned = PendingReport::new(report, &self.inner.policy).without_state(settlement);
         Prepared::Answered(Answer::Report(Box::new(learned)))
     }
 
     fn prepare_admin(&self, command: &AdminCommand<'_>, at: Option<Micros>) -> Result<Prepared> {
         command.check(&self.inner.policy)?;
         check_time(at)?;
-        let answered = |controls| Ok(Prepared::Answered(Answer::RuntimeState(Box::new(controls))));
-        match &self.inner.place {
-            StateLocation::Nowhere if matches!(command, AdminCommand::Get) => answered(RuntimeState::default()),
-            StateLocation::Nowhere => Err(Error::invalid(
+        let answered = |runtime_state| Ok(Prepared::Answered(Answer::RuntimeState(Box::new(runtime_state))));
+        match &self.inner.location {
+            StateLocation::Stateless if matches!(command, AdminCommand::Get) => answered(RuntimeState::default()),
+            StateLocation::Stateless => Err(Error::invalid(
                 "limiter",
                 "is unlimited or paused by its policy, so nothing can change; use a high limit or concurrency 0",
             )),
-            StateLocation::Memory { .. } => answered(self.turn(at, "", |turn| turn.admin(command))?),
+            StateLocation::Memory { .. } => answered(self.transact(at, "", |transaction| transaction.admin(command))?),
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::admin(&self.inner.policy, keys, command, at))),
         }
@@ -297,8 +315,8 @@ impl Limiter {
         check_time(at)?;
         let counted = |statistics| Ok(Prepared::Answered(Answer::Statistics(Box::new(statistics))));
         let policy = &self.inner.policy;
-        match &self.inner.place {
-            StateLocation::Nowhere => counted(Statistics::default()),
+        match &self.inner.location {
+            StateLocation::Stateless => counted(Statistics::default()),
             StateLocation::Memory { store, key, cell } => {
                 let cell = cell.get().cloned().or_else(|| store.find(key));
                 counted(
@@ -312,8 +330,8 @@ impl Limiter {
 
     fn prepare_reset(&self) -> Prepared {
         let policy = &self.inner.policy;
-        match &self.inner.place {
-            StateLocation::Nowhere => Prepared::Answered(Answer::Reset),
+        match &self.inner.location {
+            StateLocation::Stateless => Prepared::Answered(Answer::Reset),
             StateLocation::Memory { store, key, cell } => {
                 if let Some(cell) = cell.get().cloned().or_else(|| store.find(key)) {
                     *cell.lock(|| State::new(policy)) = State::new(policy);
@@ -329,18 +347,23 @@ impl Limiter {
     }
 
     /// Runs a transaction on a state in memory.
-    pub(crate) fn turn<T>(&self, at: Option<Micros>, id: &str, take: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
-        let StateLocation::Memory { store, key, cell } = &self.inner.place else {
+    pub(crate) fn transact<T>(
+        &self,
+        at: Option<Micros>,
+        id: &str,
+        run: impl FnOnce(Transaction<'_>) -> T,
+    ) -> Result<T> {
+        let StateLocation::Memory { store, key, cell } = &self.inner.location else {
             return Err(Error::internal("the limiter has no state in memory"));
         };
         let (policy, now) = (&self.inner.policy, time(at));
-        let mut state = remembered(store, key, cell, policy, now)?.lock(|| State::new(policy));
-        Ok(take(Transaction::new(&mut state, policy, &**store, now, id)))
+        let mut state = get_or_create_cell(store, key, cell, policy, now)?.lock(|| State::new(policy));
+        Ok(run(Transaction::new(&mut state, policy, &**store, now, id)))
     }
 
     /// Returns the entry for the list of limiters, once a minute or twice per `ttl`, whichever is more often.
     #[cfg(feature = "redis")]
-    fn listed(&self, at: Option<Micros>) -> Option<(Micros, String)> {
+    fn due_list_entry(&self, at: Option<Micros>) -> Option<(Micros, String)> {
         let (now, before) = (time(at) / 1_000_000, self.inner.listed_at.load(Ordering::Relaxed));
         if now.abs_diff(before) < (self.inner.ttl.0 / 2_000_000).min(60) {
             return None;
@@ -350,7 +373,7 @@ impl Limiter {
     }
 
     /// Returns the decision of a policy that needs no state.
-    fn known(&self, units: u64, estimate: bool, id: Option<&str>) -> Result<Prepared> {
+    fn decide_without_state(&self, units: u64, estimate: bool, id: Option<&str>) -> Result<Prepared> {
         self.inner.policy.check_fits(if estimate { "estimate" } else { "cost" }, units)?;
         Ok(decided(match self.inner.policy.paused() {
             Some(index) => Decision::paused(index),
@@ -367,7 +390,7 @@ fn time(at: Option<Micros>) -> u64 {
     at.map_or_else(clock::now, |at| at.0)
 }
 
-fn remembered<'a>(
+fn get_or_create_cell<'a>(
     store: &Memory,
     key: &str,
     cell: &'a OnceLock<Cell>,
@@ -377,8 +400,8 @@ fn remembered<'a>(
     if let Some(cell) = cell.get() {
         return Ok(cell);
     }
-    let made = store.cell(key, policy, now)?;
-    Ok(cell.get_or_init(|| made))
+    let created = store.cell(key, policy, now)?;
+    Ok(cell.get_or_init(|| created))
 }
 
 /// Parses a permit id; `None` when this library cannot have issued it.

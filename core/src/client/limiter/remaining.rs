@@ -10,7 +10,7 @@ impl Limiter {
     pub(crate) fn standing(&self, at: Micros, left: &mut Vec<u64>) -> u64 {
         left.clear();
         let policy = &self.inner.policy;
-        let StateLocation::Memory { store, key, cell } = &self.inner.place else { return 0 };
+        let StateLocation::Memory { store, key, cell } = &self.inner.location else { return 0 };
         match cell.get().cloned().or_else(|| store.find(key)) {
             Some(cell) => cell.lock(|| State::new(policy)).standing(policy, at.0, left),
             None => State::new(policy).standing(policy, at.0, left),

@@ -29,7 +29,7 @@ impl Limiter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_on<C: redis::ConnectionLike>(&self, connection: &mut C, operation: Operation<'_>) -> Result<Answer> {
-        match (self.prepare(operation)?, &self.inner.place) {
+        match (self.prepare(operation)?, &self.inner.location) {
             (Prepared::Answered(answer), _) => Ok(answer),
             (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
                 let (fallback, node) = (self.fallback(&operation), store.node_of(call.slot()));
@@ -49,7 +49,7 @@ impl Limiter {
         connection: &mut C,
         operation: Operation<'_>,
     ) -> Result<Answer> {
-        match (self.prepare(operation)?, &self.inner.place) {
+        match (self.prepare(operation)?, &self.inner.location) {
             (Prepared::Answered(answer), _) => Ok(answer),
             (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
                 let (fallback, node) = (self.fallback(&operation), store.node_of(call.slot()));

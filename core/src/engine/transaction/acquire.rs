@@ -78,6 +78,6 @@ impl QueueSummary {
 
     /// Returns the summary to write, which is empty for an empty queue.
     pub(crate) fn written(self, now: u64) -> Self {
-        if self.tickets > 0 { Self { seen: now, ..self } } else { Self::default() }
+        if self.tickets > 0 { Self { written_at: now, ..self } } else { Self::default() }
     }
 }

@@ -2,9 +2,9 @@
 --
 -- REQUIRES: MAX DAMAGED MAX_REMOVALS call format find min max limit_count verb_at verb units id register_limiter now
 -- REQUIRES: overrides LATE_RELEASE unpack ctx handlers evaluate limit_exceeded_by add_statistic expiry write_state
--- REQUIRES: append_to_logs keep_skew MAX_CHECKS LEASE permits_key queue_key records_key read_ticket caller_ticket
--- REQUIRES: records_expiry write_ticket remove_ticket load_ahead advance_queue PERMIT_TIMEOUT PERMIT_EXPIRY to_text
--- REQUIRES: adopt_levels write_queue_summary find_lease
+-- REQUIRES: append_to_logs keep_skew MAX_CHECKED_TICKETS LEASE permits_key queue_key records_key read_ticket
+-- REQUIRES: caller_ticket records_expiry write_ticket remove_ticket load_ahead advance_queue PERMIT_TIMEOUT
+-- REQUIRES: PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease
 -- PROVIDES: nothing
 
 if verb == 'acquire' then
@@ -86,7 +86,7 @@ if verb == 'acquire' then
           ahead = tickets_ahead()
         end
         ahead, units_ahead, first_expiry = load_ahead(ahead)
-        if ahead > MAX_CHECKS then
+        if ahead > MAX_CHECKED_TICKETS then
           units_ahead = max(units_ahead, units_of(ahead))
         end
         index, wait, remaining, reset, rate = evaluate(0, 0, units, units)

@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
-use crate::engine::queue::{MAX_LOOKS, MAX_TICKETS, RECHECK, Ticket};
+use crate::engine::queue::{MAX_CHECKED_TICKETS, MAX_TICKETS, RECHECK, Ticket};
 use crate::engine::reply::{LeaseAndTicket, Reply};
 use crate::engine::state::Evaluation;
 use crate::engine::transaction::{Entry, Transaction, Waiting};
@@ -38,16 +38,16 @@ impl Transaction<'_> {
             });
         }
         let ticket = self.ticket_of(id);
-        if let Err(never) = self.policy.check_fits(if entry.permit { "estimate" } else { "cost" }, units) {
+        if let Err(error) = self.policy.check_fits(if entry.permit { "estimate" } else { "cost" }, units) {
             if let Some(ticket) = ticket {
-                self.leave(&ticket);
+                self.remove_ticket(&ticket);
                 self.advance();
                 self.write_queue_summary();
             }
-            return Err(never);
+            return Err(error);
         }
-        let place = entry.queue.map(|waiting| waiting.position);
-        if ticket.is_none() && place == Some(QueuePosition::Existing) {
+        let position = entry.queue.map(|waiting| waiting.position);
+        if ticket.is_none() && position == Some(QueuePosition::Existing) {
             return Ok(Reply::new(Status::NoTicket, &Evaluation::default(), self.now));
         }
         if units == 0 {
@@ -59,7 +59,7 @@ impl Transaction<'_> {
                 self.now,
             ));
         }
-        let evaluation = self.evaluate_in_queue(units, ticket.as_ref(), place);
+        let evaluation = self.evaluate_in_queue(units, ticket.as_ref(), position);
         let is_full = self.queue_summary.tickets >= MAX_TICKETS as u64 || self.queue_summary.units + units > MAX_TIME.0;
         let waiting = entry.queue.filter(|waiting| {
             // A ticket keeps its position through a wait without a known end, such as a limit of 0.
@@ -75,42 +75,47 @@ impl Transaction<'_> {
     }
 
     /// Evaluates the call behind all tickets ahead of it.
-    fn evaluate_in_queue(&mut self, units: u64, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> Evaluation {
+    fn evaluate_in_queue(
+        &mut self,
+        units: u64,
+        ticket: Option<&Ticket>,
+        position: Option<QueuePosition>,
+    ) -> Evaluation {
         let alone = self.evaluate(0, 0, units, units);
         if self.queue_summary.tickets == 0 {
             return alone;
         }
-        let mut ahead = self.ahead(ticket, place);
-        let (mut before, mut lapse) = (0, MAX_TIME.0);
+        let mut ahead = self.ahead(ticket, position);
+        let (mut units_ahead, mut first_expiry) = (0, MAX_TIME.0);
         if alone.wait == 0 {
             if ahead > 0 {
                 // The tickets ahead may need a wake-up: the limit was raised, or a lease has ended without a release.
                 self.advance();
-                ahead = self.ahead(ticket, place);
+                ahead = self.ahead(ticket, position);
             }
-            (ahead, before, lapse) = self.load_ahead(ahead);
-            if ahead > MAX_LOOKS {
-                before = before.max(self.units_of(ahead, ticket, place));
+            (ahead, units_ahead, first_expiry) = self.load_ahead(ahead);
+            if ahead > MAX_CHECKED_TICKETS {
+                units_ahead = units_ahead.max(self.units_of(ahead, ticket, position));
             }
         } else {
-            before = before.max(self.units_of(ahead, ticket, place));
+            units_ahead = units_ahead.max(self.units_of(ahead, ticket, position));
         }
         if ahead == 0 {
             return alone;
         }
-        let evaluation = self.evaluate(ahead, before, units, units);
+        let evaluation = self.evaluate(ahead, units_ahead, units, units);
         if evaluation.wait == MAX_TIME.0 {
             return evaluation;
         }
         // A ticket ahead that has lapsed but could not be removed yet blocks this call only.
-        Evaluation { wait: evaluation.wait.min(lapse.saturating_sub(self.now).max(1)), ..evaluation }
+        Evaluation { wait: evaluation.wait.min(first_expiry.saturating_sub(self.now).max(1)), ..evaluation }
     }
 
     /// Returns the units of the tickets ahead, as far as they are known without examining each ticket.
-    fn units_of(&self, ahead: u64, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> u64 {
+    fn units_of(&self, ahead: u64, ticket: Option<&Ticket>, position: Option<QueuePosition>) -> u64 {
         match ticket {
             _ if self.queue_summary.units == self.queue_summary.tickets => ahead,
-            None if matches!(place, Some(QueuePosition::Number(_))) => ahead,
+            None if matches!(position, Some(QueuePosition::Number(_))) => ahead,
             None => self.queue_summary.units,
             Some(ticket) => ticket
                 .units_before
@@ -125,8 +130,8 @@ impl Transaction<'_> {
     }
 
     /// Returns the number of tickets ahead. A call that returns under its old number has the position of that number.
-    fn ahead(&self, ticket: Option<&Ticket>, place: Option<QueuePosition>) -> u64 {
-        match (ticket, place) {
+    fn ahead(&self, ticket: Option<&Ticket>, position: Option<QueuePosition>) -> u64 {
+        match (ticket, position) {
             (Some(ticket), _) => self.rank(ticket),
             (None, Some(QueuePosition::Number(number))) => {
                 self.state.queue.as_ref().map_or(0, |queue| queue.before(number))
@@ -137,7 +142,7 @@ impl Transaction<'_> {
 
     fn refuse(mut self, evaluation: &Evaluation, ticket: Option<Ticket>) -> Reply {
         if let Some(ticket) = ticket {
-            self.leave(&ticket);
+            self.remove_ticket(&ticket);
             self.advance();
         }
         self.state.statistics.refused += 1;
@@ -161,16 +166,16 @@ impl Transaction<'_> {
         ticket: Option<Ticket>,
     ) -> Reply {
         let wait = evaluation.wait;
-        let mut look = match wait {
+        let mut check_after = match wait {
             _ if wait > evaluation.rate => evaluation.rate.max(wait.min(RECHECK.0)),
             _ if wait == MAX_TIME.0 => RECHECK.0,
             _ => wait,
         };
         if !waiting.channel.is_empty() {
-            look = look.min(RECHECK.0);
+            check_after = check_after.min(RECHECK.0);
         }
         let mut ticket = ticket.unwrap_or_else(|| self.join(entry.id, entry.units, waiting.position));
-        ticket.next_check = self.now + look;
+        ticket.next_check = self.now + check_after;
         ticket.expires_at = ticket.next_check + waiting.claim_timeout;
         ticket.claim_timeout = waiting.claim_timeout;
         waiting.channel.clone_into(&mut ticket.channel);
@@ -179,19 +184,19 @@ impl Transaction<'_> {
         self.write_queue_summary();
         let ready = (self.policy.concurrency().is_none() && wait < MAX_TIME.0).then_some(wait);
         Reply {
-            retry_after: look,
+            retry_after: check_after,
             lease_and_ticket: LeaseAndTicket { number, position, ready, ..LeaseAndTicket::default() },
             ..Reply::new(Status::Queued, evaluation, self.now)
         }
     }
 
-    fn join(&mut self, id: &str, units: u64, place: QueuePosition) -> Ticket {
+    fn join(&mut self, id: &str, units: u64, position: QueuePosition) -> Ticket {
         let head_start = self.head_start(u64::MAX);
         let queue = self.state.queue.get_or_insert_default();
         if self.queue_summary.tickets == 0 {
             queue.total = 0;
         }
-        let (number, units_before) = match place {
+        let (number, units_before) = match position {
             QueuePosition::Number(number) if number <= queue.counter => (number, head_start.min(queue.total)),
             _ => (queue.counter + 1, queue.total),
         };
@@ -231,7 +236,7 @@ impl Transaction<'_> {
         }
         self.state.take(&self.policy, evaluation, now, self.skew, entry.units);
         if let Some(ticket) = ticket {
-            self.leave(&ticket);
+            self.remove_ticket(&ticket);
             lease_and_ticket.number = ticket.number;
             self.state.statistics.waited += 1;
             self.state.statistics.wait_time.0 += now - ticket.queued_at;

@@ -66,7 +66,7 @@ impl Transaction<'_> {
             leases.remove(id);
         }
         if let Some(ticket) = &ticket {
-            self.leave(ticket);
+            self.remove_ticket(ticket);
         }
         self.state.statistics.refused += u64::from(gave_up);
         self.advance();

@@ -12,10 +12,10 @@
 --
 -- REQUIRES: MAX call attempt format find min max verb id now LATE_RELEASE ctx key_count evaluate limit_exceeded_by
 -- REQUIRES: add_statistic expiry
--- PROVIDES: MAX_CHECKS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket caller_ticket records_expiry
--- PROVIDES: write_ticket remove_ticket ticket_at load_ahead advance_queue
+-- PROVIDES: MAX_CHECKED_TICKETS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket caller_ticket
+-- PROVIDES: records_expiry write_ticket remove_ticket ticket_at load_ahead advance_queue
 
-local MAX_CHECKS, MAX_EXPIRED = 64, 500
+local MAX_CHECKED_TICKETS, MAX_EXPIRED = 64, 500
 local LEASE = '\31'
 local permits_key, queue_key, records_key = KEYS[key_count + 1], KEYS[key_count + 2], KEYS[key_count + 3]
 if not queue_key then
@@ -87,7 +87,7 @@ end
 -- The tickets before a position, their units, and the first time at which one of them may expire.
 local function load_ahead(position)
   local ahead, units_ahead, first_expiry = 0, 0, MAX
-  while ahead < position and ahead < MAX_CHECKS do
+  while ahead < position and ahead < MAX_CHECKED_TICKETS do
     local tickets = ctx.tickets
     local ticket = ticket_at(ahead)
     position = position - (tickets - ctx.tickets)
@@ -104,7 +104,7 @@ end
 local function advance_queue()
   local NOTIFY_SLACK = 1000
   local ahead, units_ahead, first_expiry = 0, 0, MAX
-  while ctx.tickets > 0 and ahead < MAX_CHECKS and ctx.removed < MAX_EXPIRED do
+  while ctx.tickets > 0 and ahead < MAX_CHECKED_TICKETS and ctx.removed < MAX_EXPIRED do
     local ticket = ticket_at(ahead)
     if not ticket then
       return

@@ -1,13 +1,13 @@
 //! The walk along the queue, which wakes every ticket that can be granted. Twin of `queue.lua`.
 
 use crate::base::micros::MAX_TIME;
-use crate::engine::queue::{MAX_LOOKS, Ticket};
+use crate::engine::queue::{MAX_CHECKED_TICKETS, Ticket};
 use crate::engine::transaction::Transaction;
 /// A ticket gets no wake-up for a change below this, in microseconds.
-const SLACK: u64 = 1_000;
+const NOTIFY_SLACK: u64 = 1_000;
 
 /// The number of removed tickets after which a call removes no more lapsed ones; later calls remove the rest.
-const MAX_LAPSED: usize = 500;
+const MAX_EXPIRED: usize = 500;
 
 impl Transaction<'_> {
     pub(crate) fn ticket_of(&self, id: &str) -> Option<Ticket> {
@@ -24,7 +24,7 @@ impl Transaction<'_> {
         self.state.queue.get_or_insert_default().keep(ticket);
     }
 
-    pub(crate) fn leave(&mut self, ticket: &Ticket) {
+    pub(crate) fn remove_ticket(&mut self, ticket: &Ticket) {
         if let Some(queue) = &mut self.state.queue {
             queue.remove(&ticket.id);
         }
@@ -38,68 +38,68 @@ impl Transaction<'_> {
     /// Returns the ticket at a position of the queue.
     ///
     /// A lapsed ticket is removed, unless it belongs to this call, and the next ticket takes its position.
-    fn ticket_at(&mut self, place: u64) -> Option<Ticket> {
+    fn ticket_at(&mut self, position: u64) -> Option<Ticket> {
         loop {
-            let ticket = self.state.queue.as_ref()?.at(place)?.clone();
+            let ticket = self.state.queue.as_ref()?.at(position)?.clone();
             let stays = ticket.expires_at > self.now && self.policy.fits(ticket.units) || ticket.id == self.id;
-            if stays || self.removed >= MAX_LAPSED {
+            if stays || self.removed >= MAX_EXPIRED {
                 return Some(ticket);
             }
-            self.leave(&ticket);
+            self.remove_ticket(&ticket);
             self.state.statistics.lapsed += 1;
         }
     }
 
     /// Returns the load ahead of a position: tickets, their units, and the earliest time at which one of them may
     /// lapse.
-    pub(crate) fn load_ahead(&mut self, mut place: u64) -> (u64, u64, u64) {
-        let (mut ahead, mut before, mut lapse) = (0, 0, MAX_TIME.0);
-        while ahead < place && ahead < MAX_LOOKS {
+    pub(crate) fn load_ahead(&mut self, mut position: u64) -> (u64, u64, u64) {
+        let (mut ahead, mut units_ahead, mut first_expiry) = (0, 0, MAX_TIME.0);
+        while ahead < position && ahead < MAX_CHECKED_TICKETS {
             let tickets = self.queue_summary.tickets;
             let ticket = self.ticket_at(ahead);
-            place = place.saturating_sub(tickets - self.queue_summary.tickets);
-            let Some(ticket) = ticket.filter(|_| ahead < place) else {
-                return (ahead, before, lapse);
+            position = position.saturating_sub(tickets - self.queue_summary.tickets);
+            let Some(ticket) = ticket.filter(|_| ahead < position) else {
+                return (ahead, units_ahead, first_expiry);
             };
             ahead += 1;
-            before += ticket.units;
-            lapse = lapse.min(ticket.expires_at);
+            units_ahead += ticket.units;
+            first_expiry = first_expiry.min(ticket.expires_at);
         }
-        (place, before + place - ahead, lapse)
+        (position, units_ahead + position - ahead, first_expiry)
     }
 
     /// Wakes every ticket that can be granted and schedules the next. The ticket of this call gets no wake-up.
     pub(crate) fn advance(&mut self) {
-        let (mut ahead, mut before, mut turn) = (0, 0, MAX_TIME.0);
-        while self.queue_summary.tickets > 0 && ahead < MAX_LOOKS && self.removed < MAX_LAPSED {
+        let (mut ahead, mut units_ahead, mut first_expiry) = (0, 0, MAX_TIME.0);
+        while self.queue_summary.tickets > 0 && ahead < MAX_CHECKED_TICKETS && self.removed < MAX_EXPIRED {
             let Some(mut ticket) = self.ticket_at(ahead) else { return };
-            let wait = self.evaluate(ahead, before, ticket.units, 0).wait;
-            let look = if wait == 0 { self.now } else { (self.now + wait).min(turn) };
-            let mut heard = true;
-            let slack = if wait == 0 { 0 } else { SLACK };
-            if ticket.id != self.id && !ticket.channel.is_empty() && ticket.next_check > look + slack {
-                heard = self.channels.publish(&ticket.channel, look - self.now, &ticket.id);
-                if heard {
-                    (ticket.next_check, ticket.expires_at) = (look, look + ticket.claim_timeout);
+            let wait = self.evaluate(ahead, units_ahead, ticket.units, 0).wait;
+            let check_at = if wait == 0 { self.now } else { (self.now + wait).min(first_expiry) };
+            let mut is_present = true;
+            let slack = if wait == 0 { 0 } else { NOTIFY_SLACK };
+            if ticket.id != self.id && !ticket.channel.is_empty() && ticket.next_check > check_at + slack {
+                is_present = self.channels.publish(&ticket.channel, check_at - self.now, &ticket.id);
+                if is_present {
+                    (ticket.next_check, ticket.expires_at) = (check_at, check_at + ticket.claim_timeout);
                     self.keep(ticket.clone());
                 } else {
-                    self.leave(&ticket);
+                    self.remove_ticket(&ticket);
                 }
             }
-            if self.is_admin && ticket.channel.is_empty() && ticket.next_check > look + SLACK {
+            if self.is_admin && ticket.channel.is_empty() && ticket.next_check > check_at + NOTIFY_SLACK {
                 // A ticket without a channel gets no wake-up when a pause ends, and must not block the others until its
                 // old time.
-                (ticket.next_check, ticket.expires_at) = (look, look + ticket.claim_timeout);
+                (ticket.next_check, ticket.expires_at) = (check_at, check_at + ticket.claim_timeout);
                 self.keep(ticket.clone());
             }
-            if wait > 0 && heard {
+            if wait > 0 && is_present {
                 return;
             }
-            if heard {
+            if is_present {
                 ahead += 1;
-                before += ticket.units;
+                units_ahead += ticket.units;
                 if ticket.id != self.id {
-                    turn = turn.min(ticket.expires_at);
+                    first_expiry = first_expiry.min(ticket.expires_at);
                 }
             }
         }

@@ -25,21 +25,21 @@ impl Transaction<'_> {
         let fresh = Overrides::new(self.own);
         if matches!(command, AdminCommand::Get) {
             let overrides = self.state.overrides.as_deref().unwrap_or(&fresh);
-            return RuntimeState { in_use, ..overrides.controls(self.now) };
+            return RuntimeState { in_use, ..overrides.runtime_state(self.now) };
         }
         // Until now the levels drained under the previous limits.
         self.settle_now();
         let mut overrides =
             self.state.overrides.take().filter(|overrides| overrides.hold(self.now)).unwrap_or(Box::new(fresh));
         overrides.apply(command, self.now);
-        let controls = RuntimeState { in_use, ..overrides.controls(self.now) };
+        let runtime_state = RuntimeState { in_use, ..overrides.runtime_state(self.now) };
         self.policy = overrides.policy(self.own, self.now);
         self.state.overrides = Some(overrides);
         self.is_admin = true;
         self.settle_now();
         self.advance();
         self.state.queue_summary = self.queue_summary.written(self.now);
-        controls
+        runtime_state
     }
 
     /// Applies a report of the upstream.
@@ -82,11 +82,11 @@ impl Transaction<'_> {
         self.settle_now();
         let overrides = self.state.overrides.take().filter(|overrides| overrides.hold(now));
         let mut overrides = overrides.unwrap_or_else(|| Box::new(Overrides::new(self.own)));
-        let (before, halted) = (overrides.learned.clone(), overrides.paused_until);
+        let (before, paused_before) = (overrides.learned.clone(), overrides.paused_until);
         if let Some(moment) = report.pause {
             overrides.paused_until = overrides.paused_until.max(moment.on(now));
             outcome.flags |=
-                if overrides.paused_until > halted { ReportOutcome::PAUSED } else { ReportOutcome::SHORTER };
+                if overrides.paused_until > paused_before { ReportOutcome::PAUSED } else { ReportOutcome::SHORTER };
         }
         let mut past = [false; MAX_LIMITS];
         if reports {
@@ -94,19 +94,19 @@ impl Transaction<'_> {
             for (i, budget) in report.budgets.iter().enumerate() {
                 let own = &self.own.limits()[i];
                 let known = overrides.learned[i].as_ref().unwrap_or(own);
-                let heard = hear(known, budget, now);
-                past[i] = heard.past;
-                outcome.marks[i] = heard.marks(known, budget);
-                if heard.pause > overrides.paused_until {
-                    overrides.paused_until = heard.pause;
+                let learned = learned_limit(known, budget, now);
+                past[i] = learned.past;
+                outcome.marks[i] = learned.marks(known, budget);
+                if learned.pause > overrides.paused_until {
+                    overrides.paused_until = learned.pause;
                     outcome.flags |= ReportOutcome::PAUSED;
                 }
-                if overrides.learned[i].is_some() || heard.limit != *own {
-                    overrides.learned[i] = Some(heard.limit);
+                if overrides.learned[i].is_some() || learned.limit != *own {
+                    overrides.learned[i] = Some(learned.limit);
                 }
             }
         }
-        if report.pause.is_some() || overrides.paused_until != halted || overrides.learned != before {
+        if report.pause.is_some() || overrides.paused_until != paused_before || overrides.learned != before {
             overrides.changed(now);
         }
         self.policy = overrides.policy(self.own, now);
@@ -157,8 +157,8 @@ impl Transaction<'_> {
     /// arrived after that call. Examines permits settled since then, and open permits granted at most four minutes
     /// before.
     fn in_flight(&self, own: &str, since: u64) -> (u64, bool) {
-        let seen_from = (since + SETTLED_MEMORY.0) * 2;
-        let (marks, more) = self.state.permits.since(seen_from, MAX_OPEN);
+        let first_mark = (since + SETTLED_MEMORY.0) * 2;
+        let (marks, more) = self.state.permits.since(first_mark, MAX_OPEN);
         let mut others = marks.filter(|(_, id)| id != own).peekable();
         let is_known = more == 0 && others.peek().is_none();
         let open = others.filter(|(mark, _)| mark % 2 == 0).filter_map(|(_, id)| Permit::parse(id));
@@ -192,27 +192,27 @@ impl LearnedLimit {
     }
 }
 
-fn hear(known: &Limit, budget: &BudgetUpdate, now: u64) -> LearnedLimit {
-    let said = budget.limit.as_ref().unwrap_or(known);
-    let mut heard = LearnedLimit { limit: said.clone(), past: false, pause: 0 };
-    let Rule::Bucket(bucket) = known.rule else { return heard };
-    let interval = said.interval().0;
-    let mut offset = if bucket.offset < interval { bucket.offset } else { said.offset().0 };
+fn learned_limit(known: &Limit, budget: &BudgetUpdate, now: u64) -> LearnedLimit {
+    let reported = budget.limit.as_ref().unwrap_or(known);
+    let mut learned = LearnedLimit { limit: reported.clone(), past: false, pause: 0 };
+    let Rule::Bucket(bucket) = known.rule else { return learned };
+    let interval = reported.interval().0;
+    let mut offset = if bucket.offset < interval { bucket.offset } else { reported.offset().0 };
     if let Some(reset) = budget.reset {
         let end = reset.on(now);
         let phase = (interval - end % interval) % interval;
         let shift = phase.abs_diff(offset);
         let is_same = shift.min(interval - shift) <= SAME_END;
-        heard.past = end <= now || is_same && end + SAME_END < now + interval - (now + offset) % interval;
+        learned.past = end <= now || is_same && end + SAME_END < now + interval - (now + offset) % interval;
         if !is_same && end > now {
             offset = phase;
         }
-        if heard.past && end > now {
-            heard.pause = end;
+        if learned.past && end > now {
+            learned.pause = end;
         }
     }
-    if let Ok(limit) = Limit::of_kind(said.kind(), said.amount(), said.interval(), Micros(offset)) {
-        heard.limit = limit;
+    if let Ok(limit) = Limit::of_kind(reported.kind(), reported.amount(), reported.interval(), Micros(offset)) {
+        learned.limit = limit;
     }
-    heard
+    learned
 }

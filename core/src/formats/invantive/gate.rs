@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::control::RateLimitControl;
 use super::element::RequestAttributes;
-use super::passage::GateCheck;
+use super::gate_check::GateCheck;
 use super::slot::{Level, Slot, hard_name, soft_name};
 use crate::base::error::Result;
 use crate::base::micros::Micros;

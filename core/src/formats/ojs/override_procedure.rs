@@ -28,7 +28,7 @@ pub struct OverrideProcedure {
 #[derive(Clone, Debug)]
 enum Stage {
     Clock,
-    Look,
+    ReadState,
     Order(Option<Deadline>),
     Over(Result<RuntimeState>),
 }
@@ -91,9 +91,9 @@ impl Limiter {
             (Expiry::At(_), None) => Stage::Clock,
             (Expiry::At(end), Some(now)) => {
                 check(end, now)?;
-                Stage::Look
+                Stage::ReadState
             }
-            (Expiry::Keep | Expiry::Never, _) => Stage::Look,
+            (Expiry::Keep | Expiry::Never, _) => Stage::ReadState,
         };
         Ok(OverrideProcedure { limiter: self.clone(), changes, expiry: document.expires_at, at, stage })
     }
@@ -105,7 +105,7 @@ impl MultiStep for OverrideProcedure {
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
         let (command, at) = match &self.stage {
             Stage::Clock => return Some((&self.limiter, Operation::Peek(Request::cost(0)))),
-            Stage::Look => (AdminCommand::Get, self.at),
+            Stage::ReadState => (AdminCommand::Get, self.at),
             &Stage::Order(expires) => (AdminCommand::Override { changes: &self.changes, expires }, self.at),
             Stage::Over(_) => return None,
         };
@@ -129,10 +129,10 @@ impl OverrideProcedure {
         match (&self.stage, self.expiry) {
             (Stage::Clock, Expiry::At(end)) => {
                 check(end, decided(outcome)?.at)?;
-                Ok(Stage::Look)
+                Ok(Stage::ReadState)
             }
-            (Stage::Look, expiry) => {
-                let in_force = controls(outcome)?;
+            (Stage::ReadState, expiry) => {
+                let in_force = runtime_state(outcome)?;
                 let expires = match expiry {
                     // An override can end at most ten years from now.
                     Expiry::Keep if self.sets() => {
@@ -146,7 +146,7 @@ impl OverrideProcedure {
                 }
                 Ok(Stage::Order(expires))
             }
-            (Stage::Order(_), _) => controls(outcome).map(|controls| Stage::Over(Ok(controls))),
+            (Stage::Order(_), _) => runtime_state(outcome).map(|runtime_state| Stage::Over(Ok(runtime_state))),
             (Stage::Clock | Stage::Over(_), _) => Err(Error::internal("unexpected reply: no step is left")),
         }
     }
@@ -157,9 +157,9 @@ impl OverrideProcedure {
 
     /// A new end applies to all overrides, so existing overrides are sent again with that end.
     fn set_again(&mut self, in_force: &RuntimeState) -> Result<()> {
-        for (change, told) in self.changes.iter_mut().zip(&in_force.overrides) {
-            if let (LimitOverride::Keep, Some(told)) = (&*change, told) {
-                *change = LimitOverride::Set(told.clone());
+        for (change, overridden) in self.changes.iter_mut().zip(&in_force.overrides) {
+            if let (LimitOverride::Keep, Some(overridden)) = (&*change, overridden) {
+                *change = LimitOverride::Set(overridden.clone());
             }
         }
         if self.sets() {
@@ -201,9 +201,9 @@ fn changed(
     Ok(Some((index, LimitOverride::Set(limit.map_err(|error| fault(name, error.message()))?))))
 }
 
-fn controls(outcome: Result<Answer>) -> Result<RuntimeState> {
+fn runtime_state(outcome: Result<Answer>) -> Result<RuntimeState> {
     match outcome? {
-        Answer::RuntimeState(controls) => Ok(*controls),
+        Answer::RuntimeState(runtime_state) => Ok(*runtime_state),
         other => Err(unexpected(&other)),
     }
 }

@@ -45,7 +45,7 @@ impl Simulation {
             Ok(decision) => decision,
             // The cost exceeds the capacity of a limit.
             Err(error) if error.kind() == ErrorKind::Invalid => {
-                let limit_exceeded_by = self.rulings.limit_exceeded_by(self.now, self.jobs[job].cost);
+                let limit_exceeded_by = self.limit_history.limit_exceeded_by(self.now, self.jobs[job].cost);
                 self.leave(job, JobOutcome::Refused, &Decision::paused(limit_exceeded_by.unwrap_or(NONE)));
                 return Ok(());
             }
@@ -56,7 +56,7 @@ impl Simulation {
             Status::Queued => self.queue(job, &decision)?,
             Status::Refused | Status::NoTicket => self.refuse(job, &decision),
         }
-        self.hear();
+        self.receive_wakeups();
         Ok(())
     }
 
@@ -126,7 +126,7 @@ impl Simulation {
             self.clients.give(client);
             Admission::of(decision.clone(), OnLimit::Reschedule).after
         };
-        self.plan_at((self.now + after.unwrap_or_default().0).min(ends), Step::Look { job, turn });
+        self.plan_at((self.now + after.unwrap_or_default().0).min(ends), Step::Retry { job, turn });
         Ok(())
     }
 
@@ -177,7 +177,7 @@ impl Simulation {
         state.turn += 1;
         (state.phase, state.ticket) = (Phase::Away, None);
         let (client, turn) = (state.client, state.turn);
-        self.plan_at(self.now + delay, Step::Look { job, turn });
+        self.plan_at(self.now + delay, Step::Retry { job, turn });
         self.clients.give(client);
     }
 

@@ -17,7 +17,7 @@ impl Simulation {
     pub(super) fn end(&mut self, job: usize) -> Result<()> {
         self.settle(job, self.jobs[job].actual)?;
         self.finish(job);
-        self.hear();
+        self.receive_wakeups();
         Ok(())
     }
 
@@ -62,9 +62,9 @@ impl Simulation {
             self.limiter.run(Operation::Admin { command, at: Some(at) }, SignalHandling::Ignore)?;
         }
         self.undo(job)?;
-        let told = decision.retry_after.map_or(DEFAULT_RETRY, |retry| retry.0.max(1));
+        let retry_after = decision.retry_after.map_or(DEFAULT_RETRY, |retry| retry.0.max(1));
         let delay = match self.gives_up_at(job) {
-            Some(ends) => (self.now + told < ends).then_some(told),
+            Some(ends) => (self.now + retry_after < ends).then_some(retry_after),
             None => self.delay(job),
         };
         match delay {
@@ -81,7 +81,7 @@ impl Simulation {
         self.settle(job, Some(0))?;
         self.job_states[job].granted_at = None;
         self.done -= 1;
-        self.hear();
+        self.receive_wakeups();
         Ok(())
     }
 

@@ -31,10 +31,10 @@ impl Simulation {
         };
         let at = Some(Micros(START + self.now));
         let done = self.limiter.run(Operation::Admin { command, at }, SignalHandling::Ignore);
-        if let Answer::RuntimeState(controls) = done.map_err(|error| caused(event, &error))? {
-            self.rulings.change(self.now, &self.candidate.policy, &controls);
+        if let Answer::RuntimeState(runtime_state) = done.map_err(|error| caused(event, &error))? {
+            self.limit_history.change(self.now, &self.candidate.policy, &runtime_state);
         }
-        self.hear();
+        self.receive_wakeups();
         Ok(())
     }
 
@@ -66,21 +66,21 @@ impl Simulation {
     }
 
     /// Plans a request for each waiter that received a wake-up.
-    pub(super) fn hear(&mut self) {
+    pub(super) fn receive_wakeups(&mut self) {
         if self.queued == 0 {
             return;
         }
-        let mut told = Vec::new();
+        let mut received = Vec::new();
         for hints in self.clients.all_hints() {
-            told.extend(hints.receive().unwrap_or_default());
+            received.extend(hints.receive().unwrap_or_default());
         }
-        for hint in told {
+        for hint in received {
             let Some(job) = hint.id.split_once('.').and_then(|(job, _)| job.parse::<usize>().ok()) else { continue };
             if self.job_states[job].phase == Phase::Queued && self.id(job) == hint.id {
                 self.job_states[job].turn += 1;
                 let turn = self.job_states[job].turn;
                 let ends = self.gives_up_at(job).unwrap_or(u64::MAX);
-                self.plan_at((self.now + hint.delay.0).min(ends), Step::Look { job, turn });
+                self.plan_at((self.now + hint.delay.0).min(ends), Step::Retry { job, turn });
             }
         }
     }

@@ -43,7 +43,7 @@ impl Simulation {
         let limits = self.candidate.policy.limits().iter().enumerate();
         let shares = limits.filter_map(|(i, limit)| {
             let (used, span) = used(limit);
-            (used * 1_000).checked_div(self.rulings.allowed(i, span))
+            (used * 1_000).checked_div(self.limit_history.allowed(i, span))
         });
         totals.utilisation_permille = shares.max().map_or(0, |share| u64::try_from(share).unwrap_or(u64::MAX));
         totals

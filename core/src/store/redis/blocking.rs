@@ -298,7 +298,7 @@ impl Waiter<'_> {
 
     fn interrupted(&mut self) -> Result<()> {
         match self.interrupt {
-            SignalHandling::Grace(grace) => self.deadline = self.deadline.min(monotonic() + grace.duration()),
+            SignalHandling::FinishWithin(limit) => self.deadline = self.deadline.min(monotonic() + limit.duration()),
             SignalHandling::Ask(stop) if stop() => {
                 return Err(Error::interrupted("a signal ended the call"));
             }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::config::{Address, redirection, slot};
-use super::keys::{Fixed, Keys, encode_limit, list, moment};
-use super::reply::{controls, decision, garbled, page, parse_u64s, refused, settlement, uptake};
+use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit, list};
+use super::reply::{decision, garbled, page, parse_u64s, reply_error, report_outcome, runtime_state, settlement};
 use super::wire::{Value, command, header, word};
 use crate::base::error::Result;
 use crate::base::micros::Micros;
@@ -21,10 +21,16 @@ use crate::model::request::QueuePosition;
 use crate::model::statistics::Statistics;
 
 /// The status of a call without an id that must be repeated with one.
-const AGAIN: i64 = 4;
+const NEEDS_ID: i64 = 4;
 
 /// The status of a request that exceeds the capacity of a limit.
-const NEVER: i64 = 5;
+const EXCEEDS_CAPACITY: i64 = 5;
+
+/// The status of a renewal of a lease that has ended.
+const LEASE_ENDED: u64 = 5;
+
+/// The status of a renewal that restarted the duration of the lease.
+const LEASE_RENEWED: u64 = 9;
 
 /// The maximum number of resends of one call after redirections or while its slot is being moved.
 const MAX_STEPS: u8 = 8;
@@ -40,8 +46,8 @@ pub struct Call {
     slot: u16,
     /// The command with the script's digest, which is replaced by the script on `NOSCRIPT`.
     bytes: Vec<u8>,
-    /// The same command with fewer keys, for a node whose slot is being moved to another.
-    fewer: Option<Vec<u8>>,
+    /// The same command without keys that may not exist, for a node whose slot is being moved to another.
+    with_lease_keys: Option<Vec<u8>>,
     expects: Expects,
     steps: u8,
 }
@@ -51,7 +57,7 @@ enum Expects {
         policy: Arc<Policy>,
         permit: Option<(String, u64)>,
         /// Keys and time of a call without an id, in case it must be repeated with one.
-        again: Option<(Arc<Keys>, Option<Micros>)>,
+        retry_with_id: Option<(Arc<Keys>, Option<Micros>)>,
         /// The requested cost and whether it is an estimate, for the message that it exceeds a limit's capacity.
         units: u64,
         estimate: bool,
@@ -97,14 +103,14 @@ impl Call {
         listed: Option<(Micros, String)>,
     ) -> Self {
         let bytes = match listed {
-            None => invocation(&keys.plain, b"acquire", cost, at, &[]),
+            None => invocation(&keys.without_id, b"acquire", cost, at, &[]),
             Some((ttl, entry)) => {
                 let words = ["", "", &ttl.0.to_string(), &entry];
-                invocation(&keys.listed, b"acquire", cost, at, &words)
+                invocation(&keys.without_id_listed, b"acquire", cost, at, &words)
             }
         };
-        let (policy, again) = (policy.clone(), Some((keys.clone(), at)));
-        Self::new(keys, bytes, Expects::Decision { policy, permit: None, again, units: cost, estimate: false })
+        let (policy, retry_with_id) = (policy.clone(), Some((keys.clone(), at)));
+        Self::new(keys, bytes, Expects::Decision { policy, permit: None, retry_with_id, units: cost, estimate: false })
     }
 
     /// Creates a call with an id.
@@ -116,7 +122,7 @@ impl Call {
         listed: Option<(Micros, String)>,
     ) -> Self {
         let number = |number: u64| number.to_string();
-        let fixed = if listed.is_some() { &keys.full_listed } else { &keys.full };
+        let arguments = if listed.is_some() { &keys.with_id_listed } else { &keys.with_id };
         let (ttl, listed) = listed.map_or_else(Default::default, |(ttl, listed)| (number(ttl.0), listed));
         let mut words = vec![entry.id.to_owned(), if entry.permit { "1" } else { "" }.to_owned(), ttl, listed];
         if let Some(waiting) = entry.queue {
@@ -124,21 +130,21 @@ impl Call {
             words.push(match waiting.position {
                 QueuePosition::End => String::new(),
                 QueuePosition::Existing => "-".to_owned(),
-                QueuePosition::Number(place) => number(place),
+                QueuePosition::Number(ticket) => number(ticket),
             });
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let bytes = invocation(fixed, b"acquire", entry.units, at, &words);
+        let bytes = invocation(arguments, b"acquire", entry.units, at, &words);
         let keeps = entry.permit || policy.concurrency().is_some() && entry.units > 0;
         let permit = keeps.then(|| (entry.id.to_owned(), entry.units));
         let (policy, units, estimate) = (policy.clone(), entry.units, entry.permit);
-        Self::new(keys, bytes, Expects::Decision { policy, permit, again: None, units, estimate })
+        Self::new(keys, bytes, Expects::Decision { policy, permit, retry_with_id: None, units, estimate })
     }
 
     pub(crate) fn peek(policy: &Arc<Policy>, keys: &Keys, cost: u64, estimate: bool, at: Option<Micros>) -> Self {
-        let bytes = invocation(&keys.plain, b"peek", cost, at, &[]);
+        let bytes = invocation(&keys.without_id, b"peek", cost, at, &[]);
         let policy = policy.clone();
-        Self::new(keys, bytes, Expects::Decision { policy, permit: None, again: None, units: cost, estimate })
+        Self::new(keys, bytes, Expects::Decision { policy, permit: None, retry_with_id: None, units: cost, estimate })
     }
 
     pub(crate) fn correct(keys: &Keys, permit: &Permit<'_>, actual: u64, at: Option<Micros>) -> Self {
@@ -149,13 +155,13 @@ impl Call {
     pub(crate) fn release(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
         let words = [permit.id, &granted_at];
-        let fewer = Some(invocation(&keys.leases, b"release", 0, at, &words));
-        Self { fewer, ..Self::verb(keys, b"release", 0, at, &words, Expects::Settlement) }
+        let with_lease_keys = Some(invocation(&keys.lease_keys, b"release", 0, at, &words));
+        Self { with_lease_keys, ..Self::verb(keys, b"release", 0, at, &words, Expects::Settlement) }
     }
 
     pub(crate) fn renew(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
-        Self::new(keys, invocation(&keys.leases, b"renew", 0, at, &[permit.id, &granted_at]), Expects::Renewal)
+        Self::new(keys, invocation(&keys.lease_keys, b"renew", 0, at, &[permit.id, &granted_at]), Expects::Renewal)
     }
 
     pub(crate) fn cancel(keys: &Keys, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
@@ -179,13 +185,13 @@ impl Call {
             granted_at.to_string(),
             charged.to_string(),
             if report.actual.is_some() { "1" } else { "" }.to_owned(),
-            moment(report.pause),
+            encode_deadline(report.pause),
         ];
         for i in 0..policy.limits().len() {
             let budget = report.budgets.get(i).cloned().unwrap_or_default();
             words.push(budget.remaining.map(|remaining| remaining.to_string()).unwrap_or_default());
             words.push(budget.limit.as_ref().map(encode_limit).unwrap_or_default());
-            words.push(moment(budget.reset));
+            words.push(encode_deadline(budget.reset));
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         Self::verb(
@@ -201,7 +207,7 @@ impl Call {
     pub(crate) fn admin(policy: &Arc<Policy>, keys: &Keys, command: &AdminCommand<'_>, at: Option<Micros>) -> Self {
         let words = match command {
             AdminCommand::Get => Default::default(),
-            AdminCommand::Pause(until) => [moment(Some(*until)), String::new(), String::new()],
+            AdminCommand::Pause(until) => [encode_deadline(Some(*until)), String::new(), String::new()],
             AdminCommand::Resume => ["0".to_owned(), String::new(), String::new()],
             AdminCommand::Override { changes, expires } => {
                 let changes = changes.iter().map(|change| match change {
@@ -209,7 +215,7 @@ impl Call {
                     LimitOverride::Remove => "-".to_owned(),
                     LimitOverride::Set(limit) => encode_limit(limit),
                 });
-                [String::new(), moment(*expires), changes.collect::<Vec<_>>().join(",")]
+                [String::new(), encode_deadline(*expires), changes.collect::<Vec<_>>().join(",")]
             }
         };
         let words = ["", &words[0], &words[1], &words[2]];
@@ -233,15 +239,15 @@ impl Call {
         let tag = format!("{tag:02x}");
         let mut bytes = Vec::with_capacity(64);
         command(&mut bytes, &[b"ZSCAN", list(&tag).as_bytes(), cursor.to_string().as_bytes(), b"COUNT", PAGE]);
-        Self { slot: slot(tag.as_bytes()), bytes, fewer: None, expects: Expects::List, steps: 0 }
+        Self { slot: slot(tag.as_bytes()), bytes, with_lease_keys: None, expects: Expects::List, steps: 0 }
     }
 
     fn verb(keys: &Keys, verb: &[u8], units: u64, at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
-        Self::new(keys, invocation(&keys.full, verb, units, at, words), expects)
+        Self::new(keys, invocation(&keys.with_id, verb, units, at, words), expects)
     }
 
     fn new(keys: &Keys, bytes: Vec<u8>, expects: Expects) -> Self {
-        Self { slot: keys.slot(), bytes, fewer: None, expects, steps: 0 }
+        Self { slot: keys.slot(), bytes, with_lease_keys: None, expects, steps: 0 }
     }
 
     /// Returns the encoded command.
@@ -259,8 +265,8 @@ impl Call {
         let error = match reply {
             Value::Error(error) => error,
             reply => match (&self.expects, &reply) {
-                (Expects::Decision { policy, again: Some((keys, at)), units, .. }, Value::Array(items))
-                    if items.first() == Some(&Value::Integer(AGAIN)) =>
+                (Expects::Decision { policy, retry_with_id: Some((keys, at)), units, .. }, Value::Array(items))
+                    if items.first() == Some(&Value::Integer(NEEDS_ID)) =>
                 {
                     return match new_id() {
                         Ok(id) => {
@@ -275,7 +281,7 @@ impl Call {
         };
         self.steps += 1;
         if self.steps > MAX_STEPS {
-            return Step::Done(Err(refused(&error)));
+            return Step::Done(Err(reply_error(&error)));
         }
         match error.split(' ').next().unwrap_or_default() {
             "NOSCRIPT" => {
@@ -284,17 +290,17 @@ impl Call {
             }
             "MOVED" => match redirection(&error, node) {
                 Some(address) => Step::Redirect(self, address, Asking::No),
-                None => Step::Done(Err(refused(&error))),
+                None => Step::Done(Err(reply_error(&error))),
             },
             "ASK" => match redirection(&error, node) {
                 Some(address) => Step::Redirect(self, address, Asking::Yes),
-                None => Step::Done(Err(refused(&error))),
+                None => Step::Done(Err(reply_error(&error))),
             },
-            "TRYAGAIN" => match self.fewer.take() {
+            "TRYAGAIN" => match self.with_lease_keys.take() {
                 Some(bytes) => Step::Again(Self { bytes, ..self }),
                 None => Step::RetryAfter(self, PAUSE),
             },
-            _ => Step::Done(Err(refused(&error))),
+            _ => Step::Done(Err(reply_error(&error))),
         }
     }
 
@@ -315,13 +321,13 @@ impl Call {
         match (&self.expects, reply) {
             (Expects::Reset, Value::Integer(_)) => Ok(Answer::Reset),
             (Expects::Settlement, Value::Array(items)) => settlement(items).map(Answer::Settlement),
-            (Expects::Learned(told), Value::Array(items)) => {
-                let uptake = uptake(items, told.limits())?;
-                Ok(Answer::Report(Box::new((**told).clone().learned(&uptake))))
+            (Expects::Learned(report), Value::Array(items)) => {
+                let outcome = report_outcome(items, report.limits())?;
+                Ok(Answer::Report(Box::new((**report).clone().learned(&outcome))))
             }
             (Expects::Renewal, Value::Array(items)) => match parse_u64s(items)[..] {
-                [5, 0] => Ok(Answer::Renewal(None)),
-                [9, lease] => Ok(Answer::Renewal(Some(Micros(lease)))),
+                [LEASE_ENDED, 0] => Ok(Answer::Renewal(None)),
+                [LEASE_RENEWED, lease] => Ok(Answer::Renewal(Some(Micros(lease)))),
                 _ => Err(garbled()),
             },
             (Expects::Statistics, Value::Array(items)) => {
@@ -330,10 +336,10 @@ impl Call {
             }
             (Expects::List, Value::Array(items)) => page(items).map(Answer::List),
             (Expects::RuntimeState(policy), Value::Array(items)) => {
-                controls(items, policy).map(|controls| Answer::RuntimeState(Box::new(controls)))
+                runtime_state(items, policy).map(|runtime_state| Answer::RuntimeState(Box::new(runtime_state)))
             }
             (Expects::Decision { policy, units, estimate, .. }, Value::Array(items))
-                if items.first() == Some(&Value::Integer(NEVER)) =>
+                if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>
             {
                 let numbers = parse_u64s(items);
                 let (Some(index), Some(most)) = (numbers.get(1), numbers.get(2)) else { return Err(garbled()) };
@@ -358,14 +364,14 @@ impl fmt::Debug for Call {
 }
 
 /// Encodes the arguments in the order that `engine/state.lua` defines. `more` begins with the id.
-fn invocation(fixed: &Fixed, verb: &[u8], units: u64, at: Option<Micros>, more: &[&str]) -> Vec<u8> {
+fn invocation(arguments: &FixedArguments, verb: &[u8], units: u64, at: Option<Micros>, more: &[&str]) -> Vec<u8> {
     let timed = usize::from(at.is_some() || !more.is_empty());
-    let mut bytes = Vec::with_capacity(fixed.bytes.len() + 192);
+    let mut bytes = Vec::with_capacity(arguments.bytes.len() + 192);
     // EVALSHA and digest, the fixed arguments, verb and units, then time and `more`.
-    header(&mut bytes, 2 + fixed.words + 2 + timed + more.len());
+    header(&mut bytes, 2 + arguments.words + 2 + timed + more.len());
     word(&mut bytes, b"EVALSHA");
     word(&mut bytes, digest().as_bytes());
-    bytes.extend_from_slice(&fixed.bytes);
+    bytes.extend_from_slice(&arguments.bytes);
     word(&mut bytes, verb);
     number(&mut bytes, units);
     match at {

@@ -61,12 +61,12 @@ impl fmt::Debug for RedisConfig {
 impl RedisConfig {
     /// Parses a URL. Errors never contain the URL, since it may contain a password.
     pub fn parse(text: &str) -> Result<Self> {
-        let refused =
+        let invalid_url =
             |why: &str| Error::invalid("url", format!("{why}; write redis://host:port/db, rediss:// or unix:///path"));
-        let (first, others) = split_nodes(text).ok_or_else(|| refused("is not a url"))?;
-        let url = url::Url::parse(&first).map_err(|_| refused("is not a url"))?;
+        let (first, others) = split_nodes(text).ok_or_else(|| invalid_url("is not a url"))?;
+        let url = url::Url::parse(&first).map_err(|_| invalid_url("is not a url"))?;
         let tls = matches!(url.scheme(), "rediss" | "valkeys");
-        let text_of = |part: &str| percent_decoded(part).ok_or_else(|| refused("is not utf-8"));
+        let text_of = |part: &str| percent_decoded(part).ok_or_else(|| invalid_url("is not utf-8"));
         let user = Some(url.username()).filter(|user| !user.is_empty()).map(text_of).transpose()?;
         let password = url.password().map(text_of).transpose()?;
         let (nodes, db) = match url.scheme() {
@@ -74,7 +74,7 @@ impl RedisConfig {
                 let host = url.host_str().unwrap_or("127.0.0.1").trim_matches(['[', ']']);
                 let mut nodes = vec![Address::Tcp(host.to_owned(), url.port().unwrap_or(DEFAULT_PORT))];
                 for other in others {
-                    nodes.push(tcp(&other).ok_or_else(|| refused("has a bad host after a comma"))?);
+                    nodes.push(tcp(&other).ok_or_else(|| invalid_url("has a bad host after a comma"))?);
                 }
                 (nodes, url.path().trim_matches('/').to_owned())
             }
@@ -82,10 +82,13 @@ impl RedisConfig {
                 let db = url.query_pairs().find(|(key, _)| key == "db").map(|(_, db)| db.into_owned());
                 (vec![Address::Unix(text_of(url.path())?)], db.unwrap_or_default())
             }
-            _ => return Err(refused("has a scheme that is not known")),
+            _ => return Err(invalid_url("has a scheme that is not known")),
         };
-        let db =
-            if db.is_empty() { 0 } else { db.parse().map_err(|_| refused("has a database that is not a number"))? };
+        let db = if db.is_empty() {
+            0
+        } else {
+            db.parse().map_err(|_| invalid_url("has a database that is not a number"))?
+        };
         Ok(Self { nodes, tls, user, password, db })
     }
 }

@@ -15,30 +15,29 @@ pub(crate) struct Keys {
     slot: u16,
     /// All keys, for `reset`.
     pub(super) all: Vec<String>,
-    /// `plain` is for calls without an id, `full` for calls with one. The `listed` variants also update the limiter
-    /// list.
-    pub(super) plain: Fixed,
-    pub(super) listed: Fixed,
-    pub(super) full: Fixed,
-    pub(super) full_listed: Fixed,
+    /// For calls without an id and with one. The `_listed` variants also update the limiter list.
+    pub(super) without_id: FixedArguments,
+    pub(super) without_id_listed: FixedArguments,
+    pub(super) with_id: FixedArguments,
+    pub(super) with_id_listed: FixedArguments,
     /// The keys that exist while there are leases. A node whose slot is being moved serves only keys that exist.
-    pub(super) leases: Fixed,
+    pub(super) lease_keys: FixedArguments,
 }
 
 /// The arguments of `EVALSHA` from the third on: number of keys, keys, limits.
-pub(super) struct Fixed {
+pub(super) struct FixedArguments {
     pub(super) bytes: Vec<u8>,
     pub(super) words: usize,
 }
 
-impl Fixed {
-    fn new(keys: &[String], numbers: &[String]) -> Self {
+impl FixedArguments {
+    fn new(keys: &[String], limits: &[String]) -> Self {
         let mut bytes = Vec::new();
         word(&mut bytes, keys.len().to_string().as_bytes());
-        for text in keys.iter().chain(numbers) {
+        for text in keys.iter().chain(limits) {
             word(&mut bytes, text.as_bytes());
         }
-        Self { bytes, words: 1 + keys.len() + numbers.len() }
+        Self { bytes, words: 1 + keys.len() + limits.len() }
     }
 }
 
@@ -61,14 +60,14 @@ impl Keys {
         let mut all = keys.clone();
         all.extend([key("p"), key("q"), key("t")]);
         let with_list = |keys: &[String]| [keys, &[list(&tag)]].concat();
-        let numbers = numbers(policy);
+        let limits = limit_arguments(policy);
         Self {
             slot: slot(tag.as_bytes()),
-            plain: Fixed::new(&keys, &numbers),
-            listed: Fixed::new(&with_list(&keys), &numbers),
-            full: Fixed::new(&all, &numbers),
-            full_listed: Fixed::new(&with_list(&all), &numbers),
-            leases: Fixed::new(&[&keys[..], &[key("t")]].concat(), &numbers),
+            without_id: FixedArguments::new(&keys, &limits),
+            without_id_listed: FixedArguments::new(&with_list(&keys), &limits),
+            with_id: FixedArguments::new(&all, &limits),
+            with_id_listed: FixedArguments::new(&with_list(&all), &limits),
+            lease_keys: FixedArguments::new(&[&keys[..], &[key("t")]].concat(), &limits),
             all,
         }
     }
@@ -84,17 +83,17 @@ pub(super) fn list(tag: &str) -> String {
 }
 
 /// Returns `ARGV` before the verb: the number of limits, then four words per limit.
-fn numbers(policy: &Policy) -> Vec<String> {
+fn limit_arguments(policy: &Policy) -> Vec<String> {
     let mut words = vec![policy.limits().len().to_string()];
     for limit in policy.limits() {
         words.push(limit.kind().letter().to_string());
-        words.extend(words_of(limit).map(|number| number.to_string()));
+        words.extend(limit_numbers(limit).map(|number| number.to_string()));
     }
     words
 }
 
 /// Returns the three numbers of a limit that the script uses.
-fn words_of(limit: &Limit) -> [u64; 3] {
+fn limit_numbers(limit: &Limit) -> [u64; 3] {
     match limit.rule {
         Rule::Bucket(bucket) => [bucket.limit, bucket.interval, bucket.offset],
         Rule::Window(window) => [window.limit, window.interval, 0],
@@ -106,7 +105,7 @@ fn words_of(limit: &Limit) -> [u64; 3] {
 
 /// Encodes these numbers as one word.
 pub(super) fn encode_limit(limit: &Limit) -> String {
-    words_of(limit).map(|number| number.to_string()).join("/")
+    limit_numbers(limit).map(|number| number.to_string()).join("/")
 }
 
 /// Decodes a word made by `encode_limit`; `-` gives `None`.
@@ -118,8 +117,8 @@ pub(super) fn decode_limit(limit: &Limit, word: &str) -> Option<Limit> {
     Limit::of_kind(limit.kind(), a, Micros(interval), Micros(offset)).ok()
 }
 
-pub(super) fn moment(moment: Option<Deadline>) -> String {
-    match moment {
+pub(super) fn encode_deadline(deadline: Option<Deadline>) -> String {
+    match deadline {
         None => String::new(),
         Some(Deadline::After(span)) => span.0.to_string(),
         Some(Deadline::At(at)) => format!("@{}", at.0),

@@ -52,8 +52,8 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
     })
 }
 
-pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<RuntimeState> {
-    let [version, pause, expires, told, learned, in_use] = items else { return Err(garbled()) };
+pub(super) fn runtime_state(items: &[Value], policy: &Policy) -> Result<RuntimeState> {
+    let [version, pause, expires, overrides, learned, in_use] = items else { return Err(garbled()) };
     let number = |value| integer(value).and_then(|number| u64::try_from(number).ok()).ok_or_else(garbled);
     let limits = |value: &Value| -> Result<Vec<Option<Limit>>> {
         let Value::Text(text) = value else { return Err(garbled()) };
@@ -69,7 +69,7 @@ pub(super) fn controls(items: &[Value], policy: &Policy) -> Result<RuntimeState>
         version: number(version)?,
         in_use: number(in_use)? == 1,
         paused_for: span(number(pause)?),
-        overrides: limits(told)?,
+        overrides: limits(overrides)?,
         expires_after: span(number(expires)?),
         learned: limits(learned)?,
     })
@@ -101,7 +101,7 @@ pub(super) fn settlement(items: &[Value]) -> Result<Settlement> {
 }
 
 /// Decodes the script's reply to a report on `limits` limits.
-pub(super) fn uptake(items: &[Value], limits: usize) -> Result<ReportOutcome> {
+pub(super) fn report_outcome(items: &[Value], limits: usize) -> Result<ReportOutcome> {
     let (Some(status), rest) = (items.get(..1), parse_u64s(items.get(1..).unwrap_or_default())) else {
         return Err(garbled());
     };
@@ -126,7 +126,7 @@ pub(super) fn parse_u64s(items: &[Value]) -> Vec<u64> {
 }
 
 /// Converts an error reply by what the caller can do. The call was not executed, except that a script which was stopped may have written.
-pub(super) fn refused(error: &str) -> Error {
+pub(super) fn reply_error(error: &str) -> Error {
     let shown: String = error.chars().take(200).collect();
     // Redis 6.2 wraps the error in a script error.
     if error.contains("WRONGTYPE ") {
@@ -181,8 +181,8 @@ mod tests {
         for (error, message) in
             [("PGDATA", "the stored value is damaged"), ("PGDATA ", ""), ("PGDATA a log", "a log"), ("PGDATA é", "é")]
         {
-            let refused = refused(error);
-            assert_eq!((refused.kind(), refused.message()), (ErrorKind::Data, message), "{error:?}");
+            let converted = reply_error(error);
+            assert_eq!((converted.kind(), converted.message()), (ErrorKind::Data, message), "{error:?}");
         }
     }
 
@@ -197,9 +197,9 @@ mod tests {
             ("CLUSTERDOWN Hash slot not served", Cause::Slot),
             ("LOADING Redis is loading the dataset in memory", Cause::Store),
         ] {
-            let refused = refused(error);
-            assert_eq!((refused.kind(), refused.cause()), (ErrorKind::Unavailable, cause), "{error}");
-            assert!(!refused.may_have_counted(), "{error}");
+            let converted = reply_error(error);
+            assert_eq!((converted.kind(), converted.cause()), (ErrorKind::Unavailable, cause), "{error}");
+            assert!(!converted.may_have_counted(), "{error}");
         }
     }
 }

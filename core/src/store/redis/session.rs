@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::call::{Asking, Call, Step};
 use super::config::{Address, RedisConfig};
-use super::reply::{is_of_replica, is_without_login, refused};
+use super::reply::{is_of_replica, is_without_login, reply_error};
 use super::wire::{Decoder, Value, command};
 use crate::base::error::{Cause, Error, Result};
 use crate::base::micros::Micros;
@@ -149,7 +149,7 @@ impl ConnectionState {
             };
             self.taken = self.taken.saturating_sub(1);
             match (sent, reply) {
-                (Sent::Setup(_), Value::Error(error)) if is_without_login(&error) => return Err(refused(&error)),
+                (Sent::Setup(_), Value::Error(error)) if is_without_login(&error) => return Err(reply_error(&error)),
                 (Sent::Setup(what), Value::Error(error)) => {
                     let code = error.split(' ').next().unwrap_or_default().to_owned();
                     return Err(Error::unavailable(format!("redis refused {what}; check the url: code={code}")));

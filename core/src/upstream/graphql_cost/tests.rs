@@ -15,7 +15,7 @@ fn github(query: &str) -> u64 {
 }
 
 /// The argument and the message of the error, which both rules give.
-fn refused(query: &str, variables: &str, operation: Option<&str>) -> (&'static str, String) {
+fn query_error(query: &str, variables: &str, operation: Option<&str>) -> (&'static str, String) {
     let [first, second] =
         CostRules::ALL.map(|rules| graphql_cost(query, variables, operation, rules).expect_err("must be refused"));
     assert_eq!(first, second);
@@ -55,7 +55,7 @@ fn github_nodes_by_ids_count_each() {
         labels(first: 5) { nodes { id } } } } } } }";
     let ids = format!("{{\"ids\": [{}]}}", vec!["\"x\""; 100].join(","));
     assert_eq!(graphql_cost(query, &ids, None, CostRules::GitHub).unwrap(), 10);
-    assert_eq!(refused(query, "", None).0, "variables");
+    assert_eq!(query_error(query, "", None).0, "variables");
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn sizes_come_from_variables_and_defaults() {
     assert_eq!(cost(r#"{"first": 20}"#), 22);
     assert_eq!(cost(r#"{"first": null, "last": 30, "other": {"a": []}}"#), 32);
     assert_eq!(cost(r#"{"last": 30}"#), 32);
-    let (argument, message) = refused(query, r#"{"first": null}"#, None);
+    let (argument, message) = query_error(query, r#"{"first": null}"#, None);
     assert_eq!(argument, "variables");
     assert!(message.ends_with("argument=first line=1 column=39"), "{message}");
-    let (argument, message) = refused("query ($n: Int!) { a(first: $n) { nodes { id } } }", "{}", None);
+    let (argument, message) = query_error("query ($n: Int!) { a(first: $n) { nodes { id } } }", "{}", None);
     assert_eq!(argument, "variables");
     assert!(message.contains("argument=first"), "{message}");
 }
@@ -135,13 +135,13 @@ fn sizes_come_from_variables_and_defaults() {
 #[test]
 fn sizes_must_be_whole() {
     for wrong in ["-1", "1.5", "\"9\"", "[1]", "{a: 1}", "true", "MANY"] {
-        let (argument, message) = refused(&format!("{{ a(first: {wrong}) {{ id }} }}"), "", None);
+        let (argument, message) = query_error(&format!("{{ a(first: {wrong}) {{ id }} }}"), "", None);
         assert_eq!(argument, "query", "{wrong}");
         assert!(message.ends_with("line=1 column=5"), "{message}");
     }
     for wrong in ["-1", "1.5", "\"9\"", "[1]", "{}", "true", "1e400"] {
         let variables = format!("{{\"n\": {wrong}}}");
-        assert_eq!(refused("query ($n: Int) { a(first: $n) { id } }", &variables, None).0, "variables", "{wrong}");
+        assert_eq!(query_error("query ($n: Int) { a(first: $n) { id } }", &variables, None).0, "variables", "{wrong}");
     }
     assert_eq!(shopify("{ a(first: 99999999999999999999999) { nodes { id } } }"), MAX_UNITS);
     let deep = format!("{}id{}", "{ a(first: 2147483647) ".repeat(60) + "{", "}".repeat(61));
@@ -171,13 +171,14 @@ fn fragments_count_where_they_are_spread() {
 
 #[test]
 fn cycles_and_unknown_fragments_are_refused() {
-    let (argument, message) = refused("{ ...A }\nfragment A on T { b { ...B } }\nfragment B on T { ...B }", "", None);
+    let (argument, message) =
+        query_error("{ ...A }\nfragment A on T { b { ...B } }\nfragment B on T { ...B }", "", None);
     assert_eq!(argument, "query");
     assert!(message.ends_with("line=3 column=1"), "{message}");
-    refused("{ ...A } fragment A on T { ...B } fragment B on T { a { ... { ...A } } }", "", None);
-    let (argument, message) = refused("{ a }\n{ ...Ä }", "", None);
+    query_error("{ ...A } fragment A on T { ...B } fragment B on T { a { ... { ...A } } }", "", None);
+    let (argument, message) = query_error("{ a }\n{ ...Ä }", "", None);
     assert_eq!((argument, message.contains("does not parse")), ("query", true), "{message}");
-    let (argument, message) = refused("{ a {\n  ...A } }", "", None);
+    let (argument, message) = query_error("{ a {\n  ...A } }", "", None);
     assert_eq!(argument, "query");
     assert!(message.contains("line=2 column=3"), "{message}");
 }
@@ -187,11 +188,11 @@ fn an_operation_is_chosen_by_name() {
     let query = "query One { a { id } } mutation Two { a { id } } query Same { a } query Same { b }";
     let cost = |name| graphql_cost(query, "", Some(name), CostRules::Shopify).unwrap();
     assert_eq!((cost("One"), cost("Two")), (1, 10));
-    assert_eq!(refused(query, "", None).0, "query");
-    assert_eq!(refused(query, "", Some("")).0, "query");
-    assert_eq!(refused(query, "", Some("Same")).0, "query");
-    assert_eq!(refused(query, "", Some("Three")).0, "operation");
-    assert_eq!(refused("fragment F on T { a }", "", None).0, "query");
+    assert_eq!(query_error(query, "", None).0, "query");
+    assert_eq!(query_error(query, "", Some("")).0, "query");
+    assert_eq!(query_error(query, "", Some("Same")).0, "query");
+    assert_eq!(query_error(query, "", Some("Three")).0, "operation");
+    assert_eq!(query_error("fragment F on T { a }", "", None).0, "query");
 }
 
 #[test]
@@ -208,7 +209,7 @@ fn what_does_not_parse_is_refused_with_its_place() {
         ("{ a } fragment on on T { a }", "line=1 column=16"),
         ("{ }", "line=1 column=3"),
     ] {
-        let (argument, message) = refused(query, "", None);
+        let (argument, message) = query_error(query, "", None);
         assert_eq!(argument, "query");
         assert!(message.contains(place), "{query:?}: {message}");
         assert!(!message.contains("secret"), "{message}");
@@ -218,21 +219,21 @@ fn what_does_not_parse_is_refused_with_its_place() {
 #[test]
 fn variables_must_be_an_object() {
     for wrong in ["[]", "1", "{", "{\"a\": secret}", "\u{0}", &"[".repeat(100_000)] {
-        let (argument, message) = refused("{ a }", wrong, None);
+        let (argument, message) = query_error("{ a }", wrong, None);
         assert_eq!((argument, message.contains("secret")), ("variables", false), "{message}");
     }
 }
 
 #[test]
 fn absurd_sizes_are_refused() {
-    assert_eq!(refused(&format!("{{ a }}{}", " ".repeat(MAX_QUERY)), "", None).0, "query");
+    assert_eq!(query_error(&format!("{{ a }}{}", " ".repeat(MAX_QUERY)), "", None).0, "query");
     for deep in ["{a", "{a(b:", "{a(b:[", "{a(b:{c:", "query($a:[", "...{", "("] {
-        refused(&deep.repeat(MAX_QUERY / deep.len()), "", None);
-        refused(&format!("{{a(b:{}", "[".repeat(MAX_QUERY / 2)), "", None);
+        query_error(&deep.repeat(MAX_QUERY / deep.len()), "", None);
+        query_error(&format!("{{a(b:{}", "[".repeat(MAX_QUERY / 2)), "", None);
     }
     let deepest = format!("{}{}", "{a".repeat(MAX_QUERY_DEPTH), "}".repeat(MAX_QUERY_DEPTH));
     assert_eq!(shopify(&deepest), MAX_QUERY_DEPTH as u64 - 1);
-    refused(&format!("{{a{deepest}}}"), "", None);
+    query_error(&format!("{{a{deepest}}}"), "", None);
 }
 
 /// Two to the power of the length, were every spread followed.

@@ -200,8 +200,8 @@ fn discord_spent_without_a_window_is_a_pause() {
 fn concurrency_and_throttle_learn_only_pauses() {
     let feedback = read(Provider::Discord, 429, &DISCORD, r#"{"retry_after":2,"global":false}"#);
     let limits = [Limit::concurrency(5, seconds(30)).unwrap(), Limit::throttle(seconds(1)).unwrap(), Limit::paused()];
-    let heard = update(&feedback, limits);
-    assert_eq!((heard.budgets, heard.pause), (vec![BudgetUpdate::default(); 3], Some(after(2_000_000))));
+    let learned = update(&feedback, limits);
+    assert_eq!((learned.budgets, learned.pause), (vec![BudgetUpdate::default(); 3], Some(after(2_000_000))));
     let spent = read(Provider::Discord, 200, &DISCORD, "{}");
     assert_eq!(update(&spent, [Limit::unlimited()]), LimiterUpdate::default());
 }
@@ -229,10 +229,10 @@ fn a_budget_is_used_for_one_limit_only() {
     let headers =
         [("RateLimit", "\"s\";r=3;t=1, \"h\";r=90;t=60"), ("RateLimit-Policy", "\"s\";q=5;w=1, \"h\";q=100;w=3600")];
     let ietf = read(Provider::Ietf, 200, &headers, "");
-    let heard = update(&ietf, [bucket(1_000, 3_600), bucket(10, 1)]);
+    let learned = update(&ietf, [bucket(1_000, 3_600), bucket(10, 1)]);
     let second = BudgetUpdate { limit: Some(bucket(5, 1)), reset: Some(after(1_000_000)), ..remaining(3) };
     let hour = BudgetUpdate { limit: Some(bucket(100, 3_600)), reset: Some(after(60_000_000)), ..remaining(90) };
-    assert_eq!(heard.budgets, [hour, second]);
+    assert_eq!(learned.budgets, [hour, second]);
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_limiter_learns_it() {
 
 #[test]
 fn an_answer_opens_a_limit_to_ten_times_its_own_at_most() {
-    let told = |q: &str| {
+    let with_quota = |q: &str| {
         let policy = format!("\"s\";q={q};w=60");
         read(Provider::Ietf, 200, &[("RateLimit", "\"s\";r=5;t=30"), ("RateLimit-Policy", &policy)], "")
     };
@@ -271,12 +271,12 @@ fn an_answer_opens_a_limit_to_ten_times_its_own_at_most() {
         (update.budgets[0].limit.as_ref().map(Limit::amount), update.notes.ignored)
     };
     let above = || vec!["limit: above max_learned".to_owned()];
-    assert_eq!(of(&told("1000000000000"), bucket(100, 60), None), (None, above()));
-    assert_eq!(of(&told("1001"), bucket(100, 60), None), (None, above()));
-    assert_eq!(of(&told("1000"), bucket(100, 60), None), (Some(1_000), vec![]));
-    assert_eq!(of(&told("1001"), bucket(100, 60), Some(1_001)), (Some(1_001), vec![]));
-    assert_eq!(of(&told("101"), bucket(100, 60), Some(0)), (None, above()));
-    assert_eq!(of(&told("100"), bucket(100, 60), Some(0)), (Some(100), vec![]), "its own is never too large");
+    assert_eq!(of(&with_quota("1000000000000"), bucket(100, 60), None), (None, above()));
+    assert_eq!(of(&with_quota("1001"), bucket(100, 60), None), (None, above()));
+    assert_eq!(of(&with_quota("1000"), bucket(100, 60), None), (Some(1_000), vec![]));
+    assert_eq!(of(&with_quota("1001"), bucket(100, 60), Some(1_001)), (Some(1_001), vec![]));
+    assert_eq!(of(&with_quota("101"), bucket(100, 60), Some(0)), (None, above()));
+    assert_eq!(of(&with_quota("100"), bucket(100, 60), Some(0)), (Some(100), vec![]), "its own is never too large");
     // What refills faster is more as well.
     let shop = |rate: &str| body(Provider::Shopify, &SHOPIFY.replace("100.0", rate));
     assert_eq!(of(&shop("500.0"), points(1_000, 20), None), (Some(2_000), vec![]));
@@ -317,7 +317,7 @@ fn what_is_not_learned_is_told_with_its_reason() {
 
 #[test]
 fn a_refusal_without_its_status_is_one_where_the_documentation_says_so() {
-    let told = |provider, headers: &[(&str, &str)], body: &str| {
+    let result = |provider, headers: &[(&str, &str)], body: &str| {
         let response = Response { status: None, headers, body };
         let feedback = Feedback::read(provider, &response, MAX_PAUSE);
         let update = feedback.update_for(&Policy::new([bucket(50, 1)]).unwrap(), MAX_PAUSE, None);
@@ -327,43 +327,43 @@ fn a_refusal_without_its_status_is_one_where_the_documentation_says_so() {
     let refused = |millis| (true, Some(millis), vec![]);
     let missing = (false, None, vec!["pause: status is missing".to_owned()]);
     let discord = r#"{"message": "slow", "retry_after": 1.5, "global": true}"#;
-    assert_eq!(told(Provider::Discord, &[], discord), refused(1_500));
-    assert_eq!(told(Provider::Auto, &[], discord), refused(1_500));
-    assert_eq!(told(Provider::Discord, &[("X-RateLimit-Scope", "user"), after], ""), refused(7_000));
-    assert_eq!(told(Provider::Stripe, &[("Stripe-Rate-Limited-Reason", "global-rate")], ""), refused(1_000));
-    assert_eq!(told(Provider::OpenAi, &[after], r#"{"error": {"code": "rate_limit_exceeded"}}"#), refused(7_000));
+    assert_eq!(result(Provider::Discord, &[], discord), refused(1_500));
+    assert_eq!(result(Provider::Auto, &[], discord), refused(1_500));
+    assert_eq!(result(Provider::Discord, &[("X-RateLimit-Scope", "user"), after], ""), refused(7_000));
+    assert_eq!(result(Provider::Stripe, &[("Stripe-Rate-Limited-Reason", "global-rate")], ""), refused(1_000));
+    assert_eq!(result(Provider::OpenAi, &[after], r#"{"error": {"code": "rate_limit_exceeded"}}"#), refused(7_000));
     assert_eq!(
-        told(Provider::Anthropic, &[after], r#"{"type": "error", "error": {"type": "rate_limit_error"}}"#),
+        result(Provider::Anthropic, &[after], r#"{"type": "error", "error": {"type": "rate_limit_error"}}"#),
         refused(7_000)
     );
     assert_eq!(
-        told(Provider::GitHub, &[after], r#"{"message": "You have exceeded a secondary rate limit."}"#),
+        result(Provider::GitHub, &[after], r#"{"message": "You have exceeded a secondary rate limit."}"#),
         refused(7_000)
     );
     for provider in
         [Provider::Auto, Provider::Ietf, Provider::OpenAi, Provider::Stripe, Provider::Shopify, Provider::Discord]
     {
-        assert_eq!(told(provider, &[after], ""), missing, "{provider:?}");
+        assert_eq!(result(provider, &[after], ""), missing, "{provider:?}");
     }
-    assert!(!told(Provider::Discord, &[], "{}").0);
+    assert!(!result(Provider::Discord, &[], "{}").0);
 }
 
 #[test]
 fn discord_tells_its_limit_with_the_first_call_of_a_window() {
-    let told = |limit, left, reset| {
+    let feedback = |limit, left, reset| {
         let headers =
             [("X-RateLimit-Limit", limit), ("X-RateLimit-Remaining", left), ("X-RateLimit-Reset-After", reset)];
         read(Provider::Discord, 200, &[&headers[..], &[("X-RateLimit-Bucket", "abcd1234")]].concat(), "{}")
     };
-    let first = told("5", "4", "0.998");
+    let first = feedback("5", "4", "0.998");
     assert_eq!((first.budgets[0].window, first.bucket.as_deref()), (Some(Micros(1_000_000)), Some("abcd1234")));
     let learned = BudgetUpdate { limit: Some(bucket(5, 1)), reset: Some(after(998_000)), ..remaining(4) };
     assert_eq!(update(&first, [bucket(50, 1)]).budgets, [learned]);
     assert_eq!(update(&first, [window(50, 1)]).budgets[0].limit, Some(window(5, 1)));
     assert_eq!(update(&first, [window(50, 60)]).budgets[0].limit, None, "of another interval");
-    assert_eq!(told("5", "3", "0.998").budgets[0].window, None);
+    assert_eq!(feedback("5", "3", "0.998").budgets[0].window, None);
     for (reset, window) in [("0.25", 250_000), ("4.998", 5_000_000), ("59.01", 60_000_000), ("60.0", 60_000_000)] {
-        assert_eq!(told("1", "0", reset).budgets[0].window, Some(Micros(window)), "{reset}");
+        assert_eq!(feedback("1", "0", reset).budgets[0].window, Some(Micros(window)), "{reset}");
     }
 }
 
@@ -416,15 +416,15 @@ proptest! {
         max_learned in prop::option::of(prop_oneof![0..2_000_u64, any::<u64>()]),
     ) {
         let policy = Policy::new(limits).unwrap();
-        let told = budgets.iter().filter(|budget| budget.remaining.is_some()).count();
+        let reported = budgets.iter().filter(|budget| budget.remaining.is_some()).count();
         let feedback = Feedback { budgets, pause, ..Feedback::default() };
         let update = feedback.update_for(&policy, Micros(max_pause), max_learned);
         prop_assert_eq!(update.budgets.len(), policy.limits().len());
-        prop_assert!(update.budgets.iter().filter(|budget| budget.remaining.is_some()).count() <= told);
+        prop_assert!(update.budgets.iter().filter(|budget| budget.remaining.is_some()).count() <= reported);
         prop_assert_eq!(update.report(None).check(&policy), Ok(()));
         // No answer opens a limit further than its owner allows, neither at once nor over time.
-        for (heard, own) in update.budgets.iter().zip(policy.limits()) {
-            let Some(numbers) = &heard.limit else { continue };
+        for (learned, own) in update.budgets.iter().zip(policy.limits()) {
+            let Some(numbers) = &learned.limit else { continue };
             let most = max_learned.unwrap_or(LEARNED_FACTOR * own.amount()).max(own.amount());
             prop_assert!(numbers.amount() <= most, "{numbers:?} {own:?}");
             let rate = u128::from(numbers.amount()) * u128::from(own.interval().0);

@@ -1,4 +1,4 @@
-//! `Answer`: a response with bounded sizes, header access and a parsed `Date`.
+//! `ParsedResponse`: a response with bounded sizes, header access and a parsed `Date`.
 
 use super::decimal::{http_date, seconds, units_down};
 use super::json::Json;
@@ -15,24 +15,24 @@ const MAX_ERRORS: usize = 100;
 pub(super) const UNKNOWN_WAIT: Micros = Micros(60_000_000);
 
 /// The parts of a response that the providers read.
-pub(super) struct Answer<'a> {
+pub(super) struct ParsedResponse<'a> {
     pub(super) status: u16,
     pub(super) body: Json<'a>,
     headers: &'a [(&'a str, &'a str)],
     date: Option<Micros>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ParsedResponse<'a> {
     pub(super) fn new(response: &Response<'a>) -> Self {
         let body = if response.body.len() > MAX_BODY { "" } else { response.body };
-        let mut answer = Self {
+        let mut parsed = Self {
             status: response.status.unwrap_or(UNKNOWN),
             body: Json(body),
             headers: response.headers,
             date: None,
         };
-        answer.date = answer.header("date").and_then(http_date);
-        answer
+        parsed.date = parsed.header("date").and_then(http_date);
+        parsed
     }
 
     /// Returns the first value of a header within the length limit, without surrounding spaces.

@@ -39,7 +39,7 @@ pub struct GateCheck {
     /// As in [`Request::at`].
     at: Option<Micros>,
     stage: Stage,
-    verdict: Result<GateDecision>,
+    decision: Result<GateDecision>,
 }
 
 #[derive(Clone, Debug)]
@@ -56,12 +56,12 @@ enum Stage {
 impl GateCheck {
     pub(super) fn new(gate: &Gate, facts: &RequestAttributes<'_>, at: Option<Micros>) -> Result<Self> {
         let pick = gate.control().pick(facts, at)?;
-        let mut passage = Self { gate: gate.clone(), at, stage: Stage::Over, verdict: Ok(GateDecision::allowed(None)) };
+        let mut check = Self { gate: gate.clone(), at, stage: Stage::Over, decision: Ok(GateDecision::allowed(None)) };
         match pick {
-            Pick::Unknown => passage.stage = Stage::Clock(Box::new(kept(facts))),
-            pick => passage.enter(pick),
+            Pick::Unknown => check.stage = Stage::Clock(Box::new(kept(facts))),
+            pick => check.enter(pick),
         }
-        Ok(passage)
+        Ok(check)
     }
 
     /// Starts counting in the chosen slot.
@@ -70,7 +70,7 @@ impl GateCheck {
         if let Pick::Slot(index) = pick
             && let Some((slot, limiters)) = self.gate.slot(index)
         {
-            self.verdict = Ok(GateDecision::allowed(slot.name()));
+            self.decision = Ok(GateDecision::allowed(slot.name()));
             self.stage = if limiters.hard.is_some() { Stage::Hard(index) } else { Stage::Soft(index, 0) };
         }
     }
@@ -85,7 +85,7 @@ impl GateCheck {
             &Stage::Hard(index) => {
                 let (slot, _) = self.gate.slot(index).ok_or_else(over)?;
                 let level = slot.hard_level(decision.index);
-                self.verdict = Ok(GateDecision {
+                self.decision = Ok(GateDecision {
                     allowed: false,
                     delay: level.map_or(Micros(0), |level| slot.delay_of(level)),
                     level,
@@ -99,11 +99,11 @@ impl GateCheck {
                 let (slot, limiters) = self.gate.slot(index).ok_or_else(over)?;
                 let &(level, _) = limiters.soft.get(counted).ok_or_else(over)?;
                 let delay = slot.delay_of(level);
-                if let Ok(verdict) = &mut self.verdict
+                if let Ok(gate_decision) = &mut self.decision
                     && !decision.allowed()
-                    && (verdict.level.is_none() || delay > verdict.delay)
+                    && (gate_decision.level.is_none() || delay > gate_decision.delay)
                 {
-                    (verdict.level, verdict.delay) = (Some(level), delay);
+                    (gate_decision.level, gate_decision.delay) = (Some(level), delay);
                 }
                 self.stage = Stage::Soft(index, counted + 1);
             }
@@ -128,7 +128,7 @@ impl MultiStep for GateCheck {
 
     fn on_reply(&mut self, outcome: Result<Answer>) {
         if let Err(error) = decided(outcome).and_then(|decision| self.take(&decision)) {
-            (self.verdict, self.stage) = (Err(error), Stage::Over);
+            (self.decision, self.stage) = (Err(error), Stage::Over);
         }
     }
 
@@ -136,7 +136,7 @@ impl MultiStep for GateCheck {
         if self.step().is_some() {
             Err(Error::internal("the gate check has steps left; run them before its outcome"))
         } else {
-            self.verdict
+            self.decision
         }
     }
 }

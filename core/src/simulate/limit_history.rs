@@ -27,12 +27,13 @@ impl LimitHistory {
     }
 
     /// Records the limits in force after an admin command.
-    pub(super) fn change(&mut self, now: u64, own: &Policy, controls: &RuntimeState) {
+    pub(super) fn change(&mut self, now: u64, own: &Policy, runtime_state: &RuntimeState) {
         // The new state replaces the expiry of an earlier override.
         self.stretches.retain(|(from, _)| *from < now);
-        let told = own.limits().iter().zip(&controls.overrides);
-        self.stretches.push((now, told.map(|(own, told)| told.as_ref().unwrap_or(own).clone()).collect()));
-        if let Some(lasts) = controls.expires_after {
+        let limits = own.limits().iter().zip(&runtime_state.overrides);
+        self.stretches
+            .push((now, limits.map(|(own, overridden)| overridden.as_ref().unwrap_or(own).clone()).collect()));
+        if let Some(lasts) = runtime_state.expires_after {
             self.stretches.push((now + lasts.0, own.limits().to_vec()));
         }
     }
@@ -40,8 +41,8 @@ impl LimitHistory {
     /// Returns the index of the limit whose capacity `cost` exceeds.
     pub(super) fn limit_exceeded_by(&self, now: u64, cost: u64) -> Option<usize> {
         let cannot = |limit: &Limit| cost > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts();
-        let (_, ruling) = self.stretches.iter().rfind(|(from, _)| *from <= now)?;
-        ruling.iter().position(cannot)
+        let (_, limits) = self.stretches.iter().rfind(|(from, _)| *from <= now)?;
+        limits.iter().position(cannot)
     }
 
     /// Returns the most that a limit permits before a time: units, starts, or microseconds of leases.
@@ -95,12 +96,12 @@ mod tests {
 
     const S: u64 = 1_000_000;
 
-    fn rulings(limit: &Limit, start: u64) -> (LimitHistory, Policy) {
+    fn history(limit: &Limit, start: u64) -> (LimitHistory, Policy) {
         let policy = Policy::new([limit.clone()]).unwrap();
         (LimitHistory::new(&policy, start), policy)
     }
 
-    fn encode_limit(limit: &Limit, lasts: Option<u64>) -> RuntimeState {
+    fn runtime_state(limit: &Limit, lasts: Option<u64>) -> RuntimeState {
         RuntimeState {
             overrides: vec![Some(limit.clone())],
             expires_after: lasts.map(Micros),
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn each_kind_lets_through_what_its_definition_says() {
-        let allowed = |limit: Limit, span| rulings(&limit, 0).0.allowed(0, span);
+        let allowed = |limit: Limit, span| history(&limit, 0).0.allowed(0, span);
         assert_eq!(allowed(Limit::window(5, seconds(10)).unwrap(), 20 * S), 10);
         assert_eq!(allowed(Limit::window(5, seconds(10)).unwrap(), 20 * S + 1), 15);
         assert_eq!(allowed(Limit::leaky(5, seconds(10)).unwrap(), 20 * S + 1), 15);
@@ -126,39 +127,39 @@ mod tests {
     #[test]
     fn a_bucket_counts_the_intervals_that_are_touched() {
         let bucket = Limit::bucket(5, seconds(10)).unwrap();
-        assert_eq!(rulings(&bucket, 0).0.allowed(0, 10 * S), 5);
-        assert_eq!(rulings(&bucket, 1).0.allowed(0, 10 * S), 10);
+        assert_eq!(history(&bucket, 0).0.allowed(0, 10 * S), 5);
+        assert_eq!(history(&bucket, 1).0.allowed(0, 10 * S), 10);
         let earlier = Limit::bucket_with_offset(5, seconds(10), seconds(3)).unwrap();
-        assert_eq!(rulings(&earlier, 0).0.allowed(0, 7 * S), 5);
-        assert_eq!(rulings(&earlier, 0).0.allowed(0, 7 * S + 1), 10);
+        assert_eq!(history(&earlier, 0).0.allowed(0, 7 * S), 5);
+        assert_eq!(history(&earlier, 0).0.allowed(0, 7 * S + 1), 10);
     }
 
     #[test]
     fn other_numbers_count_while_they_rule() {
         let (five, fifty) = (Limit::bucket(5, seconds(10)).unwrap(), Limit::bucket(50, seconds(10)).unwrap());
-        let (mut rulings, own) = rulings(&five, 0);
-        rulings.change(15 * S, &own, &encode_limit(&fifty, Some(10 * S)));
+        let (mut history, own) = history(&five, 0);
+        history.change(15 * S, &own, &runtime_state(&fifty, Some(10 * S)));
         // 5, and then 50 in the second and the third interval, a part of which they rule; after them 5 again.
-        assert_eq!(rulings.allowed(0, 40 * S), 110);
+        assert_eq!(history.allowed(0, 40 * S), 110);
         assert_eq!(
             (
-                rulings.limit_exceeded_by(14 * S, 6),
-                rulings.limit_exceeded_by(15 * S, 6),
-                rulings.limit_exceeded_by(25 * S, 6)
+                history.limit_exceeded_by(14 * S, 6),
+                history.limit_exceeded_by(15 * S, 6),
+                history.limit_exceeded_by(25 * S, 6)
             ),
             (Some(0), None, Some(0))
         );
         // An order before the end of the last one.
-        rulings.change(20 * S, &own, &encode_limit(&five, None));
-        assert_eq!(rulings.allowed(0, 40 * S), 65);
+        history.change(20 * S, &own, &runtime_state(&five, None));
+        assert_eq!(history.allowed(0, 40 * S), 65);
     }
 
     #[test]
     fn a_higher_capacity_is_there_at_once_and_parts_of_units_are_not_lost() {
         let (low, high) = (Limit::leaky(4, seconds(12)).unwrap(), Limit::leaky(10, seconds(30)).unwrap());
-        let (mut rulings, own) = rulings(&low, 0);
-        rulings.change(S, &own, &encode_limit(&high, Some(S)));
+        let (mut history, own) = history(&low, 0);
+        history.change(S, &own, &runtime_state(&high, Some(S)));
         // Ten at once, and a third in each second.
-        assert_eq!((rulings.allowed(0, 2 * S), rulings.allowed(0, 3 * S)), (10, 11));
+        assert_eq!((history.allowed(0, 2 * S), history.allowed(0, 3 * S)), (10, 11));
     }
 }
