@@ -1,6 +1,7 @@
 //! Operations on a connection of the `redis` crate that the caller brings.
 
-use super::{Limiter, StateLocation, settled};
+use super::run::settled;
+use super::{Limiter, StateLocation};
 use crate::base::error::{Error, Result};
 use crate::client::prepared::Prepared;
 use crate::model::operation::{Answer, Operation};

@@ -1,0 +1,243 @@
+//! The calls of a limiter: acquire, correct, release and the others, on the calling thread.
+
+use super::{Limiter, unexpected};
+use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
+use crate::model::decision::Decision;
+use crate::model::operation::{Answer, Operation};
+use crate::model::permit::Settlement;
+use crate::model::request::{Request, Wait};
+use crate::model::statistics::Statistics;
+use crate::store::signal_handling::SignalHandling;
+
+impl Limiter {
+    /// Takes the cost if every limit allows it and no ticket is ahead, otherwise nothing. Never waits for a limit.
+    ///
+    /// `Invalid` when the cost can never be granted; `Unavailable` when the store cannot decide.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?;
+    /// assert_eq!(api.acquire(Request::cost(2))?.remaining, Some(0));
+    /// let refused = api.acquire(Request::cost(1))?;
+    /// assert!(!refused.allowed() && refused.retry_after.unwrap() <= Micros(60_000_000));
+    /// assert_eq!(api.acquire(Request::cost(3)).unwrap_err().argument(), Some("cost"), "never possible");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn acquire(&self, request: Request) -> Result<Decision> {
+        match self.run(Operation::Acquire(request), SignalHandling::Ignore)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Checks that a plain yes or no is enough for this limiter; `allow` of every package calls it first.
+    ///
+    /// `Invalid` for a policy with a concurrency limit: its grants are leases, and a lease cannot be released without
+    /// its permit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::Paddlegate;
+    /// let pg = Paddlegate::memory();
+    /// assert!(pg.window("api", 2, Duration::from_secs(60))?.check_allow().is_ok());
+    /// assert!(pg.concurrent("workers", 2, Duration::from_secs(60))?.check_allow().is_err());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn check_allow(&self) -> Result<()> {
+        match self.inner.policy.concurrency() {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(
+                "allow",
+                "returns no permit, so the lease of the concurrency limit could not be released; use acquire",
+            )),
+        }
+    }
+
+    /// Takes the cost as [`acquire`](Self::acquire) does, under an id of the caller. With `wait` the call may queue.
+    ///
+    /// The id names the lease and the ticket: a repeated call takes no second lease and keeps the queue position. A
+    /// queued caller repeats the call with the same id after `retry_after`, or on a wake-up from its channel; a caller
+    /// that gives up calls [`cancel`](Self::cancel).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request, Settlement, Status, Wait};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
+    /// let wait = Some(Wait::up_to(Micros(5_000_000)));
+    /// assert_eq!(workers.acquire_with_id(Request::cost(1), "a", wait)?.status, Status::Granted);
+    /// assert_eq!(workers.acquire_with_id(Request::cost(1), "a", wait)?.status, Status::Granted, "the same lease");
+    /// let queued = workers.acquire_with_id(Request::cost(1), "b", wait)?;
+    /// assert_eq!((queued.status, queued.ticket.unwrap().position), (Status::Queued, 0));
+    /// assert_eq!(workers.cancel("b")?, Settlement::Cancelled);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn acquire_with_id(&self, request: Request, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
+        match self.run(Operation::AcquireWithId { request, id, wait }, SignalHandling::Ignore)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Returns what [`acquire`](Self::acquire) would return now and changes nothing. `remaining` does not subtract the
+    /// cost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?;
+    /// assert!(api.peek(Request::cost(2))?.allowed());
+    /// assert_eq!(api.peek(Request::cost(2))?.remaining, Some(2), "nothing was taken");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn peek(&self, request: Request) -> Result<Decision> {
+        match self.run(Operation::Peek(request), SignalHandling::Ignore)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Replaces the estimate of a permit by the actual cost, once; later calls change nothing.
+    ///
+    /// A lower cost is refunded; a higher one becomes debt, capped at one full limit. A bucket is corrected only while
+    /// its interval lasts, a window only where it still contains the grant. A throttle counts starts and is not
+    /// corrected.
+    ///
+    /// A meter (`leaky`, `points`) refunds the whole difference, including what has drained since the grant: of 1,000
+    /// points that refill in 20 s, 2,000 can be granted in 20 s when the first 1,000 are corrected to 0. In a window
+    /// the actual use never exceeds the limit: behind more than 1,000 newer units a higher cost is charged to a later
+    /// time, and a lower one is refunded with the oldest units.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request, Settlement};
+    /// let shop = Paddlegate::memory().points("shopify-42", 1_000, Duration::from_secs(86_400))?;
+    /// let permit = shop.acquire(Request::estimate(200))?.permit.unwrap();
+    /// assert_eq!(shop.correct(&permit, 50)?, Settlement::Settled);
+    /// assert_eq!(shop.peek(Request::cost(1))?.remaining, Some(950));
+    /// assert_eq!(shop.correct(&permit, 0)?, Settlement::Already);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn correct(&self, permit: &str, actual: u64) -> Result<Settlement> {
+        self.settlement(Operation::Correct { permit, actual, at: None })
+    }
+
+    /// Ends the lease of a permit, once.
+    ///
+    /// Returns `Released`; `Late` when the lease had ended before, `Unknown` when there is no such lease. Never ends
+    /// another lease, whatever the id. Without a concurrency limit there is nothing to release.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request, Settlement};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
+    /// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+    /// assert_eq!(workers.release(&permit)?, Settlement::Released);
+    /// assert_eq!(workers.release("unheard of")?, Settlement::Unknown);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn release(&self, permit: &str) -> Result<Settlement> {
+        self.settlement(Operation::Release { permit, at: None })
+    }
+
+    /// Restarts the duration of a lease and returns it; `None` when the lease has ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
+    /// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+    /// assert_eq!(workers.renew(&permit)?, Some(Micros(30_000_000)));
+    /// workers.release(&permit)?;
+    /// assert_eq!(workers.renew(&permit)?, None);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn renew(&self, permit: &str) -> Result<Option<Micros>> {
+        match self.run(Operation::Renew { permit, at: None }, SignalHandling::Ignore)? {
+            Answer::Renewal(renewal) => Ok(renewal),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Removes the ticket of a call from the queue, and ends the lease that it may have become.
+    ///
+    /// Returns `Cancelled`, or `Unknown` when there was neither.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request, Settlement, Status, Wait};
+    /// let mail = Paddlegate::memory().throttle("mail", Duration::from_secs(60))?;
+    /// mail.acquire(Request::cost(1))?;
+    /// let wait = Some(Wait::up_to(Micros(300_000_000)));
+    /// assert_eq!(mail.acquire_with_id(Request::cost(1), "letter", wait)?.status, Status::Queued);
+    /// assert_eq!(mail.cancel("letter")?, Settlement::Cancelled);
+    /// assert_eq!(mail.cancel("letter")?, Settlement::Unknown);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn cancel(&self, id: &str) -> Result<Settlement> {
+        self.settlement(Operation::Cancel { id, gave_up: false, at: None })
+    }
+
+    /// Returns the counters of this limiter over all processes, and its current leases and tickets.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// api.acquire(Request::cost(5))?;
+    /// api.acquire(Request::cost(1))?;
+    /// let statistics = api.statistics()?;
+    /// assert_eq!((statistics.granted, statistics.refused, statistics.units), (1, 1, 5));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn statistics(&self) -> Result<Statistics> {
+        match self.run(Operation::Statistics { at: None }, SignalHandling::Ignore)? {
+            Answer::Statistics(statistics) => Ok(*statistics),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Deletes the state: charged units, permits, leases, tickets, statistics, overrides, learned limits and a pause.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
+    /// api.acquire(Request::cost(1))?;
+    /// api.reset()?;
+    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// assert_eq!(api.statistics()?.granted, 1, "the statistics began again too");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn reset(&self) -> Result<()> {
+        self.run(Operation::Reset, SignalHandling::Ignore).map(|_| ())
+    }
+
+    pub(crate) fn settlement(&self, operation: Operation<'_>) -> Result<Settlement> {
+        match self.run(operation, SignalHandling::Ignore)? {
+            Answer::Settlement(settlement) => Ok(settlement),
+            other => Err(unexpected(&other)),
+        }
+    }
+}

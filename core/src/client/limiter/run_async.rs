@@ -1,0 +1,80 @@
+//! Runs the operations of a limiter on tokio.
+
+use super::run::settled;
+use super::{Limiter, StateLocation, unexpected};
+use crate::base::error::{Error, Result};
+use crate::client::prepared::Prepared;
+use crate::model::decision::Decision;
+use crate::model::operation::{Answer, Operation};
+use crate::model::permit::Settlement;
+use crate::model::request::Request;
+
+impl Limiter {
+    /// Runs an operation on the tokio runtime of the caller; one connection serves all its tasks.
+    ///
+    /// Dropping the future does not undo a call that was sent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Answer, Operation, Paddlegate, Request};
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// let answer = api.run_async(Operation::Acquire(Request::cost(2))).await?;
+    /// assert!(matches!(answer, Answer::Decision(decision) if decision.remaining == Some(3)));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn run_async(&self, operation: Operation<'_>) -> Result<Answer> {
+        match (self.prepare(operation)?, &self.inner.location) {
+            (Prepared::Answered(answer), _) => Ok(answer),
+            (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
+                let fallback = self.fallback(&operation);
+                settled(fallback, store.run_async(call).await)
+            }
+            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
+        }
+    }
+
+    /// Takes the cost as [`acquire`](Self::acquire) does, on tokio.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// assert_eq!(api.acquire_async(Request::cost(2)).await?.remaining, Some(3));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn acquire_async(&self, request: Request) -> Result<Decision> {
+        match self.run_async(Operation::Acquire(request)).await? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Replaces an estimate as [`correct`](Self::correct) does, on tokio.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request, Settlement};
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let shop = Paddlegate::memory().points("shopify-42", 1_000, Duration::from_secs(20))?;
+    /// let permit = shop.acquire_async(Request::estimate(200)).await?.permit.unwrap();
+    /// assert_eq!(shop.correct_async(&permit, 50).await?, Settlement::Settled);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn correct_async(&self, permit: &str, actual: u64) -> Result<Settlement> {
+        match self.run_async(Operation::Correct { permit, actual, at: None }).await? {
+            Answer::Settlement(settlement) => Ok(settlement),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
