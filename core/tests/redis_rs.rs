@@ -85,7 +85,7 @@ fn a_multiplexed_connection() {
         let connection = client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
         uses_async(&mut connection.clone(), &store).await;
 
-        let limiter = store.bucket(&unique("redis-rs"), 5, HOUR).unwrap();
+        let limiter = store.window(&unique("redis-rs"), 5, HOUR).unwrap();
         let tasks: Vec<_> = (0..20)
             .map(|_| {
                 let (limiter, mut connection) = (limiter.clone(), connection.clone());

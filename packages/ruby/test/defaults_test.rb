@@ -81,7 +81,7 @@ class DefaultsTest < Minitest::Test
     output = ruby(<<~RUBY, "PADDLEGATE_URL" => nil)
       require "paddlegate"
       puts 8.times.map { Thread.new { Paddlegate.store.object_id } }.map(&:value).uniq.size
-      puts 8.times.count { Paddlegate.bucket("b", 3, :day).allow? }
+      puts 8.times.count { Paddlegate.window("b", 3, :day).allow? }
     RUBY
     assert_equal %w[1 3], output.split
   end

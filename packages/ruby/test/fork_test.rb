@@ -113,7 +113,7 @@ class ForkTest < Minitest::Test
   def test_memory_is_copied
     program = <<~RUBY
       require "paddlegate"
-      limiter = Paddlegate::Store.new("memory://").bucket("b", 2, :day)
+      limiter = Paddlegate::Store.new("memory://").window("b", 2, :day)
       busy = 3.times.map { Thread.new { loop { limiter.peek && Thread.pass } } }
       limiter.acquire
       10.times do

@@ -28,9 +28,9 @@ class MisuseTest < Minitest::Test
   end
 
   def test_names_are_compared_as_utf8
-    memory.bucket("übung", 2, :day).acquire
-    memory.bucket("übung".encode("ISO-8859-1"), 2, :day).acquire
-    refute_predicate memory.bucket("übung".b, 2, :day), :allow?
+    memory.window("übung", 2, :day).acquire
+    memory.window("übung".encode("ISO-8859-1"), 2, :day).acquire
+    refute_predicate memory.window("übung".b, 2, :day), :allow?
   end
 
   def test_amounts

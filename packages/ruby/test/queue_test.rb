@@ -64,7 +64,7 @@ class QueueTest < Minitest::Test
   end
 
   def test_costs_of_tickets
-    limiter = memory.bucket(unique, 5, :hour)
+    limiter = memory.window(unique, 5, :hour)
     limiter.try_acquire(cost: 5)
     assert_equal :queued, limiter.enqueue("a", cost: 3).status
     assert_equal :queued, limiter.enqueue("b", estimate: 3).status

@@ -111,7 +111,7 @@ class ThreadsTest < Minitest::Test
   end
 
   def test_fibers_share_a_limiter
-    limiter = memory.bucket(unique, 3, DAY)
+    limiter = memory.window(unique, 3, DAY)
     fibers = Array.new(5) { Fiber.new { Fiber.yield(limiter.allow?) } }
     assert_equal 3, fibers.count(&:resume)
   end

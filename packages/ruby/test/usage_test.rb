@@ -32,7 +32,7 @@ class UsageTest < Minitest::Test
   end
 
   def test_a_block_may_leave_early
-    shop = memory.bucket(unique, 5, DAY)
+    shop = memory.window(unique, 5, DAY)
     assert_equal(:early, shop.within_limit { break :early })
     assert_equal 4, shop.peek(cost: 0).remaining
   end
@@ -100,12 +100,12 @@ class UsageTest < Minitest::Test
   end
 
   def test_over_limit_tells_all
-    limiter = memory.bucket("erp", 1, :day)
+    limiter = memory.window("erp", 1, :day)
     limiter.acquire
     error = assert_raises(Paddlegate::OverLimit) { limiter.acquire }
     assert_kind_of Paddlegate::Error, error
     assert_equal "erp", error.limiter
-    assert_equal :bucket, error.decision.reason
+    assert_equal :window, error.decision.reason
     assert_equal error.decision.retry_after, error.retry_after
     assert_includes error.message, "limiter=erp"
   end
@@ -174,9 +174,9 @@ class UsageTest < Minitest::Test
   end
 
   def test_stores_in_memory_share_nothing
-    memory.bucket("shared", 1, :day).acquire
-    assert_predicate Paddlegate::Store.new("memory://").bucket("shared", 1, :day), :allow?
-    refute_predicate memory.bucket("shared", 1, :day), :allow?
+    memory.window("shared", 1, :day).acquire
+    assert_predicate Paddlegate::Store.new("memory://").window("shared", 1, :day), :allow?
+    refute_predicate memory.window("shared", 1, :day), :allow?
   end
 
   def test_a_correction_from_another_process
