@@ -47,7 +47,7 @@ pub struct Call {
     /// The command with the script's digest, which is replaced by the script on `NOSCRIPT`.
     bytes: Vec<u8>,
     /// The same command without keys that may not exist, for a node whose slot is being moved to another.
-    with_lease_keys: Option<Vec<u8>>,
+    with_leases: Option<Vec<u8>>,
     expects: Expects,
     steps: u8,
 }
@@ -155,13 +155,13 @@ impl Call {
     pub(crate) fn release(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
         let words = [permit.id, &granted_at];
-        let with_lease_keys = Some(invocation(&keys.lease_keys, b"release", 0, at, &words));
-        Self { with_lease_keys, ..Self::verb(keys, b"release", 0, at, &words, Expects::Settlement) }
+        let with_leases = Some(invocation(&keys.with_leases, b"release", 0, at, &words));
+        Self { with_leases, ..Self::verb(keys, b"release", 0, at, &words, Expects::Settlement) }
     }
 
     pub(crate) fn renew(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
-        Self::new(keys, invocation(&keys.lease_keys, b"renew", 0, at, &[permit.id, &granted_at]), Expects::Renewal)
+        Self::new(keys, invocation(&keys.with_leases, b"renew", 0, at, &[permit.id, &granted_at]), Expects::Renewal)
     }
 
     pub(crate) fn cancel(keys: &Keys, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
@@ -239,7 +239,7 @@ impl Call {
         let tag = format!("{tag:02x}");
         let mut bytes = Vec::with_capacity(64);
         command(&mut bytes, &[b"ZSCAN", list(&tag).as_bytes(), cursor.to_string().as_bytes(), b"COUNT", PAGE]);
-        Self { slot: slot(tag.as_bytes()), bytes, with_lease_keys: None, expects: Expects::List, steps: 0 }
+        Self { slot: slot(tag.as_bytes()), bytes, with_leases: None, expects: Expects::List, steps: 0 }
     }
 
     fn verb(keys: &Keys, verb: &[u8], units: u64, at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
@@ -247,7 +247,7 @@ impl Call {
     }
 
     fn new(keys: &Keys, bytes: Vec<u8>, expects: Expects) -> Self {
-        Self { slot: keys.slot(), bytes, with_lease_keys: None, expects, steps: 0 }
+        Self { slot: keys.slot(), bytes, with_leases: None, expects, steps: 0 }
     }
 
     /// Returns the encoded command.
@@ -296,7 +296,7 @@ impl Call {
                 Some(address) => Step::Redirect(self, address, Asking::Yes),
                 None => Step::Done(Err(reply_error(&error))),
             },
-            "TRYAGAIN" => match self.with_lease_keys.take() {
+            "TRYAGAIN" => match self.with_leases.take() {
                 Some(bytes) => Step::Again(Self { bytes, ..self }),
                 None => Step::RetryAfter(self, PAUSE),
             },

@@ -21,7 +21,7 @@ pub(crate) struct Keys {
     pub(super) with_id: FixedArguments,
     pub(super) with_id_listed: FixedArguments,
     /// The keys that exist while there are leases. A node whose slot is being moved serves only keys that exist.
-    pub(super) lease_keys: FixedArguments,
+    pub(super) with_leases: FixedArguments,
 }
 
 /// The arguments of `EVALSHA` from the third on: number of keys, keys, limits.
@@ -67,7 +67,7 @@ impl Keys {
             without_id_listed: FixedArguments::new(&with_list(&keys), &limits),
             with_id: FixedArguments::new(&all, &limits),
             with_id_listed: FixedArguments::new(&with_list(&all), &limits),
-            lease_keys: FixedArguments::new(&[&keys[..], &[key("t")]].concat(), &limits),
+            with_leases: FixedArguments::new(&[&keys[..], &[key("t")]].concat(), &limits),
             all,
         }
     }
