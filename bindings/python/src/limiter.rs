@@ -219,41 +219,6 @@ impl Limiter {
         self.run(py, Operation::Reset).map(|_| ())
     }
 
-    // A call for a job. `place` is the queue position of its ticket, or None not to take one.
-    #[pyo3(signature = (cost, estimate, at_us, id, place, wait_timeout, claim_timeout))]
-    #[allow(clippy::too_many_arguments)]
-    fn _enter<'py>(
-        &self,
-        py: Python<'py>,
-        cost: OptionalArg,
-        estimate: OptionalArg,
-        at_us: OptionalArg,
-        id: &Bound<'py, PyAny>,
-        place: Option<i64>,
-        wait_timeout: OptionalArg,
-        claim_timeout: OptionalArg,
-    ) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout)?)
-    }
-
-    // The next attempt of a waiting call, whose wake-ups arrive on `channel`.
-    fn _attempt<'py>(&self, py: Python<'py>, waiter: &Waiter, now: f64, channel: &str) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, waiter.attempt(now, channel))
-    }
-
-    #[pyo3(signature = (cost, estimate, at_us, id, on_limit))]
-    fn _admit<'py>(
-        &self,
-        py: Python<'py>,
-        cost: OptionalArg,
-        estimate: OptionalArg,
-        at_us: OptionalArg,
-        id: &Bound<'py, PyAny>,
-        on_limit: OptionalArg,
-    ) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
-    }
-
     // Validates the ids before the request for the first of several jobs.
     #[staticmethod]
     fn _job_ids(ids: &Bound<'_, PyAny>) -> Result<Vec<String>> {
@@ -266,45 +231,28 @@ impl Limiter {
         Ok((admission.action.name(), admission.after.map(seconds)))
     }
 
-    #[pyo3(signature = (id, gave_up, at_us))]
-    fn _cancel<'py>(
+    // The asynchronous forms use these with `begin`: each returns the answer, or the call to send to the server. Without
+    // `begin` each waits for the server.
+
+    #[pyo3(signature = (begin, cost, estimate, at_us, id=None))]
+    fn _acquire<'py>(
         &self,
         py: Python<'py>,
-        id: &Bound<'py, PyAny>,
-        gave_up: bool,
-        at_us: OptionalArg,
-    ) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, cancel(id, gave_up, at_us)?)
-    }
-
-    #[pyo3(signature = (at_us))]
-    fn _statistics<'py>(&self, py: Python<'py>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, Operation::Statistics { at: time(at_us)? })
-    }
-
-    fn _run_admin<'py>(&self, py: Python<'py>, request: &AdminRequest) -> Result<Bound<'py, PyAny>> {
-        request.operation(&self.inner, |operation| self.answer(py, operation))
-    }
-
-    // Used by the asynchronous forms: each returns the answer, or the call to send to the server.
-
-    #[pyo3(signature = (cost, estimate, at_us, id=None))]
-    fn _begin_acquire<'py>(
-        &self,
-        py: Python<'py>,
+        begin: bool,
         cost: OptionalArg,
         estimate: OptionalArg,
         at_us: OptionalArg,
         id: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, acquire(cost, estimate, at_us, id)?)
+        self.start(py, begin, acquire(cost, estimate, at_us, id)?)
     }
 
-    #[pyo3(signature = (cost, estimate, at_us, id, place, wait_timeout, claim_timeout))]
+    #[pyo3(signature = (begin, cost, estimate, at_us, id, place, wait_timeout, claim_timeout))]
     #[allow(clippy::too_many_arguments)]
-    fn _begin_enter<'py>(
+    fn _enter<'py>(
         &self,
         py: Python<'py>,
+        begin: bool,
         cost: OptionalArg,
         estimate: OptionalArg,
         at_us: OptionalArg,
@@ -313,96 +261,104 @@ impl Limiter {
         wait_timeout: OptionalArg,
         claim_timeout: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout)?)
+        self.start(py, begin, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout)?)
     }
 
-    fn _begin_attempt<'py>(
+    fn _attempt<'py>(
         &self,
         py: Python<'py>,
+        begin: bool,
         waiter: &Waiter,
         now: f64,
         channel: &str,
     ) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, waiter.attempt(now, channel))
+        self.start(py, begin, waiter.attempt(now, channel))
     }
 
-    #[pyo3(signature = (cost, estimate, at_us, id, on_limit))]
-    fn _begin_admit<'py>(
+    #[pyo3(signature = (begin, cost, estimate, at_us, id, on_limit))]
+    #[allow(clippy::too_many_arguments)]
+    fn _admit<'py>(
         &self,
         py: Python<'py>,
+        begin: bool,
         cost: OptionalArg,
         estimate: OptionalArg,
         at_us: OptionalArg,
         id: &Bound<'py, PyAny>,
         on_limit: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
+        self.start(py, begin, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
     }
 
-    #[pyo3(signature = (cost, estimate, at_us))]
-    fn _begin_peek<'py>(
+    #[pyo3(signature = (begin, cost, estimate, at_us))]
+    fn _peek<'py>(
         &self,
         py: Python<'py>,
+        begin: bool,
         cost: OptionalArg,
         estimate: OptionalArg,
         at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, Operation::Peek(request(cost, estimate, at_us)?))
+        self.start(py, begin, Operation::Peek(request(cost, estimate, at_us)?))
     }
 
-    #[pyo3(signature = (permit, actual, at_us))]
-    fn _begin_correct<'py>(
+    #[pyo3(signature = (begin, permit, actual, at_us))]
+    fn _correct<'py>(
         &self,
         py: Python<'py>,
+        begin: bool,
         permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
         at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, correct(&permit_id(permit)?, actual, at_us)?)
+        self.start(py, begin, correct(&permit_id(permit)?, actual, at_us)?)
     }
 
-    #[pyo3(signature = (permit, at_us))]
-    fn _begin_release<'py>(
+    #[pyo3(signature = (begin, permit, at_us))]
+    fn _release<'py>(
         &self,
         py: Python<'py>,
+        begin: bool,
         permit: &Bound<'py, PyAny>,
         at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, release(&permit_id(permit)?, at_us)?)
+        self.start(py, begin, release(&permit_id(permit)?, at_us)?)
     }
 
-    #[pyo3(signature = (permit, at_us))]
-    fn _begin_renew<'py>(
+    #[pyo3(signature = (begin, permit, at_us))]
+    fn _renew<'py>(
         &self,
         py: Python<'py>,
+        begin: bool,
         permit: &Bound<'py, PyAny>,
         at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, renew(&permit_id(permit)?, at_us)?)
+        self.start(py, begin, renew(&permit_id(permit)?, at_us)?)
     }
 
-    #[pyo3(signature = (id, gave_up, at_us))]
-    fn _begin_cancel<'py>(
+    #[pyo3(signature = (begin, id, gave_up, at_us))]
+    fn _cancel<'py>(
         &self,
         py: Python<'py>,
+        begin: bool,
         id: &Bound<'py, PyAny>,
         gave_up: bool,
         at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, cancel(id, gave_up, at_us)?)
+        self.start(py, begin, cancel(id, gave_up, at_us)?)
     }
 
-    #[pyo3(signature = (at_us))]
-    fn _begin_statistics<'py>(&self, py: Python<'py>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, Operation::Statistics { at: time(at_us)? })
+    #[pyo3(signature = (begin, at_us))]
+    fn _statistics<'py>(&self, py: Python<'py>, begin: bool, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
+        self.start(py, begin, Operation::Statistics { at: time(at_us)? })
     }
 
-    fn _begin_admin<'py>(&self, py: Python<'py>, request: &AdminRequest) -> Result<Bound<'py, PyAny>> {
-        request.operation(&self.inner, |operation| self.prepare(py, operation))
+    fn _admin<'py>(&self, py: Python<'py>, begin: bool, request: &AdminRequest) -> Result<Bound<'py, PyAny>> {
+        request.operation(&self.inner, |operation| self.start(py, begin, operation))
     }
 
-    fn _begin_reset<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        self.prepare(py, Operation::Reset)
+    fn _reset<'py>(&self, py: Python<'py>, begin: bool) -> Result<Bound<'py, PyAny>> {
+        self.start(py, begin, Operation::Reset)
     }
 
     // Whether grants of this limiter are leases.
@@ -443,6 +399,10 @@ impl Limiter {
 
     fn answer<'py>(&self, py: Python<'py>, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
         Ok(shown(py, self.run(py, operation)?)?)
+    }
+
+    fn start<'py>(&self, py: Python<'py>, begin: bool, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
+        if begin { self.prepare(py, operation) } else { self.answer(py, operation) }
     }
 
     fn prepare<'py>(&self, py: Python<'py>, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {

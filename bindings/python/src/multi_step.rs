@@ -68,17 +68,17 @@ impl MultiStepCall {
     }
 
     /// Run the procedure and return its result.
-    fn run<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+    ///
+    /// With `begin` return its result, or the first call to send to the server.
+    fn start<'py>(&self, py: Python<'py>, begin: bool) -> Result<Bound<'py, PyAny>> {
+        if begin {
+            return self.0.next(py);
+        }
         let steps = locked(&self.0.steps).take().ok_or_else(twice)?;
         if self.0.redis.is_none() {
             return Ok(outcome_shown(steps.run(SignalHandling::Ignore)?, py)?);
         }
         Ok(outcome_shown(interruptible(py, |interrupt| steps.run(interrupt))?, py)?)
-    }
-
-    /// Start the procedure; return its result, or the first call to send to the server.
-    fn begin<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        self.0.next(py)
     }
 }
 

@@ -52,7 +52,7 @@ impl Waiter {
 
     /// Return how the next attempt waits: its seconds, and its ticket.
     ///
-    /// `_attempt` and `_begin_attempt` of the limiter do this themselves. `channel` is that of the
+    /// `_attempt` of the limiter does this itself. `channel` is that of the
     /// wake-ups, empty without one.
     fn next(&self, now: f64, channel: &str) -> (f64, Option<u64>) {
         let wait = locked(&self.rules).next(micros(now), channel);

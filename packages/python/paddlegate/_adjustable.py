@@ -42,7 +42,7 @@ class AdjustableLimiter(_native.Limiter):
         The reason of the refusals is "paused", and their `retry_after` is the time until the pause
         ends. A pause that ends later stays in force.
         """
-        return to_runtime_state(self._run_admin(AdminRequest.pause(seconds, until, at_us)))
+        return to_runtime_state(self._admin(False, AdminRequest.pause(seconds, until, at_us)))
 
     async def apause(
         self,
@@ -58,7 +58,7 @@ class AdjustableLimiter(_native.Limiter):
 
     def resume(self, *, at_us: int | None = None) -> RuntimeState:
         """End the pause; waiters get a wake-up."""
-        return to_runtime_state(self._run_admin(AdminRequest.resume(at_us)))
+        return to_runtime_state(self._admin(False, AdminRequest.resume(at_us)))
 
     async def aresume(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `resume`."""
@@ -83,7 +83,7 @@ class AdjustableLimiter(_native.Limiter):
         lasts until `restore`, or until no call was granted for 90 days.
         """
         request = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
-        return to_runtime_state(self._run_admin(request))
+        return to_runtime_state(self._admin(False, request))
 
     async def aoverride(
         self,
@@ -106,14 +106,14 @@ class AdjustableLimiter(_native.Limiter):
         `expires_at`. What it omits stays unchanged, an earlier end too; null removes an override.
         """
         text = json_text("document", document)
-        return to_runtime_state(MultiStepCall.apply_ojs_override(self, text, at_us).run())
+        return to_runtime_state(MultiStepCall.apply_ojs_override(self, text, at_us).start(False))
 
     async def aapply_ojs_override(
         self, document: Json, *, at_us: int | None = None
     ) -> RuntimeState:
         """Like `apply_ojs_override`."""
         call = MultiStepCall.apply_ojs_override(self, json_text("document", document), at_us)
-        return to_runtime_state(await run_operation(self._links, call.begin, call.run))
+        return to_runtime_state(await run_operation(self._links, call.start))
 
     def apply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
         """Pause after a failed job of Open Job Spec; `document` is JSON or its object.
@@ -124,13 +124,13 @@ class AdjustableLimiter(_native.Limiter):
         """
         is_signal: bool = MultiStepCall.apply_ojs_signal(
             self, json_text("document", document), at_us
-        ).run()
+        ).start(False)
         return is_signal
 
     async def aapply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
         """Like `apply_ojs_signal`."""
         call = MultiStepCall.apply_ojs_signal(self, json_text("document", document), at_us)
-        is_signal: bool = await run_operation(self._links, call.begin, call.run)
+        is_signal: bool = await run_operation(self._links, call.start)
         return is_signal
 
     def restore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
@@ -138,7 +138,7 @@ class AdjustableLimiter(_native.Limiter):
 
         The limit learned from the upstream applies again, otherwise that of the policy.
         """
-        return to_runtime_state(self._run_admin(AdminRequest.restore(index, at_us)))
+        return to_runtime_state(self._admin(False, AdminRequest.restore(index, at_us)))
 
     async def arestore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
         """Like `restore`."""
@@ -146,7 +146,7 @@ class AdjustableLimiter(_native.Limiter):
 
     def runtime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Return the pause, the overrides and the learned limits; change nothing."""
-        return to_runtime_state(self._run_admin(AdminRequest.get(at_us)))
+        return to_runtime_state(self._admin(False, AdminRequest.get(at_us)))
 
     async def aruntime_state(self, *, at_us: int | None = None) -> RuntimeState:
         """Like `runtime_state`."""
@@ -174,7 +174,8 @@ class AdjustableLimiter(_native.Limiter):
         of the call that was answered, or its id.
         """
         return to_learned(
-            self._run_admin(
+            self._admin(
+                False,
                 AdminRequest.report_budget(
                     remaining,
                     limit,
@@ -185,7 +186,7 @@ class AdjustableLimiter(_native.Limiter):
                     index,
                     permit,
                     at_us,
-                )
+                ),
             )
         )
 
@@ -243,7 +244,7 @@ class AdjustableLimiter(_native.Limiter):
         request = _learn_request(
             headers, body, status, provider, max_pause, max_learned, permit, at_us
         )
-        return to_learned(self._run_admin(request))
+        return to_learned(self._admin(False, request))
 
     async def alearn_from_response(
         self,
@@ -279,7 +280,7 @@ class AdjustableLimiter(_native.Limiter):
         return to_learned(await self._send_admin_request(request))
 
     def _send_admin_request(self, request: AdminRequest) -> Awaitable[Any]:
-        return run_operation(self._links, self._begin_admin, self._run_admin, request)
+        return run_operation(self._links, self._admin, request)
 
 
 def _learn_request(

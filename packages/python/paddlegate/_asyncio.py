@@ -49,38 +49,36 @@ class Links(LinksByKey):
                 link.ended.wait(max(until - time.monotonic(), 0))
 
 
-def run_operation(
-    links: Links, begin: Callable[..., Any], blocking: Callable[..., Any], *arguments: object
-) -> Awaitable[Any]:
+def run_operation(links: Links, start: Callable[..., Any], *arguments: object) -> Awaitable[Any]:
     """Run an operation on the running event loop; await its result.
 
-    `begin` returns the answer, or the call to send to the server. `blocking` takes the same
-    arguments and waits for the server; it runs on a thread if the loop cannot watch sockets.
+    `start(True, ...)` returns the answer, or the call to send to the server. `start(False, ...)`
+    waits for the server; it runs on a thread if the loop cannot watch sockets.
     """
-    call = begin(*arguments)
+    call = start(True, *arguments)
     if not isinstance(call, Call):
         return completed(call)
     loop = asyncio.get_running_loop()
     if not can_watch_sockets(loop):
-        return loop.run_in_executor(None, blocking, *arguments)
+        return loop.run_in_executor(None, start, False, *arguments)
     return run_call(links, loop, call)
 
 
 def start_operation(
-    links: Links, begin: Callable[..., Any], blocking: Callable[..., Any], *arguments: object
+    links: Links, start: Callable[..., Any], *arguments: object
 ) -> asyncio.Future[Any]:
     """Start an operation at once, with the arguments of `run_operation`.
 
     The operation completes even if the returned future is not awaited.
     """
     loop = asyncio.get_running_loop()
-    call = begin(*arguments)
+    call = start(True, *arguments)
     if not isinstance(call, Call):
         future = loop.create_future()
         future.set_result(call)
         return future
     if not can_watch_sockets(loop):
-        return loop.run_in_executor(None, blocking, *arguments)
+        return loop.run_in_executor(None, start, False, *arguments)
     return DetachedCall(Attempts(links, loop, call), call).answer
 
 

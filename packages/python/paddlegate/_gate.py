@@ -51,7 +51,7 @@ class Gate(_native.Gate):
         client, without a port. Raises `InvalidError` for a malformed `ip`.
         """
         attributes = context, url, log_on_code, data_container_id, ip
-        return GateDecision(*MultiStepCall.pass_gate(self, attributes, at_us).run())
+        return GateDecision(*MultiStepCall.pass_gate(self, attributes, at_us).start(False))
 
     async def aadmit(
         self,
@@ -67,7 +67,7 @@ class Gate(_native.Gate):
         call = MultiStepCall.pass_gate(
             self, (context, url, log_on_code, data_container_id, ip), at_us
         )
-        return GateDecision(*await run_operation(self._links, call.begin, call.run))
+        return GateDecision(*await run_operation(self._links, call.start))
 
     def within_limit(
         self,

@@ -46,7 +46,10 @@ class Jobs(AdjustableLimiter):
         not claimed within `claim_timeout` after that loses its queue position; the default is 60
         seconds. After `wait_timeout` the job is refused; by default never.
         """
-        return self._enter(cost, estimate, at_us, id, END, wait_timeout, claim_timeout)
+        decision: Decision = self._enter(
+            False, cost, estimate, at_us, id, END, wait_timeout, claim_timeout
+        )
+        return decision
 
     async def aenqueue(
         self,
@@ -76,7 +79,10 @@ class Jobs(AdjustableLimiter):
         The status is "granted", still "queued", or "no_ticket" when the job has no ticket: it was
         cancelled, has lapsed or was granted before.
         """
-        return self._enter(cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout)
+        decision: Decision = self._enter(
+            False, cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout
+        )
+        return decision
 
     async def aclaim(
         self,
@@ -108,7 +114,7 @@ class Jobs(AdjustableLimiter):
         takes nothing. A job that runs again after a failure needs another id and counts as a new
         job.
         """
-        return self._admission(self._admit(cost, estimate, at_us, id, on_limit), on_limit)
+        return self._admission(self._admit(False, cost, estimate, at_us, id, on_limit), on_limit)
 
     async def aadmit(
         self,
@@ -121,7 +127,7 @@ class Jobs(AdjustableLimiter):
     ) -> Admission:
         """Like `admit`."""
         decision: Decision = await run_operation(
-            self._links, self._begin_admit, self._admit, cost, estimate, at_us, id, on_limit
+            self._links, self._admit, cost, estimate, at_us, id, on_limit
         )
         return self._admission(decision, on_limit)
 
@@ -135,7 +141,7 @@ class Jobs(AdjustableLimiter):
         the call with the same ids, which identify the jobs that were admitted.
         """
         if not partial:
-            return self._admissions(MultiStepCall.jobs(self, ids, on_limit).run(), on_limit)
+            return self._admissions(MultiStepCall.jobs(self, ids, on_limit).start(False), on_limit)
         return [self.admit(job, on_limit, cost=1) for job in self._job_ids(ids)]
 
     async def aadmit_all(
@@ -144,7 +150,7 @@ class Jobs(AdjustableLimiter):
         """Like `admit_all`. All jobs run or none, even if the task is cancelled meanwhile."""
         if not partial:
             call = MultiStepCall.jobs(self, ids, on_limit)
-            decisions = await asyncio.shield(start_operation(self._links, call.begin, call.run))
+            decisions = await asyncio.shield(start_operation(self._links, call.start))
             return self._admissions(decisions, on_limit)
         return [await self.aadmit(job, on_limit, cost=1) for job in self._job_ids(ids)]
 
@@ -158,14 +164,10 @@ class Jobs(AdjustableLimiter):
         return Admission(action, after, decision, decision.permit)
 
     async def _aenter(self, *arguments: object) -> Decision:
-        decision: Decision = await run_operation(
-            self._links, self._begin_enter, self._enter, *arguments
-        )
+        decision: Decision = await run_operation(self._links, self._enter, *arguments)
         return decision
 
     async def acancel(self, id: str, at_us: int | None = None) -> str:
         """Like `cancel`."""
-        settlement: str = await run_operation(
-            self._links, self._begin_cancel, self._cancel, id, False, at_us
-        )
+        settlement: str = await run_operation(self._links, self._cancel, id, False, at_us)
         return settlement

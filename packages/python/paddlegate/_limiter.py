@@ -125,8 +125,7 @@ class Limiter(Jobs):
         try:
             decision: Decision = await run_operation(
                 self._links,
-                self._begin_acquire,
-                self.try_acquire,
+                self._acquire,
                 cost,
                 estimate,
                 at_us,
@@ -149,9 +148,7 @@ class Limiter(Jobs):
         self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
     ) -> Decision:
         """Like `peek`."""
-        decision: Decision = await run_operation(
-            self._links, self._begin_peek, self.peek, cost, estimate, at_us
-        )
+        decision: Decision = await run_operation(self._links, self._peek, cost, estimate, at_us)
         return decision
 
     async def acorrect(
@@ -163,37 +160,31 @@ class Limiter(Jobs):
     def _correct_async(
         self, permit: str | Grant | Decision, actual: int, at_us: int | None = None
     ) -> Awaitable[str]:
-        return run_operation(self._links, self._begin_correct, self.correct, permit, actual, at_us)
+        return run_operation(self._links, self._correct, permit, actual, at_us)
 
     async def arelease(self, permit: str | Grant | Decision, at_us: int | None = None) -> str:
         """Like `release`."""
-        settlement: str = await run_operation(
-            self._links, self._begin_release, self.release, permit, at_us
-        )
+        settlement: str = await run_operation(self._links, self._release, permit, at_us)
         return settlement
 
     async def arenew(
         self, permit: str | Grant | Decision, at_us: int | None = None
     ) -> float | None:
         """Like `renew`."""
-        lease: float | None = await run_operation(
-            self._links, self._begin_renew, self.renew, permit, at_us
-        )
+        lease: float | None = await run_operation(self._links, self._renew, permit, at_us)
         return lease
 
     def stats(self, at_us: int | None = None) -> Statistics:
         """Return the counters of the limiter over all processes, its leases and its tickets."""
-        return to_statistics(self._statistics(at_us))
+        return to_statistics(self._statistics(False, at_us))
 
     async def astats(self, at_us: int | None = None) -> Statistics:
         """Like `stats`."""
-        return to_statistics(
-            await run_operation(self._links, self._begin_statistics, self._statistics, at_us)
-        )
+        return to_statistics(await run_operation(self._links, self._statistics, at_us))
 
     async def areset(self) -> None:
         """Like `reset`."""
-        await run_operation(self._links, self._begin_reset, self.reset)
+        await run_operation(self._links, self._reset)
 
     def _cancel_interrupted(self, id: str) -> None:
         """Cancel the lease of a `try_acquire` that a signal handler interrupted."""

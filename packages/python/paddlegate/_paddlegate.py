@@ -301,8 +301,9 @@ class Paddlegate(_native.Paddlegate):
             for part in parts:
                 cursor = 0
                 while True:
+                    # This loop watches sockets, so a page is never read on a thread.
                     page, cursor = await run_operation(
-                        self._links, self._begin_list, self._begin_list, part, cursor
+                        self._links, lambda _, *page: self._begin_list(*page), part, cursor
                     )
                     entries.extend(page)
                     if cursor == 0:

@@ -108,7 +108,7 @@ class ThreadWaiter(BaseWaiter):
                 self._wakeups: SimpleQueue[float] = SimpleQueue()
                 channel = self._join_hub()
                 sent = monotonic()
-                decision = limiter._attempt(rules, sent, channel)
+                decision = limiter._attempt(False, rules, sent, channel)
                 if rules.on_decision(monotonic(), decision):
                     break
                 self._sleep()
@@ -164,7 +164,7 @@ class TaskWaiter(BaseWaiter):
                 channel = self._join_hub()
                 sent = monotonic()
                 decision: Decision = await run_operation(
-                    limiter._links, limiter._begin_attempt, limiter._attempt, rules, sent, channel
+                    limiter._links, limiter._attempt, rules, sent, channel
                 )
                 if rules.on_decision(monotonic(), decision):
                     break

@@ -159,11 +159,11 @@ def test_the_list_of_limiters(server, run):
 def test_the_list_is_asked_for_in_a_few_parts_at_once(redis, run, monkeypatch):
     asking, most = set(), []
 
-    async def counted(links, begin, blocking, part, cursor):
+    async def counted(links, start, part, cursor):
         asking.add(part)
         most.append(len(asking))
         try:
-            return await run_operation(links, begin, blocking, part, cursor)
+            return await run_operation(links, start, part, cursor)
         finally:
             asking.remove(part)
 

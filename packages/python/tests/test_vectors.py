@@ -194,15 +194,15 @@ async def asked(*arguments):
 class Synchronous:
     @staticmethod
     def call(limiter, verb, *arguments, **named):
-        return getattr(limiter, METHODS.get(verb, verb))(*arguments, **named)
+        begin = (False,) if verb in {"_enter", "_cancel"} else ()
+        return getattr(limiter, METHODS.get(verb, verb))(*begin, *arguments, **named)
 
 
 class Asynchronous:
     @staticmethod
     def call(limiter, verb, *arguments, **named):
         if verb == "_cancel":
-            begin, blocking = limiter._begin_cancel, limiter._cancel
-            return asyncio.run(asked(limiter._links, begin, blocking, *arguments))
+            return asyncio.run(asked(limiter._links, limiter._cancel, *arguments))
         verb = "_aenter" if verb == "_enter" else f"a{METHODS.get(verb, verb)}"
         return asyncio.run(getattr(limiter, verb)(*arguments, **named))
 
