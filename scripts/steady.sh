@@ -76,7 +76,8 @@ round() {
     PADDLEGATE_SEED=$run_seed PADDLEGATE_TALLY=$logs env --"$signals"-signal=INT --"$signals"-signal=HUP \
         setsid --fork --wait make --no-print-directory "${built[@]}" "test-$suite" >"$log" 2>&1 </dev/null &
     local job=$!
-    while session=$(ps -o pid= --ppid "$job" | tr -d ' ') && [[ -z $session ]] && kill -0 "$job" 2>/dev/null; do
+    # `ps` fails as long as there is no such process.
+    while session=$(ps -o pid= --ppid "$job" | tr -d ' ') || true; [[ -z $session ]] && kill -0 "$job" 2>/dev/null; do
         sleep 0.1
     done
     next=$((SECONDS + 1 + RANDOM % 4))
