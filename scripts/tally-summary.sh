@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints what the run consisted of and how long each part took: the steps recorded by step.sh and the suites
-# recorded by tally.sh, with the tests passed and failed and how many attempts it took where one was not enough.
+# recorded by tally.sh, with the tests passed and failed.
 # Below the table stands once more what failed; the last line counts.
 # Fails if any test failed or if one of the names ran no test at all.
 #
@@ -19,19 +19,17 @@ fi
 
 status=0 total_passed=0 total_failed=0
 for name in "$@"; do
-    passed=0 failed=0 most=1 took=0
+    passed=0 failed=0 took=0
     if [[ -f target/tally/$name ]]; then
-        while read -r p f attempts milliseconds; do
+        while read -r p f milliseconds; do
             passed=$((passed + p)) failed=$((failed + f)) took=$((took + milliseconds))
-            ((attempts <= most)) || most=$attempts
         done <"target/tally/$name"
     fi
     if ((passed + failed == 0)); then
         row "$name" "$took" 'no test was run'
         status=1
     else
-        ((most == 1)) && note='' || note=", attempts $most"
-        row "$name" "$took" "passed $passed, failed $failed$note"
+        row "$name" "$took" "passed $passed, failed $failed"
     fi
     total_passed=$((total_passed + passed)) total_failed=$((total_failed + failed))
 done

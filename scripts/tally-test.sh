@@ -3,7 +3,7 @@
 # of failure.
 set -uo pipefail
 cd "$(dirname "$0")" || exit
-unset PADDLEGATE_ATTEMPTS PADDLEGATE_TALLY
+unset PADDLEGATE_TALLY
 
 # The scripts write below the folder above them, so copies of them work on a folder of their own.
 dir=$(mktemp -d)
@@ -28,7 +28,7 @@ counts() {
     printf '%b\n' "$4" >output
     scripts/tally.sh case sh -c "cat output; exit $3" >shown
     local status=$?
-    same "$1" "$2 1, status $3" "$(cut -d ' ' -f 1-3 target/tally/case), status $status"
+    same "$1" "$2, status $3" "$(cut -d ' ' -f 1-2 target/tally/case), status $status"
     same "$1: output" "$(cat output)" "$(cat shown)"
 }
 
@@ -50,26 +50,12 @@ counts chatter '1 0' 0 '# this pass 3\nthese 3 passed before\n1 passed in 0.01s'
 counts silent '0 0' 0 'hello'
 counts not-found '0 1' 127 'command not found'
 
-# attempts NAME "PASSED FAILED ATTEMPTS" ALLOWED NEEDED: a command that passes when it runs for the
-# NEEDED-th time
-attempts() {
-    rm -rf target runs
-    PADDLEGATE_ATTEMPTS=$3 scripts/tally.sh case sh -c "echo >>runs
-        if test \$(wc -l <runs) -ge $4; then echo '1 passed, 0 failed'
-        else echo '0 passed, 1 failed'; exit 1; fi" >shown
-    same "$1" "$2" "$(cut -d ' ' -f 1-3 target/tally/case)"
-}
-attempts attempts-first '1 0 1' 2 1
-attempts attempts-second '1 0 2' 2 2
-attempts attempts-third '0 1 2' 2 3
-attempts attempts-one '0 1 1' '' 2
-
 # failure NAME STATUS OUTPUT EXPECTED: what a command with this output is said to have failed with
 failure() {
     rm -rf target
     printf '%b\n' "$3" >output
     scripts/tally.sh case sh -c "cat output; exit $2" >shown
-    same "failure-$1" "--- case: attempt 1 failed with status $2"$'\n'"$(printf '%b' "$4")" "$(cat target/tally/case.failures)"
+    same "failure-$1" "--- case: failed with status $2"$'\n'"$(printf '%b' "$4")" "$(cat target/tally/case.failures)"
 }
 cargo='failures:\n\n---- a stdout ----\nPADDLEGATE_SEED=9\nleft: 1\n\nfailures:\n    a\n\ntest result: FAILED. 0 passed; 1 failed'
 failure cargo 101 "running 1 test\ntest a ... FAILED\n\n$cargo\n\n     Running tests/b.rs" "PADDLEGATE_SEED=9\n$cargo"
@@ -100,11 +86,10 @@ same failure-none '' "$(cat target/tally/case.failures 2>/dev/null)"
 
 rm -rf target
 mkdir -p target/tally
-echo '3 0 1 61900' >target/tally/one
-printf '2 0 1 1000\n4 0 1 250\n' >target/tally/twice
-echo '1 1 1 0' >target/tally/bad
+echo '3 0 61900' >target/tally/one
+printf '2 0 1000\n4 0 250\n' >target/tally/twice
+echo '1 1 0' >target/tally/bad
 echo 'what failed' >target/tally/bad.failures
-echo '1 0 2 100' >target/tally/again
 summary() { scripts/tally-summary.sh "$@"; echo "status $?"; }
 row() { printf '%-14s %9s s%s' "$1" "$2" "${3:+   $3}"; }
 same sum "$(row one 61.9 'passed 3, failed 0')
@@ -116,9 +101,6 @@ $(row one 61.9 'passed 3, failed 0')
 what failed
 total: 4 passed, 1 failed
 status 1" "$(summary bad one)"
-same again "$(row again 0.1 'passed 1, failed 0, attempts 2')
-total: 1 passed, 0 failed
-status 0" "$(summary again)"
 same none "$(row one 61.9 'passed 3, failed 0')
 $(row none 0.0 'no test was run')
 total: 3 passed, 0 failed
@@ -132,7 +114,7 @@ same step-failed "status 3, shown why" "status $?, shown $(cat shown)"
 same steps $'build\nlint' "$(cut -d ' ' -f 1 target/steps)"
 same step-milliseconds yes "$(read -r _ took <target/steps; ((took >= 100 && took < 10000)) && echo yes)"
 mkdir -p target/tally
-echo '3 0 1 0' >target/tally/one
+echo '3 0 0' >target/tally/one
 printf 'setup 100\nbuild 200\nsetup 50\n' >target/steps
 echo $(($(date +%s%3N) - 3600000)) >target/began
 same steps-in-summary "$(row setup 0.1)

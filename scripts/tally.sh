@@ -1,14 +1,11 @@
 #!/usr/bin/env bash
 # Runs a test command, shows its output as it comes, and appends what its closing lines say (passed
-# and failed), the attempts and the milliseconds to target/tally/NAME. The status is the command's own.
+# and failed) and the milliseconds to target/tally/NAME. The status is the command's own.
 #
 #   scripts/tally.sh NAME COMMAND [ARGUMENT...]
 #
-# What a failed attempt said about its failures goes to target/tally/NAME.failures, which
+# What a failed command said about its failures goes to target/tally/NAME.failures, which
 # tally-summary.sh prints at the end of the whole run.
-#
-# With PADDLEGATE_ATTEMPTS=2 a command that fails runs once more, and only its last run counts; the
-# summary names how many there were.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 source scripts/tally.bash
@@ -22,15 +19,10 @@ mkdir -p "$tally"
 log=$tally/$name.log
 began=$EPOCHREALTIME
 
-for ((attempt = 1; ; attempt++)); do
-    # In CI a test that hangs ends as a failure, and the suites after it still have their turn.
-    ${CI:+timeout --kill-after=10 20m} "$@" 2>&1 | tee "$log"
-    status=${PIPESTATUS[0]}
-    ((status == 0)) && break
-    { echo "--- $name: attempt $attempt failed with status $status"; failures "$log"; } >>"$tally/$name.failures"
-    ((attempt >= ${PADDLEGATE_ATTEMPTS:-1})) && break
-    echo "tally: $name: attempt $attempt failed, running it once more"
-done
+# In CI a test that hangs ends as a failure, and the suites after it still have their turn.
+${CI:+timeout --kill-after=10 20m} "$@" 2>&1 | tee "$log"
+status=${PIPESTATUS[0]}
+((status == 0)) || { echo "--- $name: failed with status $status"; failures "$log"; } >>"$tally/$name.failures"
 
 read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
     # The number before a word: before("3 failed, 117 passed in 1.2s", "passed") is 117.
@@ -71,5 +63,5 @@ read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
 if ((status != 0 && failed == 0)); then
     failed=1
 fi
-echo "$passed $failed $attempt $(since "$began")" >>"$tally/$name"
+echo "$passed $failed $(since "$began")" >>"$tally/$name"
 exit "$status"
