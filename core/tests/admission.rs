@@ -1,4 +1,4 @@
-//! Jobs before their limits: run, wait, reschedule, drop, one by one and in batches.
+//! Tests the admission of jobs: run, wait, reschedule or drop, one at a time and in batches.
 
 mod support;
 
@@ -108,7 +108,7 @@ fn cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing() {
 fn a_batch_that_cannot_run_leaves_those_running_that_ran_before() {
     on_both(&[Limit::concurrency(1, MINUTE).unwrap()], |limiter| {
         assert_eq!(limiter.admit("a", one(), OnLimit::Wait).unwrap().action, Action::Run);
-        // A grant of the same microsecond would be taken for one of this batch.
+        // The peeks let time pass: the batch treats a grant of the same microsecond as its own.
         (0..1_000).for_each(|_| drop(limiter.peek(Request::cost(0)).unwrap()));
         let both = limiter.admit_all(&["a", "b"], OnLimit::Raise, false).unwrap();
         assert!(both.iter().all(|admission| admission.action == Action::Refuse), "{both:?}");

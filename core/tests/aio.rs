@@ -1,4 +1,4 @@
-//! The asynchronous transport: the same answers, one connection for all tasks, no call without an end.
+//! Tests the asynchronous transport: equal results, one connection for all tasks, and an end for every call.
 
 #[path = "faults/server.rs"]
 #[allow(dead_code)]
@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// So that of a thousand units none comes back during a test.
+/// An interval so long that none of 1,000 units is restored during a test.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 const PATIENT: Duration = Duration::from_secs(30);
 
@@ -80,7 +80,7 @@ fn a_server_that_never_answers_is_given_up_at_the_deadline() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", silent.local_addr().unwrap());
     let limiter = Paddlegate::open(&url, Some(Duration::from_millis(200))).unwrap().leaky("aio", 1, HOUR).unwrap();
-    // How long it takes is the matter of `timeouts`.
+    // `timeouts` tests how long the call takes.
     let error = current_thread().block_on(limiter.acquire_async(Request::default())).unwrap_err();
     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, true));
 }
@@ -98,7 +98,7 @@ fn a_refused_connection_fails_at_once_and_a_server_that_comes_is_found() {
     assert_eq!(runtime.block_on(limiter.acquire_async(Request::default())).unwrap().remaining, Some(4));
     server.stop();
     let server = Server::start_with(port, &[]);
-    // The connection died between two calls, which no call may notice; the server has forgotten what it counted.
+    // The connection died between two calls, which must not fail the next call. The new server starts without state.
     assert_eq!(runtime.block_on(limiter.acquire_async(Request::default())).unwrap().remaining, Some(4));
     server.stop();
 }

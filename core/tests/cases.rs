@@ -1,4 +1,4 @@
-//! Numbered cases of job systems that no other file of tests has.
+//! Tests numbered cases of job systems that no other test file covers.
 #![cfg(feature = "documents")]
 
 mod support;
@@ -25,7 +25,7 @@ fn at(us: u64) -> Request {
     Request::cost(1).at(Micros(START + us))
 }
 
-/// A ticket, which is kept for a minute after its time.
+/// Acquires under the job's id with a claim timeout of 1 minute and returns the status.
 fn place(limiter: &Limiter, job: &str, place: QueuePosition, us: u64) -> Status {
     let wait = Wait { max_wait: MAX_SPAN, claim_timeout: Micros(60 * SECOND), channel: "", position: place };
     limiter.acquire_with_id(at(us), job, Some(wait)).expect("a decision").status
@@ -39,13 +39,13 @@ fn cn_t23_a_limit_that_is_turned_on_applies_to_tasks_that_wait() {
             let text = format!(r#"{{"name": "{name}", "concurrentExecLimit": {limit}}}"#);
             store.load(&text).expect("a definition").remove(0)
         };
-        // Scheduled while there was no limit, and not handed out: a worker asks about each when the limit is on.
+        // The tasks were scheduled while there was no limit. A worker calls for each of them after the limit is set.
         let (before, after) = (definition(0), definition(1));
         assert_eq!(before.limiter.admit("running", at(0), OnLimit::Wait).unwrap().action, Action::Run);
         let asked = ["a", "b", "c"].map(|job| after.limiter.admit(job, at(1), after.on_limit).unwrap().action);
         assert_eq!(asked, [Action::Run, Action::Wait, Action::Wait]);
 
-        // And to those that have a place already, for what stopped them was something else.
+        // The limit also applies to jobs that already have a queue position, here because of a pause.
         let limiter = store.concurrent(&unique("task"), 5, Duration::from_secs(3_600)).unwrap();
         let order = |control: AdminCommand<'_>, us: u64| {
             let operation = Operation::Admin { command: control, at: Some(Micros(START + us)) };
@@ -96,7 +96,8 @@ fn dq_t12_the_reservation_of_a_job_that_never_comes_back_expires() {
         assert_eq!(place(&limiter, "runs", QueuePosition::End, start), Status::Granted);
         assert_eq!(place(&limiter, "crashes", QueuePosition::End, start + 1), Status::Queued);
         assert_eq!(place(&limiter, "next", QueuePosition::End, start + 2), Status::Queued);
-        // Its time is the next window, and it is waited for during a minute after that.
+        // The ticket is due in the next window and keeps its queue position for the claim timeout of 1 minute after
+        // that.
         let due = start + 10 * SECOND;
         assert_eq!(place(&limiter, "next", QueuePosition::Existing, due + 60 * SECOND - 1), Status::Queued);
         assert_eq!(place(&limiter, "next", QueuePosition::Existing, due + 60 * SECOND + 1), Status::Granted);

@@ -1,4 +1,4 @@
-//! A Redis Cluster of this file's own, whose slots move and whose nodes die.
+//! Tests a Redis Cluster, started by this file, whose slots move and whose nodes fail.
 
 #[path = "faults/server.rs"]
 #[allow(dead_code)]
@@ -62,7 +62,7 @@ mod redis_cluster {
         }
         thread::scope(|scope| {
             let call = scope.spawn(|| {
-                // A call gives up by its own deadline, and another follows it.
+                // A call that exceeds its deadline fails, so the thread calls again until the slot has moved.
                 let mut decision = None;
                 wait_until("the slot has moved", || {
                     decision = limiter.acquire(Request::cost(1)).ok();
@@ -103,7 +103,8 @@ mod redis_cluster {
         let holder = enter("holder", QueuePosition::End);
         let number = enter("waiter", QueuePosition::End).ticket.expect("a ticket").number;
         cluster.start_to_move(&limiter);
-        // The limiter has no permits to correct, so one of its keys is missing, and the cluster sends nobody anywhere.
+        // The limiter has no permits to correct, so one key of the call does not exist, and the cluster sends no
+        // redirection.
         let error = limiter.acquire_with_id(Request::cost(1), "third", None).expect_err("a key that is not there");
         assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
         cluster.move_keys(&limiter);
@@ -122,7 +123,7 @@ mod redis_cluster {
         assert_eq!((statistics.granted, statistics.waited, statistics.leases, statistics.tickets), (2, 1, 1, 0));
     }
 
-    /// One limiter per node, of which each grants two, then none, while its node answers.
+    /// Returns one limiter per node, each with its limit of two used up on its node.
     fn exhausted(pg: &Paddlegate, mode: OnUnavailable) -> Vec<Limiter> {
         let names = (0..).map(|i| pg.window(&format!("of a node {i}"), 2, HOUR).expect("a limiter"));
         let mut owners = std::collections::BTreeMap::new();
@@ -147,7 +148,7 @@ mod redis_cluster {
             let limiters = exhausted(&cluster.open(), mode);
             cluster.nodes.remove(0).stop();
             for _ in 0..10 {
-                // More than it takes to ask no more.
+                // More calls than the limiter makes before it stops asking the dead node.
                 (0..6).for_each(|_| assert!(take(&limiters[0]).degraded, "its node is dead"));
                 for limiter in &limiters[1..] {
                     let decision = take(limiter);
@@ -202,7 +203,7 @@ mod redis_cluster {
     }
 }
 
-/// Three masters with a third of the slots each.
+/// A cluster of three masters with a third of the slots each.
 struct Cluster {
     nodes: Vec<Server>,
 }
@@ -222,7 +223,8 @@ impl Cluster {
             let mut words = vec!["CLUSTER", "ADDSLOTS"];
             words.extend(slots.iter().map(String::as_str));
             assert_eq!(node.ask(&words), "OK");
-            // Without an epoch each, the nodes agree on them only later, and two may disagree on a slot that moves.
+            // Without a config epoch each, the nodes agree on epochs only later, and two may disagree on a slot that
+            // moves.
             assert_eq!(node.ask(&["CLUSTER", "SET-CONFIG-EPOCH", &format!("{number}")]), "OK");
             node.ask(&["CLUSTER", "MEET", "127.0.0.1", &nodes[0].port.to_string()]);
         }
@@ -231,7 +233,7 @@ impl Cluster {
         cluster
     }
 
-    /// Waits until every node knows all the others and where their slots are.
+    /// Waits until every node knows all other nodes and their slots.
     fn settle(&self) {
         for node in &self.nodes {
             wait_until("the cluster comes together", || {
@@ -249,7 +251,7 @@ impl Cluster {
         Paddlegate::open(&format!("redis://{}", nodes.join(",")), Some(Duration::from_secs(5))).expect("a store")
     }
 
-    /// The node that has the limiter's slot at first, and the one it moves to.
+    /// Returns the node that owns the limiter's slot at first, and the node that the slot moves to.
     fn ends_of(&self, limiter: &Limiter) -> (&Server, &Server) {
         let owner = usize::from(slot_of(limiter) / Self::SHARE);
         (&self.nodes[owner], &self.nodes[(owner + 1) % 3])
@@ -262,7 +264,7 @@ impl Cluster {
         assert_eq!(from.ask(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]), "OK");
     }
 
-    /// The limiter's keys where its slot is at first.
+    /// Returns the limiter's keys on the first owner of its slot.
     fn keys_of(&self, limiter: &Limiter) -> Vec<String> {
         let (from, _) = self.ends_of(limiter);
         from.ask(&["CLUSTER", "GETKEYSINSLOT", &slot_of(limiter).to_string(), "10"])
@@ -291,7 +293,7 @@ impl Cluster {
     }
 }
 
-/// A cluster's nodes talk to each other at their port plus 10,000; both are below what the kernel hands out.
+/// Returns a port for a cluster node. The bus port, 10,000 higher, is also below the ports that the kernel assigns.
 fn bus_port() -> u16 {
     10_000 + server::free_port()
 }

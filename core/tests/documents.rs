@@ -1,4 +1,4 @@
-//! Whatever the text is, reading it gives policies or an error that says where the fault is.
+//! Tests that reading any text returns policies or an error with the location of the fault.
 
 use std::fs;
 
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/documents");
 
-/// Everything that reads a document reads this text; the number of definitions, if it has any.
+/// Passes a text to every reader and returns the number of definitions.
 fn read(text: &str) -> Result<usize> {
     for result in [Override::parse(text, LOCK_TIMEOUT).map(drop), Signal::parse(text).map(drop)] {
         assert_says_where(result);
     }
     let definitions = Document::parse(text).and_then(|document| match (document.definitions(), document) {
-        // Each run of a workflow may have a limiter of its own.
+        // A workflow with variables may have one limiter per run, so the document alone defines none.
         (Err(error), Document::Workflow(_)) if error.message().contains("has variables") => Ok(Vec::new()),
         (definitions, _) => definitions,
     });
@@ -37,7 +37,7 @@ fn assert_says_where<T>(result: Result<T>) {
     }
 }
 
-/// The texts of the corpus by file name, those that begin with `good-` being valid.
+/// Returns the texts of the corpus with their file names. The names of valid texts begin with `good-`.
 fn corpus() -> Vec<(String, String)> {
     let mut files: Vec<(String, String)> = fs::read_dir(CORPUS)
         .unwrap()
@@ -151,7 +151,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts another value at the place that the steps lead to.
+/// Replaces the value at the path that the steps select.
 fn put(value: &mut Value, steps: &[Index], new: Value) {
     let inner = match (steps.split_first(), value) {
         (Some((step, rest)), Value::Array(list)) if !list.is_empty() => {

@@ -1,4 +1,4 @@
-//! What goes wrong around a call ends in a typed error by the deadline, never in a grant, and is over when the cause is.
+//! Tests that a fault ends in a typed error by the deadline, never in a grant, and that later calls recover.
 
 #[path = "faults/proxy.rs"]
 #[allow(dead_code)]
@@ -27,7 +27,7 @@ use support::unique;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// So that of a thousand units none comes back during a test.
+/// An interval so long that none of 1,000 units is restored during a test.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 const SHORT: Duration = Duration::from_millis(200);
 const PATIENT: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ fn failed(limiter: &Limiter) -> Error {
     one(limiter).expect_err("a call that cannot be decided")
 }
 
-/// It fails; that it does so in time is the matter of `timeouts`.
+/// Asserts that a call fails as unavailable. `timeouts` tests how long that takes.
 fn gives_up(limiter: &Limiter, may_have_counted: bool) {
     let error = failed(limiter);
     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, may_have_counted));
@@ -103,7 +103,7 @@ fn a_lost_reply_is_an_unknown_outcome_and_is_counted_once() {
     let server = Server::start();
     for fault in [Fault::Reset, Fault::Swallow] {
         let proxy = Proxy::before(server.port);
-        // Long enough for the calls that are answered.
+        // Long enough for the calls that get a reply.
         let timeout = Some(Duration::from_secs(2));
         let limiter = Paddlegate::open(&proxy.url(), timeout).unwrap().leaky(&unique("lost"), 10, HOUR).unwrap();
         assert_eq!(one(&limiter).unwrap().remaining, Some(9));
@@ -169,7 +169,7 @@ fn a_restart_between_two_calls_is_not_noticed() {
     assert_eq!(one(&limiter).unwrap().remaining, Some(4));
 }
 
-/// A limiter of every kind that stores something, by name.
+/// Returns a limiter of every kind that stores state, all with the same name.
 fn every_kind(pg: &Paddlegate, name: &str) -> Vec<Limiter> {
     vec![
         pg.bucket(name, 5, HOUR).unwrap(),
@@ -220,17 +220,17 @@ fn a_foreign_type_under_our_key_is_an_error_and_stays_as_it_is() {
     }
 }
 
-/// Waits as long as it takes.
+/// Returns a wait of the maximum length.
 fn patient() -> Wait<'static> {
     Wait::up_to(MAX_SPAN)
 }
 
-/// The place it has, or none.
+/// Returns a wait that only keeps an existing queue position.
 fn kept() -> Wait<'static> {
     Wait { position: QueuePosition::Existing, ..patient() }
 }
 
-/// A limiter of one unit with a holder and two waiters, `first` and `second`.
+/// Returns a limiter of one unit, held by one caller, with the waiters `first` and `second`, and the holder's decision.
 fn queued(pg: &Paddlegate, limit: Limit) -> (Limiter, Decision) {
     let limiter = pg.limiter("queued", Policy::new([limit]).unwrap()).unwrap();
     limiter.reset().unwrap();
@@ -290,7 +290,7 @@ fn a_foreign_type_in_place_of_statistics_or_the_list_stops_nothing() {
             let key = server.key(role);
             server.ask(&["DEL", &key]);
             server.ask(&["SET", &key, "theirs"]);
-            // Another process, which tells the list of it.
+            // A new limiter, as in another process: its first call updates the list of limiters.
             let limiter = pg.limiter(limiter.name(), limiter.policy().clone()).unwrap();
             assert_eq!(one(&limiter).unwrap().status, Status::Refused);
             assert_eq!(
@@ -346,7 +346,7 @@ fn a_damaged_ticket_is_an_error_and_never_a_grant() {
     for limit in one_of_each() {
         for field in 0..7 {
             for poison in ["", "x", "nan", "-1", "1.5", "0x1", "99999999999999999999"] {
-                // A number and the time it came at may be any.
+                // The ticket number and the time of queueing may have any value.
                 if matches!(field, 0 | 3) && poison.starts_with('9') {
                     continue;
                 }
@@ -366,7 +366,7 @@ fn a_damaged_ticket_is_an_error_and_never_a_grant() {
                     }
                 }
                 if let Some(permit) = holder.permit {
-                    // What nobody can read is out of the way of the others.
+                    // The damaged ticket does not block the other waiters.
                     assert_eq!(limiter.release(&permit).unwrap(), Settlement::Released, "{poisoned:?}");
                     assert!(limiter.acquire_with_id(Request::cost(1), "second", Some(patient())).unwrap().allowed());
                 }
@@ -439,7 +439,7 @@ fn a_damaged_lease_is_an_error_and_never_a_grant() {
             let leases = server.key(":h:");
             server.ask(&["ZADD", &leases, poison, "theirs"]);
             let before = server.ask(&["ZRANGE", &leases, "0", "-1", "WITHSCORES"]);
-            // Its own lease is as damaged as any.
+            // The owner of a damaged lease gets the same error as other callers.
             for id in ["another", "theirs"] {
                 match limiter.acquire_with_id(Request::cost(1), id, wait) {
                     Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poison} {id}: {error}"),
@@ -471,7 +471,7 @@ fn a_foreign_type_in_place_of_the_permits_charges_nothing() {
         let request = Request { cost: None, estimate: Some(1), at: Some(paddlegate::Micros(decision.at.0 + 1)) };
         match limiter.acquire_with_id(request, "second", None) {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Data),
-            // A throttle has no room for it.
+            // A throttle refuses a second call within its interval anyway.
             Ok(decision) => {
                 assert_eq!(decision.reason, Some(paddlegate::Kind::Throttle));
                 continue;
@@ -507,7 +507,7 @@ fn a_poisoned_state_is_an_error_and_never_a_grant() {
             server.ask(&["SET", &key, &poison]);
             match one(&limiter) {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poison:?}: {error}"),
-                // A number that this library could have written may refuse.
+                // A number that this library could have written may lead to a refusal.
                 Ok(decision) => assert!(!decision.allowed(), "{poison:?} in {sound:?} granted"),
             }
         }
@@ -577,7 +577,7 @@ fn a_replica_refuses_and_is_left_when_it_becomes_the_primary() {
     assert_eq!(one(&limiter).unwrap().remaining, Some(3));
 }
 
-/// A primary and its replica, and a URL that names both.
+/// Returns a primary, its replica, and a URL that contains both addresses.
 fn pair() -> (Server, Server, String) {
     let (first, second) = (Server::start(), Server::start());
     second.follow(&first);
@@ -585,7 +585,7 @@ fn pair() -> (Server, Server, String) {
     (first, second, url)
 }
 
-/// One call that finds a replica fails and did not count; the next one finds the primary.
+/// Asserts that a call on a replica fails without counting, and that the next calls reach the primary.
 fn follows(call: impl Fn() -> Result<Decision, Error>, left: u64) {
     let error = call().expect_err("a replica");
     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
@@ -623,14 +623,14 @@ fn connections_that_died_silently_cost_one_time_out_together() {
     let proxy = Proxy::before(server.port);
     let limiter =
         Paddlegate::open(&proxy.url(), Some(Duration::from_secs(1))).unwrap().leaky("dead", 1_000, YEAR).unwrap();
-    // Calls at one time have a connection each.
+    // Concurrent calls use one connection each.
     wait_until("there are many connections", || {
         thread::scope(|scope| (0..12).for_each(|_| drop(scope.spawn(|| one(&limiter)))));
         server.ask(&["CLIENT", "LIST"]).lines().count() > 8
     });
     proxy.graveyard().bury();
     let failures = (0..16).filter(|_| one(&limiter).is_err()).count();
-    // A machine that stalls may add one.
+    // A stall of the machine may add one failure.
     assert!((1..=3).contains(&failures), "{failures} calls failed");
 }
 
@@ -690,7 +690,7 @@ fn a_unix_domain_socket() {
     let port = free_port();
     let socket = std::env::temp_dir().join(format!("paddlegate-{}-{port}.sock", std::process::id()));
     let server = Server::start_with(port, &["--unixsocket", socket.to_str().unwrap()]);
-    // The server listens there after it listens to the port.
+    // The server opens the socket after the port.
     wait_until("the socket is there", || UnixStream::connect(&socket).is_ok());
     let pg = Paddlegate::open(&format!("unix://{}?db=2", socket.display()), Some(PATIENT)).unwrap();
     assert_eq!(one(&pg.leaky("unix", 5, HOUR).unwrap()).unwrap().remaining, Some(4));
@@ -700,7 +700,7 @@ fn a_unix_domain_socket() {
     let _ = fs::remove_file(socket);
 }
 
-/// Certificates of an authority and of a server for `localhost`, made by openssl.
+/// Creates certificates for an authority and for a server `localhost` with openssl.
 fn certificates(dir: &std::path::Path) {
     let script = "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=test-ca 2>/dev/null &&
         openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost 2>/dev/null &&
@@ -732,7 +732,7 @@ fn tls_with_a_certificate_that_is_trusted_and_with_one_that_is_not() {
         ],
     );
     let code = |host: &str, trust: Option<&str>| {
-        // The trusted certificates are read once per process, so each case is a process of its own.
+        // A process reads the trusted certificates only once, so each case runs in its own process.
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["--exact", "a_call_over_tls", "--nocapture"])
@@ -752,7 +752,7 @@ fn tls_with_a_certificate_that_is_trusted_and_with_one_that_is_not() {
     let _ = fs::remove_dir_all(dir);
 }
 
-/// What the test above starts; alone it has nothing to do.
+/// Runs as a child process of the test above; without `TLS_TEST_URL` it does nothing.
 #[test]
 fn a_call_over_tls() {
     let Ok(url) = std::env::var("TLS_TEST_URL") else { return };
@@ -794,7 +794,7 @@ fn every_kind_works_in_a_cluster_and_a_dead_node_takes_only_its_own() {
             assert!(limiter.acquire(request).unwrap().allowed());
         }
     }
-    // The first node of the URL is dead from the start: the next one is asked.
+    // The first node of the URL is down from the start, so the store asks the next one.
     let nodes = url.strip_prefix("redis://").unwrap();
     let pg = Paddlegate::open(&format!("redis://127.0.0.1:1,{nodes}"), Some(PATIENT)).unwrap();
     for i in 0..10 {

@@ -1,4 +1,4 @@
-//! Task and workflow definitions of Conductor: what is read, and the keys of workflows.
+//! Tests the parsing of Conductor task and workflow definitions, and the keys of workflows.
 #![cfg(feature = "documents")]
 
 mod formats_support;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const SECOND: u64 = 1_000_000;
 const SEEDS: &str = "proptest-regressions/formats_conductor.txt";
 
-/// `12` tasks per `5` seconds, `2` at once: `task(json!([12, 5, 2]))`.
+/// Returns a task definition: `task(json!([12, 5, 2]))` has `12` tasks per `5` seconds, `2` at once.
 fn task(numbers: &Value) -> TaskDefinition {
     let document = json!({
         "name": "task",

@@ -1,4 +1,4 @@
-//! What the limiters of task and workflow definitions of Conductor do.
+//! Tests the decisions of the limiters that Conductor task and workflow definitions define.
 #![cfg(feature = "documents")]
 
 use paddlegate::formats::conductor::{TaskDefinition, WorkflowDefinition};
@@ -8,11 +8,11 @@ use paddlegate::{
 };
 use serde_json::{Value, json};
 
-/// A whole minute long after 1970.
+/// The start of a minute, in microseconds since 1970.
 const START: u64 = 1_700_000_040_000_000;
 const SECOND: u64 = 1_000_000;
 
-/// `12` tasks per `5` seconds, `2` at once: `task(json!([12, 5, 2]))`.
+/// Returns a task definition: `task(json!([12, 5, 2]))` has `12` tasks per `5` seconds, `2` at once.
 fn task(numbers: &Value) -> TaskDefinition {
     let document = json!({
         "name": "task",
@@ -28,7 +28,7 @@ fn limiter_of(pg: &Paddlegate, task: &TaskDefinition) -> Limiter {
     pg.limiter(&definition.name, definition.policy).expect("a limiter")
 }
 
-/// Whether a task is handed out at each of the times, in microseconds from the start.
+/// Returns whether a task is handed out at each of the times, in microseconds from the start.
 fn polls(limiter: &Limiter, times: &[u64]) -> Vec<bool> {
     let poll = |time: &u64| limiter.acquire(Request::cost(1).at(Micros(START + time))).expect("a decision").allowed();
     times.iter().map(poll).collect()
@@ -154,7 +154,7 @@ fn cn_t16_and_t20_held_workflows_start_in_their_order() {
     assert_eq!(enter(&limiter, "4", SECOND).status, Status::Granted);
     assert_eq!(enter(&limiter, "5", SECOND).status, Status::Queued);
 
-    // 5 is cancelled while it is held: 6 moves up.
+    // The cancellation of the queued job 5 moves job 6 up.
     let cancel = Operation::Cancel { id: "5", gave_up: false, at: Some(Micros(START + 2 * SECOND)) };
     assert_eq!(limiter.run(cancel, SignalHandling::Ignore).unwrap(), Answer::Settlement(Settlement::Cancelled));
     release(&limiter, started[1].permit.as_deref().unwrap(), 2 * SECOND);

@@ -1,4 +1,4 @@
-//! Reservoirs of guild-queues: their formula, and the same numbers from a real queue.
+//! Tests the reservoirs of guild-queues: their formula, and that a queue returns the same times.
 #![cfg(feature = "documents")]
 
 mod formats_support;
@@ -32,7 +32,7 @@ fn enter(limiter: &Limiter, job: u64, at_ms: u64) -> Decision {
         .expect("a decision")
 }
 
-/// When each job may run in milliseconds; the time of the call itself for those that run.
+/// Returns when each job may run, in milliseconds: the time of the call for jobs that are granted at once.
 fn times(limiter: &Limiter, jobs: std::ops::Range<u64>, at_ms: u64) -> Vec<u64> {
     jobs.map(|job| ready_ms(&enter(limiter, job, at_ms))).collect()
 }
@@ -151,7 +151,7 @@ fn dq_t10_the_clock_of_a_client_takes_no_part() {
         enter(&limiter, 0, 12_345);
         let decision = enter(&limiter, 1, 12_345);
         let after_ms = decision.ticket.unwrap().ready_after.unwrap().0 / MS;
-        // It waits by its own clock, which is wrong at both ends of the wait.
+        // The client waits by its own clock, which is wrong by the same amount at both ends of the wait.
         let there = 12_345_i64 + skew_ms;
         let woken = there + i64::try_from(after_ms).unwrap();
         let at_store = u64::try_from(woken - skew_ms).unwrap();
@@ -172,7 +172,7 @@ fn dq_t13_queues_that_name_one_limiter_share_it() {
 proptest! {
     #![proptest_config(config(300, SEEDS))]
 
-    /// With everybody at once and no newcomers, the queue says what the formula says.
+    /// Compares the queue with the formula, which applies when all jobs arrive at once and none later.
     #[test]
     fn the_queue_agrees_with_the_formula(
         size in 1..12_u64, interval_ms in 1..20_000_u64, at_ms in 0..5_000_000_u64, jobs in 1..60_u64,

@@ -1,4 +1,4 @@
-//! Rate limit controls of Invantive: what is read, and which slot a request has.
+//! Tests the parsing of Invantive rate limit controls, and the choice of a slot for a request.
 #![cfg(feature = "documents")]
 
 mod formats_support;
@@ -26,7 +26,7 @@ fn slot_of(control: &RateLimitControl, request: &RequestAttributes<'_>, at: u64)
     }
 }
 
-/// Whether a criterion matches a request.
+/// Returns whether a criterion matches a request.
 fn matches(criterion: &Value, request: &RequestAttributes<'_>) -> bool {
     let mut element = criterion.clone();
     element["SlotName"] = json!("s");
@@ -57,7 +57,7 @@ fn iv_t08_and_t09_validity() {
     let between = valid(json!("2026-06-01T12:00:00Z"), json!("2026-06-01T12:00:01Z"));
     let times = [noon - 1, noon, noon + SECOND - 1, noon + SECOND];
     assert_eq!(times.map(|time| at(&between, time)), ["b", "a", "a", "b"]);
-    // A time finer than a microsecond: the first microsecond that is not before it.
+    // A time finer than a microsecond takes effect at the first microsecond that is not before it.
     let fine = valid(json!("2026-06-01T12:00:00.0000001Z"), json!(null));
     assert_eq!((at(&fine, noon), at(&fine, noon + 1)), ("b".to_owned(), "a".to_owned()));
     let never = valid(json!("2026-06-01T12:00:00Z"), json!("2026-06-01T12:00:00Z"));
@@ -199,7 +199,7 @@ fn iv_t14_faults_name_their_path() {
         let message = fault(&document);
         assert!(message.starts_with(&format!("at {path}")), "{document}: {message}");
     }
-    // 2.0 is an integer, as in JSON Schema.
+    // JSON Schema counts 2.0 as an integer.
     let whole = control(&json!([]), &json!([{ "Name": "a", "ActionsPerSecond": 2.0 }]));
     assert_eq!(whole.definitions().unwrap()[0].policy.limits()[0].amount(), 2);
     assert!(RateLimitControl::parse("{").unwrap_err().message().starts_with("at $:"));
@@ -222,7 +222,7 @@ fn iv_t17_names_of_slots() {
     let twice = fault(&json!({ "RateLimitControlSlotList": [{ "Name": "a" }, {}, { "Name": "a" }] }));
     assert!(twice.starts_with("at $.RateLimitControlSlotList[2]:"), "{twice}");
     let soft = json!({ "Name": "a", "ActionsPerSecond": 1, "FailOnOverflowSecond": false });
-    // A slot that is named like the level of another one has limiters of its own.
+    // A slot that is named like a level of another slot has limiters of its own.
     let slots = json!([soft, { "Name": "a/second", "ActionsPerHour": 1 }, { "Name": "second/a", "ActionsPerHour": 1 }]);
     let definitions = control(&json!([]), &slots).definitions().unwrap();
     let names: Vec<_> = definitions.iter().map(|definition| definition.name.as_str()).collect();

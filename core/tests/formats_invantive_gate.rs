@@ -1,4 +1,4 @@
-//! What becomes of the requests that a rate limit control of Invantive counts.
+//! Tests which requests the gate of an Invantive rate limit control allows, delays or refuses.
 #![cfg(feature = "documents")]
 
 mod formats_support;
@@ -18,7 +18,7 @@ fn control(elements: &Value, slots: &Value) -> RateLimitControl {
     RateLimitControl::parse(&document.to_string()).expect("a control")
 }
 
-/// A gate with one slot for all requests.
+/// Returns a gate with one slot for all requests.
 fn gate(slot: &Value) -> Gate {
     let mut slot = slot.clone();
     slot["Name"] = json!("s");
@@ -29,7 +29,7 @@ fn admit(gate: &Gate, time: u64) -> GateDecision {
     gate.admit(&RequestAttributes::default(), Some(Micros(START + time))).expect("a decision")
 }
 
-/// Whether a request passes, its delay in milliseconds and the level, at each time in milliseconds.
+/// Returns whether a request passes, its delay in milliseconds and its level, for each time in milliseconds.
 fn admitted(gate: &Gate, times_ms: &[u64]) -> Vec<(bool, u64, Option<Level>)> {
     let admit = |time: &u64| admit(gate, time * 1_000);
     times_ms.iter().map(admit).map(|decision| (decision.allowed, decision.delay.0 / 1_000, decision.level)).collect()
@@ -97,7 +97,7 @@ fn iv_t07_the_first_element_that_applies() {
     for (url, slot) in [("https://x/a/1", "s1"), ("https://x/b", "s2"), ("https://y", "s3")] {
         let request = RequestAttributes { url: Some(url), ..RequestAttributes::default() };
         assert_eq!(slot_of(&control, &request, START).as_deref(), Some(slot), "{url}");
-        // Each slot has one action: were another counted too, a later one would fail.
+        // Each slot allows one action: if the gate counted a second slot as well, a later request would fail.
         let decision = gate.admit(&request, Some(Micros(START))).unwrap();
         assert_eq!((decision.allowed, decision.slot.as_deref()), (true, Some(slot)), "{url}");
         assert!(!gate.admit(&request, Some(Micros(START))).unwrap().allowed, "{url}");
@@ -121,7 +121,7 @@ fn iv_t08_the_store_is_asked_for_the_time() {
 fn iv_t13_elements_share_a_slot() {
     let elements = json!([{ "Context": "a", "SlotName": "s" }, { "Context": "b", "SlotName": "s" }]);
     let control = control(&elements, &json!([{ "Name": "s", "ActionsPerMinute": 3 }]));
-    // Two processes would each have a gate.
+    // Two processes would have one gate each.
     let pg = Paddlegate::memory();
     let gates = [control.gate(&pg).unwrap(), control.gate(&pg).unwrap()];
     let allowed: Vec<bool> = ["a", "b", "a", "b"]
@@ -149,7 +149,7 @@ fn iv_t15_no_limiting() {
     let decision = empty.admit(&Paddlegate::memory(), &RequestAttributes::default(), Some(Micros(START))).unwrap();
     assert_eq!((decision.allowed, decision.delay, decision.slot), (true, Micros(0), None));
     assert_eq!(empty.definitions().unwrap(), []);
-    // Levels without a number are no limits, whatever else is said of them.
+    // A level without a number sets no limit, whatever its other members say.
     let slot = json!({ "ActionsPerHour": null, "DelayMsOnOverflowHour": 500, "FailOnOverflowMinute": false });
     assert_eq!(admitted(&gate(&slot), &[0; 50]), [OK; 50]);
 }
@@ -193,7 +193,7 @@ fn a_refused_request_counts_nowhere() {
 proptest! {
     #![proptest_config(config(500, SEEDS))]
 
-    /// Against the simplest count: of those in one second so many pass, whatever the order.
+    /// Compares a gate with a simple count: at most `limit` requests pass in each second.
     #[test]
     fn a_slot_passes_what_it_may(limit in 1..6_u64, mut times in prop::collection::vec(0..4_000_u64, 1..60)) {
         times.sort_unstable();

@@ -1,4 +1,4 @@
-//! The names of limiters that documents define: no two of them are equal, whatever keys users bring.
+//! Tests that no two limiters that documents define have the same name, whatever keys users choose.
 #![cfg(feature = "documents")]
 
 mod formats_support;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const SEEDS: &str = "proptest-regressions/formats_names.txt";
 
-/// What a limiter is for.
+/// The definition that a limiter comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Origin {
     Native(String),
@@ -29,7 +29,7 @@ enum Origin {
         queue: String,
         group: String,
     },
-    /// The level is empty for those that fail.
+    /// The level is empty for the limiter of all levels that fail.
     Slot {
         name: String,
         level: &'static str,
@@ -37,7 +37,7 @@ enum Origin {
 }
 
 impl Origin {
-    /// The name of its limiter; nothing when the document is refused.
+    /// Returns the name of the limiter, or `None` when the document is refused.
     fn name(&self) -> Option<String> {
         let by = |document: &Value, options: &LoadOptions<'_>| {
             let definitions = Document::parse(&document.to_string()).ok()?.definitions_with(options).ok()?;
@@ -79,7 +79,7 @@ impl Origin {
     }
 }
 
-/// Texts that look like names and parts of names.
+/// Generates texts that look like names and parts of names.
 fn texts() -> impl Strategy<Value = String> {
     let words = vec![
         "erp",
@@ -121,7 +121,7 @@ fn origins() -> impl Strategy<Value = Origin> {
     ]
 }
 
-/// An origin that another one's name is a key of, which is what somebody would try who wants its slots.
+/// Returns origins whose keys are made from another limiter's name, as an attacker would choose them to use its slots.
 fn named(name: &str) -> Vec<Origin> {
     let text = || name.to_owned();
     let mut origins = vec![
@@ -164,7 +164,7 @@ proptest! {
     }
 }
 
-/// Reproduces the report: what a user of a workflow enters is a limiter of the program.
+/// Reproduces a reported bug: the input of a workflow run selected a limiter of the program.
 #[test]
 fn a_run_does_not_take_the_slots_of_another_limiter() {
     let store = Paddlegate::memory();

@@ -1,4 +1,4 @@
-//! What the library keeps in Redis: the form of its keys, when they expire, what is written and what is not.
+//! Tests what the library stores in Redis: the form of its keys, their expiry, and which calls write.
 
 mod support;
 
@@ -116,7 +116,7 @@ mod redis_keys {
                 run(&limiter, Operation::Release { permit, at: Some(Micros(NOW + 8)) });
                 after("a release");
             }
-            // All but one have lapsed.
+            // At these times all tickets but one have lapsed.
             for (waiter, later) in [("d", HOUR), ("a", 2 * HOUR), ("f", 30 * DAY)] {
                 enter(&limiter, waiter, 1, Some(forever()), NOW + u64::try_from(later.as_micros()).expect("a time"));
                 after("a grant to one that waited");
@@ -154,7 +154,8 @@ mod redis_keys {
             expire(&mut raw, &limiter, "the next grant");
             queue(&limiter, "first", later.0);
             persist(&mut raw);
-            // The permits are of no interest to a ticket, and the statistics are looked after once a minute.
+            // A call that queues does not touch the permits, and renews the expiry of the statistics only once a
+            // minute.
             queue(&limiter, "second", later.0 + 60_000_000);
             for key in
                 raw.keys("").into_iter().filter(|key| ["s", "m", "q", "t", "limiters"].contains(&role(key).as_str()))
@@ -183,7 +184,7 @@ mod redis_keys {
         let list = |raw: &mut Raw| raw.keys("limiters").iter().map(|key| raw.ttl(key)).max().expect("a list");
         years.acquire(Request::default()).expect("a decision");
         assert!(list(&mut raw) > 365 * 86_400_000);
-        // Neighbours in the same part of the list.
+        // These limiters are in the same part of the list.
         for i in 0..2_000 {
             store
                 .bucket(&format!("days {i}"), 1, HOUR)
@@ -208,7 +209,7 @@ mod redis_keys {
         ];
         let ends = |raw: &mut Raw, most: i64, after: &str| {
             for key in raw.keys("") {
-                // Permits may be settled for five minutes, and late releases counted.
+                // Permits can be settled for 5 minutes, and late releases are counted for as long.
                 let late = if ["p", "s", "h", "t"].contains(&role(&key).as_str()) { 300_000 } else { 0 };
                 let ttl = raw.ttl(&key);
                 assert!((-2..=most + late).contains(&ttl) && ttl != -1, "{key:?} after {after}: {ttl} ms");
@@ -227,7 +228,7 @@ mod redis_keys {
             limiter.cancel("waiter").expect("a cancellation");
             limiter.statistics().expect("statistics");
             ends(&mut raw, 15_000, "a release and a cancellation");
-            // Calls that do not say how long begin statistics for two minutes at most.
+            // Calls without a TTL, such as a cancellation, create statistics that expire after at most 2 minutes.
             let statistics = raw.keys(":m:").pop().expect("statistics");
             raw.ask(&[&b"DEL"[..], &statistics]);
             limiter
@@ -291,7 +292,7 @@ mod redis_keys {
     fn are_one_per_limiter_without_window_and_permit() {
         let (store, mut raw) = database(13);
         for (limiter, _) in every_kind(&store, "one") {
-            // A log; leases and what they are.
+            // A window adds its log; a concurrency limit adds its leases and their details.
             let more = |limit: &Limit| match limit.kind() {
                 Kind::Window => 1,
                 Kind::Concurrency => 2,
@@ -331,7 +332,7 @@ mod redis_keys {
         assert_eq!(length(&mut raw, "LLEN", ":w0:"), 100);
         let permits = length(&mut raw, "ZCARD", ":p:");
         assert!((10_000..10_100).contains(&permits), "{permits}");
-        // They leave in pieces.
+        // Each call removes only some of the expired permits.
         for i in 0..20 {
             limiter.acquire(Request::estimate(1).at(Micros(NOW + 1_000_000_000 + i * 10_000))).expect("a decision");
         }
@@ -352,10 +353,10 @@ mod redis_keys {
     }
 }
 
-/// Limiters of every kind and a policy of all of them, and what to ask of each.
+/// Returns limiters of every kind and one with a policy of all kinds, each with a request.
 fn every_kind(store: &Paddlegate, name: &str) -> Vec<(Limiter, Request)> {
     let single = |kind: Kind| {
-        // A call of any cost takes one lease.
+        // A call takes one lease, whatever its cost.
         let amount = if kind == Kind::Concurrency { 2 } else { 10 };
         let limit = Limit::of_kind(kind, amount, Micros(3_600_000_000), Micros(0)).expect("a limit");
         store.limiter(name, Policy::new([limit]).expect("a policy")).expect("a limiter")
@@ -375,8 +376,8 @@ fn every_kind(store: &Paddlegate, name: &str) -> Vec<(Limiter, Request)> {
     limiters.into_iter().map(|limiter| (limiter, Request::estimate(5).at(Micros(NOW)))).collect()
 }
 
-/// A key lives as long as its longest interval, its permits or its tickets, and 10 s more, statistics and the list for 90
-/// days; never for ever.
+/// Asserts that every key expires: 10 s after its longest interval, its permits or its tickets, and the statistics and
+/// the list after 90 days.
 fn expire(raw: &mut Raw, limiter: &Limiter, after: &str) {
     let keys = raw.keys("");
     assert!(!keys.is_empty(), "{limiter:?} after {after}");
@@ -384,7 +385,7 @@ fn expire(raw: &mut Raw, limiter: &Limiter, after: &str) {
         let ttl = raw.ttl(&key);
         let (least, most) = match role(&key).as_str() {
             "m" | "limiters" => (90 * 86_400_000 - 60_000, 90 * 86_400_000),
-            // Ten years are the longest patience of a waiter.
+            // A waiter can wait for at most ten years.
             "s" | "q" | "t" => (9_000, 3_660 * 86_400_000),
             _ => (9_000, 2 * 86_400_000 + 10_000),
         };
@@ -392,7 +393,7 @@ fn expire(raw: &mut Raw, limiter: &Limiter, after: &str) {
     }
 }
 
-/// What a key is for.
+/// Returns the part of a key that names its role.
 fn role(key: &[u8]) -> String {
     let text = String::from_utf8_lossy(key);
     let rest = text.split_once("}:").expect("a tag").1;
@@ -405,13 +406,13 @@ fn contents(raw: &mut Raw) -> Vec<(Vec<u8>, Reply)> {
     keys.into_iter().map(|key| (key.clone(), raw.dump(&key))).collect()
 }
 
-/// All but the statistics and the list of limiters, which decide nothing.
+/// Returns the contents of all keys except the statistics and the list of limiters, which no decision reads.
 fn decisive(raw: &mut Raw) -> Vec<(Vec<u8>, Reply)> {
     let decides = |key: &[u8]| !["m", "limiters"].contains(&role(key).as_str());
     contents(raw).into_iter().filter(|(key, _)| decides(key)).collect()
 }
 
-/// Takes all that is there, and then a place in the queue.
+/// Uses up the limit, then queues a ticket.
 fn queue(limiter: &Limiter, id: &str, at: u64) {
     for i in 0..20 {
         if !enter(limiter, &format!("{id} {i}"), 1, None, at).allowed() {
@@ -422,7 +423,7 @@ fn queue(limiter: &Limiter, id: &str, at: u64) {
     panic!("{limiter:?} is never full");
 }
 
-/// After every step of a crowd each key has an end, and none ends before what it says of the future.
+/// Asserts after every step that each key expires, and that none expires while its content still counts.
 fn every_key_of(crowd: &Crowd) -> Result<(), TestCaseError> {
     let (store, mut raw) = database(7);
     let url = test_url();
@@ -457,7 +458,7 @@ fn every_key_of(crowd: &Crowd) -> Result<(), TestCaseError> {
 fn last_score(raw: &mut Raw, key: &[u8]) -> u64 {
     match raw.ask(&[&b"ZRANGE"[..], key, b"-1", b"-1", b"WITHSCORES"]) {
         Reply::Array(items) => match &items[..] {
-            // A lease that has ended and made room has an end below zero.
+            // A lease that has ended and no longer takes a slot has a negative score.
             [_, Reply::Text(score)] => {
                 String::from_utf8_lossy(score).parse::<i64>().expect("a number").max(0).unsigned_abs()
             }

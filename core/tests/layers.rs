@@ -1,9 +1,9 @@
-//! The layers of the crate: a module uses only its own layer and the layers below it.
+//! Tests the layers of the crate: a module uses only its own layer and the layers below it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the top. Layers of one floor do not use each other.
+/// The floors from top to bottom. Layers on the same floor do not use each other.
 const FLOORS: [&[&str]; 8] =
     [&["simulate"], &["formats"], &["client"], &["store", "upstream"], &["engine"], &["model"], &["limits"], &["base"]];
 
@@ -37,21 +37,21 @@ fn an_arrow_that_points_up_is_seen() {
     assert_eq!(uses(line), ["client"]);
     assert!(!points_down("engine", "client") && points_down("formats", "client"));
     assert!(!points_down("store", "upstream") && !points_down("upstream", "store"));
-    // What lib.rs exports again hides its layer.
+    // A path through a re-export of lib.rs hides the layer, so the test rejects it.
     assert_eq!(uses("let error = crate::Error::internal(text);"), ["Error"]);
     assert!(!points_down("client", "Error"));
     let text = "use crate::base::micros::Micros;\n/// [`crate::Limiter`]\n#[cfg(test)]\nmod tests {\nuse crate::x::Y;";
     assert_eq!(code(text).collect::<Vec<_>>(), [(1, "use crate::base::micros::Micros;"), (3, "#[cfg(test)]")]);
 }
 
-/// The lines of a file that are neither comments nor tests.
+/// Returns the lines of a file that are neither comments nor tests, with their numbers.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line));
     let lines = lines.take_while(|(_, line)| *line != "mod tests {");
     lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
-/// The names that follow `crate::`.
+/// Returns the names that follow `crate::`.
 fn uses(line: &str) -> Vec<String> {
     let name = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     line.split("crate::").skip(1).map(name).collect()
@@ -65,7 +65,7 @@ fn floor(layer: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&layer))
 }
 
-/// The first part of the path of a file below `src`, without its ending.
+/// Returns the first component of a path below `src`, without its extension.
 fn layer(path: &Path) -> String {
     let below = path.strip_prefix(root()).expect("a file below src");
     let first = below.components().next().expect("a name").as_os_str().to_string_lossy();
@@ -76,7 +76,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// All Rust files but those that hold only tests.
+/// Returns all Rust files except those that contain only tests.
 fn sources() -> Vec<PathBuf> {
     let (mut folders, mut files) = (vec![root()], Vec::new());
     while let Some(folder) = folders.pop() {

@@ -1,4 +1,4 @@
-//! Leases and tickets by the cases of the seeds, at given times on both stores, and what is promised of them to any crowd.
+//! Tests leases and tickets at given times on both stores: numbered cases, and guarantees under random calls.
 
 mod support;
 
@@ -20,7 +20,7 @@ use support::{redis, test_url, unique};
 const NOW: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;
 const HOUR: Duration = Duration::from_secs(3_600);
-/// How long a ticket keeps its place after the time at which it was to look.
+/// The claim timeout: how long a ticket keeps its queue position after its call should have retried.
 const GRACE: u64 = paddlegate::CLAIM_TIMEOUT.0;
 const SEEDS: &str = "proptest-regressions/leases.txt";
 
@@ -77,7 +77,7 @@ on_both_stores![
     a_rate_beside_the_leases_is_waited_for_too,
 ];
 
-/// A store, and how to hear what it says.
+/// A store, with access to the wake-ups that it sends.
 struct Shop {
     store: Paddlegate,
     url: Option<String>,
@@ -103,14 +103,14 @@ impl Shop {
         }
     }
 
-    /// The same store as another process sees it.
+    /// Returns the same store as another process would open it.
     fn another_process(&self) -> Self {
         let store = self.url.as_ref().map_or_else(|| self.store.clone(), |_| redis());
         Self { store, url: self.url.clone() }
     }
 }
 
-/// Asks once, and would not wait.
+/// Calls once, without waiting.
 fn take(limiter: &Limiter, id: &str, at: u64) -> Decision {
     enter(limiter, id, 1, None, at)
 }
@@ -121,7 +121,7 @@ fn granted(limiter: &Limiter, id: &str, at: u64) -> String {
     decision.permit.expect("a permit")
 }
 
-/// Takes a place in the queue and answers its number and position.
+/// Queues a waiter and returns its ticket number and queue position.
 fn queued(limiter: &Limiter, id: &str, wait: Wait<'_>, at: u64) -> (u64, u64) {
     let decision = enter(limiter, id, 1, Some(wait), at);
     assert_eq!(decision.status, Status::Queued, "{id}: {decision:?}");
@@ -129,7 +129,7 @@ fn queued(limiter: &Limiter, id: &str, wait: Wait<'_>, at: u64) -> (u64, u64) {
     (ticket.number, ticket.position)
 }
 
-/// Looks for a place that it has, and passes.
+/// Claims with an existing ticket and returns the permit.
 fn claimed(limiter: &Limiter, id: &str, at: u64) -> String {
     let decision = enter(limiter, id, 1, Some(kept()), at);
     assert!(decision.allowed(), "{id}: {decision:?}");
@@ -140,7 +140,8 @@ fn status(limiter: &Limiter, id: &str, at: u64) -> Status {
     enter(limiter, id, 1, Some(kept()), at).status
 }
 
-/// Who is called to look at once. At most one other is told when to look at last, should the called one not come.
+/// Returns the ids of the waiters that should retry now. At most one other waiter has a wake-up, delayed by the claim
+/// timeout in case the first does not claim.
 fn called(hints: &[Wakeup]) -> Vec<&str> {
     let (now, later): (Vec<&Wakeup>, Vec<&Wakeup>) = hints.iter().partition(|hint| hint.delay.0 == 0);
     assert!(later.len() <= 1 && later.iter().all(|hint| hint.delay.0 == GRACE), "{hints:?}");
@@ -191,7 +192,7 @@ fn sk_t06_of_fifty_waiters_one_is_called_and_one_enters(shop: &Shop) {
         assert_eq!(release(&limiter, &holder, at), Settlement::Released);
         let first = format!("waiter {number}");
         assert_eq!(called(&inbox.take()), [first.as_str()], "exactly one is called, and the first");
-        // All look at once, the one that is called last.
+        // All waiters retry at once, the one with the wake-up last.
         let mut entered = Vec::new();
         for waiter in (number..50).rev().map(|number| format!("waiter {number}")) {
             let decision = enter(&limiter, &waiter, 1, Some(wait), at);
@@ -216,7 +217,7 @@ fn sk_t06_waiters_enter_in_the_order_they_came(shop: &Shop) {
     for number in 0..10 {
         queued(&limiter, &format!("waiter {number}"), wait, NOW);
     }
-    // As many are called as slots come free.
+    // Each released slot wakes one waiter.
     for (number, holder) in holders.iter().enumerate() {
         release(&limiter, holder, NOW + SECOND);
         assert_eq!(called(&inbox.take()), [format!("waiter {number}")]);
@@ -278,7 +279,7 @@ fn sk_t11_a_full_limiter_refuses_by_value(shop: &Shop) {
     assert_eq!((counted.granted, counted.refused, counted.tickets), (1, 5, 0));
 }
 
-/// That every key expires is in keys.rs.
+/// `keys.rs` tests that every key expires.
 fn sk_t13_nothing_is_left_of_a_limiter_that_is_not_used(shop: &Shop) {
     let limiter = shop.concurrent(&unique("SK-T13"), 2, 30);
     granted(&limiter, "a", NOW);
@@ -333,7 +334,7 @@ fn sk_t34_one_name_is_one_count_and_another_kind_another(shop: &Shop) {
     assert_eq!(take(&here, "c", NOW).status, Status::Refused);
 }
 
-/// The store's clock is the only clock; and when that jumps, time goes on from where it was.
+/// The store's clock is the only clock. When it jumps back, the limiter's time continues from its last value.
 fn sk_t38_a_clock_that_jumps_grants_no_more(shop: &Shop) {
     let hour = 3_600 * SECOND;
     let limiter = shop.concurrent(&unique("SK-T38"), 1, 30);
@@ -348,13 +349,13 @@ fn sk_t38_a_clock_that_jumps_grants_no_more(shop: &Shop) {
     assert_eq!(second.at, Micros(NOW + 30 * SECOND), "the limiter's own time");
     assert_eq!(take(&limiter, "third", NOW - hour + 60 * SECOND - 1).status, Status::Refused);
     granted(&limiter, "third", NOW - hour + 60 * SECOND);
-    // Without a time given, no word of a call comes from the clock of the caller.
+    // Without an explicit time, no byte of a call comes from the caller's clock.
     let call = |operation| match limiter.prepare(operation) {
         Ok(Prepared::Call(call)) => call.bytes().to_vec(),
         _ => Vec::new(),
     };
     let own = Operation::AcquireWithId { request: Request::cost(1), id: "own", wait: Some(forever()) };
-    // The first of a minute tells the list.
+    // The first call of each minute also updates the list of limiters, so it differs from the next.
     call(own);
     assert_eq!(call(own), call(own));
 }
@@ -612,7 +613,7 @@ fn a_wait_ends_with_the_override_that_caused_it(shop: &Shop) {
         assert_eq!((refused.status, refused.retry_after), (Status::Refused, Some(Micros(SECOND / 2))), "{limiter:?}");
         let look = limiter.peek(Request::cost(1).at(Micros(NOW + SECOND))).expect("a look");
         assert_eq!(look.retry_after, Some(Micros(SECOND / 2)), "{limiter:?}");
-        // Who has no longer time than that need not wait, and who has waits until then.
+        // A call whose maximum wait is shorter than `retry_after` is refused; one with a longer maximum wait is queued.
         assert_eq!(enter(limiter, "hasty", 1, Some(Wait::up_to(Micros(1_000))), NOW + SECOND).status, Status::Refused);
         queued(limiter, "patient", Wait::up_to(Micros(SECOND)), NOW + SECOND);
         assert_eq!(status(limiter, "patient", end - 1), Status::Queued);
@@ -650,7 +651,8 @@ fn the_fence_rises_with_every_lease(shop: &Shop) {
         last = decision.fencing_token;
     };
     for number in 0..10 {
-        // Also within one microsecond, under another limit, and when the clock stands still or runs backwards.
+        // The token also rises within one microsecond, under another limit, and when the clock stands still or goes
+        // backwards.
         let limiter = shop.concurrent(&name, 3 + number, 1);
         let decision = take(&limiter, &format!("holder {number}"), NOW - number * 7);
         rises(&decision);
@@ -677,7 +679,7 @@ fn a_renewed_lease_has_its_whole_time_again(shop: &Shop) {
     assert_eq!(statistics(&limiter, NOW + 20 * SECOND - 2).leases, 2);
     assert_eq!(statistics(&limiter, NOW + 20 * SECOND - 1).leases, 1);
     assert_eq!(renew(&limiter, &first, NOW + 20 * SECOND - 1), None);
-    // Renewed under a limiter of another timeout.
+    // A renewal applies the lease timeout of the limiter that renews, not of the one that granted.
     let longer = shop.concurrent(limiter.name(), 2, 60);
     let permit = granted(&longer, "fourth", NOW + 20 * SECOND);
     assert_eq!(renew(&limiter, &permit, NOW + 21 * SECOND), Some(Micros(10 * SECOND)));
@@ -690,7 +692,7 @@ fn a_lapsed_ticket_returns_under_its_old_number(shop: &Shop) {
     let (number, _) = queued(&limiter, "stopped", forever(), NOW);
     let (second, _) = queued(&limiter, "second", forever(), NOW);
     queued(&limiter, "third", forever(), NOW + 3 * SECOND);
-    // It was to look when the lease ended, and has its grace after that.
+    // The waiter should have retried when the lease ended; its ticket lapses one claim timeout after that.
     let lapse = NOW + 4 * SECOND + GRACE;
     let at = |at: u64| enter(&limiter, "second", 1, Some(kept()), at);
     assert_eq!(at(NOW + 4 * SECOND).retry_after, Some(Micros(GRACE)), "until the first may have lapsed");
@@ -698,7 +700,7 @@ fn a_lapsed_ticket_returns_under_its_old_number(shop: &Shop) {
     let permit = at(lapse).permit.expect("a permit");
     assert_eq!(statistics(&limiter, lapse).lapsed, 1);
     assert_eq!(status(&limiter, "stopped", lapse), Status::NoTicket);
-    // It comes back before those who came later, but takes nothing from those who were served.
+    // The waiter returns ahead of later tickets, but takes no lease that was granted in the meantime.
     let back = queued(&limiter, "stopped", Wait { position: QueuePosition::Number(number), ..forever() }, lapse);
     assert_eq!(back, (number, 0));
     assert_eq!(queued(&limiter, "third", kept(), lapse).1, 1);
@@ -707,7 +709,7 @@ fn a_lapsed_ticket_returns_under_its_old_number(shop: &Shop) {
     let permit = claimed(&limiter, "stopped", lapse + 1);
     release(&limiter, &permit, lapse + 2);
     claimed(&limiter, "third", lapse + 2);
-    // A number that was never given is no way to the front, and an end is the end.
+    // A ticket number that was never issued does not move a waiter forward: it joins the end of the queue.
     let (last, _) = queued(&limiter, "fourth", forever(), lapse + 3);
     assert!(last > second);
     let (invented, position) =
@@ -721,7 +723,7 @@ fn dead_waiters_lapse_once_and_the_living_pass(shop: &Shop) {
     for number in 0..20 {
         queued(&limiter, &format!("dead {number}"), forever(), NOW);
     }
-    // Each looks at least every five seconds, so by then all the dead have lapsed.
+    // A waiter retries at least every five seconds, so by then all dead waiters' tickets have lapsed.
     let mut look = NOW;
     let mut at = NOW;
     while look < NOW + paddlegate::RECHECK.0 + GRACE {
@@ -735,7 +737,7 @@ fn dead_waiters_lapse_once_and_the_living_pass(shop: &Shop) {
     assert!(decision.allowed(), "{decision:?}");
     let counted = statistics(&limiter, look);
     assert_eq!((counted.lapsed, counted.tickets, counted.leases), (20, 0, 1));
-    // Nobody but the dead: the next caller passes.
+    // With only dead waiters in the queue, the next caller is granted when their tickets have lapsed.
     release(&limiter, &decision.permit.expect("a permit"), look);
     granted(&limiter, "holder", look);
     for number in 0..20 {
@@ -754,7 +756,7 @@ fn many_lapsed_waiters_are_removed_in_parts_and_grant_nothing(shop: &Shop) {
         for number in 0..1_250 {
             queued(&limiter, &format!("dead {number}"), forever(), NOW);
         }
-        // All hours of the dead are over, and the limit is free again.
+        // The tickets of all dead waiters have lapsed by then, and the limit is free again.
         let later = NOW + 5_000 * 3_600 * SECOND;
         let decisions: Vec<_> = (0..5).map(|i| take(&limiter, &format!("newcomer {i}"), later)).collect();
         let passed: Vec<_> = decisions.iter().map(Decision::allowed).collect();
@@ -812,7 +814,7 @@ fn a_waiter_without_a_listener_on_its_channel_is_skipped_at_once(shop: &Shop) {
     queued(&limiter, "hears", Wait { channel: &channel, ..forever() }, NOW);
     release(&limiter, &holder, NOW + 1);
     assert_eq!(called(&inbox.take()), ["hears"]);
-    // It was alive all the time: back under its number it goes first, with a channel or without.
+    // The skipped waiter is alive: its ticket number gives it its queue position back, with a channel or without.
     let deaf = enter(&limiter, "deaf", 1, Some(Wait { position: QueuePosition::Number(number), ..forever() }), NOW + 2);
     let hears = enter(&limiter, "hears", 1, Some(kept()), NOW + 2);
     assert!(deaf.allowed() != hears.allowed(), "all have looked, so one is in: {deaf:?} {hears:?}");
@@ -877,19 +879,19 @@ fn a_rate_beside_the_leases_is_waited_for_too(shop: &Shop) {
     assert_eq!((refused.status, statistics(&limiter, NOW + 11 * SECOND).leases), (Status::Refused, 1));
 }
 
-/// Leases and tickets as an observer counts them from what the callers are told.
+/// Leases and tickets as an observer counts them from the replies.
 #[derive(Default)]
 struct Reckoning {
-    /// When each lease ends; of calls without an id under a number.
+    /// The end of each lease by caller; a call without an id has a numbered key.
     leases: HashMap<String, u64>,
     tickets: HashMap<String, Held>,
-    /// The last number that each was told.
+    /// The last ticket number of each caller.
     numbers: HashMap<String, u64>,
     fencing_token: u64,
     nameless: usize,
 }
 
-/// A ticket of which it is certain that it stands in the queue until it lapses.
+/// A ticket that certainly stays in the queue until it lapses.
 #[derive(Clone, Copy)]
 struct Held {
     number: u64,
@@ -912,7 +914,7 @@ impl Reckoning {
                 self.numbers.extend(decision.ticket.map(|ticket| (caller.clone(), ticket.number)));
                 self.tickets.remove(&caller);
                 if let (Status::Queued, Some(ticket), Some(wait)) = (decision.status, decision.ticket, wait)
-                    // Nobody is told when a ticket with a dead channel loses its place.
+                    // No reply says when a ticket with a dead channel loses its queue position.
                     && wait.ear != Ear::Lost
                 {
                     let lapse = at + decision.retry_after.expect("a time").0 + wait.grace;
@@ -981,7 +983,8 @@ impl Reckoning {
     }
 }
 
-/// Never more live leases than the limit, nobody before a waiter that looks in time, and the store counts the same.
+/// Checks that live leases never exceed the limit, that no caller passes a waiter that retries in time, and that the
+/// store counts the same leases.
 fn keeps_its_promises(mut stage: Stage, crowd: &Crowd) -> Result<(), TestCaseError> {
     let mut reckoning = Reckoning::default();
     for step in &crowd.steps {

@@ -1,7 +1,7 @@
-//! Leases, tickets and hints under a model checker: every order of three clients, their faults and the loss of messages.
+//! Checks leases, tickets and wake-ups with a model checker: every order of three clients' calls and faults.
 //!
-//! What the store does is not written again here: the model runs the files of `engine` themselves, which are compiled
-//! into it, so that model and product cannot drift. `queue.rs` and `vectors.rs` hold the script to the same answers.
+//! The model does not reimplement the store: it runs the files of `engine`, which are compiled into it, so that model
+//! and product cannot differ. `queue.rs` and `vectors.rs` test that the script gives the same answers.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 #[path = "../src"]
@@ -9,7 +9,7 @@ mod product {
     pub(crate) mod base;
     pub(crate) mod engine;
     pub(crate) mod limits;
-    // A name of the public interface, which is a private one here.
+    // Clippy accepts these field names in a public interface, but this module is private here.
     #[allow(clippy::struct_field_names)]
     pub(crate) mod model;
 }
@@ -37,14 +37,14 @@ const CLIENTS: usize = 3;
 const IDS: [&str; CLIENTS] = ["a", "b", "c"];
 const START: u64 = 1_700_000_000_000_000;
 
-/// Time goes in steps of so much. A waiter looks at least every two of them, see `RECHECK`.
+/// The step of the clock. A waiter retries at least every two steps, see `RECHECK`.
 const TICK: u64 = 2_500_000;
-/// How long a lease lasts, how long a ticket keeps its place, and how long a client may be stopped, in ticks.
+/// The lease timeout, the claim timeout and the longest stop of a client, in ticks.
 const LEASE: u64 = 3;
 const GRACE: u64 = 1;
 const STOP: u64 = 5;
 
-/// What goes wrong in one run: so much of each, and so much in all.
+/// The maximum number of faults in one run, of each kind and in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Budget {
     crashes: u8,
@@ -54,41 +54,41 @@ struct Budget {
     renewals: u8,
     cancels: u8,
     deaf: u8,
-    /// Clients that have released and come again.
+    /// Clients that call again after their release.
     again: u8,
     all: u8,
 }
 
-/// The protocol of `acquire` with a limiter of so many leases at once.
+/// The protocol of `acquire` with a concurrency limit.
 struct Protocol {
     limit: u64,
     policy: Policy,
     budget: Budget,
-    /// For how many ticks a waiter that lives and is not stopped has waited at most.
+    /// The maximum number of ticks that a client waits while it is alive and not stopped.
     patience: u64,
-    /// For how many ticks a place is free at most while somebody waits who could take it.
+    /// The maximum number of ticks that a slot is free while a waiter could take it.
     idle: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Action {
-    /// Asks, for the first time or because it is time to look.
+    /// Calls for the first time, or retries when it is time to.
     Enter(usize),
-    /// The same, and the reply is lost; it looks again a little later.
+    /// As `Enter`, but the reply is lost; the client retries one tick later.
     EnterUnheard(usize),
     Release(usize),
-    /// The same, and the reply is lost; it will release again.
+    /// As `Release`, but the reply is lost; the client will release again.
     ReleaseUnheard(usize),
-    /// It goes away without releasing, as does one whose release never arrives.
+    /// The client ends without a release, or its release never arrives.
     Leave(usize),
     Renew(usize),
     Cancel(usize),
     Again(usize),
-    /// A hint arrives, is lost, or arrives and will arrive again.
+    /// A wake-up arrives, is lost, or arrives and will arrive again.
     Hear(usize),
     Lose(usize),
     HearTwice(usize),
-    /// The connection of its channel is lost. It notices, and looks.
+    /// The client's channel loses its connection. The client notices this and retries.
     GoDeaf(usize),
     Crash(usize),
     Stop(usize),
@@ -99,16 +99,16 @@ enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Phase {
     Idle,
-    /// Looks at that time at the latest.
+    /// The client retries at this time at the latest.
     Waiting {
         look: u64,
     },
-    /// By its own clock until then, from before the call that granted it.
+    /// The client's own estimate of the end of its lease, counted from before the call that granted it.
     Holding {
         until: u64,
         granted_at: u64,
     },
-    /// It has released and did not hear what came of it; tries again until then.
+    /// The reply to a release is lost; the client retries until this time.
     Releasing {
         until: u64,
         granted_at: u64,
@@ -120,14 +120,14 @@ enum Phase {
 #[derive(Clone, Debug)]
 struct Client {
     phase: Phase,
-    /// The number of the last ticket it was told.
+    /// The last ticket number that the client received.
     number: u64,
     hears: bool,
-    /// Ticks since it was stopped.
+    /// The number of ticks since the client was stopped.
     stopped: Option<u64>,
-    /// Hints on their way, by when they say to look.
+    /// The wake-ups in transit, each as the time to retry.
     hints: Vec<u64>,
-    /// Ticks that it waited while it could look.
+    /// The number of ticks that the client waited while it could retry.
     waited: u64,
 }
 
@@ -145,26 +145,26 @@ impl Client {
     }
 }
 
-/// What everybody does at one moment.
+/// The state of the store and of all clients at one time.
 #[derive(Clone)]
 struct World {
     now: u64,
     store: State,
     clients: Vec<Client>,
     budget: Budget,
-    /// The ends of all leases that were granted and not given back, as the replies told, heard or not.
+    /// The holders and ends of all leases that were granted and not released, including those whose replies were lost.
     leases: Vec<(usize, u64)>,
     fencing_token: u64,
-    /// For how many ticks a place has been free while somebody waits who could take it.
+    /// The number of ticks that a slot has been free while a waiter could take it.
     idle: u64,
-    /// All calls and what came of them, where somebody wants to know.
+    /// All calls and their answers; only `walks` records them.
     log: Option<Vec<Said>>,
-    /// What was broken on the way here.
+    /// The guarantee that was violated on the way to this state.
     broken: Option<&'static str>,
     outlook: Vec<Outlook>,
 }
 
-/// One call, its answer and the hints that it brought about, by client and delay.
+/// One call, its answer, and the wake-ups that it sent as pairs of client and delay.
 #[derive(Clone, Debug)]
 struct Said {
     at: u64,
@@ -176,16 +176,16 @@ struct Said {
 
 #[derive(Clone, Debug)]
 enum Call {
-    /// With the number of the ticket that it had, and whether it names its channel.
+    /// The number of the client's ticket, and whether the call names the client's channel.
     Enter(u64, bool),
     Release(String),
     Renew(String),
     Cancel,
-    /// It does not listen any more.
+    /// The client stops listening to its channel.
     Deaf,
 }
 
-/// The channel of every client, while one call runs.
+/// The channels of all clients during one call.
 struct Air {
     hears: Vec<bool>,
     sent: RefCell<Vec<(usize, u64)>>,
@@ -206,7 +206,7 @@ fn index(id: &str) -> usize {
 }
 
 impl World {
-    /// One call of a client, and the hints that it brings about.
+    /// Makes one call of a client, records the wake-ups that it sends, and returns the answer.
     fn call<T: fmt::Debug>(
         &mut self,
         policy: &Policy,
@@ -238,7 +238,8 @@ impl World {
         self.leases.iter().filter(|(_, end)| *end > self.now).count() as u64
     }
 
-    /// Tickets that stand before this client's, have not lapsed, and can be called if they want to be.
+    /// Returns the number of tickets ahead of this client that have not lapsed, except those whose channel has no
+    /// listener.
     fn before(&self, client: usize) -> u64 {
         let Some(queue) = &self.store.queue else { return 0 };
         let number = queue.get(IDS[client]).map_or(self.clients[client].number, |ticket| ticket.number);
@@ -337,12 +338,12 @@ impl World {
         self.idle = if is_idle { self.idle + 1 } else { 0 };
     }
 
-    /// Whether a client that runs would do something before time goes on.
+    /// Returns whether a client must act before the next tick.
     fn is_urgent(&self) -> bool {
         self.clients.iter().any(|client| match (client.phase, client.stopped) {
             (_, Some(ticks)) => ticks >= STOP,
             (Phase::Waiting { look }, None) => look <= self.now || !client.hints.is_empty(),
-            // Nobody works on for long when its time is over.
+            // A holder works for less than one tick beyond the end of its lease.
             (Phase::Holding { until, .. }, None) => until + TICK <= self.now,
             (Phase::Releasing { until, .. }, None) => until <= self.now,
             _ => false,
@@ -362,7 +363,7 @@ impl World {
     }
 }
 
-/// What of a client and of what the store knows of it decides the future, with times from now on.
+/// The part of a client's state, in the client and in the store, that decides the future. Times are relative to now.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Outlook {
     phase: (u8, u64, u64),
@@ -370,7 +371,7 @@ struct Outlook {
     stopped: Option<u64>,
     hints: Vec<u64>,
     waited: u64,
-    /// Where its number is among those of all.
+    /// The rank of the client's ticket number among all ticket numbers.
     number: usize,
     lease: u64,
     own_lease: u64,
@@ -378,7 +379,8 @@ struct Outlook {
 }
 
 impl World {
-    /// Clients are alike, and so are all times that lie equally far ahead.
+    /// Computes the outlook by which states are compared. Clients are interchangeable and only relative times matter,
+    /// so many states are equal.
     fn look_ahead(&mut self) {
         let now = self.now;
         let ahead = |time: u64| time.saturating_sub(now);
@@ -603,7 +605,7 @@ impl Model for Protocol {
             Action::Resume(client) => world.clients[client].stopped = None,
             Action::Tick => world.tick(self.limit),
         }
-        // Of those who are gone nothing counts any more but what the store knows.
+        // Only the store's state still matters for a client that has ended. Clearing the rest makes more states equal.
         for client in &mut world.clients {
             if client.is_over() {
                 (client.number, client.waited) = (0, 0);
@@ -625,7 +627,7 @@ impl Model for Protocol {
                 let mut holders = world.clients.iter().enumerate();
                 holders.all(|(number, client)| match client.phase {
                     Phase::Holding { until, .. } if until > world.now => {
-                        // Unless it has released, and did not hear that it did.
+                        // A client without a lease in the store has released it, and the reply was lost.
                         world.leases.iter().all(|(holder, end)| *holder != number || *end >= until)
                     }
                     _ => true,
@@ -655,7 +657,7 @@ impl Model for Protocol {
     }
 }
 
-/// What a caller is told.
+/// Returns the fields of a reply that a caller receives, as text.
 fn told(id: &str, reply: &engine::reply::Reply) -> String {
     let more = &reply.lease_and_ticket;
     let (granted_at, charged) = if more.granted_at > 0 { (more.granted_at, more.charged) } else { (reply.at, 1) };
@@ -687,14 +689,14 @@ fn check(model: Protocol) {
     checker.assert_properties();
 }
 
-/// A few of all that can go wrong.
+/// A few faults of every kind.
 const FAULTS: Budget =
     Budget { crashes: 1, stops: 1, lost: 2, doubled: 1, renewals: 1, cancels: 1, deaf: 1, again: 1, all: 3 };
 
-/// The leases of the others before it, one of them renewed and one of them twice.
+/// The leases of the two other clients, with one renewal and one repeated acquisition between them.
 const PATIENCE: u64 = 4 * LEASE;
 
-/// One that looks by itself was told to do so a re-check ago, was stopped, and lapses.
+/// A waiter that retries without a wake-up may be stopped one `RECHECK` after its last call; its ticket then lapses.
 const IDLE: u64 = paddlegate::RECHECK.0 / TICK + GRACE;
 
 #[test]
@@ -707,7 +709,8 @@ fn the_protocol_holds_for_two_leases() {
     check(protocol(2, FAULTS, PATIENCE, IDLE));
 }
 
-/// That the product does what the model does: walks through the model, again through the public API on both stores.
+/// Tests that the product behaves like the model: random walks through the model are replayed with the public API on
+/// both stores.
 mod walks {
     use paddlegate::{Answer, Micros, Operation, Paddlegate, Request, Wait};
     use proptest::prelude::*;
@@ -719,7 +722,7 @@ mod walks {
     use super::support::{redis, test_url, unique};
     use super::*;
 
-    /// Much goes wrong.
+    /// Many faults, because a walk follows only one path.
     const TROUBLE: Budget =
         Budget { crashes: 1, stops: 3, lost: 5, doubled: 3, renewals: 4, cancels: 2, deaf: 2, again: 20, all: 40 };
 
@@ -803,7 +806,7 @@ mod walks {
         Ok(())
     }
 
-    /// An answer of the public API as `told` would write it.
+    /// Returns an answer of the public API in the format of `told`.
     fn as_reply(answer: &Answer) -> String {
         match answer {
             Answer::Decision(decision) => {

@@ -1,4 +1,4 @@
-//! The library against a separate, naive oracle, and against its promises.
+//! Tests the library against a separate, naive oracle and against its guarantees.
 
 mod support;
 
@@ -164,7 +164,7 @@ mod promises {
         }
     }
 
-    /// Looks at every pair of grants.
+    /// Checks the limit between every pair of grants.
     fn within(limit: &Spec, grants: &[(u64, u64)]) -> TestCaseResult {
         let interval = i128::from(limit.interval);
         for (first, (start, _)) in grants.iter().enumerate() {

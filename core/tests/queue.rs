@@ -1,4 +1,4 @@
-//! Leases and tickets: random crowds on both stores, and what is promised to those who wait.
+//! Tests leases and tickets with random callers on both stores, and the guarantees to waiters.
 
 mod support;
 

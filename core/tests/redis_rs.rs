@@ -1,4 +1,4 @@
-//! Operations on connections of the `redis` crate: one connection, a pool, a multiplexed one, a cluster.
+//! Tests operations on connections of the `redis` crate: a single, a pooled, a multiplexed and a cluster connection.
 
 mod support;
 
@@ -29,14 +29,14 @@ fn cluster_url() -> String {
     std::env::var("PADDLEGATE_TEST_CLUSTER_URL").unwrap()
 }
 
-/// The nodes of the cluster, each as a URL; the `redis` crate knows no lists in a URL.
+/// Returns the nodes of the cluster, each as a URL; the `redis` crate accepts no list of nodes in a URL.
 fn cluster_nodes() -> Vec<String> {
     let url = cluster_url();
     let nodes = url.trim_start_matches("redis://").trim_end_matches('/').split(',');
     nodes.map(|node| format!("redis://{node}")).collect()
 }
 
-/// Takes all of a limit of ten, then settles permits; in the end another connection sees the same state.
+/// Uses up a limit of ten, settles permits, and checks that another connection reads the same state.
 fn uses<C: ConnectionLike>(connection: &mut C, store: &Paddlegate) {
     let limiter = store.points(&unique("redis-rs"), 10, HOUR).unwrap();
     let acquire = Operation::Acquire(Request::estimate(4));
@@ -109,7 +109,7 @@ fn connections_to_a_cluster() {
     let client = ClusterClientBuilder::new(cluster_nodes()).retries(0).response_timeout(PATIENT).build().unwrap();
     let mut connection = client.get_connection().unwrap();
     connection.set_read_timeout(Some(PATIENT)).unwrap();
-    // Their slots are on different nodes.
+    // The limiters' slots are on different nodes.
     for _ in 0..10 {
         uses(&mut connection, &store);
     }
@@ -191,7 +191,7 @@ fn replies_that_are_no_decision_are_errors() {
 #[test]
 fn a_server_without_the_script_gets_it() {
     let mut connection = Client::open(url()).unwrap().get_connection().unwrap();
-    // Other tests load it again at any time: what counts is that every call is answered.
+    // Other tests may load the script at any time, so this test only checks that every call gets a reply.
     for _ in 0..20 {
         let limiter = limiter();
         cmd("SCRIPT").arg("FLUSH").exec(&mut connection).unwrap();

@@ -1,4 +1,4 @@
-//! The committed JSON Schema is the one that the types have. `PADDLEGATE_WRITE=1` writes it anew.
+//! Tests that the committed JSON Schema matches the types; `PADDLEGATE_WRITE=1` writes it anew.
 
 use std::{env, fs};
 

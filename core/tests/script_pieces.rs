@@ -1,14 +1,14 @@
-//! The pieces of the script say which locals of the chunk they use and define, and say it truly.
+//! Tests that each piece of the script declares exactly the locals of the chunk that it uses and defines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What Lua and Redis define. Everything else is a local of the chunk.
+/// The names that Lua and Redis define. All other names are locals of the chunk.
 const GLOBALS: [&str; 10] =
     ["ARGV", "KEYS", "ipairs", "math", "redis", "string", "table", "tonumber", "type", "unpack"];
 
-/// Lua allows 200 locals in a function, and the chunk is one.
+/// Lua allows 200 locals in a function, and the chunk is one function.
 const MOST_LOCALS: usize = 100;
 
 #[test]
@@ -53,7 +53,7 @@ fn a_false_line_is_found() {
     }
 }
 
-/// The pieces in the order of `script.rs`, each with its file name.
+/// Returns the pieces in the order of `script.rs`, each with its file name.
 fn pieces() -> Vec<(String, String)> {
     let script = find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "script.rs").expect("script.rs");
     let text = fs::read_to_string(&script).expect("a text");
@@ -68,7 +68,7 @@ fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     here.or_else(|| entries.iter().filter(|path| path.is_dir()).find_map(|folder| find(folder, name)))
 }
 
-/// What is wrong with the lines of the pieces.
+/// Returns the errors in the declarations of the pieces.
 fn faults(pieces: &[(String, String)]) -> Vec<String> {
     let mut faults = Vec::new();
     let mut known: BTreeSet<String> = BTreeSet::new();
@@ -92,7 +92,7 @@ fn faults(pieces: &[(String, String)]) -> Vec<String> {
     faults
 }
 
-/// The names in the lines that begin so.
+/// Returns the names on the lines that begin with `-- {what}:`.
 fn declared(text: &str, what: &str) -> BTreeSet<String> {
     let begin = format!("-- {what}: ");
     let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(&begin)).collect();
@@ -100,14 +100,14 @@ fn declared(text: &str, what: &str) -> BTreeSet<String> {
     lines.iter().flat_map(|line| line.split_whitespace()).filter(|name| *name != "nothing").map(str::to_owned).collect()
 }
 
-/// How a piece uses the locals of the chunk.
+/// The names that a piece defines, uses and changes.
 #[derive(Default)]
 struct Names {
-    /// Defined outside of every block.
+    /// Names that are defined outside every block.
     defined: BTreeSet<String>,
-    /// Neither defined outside of every block nor in a block around the use.
+    /// Names that are defined neither outside every block nor in a block around the use.
     used: BTreeSet<String>,
-    /// Used on the left of an assignment.
+    /// Names on the left of an assignment.
     changed: BTreeSet<String>,
 }
 
@@ -133,7 +133,7 @@ impl Names {
         let tokens = tokens(text);
         let mut names = Self::default();
         let mut scopes: Vec<BTreeSet<String>> = vec![BTreeSet::new()];
-        // What a line defines is visible from the next line on, and what a loop defines in its block.
+        // A local is visible from the line after its definition, and a loop variable in the block of its loop.
         let mut pending: BTreeMap<usize, Vec<String>> = BTreeMap::new();
         let mut of_loop: Vec<String> = Vec::new();
         let mut brackets: Vec<String> = Vec::new();
@@ -221,7 +221,7 @@ impl Names {
     }
 }
 
-/// Enters a function whose parameters begin at `open`, and says where its block begins.
+/// Opens the scope of a function whose parameters begin at `open`, and returns where its block begins.
 fn enter(tokens: &[Token], open: usize, scopes: &mut Vec<BTreeSet<String>>) -> usize {
     assert_eq!(tokens[open].text, "(", "line {}", tokens[open].line);
     let close = open + tokens[open..].iter().position(|token| token.text == ")").expect("a bracket");
@@ -230,7 +230,7 @@ fn enter(tokens: &[Token], open: usize, scopes: &mut Vec<BTreeSet<String>>) -> u
     close + 1
 }
 
-/// Whether the name is assigned to: alone between commas, before a `=`, in a line that begins with what is assigned to.
+/// Returns whether the name is assigned to: alone between commas, before a `=`, on a line that begins with the targets.
 fn is_target(tokens: &[Token], name: usize) -> bool {
     let line = tokens[name].line;
     let begin = tokens.iter().position(|token| token.line == line).expect("the line");
@@ -264,7 +264,7 @@ fn tokens(text: &str) -> Vec<Token> {
                     .find(|symbol| rest.starts_with(**symbol))
                     .map_or(1, |two| two.len())
             };
-            // A string is one token that is no name.
+            // A string is one token, and not a name.
             tokens.push(Token { text: rest[..length].to_owned(), line: number + 1 });
             rest = rest[length..].trim_start();
         }

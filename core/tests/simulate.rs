@@ -1,11 +1,11 @@
-//! The simulator: what it counts, against models that are written another way.
+//! Tests the totals and timelines of the simulator against models that are written in another way.
 
 use paddlegate::simulate::{JobOutcome, Scalar, Scenario, Simulation, Totals};
 use paddlegate::{Result, backoff};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Seconds in microseconds.
+/// One second in microseconds.
 const S: u64 = 1_000_000;
 
 fn scenario(value: &Value) -> Result<Scenario> {
@@ -22,7 +22,7 @@ fn totals(value: &Value, policy: usize) -> Totals {
     run(value, policy).totals()
 }
 
-/// When those were granted who were, in seconds.
+/// Returns the times of the grants in seconds.
 fn granted(simulation: &Simulation) -> Vec<u64> {
     let timeline = simulation.timeline();
     let rows = (0..timeline.len()).filter(|row| timeline.outcome[*row] == JobOutcome::Granted as u8);
@@ -60,7 +60,7 @@ fn ten_thousand_jobs_at_ten_a_minute_all_pass_with_tickets_and_half_give_up_with
     assert_eq!(tickets.drained_after, Some(999 * 60 * S), "ten in each minute, and the first at once");
     assert_eq!((tickets.utilisation_permille, tickets.largest_burst), (1_000, 10));
     assert_eq!(tickets.wait.max, 999 * 60 * S);
-    // Nobody asks more often than twice: once for a ticket, once when it is its turn.
+    // A job calls at most twice: once for a ticket, once at its turn.
     assert_eq!(tickets.decisions, 2 * 10_000 - 10);
     assert!(linear.gave_up > 4_000, "{linear}");
     assert_eq!(linear.granted + linear.gave_up, 10_000);
@@ -157,7 +157,7 @@ fn what_a_dead_client_held_is_free_when_its_lease_ends() {
     let totals = simulation.totals();
     assert_eq!((totals.lost, totals.granted, totals.pending), (1, 29, 0), "{totals}");
     let times = granted(&simulation);
-    // Two each ten seconds; from the crash on one, until the lease of 10 s to 40 s has ended; then two again.
+    // Two grants every 10 s. After the crash one, until the lost lease (from 10 s to 40 s) ends; then two again.
     assert_eq!(times[..10], [0, 0, 10, 10, 20, 30, 40, 40, 50, 50]);
     assert!(simulation.timeline().held.iter().all(|held| *held <= 2));
 }
@@ -176,7 +176,7 @@ fn orders_are_obeyed_at_their_time() {
     });
     let simulation = run(&value, 0);
     assert_eq!(granted(&simulation), [0, 1, 2, 15, 16, 17, 20, 21, 22, 23, 24, 30, 31, 32, 45, 46, 47, 50, 51, 52]);
-    // A pause is the limit behind the last.
+    // A pause is reported with the index after the last limit.
     let timeline = simulation.timeline();
     let row = timeline.at.iter().position(|at| *at == 10 * S).unwrap();
     assert_eq!((timeline.limit[row], timeline.retry_after[row]), (1, 10 * S));
@@ -185,7 +185,7 @@ fn orders_are_obeyed_at_their_time() {
 
 #[test]
 fn cancelled_steps_do_not_lengthen_the_simulation() {
-    // The second looks again after five seconds, but is told of the release after one.
+    // The second job would retry after 5 s, but the release after 1 s wakes it.
     let value = json!({
         "policies": [{ "limits": [{ "kind": "concurrency", "limit": 1 }], "retry": "wait" }],
         "arrivals": { "kind": "jobs", "count": 2 }, "work": "1s",
@@ -215,7 +215,7 @@ fn leases_are_used_until_they_are_given_back_or_end_by_themselves() {
     assert_eq!(used("60s", &json!({})), 1_000, "it works for longer than its lease lasts");
     assert_eq!(used("6s", &upstream(20)), 500, "the way to upstream counts too");
     assert_eq!(used("6s", &upstream(10)), 400, "ten of 15 s, and ten of 9 s that upstream refuses");
-    // A dead client's lease stays until it ends.
+    // The lease of a dead client counts until it ends.
     let crash = json!({ "events": [{ "at": "1s", "do": "crash", "client": 0 }], "until": "20s" });
     assert_eq!(used("15s", &crash), 1_000);
 }
@@ -236,11 +236,11 @@ fn what_an_order_allows_counts_as_allowed() {
     ] {
         for amount in [100, 1] {
             let totals = totals(&value(&limit, amount), 0);
-            // An order rounds what a meter holds up to whole units.
+            // An override rounds the level of a meter up to whole units.
             assert!((920..=1_000).contains(&totals.utilisation_permille), "{limit} {totals}");
         }
     }
-    // Fifty in each of ten seconds, of which two allow a thousand.
+    // Each of ten seconds has 50 arrivals; in two of the seconds the override allows 1,000.
     let value = json!({
         "policies": [{ "limits": [{ "kind": "bucket", "limit": 100, "interval": "1s" }] }],
         "arrivals": { "kind": "burst", "count": 50, "every": "1s", "for": "10s" }, "until": "10s",
@@ -305,7 +305,8 @@ fn a_job_that_can_never_pass_names_its_limit_and_other_rows_leave_it_empty() {
         .map(|row| (timeline.outcome[row], timeline.limit[row], timeline.before[row], timeline.after[row]))
         .collect();
     let unknown = u64::MAX;
-    // It can never pass; it passes; it would wait under other numbers; a pause; it passes; what was lost.
+    // The rows: a cost above the limit, a grant, a refusal under the override, a pause, a grant, and then the lost
+    // jobs.
     let expected = [(0, 1, 5, 5), (1, 1, 5, 2), (0, 1, 7, 7), (0, 2, unknown, unknown), (1, 1, 7, 6)];
     assert_eq!(rows[..5], expected);
     assert_eq!(rows[5..], [(5, 255, unknown, unknown), (5, 255, unknown, unknown)]);
@@ -316,7 +317,7 @@ fn a_job_that_can_never_pass_names_its_limit_and_other_rows_leave_it_empty() {
     };
     assert_eq!(lines(3), "3000000,3,0,0,refused,1,0,2,500000,,,0,1\n");
     assert_eq!(lines(6), "5000000,4,0,0,lost,1,1000000,255,,,,0,0\n");
-    // A policy that is paused has no state, and nothing left.
+    // A paused policy has no state, and its remaining is 0.
     let paused = json!({
         "policies": [{ "limits": [{ "kind": "paused" }] }], "arrivals": { "kind": "jobs", "count": 1 },
     });
@@ -338,7 +339,7 @@ fn arrivals_come_as_they_are_described() {
         times(json!({ "kind": "burst", "count": 2, "every": "5s", "for": "11s", "from": "1s" })),
         [S, S, 6 * S, 6 * S, 11 * S, 11 * S]
     );
-    // From none to ten a second in ten seconds: the k-th when k = t^2 / 2.
+    // The rate rises from 0 to 10 per second within 10 s: arrival k comes at the time t with k = t^2 / 2.
     let ramp = times(json!({ "kind": "ramp", "count": 0, "to": 10, "per": "1s", "for": "10s" }));
     assert_eq!((ramp.len(), ramp[0], ramp[8], ramp[32]), (50, 0, 4 * S, 8 * S));
     let falling = times(json!({ "kind": "ramp", "count": 10, "to": 0, "per": "1s", "for": "10s" }));
@@ -352,7 +353,7 @@ fn arrivals_come_as_they_are_described() {
     assert!((140_000..148_000).contains(&daily.len()), "{}", daily.len());
     assert!(between(11, 13) > 10 * (between(0, 1) + between(23, 24)), "noon against midnight");
     assert!(between(35, 37) > 10 * between(23, 25));
-    // Noon is that of the clock, whenever it begins.
+    // The peak is at noon of the clock, whatever time the arrivals begin at.
     let late = times(json!({ "kind": "daily", "count": 0, "to": 100, "per": "1m", "for": "1d", "from": "6h" }));
     let between = |from: u64, to: u64| late.iter().filter(|at| (from * 3_600 * S..to * 3_600 * S).contains(at)).count();
     assert!(between(11, 13) > 10 * between(23, 25), "noon against midnight");
@@ -517,7 +518,7 @@ prop_compose! {
     }
 }
 
-/// How many random scenarios are tried; `PADDLEGATE_CASES` raises it.
+/// Returns the number of random scenarios; `PADDLEGATE_CASES` multiplies it.
 fn cases() -> u32 {
     std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1) * 500
 }
@@ -525,14 +526,14 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
-    /// Every job is counted once, no limit is exceeded, and it does not matter in which steps it runs.
+    /// Checks that every job is counted once, that no limit is exceeded, and that the step size does not matter.
     #[test]
     fn jobs_are_counted_once_and_limits_hold(value in scenarios(), step in 1_u64..50) {
         let whole = run(&value, 0);
         let totals = whole.totals();
         if let Some(wait) = value["policies"][0]["wait"].as_str() {
             let most = wait.strip_suffix('s').unwrap().parse::<u64>().unwrap() * S;
-            // It begins with the first question, which comes later where a client is busy or dead.
+            // The wait begins with the job's first call, which comes later when the client is busy or dead.
             let is_put_off = value["at_once"] != 0 || !value["events"].is_null();
             prop_assert!(is_put_off || totals.wait.max <= most, "{}", &totals);
         }
@@ -551,15 +552,16 @@ proptest! {
         let has_debts = value["actual"].is_array() && value["cost"].is_array();
         let is_ordered = ordered("override").is_some();
         let may_be_more = match limit["kind"].as_str().unwrap() {
-            // A lease stays that a lower limit would not grant, and a meter drains at the new rate since its last grant.
+            // A lease outlasts an override with a lower limit, and a meter drains at the new rate from its last grant
+            // on.
             "concurrency" | "throttle" => is_ordered,
-            // A count above a lower limit is clamped to it by the next write, such as a correction or a ticket.
+            // The next write clamps a count above a lowered limit to that limit, for example a correction or a ticket.
             "leaky" | "points" | "bucket" => has_debts || is_ordered,
             _ => has_debts,
         };
         prop_assert!(may_be_more || totals.utilisation_permille <= 1_000, "{}", &totals);
         if value["until"].is_null() {
-            // Who is not served and does not go away waits for a client that never comes back.
+            // A job that is neither granted nor gives up waits for a client that never returns.
             let all_dead = value["clients"] == 1 && ordered("crash").is_some_and(|crash| crash["for"].is_null());
             prop_assert!(totals.pending == 0 || all_dead, "{}", &totals);
         }
@@ -574,7 +576,7 @@ proptest! {
         prop_assert!(bare.timeline().is_empty());
     }
 
-    /// Without retries a window lets through what a list of the last grants lets through.
+    /// Checks that a window without retries grants the same calls as a list of the last grants.
     #[test]
     fn a_window_decides_as_its_definition(
         mut times in prop::collection::vec(0_u64..300, 1..60),
@@ -600,7 +602,7 @@ proptest! {
         prop_assert_eq!(&simulation.timeline().outcome, &outcomes);
     }
 
-    /// Whatever is written, it is an error or it runs to its end.
+    /// Checks that any input returns an error or runs to its end.
     #[test]
     fn absurd_numbers_are_an_error_or_end(
         limit in prop::sample::select(vec![0, 1, 100_000, 1_000_000_000_000, u64::MAX]),

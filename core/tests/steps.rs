@@ -1,4 +1,4 @@
-//! What takes several operations, carried step by step by a host.
+//! Tests operations of several steps, which a host drives one step at a time.
 #![cfg(feature = "documents")]
 
 mod support;
@@ -15,7 +15,7 @@ use support::{redis, unique};
 const MINUTE: Duration = Duration::from_secs(60);
 const START: Micros = Micros(3_600_000_000);
 
-/// Carries steps as a host does, and counts them; the answer to the step with the number `fails` is lost.
+/// Drives steps as a host does, and returns their number and the outcome. The reply to the step `fails` is lost.
 fn carried<S: MultiStep>(mut steps: S, fails: Option<usize>) -> (usize, Result<S::Output, Error>) {
     let mut count = 0;
     while let Some((limiter, operation)) = steps.step() {
@@ -84,12 +84,12 @@ fn ojs_t19_a_batch_gives_back_what_it_took_also_after_an_error() {
         assert_eq!(count, 4 + 2 * 3);
         assert!(refused.unwrap().iter().all(|admission| admission.action == Action::Drop));
         none(&limiter);
-        // The third answer is lost: the third job is not known to run, but the others are not left running.
+        // The third reply is lost: the third job may still hold a lease, but the batch releases the other two.
         let (_, lost) = carried(limiter.batch(&["a", "b", "c"], OnLimit::Drop, false), Some(2));
         assert!(lost.unwrap_err().may_have_counted());
         assert_eq!(limiter.statistics().unwrap().leases, 1);
         limiter.reset().unwrap();
-        // The answer to one that is given back is lost: the others are given back all the same.
+        // The reply to one release is lost: the batch still releases the other leases.
         let (_, lost) = carried(limiter.batch(&["a", "b", "c", "d"], OnLimit::Drop, false), Some(4));
         assert!(lost.is_err());
         none(&limiter);

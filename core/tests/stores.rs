@@ -1,4 +1,4 @@
-//! The same scenarios on both stores.
+//! Tests the same scenarios on the memory store and on Redis.
 
 mod support;
 
@@ -74,7 +74,7 @@ fn the_stores_own_clock_is_used(store: &Paddlegate) {
     let limiter = store.leaky(&unique("clock"), 5, DAY).expect("a limiter");
     let first = limiter.acquire(Request::default()).expect("a decision").at;
     let second = limiter.peek(Request::default()).expect("a look").at;
-    // Later than this test was written, earlier than the end of time, and running.
+    // The store's clock is later than this test was written, earlier than `MAX_TIME`, and running.
     assert!(first > Micros(1_760_000_000_000_000) && first < paddlegate::MAX_TIME, "{first:?}");
     assert!(second >= first && second.0 - first.0 < 60_000_000, "{first:?} then {second:?}");
     let throttle = store.throttle(&unique("clock"), Duration::from_millis(1)).expect("a limiter");
@@ -98,14 +98,14 @@ fn a_limiter_is_in_use_from_its_first_change_on(store: &Paddlegate) {
     assert!(!look(&limiter), "a look or a peek is a use");
     take(&limiter);
     assert!(look(&limiter) && pause(&limiter), "a grant is no use");
-    // Other kinds under the same name are another limiter.
+    // A policy of other kinds under the same name is another limiter.
     let policy = Policy::new([Limit::window(5, DAY).unwrap(), Limit::leaky(5, DAY).unwrap()]).unwrap();
     let other = store.limiter(&name, policy).expect("a limiter");
     assert!(!pause(&other), "its own pause is a use");
     assert!(pause(&other), "the pause before is no use");
     limiter.reset().expect("a reset");
     assert!(!look(&limiter), "a reset leaves something behind");
-    // A refusal leaves statistics alone behind.
+    // A refusal writes only statistics, and these count as a use.
     let full = Policy::new([Limit::concurrency(0, HOUR).unwrap()]).unwrap();
     let full = store.limiter(&unique("full"), full).expect("a limiter");
     assert!(!take(&full).allowed());
@@ -170,7 +170,7 @@ fn old_permits_are_forgotten_beyond_ten_thousand(store: &Paddlegate) {
     assert_eq!(correct(&limiter, &permits[0], 0, end), Settlement::Unknown);
     assert_eq!(correct(&limiter, &permits[many - 1], 0, end), Settlement::Settled);
     let known = permits.iter().filter(|id| correct(&limiter, id, 1, end) != Settlement::Unknown).count();
-    // It is cut once per second, and ten seconds are a thousand permits each.
+    // The store trims the permits once per second, and one second of this test has 1,000 permits.
     assert!((MAX_PERMITS..MAX_PERMITS + 1_000).contains(&known), "{known}");
 }
 
@@ -180,12 +180,12 @@ fn a_meter_gives_back_what_has_drained_since_the_grant(store: &Paddlegate) {
     let first = ask(0).expect("a permit");
     assert!(ask(20_000_000).is_some() && ask(20_000_000).is_none());
     assert_eq!(correct(&limiter, &first, 0, NOW + 20_000_000), Settlement::Settled);
-    // The first 1,000 have drained and are given back all the same, once.
+    // The 1,000 units of the first permit have drained since, but the correction still gives them back, once.
     assert!(ask(20_000_000).is_some() && ask(20_000_000).is_none());
 }
 
 fn corrections_of_long_logs_count_no_less_than_was_used(store: &Paddlegate) {
-    /// Grants of one microsecond each, the correction of one, and what is counted of each then.
+    /// Grants one microsecond apart, the correction of one of them, and the units then counted for each.
     type Case = (&'static [u64], (usize, u64), &'static [u64]);
     let cases: [Case; 7] = [
         (&[2_000, 1_500, 2_000, 900], (2, 2_010), &[2_000, 1_500, 2_010, 900]),
@@ -213,7 +213,7 @@ fn corrections_of_long_logs_count_no_less_than_was_used(store: &Paddlegate) {
     }
 }
 
-/// What is promised of corrections: late ones give back nothing that a window could be exceeded by.
+/// Checks that late corrections give back no units by which a window could be exceeded.
 fn no_window_is_exceeded_by_what_was_used_whatever_is_corrected(store: &Paddlegate) {
     let (limit, interval) = (20, 1_000_000);
     for seed in 1..=20_u64 {
@@ -223,7 +223,7 @@ fn no_window_is_exceeded_by_what_was_used_whatever_is_corrected(store: &Paddlega
             (state >> 33) % below
         };
         let limiter = store.window(&unique("promise"), limit, Duration::from_micros(interval)).expect("a limiter");
-        // Time, units that were used, and the permit while it is open.
+        // The time, the units that were used, and the permit until it is settled.
         let mut granted: Vec<(u64, u64, Option<String>)> = Vec::new();
         let mut at = NOW;
         for _ in 0..120 {

@@ -1,7 +1,7 @@
-//! A call ends within its time-out in every state of the server: a table of states, for threads and for tokio.
+//! Tests that a call ends within its time-out in every state of the server, on threads and on tokio.
 //!
-//! By default a call of a time-out of 0.1 s has to end at all, within 5 s. With `PADDLEGATE_SOAK=1` 49 of 50 calls have
-//! to end within 50 ms after their time-out.
+//! By default a call with a time-out of 0.1 s must end within 5 s. With `PADDLEGATE_SOAK=1`, 49 of 50 calls must end
+//! within 50 ms after their time-out.
 #![allow(clippy::disallowed_methods)] // What is measured is real time.
 
 #[path = "faults/proxy.rs"]
@@ -29,21 +29,21 @@ const END: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(50);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// One call to the end.
+/// Makes one call and returns its result.
 type Ask<'a> = &'a dyn Fn() -> Result<Decision, Error>;
 
-/// How a limiter's calls are carried, for a list of them.
+/// Runs the calls of a limiter on threads or on tokio.
 type With = fn(&Limiter, &mut dyn FnMut(Ask<'_>));
 
-/// Brings a server into a state.
+/// Starts a server and brings it into a state.
 type Start = fn() -> State;
 
-/// A server in some state.
+/// A server in one of the states.
 struct State {
     url: String,
-    /// Brings it into this state before a call.
+    /// Brings the server into this state before a call.
     before: Box<dyn Fn(Ask<'_>)>,
-    /// What has to stay open.
+    /// Resources that must stay open.
     _kept: Box<dyn Any>,
 }
 
@@ -103,7 +103,7 @@ fn every_call_ends_in_every_state_of_the_server() {
     }
 }
 
-/// Signals interrupt every system call that waits; a process that is stopped and goes on has no need of a handler for that.
+/// Signals interrupt every blocking system call. SIGSTOP and SIGCONT do so in a process without signal handlers.
 #[test]
 fn every_call_ends_while_signals_come_every_five_milliseconds() {
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -117,7 +117,7 @@ fn every_call_ends_while_signals_come_every_five_milliseconds() {
         .spawn()
         .expect("a shell");
     let ended = child.wait().expect("an end");
-    // The shell ends when there is nobody to signal any more.
+    // The shell ends when the child process no longer exists.
     storm.wait().expect("an end");
     assert!(ended.success());
 }
@@ -131,13 +131,13 @@ fn with_tokio(limiter: &Limiter, calls: &mut dyn FnMut(Ask<'_>)) {
     calls(&|| runtime.block_on(limiter.acquire_async(Request::cost(1))));
 }
 
-/// The kernel takes connections and bytes; nobody looks at them.
+/// Returns a server whose kernel accepts connections and bytes that nothing reads.
 fn silent(scheme: &str) -> State {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     State::new(format!("{scheme}://{}", listener.local_addr().unwrap()), listener)
 }
 
-/// Answers whatever comes.
+/// Returns a server that runs `answer` for everything it receives.
 fn served(scheme: &str, answer: fn(&mut TcpStream, u16) -> std::io::Result<()>) -> State {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -160,7 +160,7 @@ fn dribble(client: &mut TcpStream, start: &[u8]) -> std::io::Result<()> {
     }
 }
 
-/// As many connections wait to be accepted as may.
+/// Returns a port whose backlog of connections is full.
 fn full_port() -> State {
     let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     listener.bind(&"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into()).unwrap();
@@ -171,7 +171,7 @@ fn full_port() -> State {
     State::new(format!("redis://{address}"), (listener, waiting))
 }
 
-/// A directory of a state of its own.
+/// Creates a new directory and returns its path.
 fn directory() -> std::path::PathBuf {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -223,7 +223,8 @@ fn silent_path() -> State {
     State::new(format!("unix://{}", path.display()), (listener, Removed(dir)))
 }
 
-/// Asks for the whole script and reads none of it. Small segments and a small buffer keep its sender waiting.
+/// Returns a server that asks for the whole script and reads none of it. Small segments and a small buffer block the
+/// sender.
 fn deaf() -> State {
     let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     listener.set_recv_buffer_size(2_048).unwrap();
@@ -245,7 +246,7 @@ fn deaf() -> State {
     State::new(format!("redis://{address}"), ())
 }
 
-/// Asks until there is an answer.
+/// Repeats the call until it succeeds.
 fn answered(ask: Ask<'_>) {
     server::wait_until("the server answers", || ask().is_ok());
 }

@@ -1,4 +1,4 @@
-//! The same random sequences in memory and on a real Redis: the Rust core and its twin, the script, agree to the integer.
+//! Tests that the Rust core in memory and the script on Redis give equal integers for the same random sequences.
 
 mod support;
 
@@ -80,11 +80,11 @@ mod redis_keeps {
                 let whole = server.peek(run.at, 0).reset_after;
                 for (key, ttl) in server.keys() {
                     prop_assert!(ttl != -1, "{key} never ends");
-                    // Permits have an end of their own, and statistics count for nothing.
+                    // Permits have their own expiry, and no decision reads the statistics.
                     if key.contains(":p:kept") || key.contains(":m:kept") {
                         continue;
                     }
-                    // A key that is gone counts for nothing.
+                    // A key that does not exist (-2) has no content that counts.
                     let enough = ttl == -2 || ttl >= 0 && ttl.cast_unsigned() * 1_000 > whole;
                     prop_assert!(enough, "{key} lives {ttl} ms of {whole} us after {operation:?}");
                 }
@@ -126,7 +126,7 @@ impl OnServer {
         Self { library: Library::new(&SERVER.with(Clone::clone), name, &script.limits) }
     }
 
-    /// All keys that it may have, and how many milliseconds they live; -2 when there is none.
+    /// Returns all keys that the limiter may have and their TTL in milliseconds, -2 for a key that does not exist.
     fn keys(&self) -> Vec<(String, i64)> {
         let Ok(Prepared::Call(call)) = self.library.limiter().prepare(Reset) else { panic!("not on redis") };
         let keys = words(call.bytes()).split_off(1);
@@ -157,7 +157,7 @@ impl Side for OnServer {
         self.library.reset();
     }
 
-    /// Deletes every key behind the library's back.
+    /// Deletes every key without the library's knowledge.
     fn lose(&mut self) {
         for (key, _) in self.keys() {
             RAW.with_borrow_mut(|raw| raw.ask(&["DEL", &key]));

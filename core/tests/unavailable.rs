@@ -1,4 +1,4 @@
-//! What a limiter answers while its store cannot decide.
+//! Tests the answers of a limiter while its store is unavailable.
 
 #![allow(clippy::disallowed_methods)] // A store that comes back does so in real time.
 
@@ -19,7 +19,7 @@ use support::{test_url, unique};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Where nobody listens.
+/// An address without a listener.
 const NOWHERE: &str = "redis://127.0.0.1:1";
 
 fn lost(limit: Limit, mode: OnUnavailable) -> Limiter {
@@ -161,14 +161,14 @@ fn a_store_that_fails_is_asked_once_a_second_and_used_when_it_is_back() {
     (0..20).for_each(|_| assert!(!is_degraded()));
 }
 
-/// A limiter that decides alone once the way to the server is shut.
+/// Returns a limiter that decides locally once the gate is shut.
 fn left_alone(gate: &Gate, limits: impl IntoIterator<Item = Limit>, share: u8) -> Limiter {
     let store = Paddlegate::open(&gate.url, Some(Duration::from_secs(30))).expect("a store");
     let limiter = store.limiter(&unique("alone"), Policy::new(limits).expect("a policy")).expect("a limiter");
     limiter.with_on_unavailable(OnUnavailable::Local { share_percent: share })
 }
 
-/// How many of ten calls are granted by this process alone.
+/// Returns how many of ten calls this process grants locally.
 fn granted_alone(limiter: &Limiter) -> usize {
     let decisions = (0..10).map(|_| limiter.acquire(Request::cost(1)).expect("a decision"));
     decisions.inspect(|decision| assert!(decision.degraded)).filter(paddlegate::Decision::allowed).count()
@@ -257,11 +257,11 @@ fn each_outage_goes_on_from_its_own_beginning() {
     assert_eq!(granted_alone(&limiter), 2, "three of five are taken there");
 }
 
-/// The way to the server of the tests, which can be shut.
+/// A proxy to the test server that can be shut.
 struct Gate {
     url: String,
     shut: Arc<AtomicBool>,
-    /// How often somebody came.
+    /// The number of connections that the gate has accepted.
     asked: Arc<AtomicUsize>,
 }
 
@@ -290,7 +290,7 @@ impl Gate {
     }
 }
 
-/// Carries bytes until the gate is shut.
+/// Copies bytes until the gate is shut.
 fn carry(mut from: TcpStream, mut to: TcpStream, is_shut: &AtomicBool) {
     let mut buffer = [0; 4_096];
     while let Ok(size @ 1..) = io::Read::read(&mut from, &mut buffer) {

@@ -1,4 +1,4 @@
-//! The shared vectors (`tests/vectors`) through the Rust API.
+//! Tests the Rust API with the shared vectors (`tests/vectors`).
 
 mod support;
 
@@ -73,7 +73,7 @@ fn misuse(store: &Paddlegate) {
     assert!(played > 80, "only {played} cases");
 }
 
-/// Makes the error of a case, and gives the limiter that it was made on.
+/// Causes the error of a case, and returns it with the limiter that it occurred on.
 fn provoke(store: &Paddlegate, case: &Value) -> (paddlegate::Error, Option<Limiter>) {
     let title = &case["title"];
     let name = case["name"].as_str().map_or_else(|| unique("errors"), str::to_owned);

@@ -1,4 +1,4 @@
-//! The rules of a waiting call, without a clock: `tests/vectors/waiting.json`.
+//! Tests the rules of a waiting call without a clock, with `tests/vectors/waiting.json`.
 
 use paddlegate::{Decision, Kind, Micros, QueuePosition, Status, Ticket, Waiter, reconnect_pause};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Threads that wait: fairly, without polling, and in every kind of trouble.
-// Real threads wait in real time, and what they wait for is looked for in between.
+//! Tests waiting threads: fair order, no polling, and recovery from faults.
+// The threads wait in real time, so the tests read the clock and sleep.
 #![allow(clippy::disallowed_methods)]
 
 #[path = "faults/proxy.rs"]
@@ -28,7 +28,7 @@ fn stores() -> [(&'static str, Paddlegate); 2] {
     [("memory", Paddlegate::memory()), ("redis", redis())]
 }
 
-/// Polls for what other threads bring about.
+/// Polls until other threads have fulfilled the condition.
 fn until(what: &str, condition: impl Fn() -> bool) {
     for _ in 0..12_000 {
         if condition() {
@@ -49,10 +49,10 @@ fn waiters(limiter: &Limiter) -> u64 {
     limiter.statistics().expect("statistics").tickets
 }
 
-/// Who was let in, by number and permit, in this order.
+/// The number and permit of each granted waiter, in the order of the grants.
 type Entered = Arc<Mutex<Vec<(u64, String)>>>;
 
-/// Starts waiters one after the other; each notes its number when it is let in, and keeps its lease.
+/// Starts waiters one after the other. Each records its number when it is granted, and keeps its lease.
 fn queue_up(limiter: &Limiter, count: u64) -> (Entered, Vec<thread::JoinHandle<()>>) {
     let entered = Arc::new(Mutex::new(Vec::new()));
     let before = waiters(limiter);
@@ -132,7 +132,7 @@ fn waiters_for_a_rate_pass_in_time_and_in_order() {
             })
             .collect();
         join(threads);
-        // The first passes at once, the others 50 ms apart.
+        // The first call is granted at once, the others 50 ms apart.
         let took = started.elapsed();
         assert!(took >= Duration::from_millis(19 * 50 - 10), "{took:?} on {store}");
         assert!(took < Duration::from_secs(25), "{took:?} on {store}");
@@ -156,7 +156,7 @@ fn a_dead_holders_slot_comes_free_when_its_lease_ends() {
 
 #[test]
 fn waiters_survive_the_loss_of_their_connection() {
-    // A server of its own, or the waiters of other tests lose theirs.
+    // A separate server, because the test kills the subscriptions of all clients.
     let server = Server::start();
     let limiter = Paddlegate::open(&server.url(), Some(PATIENCE)).unwrap().concurrent("lost", 1, LOCK).unwrap();
     let held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
@@ -180,10 +180,10 @@ fn waiters_survive_the_loss_of_their_connection() {
 fn a_wait_that_fails_gives_back_what_it_was_granted_and_did_not_hear_of() {
     let server = Server::start();
     let proxy = Proxy::before(server.port);
-    // Long enough that a machine that stalls ends no other call.
+    // Long enough that a stall of the machine ends no other call.
     let time_out = Duration::from_secs(3);
     let limiter = Paddlegate::open(&proxy.url(), Some(time_out)).unwrap().concurrent("lost", 1, LOCK).unwrap();
-    // From now on the server has the script, so that a call has one reply.
+    // This call loads the script into the server, so that later calls have one reply each.
     limiter.statistics().unwrap();
     proxy.set(Fault::SwallowOne);
     let error = limiter.acquire_timeout(Request::default(), PATIENCE).unwrap_err();
@@ -191,7 +191,7 @@ fn a_wait_that_fails_gives_back_what_it_was_granted_and_did_not_hear_of() {
     let statistics = limiter.statistics().unwrap();
     assert_eq!((statistics.granted, statistics.leases, statistics.tickets), (1, 0, 0));
 
-    // A ticket too.
+    // The same applies to a call that is queued.
     let held = limiter.acquire(Request::default()).unwrap();
     proxy.set(Fault::SwallowOne);
     assert!(limiter.acquire_timeout(Request::default(), PATIENCE).is_err());
@@ -216,7 +216,7 @@ fn an_idle_waiter_asks_once_in_four_seconds_at_most() {
     let (before, started) = (scripts(), Instant::now());
     thread::sleep(Duration::from_secs(6));
     let (asked, seconds) = (scripts() - before, started.elapsed().as_secs() + 1);
-    // The first eight may come just at the start and the last just at the end.
+    // The eight waiters may retry once right at the start and once right at the end.
     assert!(asked <= 2 * seconds + 8, "{asked} calls of 8 waiters in {seconds} s");
     let before = scripts();
     for round in 0..8 {
@@ -224,7 +224,7 @@ fn an_idle_waiter_asks_once_in_four_seconds_at_most() {
         limiter.release(&lease).unwrap();
         until("the next has entered", || entered.lock().unwrap().len() > round);
     }
-    // The release and the claim of each; enqueued they have before.
+    // Each grant takes a release and a claim; the waiters were queued before.
     assert!(scripts() - before <= 4 * 8, "{} calls for 8 grants", scripts() - before);
     join(threads);
 }
@@ -233,7 +233,7 @@ fn an_idle_waiter_asks_once_in_four_seconds_at_most() {
 fn in_a_cluster_waiters_are_told_by_the_node_that_decides() {
     let url = std::env::var("PADDLEGATE_TEST_CLUSTER_URL").expect("PADDLEGATE_TEST_CLUSTER_URL names a cluster");
     let pg = Paddlegate::open(&url, Some(PATIENCE)).unwrap();
-    // Enough names to have some on every node; all share the process's connections.
+    // Enough names that every node has some; all limiters share the connections of the process.
     for number in 0..6 {
         let limiter = pg.concurrent(&unique(&format!("cluster-{number}")), 1, LOCK).unwrap();
         let mut held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");

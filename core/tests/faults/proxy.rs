@@ -1,4 +1,4 @@
-//! A proxy that loses or delays what a server says.
+//! A TCP proxy that drops or delays the replies of a server.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,13 +12,13 @@ use std::time::Duration;
 #[repr(u8)]
 pub(crate) enum Fault {
     None = 0,
-    /// They are thrown away and the connection is closed.
+    /// The proxy drops them and closes the connection.
     Reset = 1,
-    /// They are thrown away and the connection stays.
+    /// The proxy drops them and keeps the connection open.
     Swallow = 2,
-    /// They come a byte at a time.
+    /// The proxy sends them one byte at a time.
     Dribble = 3,
-    /// The next one is thrown away and the connection stays; no other.
+    /// The proxy drops only the next reply and keeps the connection open.
     SwallowOne = 4,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Proxy {
     graveyard: Graveyard,
 }
 
-/// Which connections are dead: they stay, and nothing comes through them any more.
+/// Marks connections as dead: they stay open, but the proxy forwards no more requests on them.
 #[derive(Clone, Default)]
 pub(crate) struct Graveyard {
     opened: Arc<AtomicUsize>,
@@ -36,12 +36,12 @@ pub(crate) struct Graveyard {
 }
 
 impl Graveyard {
-    /// From now on all connections are dead that were opened before.
+    /// Marks all connections that are open now as dead.
     pub(crate) fn bury(&self) {
         self.buried.store(self.opened.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 
-    /// The number of a new connection.
+    /// Returns the number of a new connection.
     fn open(&self) -> usize {
         self.opened.fetch_add(1, Ordering::SeqCst)
     }

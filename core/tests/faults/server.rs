@@ -1,4 +1,4 @@
-//! A private Redis server, and a way to ask it directly.
+//! Starts private Redis servers and sends them commands without the library.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A server of one test alone, ended with it.
+/// A server that only one test uses; dropping it stops the process.
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
@@ -48,7 +48,7 @@ impl Server {
         panic!("redis-server ended on twenty ports");
     }
 
-    /// A server on a given port, with more arguments.
+    /// Starts a server on a given port, with more arguments.
     pub(crate) fn start_with(port: u16, arguments: &[&str]) -> Self {
         let mut server = Self::spawn(port, arguments);
         wait_until("redis-server comes up", || {
@@ -79,7 +79,7 @@ impl Server {
         Process(self.child.id())
     }
 
-    /// The answer to a command, as `redis-cli` writes it.
+    /// Returns the reply to a command in the form that `redis-cli` prints.
     pub(crate) fn ask(&self, words: &[&str]) -> String {
         ask(self.port, words)
     }
@@ -87,13 +87,13 @@ impl Server {
     /// Makes this server a replica of another and that one a primary.
     pub(crate) fn follow(&self, primary: &Self) {
         assert_eq!(primary.ask(&["REPLICAOF", "NO", "ONE"]), "OK");
-        // By default it waits five seconds for more replicas.
+        // By default the primary waits five seconds for more replicas.
         primary.ask(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
         assert_eq!(self.ask(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()]), "OK");
         wait_until("the replica is there", || self.ask(&["INFO", "replication"]).contains("master_link_status:up"));
     }
 
-    /// Waits until all is here that the primary has written.
+    /// Waits until this server has all writes of the primary.
     pub(crate) fn catch_up_with(&self, primary: &Self) {
         let offset = |server: &Self| {
             let text = server.ask(&["INFO", "replication"]);
@@ -106,7 +106,7 @@ impl Server {
         self.ask(&["ROLE"]).lines().next().unwrap_or_default().to_owned()
     }
 
-    /// The one key whose name has this in it.
+    /// Returns the only key whose name contains `part`.
     pub(crate) fn key(&self, part: &str) -> String {
         let keys = self.ask(&["KEYS", &format!("*{part}*")]);
         assert_eq!(keys.lines().count(), 1, "keys with {part}: {keys}");
@@ -148,7 +148,7 @@ pub(crate) fn ask(port: u16, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// The same without a process for it; nothing while the server does not answer.
+/// Sends a command over TCP, which is faster than a `redis-cli` process.
 fn ask_directly(port: u16, words: &[&str]) -> io::Result<String> {
     let stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
@@ -163,7 +163,7 @@ fn ask_directly(port: u16, words: &[&str]) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).trim().to_owned())
 }
 
-/// A line per value.
+/// Appends one line for each value of a reply.
 fn read_reply(stream: &mut impl BufRead, text: &mut Vec<u8>) -> io::Result<()> {
     let mut line = String::new();
     stream.read_line(&mut line)?;

@@ -1,17 +1,17 @@
-//! What the tests of documents share. Each of them uses a part.
+//! Helpers that the document tests share; each test uses only some of them.
 #![allow(dead_code, unreachable_pub)]
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use serde_json::{Value, json};
 
-/// A document of the corpus.
+/// Returns a document of the corpus.
 pub fn corpus(name: &str) -> String {
     let path = format!("{}/tests/corpus/documents/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// So many random cases, times `PADDLEGATE_CASES`.
+/// Returns a configuration with `cases` random cases, times `PADDLEGATE_CASES`.
 pub fn config(cases: u32, seeds: &'static str) -> ProptestConfig {
     let factor = std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     ProptestConfig {
@@ -21,7 +21,7 @@ pub fn config(cases: u32, seeds: &'static str) -> ProptestConfig {
     }
 }
 
-/// An object with some of the members, mostly with values that may be right, and seldom one that is not known.
+/// Generates an object with some of the members, mostly with plausible values, and rarely an unknown member.
 pub fn nearly(members: &'static [&'static str]) -> impl Strategy<Value = Value> {
     let member = prop_oneof![20 => prop::sample::select(members).prop_map(str::to_owned), 1 => ".{0,12}"];
     prop_oneof![
@@ -30,7 +30,7 @@ pub fn nearly(members: &'static [&'static str]) -> impl Strategy<Value = Value> 
     ]
 }
 
-/// Values that ask for trouble.
+/// Generates values that parsers are likely to mishandle.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         4 => (-2..100_i64).prop_map(Value::from),

@@ -18,11 +18,11 @@ use crate::support::raw::Raw;
 use crate::support::script::{Script as Sequence, compare};
 use crate::support::side::Library;
 
-/// Random crowds and sequences that are tried on what nothing else notices.
+/// The number of random crowds and sequences for a mutant that no other check detects.
 const MORE: u64 = 240;
 
 enum Check {
-    /// With what memory answers.
+    /// With the expected answers from the memory store.
     Crowd(Crowd, Vec<String>),
     Sequence(Sequence),
     Scenario(&'static str, Scenario),
@@ -46,7 +46,7 @@ impl Checks {
         Self { quick, slow: scenarios(SLOW_SCENARIOS) }
     }
 
-    /// Fails when a sound script is taken for a broken one.
+    /// Panics if a check fails on the original script.
     pub fn accept(&self, server: &Server) {
         self.quick.iter().chain(&self.slow).for_each(|check| check.accept(server));
     }
@@ -60,7 +60,7 @@ impl Checks {
         if self.slow.iter().any(|check| check.run(server, text).is_err()) {
             return true;
         }
-        // The strategies have changed perhaps, so that the chosen seeds are other crowds now.
+        // If the strategies have changed, the chosen seeds now give other crowds.
         let more = (0..MORE).flat_map(|seed| {
             [(seed, Check::crowd(crowds::random(seed))), (seed, Check::Sequence(sequences::random(seed)))]
         });
@@ -95,7 +95,7 @@ impl Check {
         assert_eq!(self.run(server, SCRIPT), Ok(()), "{}: the script as it is", self.name());
     }
 
-    /// What a script does that no check expects is noticed as well.
+    /// Runs the check. A panic counts as a detection, because a broken script may return an unexpected reply.
     fn run(&self, server: &Server, text: &str) -> Result<(), String> {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.compare(server, text)));
         outcome.unwrap_or_else(|_| Err("a panic".to_owned()))
@@ -127,7 +127,7 @@ impl Check {
     }
 }
 
-/// All that can be seen of a step; the statistics only now and then, as they add up.
+/// Returns the result of a step as text. The statistics are cumulative, so every eighth step is enough.
 fn seen(stage: &mut Stage, steps: &[Step], number: usize) -> String {
     let mut seen = stage.step(&steps[number]).text;
     if number % 8 == 7 || number + 1 == steps.len() {
@@ -136,7 +136,7 @@ fn seen(stage: &mut Stage, steps: &[Step], number: usize) -> String {
     seen
 }
 
-/// The value of a strategy that a seed stands for, the same in every run.
+/// Returns the value that a strategy generates for a seed; it is the same in every run.
 pub fn value<S: Strategy>(strategy: &S, seed: u64) -> S::Value {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Crowds of callers with ids: by seed, and with what is rare in random ones.
+//! Crowds of callers with ids: random ones by seed, and cases that random ones rarely contain.
 
 use paddlegate::Kind;
 
@@ -7,7 +7,7 @@ use crate::orders;
 use crate::support::crowd::{Crowd, Ear, Step, Waiting, crowd, ordered_crowd};
 use crate::support::script::Spec;
 
-/// Each of them is the first to notice some mutant.
+/// Each of these seeds is the first to detect some mutant.
 pub const CHOSEN: &[u64] = &[
     4, 5, 6, 7, 8, 9, 10, 11, 15, 20, 22, 23, 33, 38, 47, 59, 70, 77, 84, 103, 107, 114, 117, 129, 148, 167, 177, 202,
     213, 223, 230, 199, 151,
@@ -28,12 +28,12 @@ pub fn random(seed: u64) -> Crowd {
     if is_ordered == 0 { value(&crowd(kinds, 50), seed) } else { value(&ordered_crowd(kinds, 50), seed) }
 }
 
-/// What is rare in random crowds.
+/// Returns cases that random crowds rarely contain.
 pub fn rare() -> Vec<Crowd> {
     [called(), leases(), rates(), orders::orders(), orders::reports()].concat()
 }
 
-/// Comes back under its old number.
+/// A waiter that returns with its previous ticket number.
 const BACK: Waiting = Waiting { patience: 1_000_000_000, grace: 1, ear: Ear::None, place: 1 };
 
 pub fn limit(kind: Kind, amount: u64, seconds: u64) -> Spec {
@@ -53,7 +53,7 @@ fn release(who: usize) -> Step {
     Step::Release { who }
 }
 
-/// Who is called, and who is not.
+/// Returns cases that decide which waiters get a wake-up.
 fn called() -> Vec<Crowd> {
     vec![
         // One that is deaf stands before one that is not, and both may pass sooner than they know.
@@ -115,7 +115,7 @@ fn called() -> Vec<Crowd> {
     ]
 }
 
-/// How leases end.
+/// Returns cases of the end of leases.
 fn leases() -> Vec<Crowd> {
     vec![
         // Two are called, and the first of them has less time.
@@ -162,7 +162,7 @@ fn leases() -> Vec<Crowd> {
             limits: vec![limit(Kind::Concurrency, 1, 30)],
             steps: vec![take(0, 1), wait(1, 1, 1, Ear::Open), Step::Resize(2), take(2, 1)],
         },
-        // A lease that is renewed lasts.
+        // A renewed lease does not expire at its first deadline.
         Crowd {
             limits: vec![limit(Kind::Concurrency, 1, 30)],
             steps: vec![

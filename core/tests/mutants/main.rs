@@ -1,4 +1,4 @@
-//! Are the checks good enough? The script is broken on purpose in many small ways, and every broken one must be noticed.
+//! Mutation test of the script: each mutant has one small mistake, and the checks must detect every mutant.
 //!
 //! A run tries all mutants. `PADDLEGATE_MUTANTS=4` tries a fourth of them, which `PADDLEGATE_SEED` picks.
 #![allow(unreachable_pub)]
@@ -39,7 +39,7 @@ fn redis_notices_every_mutant_of_the_script() {
             survivors.push(format!("{}: {what}: {from:?} -> {to:?}", FILES[file].file));
         }
     }
-    // The server was sound to the end, and every mutant was noticed for its own sake.
+    // The original script must still pass, or a broken server may have made the checks fail.
     checks.accept(&server);
     assert!(survivors.is_empty(), "{} were not noticed:\n{}", survivors.len(), survivors.join("\n"));
 }
@@ -59,12 +59,12 @@ fn is_of_today() -> bool {
     FILES.map(|lua| lua.text).concat() == SCRIPT
 }
 
-/// With the number of the file that each is of.
+/// Returns all mutants, each with the number of its file.
 fn all() -> impl Iterator<Item = (usize, &'static Mutant)> {
     FILES.iter().enumerate().flat_map(|(file, lua)| lua.mutants.iter().map(move |mutant| (file, mutant)))
 }
 
-/// Into how many shares the mutants are dealt, and which of these is tried, from 0.
+/// Returns the number of shares of the mutants, and the share that this run tries, from 0.
 fn share() -> (usize, usize) {
     let number = |name| match env::var(name) {
         Ok(text) if text != "all" => Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number"))),
@@ -74,7 +74,7 @@ fn share() -> (usize, usize) {
     (shares, number("PADDLEGATE_SEED").unwrap_or(0) % shares)
 }
 
-/// The script with one mistake.
+/// Returns the script with the mistake of one mutant.
 fn broken(file: usize, (_, from, to): &Mutant) -> String {
     let texts = FILES.iter().enumerate();
     texts.map(|(i, lua)| if i == file { lua.text.replacen(from, to, 1) } else { lua.text.to_owned() }).collect()

@@ -1,4 +1,4 @@
-//! What is rare in random crowds of orders and reports.
+//! Cases of admin commands and upstream reports that random crowds rarely contain.
 
 use paddlegate::Kind;
 
@@ -28,7 +28,7 @@ pub fn orders() -> Vec<Crowd> {
             limits: vec![limit(Kind::Concurrency, 1, 30)],
             steps: vec![Step::Resize(0), take(0, 1), Step::Order(Order::Look)],
         },
-        // An order ends to the microsecond.
+        // An override ends exactly at its deadline, to the microsecond.
         Crowd {
             limits: vec![limit(Kind::Leaky, 2, 30)],
             steps: vec![
@@ -90,7 +90,7 @@ fn remaining(remaining: u64) -> Told {
     Told { remaining: Some(remaining), amount: None, reset: None }
 }
 
-/// What an upstream says.
+/// Returns cases of upstream reports.
 pub fn reports() -> Vec<Crowd> {
     vec![
         // What was learned outlives the memory of the report.

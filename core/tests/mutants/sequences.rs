@@ -1,11 +1,11 @@
-//! Sequences of lone calls: by seed, and with what is rare in random ones.
+//! Operation sequences without a queue: random ones by seed, and cases that random ones rarely contain.
 
 use paddlegate::Kind;
 
 use crate::check::value;
 use crate::support::script::{Ask, COUNTED, Operation, Script as Sequence, Spec, Wait, composite, script};
 
-/// Each of them is the first to notice some mutant.
+/// Each of these seeds is the first to detect some mutant.
 pub const CHOSEN: &[u64] = &[0, 3, 5, 6, 11, 13, 18, 40, 98, 135];
 
 pub fn random(seed: u64) -> Sequence {
@@ -13,7 +13,7 @@ pub fn random(seed: u64) -> Sequence {
     COUNTED.get(kinds).map_or_else(|| value(&composite(60), seed), |kind| value(&script(vec![*kind], 60), seed))
 }
 
-/// What is rare in random ones.
+/// Returns cases that random sequences rarely contain.
 pub fn rare() -> Vec<Sequence> {
     let take = |share, estimate| Operation::Acquire(Ask { share, estimate });
     let later = |by| Operation::Wait(Wait::By(by));

@@ -8,7 +8,7 @@ use crate::support::script::{Side, Spec, Told};
 use crate::support::side::{policy, told};
 
 pub struct Script {
-    /// To look behind the script's back.
+    /// Reads and changes the keys without the script.
     pub raw: Raw,
     carrier: Carrier,
     store: Paddlegate,
@@ -30,18 +30,18 @@ impl Script {
         &self.limiter
     }
 
-    /// The words of the command for an operation.
+    /// Returns the words of the command for an operation.
     pub fn words(&self, operation: Operation<'_>) -> Vec<Vec<u8>> {
         self.carrier.words(&self.limiter, operation)
     }
 
-    /// The reply as it comes.
+    /// Runs an operation and returns the raw reply.
     pub fn run(&mut self, operation: Operation<'_>) -> Reply {
         let words = self.words(operation);
         self.raw.ask(&words)
     }
 
-    /// What the library makes of the reply.
+    /// Runs an operation and returns the answer that the library decodes.
     pub fn answer(&mut self, operation: Operation<'_>) -> Result<Answer, String> {
         self.carrier.run(&self.limiter, operation)
     }
@@ -56,7 +56,7 @@ impl Script {
     fn told(&mut self, operation: Operation<'_>) -> Told {
         match self.decision(operation) {
             Ok(decision) => told(&decision),
-            // What no limiter answers.
+            // An error becomes an answer that no limiter returns.
             Err(text) => Told { allowed: false, remaining: 0, retry_after: 0, reset_after: 0, at: 0, text },
         }
     }

@@ -1,4 +1,4 @@
-//! Every verb on the states that could make it slow.
+//! Lists every verb with the states that could make it slow.
 
 use paddlegate::{
     AdminCommand, BudgetUpdate, Deadline, Limit, LimitOverride, Limiter, Micros, Operation, QueuePosition, Request,
@@ -10,7 +10,7 @@ use crate::support::calls::{cancel, enter, release, renew, run, statistics};
 use crate::support::correct;
 use crate::{Act, Bound, HOUR, Run, Times};
 
-/// What a script removes at most of what has ended.
+/// The largest number of expired entries that one script removes.
 const PIECE: u64 = 10_000;
 
 pub(crate) fn all(times: &mut Times) {
@@ -26,7 +26,7 @@ pub(crate) fn all(times: &mut Times) {
     for act in whole_windows() {
         times.afresh(1_000, states::empty_window, &act);
     }
-    // What has ended is removed in pieces, so that only more than a piece can be compared.
+    // A script removes expired entries in pieces, so both states must be larger than a piece.
     times.on(
         PIECE,
         states::leases,
@@ -75,7 +75,7 @@ pub(crate) fn all(times: &mut Times) {
             })
         },
     );
-    // There are more than a limiter keeps.
+    // Both states have more permits than a limiter keeps.
     times.on(
         2 * PIECE,
         states::permits,
@@ -110,7 +110,7 @@ fn estimate(limiter: &Limiter, at: u64) {
     limiter.acquire(Request::estimate(10).at(Micros(at))).expect("a decision");
 }
 
-/// The limiter of the run as a process sees it that has another limit.
+/// Returns the limiter of the run with another limit, as a second process may configure it.
 fn limited(run: &Run<'_>, limit: u64) -> Limiter {
     run.store.concurrent(run.limiter.name(), limit, HOUR).expect("a limiter")
 }
@@ -175,7 +175,7 @@ pub(crate) fn queue() -> Vec<Act> {
         act("queue: release", |run| {
             let holder = if run.number == 0 { format!("first:{NOW}:1") } else { holder(run.number - 1) };
             release(run.limiter, &holder, NOW + 1);
-            // The slot is for the next run.
+            // Claims the free slot, so that the next run has a lease to release.
             assert!(enter(run.limiter, &queued(run.number), 1, Some(wait()), NOW + 1).allowed());
         }),
         Act {
@@ -196,17 +196,17 @@ pub(crate) fn queue() -> Vec<Act> {
     acts
 }
 
-/// The tickets in the order of the queue.
+/// Returns the id of the ticket at a queue position.
 fn queued(place: u64) -> String {
     if place == 0 { "head".to_owned() } else { format!("ticket{place}") }
 }
 
-/// The permit of a ticket that was granted.
+/// Returns the permit of a granted ticket.
 fn holder(place: u64) -> String {
     format!("{}:{}:1", queued(place), NOW + 1)
 }
 
-/// What those do who stand in a queue of jobs, or come to it.
+/// Returns the verbs that leave the head of the queue as it is.
 fn standing() -> Vec<Act> {
     vec![
         act("queue: peek", |run| {
@@ -214,7 +214,7 @@ fn standing() -> Vec<Act> {
         }),
         act("queue: enter", |run| {
             let id = format!("new{}", run.number);
-            // The largest queue takes nobody.
+            // The large queue is full and accepts no further ticket.
             cancel(run.limiter, &format!("ticket{}", 300 + run.number), NOW + 1);
             enter(run.limiter, &id, 1, Some(wait()), NOW + 1);
         }),

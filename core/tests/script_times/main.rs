@@ -1,8 +1,9 @@
-//! How long the longest scripts take. Redis runs one script at a time, so one that takes long holds up every other caller.
+//! Measures how long the slowest scripts take.
+//! Redis runs one script at a time, so a slow script delays every other caller.
 //!
-//! Each verb runs nine times on a small and on a large state, and the fastest run of the server's slow log counts; when a
-//! row fails, all rows are measured up to twice more, so that a busy machine fails nothing. No script may take ten
-//! milliseconds, and none may grow with what it does not touch.
+//! Each verb runs nine times on a small and on a large state, and the fastest run of the server's slow log counts; when
+//! a row fails, all rows are measured up to twice more, so that a busy machine fails nothing. No script may take ten
+//! milliseconds, and none may grow with state that it does not use.
 
 mod cases;
 mod memory;
@@ -16,16 +17,16 @@ use paddlegate::{Limiter, Paddlegate};
 use support::raw::{Raw, Reply};
 use support::{on_database, unique};
 
-/// Where the large states end.
+/// The size of the large states.
 pub(crate) const LARGE: u64 = 100_000;
 pub(crate) const RUNS: u64 = 9;
-/// How often all rows are measured at most.
+/// The largest number of rounds; each round measures all rows.
 const ROUNDS: u64 = 3;
-/// Microseconds that no script may take.
+/// The limit for a script, in microseconds.
 const MOST: i64 = 10_000;
-/// The same of one that takes or removes a hundred thousand units: a millisecond for a thousand.
+/// The limit for a script that adds or removes a hundred thousand units: a millisecond for a thousand.
 const MOST_OF_UNITS: i64 = 100_000;
-/// Growth from below this is noise, or that of a look into the midst of a list.
+/// Growth from below this is noise, or the cost of access to the middle of a list.
 const FLOOR: i64 = 250;
 
 #[test]
@@ -52,14 +53,14 @@ fn no_script_takes_ten_milliseconds_or_grows_with_what_it_does_not_touch() {
     }
 }
 
-/// What is asked of the time of a verb.
+/// The requirement on the time of a verb.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {
-    /// It does not grow with the state.
+    /// The time does not grow with the state.
     Constant,
     /// It removes a piece of what has ended, whose places lie the farther from each other the larger the state is.
     Piece,
-    /// It takes or removes as many units as the state is large, and may grow with them.
+    /// The verb adds or removes as many units as the state has, and its time may grow with them.
     Units,
 }
 
@@ -67,7 +68,7 @@ pub(crate) enum Bound {
 pub(crate) struct Act {
     pub(crate) verb: &'static str,
     pub(crate) bound: Bound,
-    /// What is done before each run and does not count.
+    /// The preparation before each run; its time does not count.
     pub(crate) before: fn(&Run<'_>),
     pub(crate) run: fn(&Run<'_>),
 }
@@ -76,7 +77,7 @@ pub(crate) struct Act {
 pub(crate) struct Run<'a> {
     pub(crate) store: &'a Paddlegate,
     pub(crate) limiter: &'a Limiter,
-    /// How large the state is.
+    /// The size of the state.
     pub(crate) size: u64,
     /// The number of the run, from 0.
     pub(crate) number: u64,
@@ -90,7 +91,7 @@ struct Row {
 }
 
 impl Row {
-    /// Why the row fails, if it does.
+    /// Returns the reason why the row fails, if it does.
     fn failure(&self) -> Option<String> {
         let Self { verb, bound, small, large } = self;
         let most = if *bound == Bound::Units { MOST_OF_UNITS } else { MOST };
@@ -124,7 +125,7 @@ impl Times {
         Self { raw, store, server: version.expect("a version").to_owned(), rows: Vec::new() }
     }
 
-    /// Runs each verb on a small and on a large state that is built once.
+    /// Measures each verb on a small and on a large state; all runs share the state.
     pub(crate) fn on(&mut self, small: u64, build: fn(&Paddlegate, &mut Raw, &str, u64) -> Limiter, acts: &[Act]) {
         for (is_large, size) in [(false, small), (true, LARGE)] {
             let limiter = build(&self.store, &mut self.raw, &unique("times"), size);
@@ -137,7 +138,7 @@ impl Times {
         }
     }
 
-    /// Runs each verb on a small and on a large state that is built for each run.
+    /// Measures a verb on a small and on a large state; each run gets a new state.
     pub(crate) fn afresh(&mut self, small: u64, build: fn(&Paddlegate, &mut Raw, &str, u64) -> Limiter, act: &Act) {
         for (is_large, size) in [(false, small), (true, LARGE)] {
             let times = (0..RUNS).map(|number| {
@@ -161,7 +162,7 @@ impl Times {
         }
     }
 
-    /// Microseconds that the longest command of one run took.
+    /// Returns the microseconds of the longest command of one run.
     fn time(&mut self, act: &Act, limiter: &Limiter, size: u64, number: u64) -> i64 {
         let run = Run { store: &self.store, limiter, size, number };
         (act.before)(&run);
@@ -188,5 +189,5 @@ impl Drop for Times {
     }
 }
 
-/// An hour, of the intervals that shall not end.
+/// The interval of limits that must not expire during a run.
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);

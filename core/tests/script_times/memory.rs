@@ -1,5 +1,6 @@
-//! The same in memory, where a call holds up the others of its limiter only. Times are compared with each other, since no
-//! clock but that of the wall is there: a hundred times the state may take twenty times as long.
+//! Measures the verbs on the memory store, where a slow call delays only the other calls of its limiter.
+//! Only the wall clock can measure them, so the test compares times with each other:
+//! a state a hundred times as large may take twenty times as long.
 
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use crate::support::calls::enter;
 use crate::{Act, Bound, HOUR, LARGE, RUNS, Run};
 
 const FACTOR: u128 = 20;
-/// Microseconds below which a growth is noise.
+/// Growth from below this, in microseconds, is noise.
 const NOISE: u128 = 25;
 
 type Build = fn(&Paddlegate, u64) -> Limiter;

@@ -1,4 +1,4 @@
-//! States of any size, written by a script of their own in the layout of `engine/state.lua`.
+//! Builds states of any size: a separate script writes them in the layout of `engine/state.lua`.
 
 use paddlegate::{Limiter, Micros, Operation, Paddlegate, Prepared, QueuePosition, Request, Wait};
 
@@ -9,7 +9,7 @@ use crate::{HOUR, LARGE};
 pub(crate) const NOW: u64 = 1_700_000_000_000_000;
 pub(crate) const SPAN: u64 = 3_600_000_000;
 
-/// So many leases that end in an hour, under a limit that leaves room for a hundred more.
+/// Builds leases that expire in an hour, under a limit that leaves room for a hundred more.
 pub(crate) fn leases(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     let limiter = store.concurrent(name, LARGE, HOUR).expect("a limiter");
     enter(&limiter, "first", 1, None, NOW);
@@ -17,17 +17,17 @@ pub(crate) fn leases(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -
     limiter
 }
 
-/// One lease under a limit of one, and so many jobs that wait for it.
+/// Builds one lease under a limit of one, and `size` tickets that wait for it.
 pub(crate) fn queue(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     queued(store, raw, name, size, 1, &["tickets"])
 }
 
-/// One lease under a limit of one, and so many waiters whose process is dead.
+/// Builds one lease under a limit of one, and `size` waiters whose channel has no subscriber.
 pub(crate) fn dead_waiters(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     queued(store, raw, name, size, 1, &["waiters"])
 }
 
-/// So many leases, and as many jobs that wait for one of them to end.
+/// Builds leases up to the limit, and tickets that wait for them.
 pub(crate) fn leases_and_queue(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     queued(store, raw, name, size - 100, size - 100, &["leases", "tickets"])
 }
@@ -43,7 +43,7 @@ fn queued(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64, limit: u64, 
     limiter
 }
 
-/// A full meter, and so many jobs that wait for it.
+/// Builds a full meter, and `size` tickets that wait for it.
 pub(crate) fn meter_and_queue(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     let limiter = store.leaky(name, 1, HOUR).expect("a limiter");
     limiter.acquire(Request::cost(1).at(Micros(NOW))).expect("a decision");
@@ -73,12 +73,12 @@ pub(crate) fn window_with_permits(store: &Paddlegate, raw: &mut Raw, name: &str,
     limiter
 }
 
-/// An empty window.
+/// Returns a limiter with an empty window.
 pub(crate) fn empty_window(store: &Paddlegate, _: &mut Raw, name: &str, size: u64) -> Limiter {
     store.window(name, size, HOUR).expect("a limiter")
 }
 
-/// So many open permits.
+/// Builds `size` open permits.
 pub(crate) fn permits(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     let limiter = store.points(name, 1_000_000_000, HOUR).expect("a limiter");
     limiter.acquire(Request::estimate(10).at(Micros(NOW))).expect("a decision");
@@ -86,7 +86,7 @@ pub(crate) fn permits(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) 
     limiter
 }
 
-/// So many limiters on the list whose time is over.
+/// Builds a limiter list with `size` expired entries.
 pub(crate) fn list(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     let limiter = store.leaky(name, 100, HOUR).expect("a limiter");
     fill(&limiter, raw, &["list"], size);
@@ -139,7 +139,7 @@ if what == 'tickets' or what == 'waiters' then
 end
 ";
 
-/// Adds so many to the keys of a limiter.
+/// Adds `size` entries of each kind to the keys of a limiter.
 fn fill(limiter: &Limiter, raw: &mut Raw, what: &[&str], size: u64) {
     let Ok(Prepared::Call(call)) = limiter.prepare(Operation::Reset) else { panic!("not on redis") };
     let mut keys = words(call.bytes()).split_off(1);

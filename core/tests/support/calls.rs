@@ -1,4 +1,4 @@
-//! Operations at given times, and what they are answered.
+//! Helpers that run one operation at a given time and return its answer.
 
 use paddlegate::{
     Answer, Decision, Limiter, MAX_SPAN, Micros, Operation, QueuePosition, Request, Settlement, SignalHandling,
@@ -45,12 +45,12 @@ fn settlement(limiter: &Limiter, operation: Operation<'_>) -> Settlement {
     }
 }
 
-/// Waits as long as it takes, and looks by itself.
+/// Returns a wait with the longest `max_wait` and no channel: the waiter polls.
 pub fn forever() -> Wait<'static> {
     Wait::up_to(MAX_SPAN)
 }
 
-/// Comes back to the place that it has, or to none.
+/// Returns a wait that keeps an existing queue position and never enters the queue anew.
 pub fn kept() -> Wait<'static> {
     Wait { position: QueuePosition::Existing, ..forever() }
 }

@@ -1,4 +1,4 @@
-//! Carries calls to a server where the library's script is replaced by another text.
+//! Sends the library's calls to a server with another script text in place of the library's script.
 
 use paddlegate::store::redis::{Address, Asking, CallOutcome, ConnectionState, RedisConfig};
 use paddlegate::{Answer, ErrorKind, Limiter, Operation, Prepared};
@@ -12,7 +12,7 @@ pub struct Carrier {
 }
 
 impl Carrier {
-    /// Refuses a text that is not a script.
+    /// Loads the script; panics if the server does not accept the text.
     pub fn new(port: u16, text: &str) -> Self {
         let location = RedisConfig::parse(&format!("redis://127.0.0.1:{port}")).expect("a url");
         let mut raw = Raw::connect("127.0.0.1", port);
@@ -20,13 +20,13 @@ impl Carrier {
         Self { raw, digest, location }
     }
 
-    /// The words of the command for an operation.
+    /// Returns the words of the command for an operation.
     pub fn words(&self, limiter: &Limiter, operation: Operation<'_>) -> Vec<Vec<u8>> {
         let Ok(Prepared::Call(call)) = limiter.prepare(operation) else { panic!("not on redis: {operation:?}") };
         self.exchanged(call.bytes())
     }
 
-    /// What the library makes of the answer.
+    /// Runs an operation and returns the answer that the library decodes from the reply.
     pub fn run(&mut self, limiter: &Limiter, operation: Operation<'_>) -> Result<Answer, String> {
         let call = match limiter.prepare(operation) {
             Ok(Prepared::Call(call)) => call,
@@ -36,14 +36,14 @@ impl Carrier {
         let mut session = ConnectionState::new(&self.location, Address::Tcp(String::new(), 0));
         session.submit(0, call, Asking::No);
         let mut finished = Vec::new();
-        // A call may go on with another command.
+        // The library may need more than one command for a call.
         loop {
             let words = self.exchanged(&session.output());
             let reply = self.raw.ask(&words);
             session.receive(&encoded(&reply), &mut finished).map_err(|error| error.to_string())?;
             match finished.pop().map(|finished| finished.outcome) {
                 None => {}
-                // Memory says the same of what can never pass.
+                // The memory store returns the same error for a cost that can never fit.
                 Some(CallOutcome::Answered(Err(error))) if error.kind() == ErrorKind::Invalid => {
                     return Err(error.to_string());
                 }
@@ -62,7 +62,7 @@ impl Carrier {
     }
 }
 
-/// A reply as the server sent it.
+/// Returns the RESP encoding of a reply.
 fn encoded(reply: &Reply) -> Vec<u8> {
     match reply {
         Reply::Nil => b"$-1\r\n".to_vec(),

@@ -1,4 +1,4 @@
-//! Random crowds: callers with ids that enter, wait, release, renew and cancel, and a side that answers them.
+//! Generates random crowds (callers with ids that enter, wait, release, renew and cancel) and runs them on a store.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::raw::Raw;
 use super::script::Spec;
 use super::side::policy;
 
-/// A limiter and what a crowd does with it.
+/// A limiter and the steps of its callers.
 #[derive(Clone, Debug)]
 pub struct Crowd {
     pub limits: Vec<Spec>,
@@ -37,7 +37,7 @@ pub enum Step {
     Renew {
         who: usize,
     },
-    /// By the permit of an earlier lease of the same id.
+    /// Uses the permit of an earlier lease of the same id.
     ReleaseOld {
         who: usize,
     },
@@ -58,10 +58,10 @@ pub enum Step {
     Peek {
         units: u64,
     },
-    /// Time goes on by so many microseconds, or until the last answer said to look again.
+    /// Advances the time by so many microseconds; `Look` advances it to the last `retry_after` plus an offset.
     Later(u64),
     Look(i64),
-    /// Another amount of the first limit.
+    /// Changes the amount of the first limit.
     Resize(u64),
     Order(Order),
     Learn {
@@ -76,14 +76,14 @@ pub enum Step {
 #[derive(Clone, Debug)]
 pub enum Order {
     Look,
-    /// Until so long from now, or if negative until a time so far from now.
+    /// A positive number is a duration from now; a negative one gives an absolute deadline.
     Pause(i64),
     Resume,
-    /// Per limit 0 keeps, 1 removes, and more is another amount and interval.
+    /// For each limit, 0 keeps the override, 1 removes it, and more sets an amount and an interval.
     Override(Vec<u64>, Option<i64>),
 }
 
-/// What an upstream says of one limit.
+/// The values that an upstream reports for one limit.
 #[derive(Clone, Debug)]
 pub struct Told {
     pub remaining: Option<u64>,
@@ -96,7 +96,7 @@ pub struct Waiting {
     pub patience: u64,
     pub grace: u64,
     pub ear: Ear,
-    /// 0 the end, 1 the place it had, 2 only what it has.
+    /// 0 is the end of the queue, 1 the previous ticket number, 2 only an existing queue position.
     pub place: u8,
 }
 
@@ -104,18 +104,18 @@ pub struct Waiting {
 pub enum Ear {
     None,
     Open,
-    /// A channel to which nobody listens any more.
+    /// A channel without a subscriber.
     Lost,
 }
 
 pub const START: u64 = 1_700_000_000_000_000;
 
-/// A crowd before a limiter of these kinds.
+/// Generates a crowd for a limiter of these kinds.
 pub fn crowd(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Crowd> {
     crowd_of(kinds, prop::collection::vec(step(), 1..length))
 }
 
-/// The same while the limits are changed, and told about by an upstream.
+/// Generates a crowd that also runs admin commands and upstream reports.
 pub fn ordered_crowd(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Crowd> {
     let step = prop_oneof![8 => step(), 1 => order().prop_map(Step::Order), 1 => learn()];
     crowd_of(kinds, prop::collection::vec(step, 1..length))
@@ -189,12 +189,12 @@ fn learn() -> impl Strategy<Value = Step> {
         .prop_map(|(who, actual, budgets, pause)| Step::Learn { who, actual, budgets, pause })
 }
 
-/// A limiter with its callers, on any store.
+/// A limiter and the state of its callers, on either store.
 pub struct Stage {
     store: Paddlegate,
     name: String,
     pub limiter: Limiter,
-    /// Where the library's script is replaced by another.
+    /// Sends the calls when a test replaces the library's script.
     carrier: Option<Carrier>,
     limits: Vec<Spec>,
     inbox: Inbox,
@@ -205,7 +205,7 @@ pub struct Stage {
     numbers: HashMap<usize, u64>,
 }
 
-/// What one step came to: all that can be seen, as text, and the answer.
+/// The result of one step: the answer, the wake-ups, and both as text.
 pub struct Seen {
     pub text: String,
     pub answer: Option<Answer>,
@@ -234,7 +234,7 @@ impl Stage {
         Self::new(store.clone(), limiter, None, crowd, Inbox::on_redis(Raw::open(url), name))
     }
 
-    /// On a server of the test's own, with the text of a script in place of the library's.
+    /// Runs on a private server, with another script text in place of the library's script.
     pub fn on_script(port: u16, text: &str, crowd: &Crowd) -> Self {
         let store = Paddlegate::open(&format!("redis://127.0.0.1:{port}"), None).expect("a store");
         let limiter = store.limiter("mutant", policy(&crowd.limits)).expect("a limiter");
@@ -260,13 +260,13 @@ impl Stage {
         }
     }
 
-    /// Only a script that is not the library's may fail.
+    /// Runs an operation. Panics if the library's own script fails.
     fn run(&mut self, operation: Operation<'_>) -> Result<Answer, String> {
         if let Some(carrier) = &mut self.carrier {
             return carrier.run(&self.limiter, operation);
         }
         let answer = self.limiter.run(operation, SignalHandling::Ignore);
-        // What an override has made too small for a call can never pass.
+        // An override may make a limit smaller than the cost, so that the call can never fit.
         match answer {
             Err(error) if error.kind() == ErrorKind::Invalid => Err(error.to_string()),
             answer => Ok(answer.unwrap_or_else(|error| panic!("{operation:?}: {error}"))),
@@ -278,7 +278,7 @@ impl Stage {
         format!("{:?}", self.run(Operation::Statistics { at }))
     }
 
-    /// The most that a call may ask for.
+    /// Returns the largest cost that every limit accepts.
     fn fits(&self) -> u64 {
         let amounts = self.limits.iter().filter(|limit| !matches!(limit.kind, Kind::Throttle | Kind::Concurrency));
         amounts.map(|limit| limit.amount).min().unwrap_or(4)
@@ -292,7 +292,7 @@ impl Stage {
                 let request = Request { at, ..Request::cost((*units).min(self.fits())) };
                 let mut answer = self.run(Operation::Acquire(request));
                 if let Ok(Answer::Decision(decision)) = &mut answer {
-                    // The ids of these are random.
+                    // Acquire without an id returns a random permit, which two stores cannot share.
                     decision.permit = None;
                 }
                 Some(answer)
@@ -336,7 +336,7 @@ impl Stage {
             Step::Order(order) => Some(self.order(order)),
             Step::Learn { who, actual, budgets, pause } => Some(self.learn(*who, *actual, budgets, *pause)),
             Step::Reset => {
-                // Numbers begin anew.
+                // Ticket numbers restart after a reset.
                 self.numbers.clear();
                 Some(self.run(Operation::Reset))
             }
@@ -359,7 +359,7 @@ impl Stage {
         }
     }
 
-    /// Another amount and interval of a limit.
+    /// Returns the limit with another amount and interval.
     fn other(&self, i: usize, amount: u64) -> Limit {
         let Spec { kind, interval, .. } = self.limits[i];
         let interval = if amount > 4 { 2 * interval } else { interval };
@@ -456,7 +456,7 @@ impl Stage {
     }
 }
 
-/// The id of a caller.
+/// Returns the id of a caller.
 pub fn id(who: usize) -> String {
     format!("caller {who}")
 }

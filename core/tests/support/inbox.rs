@@ -1,4 +1,4 @@
-//! Where the hints of a limiter arrive, on any store, without waiting for them.
+//! Receives the wake-ups of a limiter on either store, without blocking.
 
 use paddlegate::{Limiter, Micros, Wakeup, WakeupListener};
 
@@ -27,7 +27,7 @@ impl Inbox {
         }
     }
 
-    /// All that was published by calls that have been answered.
+    /// Returns every wake-up that was published by calls that have been answered.
     pub fn take(&mut self) -> Vec<Wakeup> {
         let raw = match self {
             Self::Memory(hints) => return hints.receive().expect("hints"),
@@ -41,7 +41,7 @@ impl Inbox {
                 [Reply::Text(kind), _, Reply::Text(text)] if kind == b"message" => {
                     let text = String::from_utf8_lossy(text);
                     let (delay, id) = text.split_once(' ').unwrap_or_else(|| panic!("not two words: {text}"));
-                    // What a broken script sends is different from all that is sound.
+                    // A broken script may send no number; u64::MAX differs from every valid delay.
                     hints.push(Wakeup { id: id.to_owned(), delay: Micros(delay.parse().unwrap_or(u64::MAX)) });
                 }
                 _ => return hints,

@@ -1,4 +1,4 @@
-//! A limiter of the library as the subject of vectors.
+//! Replays test vectors on a limiter of the library.
 
 use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
@@ -164,7 +164,7 @@ impl Named {
     }
 }
 
-/// What became of a report as vectors compare it.
+/// Returns the result of a report in the form that the vectors compare.
 fn learned_text(learned: &Learned) -> String {
     let words = |words: &[String]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(",");
     let settlement = learned.settlement.map_or_else(|| "null".to_owned(), |name| format!("\"{}\"", name.name()));
@@ -172,7 +172,7 @@ fn learned_text(learned: &Learned) -> String {
     format!(r#"{{"settlement":{settlement},"learned":[{learned}],"ignored":[{ignored}]}}"#)
 }
 
-/// What is in force as vectors compare it.
+/// Returns the runtime state in the form that the vectors compare.
 fn runtime_state_text(runtime_state: &RuntimeState) -> String {
     let limits = |limits: &[Option<Limit>]| {
         let limits = limits.iter().map(|limit| match limit {
@@ -196,7 +196,7 @@ fn runtime_state_text(runtime_state: &RuntimeState) -> String {
     )
 }
 
-/// A policy as the files write it.
+/// Returns the policy that a vector file describes.
 pub fn policy(limits: &[Value]) -> paddlegate::Result<Policy> {
     let number = |limit: &Value, key: &str| limit[key].as_u64().unwrap_or(0);
     let limits = limits.iter().map(|limit| {
@@ -222,12 +222,12 @@ fn answer(decision: paddlegate::Result<Decision>) -> Answer {
     Answer { text: text(&decision), permit: decision.permit }
 }
 
-/// A decision as vectors compare it.
+/// Returns a decision in the form that the vectors compare.
 pub fn text(decision: &Decision) -> String {
     format!(r#"{{"allowed":{},{}}}"#, decision.allowed(), numbers(decision))
 }
 
-/// A decision on a call with an id as vectors compare it.
+/// Returns the decision on a call with an id in the form that the vectors compare.
 fn entered(decision: &Decision) -> String {
     let ticket = decision.ticket;
     format!(

@@ -1,4 +1,4 @@
-//! What several test files share. Each of them uses a part.
+//! Helpers that several test files share; each file uses only some of them.
 #![allow(dead_code, unreachable_pub)]
 
 pub mod calls;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use paddlegate::{Answer, Limiter, Micros, Operation, Paddlegate, Settlement, SignalHandling};
 
-/// The server that tests share; they fail when there is none.
+/// Returns the URL of the shared test server; panics if the variable is not set.
 pub fn test_url() -> String {
     std::env::var("PADDLEGATE_TEST_URL").unwrap_or_else(|_| {
         panic!("PADDLEGATE_TEST_URL is not set; run the tests under scripts/with-redis.sh");
@@ -25,11 +25,12 @@ pub fn test_url() -> String {
 }
 
 pub fn redis() -> Paddlegate {
-    // A machine may stall for longer than the default.
+    // A busy machine may stall for longer than the default timeout.
     Paddlegate::open(&test_url(), Some(std::time::Duration::from_secs(30))).expect("a url of a redis server")
 }
 
-/// A database of the shared server that no other test may use, empty, and a connection to it.
+/// Empties a database of the shared server and returns a store and a raw connection on it.
+/// No other test may use the same number.
 pub fn on_database(number: u32) -> (Paddlegate, raw::Raw) {
     let url = test_url();
     let (scheme, rest) = url.split_once("://").expect("a url");
@@ -41,7 +42,7 @@ pub fn on_database(number: u32) -> (Paddlegate, raw::Raw) {
     (Paddlegate::open(&url, Some(std::time::Duration::from_secs(30))).expect("a store"), raw)
 }
 
-/// A name that no other test, thread or run uses.
+/// Returns a name that no other test, thread or run uses.
 pub fn unique(what: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -56,7 +57,7 @@ pub fn correct(limiter: &Limiter, permit: &str, actual: u64, at: u64) -> Settlem
     }
 }
 
-/// Process ids come again; the time a run started at does not.
+/// Returns the start time of the run. The operating system reuses process ids, so they do not make a name unique.
 #[allow(clippy::disallowed_methods)]
 fn started_at() -> u128 {
     use std::sync::OnceLock;

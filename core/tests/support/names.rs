@@ -1,8 +1,8 @@
-//! Names that ask for trouble.
+//! Limiter names that a store could confuse or misread.
 
 use paddlegate::MAX_NAME;
 
-/// What a name can do to a store: choose a slot, end a key, look like a part of one, look like another name.
+/// Returns names that could change the slot, end a key early, look like a part of a key, or look like another name.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = [
         "0",

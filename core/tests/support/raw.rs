@@ -1,4 +1,4 @@
-//! A Redis connection of the tests' own, to look behind the library's back.
+//! A minimal Redis connection with which tests read and change keys without the library.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ pub enum Reply {
 }
 
 impl Raw {
-    /// A connection to the first node of a URL.
+    /// Connects to the first node of a URL.
     pub fn open(url: &str) -> Self {
         match &RedisConfig::parse(url).expect("a url").nodes[0] {
             Address::Tcp(host, port) => Self::connect(host, *port),
@@ -35,7 +35,7 @@ impl Raw {
         Self { stream: BufReader::new(stream) }
     }
 
-    /// Sends a command and gives the reply, which may be an error.
+    /// Sends a command and returns the reply, which may be an error.
     pub fn ask<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Reply {
         let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
@@ -47,7 +47,7 @@ impl Raw {
         self.send(&bytes)
     }
 
-    /// Sends the words of a line; for commands whose words have no spaces. Fails on an error reply.
+    /// Splits a line at its spaces, sends the words and returns the reply. Panics on an error reply.
     pub fn command(&mut self, line: &str) -> Reply {
         match self.ask(&line.split(' ').collect::<Vec<_>>()) {
             Reply::Error(error) => panic!("{line}: {error}"),
@@ -55,18 +55,18 @@ impl Raw {
         }
     }
 
-    /// Sends a command that is encoded already.
+    /// Sends an encoded command and returns the reply.
     pub fn send(&mut self, bytes: &[u8]) -> Reply {
         self.stream.get_mut().write_all(bytes).expect("to write");
         self.reply().expect("a reply")
     }
 
-    /// The next reply to what was asked before.
+    /// Returns the next reply or message without sending a command.
     pub fn more(&mut self) -> Reply {
         self.reply().expect("a reply")
     }
 
-    /// The keys that contain `text`.
+    /// Returns the keys that contain `text`.
     pub fn keys(&mut self, text: &str) -> Vec<Vec<u8>> {
         let Reply::Array(keys) = self.command("KEYS *") else { panic!("no keys") };
         let keys = keys.into_iter().map(|key| match key {
@@ -76,12 +76,12 @@ impl Raw {
         keys.filter(|key| String::from_utf8_lossy(key).contains(text)).collect()
     }
 
-    /// The value of a key as the server would save it.
+    /// Returns the serialized value of a key.
     pub fn dump(&mut self, key: &[u8]) -> Reply {
         self.ask(&[b"DUMP", key])
     }
 
-    /// Milliseconds until a key expires.
+    /// Returns the milliseconds until a key expires.
     pub fn ttl(&mut self, key: &[u8]) -> i64 {
         match self.ask(&[&b"PTTL"[..], key]) {
             Reply::Integer(ttl) => ttl,
@@ -111,7 +111,7 @@ impl Raw {
     }
 }
 
-/// The words of an encoded command.
+/// Returns the words of an encoded command.
 pub fn words(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut words = Vec::new();
     let mut rest = BufReader::new(bytes);

@@ -1,10 +1,10 @@
-//! Random operation sequences, and two sides that must answer them alike.
+//! Generates random operation sequences and compares the answers of two implementations.
 
 use paddlegate::Kind;
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestCaseResult};
 
-/// One limit in numbers.
+/// The parameters of one limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     pub kind: Kind,
@@ -13,7 +13,7 @@ pub struct Spec {
     pub offset: u64,
 }
 
-/// A limiter and what happens to it.
+/// A limiter and the operations that run on it.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub limits: Vec<Spec>,
@@ -21,12 +21,12 @@ pub struct Script {
     pub operations: Vec<Operation>,
 }
 
-/// Numbers are picked when the sequence runs, so that what remains of a shrunk one still makes sense.
+/// The run computes the actual numbers, so that a shrunk sequence stays valid.
 #[derive(Clone, Debug)]
 pub enum Operation {
     Acquire(Ask),
     Peek(Ask),
-    /// The permit by its age among those granted, and the actual cost in quarters of the estimate.
+    /// The age counts permits back from the newest; the actual cost is in quarters of the estimate.
     Correct {
         age: usize,
         quarters: u64,
@@ -35,11 +35,11 @@ pub enum Operation {
     /// Other amounts, intervals and offsets for the same kinds.
     Resize(Vec<(u64, u64, u64)>),
     Reset,
-    /// The store loses the state, keys and all.
+    /// The store loses every key of the limiter.
     Lose,
 }
 
-/// How much a call asks for: a point between nothing and all that can ever fit.
+/// The cost of a call, reduced to the range from 0 to the largest cost that can ever fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
     pub share: u64,
@@ -49,19 +49,19 @@ pub struct Ask {
 #[derive(Clone, Copy, Debug)]
 pub enum Wait {
     By(i64),
-    /// Quarters of the interval of a limit, and a little more or less.
+    /// Quarters of the interval of a limit, plus a small offset.
     Quarters {
         limit: usize,
         quarters: i64,
         more: i64,
     },
-    /// What the last refusal told, and a little more or less.
+    /// The last `retry_after`, plus a small offset.
     RetryAfter(i64),
-    /// What the last answer told, and a little more or less.
+    /// The last `reset_after`, plus a small offset.
     ResetAfter(i64),
 }
 
-/// What an acquire or a peek told.
+/// The answer to an acquire or a peek.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     pub allowed: bool,
@@ -70,21 +70,21 @@ pub struct Told {
     pub reset_after: u64,
     /// The limiter's time.
     pub at: u64,
-    /// All of it, as vectors write it.
+    /// The complete answer in the form that the vectors compare.
     pub text: String,
 }
 
-/// What came of an operation.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Nothing,
-    /// To an acquire or a peek of so many units.
+    /// The cost of an acquire or a peek, and its answer.
     Told(u64, Told),
-    /// To the correction of a permit.
+    /// The number of a corrected permit, and the settlement.
     Settled(usize, String),
 }
 
-/// One of the two that are compared. It counts its permits from 0.
+/// One of the two compared implementations. It numbers its permits from 0.
 pub trait Side {
     fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Told;
     fn peek(&mut self, at: u64, units: u64) -> Told;
@@ -94,7 +94,7 @@ pub trait Side {
     fn lose(&mut self);
 }
 
-/// Runs the sequence on both sides and compares every answer, and after each operation what is there.
+/// Runs the sequence on both sides; compares every answer, and the result of a peek after each operation.
 pub fn compare(script: &Script, left: &mut impl Side, right: &mut impl Side) -> TestCaseResult {
     let (mut here, mut there) = (Run::new(script), Run::new(script));
     for (number, operation) in script.operations.iter().enumerate() {
@@ -105,7 +105,7 @@ pub fn compare(script: &Script, left: &mut impl Side, right: &mut impl Side) -> 
     Ok(())
 }
 
-/// Where a sequence has come to.
+/// The progress of a sequence.
 pub struct Run {
     pub limits: Vec<Spec>,
     pub at: u64,
@@ -121,7 +121,7 @@ impl Run {
         Self { limits, at: script.start, permits: Vec::new(), retry_after: 0, reset_after: 0 }
     }
 
-    /// The most that can ever pass.
+    /// Returns the largest cost that can ever fit.
     pub fn fits(&self) -> u64 {
         let amounts = self.limits.iter().filter(|limit| limit.kind != Kind::Throttle).map(|limit| limit.amount);
         amounts.min().unwrap_or(3)
@@ -170,7 +170,7 @@ impl Run {
         }
     }
 
-    /// The server's time after a wait.
+    /// Returns the server's time after a wait.
     pub fn after(&self, wait: Wait) -> u64 {
         let by = match wait {
             Wait::By(by) => by,
@@ -194,11 +194,11 @@ impl Run {
     }
 }
 
-/// One limit of numbers that are valid for its kind.
+/// Returns a limit whose parameters are reduced to values that are valid for its kind.
 fn spec(kind: Kind, amount: u64, interval: u64, offset: u64) -> Spec {
     match kind {
         Kind::Bucket => Spec { kind, amount, interval, offset: offset % interval },
-        // A window keeps a time for each unit.
+        // A window stores a time for each unit, so a large amount would be slow.
         Kind::Window => Spec { kind, amount: (amount - 1) % 40 + 1, interval, offset: 0 },
         Kind::Throttle => Spec { kind, amount: 1, interval, offset: 0 },
         _ => Spec { kind, amount, interval, offset: 0 },
@@ -207,7 +207,7 @@ fn spec(kind: Kind, amount: u64, interval: u64, offset: u64) -> Spec {
 
 pub const COUNTED: [Kind; 5] = [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle];
 
-/// Any limiter of these kinds in this order, and up to `length` operations.
+/// Generates a limiter of these kinds in this order, and fewer than `length` operations.
 pub fn script(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Script> {
     let limits = prop::collection::vec(numbers(), kinds.len()).prop_map(move |numbers| {
         let numbers = numbers.into_iter().zip(&kinds);
@@ -221,18 +221,18 @@ pub fn script(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Script> 
     })
 }
 
-/// Any limiter of one to four limits.
+/// Generates a limiter of one to four limits.
 pub fn composite(length: usize) -> impl Strategy<Value = Script> {
     prop::collection::vec(prop::sample::select(&COUNTED[..]), 1..=4).prop_flat_map(move |kinds| script(kinds, length))
 }
 
-/// The same without the operations that a property cannot have.
+/// Removes the operations that a property does not allow.
 pub fn only(mut script: Script, keep: impl Fn(&Operation) -> bool) -> Script {
     script.operations.retain(keep);
     script
 }
 
-/// Whether time runs forward and the limits stay as they are.
+/// Returns whether an operation leaves the limits and the state in place and does not move time backwards.
 pub fn is_calm(operation: &Operation) -> bool {
     match operation {
         Operation::Wait(Wait::By(by)) => *by >= 0,
@@ -286,7 +286,7 @@ fn wait() -> impl Strategy<Value = Wait> {
     ]
 }
 
-/// An amount, an interval and an offset: mostly small, sometimes as large as can be counted exactly.
+/// Generates an amount, an interval and an offset: mostly small, sometimes the largest that are exact.
 fn numbers() -> impl Strategy<Value = (u64, u64, u64)> {
     const INTERVALS: [u64; 10] = [1, 2, 3, 7, 10, 1_000, 99_991, 1_000_000, 60_000_000, 86_400_000_000];
     const LARGEST: [(u64, u64); 3] =

@@ -1,4 +1,4 @@
-//! A limiter of the library as one of the two sides that are compared.
+//! Makes a limiter of the library one of the two sides that a property compares.
 
 use paddlegate::{Answer, Decision, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request, SignalHandling};
 
@@ -22,7 +22,7 @@ impl Library {
         &self.limiter
     }
 
-    /// The ids of the permits, oldest first.
+    /// Returns the ids of the permits, oldest first.
     pub fn permits(&self) -> &[String] {
         &self.permits
     }

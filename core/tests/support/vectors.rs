@@ -1,4 +1,4 @@
-//! Reads `tests/vectors` and replays a case on anything that can answer its steps.
+//! Reads `tests/vectors` and replays each case on an implementation of `Subject`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,16 +7,16 @@ use std::path::Path;
 use paddlegate::QueuePosition;
 use serde_json::Value;
 
-/// What a case is replayed on.
+/// An implementation on which a case is replayed.
 pub trait Subject {
-    /// Becomes a limiter of the same name with other limits.
+    /// Replaces the limits; the name stays the same.
     fn limits(&mut self, limits: &[Value]);
     fn acquire(&mut self, step: &Step) -> Answer;
     fn peek(&mut self, step: &Step) -> Answer;
     fn correct(&mut self, permit: &str, actual: u64, at: u64) -> String;
     fn reset(&mut self);
 
-    /// The steps of leases and tickets; only what plays those files has them.
+    /// Only subjects that replay the files with leases and tickets implement this step and the ones below.
     fn enter(&mut self, _step: &Entry<'_>) -> Answer {
         panic!("has no tickets");
     }
@@ -32,7 +32,7 @@ pub trait Subject {
     fn statistics(&mut self, _at: u64) -> String {
         panic!("has no statistics");
     }
-    /// What changes a limiter while it runs; an error by the argument that it names.
+    /// Runs an admin command. An error is the name of the invalid argument.
     fn order(&mut self, _step: &Value, _at: u64) -> Result<String, String> {
         panic!("obeys no orders");
     }
@@ -41,7 +41,7 @@ pub trait Subject {
     }
 }
 
-/// The numbers of an `enter`.
+/// The arguments of an `enter` step.
 pub struct Entry<'a> {
     pub id: &'a str,
     pub step: Step,
@@ -50,20 +50,20 @@ pub struct Entry<'a> {
     pub place: QueuePosition,
 }
 
-/// The numbers of an `acquire` or a `peek`.
+/// The arguments of an `acquire` or `peek` step.
 pub struct Step {
     pub at: u64,
     pub cost: Option<u64>,
     pub estimate: Option<u64>,
 }
 
-/// A decision as the text that vectors compare, and the permit that came with it.
+/// A decision in the form that the vectors compare, and its permit.
 pub struct Answer {
     pub text: String,
     pub permit: Option<String>,
 }
 
-/// The cases of one file.
+/// Returns the cases of one file.
 pub fn cases(file: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors").join(file);
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -153,7 +153,7 @@ fn asked(step: &Value) -> Step {
     Step { at: integer(&step["at_us"]), cost: step["cost"].as_u64(), estimate: step["estimate"].as_u64() }
 }
 
-/// What a step expects, as the text that is compared: objects with their keys as they stand in the file.
+/// Returns the expected text of a step. Objects keep the key order of the file.
 fn canonical(expect: &Value) -> String {
     match expect {
         Value::String(text) => text.clone(),

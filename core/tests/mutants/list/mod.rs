@@ -1,4 +1,4 @@
-//! The mutants, beside the texts that they change.
+//! Lists the mutants of each file of the script.
 
 mod acquire;
 mod admin;
@@ -11,11 +11,11 @@ mod permit;
 mod plain;
 mod queue;
 
-/// One small mistake: what is wrong, the text it replaces, which its file has once, and by what. None of them is another
-/// way to write the same.
+/// One small mistake: a description, the text to replace, which its file contains once, and the replacement.
+/// No mutant is equivalent to the original.
 pub type Mutant = (&'static str, &'static str, &'static str);
 
-/// A file of the script.
+/// A file of the script, and its mutants.
 pub struct Lua {
     pub file: &'static str,
     pub text: &'static str,
@@ -28,7 +28,7 @@ macro_rules! lua {
     };
 }
 
-/// In the order in which `engine/script.rs` joins them.
+/// The files, in the order in which `engine/script.rs` concatenates them.
 pub const FILES: [Lua; 16] = [
     lua!("limits/bucket.lua", arithmetic::BUCKET),
     lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),

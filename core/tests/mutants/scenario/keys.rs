@@ -1,4 +1,4 @@
-//! What is written, and what is not.
+//! Checks which keys and entries the script writes.
 
 use paddlegate::{Answer, Kind, MAX_PERMITS, Micros, Operation, QueuePosition, Request, Settlement, Status, Wait};
 

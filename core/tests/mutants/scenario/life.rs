@@ -1,4 +1,4 @@
-//! How long keys live.
+//! Checks the expiry of the keys.
 
 use paddlegate::{Kind, Micros, Operation, Request};
 

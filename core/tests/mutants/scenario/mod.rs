@@ -1,4 +1,4 @@
-//! What sequences of valid calls do not show: damaged values, wrong arguments, expiry, a full server, the server's clock.
+//! Checks what valid calls do not show: damaged values, wrong arguments, expiry, a full server, the server's clock.
 
 mod damage;
 mod keys;
@@ -44,7 +44,7 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("many leases that made room", keys::many_reclaimed),
 ];
 
-/// Up to a second each.
+/// Each of these takes up to a second.
 pub const SLOW_SCENARIOS: &[(&str, Scenario)] = &[("the server's clock is read", keys::own_clock)];
 
 fn limit(kind: Kind, amount: u64) -> Spec {
@@ -69,7 +69,7 @@ fn take(script: &mut Script) -> Reply {
     script.run(Operation::Acquire(Request::cost(1).at(Micros(NOW))))
 }
 
-/// Of a call with an id.
+/// Runs a call that gets a permit, whose id the library generates.
 fn estimate(script: &mut Script) -> Reply {
     script.run(Operation::Acquire(Request::estimate(1).at(Micros(NOW))))
 }
@@ -90,7 +90,7 @@ fn enter(script: &mut Script, id: &str, grace: u64, at: u64) -> Reply {
     script.run(Operation::AcquireWithId { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
 }
 
-/// A limiter of one lease that is held, with a waiter.
+/// Returns a limiter whose only lease is held, with a waiter.
 fn waited_for(port: u16, text: &str) -> Script {
     let mut script = Script::new(port, text, &[limit(Kind::Concurrency, 1)]);
     script.raw.command("FLUSHALL");

@@ -13,13 +13,13 @@ use rule::{Amount, Verdict, describe, left, wait};
 const PERMIT_TIMEOUT: i128 = 300_000_000;
 const SETTLED_MEMORY: i128 = 60_000_000;
 
-/// One name on one store.
+/// The state of one limiter name.
 pub struct Oracle {
     rules: Vec<Rule>,
     paused: Option<usize>,
-    /// Each list of kinds has its own state.
+    /// The library keeps a separate state for each list of kinds.
     states: HashMap<Vec<&'static str>, State>,
-    /// When each permit was granted; never forgotten, since it is a part of the id.
+    /// The grant time of each permit. It is never removed, because the library stores it in the permit.
     granted_at: Vec<i128>,
 }
 
@@ -30,7 +30,7 @@ struct State {
     permits: HashMap<usize, Charge>,
 }
 
-/// What is remembered of one limit, and the rule it was written under.
+/// The stored state of one limit, and the rule under which it was written.
 struct Part {
     rule: Rule,
     amount: Amount,
@@ -49,7 +49,7 @@ impl Oracle {
         oracle
     }
 
-    /// Other numbers, or other kinds, under the same name.
+    /// Replaces the rules; the name stays the same.
     pub fn resize(&mut self, rules: &[Rule]) {
         self.rules = rules.iter().filter(|rule| rule.kind != "unlimited").cloned().collect();
         self.paused = self.rules.iter().position(|rule| rule.kind == "paused");
@@ -61,7 +61,7 @@ impl Oracle {
         self.states.insert(kinds(&self.rules), State::new(&self.rules));
     }
 
-    /// Takes `cost` everywhere or nowhere. With `permit` a grant gives the number of a permit.
+    /// Charges `cost` to all limits or to none. With `permit`, a grant returns the number of a permit.
     pub fn acquire(&mut self, server: i128, cost: i128, permit: bool) -> (Verdict, Option<usize>) {
         let before = self.peek(server, cost);
         if self.rules.is_empty() || self.paused.is_some() {
@@ -95,7 +95,7 @@ impl Oracle {
         (verdict, Some(number))
     }
 
-    /// What `acquire` would say; on a grant with the numbers from before it.
+    /// Returns the decision of `acquire` without a charge.
     pub fn peek(&mut self, server: i128, cost: i128) -> Verdict {
         if let Some(index) = self.paused {
             return Verdict::paused(index);
@@ -129,7 +129,7 @@ impl Oracle {
         }
     }
 
-    /// Replaces what a permit was charged by what it did cost.
+    /// Replaces the charge of a permit by the actual cost.
     pub fn correct(&mut self, permit: usize, actual: i128, server: i128) -> &'static str {
         let granted_at = self.granted_at[permit];
         let (rules, state) = self.state();
@@ -146,7 +146,7 @@ impl Oracle {
         let mut amounts = state.amounts(&rules, now);
         for ((rule, amount), part) in rules.iter().zip(&mut amounts).zip(&mut state.parts) {
             match (amount, &mut part.amount) {
-                // A start has happened, whatever it did cost.
+                // A throttle counts starts, so the actual cost changes nothing.
                 _ if rule.kind == "throttle" => {}
                 (Amount::Level(level), _) => {
                     let owed = *level + difference;
@@ -190,12 +190,13 @@ impl State {
         Self { last: 0, skew: 0, parts: parts.collect(), permits: HashMap::new() }
     }
 
-    /// The limiter's time: it never runs backwards, and goes on from where it was when the server's did.
+    /// Returns the limiter's time. It never runs backwards: if the server's clock does, it continues from its last
+    /// value.
     fn clock(&self, server: i128) -> i128 {
         self.last.max(server + self.skew)
     }
 
-    /// What is taken of each limit at `now`.
+    /// Returns the amount in use of each limit at `now`.
     fn amounts(&self, rules: &[Rule], now: i128) -> Vec<Amount> {
         let mut amounts = Vec::new();
         for (rule, part) in rules.iter().zip(&self.parts) {
@@ -219,7 +220,7 @@ impl State {
         amounts
     }
 
-    /// Keeps levels and counts; the times of a window are changed where they are.
+    /// Stores levels and counts; the callers change the times of a window in place.
     fn write(&mut self, rules: &[Rule], amounts: Vec<Amount>, now: i128, server: i128) {
         (self.last, self.skew) = (now, now - server);
         for ((part, rule), amount) in self.parts.iter_mut().zip(rules).zip(amounts) {

@@ -1,4 +1,4 @@
-//! One limit: what is taken, how long a cost has to wait, what is left.
+//! Computes the amount in use, the wait and the remaining units of one limit.
 
 use num_rational::Ratio;
 
@@ -14,14 +14,14 @@ pub struct Rule {
     pub offset: i128,
 }
 
-/// What is taken of a limit.
+/// The amount in use of a limit.
 #[derive(Clone, Debug)]
 pub enum Amount {
-    /// Of a meter, in units and parts of units.
+    /// For a meter: units, including fractions.
     Level(Units),
-    /// Of a bucket, in its present interval.
+    /// For a bucket: units in the current interval.
     Count(i128),
-    /// Of a window: when each unit was taken.
+    /// For a window: the time of each unit.
     Times(Vec<i128>),
 }
 
@@ -44,22 +44,22 @@ impl Rule {
         Ratio::new(self.amount, self.interval)
     }
 
-    /// What a call of `cost` takes: a throttle counts starts.
+    /// Returns the units that a call of `cost` charges; a throttle counts starts.
     pub fn charge(&self, cost: i128) -> i128 {
         if self.kind == "throttle" { cost.min(1) } else { cost }
     }
 
-    /// The number of the bucket's interval that a time is in.
+    /// Returns the number of the bucket's interval that contains `time`.
     pub fn window_of(&self, time: i128) -> i128 {
         (time + self.offset).div_euclid(self.interval)
     }
 
-    /// The times that still count.
+    /// Returns the times that have not expired.
     pub fn live(&self, times: &[i128], now: i128) -> Vec<i128> {
         times.iter().copied().filter(|time| time + self.interval > now).collect()
     }
 
-    /// Until the bucket's next interval starts.
+    /// Returns the microseconds until the bucket's next interval starts.
     fn rest(&self, now: i128) -> i128 {
         (self.window_of(now) + 1) * self.interval - self.offset - now
     }
@@ -75,7 +75,7 @@ impl Amount {
     }
 }
 
-/// Microseconds until `cost` fits; 0 when it fits now.
+/// Returns the microseconds until `cost` fits; 0 when it fits now.
 pub fn wait(rule: &Rule, taken: &Amount, cost: i128, now: i128) -> i128 {
     match taken {
         Amount::Level(level) => {
@@ -85,7 +85,7 @@ pub fn wait(rule: &Rule, taken: &Amount, cost: i128, now: i128) -> i128 {
         Amount::Count(count) if count + cost <= rule.amount => 0,
         Amount::Count(_) => rule.rest(now),
         Amount::Times(times) => {
-            // The moments to look at: now, and whenever a unit expires.
+            // The cost can start to fit only now or when a unit expires.
             let mut moments: Vec<i128> = times.iter().map(|time| time + rule.interval).collect();
             moments.push(now);
             moments.sort_unstable();
@@ -95,7 +95,7 @@ pub fn wait(rule: &Rule, taken: &Amount, cost: i128, now: i128) -> i128 {
     }
 }
 
-/// What is left, and the microseconds until all of it is.
+/// Returns the remaining units, and the microseconds until the whole limit is available.
 pub fn left(rule: &Rule, taken: &Amount, now: i128) -> (i128, i128) {
     let (left, reset) = match taken {
         Amount::Level(level) => {
@@ -110,7 +110,7 @@ pub fn left(rule: &Rule, taken: &Amount, now: i128) -> (i128, i128) {
     (left.max(0), reset)
 }
 
-/// A grant, with the numbers of the limit that has the least left; of equals the first.
+/// Returns a grant with the values of the limit with the fewest remaining units; the first one on a tie.
 pub fn describe(rules: &[Rule], amounts: &[Amount], now: i128) -> Verdict {
     let mut verdict: Option<Verdict> = None;
     for (index, (rule, amount)) in rules.iter().zip(amounts).enumerate() {
@@ -156,7 +156,7 @@ impl Verdict {
         }
     }
 
-    /// As the vectors compare it.
+    /// Returns the verdict in the form that the vectors compare.
     pub fn text(&self) -> String {
         let number = |number: Option<i128>| number.map_or_else(|| "null".to_owned(), |number| number.to_string());
         format!(

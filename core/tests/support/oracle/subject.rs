@@ -1,4 +1,4 @@
-//! The oracle as the subject of vectors, and as one of two sides.
+//! Makes the oracle a subject of vectors and one of the two sides that a property compares.
 
 use serde_json::Value;
 
@@ -53,13 +53,13 @@ impl Subject for Oracle {
     }
 }
 
-/// What the oracle's permits are called in place of the library's ids.
+/// The prefix of the oracle's permits.
 const PREFIX: &str = "oracle-";
 
-/// The id that a limiter without limits hands out.
+/// The permit that a limiter without limits returns.
 const UNLIMITED: &str = "unlimited";
 
-/// The limits of a random sequence.
+/// Returns the rules of the limits of a random sequence.
 pub fn of(limits: &[Spec]) -> Vec<Rule> {
     let rule = |limit: &Spec| Rule {
         kind: kind(limit.kind.name()),
