@@ -18,7 +18,7 @@ fn on_both(limits: &[Limit], test: impl Fn(&Limiter)) {
     }
 }
 
-fn one() -> Request {
+fn cost_one() -> Request {
     Request::cost(1)
 }
 
@@ -26,10 +26,10 @@ fn one() -> Request {
 fn ojs_t10_concurrency_rate_and_throttle_are_decided_together() {
     let limits = [Limit::concurrency(1, MINUTE).unwrap(), Limit::window(10, MINUTE).unwrap()];
     on_both(&limits, |limiter| {
-        let first = limiter.admit("a", one(), OnLimit::Wait).unwrap();
+        let first = limiter.admit("a", cost_one(), OnLimit::Wait).unwrap();
         assert_eq!(first.action, Action::Run);
         for job in ["b", "c", "d", "e", "f"] {
-            assert_eq!(limiter.admit(job, one(), OnLimit::Drop).unwrap().action, Action::Drop);
+            assert_eq!(limiter.admit(job, cost_one(), OnLimit::Drop).unwrap().action, Action::Drop);
         }
         limiter.release(&first.decision.permit.unwrap()).unwrap();
         assert_eq!(limiter.peek(Request::cost(0)).unwrap().limit, Some(1));
@@ -38,7 +38,7 @@ fn ojs_t10_concurrency_rate_and_throttle_are_decided_together() {
 }
 
 #[test]
-fn ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it() {
+fn ojs_t17_a_rescheduled_job_is_due_when_the_limit_allows_it() {
     on_both(&[Limit::window(1, Duration::from_millis(700)).unwrap()], |limiter| {
         let at = |us: u64| Request::cost(1).at(Micros(1_700_000_000_000_000 + us));
         assert_eq!(limiter.admit("a", at(0), OnLimit::Reschedule).unwrap().action, Action::Run);
@@ -52,7 +52,7 @@ fn ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it() {
 }
 
 #[test]
-fn ojs_t19_of_five_jobs_three_run_or_none() {
+fn ojs_t19_a_batch_runs_as_a_whole_or_in_part() {
     on_both(&[Limit::window(3, MINUTE).unwrap()], |limiter| {
         let jobs = ["a", "b", "c", "d", "e"];
         let all = limiter.admit_all(&jobs, OnLimit::Wait, false).unwrap();
@@ -83,42 +83,42 @@ fn ojs_t19_of_five_jobs_three_run_or_none() {
 }
 
 #[test]
-fn ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one() {
+fn ojs_t20_a_retried_job_counts_as_a_new_job() {
     on_both(&[Limit::window(2, MINUTE).unwrap()], |limiter| {
         for attempt in ["job/1", "job/2"] {
-            assert_eq!(limiter.admit(attempt, one(), OnLimit::Drop).unwrap().action, Action::Run);
+            assert_eq!(limiter.admit(attempt, cost_one(), OnLimit::Drop).unwrap().action, Action::Run);
         }
-        assert_eq!(limiter.admit("job/3", one(), OnLimit::Drop).unwrap().action, Action::Drop);
+        assert_eq!(limiter.admit("job/3", cost_one(), OnLimit::Drop).unwrap().action, Action::Drop);
     });
 }
 
 #[test]
-fn cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing() {
+fn cn_t11_a_running_job_that_is_admitted_again_takes_nothing() {
     on_both(&[Limit::concurrency(1, MINUTE).unwrap()], |limiter| {
         for _ in 0..3 {
-            assert_eq!(limiter.admit("task", one(), OnLimit::Wait).unwrap().action, Action::Run);
+            assert_eq!(limiter.admit("task", cost_one(), OnLimit::Wait).unwrap().action, Action::Run);
         }
         assert_eq!(limiter.statistics().unwrap().leases, 1);
-        let other = limiter.admit("other", one(), OnLimit::Wait).unwrap();
+        let other = limiter.admit("other", cost_one(), OnLimit::Wait).unwrap();
         assert_eq!((other.action, other.decision.ticket.unwrap().position), (Action::Wait, 0));
     });
 }
 
 #[test]
-fn a_batch_that_cannot_run_leaves_those_running_that_ran_before() {
+fn a_refused_batch_keeps_the_leases_of_running_jobs() {
     on_both(&[Limit::concurrency(1, MINUTE).unwrap()], |limiter| {
-        assert_eq!(limiter.admit("a", one(), OnLimit::Wait).unwrap().action, Action::Run);
+        assert_eq!(limiter.admit("a", cost_one(), OnLimit::Wait).unwrap().action, Action::Run);
         // The peeks let time pass: the batch treats a grant of the same microsecond as its own.
         (0..1_000).for_each(|_| drop(limiter.peek(Request::cost(0)).unwrap()));
         let both = limiter.admit_all(&["a", "b"], OnLimit::Raise, false).unwrap();
         assert!(both.iter().all(|admission| admission.action == Action::Refuse), "{both:?}");
         assert_eq!(limiter.statistics().unwrap().leases, 1);
-        assert_eq!(limiter.admit("c", one(), OnLimit::Drop).unwrap().action, Action::Drop);
+        assert_eq!(limiter.admit("c", cost_one(), OnLimit::Drop).unwrap().action, Action::Drop);
     });
 }
 
 #[test]
-fn a_job_too_large_for_a_lowered_limit_is_told_and_does_not_stop_the_others() {
+fn a_job_above_a_lowered_limit_fails_and_blocks_no_other_job() {
     on_both(&[Limit::bucket(10, MINUTE).unwrap(), Limit::concurrency(9, MINUTE).unwrap()], |limiter| {
         let at =
             |units: u64, seconds: u64| Request::cost(units).at(Micros(1_700_000_000_000_000 + seconds * 1_000_000));

@@ -17,7 +17,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// An interval so long that none of 1,000 units is restored during a test.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
-const PATIENT: Duration = Duration::from_secs(30);
+const LONG_TIMEOUT: Duration = Duration::from_secs(30);
 
 fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -47,14 +47,14 @@ fn many_tasks_share_one_limit() {
 #[test]
 fn permits_are_settled_once() {
     current_thread().block_on(async {
-        let shop = redis().points(&unique("aio"), 1_000, YEAR).unwrap();
-        let permit = shop.acquire_async(Request::estimate(200)).await.unwrap().permit.unwrap();
-        assert_eq!(shop.correct_async(&permit, 50).await.unwrap(), Settlement::Settled);
-        assert_eq!(shop.correct_async(&permit, 50).await.unwrap(), Settlement::Already);
-        let peeked = shop.run_async(Operation::Peek(Request::cost(1))).await.unwrap();
+        let limiter = redis().points(&unique("aio"), 1_000, YEAR).unwrap();
+        let permit = limiter.acquire_async(Request::estimate(200)).await.unwrap().permit.unwrap();
+        assert_eq!(limiter.correct_async(&permit, 50).await.unwrap(), Settlement::Settled);
+        assert_eq!(limiter.correct_async(&permit, 50).await.unwrap(), Settlement::Already);
+        let peeked = limiter.run_async(Operation::Peek(Request::cost(1))).await.unwrap();
         assert!(matches!(peeked, Answer::Decision(decision) if decision.remaining == Some(950)));
-        assert_eq!(shop.run_async(Operation::Reset).await.unwrap(), Answer::Reset);
-        assert_eq!(shop.correct_async(&permit, 0).await.unwrap(), Settlement::Unknown);
+        assert_eq!(limiter.run_async(Operation::Reset).await.unwrap(), Answer::Reset);
+        assert_eq!(limiter.correct_async(&permit, 0).await.unwrap(), Settlement::Unknown);
     });
 }
 
@@ -68,7 +68,7 @@ fn a_store_outlives_the_runtime_of_its_first_call() {
 }
 
 #[test]
-fn a_memory_store_needs_no_runtime_of_ours() {
+fn a_memory_store_needs_no_tokio_runtime() {
     let limiter = Paddlegate::memory().leaky("aio", 1, HOUR).unwrap();
     let first = current_thread().block_on(limiter.acquire_async(Request::default())).unwrap();
     assert!(first.allowed());
@@ -76,7 +76,7 @@ fn a_memory_store_needs_no_runtime_of_ours() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_given_up_at_the_deadline() {
+fn a_call_to_a_silent_server_fails_at_the_deadline() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", silent.local_addr().unwrap());
     let limiter = Paddlegate::open(&url, Some(Duration::from_millis(200))).unwrap().leaky("aio", 1, HOUR).unwrap();
@@ -86,10 +86,12 @@ fn a_server_that_never_answers_is_given_up_at_the_deadline() {
 }
 
 #[test]
-fn a_refused_connection_fails_at_once_and_a_server_that_comes_is_found() {
+fn a_refused_connection_fails_at_once_and_a_later_server_is_used() {
     let port = server::free_port();
-    let limiter =
-        Paddlegate::open(&format!("redis://127.0.0.1:{port}"), Some(PATIENT)).unwrap().leaky("aio", 5, HOUR).unwrap();
+    let limiter = Paddlegate::open(&format!("redis://127.0.0.1:{port}"), Some(LONG_TIMEOUT))
+        .unwrap()
+        .leaky("aio", 5, HOUR)
+        .unwrap();
     let runtime = current_thread();
     let error = runtime.block_on(limiter.acquire_async(Request::default())).unwrap_err();
     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false));
@@ -104,10 +106,10 @@ fn a_refused_connection_fails_at_once_and_a_server_that_comes_is_found() {
 }
 
 #[test]
-fn a_cluster_is_followed() {
+fn calls_follow_the_slots_of_a_cluster() {
     let url = std::env::var("PADDLEGATE_TEST_CLUSTER_URL")
         .expect("PADDLEGATE_TEST_CLUSTER_URL is not set; run the tests under scripts/with-cluster.sh");
-    let pg = Paddlegate::open(&url, Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap();
     current_thread().block_on(async {
         for i in 0..30 {
             let limiter = pg.window(&unique(&format!("aio-{i}")), 2, HOUR).unwrap();
@@ -120,11 +122,11 @@ fn a_cluster_is_followed() {
 }
 
 #[test]
-fn the_primary_is_followed_from_one_node_of_the_url_to_the_next_and_back() {
+fn a_new_primary_is_found_among_the_nodes_of_the_url() {
     let (first, second) = (Server::start(), Server::start());
     second.follow(&first);
     let url = format!("{},127.0.0.1:{}", first.url(), second.port);
-    let limiter = Paddlegate::open(&url, Some(PATIENT)).unwrap().leaky("follows", 1_000, YEAR).unwrap();
+    let limiter = Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap().leaky("follows", 1_000, YEAR).unwrap();
     let runtime = current_thread();
     let call = || runtime.block_on(limiter.acquire_async(Request::default()));
     assert_eq!(call().unwrap().remaining, Some(999));
@@ -138,13 +140,13 @@ fn the_primary_is_followed_from_one_node_of_the_url_to_the_next_and_back() {
 }
 
 #[test]
-fn a_call_that_gives_up_takes_no_other_call_with_it() {
+fn a_call_that_times_out_fails_no_other_call() {
     let server = Server::start();
     let pg = Paddlegate::open(&server.url(), Some(Duration::from_secs(3))).unwrap();
     let limiter = pg.leaky("shared", 1_000, YEAR).unwrap();
     current_thread().block_on(async {
         limiter.acquire_async(Request::default()).await.unwrap();
-        server.ask(&["CLIENT", "PAUSE", "100000", "WRITE"]);
+        server.execute(&["CLIENT", "PAUSE", "100000", "WRITE"]);
         let early = tokio::spawn({
             let limiter = limiter.clone();
             async move { limiter.acquire_async(Request::default()).await }
@@ -155,7 +157,7 @@ fn a_call_that_gives_up_takes_no_other_call_with_it() {
             async move { limiter.acquire_async(Request::default()).await }
         });
         assert!(early.await.unwrap().is_err());
-        server.ask(&["CLIENT", "UNPAUSE"]);
+        server.execute(&["CLIENT", "UNPAUSE"]);
         assert!(late.await.unwrap().unwrap().allowed(), "it had half of its time left");
     });
 }

@@ -32,7 +32,7 @@ fn place(limiter: &Limiter, job: &str, place: QueuePosition, us: u64) -> Status 
 }
 
 #[test]
-fn cn_t23_a_limit_that_is_turned_on_applies_to_tasks_that_wait() {
+fn cn_t23_a_limit_that_is_turned_on_applies_to_waiting_tasks() {
     on_both(|store| {
         let name = unique("task");
         let definition = |limit: u64| {
@@ -42,29 +42,29 @@ fn cn_t23_a_limit_that_is_turned_on_applies_to_tasks_that_wait() {
         // The tasks were scheduled while there was no limit. A worker calls for each of them after the limit is set.
         let (before, after) = (definition(0), definition(1));
         assert_eq!(before.limiter.admit("running", at(0), OnLimit::Wait).unwrap().action, Action::Run);
-        let asked = ["a", "b", "c"].map(|job| after.limiter.admit(job, at(1), after.on_limit).unwrap().action);
-        assert_eq!(asked, [Action::Run, Action::Wait, Action::Wait]);
+        let actions = ["a", "b", "c"].map(|job| after.limiter.admit(job, at(1), after.on_limit).unwrap().action);
+        assert_eq!(actions, [Action::Run, Action::Wait, Action::Wait]);
 
         // The limit also applies to jobs that already have a queue position, here because of a pause.
         let limiter = store.concurrent(&unique("task"), 5, Duration::from_secs(3_600)).unwrap();
-        let order = |control: AdminCommand<'_>, us: u64| {
+        let admin = |control: AdminCommand<'_>, us: u64| {
             let operation = Operation::Admin { command: control, at: Some(Micros(START + us)) };
             limiter.run(operation, SignalHandling::Ignore).expect("a runtime state");
         };
-        order(AdminCommand::Pause(Deadline::After(Micros(3_600 * SECOND))), 0);
+        admin(AdminCommand::Pause(Deadline::After(Micros(3_600 * SECOND))), 0);
         for job in ["a", "b", "c"] {
             assert_eq!(limiter.admit(job, at(1), OnLimit::Wait).unwrap().action, Action::Wait);
         }
         let changes = limiter.override_changes(0, Some(1), None).unwrap();
-        order(AdminCommand::Override { changes: &changes, expires: None }, 2);
-        order(AdminCommand::Resume, 3);
-        let asked = ["a", "b", "c"].map(|job| limiter.admit(job, at(4), OnLimit::Wait).unwrap().action);
-        assert_eq!(asked, [Action::Run, Action::Wait, Action::Wait]);
+        admin(AdminCommand::Override { changes: &changes, expires: None }, 2);
+        admin(AdminCommand::Resume, 3);
+        let actions = ["a", "b", "c"].map(|job| limiter.admit(job, at(4), OnLimit::Wait).unwrap().action);
+        assert_eq!(actions, [Action::Run, Action::Wait, Action::Wait]);
     });
 }
 
 #[test]
-fn dq_t11_of_two_that_resume_at_once_one_gets_each_job() {
+fn dq_t11_of_two_workers_that_resume_at_once_one_gets_each_job() {
     on_both(|store| {
         let limiter = store.window(&unique("resume"), 50, Duration::from_secs(1)).unwrap();
         let jobs: Vec<String> = (0..50).map(|job| format!("job{job}")).collect();
@@ -80,7 +80,7 @@ fn dq_t11_of_two_that_resume_at_once_one_gets_each_job() {
         };
         let (one, other) = thread::scope(|scope| {
             let other = scope.spawn(resume);
-            (resume(), other.join().expect("a resumer"))
+            (resume(), other.join().expect("the other worker"))
         });
         let each: Vec<usize> = one.iter().zip(&other).map(|(one, other)| one + other).collect();
         assert_eq!(each, [1; 50]);

@@ -19,33 +19,33 @@ mod redis_cluster {
     use super::*;
 
     #[test]
-    fn a_slot_that_moves_is_followed_and_no_call_is_counted_twice() {
+    fn a_moving_slot_is_followed_and_no_call_counts_twice() {
         let cluster = Cluster::start();
         let pg = cluster.open();
         let limiter = pg.leaky("moves", 20, HOUR).expect("a limiter");
         let (from, to) = cluster.ends_of(&limiter);
         let mut left = 20;
-        let mut one_more = |when: &str| {
+        let mut take_one = |when: &str| {
             left -= 1;
             assert_eq!(take(&limiter).remaining, Some(left), "{when}");
         };
-        one_more("before");
+        take_one("before");
         cluster.start_to_move(&limiter);
-        one_more("the key is still where it was");
+        take_one("the key has not moved yet");
         cluster.move_keys(&limiter);
-        one_more("the key has gone ahead, to a server without the script");
-        one_more("and again");
+        take_one("the key has moved to a server without the script");
+        take_one("a second call after the move");
         cluster.finish_to_move(&limiter);
-        one_more("the slot has gone too");
-        one_more("the new place is known");
+        take_one("the slot has moved too");
+        take_one("the store knows the new node");
         assert_eq!(keys(from), 0);
         assert_eq!(keys(to), 3, "the state, the statistics and the list of limiters");
-        let stranger = cluster.open().leaky("moves", 20, HOUR).expect("a limiter");
-        assert_eq!(take(&stranger).remaining, Some(13), "for whoever comes later");
+        let new_store = cluster.open().leaky("moves", 20, HOUR).expect("a limiter");
+        assert_eq!(take(&new_store).remaining, Some(13), "a new store finds the slot");
     }
 
     #[test]
-    fn a_slot_whose_keys_are_torn_apart_is_waited_for() {
+    fn a_call_waits_while_the_keys_of_a_slot_are_on_two_nodes() {
         let cluster = Cluster::start();
         let policy = || Policy::new([Limit::window(20, HOUR)?, Limit::points(20, HOUR)?]);
         let limiter = cluster.open().limiter("torn", policy().expect("a policy")).expect("a limiter");
@@ -159,7 +159,7 @@ mod redis_cluster {
     }
 
     #[test]
-    fn a_slot_that_nobody_serves_does_not_switch_off_the_limits_of_its_node() {
+    fn an_unserved_slot_does_not_switch_off_the_limits_of_its_node() {
         let cluster = Cluster::start();
         let pg = cluster.open();
         let limiters = exhausted(&pg, OnUnavailable::FailOpen);
@@ -169,18 +169,18 @@ mod redis_cluster {
             .expect("a name")
             .with_on_unavailable(OnUnavailable::FailOpen);
         for node in &cluster.nodes {
-            node.ask(&["CLUSTER", "DELSLOTS", &slot_of(&limiters[0]).to_string()]);
+            node.execute(&["CLUSTER", "DELSLOTS", &slot_of(&limiters[0]).to_string()]);
         }
         assert!(take(&neighbour).allowed());
         for _ in 0..10 {
-            (0..6).for_each(|_| assert!(take(&limiters[0]).degraded, "nobody serves its slot"));
+            (0..6).for_each(|_| assert!(take(&limiters[0]).degraded, "no node serves its slot"));
             let decision = take(&neighbour);
             assert!(!decision.degraded && !decision.allowed(), "{decision:?}");
         }
     }
 
     #[test]
-    fn a_dead_node_takes_only_its_own_with_it() {
+    fn a_dead_node_fails_only_the_limiters_of_its_slots() {
         let mut cluster = Cluster::start();
         let pg = cluster.open();
         let limiters: Vec<Limiter> =
@@ -222,11 +222,11 @@ impl Cluster {
             let slots: Vec<String> = (first..(first + Self::SHARE).min(16_384)).map(|slot| slot.to_string()).collect();
             let mut words = vec!["CLUSTER", "ADDSLOTS"];
             words.extend(slots.iter().map(String::as_str));
-            assert_eq!(node.ask(&words), "OK");
+            assert_eq!(node.execute(&words), "OK");
             // Without a config epoch each, the nodes agree on epochs only later, and two may disagree on a slot that
             // moves.
-            assert_eq!(node.ask(&["CLUSTER", "SET-CONFIG-EPOCH", &format!("{number}")]), "OK");
-            node.ask(&["CLUSTER", "MEET", "127.0.0.1", &nodes[0].port.to_string()]);
+            assert_eq!(node.execute(&["CLUSTER", "SET-CONFIG-EPOCH", &format!("{number}")]), "OK");
+            node.execute(&["CLUSTER", "MEET", "127.0.0.1", &nodes[0].port.to_string()]);
         }
         let cluster = Self { nodes };
         cluster.settle();
@@ -236,8 +236,8 @@ impl Cluster {
     /// Waits until every node knows all other nodes and their slots.
     fn settle(&self) {
         for node in &self.nodes {
-            wait_until("the cluster comes together", || {
-                let info = node.ask(&["CLUSTER", "INFO"]);
+            wait_until("the nodes form a cluster", || {
+                let info = node.execute(&["CLUSTER", "INFO"]);
                 info.contains("cluster_state:ok")
                     && info.contains("cluster_slots_ok:16384")
                     && info.contains("cluster_size:3")
@@ -260,14 +260,14 @@ impl Cluster {
     fn start_to_move(&self, limiter: &Limiter) {
         let (from, to) = self.ends_of(limiter);
         let slot = slot_of(limiter).to_string();
-        assert_eq!(to.ask(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(from)]), "OK");
-        assert_eq!(from.ask(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]), "OK");
+        assert_eq!(to.execute(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(from)]), "OK");
+        assert_eq!(from.execute(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]), "OK");
     }
 
     /// Returns the limiter's keys on the first owner of its slot.
     fn keys_of(&self, limiter: &Limiter) -> Vec<String> {
         let (from, _) = self.ends_of(limiter);
-        from.ask(&["CLUSTER", "GETKEYSINSLOT", &slot_of(limiter).to_string(), "10"])
+        from.execute(&["CLUSTER", "GETKEYSINSLOT", &slot_of(limiter).to_string(), "10"])
             .lines()
             .map(str::to_owned)
             .collect()
@@ -281,14 +281,14 @@ impl Cluster {
 
     fn move_key(&self, limiter: &Limiter, key: &str) {
         let (from, to) = self.ends_of(limiter);
-        assert_eq!(from.ask(&["MIGRATE", "127.0.0.1", &to.port.to_string(), key, "0", "5000"]), "OK");
+        assert_eq!(from.execute(&["MIGRATE", "127.0.0.1", &to.port.to_string(), key, "0", "5000"]), "OK");
     }
 
     fn finish_to_move(&self, limiter: &Limiter) {
         let (from, to) = self.ends_of(limiter);
         let slot = slot_of(limiter).to_string();
         for node in [to, from] {
-            assert_eq!(node.ask(&["CLUSTER", "SETSLOT", &slot, "NODE", &id(to)]), "OK");
+            assert_eq!(node.execute(&["CLUSTER", "SETSLOT", &slot, "NODE", &id(to)]), "OK");
         }
     }
 }
@@ -299,11 +299,11 @@ fn bus_port() -> u16 {
 }
 
 fn id(node: &Server) -> String {
-    node.ask(&["CLUSTER", "MYID"])
+    node.execute(&["CLUSTER", "MYID"])
 }
 
 fn keys(node: &Server) -> usize {
-    node.ask(&["DBSIZE"]).parse().expect("a number")
+    node.execute(&["DBSIZE"]).parse().expect("a number")
 }
 
 fn slot_of(limiter: &Limiter) -> u16 {

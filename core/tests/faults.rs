@@ -29,89 +29,93 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// An interval so long that none of 1,000 units is restored during a test.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
-const SHORT: Duration = Duration::from_millis(200);
-const PATIENT: Duration = Duration::from_secs(30);
+const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
+const LONG_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[allow(clippy::disallowed_methods)]
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+fn measure<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let started = Instant::now();
     (work(), started.elapsed())
 }
 
-fn one(limiter: &Limiter) -> Result<Decision, Error> {
+fn acquire_one(limiter: &Limiter) -> Result<Decision, Error> {
     limiter.acquire(Request::cost(1))
 }
 
 fn failed(limiter: &Limiter) -> Error {
-    one(limiter).expect_err("a call that cannot be decided")
+    acquire_one(limiter).expect_err("a call that cannot be decided")
 }
 
 /// Asserts that a call fails as unavailable. `timeouts` tests how long that takes.
-fn gives_up(limiter: &Limiter, may_have_counted: bool) {
+fn assert_unavailable(limiter: &Limiter, may_have_counted: bool) {
     let error = failed(limiter);
     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, may_have_counted));
 }
 
 #[test]
-fn a_script_that_is_flushed_all_the_time_is_sent_again() {
+fn a_flushed_script_is_sent_again() {
     let server = Server::start();
-    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().leaky("flushed", 1_000, YEAR).unwrap();
+    let limiter = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().leaky("flushed", 1_000, YEAR).unwrap();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::SeqCst) {
-                server.ask(&["SCRIPT", "FLUSH"]);
+                server.execute(&["SCRIPT", "FLUSH"]);
             }
         });
         let mut granted = 0;
         for _ in 0..2_000 {
-            granted += i32::from(one(&limiter).unwrap().allowed());
+            granted += i32::from(acquire_one(&limiter).unwrap().allowed());
         }
         done.store(true, Ordering::SeqCst);
         assert_eq!(granted, 1_000);
     });
-    let flushed = server.ask(&["INFO", "commandstats"]);
+    let flushed = server.execute(&["INFO", "commandstats"]);
     assert!(flushed.contains("cmdstat_eval:"), "the script was never missing: {flushed}");
 }
 
 #[test]
 fn a_refused_connection_fails_at_once_and_counts_nothing() {
-    let limiter = Paddlegate::open("redis://127.0.0.1:1", Some(PATIENT)).unwrap();
-    let (error, took) = timed(|| failed(&limiter.leaky("refused", 1, HOUR).unwrap()));
+    let limiter = Paddlegate::open("redis://127.0.0.1:1", Some(LONG_TIMEOUT)).unwrap();
+    let (error, took) = measure(|| failed(&limiter.leaky("refused", 1, HOUR).unwrap()));
     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false));
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
 #[test]
-fn a_silent_server_is_given_up_at_the_deadline() {
+fn a_call_to_a_silent_server_fails_at_the_deadline() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", silent.local_addr().unwrap());
-    let limiter = Paddlegate::open(&url, Some(SHORT)).unwrap().leaky("silent", 1, HOUR).unwrap();
-    gives_up(&limiter, true);
+    let limiter = Paddlegate::open(&url, Some(SHORT_TIMEOUT)).unwrap().leaky("silent", 1, HOUR).unwrap();
+    assert_unavailable(&limiter, true);
 }
 
 #[test]
-fn a_silent_tls_handshake_is_given_up_at_the_deadline() {
+fn a_silent_tls_handshake_fails_at_the_deadline() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("rediss://{}", silent.local_addr().unwrap());
-    let limiter = Paddlegate::open(&url, Some(SHORT)).unwrap().leaky("silent", 1, HOUR).unwrap();
-    gives_up(&limiter, false);
+    let limiter = Paddlegate::open(&url, Some(SHORT_TIMEOUT)).unwrap().leaky("silent", 1, HOUR).unwrap();
+    assert_unavailable(&limiter, false);
 }
 
 #[test]
 fn a_lost_reply_is_an_unknown_outcome_and_is_counted_once() {
     let server = Server::start();
-    for fault in [Fault::Reset, Fault::Swallow] {
+    for fault in [Fault::Reset, Fault::DropReplies] {
         let proxy = Proxy::before(server.port);
         // Long enough for the calls that get a reply.
         let timeout = Some(Duration::from_secs(2));
         let limiter = Paddlegate::open(&proxy.url(), timeout).unwrap().leaky(&unique("lost"), 10, HOUR).unwrap();
-        assert_eq!(one(&limiter).unwrap().remaining, Some(9));
+        assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(9));
         proxy.set(fault);
         let error = failed(&limiter);
         assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, true));
         proxy.set(Fault::None);
-        assert_eq!(one(&limiter).unwrap().remaining, Some(7), "the call without a reply was executed exactly once");
+        assert_eq!(
+            acquire_one(&limiter).unwrap().remaining,
+            Some(7),
+            "the call without a reply was executed exactly once"
+        );
     }
 }
 
@@ -119,26 +123,26 @@ fn a_lost_reply_is_an_unknown_outcome_and_is_counted_once() {
 fn a_lost_settlement_may_be_repeated() {
     let server = Server::start();
     let proxy = Proxy::before(server.port);
-    let shop = Paddlegate::open(&proxy.url(), Some(PATIENT)).unwrap().points("lost", 1_000, YEAR).unwrap();
-    let permit = shop.acquire(Request::estimate(200)).unwrap().permit.unwrap();
+    let limiter = Paddlegate::open(&proxy.url(), Some(LONG_TIMEOUT)).unwrap().points("lost", 1_000, YEAR).unwrap();
+    let permit = limiter.acquire(Request::estimate(200)).unwrap().permit.unwrap();
     proxy.set(Fault::Reset);
-    assert!(shop.correct(&permit, 50).unwrap_err().may_have_counted());
+    assert!(limiter.correct(&permit, 50).unwrap_err().may_have_counted());
     proxy.set(Fault::None);
-    assert_eq!(shop.correct(&permit, 50).unwrap(), Settlement::Already);
-    assert_eq!(shop.peek(Request::cost(1)).unwrap().remaining, Some(950));
+    assert_eq!(limiter.correct(&permit, 50).unwrap(), Settlement::Already);
+    assert_eq!(limiter.peek(Request::cost(1)).unwrap().remaining, Some(950));
 }
 
 #[test]
-fn a_server_that_dribbles_is_given_up_at_the_deadline() {
+fn a_reply_of_single_bytes_fails_at_the_deadline() {
     let server = Server::start();
     let proxy = Proxy::before(server.port);
-    proxy.set(Fault::Dribble);
-    let limiter = Paddlegate::open(&proxy.url(), Some(SHORT)).unwrap().leaky("dribble", 5, HOUR).unwrap();
-    gives_up(&limiter, true);
+    proxy.set(Fault::SingleBytes);
+    let limiter = Paddlegate::open(&proxy.url(), Some(SHORT_TIMEOUT)).unwrap().leaky("single bytes", 5, HOUR).unwrap();
+    assert_unavailable(&limiter, true);
 }
 
 #[test]
-fn something_else_than_redis_is_named() {
+fn a_server_that_is_not_redis_is_named_in_the_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -147,26 +151,26 @@ fn something_else_than_redis_is_named() {
         let _ = client.read(&mut [0; 512]);
         client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
     });
-    let error = failed(&Paddlegate::open(&url, Some(PATIENT)).unwrap().leaky("http", 5, HOUR).unwrap());
+    let error = failed(&Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap().leaky("http", 5, HOUR).unwrap());
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("redis protocol"), "{error}");
 }
 
 #[test]
-fn a_restart_between_two_calls_is_not_noticed() {
+fn a_restart_between_two_calls_causes_no_error() {
     let port = free_port();
     let server = Server::start_with(port, &[]);
-    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().leaky("restart", 5, HOUR).unwrap();
+    let limiter = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().leaky("restart", 5, HOUR).unwrap();
     for _ in 0..3 {
-        one(&limiter).unwrap();
+        acquire_one(&limiter).unwrap();
     }
     server.stop();
     assert_eq!(failed(&limiter).kind(), ErrorKind::Unavailable);
     let server = Server::start_with(port, &[]);
-    assert_eq!(one(&limiter).unwrap().remaining, Some(4), "without persistence the server has forgotten all");
+    assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(4), "without persistence the server has lost its state");
     server.stop();
     let _server = Server::start_with(port, &[]);
-    assert_eq!(one(&limiter).unwrap().remaining, Some(4));
+    assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(4));
 }
 
 /// Returns a limiter of every kind that stores state, all with the same name.
@@ -193,41 +197,41 @@ fn every_kind(pg: &Paddlegate, name: &str) -> Vec<Limiter> {
 }
 
 #[test]
-fn a_foreign_type_under_our_key_is_an_error_and_stays_as_it_is() {
+fn a_foreign_type_in_a_key_is_an_error_and_is_kept() {
     let server = Server::start();
-    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
     for limiter in every_kind(&pg, "foreign") {
         for role in [":s:", ":w0:", ":h:"] {
-            server.ask(&["FLUSHALL"]);
-            one(&limiter).unwrap();
-            let keys = server.ask(&["KEYS", &format!("*{role}*")]);
+            server.execute(&["FLUSHALL"]);
+            acquire_one(&limiter).unwrap();
+            let keys = server.execute(&["KEYS", &format!("*{role}*")]);
             let Some(key) = keys.lines().next().filter(|key| !key.is_empty()) else { continue };
-            let (statistics, size) = (server.ask(&["HGETALL", &server.key(":m:")]), server.ask(&["DBSIZE"]));
-            server.ask(&["DEL", key]);
-            server.ask(&["SADD", key, "theirs"]);
+            let (statistics, size) = (server.execute(&["HGETALL", &server.key(":m:")]), server.execute(&["DBSIZE"]));
+            server.execute(&["DEL", key]);
+            server.execute(&["SADD", key, "theirs"]);
             for error in [
                 failed(&limiter),
-                limiter.acquire_with_id(Request::cost(1), "waiter", Some(patient())).unwrap_err(),
+                limiter.acquire_with_id(Request::cost(1), "waiter", Some(longest_wait())).unwrap_err(),
                 limiter.peek(Request::cost(1)).unwrap_err(),
             ] {
                 assert_eq!(error.kind(), ErrorKind::Data, "{key}: {error}");
             }
-            assert_eq!(server.ask(&["SMEMBERS", key]), "theirs");
-            assert_eq!(server.ask(&["PTTL", key]), "-1");
-            assert_eq!(server.ask(&["DBSIZE"]), size, "{key}: nothing is written");
-            assert_eq!(server.ask(&["HGETALL", &server.key(":m:")]), statistics, "{key}: nothing is written");
+            assert_eq!(server.execute(&["SMEMBERS", key]), "theirs");
+            assert_eq!(server.execute(&["PTTL", key]), "-1");
+            assert_eq!(server.execute(&["DBSIZE"]), size, "{key}: nothing is written");
+            assert_eq!(server.execute(&["HGETALL", &server.key(":m:")]), statistics, "{key}: nothing is written");
         }
     }
 }
 
 /// Returns a wait of the maximum length.
-fn patient() -> Wait<'static> {
+fn longest_wait() -> Wait<'static> {
     Wait::up_to(MAX_SPAN)
 }
 
 /// Returns a wait that only keeps an existing queue position.
-fn kept() -> Wait<'static> {
-    Wait { position: QueuePosition::Existing, ..patient() }
+fn existing_only() -> Wait<'static> {
+    Wait { position: QueuePosition::Existing, ..longest_wait() }
 }
 
 /// Returns a limiter of one unit, held by one caller, with the waiters `first` and `second`, and the holder's decision.
@@ -237,7 +241,7 @@ fn queued(pg: &Paddlegate, limit: Limit) -> (Limiter, Decision) {
     let holder = limiter.acquire_with_id(Request::cost(1), "holder", None).unwrap();
     assert!(holder.allowed());
     for waiter in ["first", "second"] {
-        let decision = limiter.acquire_with_id(Request::cost(1), waiter, Some(patient())).unwrap();
+        let decision = limiter.acquire_with_id(Request::cost(1), waiter, Some(longest_wait())).unwrap();
         assert_eq!(decision.status, Status::Queued);
     }
     (limiter, holder)
@@ -248,20 +252,23 @@ fn one_of_each() -> Vec<Limit> {
 }
 
 #[test]
-fn a_foreign_type_in_place_of_the_queue_is_an_error_and_stays_as_it_is() {
+fn a_foreign_type_in_place_of_the_queue_is_an_error_and_is_kept() {
     let server = Server::start();
-    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
     for limit in one_of_each() {
         for role in [":q:", ":t:"] {
-            server.ask(&["FLUSHALL"]);
+            server.execute(&["FLUSHALL"]);
             let (limiter, _) = queued(&pg, limit.clone());
             let key = server.key(role);
-            let (state, statistics) = (server.ask(&["GET", &server.key(":s:")]), limiter.statistics().unwrap());
-            server.ask(&["DEL", &key]);
-            server.ask(&["SADD", &key, "theirs"]);
-            for (id, wait) in
-                [("first", Some(patient())), ("third", Some(patient())), ("first", None), ("first", Some(kept()))]
-            {
+            let (state, statistics) = (server.execute(&["GET", &server.key(":s:")]), limiter.statistics().unwrap());
+            server.execute(&["DEL", &key]);
+            server.execute(&["SADD", &key, "theirs"]);
+            for (id, wait) in [
+                ("first", Some(longest_wait())),
+                ("third", Some(longest_wait())),
+                ("first", None),
+                ("first", Some(existing_only())),
+            ] {
                 match limiter.acquire_with_id(Request::cost(1), id, wait) {
                     Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{key}: {id} {wait:?}: {error}"),
                     Ok(decision) => panic!("{key}: {id} {wait:?}: {decision:?}"),
@@ -269,10 +276,10 @@ fn a_foreign_type_in_place_of_the_queue_is_an_error_and_stays_as_it_is() {
             }
             let error = limiter.cancel("first").unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Data, "{key}: {error}");
-            assert_eq!(server.ask(&["SMEMBERS", &key]), "theirs");
-            assert_eq!(server.ask(&["PTTL", &key]), "-1");
-            assert_eq!(server.ask(&["GET", &server.key(":s:")]), state, "{key}");
-            server.ask(&["DEL", &key]);
+            assert_eq!(server.execute(&["SMEMBERS", &key]), "theirs");
+            assert_eq!(server.execute(&["PTTL", &key]), "-1");
+            assert_eq!(server.execute(&["GET", &server.key(":s:")]), state, "{key}");
+            server.execute(&["DEL", &key]);
             let after = limiter.statistics().unwrap();
             assert_eq!((after.granted, after.refused), (statistics.granted, statistics.refused), "{key}");
         }
@@ -280,60 +287,60 @@ fn a_foreign_type_in_place_of_the_queue_is_an_error_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_foreign_type_in_place_of_statistics_or_the_list_stops_nothing() {
+fn a_foreign_type_in_place_of_statistics_or_the_list_fails_no_call() {
     let server = Server::start();
-    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
     for limit in one_of_each() {
         for role in [":m:", ":limiters"] {
-            server.ask(&["FLUSHALL"]);
+            server.execute(&["FLUSHALL"]);
             let (limiter, holder) = queued(&pg, limit.clone());
             let key = server.key(role);
-            server.ask(&["DEL", &key]);
-            server.ask(&["SET", &key, "theirs"]);
+            server.execute(&["DEL", &key]);
+            server.execute(&["SET", &key, "theirs"]);
             // A new limiter, as in another process: its first call updates the list of limiters.
             let limiter = pg.limiter(limiter.name(), limiter.policy().clone()).unwrap();
-            assert_eq!(one(&limiter).unwrap().status, Status::Refused);
+            assert_eq!(acquire_one(&limiter).unwrap().status, Status::Refused);
             assert_eq!(
-                limiter.acquire_with_id(Request::cost(1), "third", Some(patient())).unwrap().status,
+                limiter.acquire_with_id(Request::cost(1), "third", Some(longest_wait())).unwrap().status,
                 Status::Queued
             );
             if let Some(permit) = &holder.permit {
                 assert!(limiter.renew(permit).unwrap().is_some());
                 assert_eq!(limiter.release(permit).unwrap(), Settlement::Released);
-                assert!(limiter.acquire_with_id(Request::cost(1), "first", Some(patient())).unwrap().allowed());
+                assert!(limiter.acquire_with_id(Request::cost(1), "first", Some(longest_wait())).unwrap().allowed());
             }
             assert_eq!(limiter.cancel("second").unwrap(), Settlement::Cancelled);
             assert_eq!(limiter.statistics().unwrap().tickets, if holder.permit.is_some() { 1 } else { 2 });
-            assert_eq!(server.ask(&["GET", &key]), "theirs");
-            assert_eq!(server.ask(&["PTTL", &key]), "-1", "{key}");
+            assert_eq!(server.execute(&["GET", &key]), "theirs");
+            assert_eq!(server.execute(&["PTTL", &key]), "-1", "{key}");
         }
     }
 }
 
 #[test]
-fn damaged_statistics_stop_nothing() {
+fn damaged_statistics_fail_no_call() {
     let server = Server::start();
-    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
-    for poison in ["", "x", "nan", "inf", "-5", "1.5", "1e300", "9223372036854775807", "99999999999999999999"] {
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
+    for bad_value in ["", "x", "nan", "inf", "-5", "1.5", "1e300", "9223372036854775807", "99999999999999999999"] {
         for limit in one_of_each() {
-            server.ask(&["FLUSHALL"]);
+            server.execute(&["FLUSHALL"]);
             let (limiter, holder) = queued(&pg, limit);
             let fields = ["granted", "refused", "waited", "wait", "units", "held", "overages", "reclaimed", "lapsed"];
             let mut words = vec!["HSET".to_owned(), server.key(":m:")];
-            words.extend(fields.iter().flat_map(|field| [(*field).to_owned(), poison.to_owned()]));
-            server.ask(&words.iter().map(String::as_str).collect::<Vec<_>>());
-            assert_eq!(one(&limiter).unwrap().status, Status::Refused, "{poison:?}");
+            words.extend(fields.iter().flat_map(|field| [(*field).to_owned(), bad_value.to_owned()]));
+            server.execute(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(acquire_one(&limiter).unwrap().status, Status::Refused, "{bad_value:?}");
             if let Some(permit) = &holder.permit {
-                assert_eq!(limiter.release(permit).unwrap(), Settlement::Released, "{poison:?}");
+                assert_eq!(limiter.release(permit).unwrap(), Settlement::Released, "{bad_value:?}");
                 assert!(
-                    limiter.acquire_with_id(Request::cost(1), "first", Some(patient())).unwrap().allowed(),
-                    "{poison:?}"
+                    limiter.acquire_with_id(Request::cost(1), "first", Some(longest_wait())).unwrap().allowed(),
+                    "{bad_value:?}"
                 );
             }
-            assert_eq!(limiter.cancel("second").unwrap(), Settlement::Cancelled, "{poison:?}");
+            assert_eq!(limiter.cancel("second").unwrap(), Settlement::Cancelled, "{bad_value:?}");
             match limiter.statistics() {
                 Ok(statistics) => assert!(statistics.tickets <= 1),
-                Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poison:?}: {error}"),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{bad_value:?}: {error}"),
             }
         }
     }
@@ -342,33 +349,35 @@ fn damaged_statistics_stop_nothing() {
 #[test]
 fn a_damaged_ticket_is_an_error_and_never_a_grant() {
     let server = Server::start();
-    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
     for limit in one_of_each() {
         for field in 0..7 {
-            for poison in ["", "x", "nan", "-1", "1.5", "0x1", "99999999999999999999"] {
+            for bad_value in ["", "x", "nan", "-1", "1.5", "0x1", "99999999999999999999"] {
                 // The ticket number and the time of queueing may have any value.
-                if matches!(field, 0 | 3) && poison.starts_with('9') {
+                if matches!(field, 0 | 3) && bad_value.starts_with('9') {
                     continue;
                 }
-                server.ask(&["FLUSHALL"]);
+                server.execute(&["FLUSHALL"]);
                 let (limiter, holder) = queued(&pg, limit.clone());
                 let tickets = server.key(":t:");
-                let sound = server.ask(&["HGET", &tickets, "first"]);
-                let mut numbers: Vec<&str> = sound.split(' ').collect();
+                let valid = server.execute(&["HGET", &tickets, "first"]);
+                let mut numbers: Vec<&str> = valid.split(' ').collect();
                 numbers.resize(8, "");
-                numbers[field] = poison;
-                let poisoned = numbers.join(" ");
-                server.ask(&["HSET", &tickets, "first", &poisoned]);
-                for wait in [kept(), patient()] {
+                numbers[field] = bad_value;
+                let damaged = numbers.join(" ");
+                server.execute(&["HSET", &tickets, "first", &damaged]);
+                for wait in [existing_only(), longest_wait()] {
                     match limiter.acquire_with_id(Request::cost(1), "first", Some(wait)) {
-                        Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poisoned:?}: {error}"),
-                        Ok(decision) => panic!("{poisoned:?} for {sound:?}, {wait:?}: {decision:?}"),
+                        Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{damaged:?}: {error}"),
+                        Ok(decision) => panic!("{damaged:?} for {valid:?}, {wait:?}: {decision:?}"),
                     }
                 }
                 if let Some(permit) = holder.permit {
                     // The damaged ticket does not block the other waiters.
-                    assert_eq!(limiter.release(&permit).unwrap(), Settlement::Released, "{poisoned:?}");
-                    assert!(limiter.acquire_with_id(Request::cost(1), "second", Some(patient())).unwrap().allowed());
+                    assert_eq!(limiter.release(&permit).unwrap(), Settlement::Released, "{damaged:?}");
+                    assert!(
+                        limiter.acquire_with_id(Request::cost(1), "second", Some(longest_wait())).unwrap().allowed()
+                    );
                 }
             }
         }
@@ -378,51 +387,51 @@ fn a_damaged_ticket_is_an_error_and_never_a_grant() {
 #[test]
 fn a_damaged_count_of_tickets_is_an_error_and_never_a_grant() {
     let server = Server::start();
-    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
     for limit in one_of_each() {
-        server.ask(&["FLUSHALL"]);
+        server.execute(&["FLUSHALL"]);
         let (limiter, _) = queued(&pg, limit);
         let tickets = server.key(":t:");
         let huge = "99999999999999999999";
-        for poison in ["", "x", "1", "-1 1", "1 nan", "1.5 2", "1 2 3", &format!("{huge} 1"), &format!("1 {huge}")] {
-            server.ask(&["HSET", &tickets, "", poison]);
-            let error = limiter.acquire_with_id(Request::cost(1), "third", Some(patient())).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Data, "{poison:?}: {error}");
+        for bad_value in ["", "x", "1", "-1 1", "1 nan", "1.5 2", "1 2 3", &format!("{huge} 1"), &format!("1 {huge}")] {
+            server.execute(&["HSET", &tickets, "", bad_value]);
+            let error = limiter.acquire_with_id(Request::cost(1), "third", Some(longest_wait())).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Data, "{bad_value:?}: {error}");
             assert_eq!(
-                limiter.acquire_with_id(Request::cost(1), "first", Some(patient())).unwrap().status,
+                limiter.acquire_with_id(Request::cost(1), "first", Some(longest_wait())).unwrap().status,
                 Status::Queued
             );
         }
         let state = server.key(":s:");
-        let sound = server.ask(&["GET", &state]);
-        let (clock, rest) = sound.split_once(':').unwrap();
+        let valid = server.execute(&["GET", &state]);
+        let (clock, rest) = valid.split_once(':').unwrap();
         let (line, levels) = rest.split_once(' ').unwrap_or((rest, ""));
         let numbers: Vec<&str> = line.split(':').collect();
-        let replaced = |i: usize, poison: &str| {
-            let mut poisoned = numbers.clone();
-            poisoned[i] = poison;
-            format!("{clock}:{} {levels}", poisoned.join(":")).trim_end().to_owned()
+        let replaced = |i: usize, bad_value: &str| {
+            let mut damaged = numbers.clone();
+            damaged[i] = bad_value;
+            format!("{clock}:{} {levels}", damaged.join(":")).trim_end().to_owned()
         };
-        let mut poisons: Vec<String> = ["", "1", "1:1", "1:1:1", "1:1:1:1:1", "1:1:1:1x"]
+        let mut bad_values: Vec<String> = ["", "1", "1:1", "1:1:1", "1:1:1:1:1", "1:1:1:1x"]
             .iter()
             .map(|line| format!("{clock}:{line} {levels}"))
             .collect();
         for i in 0..numbers.len() {
-            poisons.extend(["", "x", "nan", "-1", "1.5", "1e3", "0x1"].map(|poison| replaced(i, poison)));
+            bad_values.extend(["", "x", "nan", "-1", "1.5", "1e3", "0x1"].map(|bad_value| replaced(i, bad_value)));
         }
-        for poisoned in poisons {
-            server.ask(&["SET", &state, poisoned.trim_end()]);
-            for wait in [None, Some(patient())] {
+        for damaged in bad_values {
+            server.execute(&["SET", &state, damaged.trim_end()]);
+            for wait in [None, Some(longest_wait())] {
                 let error = limiter.acquire_with_id(Request::cost(1), "first", wait).unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::Data, "{poisoned:?}: {error}");
+                assert_eq!(error.kind(), ErrorKind::Data, "{damaged:?}: {error}");
             }
-            assert_eq!(one(&limiter).unwrap_err().kind(), ErrorKind::Data, "{poisoned:?}");
+            assert_eq!(acquire_one(&limiter).unwrap_err().kind(), ErrorKind::Data, "{damaged:?}");
         }
-        for poisoned in (0..numbers.len()).flat_map(|i| [replaced(i, huge), replaced(i, &"9".repeat(400))]) {
-            server.ask(&["SET", &state, &poisoned]);
-            match one(&limiter) {
-                Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poisoned:?}: {error}"),
-                Ok(decision) => assert!(!decision.allowed(), "{poisoned:?}: {decision:?}"),
+        for damaged in (0..numbers.len()).flat_map(|i| [replaced(i, huge), replaced(i, &"9".repeat(400))]) {
+            server.execute(&["SET", &state, &damaged]);
+            match acquire_one(&limiter) {
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{damaged:?}: {error}"),
+                Ok(decision) => assert!(!decision.allowed(), "{damaged:?}: {decision:?}"),
             }
         }
     }
@@ -431,22 +440,22 @@ fn a_damaged_count_of_tickets_is_an_error_and_never_a_grant() {
 #[test]
 fn a_damaged_lease_is_an_error_and_never_a_grant() {
     let server = Server::start();
-    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().concurrent("damaged", 2, HOUR).unwrap();
-    for poison in ["inf", "1e300", "9007199254740994", "2000000000000000.5", "1e17"] {
-        for wait in [None, Some(patient())] {
+    let limiter = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().concurrent("damaged", 2, HOUR).unwrap();
+    for bad_value in ["inf", "1e300", "9007199254740994", "2000000000000000.5", "1e17"] {
+        for wait in [None, Some(longest_wait())] {
             limiter.reset().unwrap();
             limiter.acquire_with_id(Request::cost(1), "holder", None).unwrap();
             let leases = server.key(":h:");
-            server.ask(&["ZADD", &leases, poison, "theirs"]);
-            let before = server.ask(&["ZRANGE", &leases, "0", "-1", "WITHSCORES"]);
+            server.execute(&["ZADD", &leases, bad_value, "theirs"]);
+            let before = server.execute(&["ZRANGE", &leases, "0", "-1", "WITHSCORES"]);
             // The owner of a damaged lease gets the same error as other callers.
             for id in ["another", "theirs"] {
                 match limiter.acquire_with_id(Request::cost(1), id, wait) {
-                    Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poison} {id}: {error}"),
-                    Ok(decision) => panic!("{poison} {id}: {decision:?}"),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{bad_value} {id}: {error}"),
+                    Ok(decision) => panic!("{bad_value} {id}: {decision:?}"),
                 }
             }
-            assert_eq!(server.ask(&["ZRANGE", &leases, "0", "-1", "WITHSCORES"]), before);
+            assert_eq!(server.execute(&["ZRANGE", &leases, "0", "-1", "WITHSCORES"]), before);
         }
     }
 }
@@ -454,18 +463,18 @@ fn a_damaged_lease_is_an_error_and_never_a_grant() {
 #[test]
 fn a_foreign_type_in_place_of_the_permits_charges_nothing() {
     let server = Server::start();
-    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
     for limiter in every_kind(&pg, "foreign") {
-        server.ask(&["FLUSHALL"]);
+        server.execute(&["FLUSHALL"]);
         let decision = limiter.acquire_with_id(Request::estimate(1), "first", None).unwrap();
         let permits = server.key(":p:foreign");
-        server.ask(&["DEL", &permits]);
-        server.ask(&["SET", &permits, "theirs"]);
+        server.execute(&["DEL", &permits]);
+        server.execute(&["SET", &permits, "theirs"]);
         let contents = || {
-            let keys = server.ask(&["KEYS", "*"]);
+            let keys = server.execute(&["KEYS", "*"]);
             let mut keys: Vec<String> = keys.lines().filter(|key| !key.contains(":m:")).map(str::to_owned).collect();
             keys.sort();
-            keys.into_iter().map(|key| (server.ask(&["DUMP", &key]), key)).collect::<Vec<_>>()
+            keys.into_iter().map(|key| (server.execute(&["DUMP", &key]), key)).collect::<Vec<_>>()
         };
         let before = contents();
         let request = Request { cost: None, estimate: Some(1), at: Some(paddlegate::Micros(decision.at.0 + 1)) };
@@ -482,67 +491,67 @@ fn a_foreign_type_in_place_of_the_permits_charges_nothing() {
 }
 
 #[test]
-fn a_poisoned_state_is_an_error_and_never_a_grant() {
+fn a_damaged_state_is_an_error_and_never_a_grant() {
     let server = Server::start();
-    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
     for limiter in every_kind(&pg, "poisoned") {
-        server.ask(&["FLUSHALL"]);
-        one(&limiter).unwrap();
+        server.execute(&["FLUSHALL"]);
+        acquire_one(&limiter).unwrap();
         let key = server.key(":s:");
-        let sound = server.ask(&["GET", &key]);
-        let numbers: Vec<&str> = sound.split(' ').collect();
-        let mut poisons: Vec<String> =
+        let valid = server.execute(&["GET", &key]);
+        let numbers: Vec<&str> = valid.split(' ').collect();
+        let mut bad_values: Vec<String> =
             ["", " ", "nan", "x", "0x10", "1e300", "-5", "1 2 3 4 5 6 7 8 9 10 11 12 13"].map(str::to_owned).into();
-        poisons.push(numbers[..numbers.len() - 1].join(" "));
-        poisons.push(format!("{sound} 1"));
-        poisons.push(format!("{sound} "));
+        bad_values.push(numbers[..numbers.len() - 1].join(" "));
+        bad_values.push(format!("{valid} 1"));
+        bad_values.push(format!("{valid} "));
         for i in 0..numbers.len() {
-            for poison in ["nan", "inf", "-1", "1.5", "1e3", "0x1", "99999999999999999999", ""] {
-                let mut poisoned = numbers.clone();
-                poisoned[i] = poison;
-                poisons.push(poisoned.join(" "));
+            for bad_value in ["nan", "inf", "-1", "1.5", "1e3", "0x1", "99999999999999999999", ""] {
+                let mut damaged = numbers.clone();
+                damaged[i] = bad_value;
+                bad_values.push(damaged.join(" "));
             }
         }
-        for poison in poisons {
-            server.ask(&["SET", &key, &poison]);
-            match one(&limiter) {
-                Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{poison:?}: {error}"),
+        for bad_value in bad_values {
+            server.execute(&["SET", &key, &bad_value]);
+            match acquire_one(&limiter) {
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Data, "{bad_value:?}: {error}"),
                 // A number that this library could have written may lead to a refusal.
-                Ok(decision) => assert!(!decision.allowed(), "{poison:?} in {sound:?} granted"),
+                Ok(decision) => assert!(!decision.allowed(), "{bad_value:?} in {valid:?} granted"),
             }
         }
         limiter.reset().unwrap();
-        assert!(one(&limiter).unwrap().allowed());
+        assert!(acquire_one(&limiter).unwrap().allowed());
     }
 }
 
 #[test]
-fn a_poisoned_log_is_an_error_and_never_a_grant() {
+fn a_damaged_log_is_an_error_and_never_a_grant() {
     let server = Server::start();
-    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().window("poisoned", 3, HOUR).unwrap();
-    for poison in ["nan", "x", "", "-5", "1.5", "1e300", "inf", "9007199254740993"] {
+    let limiter = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().window("poisoned", 3, HOUR).unwrap();
+    for bad_value in ["nan", "x", "", "-5", "1.5", "1e300", "inf", "9007199254740993"] {
         limiter.reset().unwrap();
         for _ in 0..3 {
-            one(&limiter).unwrap();
+            acquire_one(&limiter).unwrap();
         }
         let log = server.key(":w0:");
-        server.ask(&["LSET", &log, "2", poison]);
-        assert_eq!(failed(&limiter).kind(), ErrorKind::Data, "{poison:?}");
-        assert_eq!(server.ask(&["LINDEX", &log, "2"]), poison);
+        server.execute(&["LSET", &log, "2", bad_value]);
+        assert_eq!(failed(&limiter).kind(), ErrorKind::Data, "{bad_value:?}");
+        assert_eq!(server.execute(&["LINDEX", &log, "2"]), bad_value);
     }
 }
 
 #[test]
-fn a_lost_log_or_state_goes_on_and_keeps_what_is_left() {
+fn a_lost_log_starts_empty_and_a_lost_state_keeps_the_log() {
     let server = Server::start();
-    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().window("lost", 3, HOUR).unwrap();
+    let limiter = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().window("lost", 3, HOUR).unwrap();
     for role in [":w0:", ":s:"] {
         limiter.reset().unwrap();
         for _ in 0..3 {
-            one(&limiter).unwrap();
+            acquire_one(&limiter).unwrap();
         }
-        server.ask(&["DEL", &server.key(role)]);
-        let granted = (0..4).filter(|_| one(&limiter).unwrap().allowed()).count();
+        server.execute(&["DEL", &server.key(role)]);
+        let granted = (0..4).filter(|_| acquire_one(&limiter).unwrap().allowed()).count();
         assert_eq!(granted, if role == ":w0:" { 3 } else { 0 }, "{role}");
     }
 }
@@ -550,35 +559,35 @@ fn a_lost_log_or_state_goes_on_and_keeps_what_is_left() {
 #[test]
 fn a_full_server_refuses_the_whole_call() {
     let server = Server::start();
-    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
     for limiter in every_kind(&pg, "full") {
         let request = if limiter.policy().is_estimated() { Request::estimate(1) } else { Request::cost(1) };
-        server.ask(&["FLUSHALL"]);
-        server.ask(&["CONFIG", "SET", "maxmemory", "1"]);
+        server.execute(&["FLUSHALL"]);
+        server.execute(&["CONFIG", "SET", "maxmemory", "1"]);
         let error = limiter.acquire(request).unwrap_err();
         assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
-        assert_eq!(server.ask(&["DBSIZE"]), "0");
-        server.ask(&["CONFIG", "SET", "maxmemory", "0"]);
+        assert_eq!(server.execute(&["DBSIZE"]), "0");
+        server.execute(&["CONFIG", "SET", "maxmemory", "0"]);
         assert!(limiter.acquire(request).unwrap().allowed());
     }
 }
 
 #[test]
-fn a_replica_refuses_and_is_left_when_it_becomes_the_primary() {
+fn a_call_on_a_replica_fails_until_it_is_the_primary() {
     let server = Server::start();
-    let limiter = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap().leaky("replica", 5, HOUR).unwrap();
-    one(&limiter).unwrap();
-    let state = server.ask(&["GET", &server.key(":s:")]);
-    server.ask(&["REPLICAOF", "127.0.0.1", "1"]);
+    let limiter = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().leaky("replica", 5, HOUR).unwrap();
+    acquire_one(&limiter).unwrap();
+    let state = server.execute(&["GET", &server.key(":s:")]);
+    server.execute(&["REPLICAOF", "127.0.0.1", "1"]);
     let error = failed(&limiter);
     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
-    server.ask(&["REPLICAOF", "NO", "ONE"]);
-    assert_eq!(server.ask(&["GET", &server.key(":s:")]), state);
-    assert_eq!(one(&limiter).unwrap().remaining, Some(3));
+    server.execute(&["REPLICAOF", "NO", "ONE"]);
+    assert_eq!(server.execute(&["GET", &server.key(":s:")]), state);
+    assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(3));
 }
 
 /// Returns a primary, its replica, and a URL that contains both addresses.
-fn pair() -> (Server, Server, String) {
+fn primary_and_replica() -> (Server, Server, String) {
     let (first, second) = (Server::start(), Server::start());
     second.follow(&first);
     let url = format!("{},127.0.0.1:{}", first.url(), second.port);
@@ -586,7 +595,7 @@ fn pair() -> (Server, Server, String) {
 }
 
 /// Asserts that a call on a replica fails without counting, and that the next calls reach the primary.
-fn follows(call: impl Fn() -> Result<Decision, Error>, left: u64) {
+fn assert_primary_is_found(call: impl Fn() -> Result<Decision, Error>, left: u64) {
     let error = call().expect_err("a replica");
     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
     assert_eq!(call().unwrap().remaining, Some(left));
@@ -594,69 +603,69 @@ fn follows(call: impl Fn() -> Result<Decision, Error>, left: u64) {
 }
 
 #[test]
-fn the_primary_is_followed_from_one_node_of_the_url_to_the_next_and_back() {
-    let (first, second, url) = pair();
-    let limiter = Paddlegate::open(&url, Some(PATIENT)).unwrap().leaky("follows", 1_000, YEAR).unwrap();
-    assert_eq!(one(&limiter).unwrap().remaining, Some(999));
+fn a_new_primary_is_found_among_the_nodes_of_the_url() {
+    let (first, second, url) = primary_and_replica();
+    let limiter = Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap().leaky("follows", 1_000, YEAR).unwrap();
+    assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(999));
     second.catch_up_with(&first);
     first.follow(&second);
-    follows(|| one(&limiter), 998);
+    assert_primary_is_found(|| acquire_one(&limiter), 998);
     first.catch_up_with(&second);
     second.follow(&first);
-    follows(|| one(&limiter), 996);
+    assert_primary_is_found(|| acquire_one(&limiter), 996);
 }
 
 #[test]
 fn a_failover_of_the_server_itself_is_followed() {
-    let (first, second, url) = pair();
-    let limiter = Paddlegate::open(&url, Some(PATIENT)).unwrap().leaky("failover", 1_000, YEAR).unwrap();
-    assert_eq!(one(&limiter).unwrap().remaining, Some(999));
+    let (first, second, url) = primary_and_replica();
+    let limiter = Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap().leaky("failover", 1_000, YEAR).unwrap();
+    assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(999));
     second.catch_up_with(&first);
-    assert_eq!(first.ask(&["FAILOVER", "TO", "127.0.0.1", &second.port.to_string()]), "OK");
+    assert_eq!(first.execute(&["FAILOVER", "TO", "127.0.0.1", &second.port.to_string()]), "OK");
     wait_until("the roles are exchanged", || second.role() == "master" && first.role() == "slave");
-    follows(|| one(&limiter), 998);
+    assert_primary_is_found(|| acquire_one(&limiter), 998);
 }
 
 #[test]
-fn connections_that_died_silently_cost_one_time_out_together() {
+fn many_dead_connections_cost_one_timeout() {
     let server = Server::start();
     let proxy = Proxy::before(server.port);
     let limiter =
         Paddlegate::open(&proxy.url(), Some(Duration::from_secs(1))).unwrap().leaky("dead", 1_000, YEAR).unwrap();
     // Concurrent calls use one connection each.
     wait_until("there are many connections", || {
-        thread::scope(|scope| (0..12).for_each(|_| drop(scope.spawn(|| one(&limiter)))));
-        server.ask(&["CLIENT", "LIST"]).lines().count() > 8
+        thread::scope(|scope| (0..12).for_each(|_| drop(scope.spawn(|| acquire_one(&limiter)))));
+        server.execute(&["CLIENT", "LIST"]).lines().count() > 8
     });
-    proxy.graveyard().bury();
-    let failures = (0..16).filter(|_| one(&limiter).is_err()).count();
+    proxy.dead_connections().mark_open_as_dead();
+    let failures = (0..16).filter(|_| acquire_one(&limiter).is_err()).count();
     // A stall of the machine may add one failure.
     assert!((1..=3).contains(&failures), "{failures} calls failed");
 }
 
 #[test]
-fn a_list_of_any_length_is_read_whole() {
+fn a_list_of_any_length_is_read_completely() {
     let server = Server::start();
-    let pg = Paddlegate::open(&server.url(), Some(PATIENT)).unwrap();
-    one(&pg.leaky("one", 5, HOUR).unwrap()).unwrap();
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
+    acquire_one(&pg.leaky("one", 5, HOUR).unwrap()).unwrap();
     let (key, entry) = (server.key(":limiters"), "7776000000000|5/3600000000/0|l|");
-    let score = server.ask(&["ZRANGE", &key, "0", "0", "WITHSCORES"]).lines().nth(1).unwrap().to_owned();
+    let score = server.execute(&["ZRANGE", &key, "0", "0", "WITHSCORES"]).lines().nth(1).unwrap().to_owned();
     let mut raw = Raw::open(&server.url());
     let mut words = vec!["ZADD".to_owned(), key];
     words.extend((0..2_500).flat_map(|i| [score.clone(), format!("{entry}{}{i}", "long ".repeat(60))]));
-    assert_eq!(raw.ask(&words), Reply::Integer(2_500));
+    assert_eq!(raw.execute(&words), Reply::Integer(2_500));
     let limiters = pg.limiters().unwrap();
     assert_eq!(limiters.len(), 2_501);
     assert!(limiters.windows(2).all(|pair| pair[0].name < pair[1].name));
 }
 
 #[test]
-fn a_password_that_the_url_lacks_is_asked_for() {
+fn a_missing_password_is_named_in_the_error() {
     let server = Server::start();
-    server.ask(&["CONFIG", "SET", "requirepass", "open sesame"]);
+    server.execute(&["CONFIG", "SET", "requirepass", "open sesame"]);
     for db in ["", "/3"] {
         let url = format!("{}{db}", server.url());
-        let error = failed(&Paddlegate::open(&url, Some(PATIENT)).unwrap().leaky("login", 5, HOUR).unwrap());
+        let error = failed(&Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap().leaky("login", 5, HOUR).unwrap());
         assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false));
         assert!(error.message().contains("NOAUTH") && error.message().contains("the url"), "{error}");
     }
@@ -666,7 +675,7 @@ fn a_password_that_the_url_lacks_is_asked_for() {
 fn logins_and_databases() {
     let port = free_port();
     let server = Server::start_with(port, &["--requirepass", "open sesame"]);
-    let at = |login: &str| Paddlegate::open(&format!("redis://{login}127.0.0.1:{port}/3"), Some(PATIENT)).unwrap();
+    let at = |login: &str| Paddlegate::open(&format!("redis://{login}127.0.0.1:{port}/3"), Some(LONG_TIMEOUT)).unwrap();
     let limiter = |pg: Paddlegate| pg.leaky("login", 5, HOUR).unwrap();
     for wrong in ["", ":guess@", "nobody:open%20sesame@"] {
         let error = failed(&limiter(at(wrong)));
@@ -674,14 +683,14 @@ fn logins_and_databases() {
         assert!(!format!("{error:?}").contains("guess") && !format!("{error:?}").contains("sesame"), "{error:?}");
     }
     for right in [":open%20sesame@", "default:open%20sesame@"] {
-        assert!(one(&limiter(at(right))).unwrap().allowed());
+        assert!(acquire_one(&limiter(at(right))).unwrap().allowed());
     }
     let keys = |db: &str| {
-        let states = server.ask(&["-a", "open sesame", "--no-auth-warning", "-n", db, "KEYS", "*:s:*"]);
+        let states = server.execute(&["-a", "open sesame", "--no-auth-warning", "-n", db, "KEYS", "*:s:*"]);
         states.lines().count()
     };
     assert_eq!((keys("0"), keys("3")), (0, 1));
-    let missing = Paddlegate::open(&format!("redis://:open%20sesame@127.0.0.1:{port}/99"), Some(PATIENT)).unwrap();
+    let missing = Paddlegate::open(&format!("redis://:open%20sesame@127.0.0.1:{port}/99"), Some(LONG_TIMEOUT)).unwrap();
     assert!(!failed(&limiter(missing)).may_have_counted());
 }
 
@@ -692,9 +701,9 @@ fn a_unix_domain_socket() {
     let server = Server::start_with(port, &["--unixsocket", socket.to_str().unwrap()]);
     // The server opens the socket after the port.
     wait_until("the socket is there", || UnixStream::connect(&socket).is_ok());
-    let pg = Paddlegate::open(&format!("unix://{}?db=2", socket.display()), Some(PATIENT)).unwrap();
-    assert_eq!(one(&pg.leaky("unix", 5, HOUR).unwrap()).unwrap().remaining, Some(4));
-    assert_eq!(server.ask(&["-n", "2", "KEYS", "*:s:*"]).lines().count(), 1);
+    let pg = Paddlegate::open(&format!("unix://{}?db=2", socket.display()), Some(LONG_TIMEOUT)).unwrap();
+    assert_eq!(acquire_one(&pg.leaky("unix", 5, HOUR).unwrap()).unwrap().remaining, Some(4));
+    assert_eq!(server.execute(&["-n", "2", "KEYS", "*:s:*"]).lines().count(), 1);
     server.stop();
     assert_eq!(failed(&pg.leaky("unix", 5, HOUR).unwrap()).kind(), ErrorKind::Unavailable);
     let _ = fs::remove_file(socket);
@@ -710,7 +719,7 @@ fn certificates(dir: &std::path::Path) {
 }
 
 #[test]
-fn tls_with_a_certificate_that_is_trusted_and_with_one_that_is_not() {
+fn tls_accepts_a_trusted_certificate_and_refuses_another() {
     let dir = std::env::temp_dir().join(format!("paddlegate-tls-{}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
     certificates(&dir);
@@ -756,18 +765,18 @@ fn tls_with_a_certificate_that_is_trusted_and_with_one_that_is_not() {
 #[test]
 fn a_call_over_tls() {
     let Ok(url) = std::env::var("TLS_TEST_URL") else { return };
-    let limiter = Paddlegate::open(&url, Some(PATIENT)).unwrap().leaky("tls", 5, HOUR).unwrap();
-    match one(&limiter) {
-        Ok(_) => println!("tls: granted {}", one(&limiter).map_or("failed", |_| "granted")),
+    let limiter = Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap().leaky("tls", 5, HOUR).unwrap();
+    match acquire_one(&limiter) {
+        Ok(_) => println!("tls: granted {}", acquire_one(&limiter).map_or("failed", |_| "granted")),
         Err(error) => println!("tls: {} {}", error.kind().name(), error.may_have_counted()),
     }
 }
 
 #[test]
-fn every_kind_works_in_a_cluster_and_a_dead_node_takes_only_its_own() {
+fn every_kind_works_in_a_cluster_and_a_dead_node_fails_only_its_slots() {
     let url = std::env::var("PADDLEGATE_TEST_CLUSTER_URL")
         .expect("PADDLEGATE_TEST_CLUSTER_URL is not set; run the tests under scripts/with-cluster.sh");
-    let pg = Paddlegate::open(&url, Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap();
     for i in 0..20 {
         for limiter in every_kind(&pg, &unique(&format!("cluster-{i}"))) {
             let request = if limiter.policy().is_estimated() { Request::estimate(1) } else { Request::cost(1) };
@@ -782,7 +791,8 @@ fn every_kind_works_in_a_cluster_and_a_dead_node_takes_only_its_own() {
                 }
             }
             for number in 0.. {
-                let decision = limiter.acquire_with_id(request, &format!("caller {number}"), Some(patient())).unwrap();
+                let decision =
+                    limiter.acquire_with_id(request, &format!("caller {number}"), Some(longest_wait())).unwrap();
                 if decision.status == Status::Queued {
                     assert_eq!(limiter.cancel(&format!("caller {number}")).unwrap(), Settlement::Cancelled);
                     break;
@@ -794,10 +804,10 @@ fn every_kind_works_in_a_cluster_and_a_dead_node_takes_only_its_own() {
             assert!(limiter.acquire(request).unwrap().allowed());
         }
     }
-    // The first node of the URL is down from the start, so the store asks the next one.
+    // The first node of the URL is down from the start, so the store tries the next one.
     let nodes = url.strip_prefix("redis://").unwrap();
-    let pg = Paddlegate::open(&format!("redis://127.0.0.1:1,{nodes}"), Some(PATIENT)).unwrap();
+    let pg = Paddlegate::open(&format!("redis://127.0.0.1:1,{nodes}"), Some(LONG_TIMEOUT)).unwrap();
     for i in 0..10 {
-        assert!(one(&pg.leaky(&unique(&format!("seed-{i}")), 5, HOUR).unwrap()).unwrap().allowed());
+        assert!(acquire_one(&pg.leaky(&unique(&format!("seed-{i}")), 5, HOUR).unwrap()).unwrap().allowed());
     }
 }

@@ -41,10 +41,10 @@ fn the_documents_of_the_corpus_are_read() {
     assert_eq!(unlimited.definitions().unwrap()[0].policy.limits(), []);
     assert_eq!(unlimited.response_timeout, RESPONSE_TIMEOUT);
 
-    let order = WorkflowDefinition::parse(&corpus("good-conductor-workflow.json")).unwrap();
+    let workflow_definition = WorkflowDefinition::parse(&corpus("good-conductor-workflow.json")).unwrap();
     let run = json!({ "input": { "customer": { "id": 7 } }, "version": 2 });
-    assert_eq!(order.key(&run).unwrap().as_deref(), Some("7-2"));
-    let policy = order.policy(LOCK_TIMEOUT).unwrap();
+    assert_eq!(workflow_definition.key(&run).unwrap().as_deref(), Some("7-2"));
+    let policy = workflow_definition.policy(LOCK_TIMEOUT).unwrap();
     assert_eq!(policy.concurrency().map(|limit| (limit.amount(), limit.interval())), Some((3, LOCK_TIMEOUT)));
 
     let reject = WorkflowDefinition::parse(&corpus("good-conductor-workflow-reject.json")).unwrap();
@@ -62,8 +62,11 @@ fn snake_case_is_read_as_conductor_python_writes_it() {
     let limits: Vec<_> =
         limits.limits().iter().map(|limit| (limit.kind(), limit.amount(), limit.interval().0)).collect();
     assert_eq!(limits, [(Kind::Concurrency, 2, 60 * SECOND), (Kind::Window, 12, 5 * SECOND)]);
-    let order = WorkflowDefinition::parse(&corpus("good-conductor-workflow-python.json")).unwrap();
-    assert_eq!((order.key(&json!({})).unwrap().as_deref(), order.concurrent_exec_limit), (Some("max"), 3));
+    let workflow_definition = WorkflowDefinition::parse(&corpus("good-conductor-workflow-python.json")).unwrap();
+    assert_eq!(
+        (workflow_definition.key(&json!({})).unwrap().as_deref(), workflow_definition.concurrent_exec_limit),
+        (Some("max"), 3)
+    );
     let both = r#"{"name": "a", "concurrentExecLimit": 1, "concurrent_exec_limit": 1}"#;
     let error = TaskDefinition::parse(both).unwrap_err();
     assert!(error.message().starts_with("at $.concurrent_exec_limit: is the same as"), "{error}");

@@ -90,7 +90,7 @@ fn cn_t09_one_per_ten_seconds() {
 }
 
 #[test]
-fn cn_t10_a_completion_offers_the_next_at_once() {
+fn cn_t10_a_completion_frees_the_slot_at_once() {
     let limiter = limiter_of(&Paddlegate::memory(), &task(&json!([0, 0, 1])));
     let (first, second) = (enter(&limiter, "a", 0), enter(&limiter, "b", 0));
     assert_eq!((first.status, second.status), (Status::Granted, Status::Queued));
@@ -99,7 +99,7 @@ fn cn_t10_a_completion_offers_the_next_at_once() {
 }
 
 #[test]
-fn cn_t11_the_holder_asks_again() {
+fn cn_t11_a_holder_that_calls_again_keeps_its_permit() {
     let limiter = limiter_of(&Paddlegate::memory(), &task(&json!([0, 0, 1])));
     let (first, again) = (enter(&limiter, "a", 0), enter(&limiter, "a", SECOND));
     assert_eq!((first.status, again.status), (Status::Granted, Status::Granted));
@@ -112,7 +112,7 @@ fn cn_t11_the_holder_asks_again() {
 #[test]
 fn cn_t12_exactly_one_more_on_completion() {
     let limiter = limiter_of(&Paddlegate::memory(), &task(&json!([0, 0, 1])));
-    let ask = |time| -> Vec<Decision> {
+    let enter_all = |time| -> Vec<Decision> {
         (0..15)
             .map(|i| {
                 limiter
@@ -122,10 +122,10 @@ fn cn_t12_exactly_one_more_on_completion() {
             .filter(Decision::allowed)
             .collect()
     };
-    let first = ask(0);
+    let first = enter_all(0);
     assert_eq!(first.len(), 1);
     release(&limiter, first[0].permit.as_deref().unwrap(), SECOND);
-    assert_eq!(ask(SECOND).len(), 1);
+    assert_eq!(enter_all(SECOND).len(), 1);
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn dq_t03_groups_are_limited_by_themselves() {
 }
 
 #[test]
-fn dq_t05_each_job_runs_when_it_comes_again() {
+fn dq_t05_each_job_runs_when_its_delay_is_over() {
     let limiter = limiter_of(&Paddlegate::memory(), &reservoir(3, 3_000));
     let mut delayed: Vec<(u64, u64)> = (0..11).zip(times(&limiter, 0..11, 1_000)).skip(3).collect();
     delayed.sort_by_key(|(job, at)| (*at, *job));
@@ -108,7 +108,7 @@ fn dq_t05_each_job_runs_when_it_comes_again() {
 }
 
 #[test]
-fn dq_t07_a_deleted_job_leaves_no_hole() {
+fn dq_t07_the_slot_of_a_deleted_job_is_used() {
     let limiter = limiter_of(&Paddlegate::memory(), &reservoir(1, 1_000));
     assert_eq!(times(&limiter, 0..4, 500), [500, 1_000, 2_000, 3_000]);
     let cancel = Operation::Cancel { id: "job-1", gave_up: false, at: Some(Micros(600 * MS)) };
@@ -145,7 +145,7 @@ fn dq_t09_what_can_never_run_is_refused() {
 }
 
 #[test]
-fn dq_t10_the_clock_of_a_client_takes_no_part() {
+fn dq_t10_the_clock_of_a_client_has_no_effect() {
     for skew_ms in [-5_000_i64, 0, 5_000] {
         let limiter = limiter_of(&Paddlegate::memory(), &reservoir(1, 10_000));
         enter(&limiter, 0, 12_345);

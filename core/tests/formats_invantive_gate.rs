@@ -195,7 +195,7 @@ proptest! {
 
     /// Compares a gate with a simple count: at most `limit` requests pass in each second.
     #[test]
-    fn a_slot_passes_what_it_may(limit in 1..6_u64, mut times in prop::collection::vec(0..4_000_u64, 1..60)) {
+    fn a_slot_admits_no_more_than_its_limit(limit in 1..6_u64, mut times in prop::collection::vec(0..4_000_u64, 1..60)) {
         times.sort_unstable();
         let gate = gate(&json!({ "ActionsPerSecond": limit }));
         let mut counts = [0; 4];

@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_has_the_name_that_another_one_is_given(origin in origins()) {
+    fn no_origin_has_the_name_of_another_origin(origin in origins()) {
         let Some(name) = origin.name() else { return Ok(()) };
         let tails = name.match_indices('/').map(|(at, _)| &name[at + 1..]);
         for text in [name.as_str()].into_iter().chain(tails) {
@@ -166,7 +166,7 @@ proptest! {
 
 /// Reproduces a reported bug: the input of a workflow run selected a limiter of the program.
 #[test]
-fn a_run_does_not_take_the_slots_of_another_limiter() {
+fn a_run_does_not_use_the_slots_of_another_limiter() {
     let store = Paddlegate::memory();
     let erp = store.concurrent("erp", 1, std::time::Duration::from_secs(30)).unwrap();
     let definition = r#"{"name": "order", "rateLimitConfig":
@@ -178,7 +178,7 @@ fn a_run_does_not_take_the_slots_of_another_limiter() {
 }
 
 #[test]
-fn a_tenant_with_a_key_is_no_key() {
+fn a_tenant_with_a_key_differs_from_a_key_with_a_colon() {
     let name = |tenant: Option<&str>, key: &str| {
         let origin = Origin::OjsKey { tenant: tenant.map(str::to_owned), key: key.to_owned() };
         origin.name().expect("a name")
@@ -188,7 +188,7 @@ fn a_tenant_with_a_key_is_no_key() {
 }
 
 #[test]
-fn what_a_document_does_not_take_is_refused_by_its_name() {
+fn an_option_that_a_document_does_not_accept_is_named_in_the_error() {
     let store = Paddlegate::memory();
     let tenant = LoadOptions { tenant: Some("acme"), ..LoadOptions::default() };
     let group = LoadOptions { group: Some("7"), ..LoadOptions::default() };

@@ -8,11 +8,11 @@ use paddlegate::{
     Answer, Kind, Limit, Limiter, MAX_PERMITS, Micros, Operation, Paddlegate, Policy, Request, Settlement, Status, Wait,
 };
 use proptest::prelude::*;
-use support::calls::{enter, forever, kept, run};
-use support::crowd::{Crowd, Stage, ordered_crowd};
+use support::calls::{enter, existing_only, longest_wait, run};
 use support::names::names;
 use support::raw::{Raw, Reply};
-use support::script::config;
+use support::sequence::config;
+use support::workload::{Runner, Workload, workload_with_admin};
 use support::{correct, on_database as database, redis, test_url, unique};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -67,15 +67,17 @@ mod redis_keys {
                 permits.extend(decision.permit);
                 limiter.acquire(Request::cost(1).at(Micros(NOW - 86_400_000_000))).expect("a decision");
                 expire(&mut raw, &limiter, "a clock that ran backwards");
-                limiter.peek(request).expect("a look");
-                expire(&mut raw, &limiter, "a look");
+                limiter.peek(request).expect("a peek");
+                expire(&mut raw, &limiter, "a peek");
             }
             for (permit, actual) in permits.iter().zip([1, 2, 3, 0]) {
                 correct(&limiter, permit, actual, NOW + 6_000_000);
                 expire(&mut raw, &limiter, "a correction");
             }
             limiter.reset().expect("a reset");
-            raw.keys("").iter().for_each(|key| assert_eq!(role(key), "limiters", "{limiter:?}: left after a reset"));
+            raw.keys("")
+                .iter()
+                .for_each(|key| assert_eq!(role(key), "limiters", "{limiter:?}: a key is left after a reset"));
         }
     }
 
@@ -93,14 +95,14 @@ mod redis_keys {
                 after("a grant");
             }
             for (waiter, grace) in [("a", 1), ("b", 2_000_000), ("c", 60_000_000), ("d", 315_000_000_000_000)] {
-                let wait = Wait { claim_timeout: Micros(grace), ..forever() };
+                let wait = Wait { claim_timeout: Micros(grace), ..longest_wait() };
                 let decision = enter(&limiter, waiter, 1, Some(wait), NOW + 1);
                 assert_eq!(decision.status, Status::Queued, "{limiter:?}: {decision:?}");
                 after("a ticket");
             }
-            enter(&limiter, "b", 1, Some(forever()), NOW + 2);
-            after("a second look");
-            enter(&limiter, "c", 1, Some(kept()), NOW + 3);
+            enter(&limiter, "b", 1, Some(longest_wait()), NOW + 2);
+            after("a recheck");
+            enter(&limiter, "c", 1, Some(existing_only()), NOW + 3);
             after("a claim that is too early");
             enter(&limiter, "e", 1, Some(Wait::up_to(Micros(0))), NOW + 4);
             after("a refusal behind a queue");
@@ -118,11 +120,19 @@ mod redis_keys {
             }
             // At these times all tickets but one have lapsed.
             for (waiter, later) in [("d", HOUR), ("a", 2 * HOUR), ("f", 30 * DAY)] {
-                enter(&limiter, waiter, 1, Some(forever()), NOW + u64::try_from(later.as_micros()).expect("a time"));
-                after("a grant to one that waited");
+                enter(
+                    &limiter,
+                    waiter,
+                    1,
+                    Some(longest_wait()),
+                    NOW + u64::try_from(later.as_micros()).expect("a time"),
+                );
+                after("a grant to a waiter");
             }
             limiter.reset().expect("a reset");
-            raw.keys("").iter().for_each(|key| assert_eq!(role(key), "limiters", "{limiter:?}: left after a reset"));
+            raw.keys("")
+                .iter()
+                .for_each(|key| assert_eq!(role(key), "limiters", "{limiter:?}: a key is left after a reset"));
         }
     }
 
@@ -130,10 +140,10 @@ mod redis_keys {
         #![proptest_config(config(20, SEEDS))]
 
         #[test]
-        fn of_a_crowd_expire_and_live_as_long_as_they_count(
-            crowd in ordered_crowd(&[Kind::Concurrency, Kind::Window, Kind::Leaky], 50),
+        fn of_a_random_workload_expire_and_live_as_long_as_they_count(
+            workload in workload_with_admin(&[Kind::Concurrency, Kind::Window, Kind::Leaky], 50),
         ) {
-            every_key_of(&crowd)?;
+            every_key_of(&workload)?;
         }
     }
 
@@ -142,7 +152,7 @@ mod redis_keys {
         let (store, mut raw) = database(11);
         let persist = |raw: &mut Raw| {
             for key in raw.keys("") {
-                raw.ask(&[&b"PERSIST"[..], &key]);
+                raw.execute(&[&b"PERSIST"[..], &key]);
             }
         };
         for (limiter, _) in every_kind(&store, "SK-T12") {
@@ -178,7 +188,7 @@ mod redis_keys {
         assert!(!limiter.acquire(Request::default()).expect("a decision").allowed());
         limiter.release(&permit).expect("a release");
         let key = raw.keys(":m:").remove(0);
-        assert!((1..=60_000).contains(&raw.ttl(&key)), "a new field lengthens nothing: {}", raw.ttl(&key));
+        assert!((1..=60_000).contains(&raw.ttl(&key)), "a new field does not extend the expiry: {}", raw.ttl(&key));
 
         let years = kept_for("years", Limit::bucket(1, HOUR), 366 * DAY);
         let list = |raw: &mut Raw| raw.keys("limiters").iter().map(|key| raw.ttl(key)).max().expect("a list");
@@ -192,7 +202,7 @@ mod redis_keys {
                 .acquire(Request::default())
                 .expect("a decision");
         }
-        assert!(list(&mut raw) > 365 * 86_400_000, "others do not shorten it");
+        assert!(list(&mut raw) > 365 * 86_400_000, "other processes do not shorten it");
         raw.command("FLUSHDB");
     }
 
@@ -230,7 +240,7 @@ mod redis_keys {
             ends(&mut raw, 15_000, "a release and a cancellation");
             // Calls without a TTL, such as a cancellation, create statistics that expire after at most 2 minutes.
             let statistics = raw.keys(":m:").pop().expect("statistics");
-            raw.ask(&[&b"DEL"[..], &statistics]);
+            raw.execute(&[&b"DEL"[..], &statistics]);
             limiter
                 .run(Operation::Cancel { id: "waiter", gave_up: true, at: None }, paddlegate::SignalHandling::Ignore)
                 .expect("a cancellation");
@@ -253,16 +263,16 @@ mod redis_keys {
             let (before, all) = (decisive(&mut raw), contents(&mut raw));
             let at = Micros(NOW + 1_000_000);
             for units in [0, 1, 10] {
-                limiter.peek(Request::cost(units).at(at)).expect("a look");
+                limiter.peek(Request::cost(units).at(at)).expect("a peek");
             }
             limiter.acquire(Request::cost(0).at(at)).expect("a decision");
             run(&limiter, Operation::Statistics { at: Some(at) });
-            assert_eq!(contents(&mut raw), all, "{limiter:?}: a look");
+            assert_eq!(contents(&mut raw), all, "{limiter:?}: a peek");
             let refused = limiter.acquire(Request::estimate(10).at(at)).expect("a decision");
             assert!(!refused.allowed());
             let refused = enter(&limiter, "no patience", 10, Some(Wait::up_to(Micros(0))), at.0);
             assert_eq!(refused.status, Status::Refused);
-            let gone = enter(&limiter, "no ticket", 10, Some(kept()), at.0);
+            let gone = enter(&limiter, "no ticket", 10, Some(existing_only()), at.0);
             assert_eq!(gone.status, Status::NoTicket);
             if let Some(settled) = &settled {
                 assert_eq!(correct(&limiter, settled, 0, at.0), Settlement::Already);
@@ -282,7 +292,7 @@ mod redis_keys {
             limiter.reset().expect("a reset");
         }
         for (limiter, request) in every_kind(&store, "untouched") {
-            limiter.peek(request).expect("a look");
+            limiter.peek(request).expect("a peek");
             limiter.acquire(Request::cost(0).at(Micros(NOW))).expect("a decision");
             assert_eq!(decisive(&mut raw), Vec::new(), "{limiter:?}");
         }
@@ -308,7 +318,7 @@ mod redis_keys {
         for limiter in [store.unlimited("nothing"), store.paused("nothing")] {
             let limiter = limiter.expect("a limiter");
             limiter.acquire(Request::estimate(1)).expect("a decision");
-            enter(&limiter, "somebody", 1, Some(forever()), NOW);
+            enter(&limiter, "somebody", 1, Some(longest_wait()), NOW);
             limiter.statistics().expect("statistics");
             limiter.reset().expect("a reset");
             assert_eq!(raw.keys("").len(), 0);
@@ -324,7 +334,7 @@ mod redis_keys {
         }
         let length = |raw: &mut Raw, command: &str, part: &str| {
             let key = raw.keys(part).remove(0);
-            match raw.ask(&[command.as_bytes(), &key]) {
+            match raw.execute(&[command.as_bytes(), &key]) {
                 Reply::Integer(length) => length,
                 other => panic!("{other:?}"),
             }
@@ -416,7 +426,7 @@ fn decisive(raw: &mut Raw) -> Vec<(Vec<u8>, Reply)> {
 fn queue(limiter: &Limiter, id: &str, at: u64) {
     for i in 0..20 {
         if !enter(limiter, &format!("{id} {i}"), 1, None, at).allowed() {
-            assert_eq!(enter(limiter, id, 1, Some(forever()), at).status, Status::Queued);
+            assert_eq!(enter(limiter, id, 1, Some(longest_wait()), at).status, Status::Queued);
             return;
         }
     }
@@ -424,26 +434,26 @@ fn queue(limiter: &Limiter, id: &str, at: u64) {
 }
 
 /// Asserts after every step that each key expires, and that none expires while its content still counts.
-fn every_key_of(crowd: &Crowd) -> Result<(), TestCaseError> {
+fn every_key_of(workload: &Workload) -> Result<(), TestCaseError> {
     let (store, mut raw) = database(7);
     let url = test_url();
-    let mut stage = Stage::on_redis(&store, &url, "crowd", crowd);
-    for (number, step) in crowd.steps.iter().enumerate() {
-        stage.step(step);
-        let whole = stage.limiter.peek(Request::cost(0).at(Micros(stage.at))).expect("a look").reset_after;
-        let whole = whole.map_or(0, |micros| micros.0);
+    let mut runner = Runner::on_redis(&store, &url, "workload", workload);
+    for (number, step) in workload.steps.iter().enumerate() {
+        runner.step(step);
+        let reset_after = runner.limiter.peek(Request::cost(0).at(Micros(runner.at))).expect("a peek").reset_after;
+        let reset_after = reset_after.map_or(0, |micros| micros.0);
         for key in raw.keys("") {
             let (role, ttl) = (role(&key), raw.ttl(&key));
-            prop_assert!(ttl > 0, "{} never ends after step {}: {:?}", role, number, step);
+            prop_assert!(ttl > 0, "{} has no expiry after step {}: {:?}", role, number, step);
             let counts = match role.as_str() {
-                "s" => whole,
-                "h" => last_score(&mut raw, &key).saturating_sub(stage.at),
-                "w1" => crowd.limits[1].interval,
+                "s" => reset_after,
+                "h" => last_score(&mut raw, &key).saturating_sub(runner.at),
+                "w1" => workload.limits[1].interval,
                 _ => 0,
             };
             prop_assert!(
                 ttl.cast_unsigned() * 1_000 >= counts,
-                "{} lives {} ms of {} us after step {}: {:?}",
+                "{} expires in {} ms, but counts for {} us after step {}: {:?}",
                 role,
                 ttl,
                 counts,
@@ -456,7 +466,7 @@ fn every_key_of(crowd: &Crowd) -> Result<(), TestCaseError> {
 }
 
 fn last_score(raw: &mut Raw, key: &[u8]) -> u64 {
-    match raw.ask(&[&b"ZRANGE"[..], key, b"-1", b"-1", b"WITHSCORES"]) {
+    match raw.execute(&[&b"ZRANGE"[..], key, b"-1", b"-1", b"WITHSCORES"]) {
         Reply::Array(items) => match &items[..] {
             // A lease that has ended and no longer takes a slot has a negative score.
             [_, Reply::Text(score)] => {

@@ -3,43 +3,43 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The floors from top to bottom. Layers on the same floor do not use each other.
-const FLOORS: [&[&str]; 8] =
+/// The levels from top to bottom. Layers on the same level do not use each other.
+const LEVELS: [&[&str]; 8] =
     [&["simulate"], &["formats"], &["client"], &["store", "upstream"], &["engine"], &["model"], &["limits"], &["base"]];
 
 #[test]
 fn every_module_belongs_to_a_layer() {
     for path in sources() {
         let layer = layer(&path);
-        assert!(layer == "lib" || floor(&layer).is_some(), "{} is in no layer", path.display());
+        assert!(layer == "lib" || level(&layer).is_some(), "{} is in no layer", path.display());
     }
 }
 
 #[test]
-fn arrows_point_down() {
-    let mut arrows = 0;
+fn each_layer_uses_only_lower_layers() {
+    let mut dependencies = 0;
     for path in sources().into_iter().filter(|path| layer(path) != "lib") {
         let from = layer(&path);
         let text = fs::read_to_string(&path).expect("a source file");
         for (number, line) in code(&text) {
             for used in uses(line) {
-                arrows += 1;
-                assert!(points_down(&from, &used), "{}:{number}: {from} uses {used}: {line}", path.display());
+                dependencies += 1;
+                assert!(may_use(&from, &used), "{}:{number}: {from} uses {used}: {line}", path.display());
             }
         }
     }
-    assert!(arrows > 500, "the test reads nothing: arrows={arrows}");
+    assert!(dependencies > 500, "the test reads nothing: dependencies={dependencies}");
 }
 
 #[test]
-fn an_arrow_that_points_up_is_seen() {
+fn a_use_of_a_higher_layer_is_found() {
     let line = "use crate::client::limiter::Limiter;";
     assert_eq!(uses(line), ["client"]);
-    assert!(!points_down("engine", "client") && points_down("formats", "client"));
-    assert!(!points_down("store", "upstream") && !points_down("upstream", "store"));
+    assert!(!may_use("engine", "client") && may_use("formats", "client"));
+    assert!(!may_use("store", "upstream") && !may_use("upstream", "store"));
     // A path through a re-export of lib.rs hides the layer, so the test rejects it.
     assert_eq!(uses("let error = crate::Error::internal(text);"), ["Error"]);
-    assert!(!points_down("client", "Error"));
+    assert!(!may_use("client", "Error"));
     let text = "use crate::base::micros::Micros;\n/// [`crate::Limiter`]\n#[cfg(test)]\nmod tests {\nuse crate::x::Y;";
     assert_eq!(code(text).collect::<Vec<_>>(), [(1, "use crate::base::micros::Micros;"), (3, "#[cfg(test)]")]);
 }
@@ -57,12 +57,12 @@ fn uses(line: &str) -> Vec<String> {
     line.split("crate::").skip(1).map(name).collect()
 }
 
-fn points_down(from: &str, to: &str) -> bool {
-    from == to || matches!((floor(from), floor(to)), (Some(from), Some(to)) if from < to)
+fn may_use(from: &str, to: &str) -> bool {
+    from == to || matches!((level(from), level(to)), (Some(from), Some(to)) if from < to)
 }
 
-fn floor(layer: &str) -> Option<usize> {
-    FLOORS.iter().position(|floor| floor.contains(&layer))
+fn level(layer: &str) -> Option<usize> {
+    LEVELS.iter().position(|level| level.contains(&layer))
 }
 
 /// Returns the first component of a path below `src`, without its extension.

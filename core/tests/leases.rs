@@ -10,80 +10,80 @@ use paddlegate::{
     Policy, Prepared, QueuePosition, Request, Settlement, Status, Wait, Wakeup,
 };
 use proptest::prelude::*;
-use support::calls::{cancel, enter, forever, kept, release, renew, run, statistics};
-use support::crowd::{Crowd, Ear, Seen, Stage, Step, crowd, id};
+use support::calls::{cancel, enter, existing_only, longest_wait, release, renew, run, statistics};
 use support::inbox::Inbox;
 use support::raw::Raw;
-use support::script::config;
+use support::sequence::config;
+use support::workload::{Channel, Runner, Step, StepResult, Workload, id, workload};
 use support::{redis, test_url, unique};
 
 const NOW: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;
 const HOUR: Duration = Duration::from_secs(3_600);
 /// The claim timeout: how long a ticket keeps its queue position after its call should have retried.
-const GRACE: u64 = paddlegate::CLAIM_TIMEOUT.0;
+const CLAIM_TIMEOUT: u64 = paddlegate::CLAIM_TIMEOUT.0;
 const SEEDS: &str = "proptest-regressions/leases.txt";
 
 macro_rules! on_both_stores {
     ($($scenario:ident),* $(,)?) => {
         mod memory {
-            $(#[test] fn $scenario() { super::$scenario(&super::Shop::in_memory()); })*
+            $(#[test] fn $scenario() { super::$scenario(&super::TestStore::in_memory()); })*
         }
 
         mod redis {
-            $(#[test] fn $scenario() { super::$scenario(&super::Shop::on_redis()); })*
+            $(#[test] fn $scenario() { super::$scenario(&super::TestStore::on_redis()); })*
         }
     };
 }
 
 on_both_stores![
-    sk_t01_a_third_of_two_is_refused_at_once_and_told_when_to_come,
-    sk_t05_a_new_process_grants_no_more,
-    sk_t06_of_fifty_waiters_one_is_called_and_one_enters,
-    sk_t06_waiters_enter_in_the_order_they_came,
-    sk_t07_nested_limiters_count_their_own,
-    sk_t08_a_holder_past_its_time_loses_the_slot_and_frees_nobody_elses,
+    sk_t01_a_third_caller_of_two_leases_is_refused_with_a_retry_after,
+    sk_t05_a_new_process_grants_no_more_leases,
+    sk_t06_a_release_wakes_and_grants_one_of_fifty_waiters,
+    sk_t06_waiters_are_granted_in_the_order_of_their_tickets,
+    sk_t07_nested_limiters_count_their_own_leases,
+    sk_t08_a_late_release_does_not_free_the_slot_of_another_lease,
     sk_t09_each_lease_has_its_own_timeout,
-    sk_t11_a_full_limiter_refuses_by_value,
-    sk_t13_nothing_is_left_of_a_limiter_that_is_not_used,
-    sk_t33_a_reset_forgets_leases_tickets_permits_and_statistics,
-    sk_t34_one_name_is_one_count_and_another_kind_another,
+    sk_t11_a_full_limiter_returns_a_refusal,
+    sk_t13_leases_and_tickets_of_an_unused_limiter_expire,
+    sk_t33_a_reset_removes_leases_tickets_permits_and_statistics,
+    sk_t34_limiters_of_one_name_and_kind_share_their_leases,
     sk_t38_a_clock_that_jumps_grants_no_more,
-    cn_t10_of_a_batch_of_two_one_passes_and_the_other_after_it,
-    cn_t11_a_holder_that_asks_again_takes_nothing,
+    cn_t10_the_second_of_two_tasks_is_granted_after_the_first,
+    cn_t11_a_holder_that_calls_again_takes_no_second_lease,
     cn_t12_fifteen_tasks_pass_one_at_a_time,
-    cn_t13_releases_of_what_is_not_held_free_nothing,
-    cn_t14_a_dead_holders_slot_returns_and_a_heartbeat_keeps_it,
+    cn_t13_a_release_of_an_unknown_permit_frees_no_lease,
+    cn_t14_a_lease_expires_unless_its_holder_renews_it,
     cn_t16_held_workflows_start_in_order,
-    cn_t17_keys_do_not_share,
-    cn_t18_no_key_is_no_limit,
-    cn_t19_ten_workflows_of_four_seconds_at_five_seconds,
-    cn_t20_who_leaves_the_queue_does_not_change_the_order,
-    cn_t21_a_raised_limit_lets_waiters_in_and_a_lowered_one_evicts_nobody,
+    cn_t17_keys_do_not_share_a_limit,
+    cn_t18_a_call_without_a_key_has_no_limit,
+    cn_t19_at_most_three_of_ten_workflows_run_at_once,
+    cn_t20_a_cancelled_ticket_does_not_change_the_order,
+    cn_t21_a_raised_limit_grants_waiters_and_a_lowered_limit_ends_no_lease,
     another_limiters_permit_releases_and_renews_nothing,
-    a_release_after_expiry_frees_nobody,
-    late_releases_of_one_lease_count_once_and_made_up_ones_never,
+    a_release_after_expiry_frees_no_other_lease,
+    late_releases_of_a_lease_count_once_and_those_of_unknown_leases_never,
     a_wait_ends_with_the_override_that_caused_it,
-    a_claim_after_cancel_is_gone,
-    the_fence_rises_with_every_lease,
-    a_renewed_lease_has_its_whole_time_again,
-    a_lapsed_ticket_returns_under_its_old_number,
-    dead_waiters_lapse_once_and_the_living_pass,
-    many_lapsed_waiters_are_removed_in_parts_and_grant_nothing,
-    who_waits_keeps_its_place_while_nobody_may_be_there,
-    a_waiter_without_a_listener_on_its_channel_is_skipped_at_once,
-    newcomers_stand_behind_the_queue,
+    a_cancelled_ticket_cannot_be_claimed,
+    the_fencing_token_rises_with_every_lease,
+    a_renewed_lease_has_its_full_timeout_again,
+    an_expired_ticket_gets_its_number_back,
+    tickets_of_dead_waiters_expire_once_and_other_waiters_pass,
+    many_expired_tickets_are_removed_by_several_calls,
+    a_waiter_keeps_its_position_while_the_limit_is_zero,
+    a_waiter_whose_channel_has_no_listener_is_skipped_at_once,
+    a_new_caller_waits_behind_the_queue,
     a_cancelled_call_leaves_neither_ticket_nor_lease,
-    a_rate_beside_the_leases_is_waited_for_too,
+    a_waiter_for_a_lease_also_waits_for_the_rate,
 ];
 
 /// A store, with access to the wake-ups that it sends.
-struct Shop {
+struct TestStore {
     store: Paddlegate,
     url: Option<String>,
 }
 
-impl Shop {
+impl TestStore {
     fn in_memory() -> Self {
         Self { store: Paddlegate::memory(), url: None }
     }
@@ -131,25 +131,25 @@ fn queued(limiter: &Limiter, id: &str, wait: Wait<'_>, at: u64) -> (u64, u64) {
 
 /// Claims with an existing ticket and returns the permit.
 fn claimed(limiter: &Limiter, id: &str, at: u64) -> String {
-    let decision = enter(limiter, id, 1, Some(kept()), at);
+    let decision = enter(limiter, id, 1, Some(existing_only()), at);
     assert!(decision.allowed(), "{id}: {decision:?}");
     decision.permit.expect("a permit")
 }
 
 fn status(limiter: &Limiter, id: &str, at: u64) -> Status {
-    enter(limiter, id, 1, Some(kept()), at).status
+    enter(limiter, id, 1, Some(existing_only()), at).status
 }
 
 /// Returns the ids of the waiters that should retry now. At most one other waiter has a wake-up, delayed by the claim
 /// timeout in case the first does not claim.
-fn called(hints: &[Wakeup]) -> Vec<&str> {
-    let (now, later): (Vec<&Wakeup>, Vec<&Wakeup>) = hints.iter().partition(|hint| hint.delay.0 == 0);
-    assert!(later.len() <= 1 && later.iter().all(|hint| hint.delay.0 == GRACE), "{hints:?}");
-    now.into_iter().map(|hint| hint.id.as_str()).collect()
+fn woken(wakeups: &[Wakeup]) -> Vec<&str> {
+    let (now, later): (Vec<&Wakeup>, Vec<&Wakeup>) = wakeups.iter().partition(|wakeup| wakeup.delay.0 == 0);
+    assert!(later.len() <= 1 && later.iter().all(|wakeup| wakeup.delay.0 == CLAIM_TIMEOUT), "{wakeups:?}");
+    now.into_iter().map(|wakeup| wakeup.id.as_str()).collect()
 }
 
-fn sk_t01_a_third_of_two_is_refused_at_once_and_told_when_to_come(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("SK-T01"), 2, 30);
+fn sk_t01_a_third_caller_of_two_leases_is_refused_with_a_retry_after(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("SK-T01"), 2, 30);
     let first = take(&limiter, "first", NOW);
     assert_eq!((first.remaining, first.lease), (Some(1), Some(Micros(30 * SECOND))));
     granted(&limiter, "second", NOW + SECOND);
@@ -157,31 +157,35 @@ fn sk_t01_a_third_of_two_is_refused_at_once_and_told_when_to_come(shop: &Shop) {
     assert_eq!(third.status, Status::Refused);
     assert_eq!((third.limit, third.remaining, third.reason), (Some(2), Some(0), Some(Kind::Concurrency)));
     assert_eq!(third.retry_after, Some(Micros(28 * SECOND)), "when the first lease ends by itself");
-    assert_eq!(third.reset_after, Some(Micros(29 * SECOND)), "when the last one does");
+    assert_eq!(third.reset_after, Some(Micros(29 * SECOND)), "when the last lease ends");
     assert_eq!((third.permit, third.lease, third.fencing_token, third.ticket), (None, None, None, None));
-    assert_eq!(take(&limiter, "third", NOW + 30 * SECOND - 1).status, Status::Refused, "one microsecond before");
-    assert_eq!(take(&limiter, "third", NOW + 30 * SECOND).status, Status::Granted, "at it");
+    assert_eq!(
+        take(&limiter, "third", NOW + 30 * SECOND - 1).status,
+        Status::Refused,
+        "one microsecond before the expiry"
+    );
+    assert_eq!(take(&limiter, "third", NOW + 30 * SECOND).status, Status::Granted, "at the expiry");
 }
 
-fn sk_t05_a_new_process_grants_no_more(shop: &Shop) {
+fn sk_t05_a_new_process_grants_no_more_leases(test_store: &TestStore) {
     let name = unique("SK-T05");
-    let limiter = shop.concurrent(&name, 2, 30);
+    let limiter = test_store.concurrent(&name, 2, 30);
     let permit = granted(&limiter, "first", NOW);
     granted(&limiter, "second", NOW);
     for number in 0..3 {
-        let other = shop.another_process().concurrent(&name, 2, 30);
+        let other = test_store.another_process().concurrent(&name, 2, 30);
         assert_eq!(take(&other, &format!("third {number}"), NOW).status, Status::Refused);
     }
-    assert_eq!(release(&shop.another_process().concurrent(&name, 2, 30), &permit, NOW), Settlement::Released);
-    granted(&shop.another_process().concurrent(&name, 2, 30), "third", NOW);
+    assert_eq!(release(&test_store.another_process().concurrent(&name, 2, 30), &permit, NOW), Settlement::Released);
+    granted(&test_store.another_process().concurrent(&name, 2, 30), "third", NOW);
     assert_eq!(take(&limiter, "fourth", NOW).status, Status::Refused);
 }
 
-fn sk_t06_of_fifty_waiters_one_is_called_and_one_enters(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("SK-T06"), 1, 30);
-    let mut inbox = shop.inbox(&limiter);
+fn sk_t06_a_release_wakes_and_grants_one_of_fifty_waiters(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("SK-T06"), 1, 30);
+    let mut inbox = test_store.inbox(&limiter);
     let channel = inbox.channel();
-    let wait = Wait { channel: &channel, ..forever() };
+    let wait = Wait { channel: &channel, ..longest_wait() };
     let mut holder = granted(&limiter, "holder", NOW);
     for number in 0..50 {
         assert_eq!(queued(&limiter, &format!("waiter {number}"), wait, NOW + number).1, number);
@@ -191,16 +195,16 @@ fn sk_t06_of_fifty_waiters_one_is_called_and_one_enters(shop: &Shop) {
         let at = NOW + SECOND + number * 1_000;
         assert_eq!(release(&limiter, &holder, at), Settlement::Released);
         let first = format!("waiter {number}");
-        assert_eq!(called(&inbox.take()), [first.as_str()], "exactly one is called, and the first");
+        assert_eq!(woken(&inbox.take()), [first.as_str()], "exactly one waiter is woken, the first");
         // All waiters retry at once, the one with the wake-up last.
         let mut entered = Vec::new();
         for waiter in (number..50).rev().map(|number| format!("waiter {number}")) {
             let decision = enter(&limiter, &waiter, 1, Some(wait), at);
             entered.extend(decision.permit.map(|permit| (waiter, permit)));
         }
-        assert_eq!(entered.len(), 1, "exactly one enters: {entered:?}");
+        assert_eq!(entered.len(), 1, "exactly one waiter is granted: {entered:?}");
         assert_eq!(entered[0].0, first);
-        assert_eq!(called(&inbox.take()), Vec::<&str>::new(), "nobody else is called");
+        assert_eq!(woken(&inbox.take()), Vec::<&str>::new(), "no other waiter is woken");
         holder.clone_from(&entered[0].1);
     }
     let counted = statistics(&limiter, NOW + 2 * SECOND);
@@ -208,11 +212,11 @@ fn sk_t06_of_fifty_waiters_one_is_called_and_one_enters(shop: &Shop) {
     assert_eq!((counted.leases, counted.tickets), (1, 0));
 }
 
-fn sk_t06_waiters_enter_in_the_order_they_came(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("SK-T06"), 3, 30);
-    let mut inbox = shop.inbox(&limiter);
+fn sk_t06_waiters_are_granted_in_the_order_of_their_tickets(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("SK-T06"), 3, 30);
+    let mut inbox = test_store.inbox(&limiter);
     let channel = inbox.channel();
-    let wait = Wait { channel: &channel, ..forever() };
+    let wait = Wait { channel: &channel, ..longest_wait() };
     let holders = ["a", "b", "c"].map(|id| granted(&limiter, id, NOW));
     for number in 0..10 {
         queued(&limiter, &format!("waiter {number}"), wait, NOW);
@@ -220,17 +224,21 @@ fn sk_t06_waiters_enter_in_the_order_they_came(shop: &Shop) {
     // Each released slot wakes one waiter.
     for (number, holder) in holders.iter().enumerate() {
         release(&limiter, holder, NOW + SECOND);
-        assert_eq!(called(&inbox.take()), [format!("waiter {number}")]);
+        assert_eq!(woken(&inbox.take()), [format!("waiter {number}")]);
     }
-    assert_eq!(status(&limiter, "waiter 3", NOW + SECOND), Status::Queued, "three slots are for the three before it");
+    assert_eq!(
+        status(&limiter, "waiter 3", NOW + SECOND),
+        Status::Queued,
+        "the three slots are for the three waiters ahead"
+    );
     for number in [2, 0, 1] {
         claimed(&limiter, &format!("waiter {number}"), NOW + SECOND);
     }
     assert_eq!(status(&limiter, "waiter 3", NOW + SECOND), Status::Queued);
 }
 
-fn sk_t07_nested_limiters_count_their_own(shop: &Shop) {
-    let (a, b) = (shop.concurrent(&unique("SK-T07 a"), 1, 1), shop.concurrent(&unique("SK-T07 b"), 1, 30));
+fn sk_t07_nested_limiters_count_their_own_leases(test_store: &TestStore) {
+    let (a, b) = (test_store.concurrent(&unique("SK-T07 a"), 1, 1), test_store.concurrent(&unique("SK-T07 b"), 1, 30));
     let (outer, inner) = (granted(&a, "job", NOW), granted(&b, "job", NOW + SECOND / 2));
     assert_eq!(release(&b, &inner, NOW + 2 * SECOND), Settlement::Released);
     assert_eq!(release(&a, &outer, NOW + 3 * SECOND), Settlement::Late);
@@ -239,37 +247,41 @@ fn sk_t07_nested_limiters_count_their_own(shop: &Shop) {
     assert_eq!((inner.granted, inner.held_time, inner.overages), (1, Micros(SECOND * 3 / 2), 0));
 }
 
-fn sk_t08_a_holder_past_its_time_loses_the_slot_and_frees_nobody_elses(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("SK-T08"), 1, 1);
+fn sk_t08_a_late_release_does_not_free_the_slot_of_another_lease(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("SK-T08"), 1, 1);
     let late = take(&limiter, "holder", NOW);
     assert_eq!(take(&limiter, "other", NOW + SECOND - 1).status, Status::Refused);
     let other = take(&limiter, "other", NOW + 1_100_000);
     assert!(other.allowed() && other.fencing_token > late.fencing_token, "{other:?}");
     let permit = late.permit.expect("a permit");
-    assert_eq!(renew(&limiter, &permit, NOW + 1_200_000), None, "the holder learns that its lease was lost");
-    assert_eq!(release(&limiter, &permit, NOW + 2 * SECOND), Settlement::Late, "and again");
-    assert_eq!(take(&limiter, "third", NOW + 2 * SECOND).status, Status::Refused, "the slot is the other's still");
+    assert_eq!(renew(&limiter, &permit, NOW + 1_200_000), None, "the renewal fails because the lease has expired");
+    assert_eq!(release(&limiter, &permit, NOW + 2 * SECOND), Settlement::Late, "the release is late too");
+    assert_eq!(
+        take(&limiter, "third", NOW + 2 * SECOND).status,
+        Status::Refused,
+        "the other caller still holds the slot"
+    );
     let counted = statistics(&limiter, NOW + 2 * SECOND);
     assert_eq!((counted.overages, counted.reclaimed, counted.leases), (1, 1, 1));
     assert_eq!(release(&limiter, &other.permit.expect("a permit"), NOW + 2_050_000), Settlement::Released);
     assert_eq!(statistics(&limiter, NOW + 2_050_000).held_time, Micros(2 * SECOND + 950_000));
 }
 
-fn sk_t09_each_lease_has_its_own_timeout(shop: &Shop) {
+fn sk_t09_each_lease_has_its_own_timeout(test_store: &TestStore) {
     let name = unique("SK-T09");
-    let (short, long) = (shop.concurrent(&name, 2, 1), shop.concurrent(&name, 2, 10));
+    let (short, long) = (test_store.concurrent(&name, 2, 1), test_store.concurrent(&name, 2, 10));
     let (quick, slow) = (granted(&short, "quick", NOW), granted(&long, "slow", NOW));
     let full = take(&long, "third", NOW + SECOND - 1);
-    assert_eq!((full.status, full.retry_after), (Status::Refused, Some(Micros(1))), "the short one ends first");
+    assert_eq!((full.status, full.retry_after), (Status::Refused, Some(Micros(1))), "the short lease ends first");
     granted(&long, "third", NOW + SECOND);
-    assert_eq!(take(&short, "fourth", NOW + 9 * SECOND).status, Status::Refused, "the long ones last");
+    assert_eq!(take(&short, "fourth", NOW + 9 * SECOND).status, Status::Refused, "the long leases still count");
     assert_eq!(release(&long, &slow, NOW + 9 * SECOND), Settlement::Released);
     assert_eq!(release(&short, &quick, NOW + 9 * SECOND), Settlement::Late);
     assert_eq!(take(&short, "fourth", NOW + 9 * SECOND).lease, Some(Micros(SECOND)));
 }
 
-fn sk_t11_a_full_limiter_refuses_by_value(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("SK-T11"), 1, 30);
+fn sk_t11_a_full_limiter_returns_a_refusal(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("SK-T11"), 1, 30);
     granted(&limiter, "holder", NOW);
     for number in 0..5 {
         let refused = enter(&limiter, &format!("other {number}"), 1, Some(Wait::up_to(Micros(0))), NOW);
@@ -280,13 +292,13 @@ fn sk_t11_a_full_limiter_refuses_by_value(shop: &Shop) {
 }
 
 /// `keys.rs` tests that every key expires.
-fn sk_t13_nothing_is_left_of_a_limiter_that_is_not_used(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("SK-T13"), 2, 30);
+fn sk_t13_leases_and_tickets_of_an_unused_limiter_expire(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("SK-T13"), 2, 30);
     granted(&limiter, "a", NOW);
     granted(&limiter, "b", NOW);
-    queued(&limiter, "c", forever(), NOW);
+    queued(&limiter, "c", longest_wait(), NOW);
     let later = NOW + 3_600 * SECOND;
-    assert_eq!(limiter.peek(Request::cost(1).at(Micros(later))).expect("a look").remaining, Some(2));
+    assert_eq!(limiter.peek(Request::cost(1).at(Micros(later))).expect("a peek").remaining, Some(2));
     assert_eq!(statistics(&limiter, later).leases, 0);
     for id in ["d", "e"] {
         granted(&limiter, id, later);
@@ -295,17 +307,17 @@ fn sk_t13_nothing_is_left_of_a_limiter_that_is_not_used(shop: &Shop) {
     assert_eq!((counted.leases, counted.tickets, counted.reclaimed, counted.lapsed), (2, 0, 2, 1));
 }
 
-fn sk_t33_a_reset_forgets_leases_tickets_permits_and_statistics(shop: &Shop) {
+fn sk_t33_a_reset_removes_leases_tickets_permits_and_statistics(test_store: &TestStore) {
     let name = unique("SK-T33");
     let policy = Policy::new([
         Limit::concurrency(1, Duration::from_secs(30)).expect("a limit"),
         Limit::window(5, Duration::from_secs(60)).expect("a limit"),
         Limit::bucket(5, Duration::from_secs(60)).expect("a limit"),
     ]);
-    let limiter = shop.store.limiter(&name, policy.expect("a policy")).expect("a limiter");
+    let limiter = test_store.store.limiter(&name, policy.expect("a policy")).expect("a limiter");
     let request = Request::estimate(3).at(Micros(NOW));
     let holder = limiter.acquire_with_id(request, "holder", None).expect("a decision").permit.expect("a permit");
-    queued(&limiter, "waiter", forever(), NOW);
+    queued(&limiter, "waiter", longest_wait(), NOW);
     limiter.reset().expect("a reset");
     assert_eq!(statistics(&limiter, NOW), paddlegate::Statistics::default());
     assert_eq!(status(&limiter, "waiter", NOW), Status::NoTicket);
@@ -315,36 +327,45 @@ fn sk_t33_a_reset_forgets_leases_tickets_permits_and_statistics(shop: &Shop) {
     assert_eq!(support::correct(&limiter, &holder, 1, NOW), Settlement::Unknown);
     let fresh = enter(&limiter, "holder", 5, None, NOW);
     assert!(fresh.allowed(), "{fresh:?}");
-    if let Some(url) = &shop.url {
+    if let Some(url) = &test_store.url {
         limiter.reset().expect("a reset");
-        assert_eq!(Raw::open(url).keys(&name), Vec::<Vec<u8>>::new(), "all of its keys are gone");
+        assert_eq!(Raw::open(url).keys(&name), Vec::<Vec<u8>>::new(), "all of its keys are removed");
     }
 }
 
-fn sk_t34_one_name_is_one_count_and_another_kind_another(shop: &Shop) {
+fn sk_t34_limiters_of_one_name_and_kind_share_their_leases(test_store: &TestStore) {
     let name = unique("SK-T34");
-    let (here, there) = (shop.concurrent(&name, 2, 30), shop.another_process().concurrent(&name, 2, 30));
-    granted(&here, "a", NOW);
-    granted(&there, "b", NOW);
-    assert_eq!(take(&here, "c", NOW).status, Status::Refused);
-    assert_eq!(take(&there, "c", NOW).status, Status::Refused);
-    let other = shop.store.leaky(&name, 1, Duration::from_secs(30)).expect("a limiter");
+    let (first_limiter, second_limiter) =
+        (test_store.concurrent(&name, 2, 30), test_store.another_process().concurrent(&name, 2, 30));
+    granted(&first_limiter, "a", NOW);
+    granted(&second_limiter, "b", NOW);
+    assert_eq!(take(&first_limiter, "c", NOW).status, Status::Refused);
+    assert_eq!(take(&second_limiter, "c", NOW).status, Status::Refused);
+    let other = test_store.store.leaky(&name, 1, Duration::from_secs(30)).expect("a limiter");
     let decision = take(&other, "c", NOW);
-    assert_eq!((decision.status, decision.permit, decision.lease), (Status::Granted, None, None), "of another kind");
-    assert_eq!(take(&here, "c", NOW).status, Status::Refused);
+    assert_eq!(
+        (decision.status, decision.permit, decision.lease),
+        (Status::Granted, None, None),
+        "a limiter of another kind has its own state"
+    );
+    assert_eq!(take(&first_limiter, "c", NOW).status, Status::Refused);
 }
 
 /// The store's clock is the only clock. When it jumps back, the limiter's time continues from its last value.
-fn sk_t38_a_clock_that_jumps_grants_no_more(shop: &Shop) {
+fn sk_t38_a_clock_that_jumps_grants_no_more(test_store: &TestStore) {
     let hour = 3_600 * SECOND;
-    let limiter = shop.concurrent(&unique("SK-T38"), 1, 30);
+    let limiter = test_store.concurrent(&unique("SK-T38"), 1, 30);
     let first = take(&limiter, "first", NOW);
-    assert_eq!(take(&limiter, "second", NOW - hour).status, Status::Refused, "back: the lease does not end later");
+    assert_eq!(
+        take(&limiter, "second", NOW - hour).status,
+        Status::Refused,
+        "a clock that goes back does not end the lease"
+    );
     let refused = take(&limiter, "second", NOW - hour + 10 * SECOND);
-    assert_eq!(refused.retry_after, Some(Micros(20 * SECOND)), "but time runs on");
-    assert_eq!(queued(&limiter, "waiter", forever(), NOW - hour + 10 * SECOND).1, 0);
+    assert_eq!(refused.retry_after, Some(Micros(20 * SECOND)), "the limiter's time continues");
+    assert_eq!(queued(&limiter, "waiter", longest_wait(), NOW - hour + 10 * SECOND).1, 0);
     assert_eq!(status(&limiter, "waiter", NOW - hour + 15 * SECOND), Status::Queued);
-    let second = enter(&limiter, "waiter", 1, Some(kept()), NOW - hour + 30 * SECOND);
+    let second = enter(&limiter, "waiter", 1, Some(existing_only()), NOW - hour + 30 * SECOND);
     assert!(second.allowed() && second.fencing_token > first.fencing_token, "{second:?}");
     assert_eq!(second.at, Micros(NOW + 30 * SECOND), "the limiter's own time");
     assert_eq!(take(&limiter, "third", NOW - hour + 60 * SECOND - 1).status, Status::Refused);
@@ -354,59 +375,63 @@ fn sk_t38_a_clock_that_jumps_grants_no_more(shop: &Shop) {
         Ok(Prepared::Call(call)) => call.bytes().to_vec(),
         _ => Vec::new(),
     };
-    let own = Operation::AcquireWithId { request: Request::cost(1), id: "own", wait: Some(forever()) };
+    let own = Operation::AcquireWithId { request: Request::cost(1), id: "own", wait: Some(longest_wait()) };
     // The first call of each minute also updates the list of limiters, so it differs from the next.
     call(own);
     assert_eq!(call(own), call(own));
 }
 
-fn cn_t10_of_a_batch_of_two_one_passes_and_the_other_after_it(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("CN-T10"), 1, 60);
-    let mut inbox = shop.inbox(&limiter);
+fn cn_t10_the_second_of_two_tasks_is_granted_after_the_first(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("CN-T10"), 1, 60);
+    let mut inbox = test_store.inbox(&limiter);
     let channel = inbox.channel();
-    let wait = Wait { channel: &channel, ..forever() };
+    let wait = Wait { channel: &channel, ..longest_wait() };
     let batch = ["one", "two"].map(|task| enter(&limiter, task, 1, Some(wait), NOW));
     assert_eq!(batch.each_ref().map(|decision| decision.status), [Status::Granted, Status::Queued]);
     release(&limiter, batch[0].permit.as_ref().expect("a permit"), NOW + SECOND);
-    assert_eq!(called(&inbox.take()), ["two"], "offered at once");
+    assert_eq!(woken(&inbox.take()), ["two"], "the waiter is woken at once");
     claimed(&limiter, "two", NOW + SECOND);
 }
 
-fn cn_t11_a_holder_that_asks_again_takes_nothing(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("CN-T11"), 1, 30);
+fn cn_t11_a_holder_that_calls_again_takes_no_second_lease(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("CN-T11"), 1, 30);
     let first = take(&limiter, "task", NOW);
-    for (wait, at) in [(None, 1), (Some(forever()), 2), (Some(kept()), 3)] {
+    for (wait, at) in [(None, 1), (Some(longest_wait()), 2), (Some(existing_only()), 3)] {
         let again = enter(&limiter, "task", 1, wait, NOW + at * SECOND);
         assert_eq!((again.status, again.fencing_token), (Status::Granted, first.fencing_token));
-        assert_eq!(again.lease, Some(Micros((30 - at) * SECOND)), "the lease is the one it has");
+        assert_eq!(again.lease, Some(Micros((30 - at) * SECOND)), "the caller keeps its lease");
     }
     let counted = statistics(&limiter, NOW + 3 * SECOND);
     assert_eq!((counted.granted, counted.leases, counted.units), (1, 1, 1));
     let again = take(&limiter, "task", NOW + 4 * SECOND).permit.expect("a permit");
-    assert_eq!(release(&limiter, &again, NOW + 5 * SECOND), Settlement::Released, "under any of its permits");
+    assert_eq!(
+        release(&limiter, &again, NOW + 5 * SECOND),
+        Settlement::Released,
+        "the later permit releases the lease"
+    );
     assert_eq!(release(&limiter, &first.permit.expect("a permit"), NOW + 5 * SECOND), Settlement::Unknown);
-    let waiter = shop.concurrent(&unique("CN-T11"), 1, 30);
+    let waiter = test_store.concurrent(&unique("CN-T11"), 1, 30);
     granted(&waiter, "holder", NOW);
-    let places = [queued(&waiter, "waiter", forever(), NOW), queued(&waiter, "waiter", forever(), NOW + 1)];
-    assert_eq!(places[0], places[1], "a waiter that asks again keeps its place");
+    let places = [queued(&waiter, "waiter", longest_wait(), NOW), queued(&waiter, "waiter", longest_wait(), NOW + 1)];
+    assert_eq!(places[0], places[1], "a waiter that calls again keeps its position");
     assert_eq!(statistics(&waiter, NOW).tickets, 1);
 }
 
-fn cn_t12_fifteen_tasks_pass_one_at_a_time(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("CN-T12"), 1, 60);
+fn cn_t12_fifteen_tasks_pass_one_at_a_time(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("CN-T12"), 1, 60);
     let all = |at: u64| -> Vec<String> {
         let tasks = (0..15).map(|task| take(&limiter, &format!("task {task}"), at));
         tasks.filter_map(|decision| decision.permit).collect()
     };
     let first = all(NOW);
-    assert_eq!(first.len(), 1, "1 in, 14 denied");
+    assert_eq!(first.len(), 1, "1 granted, 14 refused");
     release(&limiter, &first[0], NOW + SECOND);
-    assert_eq!(all(NOW + SECOND).len(), 1, "exactly one more");
+    assert_eq!(all(NOW + SECOND).len(), 1, "exactly one more grant");
     assert_eq!(statistics(&limiter, NOW + SECOND).refused, 28);
 }
 
-fn cn_t13_releases_of_what_is_not_held_free_nothing(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("CN-T13"), 2, 30);
+fn cn_t13_a_release_of_an_unknown_permit_frees_no_lease(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("CN-T13"), 2, 30);
     let permit = granted(&limiter, "a", NOW);
     granted(&limiter, "b", NOW);
     assert_eq!(release(&limiter, &permit, NOW + 1), Settlement::Released);
@@ -419,30 +444,30 @@ fn cn_t13_releases_of_what_is_not_held_free_nothing(shop: &Shop) {
     }
     assert_eq!(statistics(&limiter, NOW + 4).leases, 1);
     granted(&limiter, "c", NOW + 5);
-    assert_eq!(take(&limiter, "d", NOW + 5).status, Status::Refused, "one came free, not more");
+    assert_eq!(take(&limiter, "d", NOW + 5).status, Status::Refused, "exactly one slot is free");
     assert_eq!(statistics(&limiter, NOW + 5).overages, 0);
 }
 
-fn cn_t14_a_dead_holders_slot_returns_and_a_heartbeat_keeps_it(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("CN-T14"), 1, 10);
+fn cn_t14_a_lease_expires_unless_its_holder_renews_it(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("CN-T14"), 1, 10);
     let permit = granted(&limiter, "alive", NOW);
     for beat in 1..=5 {
         assert_eq!(renew(&limiter, &permit, NOW + beat * 9 * SECOND), Some(Micros(10 * SECOND)));
         assert_eq!(take(&limiter, "other", NOW + beat * 9 * SECOND + 5 * SECOND).status, Status::Refused);
     }
     let end = NOW + 55 * SECOND;
-    queued(&limiter, "waiter", forever(), end - 5 * SECOND);
+    queued(&limiter, "waiter", longest_wait(), end - 5 * SECOND);
     assert_eq!(status(&limiter, "waiter", end - 1), Status::Queued);
     assert_eq!(renew(&limiter, &permit, end), None);
     claimed(&limiter, "waiter", end);
     assert_eq!(statistics(&limiter, end).reclaimed, 1);
 }
 
-fn cn_t16_held_workflows_start_in_order(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("CN-T16"), 3, 600);
-    let mut inbox = shop.inbox(&limiter);
+fn cn_t16_held_workflows_start_in_order(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("CN-T16"), 3, 600);
+    let mut inbox = test_store.inbox(&limiter);
     let channel = inbox.channel();
-    let wait = Wait { channel: &channel, ..forever() };
+    let wait = Wait { channel: &channel, ..longest_wait() };
     let starts =
         [1, 2, 3, 4, 5].map(|number| enter(&limiter, &format!("workflow {number}"), 1, Some(wait), NOW + number));
     let running: Vec<String> = starts.iter().filter_map(|decision| decision.permit.clone()).collect();
@@ -451,34 +476,34 @@ fn cn_t16_held_workflows_start_in_order(shop: &Shop) {
     assert_eq!(positions, [0, 1]);
     let fifth = || enter(&limiter, "workflow 5", 1, Some(wait), NOW + SECOND).status;
     release(&limiter, &running[0], NOW + SECOND);
-    assert_eq!(called(&inbox.take()), ["workflow 4"]);
-    assert_eq!(fifth(), Status::Queued, "5 is still held");
+    assert_eq!(woken(&inbox.take()), ["workflow 4"]);
+    assert_eq!(fifth(), Status::Queued, "workflow 5 still waits");
     claimed(&limiter, "workflow 4", NOW + SECOND);
-    assert_eq!(fifth(), Status::Queued, "5 is still held");
+    assert_eq!(fifth(), Status::Queued, "workflow 5 still waits");
     release(&limiter, &running[2], NOW + 2 * SECOND);
-    assert_eq!(called(&inbox.take()), ["workflow 5"]);
+    assert_eq!(woken(&inbox.take()), ["workflow 5"]);
     claimed(&limiter, "workflow 5", NOW + 2 * SECOND);
 }
 
-fn cn_t17_keys_do_not_share(shop: &Shop) {
-    let limiters = ["a", "b"].map(|key| shop.concurrent(&unique(&format!("CN-T17 {key}")), 3, 60));
+fn cn_t17_keys_do_not_share_a_limit(test_store: &TestStore) {
+    let limiters = ["a", "b"].map(|key| test_store.concurrent(&unique(&format!("CN-T17 {key}")), 3, 60));
     for limiter in &limiters {
         let running = (0..6).filter(|number| take(limiter, &format!("workflow {number}"), NOW).allowed()).count();
         assert_eq!(running, 3);
     }
 }
 
-fn cn_t18_no_key_is_no_limit(shop: &Shop) {
-    let limiter = shop.store.unlimited(&unique("CN-T18")).expect("a limiter");
+fn cn_t18_a_call_without_a_key_has_no_limit(test_store: &TestStore) {
+    let limiter = test_store.store.unlimited(&unique("CN-T18")).expect("a limiter");
     for number in 0..100 {
-        let decision = enter(&limiter, &format!("workflow {number}"), 1, Some(forever()), NOW);
+        let decision = enter(&limiter, &format!("workflow {number}"), 1, Some(longest_wait()), NOW);
         assert_eq!((decision.status, decision.limit, decision.lease), (Status::Granted, None, None));
         assert_eq!(release(&limiter, &decision.permit.expect("a permit"), NOW), Settlement::Unknown);
     }
 }
 
-fn cn_t19_ten_workflows_of_four_seconds_at_five_seconds(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("CN-T19"), 3, 60);
+fn cn_t19_at_most_three_of_ten_workflows_run_at_once(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("CN-T19"), 3, 60);
     let mut running: HashMap<u64, (u64, String)> = HashMap::new();
     let mut done = Vec::new();
     for tick in 0..=50 {
@@ -490,7 +515,7 @@ fn cn_t19_ten_workflows_of_four_seconds_at_five_seconds(shop: &Shop) {
         }
         for number in (0..10).filter(|number| !done.contains(number)) {
             if !running.contains_key(&number)
-                && let Some(permit) = enter(&limiter, &format!("workflow {number}"), 1, Some(forever()), at).permit
+                && let Some(permit) = enter(&limiter, &format!("workflow {number}"), 1, Some(longest_wait()), at).permit
             {
                 running.insert(number, (at + 4 * SECOND, permit));
             }
@@ -504,64 +529,65 @@ fn cn_t19_ten_workflows_of_four_seconds_at_five_seconds(shop: &Shop) {
     assert_eq!(started, [3, 4, 5]);
 }
 
-fn cn_t20_who_leaves_the_queue_does_not_change_the_order(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("CN-T20"), 1, 600);
+fn cn_t20_a_cancelled_ticket_does_not_change_the_order(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("CN-T20"), 1, 600);
     let mut holder = granted(&limiter, "holder", NOW);
     let waiters = ["a", "b", "c", "d", "e"];
-    let numbers = waiters.map(|id| queued(&limiter, id, forever(), NOW).0);
+    let numbers = waiters.map(|id| queued(&limiter, id, longest_wait(), NOW).0);
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
     assert_eq!(cancel(&limiter, "b", NOW + 1), Settlement::Cancelled);
     assert_eq!(cancel(&limiter, "e", NOW + 1), Settlement::Cancelled);
     assert_eq!(cancel(&limiter, "b", NOW + 1), Settlement::Unknown);
     for (id, number, position) in [("a", numbers[0], 0), ("c", numbers[2], 1), ("d", numbers[3], 2)] {
-        assert_eq!(queued(&limiter, id, kept(), NOW + 2), (number, position), "{id}");
+        assert_eq!(queued(&limiter, id, existing_only(), NOW + 2), (number, position), "{id}");
     }
     for (next, later) in [("a", "c"), ("c", "d"), ("d", "f")] {
         release(&limiter, &holder, NOW + 3);
-        queued(&limiter, later, forever(), NOW + 3);
+        queued(&limiter, later, longest_wait(), NOW + 3);
         holder = claimed(&limiter, next, NOW + 3);
     }
 }
 
-fn cn_t21_a_raised_limit_lets_waiters_in_and_a_lowered_one_evicts_nobody(shop: &Shop) {
+fn cn_t21_a_raised_limit_grants_waiters_and_a_lowered_limit_ends_no_lease(test_store: &TestStore) {
     let name = unique("CN-T21");
-    let limit = |limit| shop.concurrent(&name, limit, 600);
+    let limit = |limit| test_store.concurrent(&name, limit, 600);
     let running = [1, 2, 3].map(|number| granted(&limit(3), &format!("workflow {number}"), NOW));
     for waiter in ["workflow 4", "workflow 5"] {
-        queued(&limit(3), waiter, forever(), NOW);
+        queued(&limit(3), waiter, longest_wait(), NOW);
     }
     assert_eq!(status(&limit(5), "workflow 5", NOW + 1), Status::Granted, "without waiting for a release");
     assert_eq!(status(&limit(5), "workflow 4", NOW + 1), Status::Granted);
     assert_eq!(take(&limit(5), "workflow 6", NOW + 1).status, Status::Refused);
-    let lowered = limit(2).peek(Request::cost(1).at(Micros(NOW + 2))).expect("a look");
+    let lowered = limit(2).peek(Request::cost(1).at(Micros(NOW + 2))).expect("a peek");
     assert_eq!((lowered.status, lowered.remaining), (Status::Refused, Some(0)), "never negative");
-    assert_eq!(statistics(&limit(2), NOW + 2).leases, 5, "none is evicted");
+    assert_eq!(statistics(&limit(2), NOW + 2).leases, 5, "no lease is ended");
     for permit in &running {
         assert_eq!(take(&limit(2), "workflow 6", NOW + 3).status, Status::Refused);
         assert!(renew(&limit(2), permit, NOW + 3).is_some());
         assert_eq!(release(&limit(2), permit, NOW + 3), Settlement::Released);
     }
-    assert_eq!(take(&limit(2), "workflow 6", NOW + 3).status, Status::Refused, "two run");
+    assert_eq!(take(&limit(2), "workflow 6", NOW + 3).status, Status::Refused, "two leases are held");
     assert_eq!(cancel(&limit(2), "workflow 4", NOW + 4), Settlement::Cancelled);
     granted(&limit(2), "workflow 6", NOW + 4);
 }
 
-fn another_limiters_permit_releases_and_renews_nothing(shop: &Shop) {
-    let (here, there) = (shop.concurrent(&unique("here"), 1, 30), shop.concurrent(&unique("there"), 1, 30));
-    let (own, foreign) = (granted(&here, "own", NOW), granted(&there, "foreign", NOW));
-    assert_eq!(release(&here, &foreign, NOW + SECOND), Settlement::Unknown);
-    assert_eq!(renew(&here, &foreign, NOW + SECOND), None);
-    assert_eq!(support::correct(&here, &foreign, 1, NOW + SECOND), Settlement::Unknown);
-    assert_eq!(take(&here, "next", NOW + SECOND).status, Status::Refused);
-    assert_eq!(release(&there, &foreign, NOW + SECOND), Settlement::Released);
-    assert_eq!(release(&here, &own, NOW + SECOND), Settlement::Released);
-    let rate = shop.store.leaky(&unique("rate"), 1, Duration::from_secs(30)).expect("a limiter");
+fn another_limiters_permit_releases_and_renews_nothing(test_store: &TestStore) {
+    let (first_limiter, second_limiter) =
+        (test_store.concurrent(&unique("here"), 1, 30), test_store.concurrent(&unique("there"), 1, 30));
+    let (own, foreign) = (granted(&first_limiter, "own", NOW), granted(&second_limiter, "foreign", NOW));
+    assert_eq!(release(&first_limiter, &foreign, NOW + SECOND), Settlement::Unknown);
+    assert_eq!(renew(&first_limiter, &foreign, NOW + SECOND), None);
+    assert_eq!(support::correct(&first_limiter, &foreign, 1, NOW + SECOND), Settlement::Unknown);
+    assert_eq!(take(&first_limiter, "next", NOW + SECOND).status, Status::Refused);
+    assert_eq!(release(&second_limiter, &foreign, NOW + SECOND), Settlement::Released);
+    assert_eq!(release(&first_limiter, &own, NOW + SECOND), Settlement::Released);
+    let rate = test_store.store.leaky(&unique("rate"), 1, Duration::from_secs(30)).expect("a limiter");
     assert_eq!((release(&rate, &own, NOW), renew(&rate, &own, NOW)), (Settlement::Unknown, None));
 }
 
-fn a_release_after_expiry_frees_nobody(shop: &Shop) {
+fn a_release_after_expiry_frees_no_other_lease(test_store: &TestStore) {
     for reclaimed in [false, true] {
-        let limiter = shop.concurrent(&unique("expired"), 1, 10);
+        let limiter = test_store.concurrent(&unique("expired"), 1, 10);
         let late = granted(&limiter, "late", NOW);
         let at = NOW + 10 * SECOND;
         if reclaimed {
@@ -569,7 +595,7 @@ fn a_release_after_expiry_frees_nobody(shop: &Shop) {
             assert_eq!(release(&limiter, &late, at), Settlement::Late);
             assert_eq!(take(&limiter, "third", at).status, Status::Refused);
         } else {
-            assert_eq!(release(&limiter, &late, at), Settlement::Late, "at the very end");
+            assert_eq!(release(&limiter, &late, at), Settlement::Late, "exactly at the expiry");
         }
         let counted = statistics(&limiter, at);
         assert_eq!((counted.overages, counted.held_time), (1, Micros(10 * SECOND)));
@@ -577,9 +603,9 @@ fn a_release_after_expiry_frees_nobody(shop: &Shop) {
     }
 }
 
-fn late_releases_of_one_lease_count_once_and_made_up_ones_never(shop: &Shop) {
+fn late_releases_of_a_lease_count_once_and_those_of_unknown_leases_never(test_store: &TestStore) {
     for reclaimed in [false, true] {
-        let limiter = shop.concurrent(&unique("once"), 1, 10);
+        let limiter = test_store.concurrent(&unique("once"), 1, 10);
         let late = granted(&limiter, "late", NOW);
         let at = NOW + 20 * SECOND;
         if reclaimed {
@@ -594,196 +620,203 @@ fn late_releases_of_one_lease_count_once_and_made_up_ones_never(shop: &Shop) {
     }
 }
 
-fn a_wait_ends_with_the_override_that_caused_it(shop: &Shop) {
-    let order = |limiter: &Limiter, limit: paddlegate::Result<Limit>| {
+fn a_wait_ends_with_the_override_that_caused_it(test_store: &TestStore) {
+    let set_override = |limiter: &Limiter, limit: paddlegate::Result<Limit>| {
         let changes = [LimitOverride::Set(limit.expect("a limit"))];
         let control =
             AdminCommand::Override { changes: &changes, expires: Some(Deadline::After(Micros(SECOND * 3 / 2))) };
         run(limiter, Operation::Admin { command: control, at: Some(Micros(NOW)) });
     };
     let minute = Duration::from_secs(60);
-    let window = shop.store.window(&unique("window"), 10, minute).expect("a limiter");
-    let leases = shop.concurrent(&unique("leases"), 10, 60);
-    order(&window, Limit::window(1, minute));
-    order(&leases, Limit::concurrency(0, minute));
+    let window = test_store.store.window(&unique("window"), 10, minute).expect("a limiter");
+    let leases = test_store.concurrent(&unique("leases"), 10, 60);
+    set_override(&window, Limit::window(1, minute));
+    set_override(&leases, Limit::concurrency(0, minute));
     assert!(take(&window, "first", NOW).allowed());
     let end = NOW + SECOND * 3 / 2;
     for limiter in [&window, &leases] {
         let refused = take(limiter, "early", NOW + SECOND);
         assert_eq!((refused.status, refused.retry_after), (Status::Refused, Some(Micros(SECOND / 2))), "{limiter:?}");
-        let look = limiter.peek(Request::cost(1).at(Micros(NOW + SECOND))).expect("a look");
-        assert_eq!(look.retry_after, Some(Micros(SECOND / 2)), "{limiter:?}");
+        let peeked = limiter.peek(Request::cost(1).at(Micros(NOW + SECOND))).expect("a peek");
+        assert_eq!(peeked.retry_after, Some(Micros(SECOND / 2)), "{limiter:?}");
         // A call whose maximum wait is shorter than `retry_after` is refused; one with a longer maximum wait is queued.
-        assert_eq!(enter(limiter, "hasty", 1, Some(Wait::up_to(Micros(1_000))), NOW + SECOND).status, Status::Refused);
-        queued(limiter, "patient", Wait::up_to(Micros(SECOND)), NOW + SECOND);
-        assert_eq!(status(limiter, "patient", end - 1), Status::Queued);
-        assert_eq!(status(limiter, "patient", end), Status::Granted);
+        assert_eq!(
+            enter(limiter, "short wait", 1, Some(Wait::up_to(Micros(1_000))), NOW + SECOND).status,
+            Status::Refused
+        );
+        queued(limiter, "long wait", Wait::up_to(Micros(SECOND)), NOW + SECOND);
+        assert_eq!(status(limiter, "long wait", end - 1), Status::Queued);
+        assert_eq!(status(limiter, "long wait", end), Status::Granted);
     }
     let refused = window.acquire(Request::cost(9).at(Micros(end))).expect("a decision");
-    assert!(refused.retry_after > Some(Micros(SECOND)), "the policy's own numbers rule: {refused:?}");
+    assert!(refused.retry_after > Some(Micros(SECOND)), "the limit of the policy applies again: {refused:?}");
 }
 
-fn a_claim_after_cancel_is_gone(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("gone"), 1, 30);
+fn a_cancelled_ticket_cannot_be_claimed(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("gone"), 1, 30);
     let holder = granted(&limiter, "holder", NOW);
-    assert_eq!(status(&limiter, "stranger", NOW), Status::NoTicket, "never queued");
-    let (number, _) = queued(&limiter, "waiter", forever(), NOW);
+    assert_eq!(status(&limiter, "unknown", NOW), Status::NoTicket, "never queued");
+    let (number, _) = queued(&limiter, "waiter", longest_wait(), NOW);
     assert_eq!(cancel(&limiter, "waiter", NOW + 1), Settlement::Cancelled);
     release(&limiter, &holder, NOW + 2);
-    let gone = enter(&limiter, "waiter", 1, Some(kept()), NOW + 3);
+    let gone = enter(&limiter, "waiter", 1, Some(existing_only()), NOW + 3);
     assert_eq!((gone.status, gone.permit, gone.ticket, gone.lease), (Status::NoTicket, None, None, None));
     assert_eq!(statistics(&limiter, NOW + 3).leases, 0, "nothing was taken");
     let claimed = {
         granted(&limiter, "holder", NOW + 4);
-        queued(&limiter, "waiter", Wait { position: QueuePosition::Number(number), ..forever() }, NOW + 4);
+        queued(&limiter, "waiter", Wait { position: QueuePosition::Number(number), ..longest_wait() }, NOW + 4);
         assert_eq!(cancel(&limiter, "holder", NOW + 5), Settlement::Cancelled);
         claimed(&limiter, "waiter", NOW + 5)
     };
     release(&limiter, &claimed, NOW + 6);
-    assert_eq!(status(&limiter, "waiter", NOW + 7), Status::NoTicket, "claimed before");
+    assert_eq!(status(&limiter, "waiter", NOW + 7), Status::NoTicket, "the ticket is already claimed");
 }
 
-fn the_fence_rises_with_every_lease(shop: &Shop) {
-    let name = unique("fence");
+fn the_fencing_token_rises_with_every_lease(test_store: &TestStore) {
+    let name = unique("fencing token");
     let mut last = None;
-    let mut rises = |decision: &Decision| {
+    let mut assert_rises = |decision: &Decision| {
         assert!(decision.fencing_token > last, "{decision:?} after {last:?}");
         last = decision.fencing_token;
     };
     for number in 0..10 {
         // The token also rises within one microsecond, under another limit, and when the clock stands still or goes
         // backwards.
-        let limiter = shop.concurrent(&name, 3 + number, 1);
+        let limiter = test_store.concurrent(&name, 3 + number, 1);
         let decision = take(&limiter, &format!("holder {number}"), NOW - number * 7);
-        rises(&decision);
+        assert_rises(&decision);
         if number % 2 == 1 {
             release(&limiter, &decision.permit.expect("a permit"), NOW);
         }
     }
-    let limiter = shop.concurrent(&name, 5, 1);
-    rises(&take(&limiter, "much later", NOW + 3_600 * SECOND));
+    let limiter = test_store.concurrent(&name, 5, 1);
+    assert_rises(&take(&limiter, "much later", NOW + 3_600 * SECOND));
     limiter.reset().expect("a reset");
-    rises(&take(&limiter, "after a reset", NOW + 3_601 * SECOND));
+    assert_rises(&take(&limiter, "after a reset", NOW + 3_601 * SECOND));
 }
 
-fn a_renewed_lease_has_its_whole_time_again(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("renewed"), 2, 10);
+fn a_renewed_lease_has_its_full_timeout_again(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("renewed"), 2, 10);
     let (first, second) = (granted(&limiter, "first", NOW), granted(&limiter, "second", NOW));
     assert_eq!(renew(&limiter, &first, NOW + 10 * SECOND - 1), Some(Micros(10 * SECOND)), "at the last moment");
     assert_eq!(renew(&limiter, &second, NOW + 10 * SECOND), None, "too late");
     granted(&limiter, "third", NOW + 10 * SECOND);
     assert_eq!(take(&limiter, "fourth", NOW + 10 * SECOND).status, Status::Refused);
-    let look = limiter.peek(Request::cost(1).at(Micros(NOW + 10 * SECOND))).expect("a look");
-    assert_eq!(look.retry_after, Some(Micros(10 * SECOND - 1)));
-    assert_eq!(look.reset_after, Some(Micros(10 * SECOND)));
+    let peeked = limiter.peek(Request::cost(1).at(Micros(NOW + 10 * SECOND))).expect("a peek");
+    assert_eq!(peeked.retry_after, Some(Micros(10 * SECOND - 1)));
+    assert_eq!(peeked.reset_after, Some(Micros(10 * SECOND)));
     assert_eq!(statistics(&limiter, NOW + 20 * SECOND - 2).leases, 2);
     assert_eq!(statistics(&limiter, NOW + 20 * SECOND - 1).leases, 1);
     assert_eq!(renew(&limiter, &first, NOW + 20 * SECOND - 1), None);
     // A renewal applies the lease timeout of the limiter that renews, not of the one that granted.
-    let longer = shop.concurrent(limiter.name(), 2, 60);
+    let longer = test_store.concurrent(limiter.name(), 2, 60);
     let permit = granted(&longer, "fourth", NOW + 20 * SECOND);
     assert_eq!(renew(&limiter, &permit, NOW + 21 * SECOND), Some(Micros(10 * SECOND)));
     assert_eq!(statistics(&limiter, NOW + 31 * SECOND).leases, 0);
 }
 
-fn a_lapsed_ticket_returns_under_its_old_number(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("lapsed"), 1, 4);
+fn an_expired_ticket_gets_its_number_back(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lapsed"), 1, 4);
     granted(&limiter, "holder", NOW);
-    let (number, _) = queued(&limiter, "stopped", forever(), NOW);
-    let (second, _) = queued(&limiter, "second", forever(), NOW);
-    queued(&limiter, "third", forever(), NOW + 3 * SECOND);
+    let (number, _) = queued(&limiter, "stopped", longest_wait(), NOW);
+    let (second, _) = queued(&limiter, "second", longest_wait(), NOW);
+    queued(&limiter, "third", longest_wait(), NOW + 3 * SECOND);
     // The waiter should have retried when the lease ended; its ticket lapses one claim timeout after that.
-    let lapse = NOW + 4 * SECOND + GRACE;
-    let at = |at: u64| enter(&limiter, "second", 1, Some(kept()), at);
-    assert_eq!(at(NOW + 4 * SECOND).retry_after, Some(Micros(GRACE)), "until the first may have lapsed");
-    assert_eq!(at(lapse - 1).status, Status::Queued);
-    let permit = at(lapse).permit.expect("a permit");
-    assert_eq!(statistics(&limiter, lapse).lapsed, 1);
-    assert_eq!(status(&limiter, "stopped", lapse), Status::NoTicket);
+    let expiry = NOW + 4 * SECOND + CLAIM_TIMEOUT;
+    let at = |at: u64| enter(&limiter, "second", 1, Some(existing_only()), at);
+    assert_eq!(at(NOW + 4 * SECOND).retry_after, Some(Micros(CLAIM_TIMEOUT)), "until the first ticket expires");
+    assert_eq!(at(expiry - 1).status, Status::Queued);
+    let permit = at(expiry).permit.expect("a permit");
+    assert_eq!(statistics(&limiter, expiry).lapsed, 1);
+    assert_eq!(status(&limiter, "stopped", expiry), Status::NoTicket);
     // The waiter returns ahead of later tickets, but takes no lease that was granted in the meantime.
-    let back = queued(&limiter, "stopped", Wait { position: QueuePosition::Number(number), ..forever() }, lapse);
-    assert_eq!(back, (number, 0));
-    assert_eq!(queued(&limiter, "third", kept(), lapse).1, 1);
-    release(&limiter, &permit, lapse + 1);
-    assert_eq!(status(&limiter, "third", lapse + 1), Status::Queued);
-    let permit = claimed(&limiter, "stopped", lapse + 1);
-    release(&limiter, &permit, lapse + 2);
-    claimed(&limiter, "third", lapse + 2);
+    let returned =
+        queued(&limiter, "stopped", Wait { position: QueuePosition::Number(number), ..longest_wait() }, expiry);
+    assert_eq!(returned, (number, 0));
+    assert_eq!(queued(&limiter, "third", existing_only(), expiry).1, 1);
+    release(&limiter, &permit, expiry + 1);
+    assert_eq!(status(&limiter, "third", expiry + 1), Status::Queued);
+    let permit = claimed(&limiter, "stopped", expiry + 1);
+    release(&limiter, &permit, expiry + 2);
+    claimed(&limiter, "third", expiry + 2);
     // A ticket number that was never issued does not move a waiter forward: it joins the end of the queue.
-    let (last, _) = queued(&limiter, "fourth", forever(), lapse + 3);
+    let (last, _) = queued(&limiter, "fourth", longest_wait(), expiry + 3);
     assert!(last > second);
-    let (invented, position) =
-        queued(&limiter, "fifth", Wait { position: QueuePosition::Number(last + 100), ..forever() }, lapse + 3);
-    assert_eq!((invented, position), (last + 1, 1));
+    let (joined, position) =
+        queued(&limiter, "fifth", Wait { position: QueuePosition::Number(last + 100), ..longest_wait() }, expiry + 3);
+    assert_eq!((joined, position), (last + 1, 1));
 }
 
-fn dead_waiters_lapse_once_and_the_living_pass(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("dead"), 1, 600);
+fn tickets_of_dead_waiters_expire_once_and_other_waiters_pass(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("dead"), 1, 600);
     let holder = granted(&limiter, "holder", NOW);
     for number in 0..20 {
-        queued(&limiter, &format!("dead {number}"), forever(), NOW);
+        queued(&limiter, &format!("dead {number}"), longest_wait(), NOW);
     }
     // A waiter retries at least every five seconds, so by then all dead waiters' tickets have lapsed.
-    let mut look = NOW;
+    let mut next_check = NOW;
     let mut at = NOW;
-    while look < NOW + paddlegate::RECHECK.0 + GRACE {
-        let decision = enter(&limiter, "alive", 1, Some(forever()), look);
+    while next_check < NOW + paddlegate::RECHECK.0 + CLAIM_TIMEOUT {
+        let decision = enter(&limiter, "alive", 1, Some(longest_wait()), next_check);
         assert_eq!(decision.status, Status::Queued);
-        at = look;
-        look += decision.retry_after.expect("a time").0;
+        at = next_check;
+        next_check += decision.retry_after.expect("a time").0;
     }
     assert_eq!(release(&limiter, &holder, at), Settlement::Released);
-    let decision = enter(&limiter, "alive", 1, Some(forever()), look);
+    let decision = enter(&limiter, "alive", 1, Some(longest_wait()), next_check);
     assert!(decision.allowed(), "{decision:?}");
-    let counted = statistics(&limiter, look);
+    let counted = statistics(&limiter, next_check);
     assert_eq!((counted.lapsed, counted.tickets, counted.leases), (20, 0, 1));
     // With only dead waiters in the queue, the next caller is granted when their tickets have lapsed.
-    release(&limiter, &decision.permit.expect("a permit"), look);
-    granted(&limiter, "holder", look);
+    release(&limiter, &decision.permit.expect("a permit"), next_check);
+    granted(&limiter, "holder", next_check);
     for number in 0..20 {
-        queued(&limiter, &format!("dead {number}"), forever(), look);
+        queued(&limiter, &format!("dead {number}"), longest_wait(), next_check);
     }
-    cancel(&limiter, "holder", look);
-    assert_eq!(take(&limiter, "newcomer", look + paddlegate::RECHECK.0 + GRACE - 1).status, Status::Refused);
-    granted(&limiter, "newcomer", look + paddlegate::RECHECK.0 + GRACE);
-    assert_eq!(statistics(&limiter, look).lapsed, 40);
+    cancel(&limiter, "holder", next_check);
+    assert_eq!(
+        take(&limiter, "new caller", next_check + paddlegate::RECHECK.0 + CLAIM_TIMEOUT - 1).status,
+        Status::Refused
+    );
+    granted(&limiter, "new caller", next_check + paddlegate::RECHECK.0 + CLAIM_TIMEOUT);
+    assert_eq!(statistics(&limiter, next_check).lapsed, 40);
 }
 
-fn many_lapsed_waiters_are_removed_in_parts_and_grant_nothing(shop: &Shop) {
+fn many_expired_tickets_are_removed_by_several_calls(test_store: &TestStore) {
     for limit in [Limit::throttle(HOUR).unwrap(), Limit::bucket(1, HOUR).unwrap(), Limit::leaky(1, HOUR).unwrap()] {
-        let limiter = shop.store.limiter(&unique("many"), Policy::new([limit]).unwrap()).unwrap();
+        let limiter = test_store.store.limiter(&unique("many"), Policy::new([limit]).unwrap()).unwrap();
         assert!(take(&limiter, "first", NOW).allowed());
         for number in 0..1_250 {
-            queued(&limiter, &format!("dead {number}"), forever(), NOW);
+            queued(&limiter, &format!("dead {number}"), longest_wait(), NOW);
         }
         // The tickets of all dead waiters have lapsed by then, and the limit is free again.
         let later = NOW + 5_000 * 3_600 * SECOND;
-        let decisions: Vec<_> = (0..5).map(|i| take(&limiter, &format!("newcomer {i}"), later)).collect();
+        let decisions: Vec<_> = (0..5).map(|i| take(&limiter, &format!("new caller {i}"), later)).collect();
         let passed: Vec<_> = decisions.iter().map(Decision::allowed).collect();
         assert_eq!(passed, [false, false, true, false, false], "{limiter:?}");
-        assert_eq!(decisions[0].retry_after, Some(Micros(1)), "it may come again at once");
+        assert_eq!(decisions[0].retry_after, Some(Micros(1)), "the caller may retry at once");
         assert_eq!(statistics(&limiter, later).lapsed, 1_250);
     }
 }
 
-fn who_waits_keeps_its_place_while_nobody_may_be_there(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("closed"), 1, 600);
+fn a_waiter_keeps_its_position_while_the_limit_is_zero(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("closed"), 1, 600);
     let holder = granted(&limiter, "holder", NOW);
-    let (first, _) = queued(&limiter, "first", forever(), NOW);
-    let (second, _) = queued(&limiter, "second", forever(), NOW);
-    let order = |amount: Option<u64>, at: u64| {
+    let (first, _) = queued(&limiter, "first", longest_wait(), NOW);
+    let (second, _) = queued(&limiter, "second", longest_wait(), NOW);
+    let set_override = |amount: Option<u64>, at: u64| {
         let timeout = Duration::from_secs(600);
         let change = amount
             .map_or(LimitOverride::Remove, |amount| LimitOverride::Set(Limit::concurrency(amount, timeout).unwrap()));
         let control = AdminCommand::Override { changes: &[change], expires: None };
         run(&limiter, Operation::Admin { command: control, at: Some(Micros(at)) });
     };
-    order(Some(0), NOW + 1);
+    set_override(Some(0), NOW + 1);
     release(&limiter, &holder, NOW + 2);
-    for look in 1..4 {
-        let at = NOW + look * paddlegate::RECHECK.0;
+    for recheck in 1..4 {
+        let at = NOW + recheck * paddlegate::RECHECK.0;
         for (id, number) in [("second", second), ("first", first)] {
-            let decision = enter(&limiter, id, 1, Some(forever()), at);
+            let decision = enter(&limiter, id, 1, Some(longest_wait()), at);
             assert_eq!(
                 (decision.status, decision.retry_after),
                 (Status::Queued, Some(paddlegate::RECHECK)),
@@ -793,56 +826,69 @@ fn who_waits_keeps_its_place_while_nobody_may_be_there(shop: &Shop) {
         }
     }
     let at = NOW + 3 * paddlegate::RECHECK.0;
-    assert_eq!(take(&limiter, "newcomer", at).status, Status::Refused);
-    assert_eq!(enter(&limiter, "newcomer", 1, Some(forever()), at).status, Status::Refused, "no time is known");
+    assert_eq!(take(&limiter, "new caller", at).status, Status::Refused);
+    assert_eq!(
+        enter(&limiter, "new caller", 1, Some(longest_wait()), at).status,
+        Status::Refused,
+        "no time of a grant is known"
+    );
     assert_eq!(
         enter(&limiter, "second", 1, Some(Wait::up_to(Micros(0))), at).status,
         Status::Refused,
-        "its time is up"
+        "its maximum wait is over"
     );
-    order(None, at + 1);
-    assert_eq!(enter(&limiter, "second", 1, Some(forever()), at + 2).status, Status::Queued);
+    set_override(None, at + 1);
+    assert_eq!(enter(&limiter, "second", 1, Some(longest_wait()), at + 2).status, Status::Queued);
     granted(&limiter, "first", at + 2);
 }
 
-fn a_waiter_without_a_listener_on_its_channel_is_skipped_at_once(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("deaf"), 1, 600);
-    let mut inbox = shop.inbox(&limiter);
+fn a_waiter_whose_channel_has_no_listener_is_skipped_at_once(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("skipped"), 1, 600);
+    let mut inbox = test_store.inbox(&limiter);
     let channel = inbox.channel();
     let holder = granted(&limiter, "holder", NOW);
-    let (number, _) = queued(&limiter, "deaf", Wait { channel: "nobody listens", ..forever() }, NOW);
-    queued(&limiter, "hears", Wait { channel: &channel, ..forever() }, NOW);
+    let (number, _) = queued(&limiter, "skipped", Wait { channel: "nobody listens", ..longest_wait() }, NOW);
+    queued(&limiter, "listening", Wait { channel: &channel, ..longest_wait() }, NOW);
     release(&limiter, &holder, NOW + 1);
-    assert_eq!(called(&inbox.take()), ["hears"]);
+    assert_eq!(woken(&inbox.take()), ["listening"]);
     // The skipped waiter is alive: its ticket number gives it its queue position back, with a channel or without.
-    let deaf = enter(&limiter, "deaf", 1, Some(Wait { position: QueuePosition::Number(number), ..forever() }), NOW + 2);
-    let hears = enter(&limiter, "hears", 1, Some(kept()), NOW + 2);
-    assert!(deaf.allowed() != hears.allowed(), "all have looked, so one is in: {deaf:?} {hears:?}");
-    let permit = deaf.permit.or(hears.permit).expect("a permit");
+    let skipped = enter(
+        &limiter,
+        "skipped",
+        1,
+        Some(Wait { position: QueuePosition::Number(number), ..longest_wait() }),
+        NOW + 2,
+    );
+    let listening = enter(&limiter, "listening", 1, Some(existing_only()), NOW + 2);
+    assert!(
+        skipped.allowed() != listening.allowed(),
+        "both have retried, so exactly one is granted: {skipped:?} {listening:?}"
+    );
+    let permit = skipped.permit.or(listening.permit).expect("a permit");
     release(&limiter, &permit, NOW + 3);
-    let left = if deaf.status == Status::Granted { "hears" } else { "deaf" };
+    let left = if skipped.status == Status::Granted { "listening" } else { "skipped" };
     claimed(&limiter, left, NOW + 3);
 }
 
-fn newcomers_stand_behind_the_queue(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("newcomers"), 2, 600);
+fn a_new_caller_waits_behind_the_queue(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("new callers"), 2, 600);
     let holders = ["a", "b"].map(|id| granted(&limiter, id, NOW));
-    queued(&limiter, "waiter", forever(), NOW);
+    queued(&limiter, "waiter", longest_wait(), NOW);
     release(&limiter, &holders[0], NOW + 1);
-    let peeked = limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a look");
-    assert_eq!((peeked.status, peeked.remaining), (Status::Refused, Some(1)), "a slot is free, but not for it");
+    let peeked = limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a peek");
+    assert_eq!((peeked.status, peeked.remaining), (Status::Refused, Some(1)), "a slot is free, but a waiter is ahead");
     assert_eq!(limiter.acquire(Request::cost(1).at(Micros(NOW + 1))).expect("a decision").status, Status::Refused);
-    assert_eq!(take(&limiter, "newcomer", NOW + 1).status, Status::Refused);
+    assert_eq!(take(&limiter, "new caller", NOW + 1).status, Status::Refused);
     release(&limiter, &holders[1], NOW + 2);
-    granted(&limiter, "newcomer", NOW + 2);
+    granted(&limiter, "new caller", NOW + 2);
     claimed(&limiter, "waiter", NOW + 2);
 }
 
-fn a_cancelled_call_leaves_neither_ticket_nor_lease(shop: &Shop) {
-    let limiter = shop.concurrent(&unique("cancelled"), 1, 600);
-    let mut inbox = shop.inbox(&limiter);
+fn a_cancelled_call_leaves_neither_ticket_nor_lease(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("cancelled"), 1, 600);
+    let mut inbox = test_store.inbox(&limiter);
     let channel = inbox.channel();
-    let wait = Wait { channel: &channel, ..forever() };
+    let wait = Wait { channel: &channel, ..longest_wait() };
     granted(&limiter, "holder", NOW);
     for waiter in ["first", "second", "third"] {
         queued(&limiter, waiter, wait, NOW);
@@ -850,133 +896,147 @@ fn a_cancelled_call_leaves_neither_ticket_nor_lease(shop: &Shop) {
     assert_eq!(cancel(&limiter, "first", NOW + 1), Settlement::Cancelled, "a ticket");
     assert_eq!(inbox.take(), []);
     assert_eq!(cancel(&limiter, "holder", NOW + 2), Settlement::Cancelled, "a lease");
-    assert_eq!(called(&inbox.take()), ["second"], "is free for the next at once");
-    assert_eq!(cancel(&limiter, "second", NOW + 3), Settlement::Cancelled, "called, and gone before it looks");
-    assert_eq!(called(&inbox.take()), ["third"], "the turn goes on");
+    assert_eq!(woken(&inbox.take()), ["second"], "the next waiter is woken at once");
+    assert_eq!(cancel(&limiter, "second", NOW + 3), Settlement::Cancelled, "cancelled after its wake-up");
+    assert_eq!(woken(&inbox.take()), ["third"], "the next waiter is woken");
     assert_eq!(cancel(&limiter, "holder", NOW + 4), Settlement::Unknown);
-    assert_eq!(statistics(&limiter, NOW + 4).refused, 0, "to cancel is no refusal");
+    assert_eq!(statistics(&limiter, NOW + 4).refused, 0, "a cancellation is no refusal");
     run(&limiter, Operation::Cancel { id: "third", gave_up: true, at: Some(Micros(NOW + 5)) });
     let counted = statistics(&limiter, NOW + 5);
-    assert_eq!((counted.refused, counted.tickets, counted.leases), (1, 0, 0), "to give up is one");
+    assert_eq!((counted.refused, counted.tickets, counted.leases), (1, 0, 0), "a wait that is given up is a refusal");
 }
 
-fn a_rate_beside_the_leases_is_waited_for_too(shop: &Shop) {
+fn a_waiter_for_a_lease_also_waits_for_the_rate(test_store: &TestStore) {
     let policy = Policy::new([
         Limit::concurrency(2, Duration::from_secs(60)).expect("a limit"),
         Limit::throttle(Duration::from_secs(10)).expect("a limit"),
     ]);
-    let limiter = shop.store.limiter(&unique("both"), policy.expect("a policy")).expect("a limiter");
+    let limiter = test_store.store.limiter(&unique("both"), policy.expect("a policy")).expect("a limiter");
     let permit = granted(&limiter, "first", NOW);
-    let decision = enter(&limiter, "second", 1, Some(forever()), NOW);
+    let decision = enter(&limiter, "second", 1, Some(longest_wait()), NOW);
     assert_eq!((decision.status, decision.reason), (Status::Queued, Some(Kind::Throttle)));
     assert_eq!(decision.retry_after, Some(Micros(10 * SECOND)));
     release(&limiter, &permit, NOW + SECOND);
     assert_eq!(status(&limiter, "second", NOW + 10 * SECOND - 1), Status::Queued, "a release does not shorten a rate");
     claimed(&limiter, "second", NOW + 10 * SECOND);
-    let hopeless = enter(&limiter, "third", 1, Some(Wait::up_to(Micros(9 * SECOND))), NOW + 10 * SECOND);
-    assert_eq!((hopeless.status, hopeless.reason), (Status::Refused, Some(Kind::Throttle)), "it cannot come in time");
+    let too_short = enter(&limiter, "third", 1, Some(Wait::up_to(Micros(9 * SECOND))), NOW + 10 * SECOND);
+    assert_eq!(
+        (too_short.status, too_short.reason),
+        (Status::Refused, Some(Kind::Throttle)),
+        "the grant would come too late"
+    );
     let refused = take(&limiter, "fourth", NOW + 11 * SECOND);
     assert_eq!((refused.status, statistics(&limiter, NOW + 11 * SECOND).leases), (Status::Refused, 1));
 }
 
 /// Leases and tickets as an observer counts them from the replies.
 #[derive(Default)]
-struct Reckoning {
+struct LeaseModel {
     /// The end of each lease by caller; a call without an id has a numbered key.
     leases: HashMap<String, u64>,
-    tickets: HashMap<String, Held>,
+    tickets: HashMap<String, HeldTicket>,
     /// The last ticket number of each caller.
     numbers: HashMap<String, u64>,
     fencing_token: u64,
-    nameless: usize,
+    without_id: usize,
 }
 
 /// A ticket that certainly stays in the queue until it lapses.
 #[derive(Clone, Copy)]
-struct Held {
+struct HeldTicket {
     number: u64,
-    lapse: u64,
-    grace: u64,
+    expires_at: u64,
+    claim_timeout: u64,
 }
 
-impl Reckoning {
+impl LeaseModel {
     fn live(&self, at: u64) -> u64 {
         self.leases.values().filter(|end| **end > at).count() as u64
     }
 
-    fn see(&mut self, stage: &Stage, step: &Step, seen: &Seen) -> Result<(), TestCaseError> {
-        let at = stage.at;
-        match (step, &seen.answer) {
-            (Step::Enter { who, wait, .. }, Some(Answer::Decision(decision))) => {
-                let caller = id(*who);
-                let back = wait.filter(|wait| wait.place == 1).and_then(|_| self.numbers.get(&caller).copied());
-                self.decided(stage, &caller, decision, back)?;
+    fn observe(&mut self, runner: &Runner, step: &Step, step_result: &StepResult) -> Result<(), TestCaseError> {
+        let at = runner.at;
+        match (step, &step_result.answer) {
+            (Step::Enter { caller, wait, .. }, Some(Answer::Decision(decision))) => {
+                let caller = id(*caller);
+                let previous_number =
+                    wait.filter(|wait| wait.position == 1).and_then(|_| self.numbers.get(&caller).copied());
+                self.record_decision(runner, &caller, decision, previous_number)?;
                 self.numbers.extend(decision.ticket.map(|ticket| (caller.clone(), ticket.number)));
                 self.tickets.remove(&caller);
                 if let (Status::Queued, Some(ticket), Some(wait)) = (decision.status, decision.ticket, wait)
                     // No reply says when a ticket with a dead channel loses its queue position.
-                    && wait.ear != Ear::Lost
+                    && wait.channel != Channel::Unsubscribed
                 {
-                    let lapse = at + decision.retry_after.expect("a time").0 + wait.grace;
-                    self.tickets.insert(caller, Held { number: ticket.number, lapse, grace: wait.grace });
+                    let expires_at = at + decision.retry_after.expect("a time").0 + wait.claim_timeout;
+                    self.tickets.insert(
+                        caller,
+                        HeldTicket { number: ticket.number, expires_at, claim_timeout: wait.claim_timeout },
+                    );
                 }
             }
             (Step::Acquire { .. }, Some(Answer::Decision(decision))) => {
-                self.nameless += 1;
-                self.decided(stage, &format!("nameless {}", self.nameless), decision, None)?;
+                self.without_id += 1;
+                self.record_decision(runner, &format!("without id {}", self.without_id), decision, None)?;
             }
-            (Step::Release { who }, Some(Answer::Settlement(settlement))) => {
-                let end = self.leases.remove(&id(*who));
+            (Step::Release { caller }, Some(Answer::Settlement(settlement))) => {
+                let end = self.leases.remove(&id(*caller));
                 prop_assert_eq!(*settlement == Settlement::Released, end.is_some_and(|end| end > at));
             }
-            (Step::Renew { who }, Some(Answer::Renewal(renewal))) => {
-                let end = self.leases.get(&id(*who)).copied();
+            (Step::Renew { caller }, Some(Answer::Renewal(renewal))) => {
+                let end = self.leases.get(&id(*caller)).copied();
                 prop_assert_eq!(renewal.is_some(), end.is_some_and(|end| end > at));
                 if let Some(lease) = renewal {
-                    self.leases.insert(id(*who), at + lease.0);
+                    self.leases.insert(id(*caller), at + lease.0);
                 }
             }
             (Step::ReleaseOld { .. }, Some(Answer::Settlement(settlement))) => {
                 prop_assert_ne!(*settlement, Settlement::Released);
             }
             (Step::RenewOld { .. }, Some(Answer::Renewal(renewal))) => prop_assert_eq!(*renewal, None),
-            (Step::Cancel { who, .. }, _) => {
-                self.leases.remove(&id(*who));
-                self.tickets.remove(&id(*who));
+            (Step::Cancel { caller, .. }, _) => {
+                self.leases.remove(&id(*caller));
+                self.tickets.remove(&id(*caller));
             }
             (Step::Reset, _) => *self = Self::default(),
             _ => {}
         }
-        for hint in &seen.hints {
-            if let Some(ticket) = self.tickets.get_mut(&hint.id) {
-                ticket.lapse = at + hint.delay.0 + ticket.grace;
+        for wakeup in &step_result.wakeups {
+            if let Some(ticket) = self.tickets.get_mut(&wakeup.id) {
+                ticket.expires_at = at + wakeup.delay.0 + ticket.claim_timeout;
             }
         }
         Ok(())
     }
 
-    fn decided(
+    fn record_decision(
         &mut self,
-        stage: &Stage,
+        runner: &Runner,
         caller: &str,
         decision: &Decision,
-        back: Option<u64>,
+        previous_number: Option<u64>,
     ) -> Result<(), TestCaseError> {
-        let (at, limit) = (stage.at, stage.limits()[0].amount);
+        let (at, limit) = (runner.at, runner.limits()[0].amount);
         let (Status::Granted, Some(lease)) = (decision.status, decision.lease) else { return Ok(()) };
         let end = at + lease.0;
         if self.leases.get(caller).is_some_and(|end| *end > at) {
-            prop_assert_eq!(self.leases[caller], end, "the lease it has");
+            prop_assert_eq!(self.leases[caller], end, "the caller keeps its lease");
             return Ok(());
         }
-        let number = decision.ticket.map(|ticket| ticket.number).or(back).unwrap_or(u64::MAX);
+        let number = decision.ticket.map(|ticket| ticket.number).or(previous_number).unwrap_or(u64::MAX);
         let ahead = self.tickets.iter().filter(|(other, ticket)| {
-            other.as_str() != caller && ticket.lapse > at && (ticket.number, other.as_str()) < (number, caller)
+            other.as_str() != caller && ticket.expires_at > at && (ticket.number, other.as_str()) < (number, caller)
         });
         let before = self.live(at) + ahead.count() as u64;
-        prop_assert!(before < limit, "{} of {} are held or owed to others, and {} enters", before, limit, caller);
-        let fencing_token = decision.fencing_token.expect("a fence");
-        prop_assert!(fencing_token > self.fencing_token, "the fencing_token rises");
+        prop_assert!(
+            before < limit,
+            "{} of {} slots are held or due to others, and {} is granted",
+            before,
+            limit,
+            caller
+        );
+        let fencing_token = decision.fencing_token.expect("a fencing token");
+        prop_assert!(fencing_token > self.fencing_token, "the fencing token did not rise");
         self.fencing_token = fencing_token;
         self.leases.insert(caller.to_owned(), end);
         Ok(())
@@ -985,17 +1045,17 @@ impl Reckoning {
 
 /// Checks that live leases never exceed the limit, that no caller passes a waiter that retries in time, and that the
 /// store counts the same leases.
-fn keeps_its_promises(mut stage: Stage, crowd: &Crowd) -> Result<(), TestCaseError> {
-    let mut reckoning = Reckoning::default();
-    for step in &crowd.steps {
-        let seen = stage.step(step);
-        reckoning.see(&stage, step, &seen)?;
-        let counted = statistics(&stage.limiter, stage.at);
-        prop_assert_eq!(counted.leases, reckoning.live(stage.at), "after {:?}", step);
-        let certain = reckoning.tickets.values().filter(|ticket| ticket.lapse > stage.at).count();
-        prop_assert!(counted.tickets >= certain as u64, "a ticket was lost before its time: {:?}", step);
+fn keeps_its_guarantees(mut runner: Runner, workload: &Workload) -> Result<(), TestCaseError> {
+    let mut model = LeaseModel::default();
+    for step in &workload.steps {
+        let step_result = runner.step(step);
+        model.observe(&runner, step, &step_result)?;
+        let counted = statistics(&runner.limiter, runner.at);
+        prop_assert_eq!(counted.leases, model.live(runner.at), "after {:?}", step);
+        let certain = model.tickets.values().filter(|ticket| ticket.expires_at > runner.at).count();
+        prop_assert!(counted.tickets >= certain as u64, "a ticket was lost before its expiry: {:?}", step);
     }
-    stage.limiter.reset().expect("a reset");
+    runner.limiter.reset().expect("a reset");
     Ok(())
 }
 
@@ -1003,26 +1063,26 @@ thread_local! {
     static SERVER: Paddlegate = redis();
 }
 
-fn on_redis(crowd: &Crowd) -> Stage {
-    Stage::on_redis(&SERVER.with(Clone::clone), &test_url(), &unique("promise"), crowd)
+fn on_redis(workload: &Workload) -> Runner {
+    Runner::on_redis(&SERVER.with(Clone::clone), &test_url(), &unique("guarantee"), workload)
 }
 
-mod to_any_crowd {
+mod any_workload {
     use super::*;
 
     proptest! {
         #![proptest_config(config(400, SEEDS))]
 
         #[test]
-        fn memory_promises_of_leases(crowd in crowd(&[Kind::Concurrency], 80)) {
-            keeps_its_promises(Stage::in_memory(&crowd), &crowd)?;
+        fn memory_keeps_the_guarantees_of_leases(workload in workload(&[Kind::Concurrency], 80)) {
+            keeps_its_guarantees(Runner::in_memory(&workload), &workload)?;
         }
 
         #[test]
-        fn memory_promises_of_leases_with_rates(
-            crowd in crowd(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80),
+        fn memory_keeps_the_guarantees_of_leases_with_rates(
+            workload in workload(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80),
         ) {
-            keeps_its_promises(Stage::in_memory(&crowd), &crowd)?;
+            keeps_its_guarantees(Runner::in_memory(&workload), &workload)?;
         }
     }
 
@@ -1030,15 +1090,15 @@ mod to_any_crowd {
         #![proptest_config(config(50, SEEDS))]
 
         #[test]
-        fn redis_promises_of_leases(crowd in crowd(&[Kind::Concurrency], 80)) {
-            keeps_its_promises(on_redis(&crowd), &crowd)?;
+        fn redis_keeps_the_guarantees_of_leases(workload in workload(&[Kind::Concurrency], 80)) {
+            keeps_its_guarantees(on_redis(&workload), &workload)?;
         }
 
         #[test]
-        fn redis_promises_of_leases_with_rates(
-            crowd in crowd(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80),
+        fn redis_keeps_the_guarantees_of_leases_with_rates(
+            workload in workload(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80),
         ) {
-            keeps_its_promises(on_redis(&crowd), &crowd)?;
+            keeps_its_guarantees(on_redis(&workload), &workload)?;
         }
     }
 }

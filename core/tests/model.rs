@@ -40,9 +40,9 @@ const START: u64 = 1_700_000_000_000_000;
 /// The step of the clock. A waiter retries at least every two steps, see `RECHECK`.
 const TICK: u64 = 2_500_000;
 /// The lease timeout, the claim timeout and the longest stop of a client, in ticks.
-const LEASE: u64 = 3;
-const GRACE: u64 = 1;
-const STOP: u64 = 5;
+const LEASE_TICKS: u64 = 3;
+const CLAIM_TICKS: u64 = 1;
+const STOP_TICKS: u64 = 5;
 
 /// The maximum number of faults in one run, of each kind and in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,12 +50,12 @@ struct Budget {
     crashes: u8,
     stops: u8,
     lost: u8,
-    doubled: u8,
+    duplicated: u8,
     renewals: u8,
     cancels: u8,
-    deaf: u8,
+    lost_channels: u8,
     /// Clients that call again after their release.
-    again: u8,
+    repeated: u8,
     all: u8,
 }
 
@@ -65,7 +65,7 @@ struct Protocol {
     policy: Policy,
     budget: Budget,
     /// The maximum number of ticks that a client waits while it is alive and not stopped.
-    patience: u64,
+    max_waited: u64,
     /// The maximum number of ticks that a slot is free while a waiter could take it.
     idle: u64,
 }
@@ -75,21 +75,21 @@ enum Action {
     /// Calls for the first time, or retries when it is time to.
     Enter(usize),
     /// As `Enter`, but the reply is lost; the client retries one tick later.
-    EnterUnheard(usize),
+    EnterWithLostReply(usize),
     Release(usize),
     /// As `Release`, but the reply is lost; the client will release again.
-    ReleaseUnheard(usize),
+    ReleaseWithLostReply(usize),
     /// The client ends without a release, or its release never arrives.
-    Leave(usize),
+    EndWithoutRelease(usize),
     Renew(usize),
     Cancel(usize),
-    Again(usize),
+    CallAgain(usize),
     /// A wake-up arrives, is lost, or arrives and will arrive again.
-    Hear(usize),
-    Lose(usize),
-    HearTwice(usize),
+    ReceiveWakeup(usize),
+    LoseWakeup(usize),
+    ReceiveWakeupTwice(usize),
     /// The client's channel loses its connection. The client notices this and retries.
-    GoDeaf(usize),
+    LoseChannel(usize),
     Crash(usize),
     Stop(usize),
     Resume(usize),
@@ -101,7 +101,7 @@ enum Phase {
     Idle,
     /// The client retries at this time at the latest.
     Waiting {
-        look: u64,
+        next_check: u64,
     },
     /// The client's own estimate of the end of its lease, counted from before the call that granted it.
     Holding {
@@ -122,17 +122,17 @@ struct Client {
     phase: Phase,
     /// The last ticket number that the client received.
     number: u64,
-    hears: bool,
+    is_listening: bool,
     /// The number of ticks since the client was stopped.
     stopped: Option<u64>,
     /// The wake-ups in transit, each as the time to retry.
-    hints: Vec<u64>,
+    wakeups: Vec<u64>,
     /// The number of ticks that the client waited while it could retry.
     waited: u64,
 }
 
 impl Client {
-    fn lives(&self) -> bool {
+    fn is_alive(&self) -> bool {
         self.phase != Phase::Dead
     }
 
@@ -140,8 +140,8 @@ impl Client {
         matches!(self.phase, Phase::Done | Phase::Dead)
     }
 
-    fn runs(&self) -> bool {
-        self.lives() && self.stopped.is_none()
+    fn is_running(&self) -> bool {
+        self.is_alive() && self.stopped.is_none()
     }
 }
 
@@ -157,21 +157,21 @@ struct World {
     fencing_token: u64,
     /// The number of ticks that a slot has been free while a waiter could take it.
     idle: u64,
-    /// All calls and their answers; only `walks` records them.
-    log: Option<Vec<Said>>,
+    /// All calls and their answers; only `random_walks` records them.
+    log: Option<Vec<LoggedCall>>,
     /// The guarantee that was violated on the way to this state.
-    broken: Option<&'static str>,
-    outlook: Vec<Outlook>,
+    violation: Option<&'static str>,
+    compared: Vec<ComparedClient>,
 }
 
 /// One call, its answer, and the wake-ups that it sent as pairs of client and delay.
 #[derive(Clone, Debug)]
-struct Said {
+struct LoggedCall {
     at: u64,
     client: usize,
     call: Call,
     answer: String,
-    hints: Vec<(usize, u64)>,
+    wakeups: Vec<(usize, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -182,22 +182,22 @@ enum Call {
     Renew(String),
     Cancel,
     /// The client stops listening to its channel.
-    Deaf,
+    StopListening,
 }
 
 /// The channels of all clients during one call.
-struct Air {
-    hears: Vec<bool>,
+struct Channels {
+    is_listening: Vec<bool>,
     sent: RefCell<Vec<(usize, u64)>>,
 }
 
-impl Publish for Air {
+impl Publish for Channels {
     fn publish(&self, _: &str, delay: u64, id: &str) -> bool {
         let client = index(id);
-        if self.hears[client] {
+        if self.is_listening[client] {
             self.sent.borrow_mut().push((client, delay));
         }
-        self.hears[client]
+        self.is_listening[client]
     }
 }
 
@@ -214,23 +214,32 @@ impl World {
         call: Call,
         take: impl FnOnce(Transaction<'_>) -> T,
     ) -> T {
-        let air = Air { hears: self.clients.iter().map(|client| client.hears).collect(), sent: RefCell::default() };
-        let answer = take(Transaction::new(&mut self.store, policy, &air, self.now, IDS[client]));
-        let hints = air.sent.into_inner();
-        for (client, delay) in &hints {
-            self.clients[*client].hints.push(self.now + delay);
+        let channels = Channels {
+            is_listening: self.clients.iter().map(|client| client.is_listening).collect(),
+            sent: RefCell::default(),
+        };
+        let answer = take(Transaction::new(&mut self.store, policy, &channels, self.now, IDS[client]));
+        let wakeups = channels.sent.into_inner();
+        for (client, delay) in &wakeups {
+            self.clients[*client].wakeups.push(self.now + delay);
         }
         if let Some(log) = &mut self.log {
-            log.push(Said { at: self.now, client, call, answer: format!("{answer:?}"), hints });
+            log.push(LoggedCall { at: self.now, client, call, answer: format!("{answer:?}"), wakeups });
         }
         answer
     }
 
     fn stops_listening(&mut self, client: usize) {
-        self.clients[client].hears = false;
-        self.clients[client].hints.clear();
+        self.clients[client].is_listening = false;
+        self.clients[client].wakeups.clear();
         if let Some(log) = &mut self.log {
-            log.push(Said { at: self.now, client, call: Call::Deaf, answer: String::new(), hints: Vec::new() });
+            log.push(LoggedCall {
+                at: self.now,
+                client,
+                call: Call::StopListening,
+                answer: String::new(),
+                wakeups: Vec::new(),
+            });
         }
     }
 
@@ -243,30 +252,32 @@ impl World {
     fn before(&self, client: usize) -> u64 {
         let Some(queue) = &self.store.queue else { return 0 };
         let number = queue.get(IDS[client]).map_or(self.clients[client].number, |ticket| ticket.number);
-        let own = if number > 0 { (number, IDS[client]) } else { (u64::MAX, "") };
+        let position = if number > 0 { (number, IDS[client]) } else { (u64::MAX, "") };
         let tickets = (0..queue.len()).filter_map(|place| queue.at(place));
         let counts = |ticket: &&Ticket| {
-            let is_deaf = !ticket.channel.is_empty() && !self.clients[index(&ticket.id)].hears;
-            ticket.expires_at > self.now && !is_deaf && (ticket.number, ticket.id.as_str()) < own
+            let has_no_listener = !ticket.channel.is_empty() && !self.clients[index(&ticket.id)].is_listening;
+            ticket.expires_at > self.now && !has_no_listener && (ticket.number, ticket.id.as_str()) < position
         };
         tickets.filter(counts).count() as u64
     }
 
-    fn enter(&mut self, protocol: &Protocol, client: usize, heard: bool) {
+    fn enter(&mut self, protocol: &Protocol, client: usize, reply_arrives: bool) {
         let (live, before) = (self.live(), self.before(client));
         let held = self.leases.iter().any(|(holder, end)| *holder == client && *end > self.now);
         let number = self.clients[client].number;
         let waiting = Waiting {
             max_wait: MAX_SPAN.0,
-            claim_timeout: GRACE * TICK,
-            channel: if self.clients[client].hears { "open" } else { "" },
+            claim_timeout: CLAIM_TICKS * TICK,
+            channel: if self.clients[client].is_listening { "open" } else { "" },
             position: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
         };
         let entry = Entry { id: IDS[client], units: 1, permit: false, queue: Some(waiting) };
-        let call = Call::Enter(number, self.clients[client].hears);
-        let reply = self.call(&protocol.policy, client, call, |turn| turn.enter(entry)).expect("it fits");
-        if let Some(said) = self.log.as_mut().and_then(|log| log.last_mut()) {
-            said.answer = told(IDS[client], &reply);
+        let call = Call::Enter(number, self.clients[client].is_listening);
+        let reply = self
+            .call(&protocol.policy, client, call, |transaction| transaction.enter(entry))
+            .expect("a cost that fits");
+        if let Some(logged_call) = self.log.as_mut().and_then(|log| log.last_mut()) {
+            logged_call.answer = reply_text(IDS[client], &reply);
         }
         let now = self.now;
         let granted_at =
@@ -275,10 +286,10 @@ impl World {
             Status::Granted => {
                 if !held {
                     if live + before >= protocol.limit {
-                        self.broken = Some("granted what others hold or were before");
+                        self.violation = Some("a grant took a slot that others hold or wait for");
                     }
                     if reply.lease_and_ticket.fencing_token <= self.fencing_token {
-                        self.broken = Some("the fencing_token did not rise");
+                        self.violation = Some("the fencing token did not rise");
                     }
                     self.fencing_token = reply.lease_and_ticket.fencing_token;
                     self.idle = 0;
@@ -289,39 +300,39 @@ impl World {
             }
             Status::Queued => {
                 if reply.retry_after == 0 {
-                    self.broken = Some("queued, and to look at once");
+                    self.violation = Some("a queued caller was to retry at once");
                 }
-                Phase::Waiting { look: now + reply.retry_after }
+                Phase::Waiting { next_check: now + reply.retry_after }
             }
             Status::Refused | Status::NoTicket => {
-                self.broken = Some("refused for all its patience");
+                self.violation = Some("a caller with the longest maximum wait was refused");
                 Phase::Done
             }
         };
-        let own = &mut self.clients[client];
-        if heard {
-            own.phase = phase;
-            own.number = reply.lease_and_ticket.number.max(own.number);
+        let client_state = &mut self.clients[client];
+        if reply_arrives {
+            client_state.phase = phase;
+            client_state.number = reply.lease_and_ticket.number.max(client_state.number);
         } else {
-            own.phase = Phase::Waiting { look: now + TICK };
+            client_state.phase = Phase::Waiting { next_check: now + TICK };
         }
     }
 
-    fn release(&mut self, protocol: &Protocol, client: usize, heard: bool) {
+    fn release(&mut self, protocol: &Protocol, client: usize, reply_arrives: bool) {
         let (Phase::Holding { granted_at, .. } | Phase::Releasing { granted_at, .. }) = self.clients[client].phase
         else {
             return;
         };
         let permit = Permit { id: IDS[client], granted_at, charged: 1 };
         let call = Call::Release(permit.to_string());
-        let settlement = self.call(&protocol.policy, client, call, |turn| turn.release(&permit));
+        let settlement = self.call(&protocol.policy, client, call, |transaction| transaction.release(&permit));
         let held = self.leases.iter().any(|(holder, end)| *holder == client && *end > self.now);
         self.leases.retain(|(holder, _)| *holder != client);
         if (settlement == Settlement::Released) != held {
-            self.broken = Some("released what it did not hold, or did not release what it held");
+            self.violation = Some("a release was accepted without a lease, or refused with one");
         }
         let until = self.now + 2 * TICK;
-        self.clients[client].phase = if heard { Phase::Done } else { Phase::Releasing { until, granted_at } };
+        self.clients[client].phase = if reply_arrives { Phase::Done } else { Phase::Releasing { until, granted_at } };
     }
 
     fn tick(&mut self, limit: u64) {
@@ -333,16 +344,16 @@ impl World {
                 None => {}
             }
         }
-        let could = |client: &Client| matches!(client.phase, Phase::Waiting { .. }) && client.stopped.is_none();
-        let is_idle = self.live() < limit && self.clients.iter().any(could);
+        let can_claim = |client: &Client| matches!(client.phase, Phase::Waiting { .. }) && client.stopped.is_none();
+        let is_idle = self.live() < limit && self.clients.iter().any(can_claim);
         self.idle = if is_idle { self.idle + 1 } else { 0 };
     }
 
     /// Returns whether a client must act before the next tick.
     fn is_urgent(&self) -> bool {
         self.clients.iter().any(|client| match (client.phase, client.stopped) {
-            (_, Some(ticks)) => ticks >= STOP,
-            (Phase::Waiting { look }, None) => look <= self.now || !client.hints.is_empty(),
+            (_, Some(ticks)) => ticks >= STOP_TICKS,
+            (Phase::Waiting { next_check }, None) => next_check <= self.now || !client.wakeups.is_empty(),
             // A holder works for less than one tick beyond the end of its lease.
             (Phase::Holding { until, .. }, None) => until + TICK <= self.now,
             (Phase::Releasing { until, .. }, None) => until <= self.now,
@@ -365,11 +376,11 @@ impl World {
 
 /// The part of a client's state, in the client and in the store, that decides the future. Times are relative to now.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Outlook {
+struct ComparedClient {
     phase: (u8, u64, u64),
-    hears: bool,
+    is_listening: bool,
     stopped: Option<u64>,
-    hints: Vec<u64>,
+    wakeups: Vec<u64>,
     waited: u64,
     /// The rank of the client's ticket number among all ticket numbers.
     number: usize,
@@ -379,9 +390,9 @@ struct Outlook {
 }
 
 impl World {
-    /// Computes the outlook by which states are compared. Clients are interchangeable and only relative times matter,
+    /// Computes the values by which states are compared. Clients are interchangeable and only relative times matter,
     /// so many states are equal.
-    fn look_ahead(&mut self) {
+    fn compute_compared(&mut self) {
         let now = self.now;
         let ahead = |time: u64| time.saturating_sub(now);
         let ends = {
@@ -395,26 +406,26 @@ impl World {
         numbers.sort_unstable();
         numbers.dedup();
         let rank = |number: u64| numbers.iter().position(|other| *other == number).expect("a number");
-        let mut clients: Vec<Outlook> = self
+        let mut clients: Vec<ComparedClient> = self
             .clients
             .iter()
             .enumerate()
-            .map(|(number, client)| Outlook {
+            .map(|(number, client)| ComparedClient {
                 phase: match client.phase {
                     Phase::Idle => (0, 0, 0),
-                    Phase::Waiting { look } => (1, ahead(look), 0),
+                    Phase::Waiting { next_check } => (1, ahead(next_check), 0),
                     Phase::Holding { until, granted_at } => {
-                        (2, ahead(until + TICK), ahead(granted_at + (LEASE + STOP) * TICK))
+                        (2, ahead(until + TICK), ahead(granted_at + (LEASE_TICKS + STOP_TICKS) * TICK))
                     }
                     Phase::Releasing { until, granted_at } => {
-                        (3, ahead(until), ahead(granted_at + (LEASE + STOP) * TICK))
+                        (3, ahead(until), ahead(granted_at + (LEASE_TICKS + STOP_TICKS) * TICK))
                     }
                     Phase::Done => (4, 0, 0),
                     Phase::Dead => (5, 0, 0),
                 },
-                hears: client.hears,
+                is_listening: client.is_listening,
                 stopped: client.stopped,
-                hints: client.hints.iter().map(|look| ahead(*look)).collect(),
+                wakeups: client.wakeups.iter().map(|next_check| ahead(*next_check)).collect(),
                 waited: client.waited,
                 number: rank(client.number),
                 lease: ends[number],
@@ -425,19 +436,20 @@ impl World {
             })
             .collect();
         clients.sort();
-        self.outlook = clients;
+        self.compared = clients;
     }
 }
 
 impl PartialEq for World {
     fn eq(&self, other: &Self) -> bool {
-        (&self.outlook, self.budget, self.idle, self.broken) == (&other.outlook, other.budget, other.idle, other.broken)
+        (&self.compared, self.budget, self.idle, self.violation)
+            == (&other.compared, other.budget, other.idle, other.violation)
     }
 }
 
 impl Hash for World {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        (&self.outlook, self.budget, self.idle, self.broken).hash(hasher);
+        (&self.compared, self.budget, self.idle, self.violation).hash(hasher);
     }
 }
 
@@ -454,7 +466,7 @@ impl fmt::Debug for World {
         });
         write!(f, "at {} leases {:?} tickets {tickets:?} ", self.now - START, self.leases)?;
         f.debug_list().entries(&self.clients).finish()?;
-        write!(f, " {:?}", self.broken)
+        write!(f, " {:?}", self.violation)
     }
 }
 
@@ -463,7 +475,8 @@ impl Model for Protocol {
     type Action = Action;
 
     fn init_states(&self) -> Vec<World> {
-        let client = Client { phase: Phase::Idle, number: 0, hears: true, stopped: None, hints: Vec::new(), waited: 0 };
+        let client =
+            Client { phase: Phase::Idle, number: 0, is_listening: true, stopped: None, wakeups: Vec::new(), waited: 0 };
         vec![World {
             now: START,
             store: State::new(&self.policy),
@@ -473,60 +486,67 @@ impl Model for Protocol {
             fencing_token: 0,
             idle: 0,
             log: None,
-            broken: None,
-            outlook: Vec::new(),
+            violation: None,
+            compared: Vec::new(),
         }]
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
         let budget = &world.budget;
-        let fails = |left: u8| left > 0 && budget.all > 0;
+        let is_possible = |left: u8| left > 0 && budget.all > 0;
         for (number, client) in world.clients.iter().enumerate() {
             if client.stopped.is_some() {
                 actions.push(Action::Resume(number));
                 continue;
             }
-            if let Some(look) = client.hints.first()
-                && client.lives()
+            if let Some(next_check) = client.wakeups.first()
+                && client.is_alive()
             {
-                actions.push(Action::Hear(number));
-                actions.extend(fails(budget.lost).then_some(Action::Lose(number)));
-                actions.extend((*look <= world.now && fails(budget.doubled)).then_some(Action::HearTwice(number)));
+                actions.push(Action::ReceiveWakeup(number));
+                actions.extend(is_possible(budget.lost).then_some(Action::LoseWakeup(number)));
+                actions.extend(
+                    (*next_check <= world.now && is_possible(budget.duplicated))
+                        .then_some(Action::ReceiveWakeupTwice(number)),
+                );
             }
-            let enters = match client.phase {
+            let can_enter = match client.phase {
                 Phase::Idle => true,
-                Phase::Waiting { look } => look <= world.now,
+                Phase::Waiting { next_check } => next_check <= world.now,
                 _ => false,
             };
-            if enters {
+            if can_enter {
                 actions.push(Action::Enter(number));
-                actions.extend(fails(budget.lost).then_some(Action::EnterUnheard(number)));
+                actions.extend(is_possible(budget.lost).then_some(Action::EnterWithLostReply(number)));
             }
             match client.phase {
                 Phase::Waiting { .. } => {
-                    actions.extend(fails(budget.cancels).then_some(Action::Cancel(number)));
-                    actions.extend((client.hears && fails(budget.deaf)).then_some(Action::GoDeaf(number)));
+                    actions.extend(is_possible(budget.cancels).then_some(Action::Cancel(number)));
+                    actions.extend(
+                        (client.is_listening && is_possible(budget.lost_channels))
+                            .then_some(Action::LoseChannel(number)),
+                    );
                 }
                 Phase::Holding { until, .. } => {
                     actions.push(Action::Release(number));
-                    actions.extend(fails(budget.lost).then_some(Action::ReleaseUnheard(number)));
-                    actions.extend(fails(budget.crashes).then_some(Action::Leave(number)));
-                    actions.extend((until > world.now && fails(budget.renewals)).then_some(Action::Renew(number)));
+                    actions.extend(is_possible(budget.lost).then_some(Action::ReleaseWithLostReply(number)));
+                    actions.extend(is_possible(budget.crashes).then_some(Action::EndWithoutRelease(number)));
+                    actions
+                        .extend((until > world.now && is_possible(budget.renewals)).then_some(Action::Renew(number)));
                 }
                 Phase::Releasing { .. } => {
                     actions.push(Action::Release(number));
-                    actions.extend(fails(budget.lost).then_some(Action::ReleaseUnheard(number)));
+                    actions.extend(is_possible(budget.lost).then_some(Action::ReleaseWithLostReply(number)));
                 }
-                Phase::Done => actions.extend(fails(budget.again).then_some(Action::Again(number))),
+                Phase::Done => actions.extend(is_possible(budget.repeated).then_some(Action::CallAgain(number))),
                 _ => {}
             }
             if !matches!(client.phase, Phase::Idle | Phase::Done | Phase::Dead) {
-                actions.extend(fails(budget.crashes).then_some(Action::Crash(number)));
-                actions.extend(fails(budget.stops).then_some(Action::Stop(number)));
+                actions.extend(is_possible(budget.crashes).then_some(Action::Crash(number)));
+                actions.extend(is_possible(budget.stops).then_some(Action::Stop(number)));
             }
         }
-        let goes_on = |client: &Client| !client.is_over() && client.phase != Phase::Idle;
-        if !world.is_urgent() && world.clients.iter().any(goes_on) {
+        let is_active = |client: &Client| !client.is_over() && client.phase != Phase::Idle;
+        if !world.is_urgent() && world.clients.iter().any(is_active) {
             actions.push(Action::Tick);
         }
     }
@@ -536,16 +556,16 @@ impl Model for Protocol {
         let now = world.now;
         match action {
             Action::Enter(client) => world.enter(self, client, true),
-            Action::EnterUnheard(client) => {
+            Action::EnterWithLostReply(client) => {
                 world.spend(|budget| &mut budget.lost);
                 world.enter(self, client, false);
             }
             Action::Release(client) => world.release(self, client, true),
-            Action::ReleaseUnheard(client) => {
+            Action::ReleaseWithLostReply(client) => {
                 world.spend(|budget| &mut budget.lost);
                 world.release(self, client, false);
             }
-            Action::Leave(client) => {
+            Action::EndWithoutRelease(client) => {
                 world.spend(|budget| &mut budget.crashes);
                 world.clients[client].phase = Phase::Done;
             }
@@ -554,44 +574,44 @@ impl Model for Protocol {
                 let Phase::Holding { granted_at, .. } = world.clients[client].phase else { return None };
                 let permit = Permit { id: IDS[client], granted_at, charged: 1 };
                 let call = Call::Renew(permit.to_string());
-                let renewed = world.call(&self.policy, client, call, |turn| turn.renew(&permit));
+                let renewed = world.call(&self.policy, client, call, |transaction| transaction.renew(&permit));
                 let lease = world.leases.iter_mut().find(|(holder, end)| *holder == client && *end > now);
                 match (renewed, lease, &mut world.clients[client].phase) {
                     (Some(lease), Some((_, end)), Phase::Holding { until, .. }) => {
                         (*end, *until) = (now + lease.0, now + lease.0);
                     }
-                    _ => world.broken = Some("a holder lost its lease before its time"),
+                    _ => world.violation = Some("a holder lost its lease before its time"),
                 }
             }
             Action::Cancel(client) => {
                 world.spend(|budget| &mut budget.cancels);
-                world.call(&self.policy, client, Call::Cancel, |turn| turn.cancel(IDS[client], false));
+                world.call(&self.policy, client, Call::Cancel, |transaction| transaction.cancel(IDS[client], false));
                 world.leases.retain(|(holder, _)| *holder != client);
                 world.clients[client].phase = Phase::Done;
             }
-            Action::Again(client) => {
-                world.spend(|budget| &mut budget.again);
+            Action::CallAgain(client) => {
+                world.spend(|budget| &mut budget.repeated);
                 world.clients[client].phase = Phase::Idle;
             }
-            Action::Hear(client) | Action::HearTwice(client) => {
-                let look = if action == Action::Hear(client) {
-                    world.clients[client].hints.remove(0)
+            Action::ReceiveWakeup(client) | Action::ReceiveWakeupTwice(client) => {
+                let next_check = if action == Action::ReceiveWakeup(client) {
+                    world.clients[client].wakeups.remove(0)
                 } else {
-                    world.spend(|budget| &mut budget.doubled);
-                    world.clients[client].hints[0]
+                    world.spend(|budget| &mut budget.duplicated);
+                    world.clients[client].wakeups[0]
                 };
-                if let Phase::Waiting { look: other } = &mut world.clients[client].phase {
-                    *other = look.min(*other);
+                if let Phase::Waiting { next_check: other } = &mut world.clients[client].phase {
+                    *other = next_check.min(*other);
                 }
             }
-            Action::Lose(client) => {
+            Action::LoseWakeup(client) => {
                 world.spend(|budget| &mut budget.lost);
-                world.clients[client].hints.remove(0);
+                world.clients[client].wakeups.remove(0);
             }
-            Action::GoDeaf(client) => {
-                world.spend(|budget| &mut budget.deaf);
+            Action::LoseChannel(client) => {
+                world.spend(|budget| &mut budget.lost_channels);
                 world.stops_listening(client);
-                world.clients[client].phase = Phase::Waiting { look: now };
+                world.clients[client].phase = Phase::Waiting { next_check: now };
             }
             Action::Crash(client) => {
                 world.spend(|budget| &mut budget.crashes);
@@ -609,21 +629,21 @@ impl Model for Protocol {
         for client in &mut world.clients {
             if client.is_over() {
                 (client.number, client.waited) = (0, 0);
-                client.hints.clear();
+                client.wakeups.clear();
                 client.stopped = None;
             }
         }
-        world.look_ahead();
+        world.compute_compared();
         Some(world)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("never more live leases than the limit", |model: &Self, world: &World| {
-                let counted = world.outlook.iter().filter(|client| client.lease > 0).count() as u64;
+                let counted = world.compared.iter().filter(|client| client.lease > 0).count() as u64;
                 world.live() <= model.limit && counted == world.live()
             }),
-            Property::always("who holds by its own clock holds in the store", |_, world: &World| {
+            Property::always("a lease that a client still counts on is held in the store", |_, world: &World| {
                 let mut holders = world.clients.iter().enumerate();
                 holders.all(|(number, client)| match client.phase {
                     Phase::Holding { until, .. } if until > world.now => {
@@ -633,24 +653,24 @@ impl Model for Protocol {
                     _ => true,
                 })
             }),
-            Property::always("no answer is wrong", |_, world: &World| world.broken.is_none()),
-            Property::always("nobody that lives waits longer than it must", |model: &Self, world: &World| {
-                world.clients.iter().all(|client| client.waited <= model.patience)
+            Property::always("every reply keeps the guarantees", |_, world: &World| world.violation.is_none()),
+            Property::always("no live client waits longer than it must", |model: &Self, world: &World| {
+                world.clients.iter().all(|client| client.waited <= model.max_waited)
             }),
-            Property::always("no place is free for long while somebody waits", |model: &Self, world: &World| {
+            Property::always("no slot is free for long while a client waits", |model: &Self, world: &World| {
                 world.idle <= model.idle
             }),
-            Property::eventually("everybody that lives is served", |_, world: &World| {
+            Property::eventually("every live client is served", |_, world: &World| {
                 world.clients.iter().all(Client::is_over)
             }),
-            Property::sometimes("a ticket lapses and its holder comes back", |_, world: &World| {
+            Property::sometimes("a ticket expires and its client returns", |_, world: &World| {
                 world.store.statistics.lapsed > 0
                     && world
                         .clients
                         .iter()
                         .any(|client| matches!(client.phase, Phase::Waiting { .. }) && client.waited > 0)
             }),
-            Property::sometimes("a lease ends before its holder", |_, world: &World| {
+            Property::sometimes("a lease expires before its release", |_, world: &World| {
                 world.store.statistics.overages > 0
             }),
         ]
@@ -658,7 +678,7 @@ impl Model for Protocol {
 }
 
 /// Returns the fields of a reply that a caller receives, as text.
-fn told(id: &str, reply: &engine::reply::Reply) -> String {
+fn reply_text(id: &str, reply: &engine::reply::Reply) -> String {
     let more = &reply.lease_and_ticket;
     let (granted_at, charged) = if more.granted_at > 0 { (more.granted_at, more.charged) } else { (reply.at, 1) };
     let permit = (reply.status == Status::Granted).then(|| Permit { id, granted_at, charged }.to_string());
@@ -677,10 +697,10 @@ fn told(id: &str, reply: &engine::reply::Reply) -> String {
     )
 }
 
-fn protocol(limit: u64, budget: Budget, patience: u64, idle: u64) -> Protocol {
-    let limits = Limit::concurrency(limit, Duration::from_micros(LEASE * TICK));
+fn protocol(limit: u64, budget: Budget, max_waited: u64, idle: u64) -> Protocol {
+    let limits = Limit::concurrency(limit, Duration::from_micros(LEASE_TICKS * TICK));
     let policy = Policy::new([limits.expect("a limit")]).expect("a policy");
-    Protocol { limit, policy, budget, patience, idle }
+    Protocol { limit, policy, budget, max_waited, idle }
 }
 
 fn check(model: Protocol) {
@@ -690,56 +710,77 @@ fn check(model: Protocol) {
 }
 
 /// A few faults of every kind.
-const FAULTS: Budget =
-    Budget { crashes: 1, stops: 1, lost: 2, doubled: 1, renewals: 1, cancels: 1, deaf: 1, again: 1, all: 3 };
+const FAULTS: Budget = Budget {
+    crashes: 1,
+    stops: 1,
+    lost: 2,
+    duplicated: 1,
+    renewals: 1,
+    cancels: 1,
+    lost_channels: 1,
+    repeated: 1,
+    all: 3,
+};
 
 /// The leases of the two other clients, with one renewal and one repeated acquisition between them.
-const PATIENCE: u64 = 4 * LEASE;
+const MAX_WAITED: u64 = 4 * LEASE_TICKS;
 
 /// A waiter that retries without a wake-up may be stopped one `RECHECK` after its last call; its ticket then lapses.
-const IDLE: u64 = paddlegate::RECHECK.0 / TICK + GRACE;
+const MAX_IDLE: u64 = paddlegate::RECHECK.0 / TICK + CLAIM_TICKS;
 
 #[test]
 fn the_protocol_holds_for_one_lease() {
-    check(protocol(1, FAULTS, PATIENCE, IDLE));
+    check(protocol(1, FAULTS, MAX_WAITED, MAX_IDLE));
 }
 
 #[test]
 fn the_protocol_holds_for_two_leases() {
-    check(protocol(2, FAULTS, PATIENCE, IDLE));
+    check(protocol(2, FAULTS, MAX_WAITED, MAX_IDLE));
 }
 
 /// Tests that the product behaves like the model: random walks through the model are replayed with the public API on
 /// both stores.
-mod walks {
+mod random_walks {
     use paddlegate::{Answer, Micros, Operation, Paddlegate, Request, Wait};
     use proptest::prelude::*;
 
     use super::support::calls::run;
     use super::support::inbox::Inbox;
     use super::support::raw::Raw;
-    use super::support::script::config;
+    use super::support::sequence::config;
     use super::support::{redis, test_url, unique};
     use super::*;
 
     /// Many faults, because a walk follows only one path.
-    const TROUBLE: Budget =
-        Budget { crashes: 1, stops: 3, lost: 5, doubled: 3, renewals: 4, cancels: 2, deaf: 2, again: 20, all: 40 };
+    const MANY_FAULTS: Budget = Budget {
+        crashes: 1,
+        stops: 3,
+        lost: 5,
+        duplicated: 3,
+        renewals: 4,
+        cancels: 2,
+        lost_channels: 2,
+        repeated: 20,
+        all: 40,
+    };
 
     proptest! {
         #![proptest_config(config(60, "proptest-regressions/model.txt"))]
 
         #[test]
-        fn end_alike_in_memory_and_on_redis(limit in 1..=2_u64, choices in prop::collection::vec(any::<u16>(), 1..120)) {
-            let said = walk(limit, &choices);
+        fn have_equal_replies_in_memory_and_on_redis(
+            limit in 1..=2_u64,
+            choices in prop::collection::vec(any::<u16>(), 1..120),
+        ) {
+            let calls = random_walk(limit, &choices);
             for on_redis in [false, true] {
-                again(limit, &said, on_redis)?;
+                replay(limit, &calls, on_redis)?;
             }
         }
     }
 
-    fn walk(limit: u64, choices: &[u16]) -> Vec<Said> {
-        let model = protocol(limit, TROUBLE, 0, 0);
+    fn random_walk(limit: u64, choices: &[u16]) -> Vec<LoggedCall> {
+        let model = protocol(limit, MANY_FAULTS, 0, 0);
         let mut world = model.init_states().remove(0);
         world.log = Some(Vec::new());
         for choice in choices {
@@ -747,14 +788,14 @@ mod walks {
             model.actions(&world, &mut actions);
             let Some(number) = usize::from(*choice).checked_rem(actions.len()) else { break };
             world = model.next_state(&world, actions[number]).expect("a state");
-            assert_eq!(world.broken, None);
+            assert_eq!(world.violation, None);
         }
         world.log.expect("a log")
     }
 
-    fn again(limit: u64, said: &[Said], on_redis: bool) -> Result<(), TestCaseError> {
+    fn replay(limit: u64, calls: &[LoggedCall], on_redis: bool) -> Result<(), TestCaseError> {
         let (store, name) = (if on_redis { redis() } else { Paddlegate::memory() }, unique("walk"));
-        let limiter = store.concurrent(&name, limit, Duration::from_micros(LEASE * TICK)).expect("a limiter");
+        let limiter = store.concurrent(&name, limit, Duration::from_micros(LEASE_TICKS * TICK)).expect("a limiter");
         let mut inboxes = IDS.map(|id| {
             Some(if on_redis {
                 Inbox::on_redis(Raw::open(&test_url()), &format!("{name} {id}"))
@@ -762,25 +803,25 @@ mod walks {
                 Inbox::in_memory(&limiter)
             })
         });
-        for Said { at, client, call, answer, hints } in said {
+        for LoggedCall { at, client, call, answer, wakeups } in calls {
             let (at, id) = (Some(Micros(*at)), IDS[*client]);
             let channel = inboxes[*client].as_ref().map_or_else(String::new, Inbox::channel);
             let got = match call {
-                Call::Deaf => {
+                Call::StopListening => {
                     if let Some(Inbox::Redis(mut raw, _)) = inboxes[*client].take() {
-                        raw.ask(&["UNSUBSCRIBE"]);
+                        raw.execute(&["UNSUBSCRIBE"]);
                     }
                     continue;
                 }
-                Call::Enter(number, hears) => {
-                    assert_eq!(*hears, !channel.is_empty());
+                Call::Enter(number, is_listening) => {
+                    assert_eq!(*is_listening, !channel.is_empty());
                     let place = match number {
                         0 => paddlegate::QueuePosition::End,
                         number => paddlegate::QueuePosition::Number(*number),
                     };
                     let wait = Wait {
                         max_wait: paddlegate::MAX_SPAN,
-                        claim_timeout: Micros(GRACE * TICK),
+                        claim_timeout: Micros(CLAIM_TICKS * TICK),
                         channel: &channel,
                         position: place,
                     };
@@ -793,21 +834,22 @@ mod walks {
                 Call::Renew(permit) => run(&limiter, Operation::Renew { permit, at }),
                 Call::Cancel => run(&limiter, Operation::Cancel { id, gave_up: false, at }),
             };
-            prop_assert_eq!(&as_reply(&got), answer, "{:?} of {} at {:?}, redis: {}", call, id, at, on_redis);
+            prop_assert_eq!(&answer_text(&got), answer, "{:?} of {} at {:?}, redis: {}", call, id, at, on_redis);
             for (other, inbox) in inboxes.iter_mut().enumerate() {
-                let expected: Vec<u64> = hints.iter().filter(|hint| hint.0 == other).map(|hint| hint.1).collect();
-                let heard = inbox.as_mut().map_or_else(Vec::new, Inbox::take);
-                prop_assert!(heard.iter().all(|hint| hint.id == IDS[other]));
-                let heard: Vec<u64> = heard.iter().map(|hint| hint.delay.0).collect();
-                prop_assert_eq!(heard, expected, "hints of {:?}, redis: {}", call, on_redis);
+                let expected: Vec<u64> =
+                    wakeups.iter().filter(|wakeup| wakeup.0 == other).map(|wakeup| wakeup.1).collect();
+                let received = inbox.as_mut().map_or_else(Vec::new, Inbox::take);
+                prop_assert!(received.iter().all(|wakeup| wakeup.id == IDS[other]));
+                let received: Vec<u64> = received.iter().map(|wakeup| wakeup.delay.0).collect();
+                prop_assert_eq!(received, expected, "wake-ups of {:?}, redis: {}", call, on_redis);
             }
         }
         limiter.reset().expect("a reset");
         Ok(())
     }
 
-    /// Returns an answer of the public API in the format of `told`.
-    fn as_reply(answer: &Answer) -> String {
+    /// Returns an answer of the public API in the format of `reply_text`.
+    fn answer_text(answer: &Answer) -> String {
         match answer {
             Answer::Decision(decision) => {
                 let micros = |micros: Option<Micros>| micros.map_or(0, |micros| micros.0);
@@ -827,7 +869,7 @@ mod walks {
             }
             Answer::Settlement(settlement) => format!("{settlement:?}"),
             Answer::Renewal(renewal) => format!("{renewal:?}"),
-            other => panic!("not asked for: {other:?}"),
+            other => panic!("unexpected answer: {other:?}"),
         }
     }
 }

@@ -6,9 +6,12 @@ use num_rational::Ratio;
 use paddlegate::{Kind, Paddlegate};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
+use support::library::Library;
 use support::oracle::{Oracle, subject};
-use support::script::{Event, Operation, Run, Script, Side, Spec, compare, composite, config, is_calm, only, script};
-use support::side::Library;
+use support::sequence::{
+    Event, Implementation, Operation, Run, Sequence, Spec, compare, composite, config, keep_only,
+    keeps_state_and_clock, sequence,
+};
 use support::vectors::{cases, replay};
 
 const SEEDS: &str = "proptest-regressions/oracle.txt";
@@ -30,111 +33,114 @@ mod agrees {
         #![proptest_config(config(400, SEEDS))]
 
         #[test]
-        fn on_buckets(script in script(vec![Kind::Bucket], 60)) { with_the_oracle(&script)?; }
+        fn on_buckets(sequence in sequence(vec![Kind::Bucket], 60)) { with_the_oracle(&sequence)?; }
 
         #[test]
-        fn on_windows(script in script(vec![Kind::Window], 60)) { with_the_oracle(&script)?; }
+        fn on_windows(sequence in sequence(vec![Kind::Window], 60)) { with_the_oracle(&sequence)?; }
 
         #[test]
-        fn on_leaky_meters(script in script(vec![Kind::Leaky], 60)) { with_the_oracle(&script)?; }
+        fn on_leaky_meters(sequence in sequence(vec![Kind::Leaky], 60)) { with_the_oracle(&sequence)?; }
 
         #[test]
-        fn on_points(script in script(vec![Kind::Points], 60)) { with_the_oracle(&script)?; }
+        fn on_points(sequence in sequence(vec![Kind::Points], 60)) { with_the_oracle(&sequence)?; }
 
         #[test]
-        fn on_throttles(script in script(vec![Kind::Throttle], 60)) { with_the_oracle(&script)?; }
+        fn on_throttles(sequence in sequence(vec![Kind::Throttle], 60)) { with_the_oracle(&sequence)?; }
 
         #[test]
-        fn on_one_to_four_limits(script in composite(60)) { with_the_oracle(&script)?; }
+        fn on_one_to_four_limits(sequence in composite(60)) { with_the_oracle(&sequence)?; }
     }
 
-    fn with_the_oracle(script: &Script) -> TestCaseResult {
-        compare(script, &mut library(script), &mut Oracle::new(&subject::of(&script.limits)))
+    fn with_the_oracle(sequence: &Sequence) -> TestCaseResult {
+        compare(sequence, &mut library(sequence), &mut Oracle::new(&subject::of(&sequence.limits)))
     }
 }
 
-mod promises {
+mod guarantees {
     use super::*;
 
     proptest! {
         #![proptest_config(config(300, SEEDS))]
 
         #[test]
-        fn a_refused_call_passes_at_retry_after_and_not_a_microsecond_before(script in composite(40)) {
-            let (mut limiter, mut run) = (library(&script), Run::new(&script));
-            for operation in &script.operations {
-                let Event::Told(units, told) = run.step(&mut limiter, operation) else { continue };
-                if told.allowed || !matches!(operation, Operation::Acquire(_)) {
+        fn a_refused_call_passes_at_retry_after_and_not_a_microsecond_before(sequence in composite(40)) {
+            let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
+            for operation in &sequence.operations {
+                let Event::Decided(units, outcome) = run.step(&mut limiter, operation) else { continue };
+                if outcome.allowed || !matches!(operation, Operation::Acquire(_)) {
                     continue;
                 }
-                let before = limiter.peek(run.at + told.retry_after - 1, units);
-                prop_assert!(!before.allowed && before.retry_after == 1, "{} then {}", told.text, before.text);
-                let then = limiter.peek(run.at + told.retry_after, units);
-                prop_assert!(then.allowed, "{} then {}", told.text, then.text);
+                let before = limiter.peek(run.at + outcome.retry_after - 1, units);
+                prop_assert!(!before.allowed && before.retry_after == 1, "{} then {}", outcome.text, before.text);
+                let then = limiter.peek(run.at + outcome.retry_after, units);
+                prop_assert!(then.allowed, "{} then {}", outcome.text, then.text);
             }
         }
 
         #[test]
-        fn a_limit_is_whole_at_reset_after_and_not_a_microsecond_before(mut script in composite(40)) {
-            script.limits.truncate(1);
-            let (mut limiter, mut run) = (library(&script), Run::new(&script));
-            for operation in &script.operations {
-                let Event::Told(_, told) = run.step(&mut limiter, operation) else { continue };
-                if told.reset_after == 0 || !matches!(operation, Operation::Acquire(_)) {
+        fn a_limit_is_fully_available_at_reset_after_and_not_a_microsecond_before(mut sequence in composite(40)) {
+            sequence.limits.truncate(1);
+            let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
+            for operation in &sequence.operations {
+                let Event::Decided(_, outcome) = run.step(&mut limiter, operation) else { continue };
+                if outcome.reset_after == 0 || !matches!(operation, Operation::Acquire(_)) {
                     continue;
                 }
-                prop_assert_eq!(limiter.peek(run.at + told.reset_after - 1, 0).reset_after, 1);
-                let whole = limiter.peek(run.at + told.reset_after, 0);
+                prop_assert_eq!(limiter.peek(run.at + outcome.reset_after - 1, 0).reset_after, 1);
+                let whole = limiter.peek(run.at + outcome.reset_after, 0);
                 prop_assert_eq!((whole.remaining, whole.reset_after), (run.limits[0].amount, 0));
             }
         }
 
         #[test]
-        fn looks_change_nothing(script in composite(40), times in prop::collection::vec(1..1_800_000_000_000_000_u64, 4)) {
-            let (mut plain, mut watched) = (library(&script), library(&script));
-            let (mut here, mut there) = (Run::new(&script), Run::new(&script));
-            for operation in &script.operations {
-                for time in times.iter().chain([&here.at]) {
-                    watched.peek(*time, 1);
-                    watched.peek(*time, there.fits());
+        fn peeks_change_nothing(
+            sequence in composite(40),
+            times in prop::collection::vec(1..1_800_000_000_000_000_u64, 4),
+        ) {
+            let (mut plain, mut with_peeks) = (library(&sequence), library(&sequence));
+            let (mut first_run, mut second_run) = (Run::new(&sequence), Run::new(&sequence));
+            for operation in &sequence.operations {
+                for time in times.iter().chain([&first_run.at]) {
+                    with_peeks.peek(*time, 1);
+                    with_peeks.peek(*time, second_run.largest_cost());
                 }
-                prop_assert_eq!(here.step(&mut plain, operation), there.step(&mut watched, operation));
+                prop_assert_eq!(first_run.step(&mut plain, operation), second_run.step(&mut with_peeks, operation));
             }
         }
 
         #[test]
-        fn refusals_change_nothing_and_a_wait_may_be_split(script in composite(40), cut in 1..10_u64) {
-            let script = only(script, is_calm);
-            let (mut plain, mut nagged) = (library(&script), library(&script));
-            let (mut here, mut there) = (Run::new(&script), Run::new(&script));
-            for operation in &script.operations {
+        fn refusals_change_nothing_and_a_wait_may_be_split(sequence in composite(40), cut in 1..10_u64) {
+            let sequence = keep_only(sequence, keeps_state_and_clock);
+            let (mut plain, mut with_refusals) = (library(&sequence), library(&sequence));
+            let (mut first_run, mut second_run) = (Run::new(&sequence), Run::new(&sequence));
+            for operation in &sequence.operations {
                 let until = match operation {
-                    Operation::Wait(wait) => there.after(*wait),
-                    _ => there.at,
+                    Operation::Wait(wait) => second_run.after(*wait),
+                    _ => second_run.at,
                 };
-                for time in [there.at, there.at + (until - there.at) / cut, until] {
-                    nagged.acquire(time, 0, false);
-                    if !nagged.peek(time, there.fits()).allowed {
-                        nagged.acquire(time, there.fits(), true);
+                for time in [second_run.at, second_run.at + (until - second_run.at) / cut, until] {
+                    with_refusals.acquire(time, 0, false);
+                    if !with_refusals.peek(time, second_run.largest_cost()).allowed {
+                        with_refusals.acquire(time, second_run.largest_cost(), true);
                     }
                 }
-                prop_assert_eq!(here.step(&mut plain, operation), there.step(&mut nagged, operation));
+                prop_assert_eq!(first_run.step(&mut plain, operation), second_run.step(&mut with_refusals, operation));
             }
         }
 
         #[test]
-        fn the_same_at_any_other_time(script in composite(40), days in 0..20_000_u64) {
-            let mut script = only(script, is_calm);
-            script.limits.retain(|limit| limit.kind != Kind::Bucket);
-            prop_assume!(!script.limits.is_empty());
-            script.start = 1;
-            let later = Script { start: 1 + days * 86_399_999_999, ..script.clone() };
-            let (mut now, mut then) = (library(&script), library(&later));
-            let (mut here, mut there) = (Run::new(&script), Run::new(&later));
-            for operation in &script.operations {
-                match (here.step(&mut now, operation), there.step(&mut then, operation)) {
-                    (Event::Told(_, told), Event::Told(_, other)) => prop_assert_eq!(
-                        (told.allowed, told.remaining, told.retry_after, told.reset_after),
+        fn decisions_do_not_depend_on_the_start_time(sequence in composite(40), days in 0..20_000_u64) {
+            let mut sequence = keep_only(sequence, keeps_state_and_clock);
+            sequence.limits.retain(|limit| limit.kind != Kind::Bucket);
+            prop_assume!(!sequence.limits.is_empty());
+            sequence.start = 1;
+            let later = Sequence { start: 1 + days * 86_399_999_999, ..sequence.clone() };
+            let (mut now, mut then) = (library(&sequence), library(&later));
+            let (mut first_run, mut second_run) = (Run::new(&sequence), Run::new(&later));
+            for operation in &sequence.operations {
+                match (first_run.step(&mut now, operation), second_run.step(&mut then, operation)) {
+                    (Event::Decided(_, outcome), Event::Decided(_, other)) => prop_assert_eq!(
+                        (outcome.allowed, outcome.remaining, outcome.retry_after, outcome.reset_after),
                         (other.allowed, other.remaining, other.retry_after, other.reset_after)
                     ),
                     (event, other) => prop_assert_eq!(event, other),
@@ -143,29 +149,33 @@ mod promises {
         }
 
         #[test]
-        fn no_limit_is_exceeded_whatever_the_clock_does(script in composite(80)) {
-            let script = only(script, |operation| {
-                !matches!(operation, Operation::Resize(_) | Operation::Reset | Operation::Lose | Operation::Correct { .. })
+        fn no_limit_is_exceeded_whatever_the_clock_does(sequence in composite(80)) {
+            let sequence = keep_only(sequence, |operation| {
+                !matches!(
+                    operation,
+                    Operation::Resize(_) | Operation::Reset | Operation::Lose | Operation::Correct { .. }
+                )
             });
-            let (mut limiter, mut run) = (library(&script), Run::new(&script));
+            let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
             let mut grants: Vec<(u64, u64)> = Vec::new();
-            for operation in &script.operations {
-                if let (Event::Told(units, told), Operation::Acquire(_)) = (run.step(&mut limiter, operation), operation)
-                    && told.allowed
+            for operation in &sequence.operations {
+                let event = run.step(&mut limiter, operation);
+                if let (Event::Decided(units, outcome), Operation::Acquire(_)) = (event, operation)
+                    && outcome.allowed
                     && units > 0
                 {
-                    prop_assert!(grants.last().is_none_or(|(at, _)| *at <= told.at), "time ran backwards");
-                    grants.push((told.at, units));
+                    prop_assert!(grants.last().is_none_or(|(at, _)| *at <= outcome.at), "time ran backwards");
+                    grants.push((outcome.at, units));
                 }
             }
-            for limit in &script.limits {
-                within(limit, &grants)?;
+            for limit in &sequence.limits {
+                assert_within_limit(limit, &grants)?;
             }
         }
     }
 
     /// Checks the limit between every pair of grants.
-    fn within(limit: &Spec, grants: &[(u64, u64)]) -> TestCaseResult {
+    fn assert_within_limit(limit: &Spec, grants: &[(u64, u64)]) -> TestCaseResult {
         let interval = i128::from(limit.interval);
         for (first, (start, _)) in grants.iter().enumerate() {
             let mut sum = 0;
@@ -191,6 +201,6 @@ mod promises {
     }
 }
 
-fn library(script: &Script) -> Library {
-    Library::new(&Paddlegate::memory(), "x", &script.limits)
+fn library(sequence: &Sequence) -> Library {
+    Library::new(&Paddlegate::memory(), "x", &sequence.limits)
 }

@@ -5,8 +5,8 @@ mod support;
 use paddlegate::{Kind, Paddlegate};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use support::crowd::{Crowd, Stage, crowd, ordered_crowd};
-use support::script::config;
+use support::sequence::config;
+use support::workload::{Runner, Workload, workload, workload_with_admin};
 use support::{redis, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/queue.txt";
@@ -22,52 +22,56 @@ mod redis_agrees_with_memory {
         #![proptest_config(config(60, SEEDS))]
 
         #[test]
-        fn on_leases(crowd in crowd(&[Kind::Concurrency], 60)) { on_both_stores(&crowd)?; }
+        fn on_leases(workload in workload(&[Kind::Concurrency], 60)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_leaky_queues(crowd in crowd(&[Kind::Leaky], 60)) { on_both_stores(&crowd)?; }
+        fn on_leaky_queues(workload in workload(&[Kind::Leaky], 60)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_buckets(crowd in crowd(&[Kind::Bucket], 60)) { on_both_stores(&crowd)?; }
+        fn on_buckets(workload in workload(&[Kind::Bucket], 60)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_windows(crowd in crowd(&[Kind::Window], 60)) { on_both_stores(&crowd)?; }
+        fn on_windows(workload in workload(&[Kind::Window], 60)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_leases_with_rates(crowd in crowd(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60)) {
-            on_both_stores(&crowd)?;
+        fn on_leases_with_rates(
+            workload in workload(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60),
+        ) {
+            on_both_stores(&workload)?;
         }
 
         #[test]
-        fn on_ordered_leases(crowd in ordered_crowd(&[Kind::Concurrency], 60)) { on_both_stores(&crowd)?; }
+        fn on_leases_with_admin(workload in workload_with_admin(&[Kind::Concurrency], 60)) {
+            on_both_stores(&workload)?;
+        }
 
         #[test]
-        fn on_ordered_points(crowd in ordered_crowd(&[Kind::Points], 60)) { on_both_stores(&crowd)?; }
+        fn on_points_with_admin(workload in workload_with_admin(&[Kind::Points], 60)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_ordered_buckets(crowd in ordered_crowd(&[Kind::Bucket], 60)) { on_both_stores(&crowd)?; }
+        fn on_buckets_with_admin(workload in workload_with_admin(&[Kind::Bucket], 60)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_ordered_windows(crowd in ordered_crowd(&[Kind::Window], 60)) { on_both_stores(&crowd)?; }
+        fn on_windows_with_admin(workload in workload_with_admin(&[Kind::Window], 60)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_ordered_leases_with_rates(
-            crowd in ordered_crowd(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60)
+        fn on_leases_with_rates_and_admin(
+            workload in workload_with_admin(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60)
         ) {
-            on_both_stores(&crowd)?;
+            on_both_stores(&workload)?;
         }
     }
 }
 
-fn on_both_stores(crowd: &Crowd) -> TestCaseResult {
-    let mut memory = Stage::in_memory(crowd);
+fn on_both_stores(workload: &Workload) -> TestCaseResult {
+    let mut memory = Runner::in_memory(workload);
     let server = SERVER.with(Clone::clone);
-    let mut there = Stage::on_redis(&server, &test_url(), &unique("crowd"), crowd);
-    for (number, step) in crowd.steps.iter().enumerate() {
-        let (here, seen) = (memory.step(step), there.step(step));
-        prop_assert_eq!(here.text, seen.text, "step {}: {:?}", number, step);
-        prop_assert_eq!(memory.statistics(), there.statistics(), "after step {}: {:?}", number, step);
+    let mut redis_runner = Runner::on_redis(&server, &test_url(), &unique("workload"), workload);
+    for (number, step) in workload.steps.iter().enumerate() {
+        let (memory_runner, seen) = (memory.step(step), redis_runner.step(step));
+        prop_assert_eq!(memory_runner.text, seen.text, "step {}: {:?}", number, step);
+        prop_assert_eq!(memory.statistics(), redis_runner.statistics(), "after step {}: {:?}", number, step);
     }
-    there.limiter.reset().expect("a reset");
+    redis_runner.limiter.reset().expect("a reset");
     Ok(())
 }

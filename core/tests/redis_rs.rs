@@ -12,7 +12,7 @@ use support::unique;
 use tokio::runtime::Builder;
 
 const HOUR: Duration = Duration::from_secs(3_600);
-const PATIENT: Duration = Duration::from_secs(10);
+const LONG_TIMEOUT: Duration = Duration::from_secs(10);
 
 fn decision(answer: Answer) -> Decision {
     match answer {
@@ -69,7 +69,7 @@ async fn uses_async<C: AsyncConnectionLike>(connection: &mut C, store: &Paddlega
 
 #[test]
 fn a_connection_and_a_pool() {
-    let store = Paddlegate::open(&url(), Some(PATIENT)).unwrap();
+    let store = Paddlegate::open(&url(), Some(LONG_TIMEOUT)).unwrap();
     let client = Client::open(url()).unwrap();
     uses(&mut client.get_connection().unwrap(), &store);
     let pool = r2d2::Pool::builder().max_size(2).build(client).unwrap();
@@ -78,9 +78,9 @@ fn a_connection_and_a_pool() {
 
 #[test]
 fn a_multiplexed_connection() {
-    let store = Paddlegate::open(&url(), Some(PATIENT)).unwrap();
+    let store = Paddlegate::open(&url(), Some(LONG_TIMEOUT)).unwrap();
     Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-        let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(PATIENT));
+        let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(LONG_TIMEOUT));
         let client = Client::open(url()).unwrap();
         let connection = client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
         uses_async(&mut connection.clone(), &store).await;
@@ -105,10 +105,10 @@ fn a_multiplexed_connection() {
 
 #[test]
 fn connections_to_a_cluster() {
-    let store = Paddlegate::open(&cluster_url(), Some(PATIENT)).unwrap();
-    let client = ClusterClientBuilder::new(cluster_nodes()).retries(0).response_timeout(PATIENT).build().unwrap();
+    let store = Paddlegate::open(&cluster_url(), Some(LONG_TIMEOUT)).unwrap();
+    let client = ClusterClientBuilder::new(cluster_nodes()).retries(0).response_timeout(LONG_TIMEOUT).build().unwrap();
     let mut connection = client.get_connection().unwrap();
-    connection.set_read_timeout(Some(PATIENT)).unwrap();
+    connection.set_read_timeout(Some(LONG_TIMEOUT)).unwrap();
     // The limiters' slots are on different nodes.
     for _ in 0..10 {
         uses(&mut connection, &store);
@@ -123,7 +123,7 @@ fn connections_to_a_cluster() {
 
 #[test]
 fn a_connection_to_one_node_of_a_cluster_says_what_to_do() {
-    let store = Paddlegate::open(&cluster_url(), Some(PATIENT)).unwrap();
+    let store = Paddlegate::open(&cluster_url(), Some(LONG_TIMEOUT)).unwrap();
     let mut connection = Client::open(cluster_nodes().remove(0)).unwrap().get_connection().unwrap();
     let results: Vec<_> = (0..30)
         .map(|_| {

@@ -105,7 +105,7 @@ fn pessimistic_estimates_waste_what_is_not_corrected() {
 }
 
 #[test]
-fn upstream_throttles_whom_nobody_holds_back() {
+fn upstream_throttles_clients_without_a_limiter() {
     let limits = |limit: u64| json!([{ "kind": "leaky", "limit": limit, "interval": "10s" }]);
     let value = |learn: bool| {
         json!({
@@ -114,15 +114,15 @@ fn upstream_throttles_whom_nobody_holds_back() {
             "upstream": { "limits": limits(20), "learn": learn },
         })
     };
-    let (deaf, learning) = (totals(&value(false), 0), totals(&value(true), 0));
-    assert_eq!((deaf.granted, learning.granted), (200, 200));
-    assert!(deaf.throttled > 180, "{deaf}");
-    assert!(learning.throttled <= deaf.throttled, "{learning}");
-    assert!(learning.drained_after >= Some(89 * S), "180 more than fit at two a second: {learning}");
+    let (without_learning, with_learning) = (totals(&value(false), 0), totals(&value(true), 0));
+    assert_eq!((without_learning.granted, with_learning.granted), (200, 200));
+    assert!(without_learning.throttled > 180, "{without_learning}");
+    assert!(with_learning.throttled <= without_learning.throttled, "{with_learning}");
+    assert!(with_learning.drained_after >= Some(89 * S), "180 more than fit at two a second: {with_learning}");
 }
 
 #[test]
-fn what_upstream_never_allows_is_not_tried_again() {
+fn a_call_that_upstream_never_allows_is_not_retried() {
     let value = json!({
         "policies": [{ "limits": [{ "kind": "unlimited" }], "retry": "ticket" }],
         "arrivals": { "kind": "jobs", "count": 3 },
@@ -134,7 +134,7 @@ fn what_upstream_never_allows_is_not_tried_again() {
 }
 
 #[test]
-fn nobody_waits_for_longer_than_he_would() {
+fn no_job_waits_longer_than_its_maximum_wait() {
     let value = json!({
         "policies": [{ "limits": [{ "kind": "concurrency", "limit": 1 }], "retry": "wait", "wait": "2s" }],
         "arrivals": { "kind": "jobs", "count": 5 }, "work": "1s",
@@ -145,7 +145,7 @@ fn nobody_waits_for_longer_than_he_would() {
 }
 
 #[test]
-fn what_a_dead_client_held_is_free_when_its_lease_ends() {
+fn the_lease_of_a_dead_client_is_free_when_it_expires() {
     let value = json!({
         "policies": [{ "name": "leases", "retry": "wait",
             "limits": [{ "kind": "concurrency", "limit": 2, "interval": "30s" }] }],
@@ -163,7 +163,7 @@ fn what_a_dead_client_held_is_free_when_its_lease_ends() {
 }
 
 #[test]
-fn orders_are_obeyed_at_their_time() {
+fn admin_commands_take_effect_at_their_time() {
     let value = json!({
         "policies": [{ "name": "ordered", "limits": [{ "kind": "bucket", "limit": 3, "interval": "10s" }] }],
         "arrivals": { "kind": "steady", "count": 1, "per": "1s", "for": "60s" },
@@ -201,7 +201,7 @@ fn cancelled_steps_do_not_lengthen_the_simulation() {
 }
 
 #[test]
-fn leases_are_used_until_they_are_given_back_or_end_by_themselves() {
+fn leases_count_as_used_until_they_are_released_or_expire() {
     let used = |work: &str, rest: &Value| {
         let mut value = json!({
             "policies": [{ "limits": [{ "kind": "concurrency", "limit": 1, "interval": "30s" }] }],
@@ -221,7 +221,7 @@ fn leases_are_used_until_they_are_given_back_or_end_by_themselves() {
 }
 
 #[test]
-fn what_an_order_allows_counts_as_allowed() {
+fn calls_that_an_override_allows_count_as_allowed() {
     let value = |limit: &Value, amount: u64| {
         json!({
             "policies": [{ "limits": [limit], "retry": "wait" }],
@@ -326,7 +326,7 @@ fn a_job_that_can_never_pass_names_its_limit_and_other_rows_leave_it_empty() {
 }
 
 #[test]
-fn arrivals_come_as_they_are_described() {
+fn arrivals_follow_their_description() {
     let times = |arrivals: Value| {
         let value = json!({ "policies": [{ "limits": [{ "kind": "unlimited" }] }], "arrivals": arrivals, "seed": 3 });
         run(&value, 0).timeline().at.clone()
@@ -477,7 +477,7 @@ prop_compose! {
         at_once in 0_u64..3,
         (crashes, comes_back) in any::<(bool, bool)>(),
         (throttles, learns, has_debts) in any::<(bool, bool, bool)>(),
-        order in prop::option::of((prop::option::of(1_u64..8), 1_u64..20, any::<bool>())),
+        override_event in prop::option::of((prop::option::of(1_u64..8), 1_u64..20, any::<bool>())),
         until in prop::option::of(1_u64..60),
         seed: u32,
     ) -> Value {
@@ -499,7 +499,7 @@ prop_compose! {
             let back = comes_back.then_some("5s");
             events.push(json!({ "at": "9s", "do": "crash", "client": 0, "for": back }));
         }
-        if let Some((amount, interval, ends)) = order {
+        if let Some((amount, interval, ends)) = override_event {
             let (amount, lasts) = (amount.filter(|_| !is_throttle), ends.then_some("7s"));
             let interval = format!("{interval}s");
             events.push(json!({ "at": "4s", "do": "override", "limit": amount, "interval": interval, "for": lasts }));
@@ -604,7 +604,7 @@ proptest! {
 
     /// Checks that any input returns an error or runs to its end.
     #[test]
-    fn absurd_numbers_are_an_error_or_end(
+    fn extreme_numbers_are_an_error_or_the_simulation_ends(
         limit in prop::sample::select(vec![0, 1, 100_000, 1_000_000_000_000, u64::MAX]),
         interval in prop::sample::select(vec!["0s", "0.000001s", "1s", "3650d", "99999999d", "PT0.0000001S"]),
         kind in prop::sample::select(vec!["bucket", "window", "leaky", "points", "throttle", "concurrency"]),

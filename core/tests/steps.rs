@@ -16,7 +16,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 const START: Micros = Micros(3_600_000_000);
 
 /// Drives steps as a host does, and returns their number and the outcome. The reply to the step `fails` is lost.
-fn carried<S: MultiStep>(mut steps: S, fails: Option<usize>) -> (usize, Result<S::Output, Error>) {
+fn run_procedure<S: MultiStep>(mut steps: S, fails: Option<usize>) -> (usize, Result<S::Output, Error>) {
     let mut count = 0;
     while let Some((limiter, operation)) = steps.step() {
         let outcome = limiter.run(operation, SignalHandling::Ignore);
@@ -36,7 +36,7 @@ fn stores() -> [Paddlegate; 2] {
 }
 
 #[test]
-fn a_gate_check_asks_the_clock_only_where_the_time_decides() {
+fn a_gate_check_reads_the_clock_only_if_the_time_matters() {
     for store in stores() {
         let document = |validity: &str| {
             format!(
@@ -48,19 +48,20 @@ fn a_gate_check_asks_the_clock_only_where_the_time_decides() {
         };
         let (always, until) = (document(""), document(r#""ValidToUtc": "2100-01-01T00:00:00Z","#));
         let facts = RequestAttributes { context: Some("a"), ..RequestAttributes::default() };
-        for (document, facts, at, asked) in [
+        for (document, facts, at, calls) in [
             (&always, facts, None, 3),
             (&until, facts, None, 4),
             (&until, facts, Some(START), 3),
             (&until, RequestAttributes::default(), None, 0),
         ] {
-            let (count, decision) = carried(store.invantive_gate(document).unwrap().start(&facts, at).unwrap(), None);
+            let (count, decision) =
+                run_procedure(store.invantive_gate(document).unwrap().start(&facts, at).unwrap(), None);
             assert!(decision.unwrap().allowed);
-            assert_eq!(count, asked);
+            assert_eq!(count, calls);
         }
-        let lost = carried(store.invantive_gate(&until).unwrap().start(&facts, None).unwrap(), Some(1));
-        assert_eq!(lost.0, 2, "it ends with its error");
-        assert_eq!(lost.1.unwrap_err().kind(), ErrorKind::Unavailable);
+        let failed = run_procedure(store.invantive_gate(&until).unwrap().start(&facts, None).unwrap(), Some(1));
+        assert_eq!(failed.0, 2, "the procedure ends with the error");
+        assert_eq!(failed.1.unwrap_err().kind(), ErrorKind::Unavailable);
         let early = store.invantive_gate(&always).unwrap().start(&facts, None).unwrap();
         assert_eq!(early.outcome().unwrap_err().kind(), ErrorKind::Internal);
         let bad = store
@@ -73,55 +74,59 @@ fn a_gate_check_asks_the_clock_only_where_the_time_decides() {
 }
 
 #[test]
-fn ojs_t19_a_batch_gives_back_what_it_took_also_after_an_error() {
+fn ojs_t19_a_batch_releases_its_grants_also_after_an_error() {
     for store in stores() {
         let limiter = limiter(&store, &[Limit::concurrency(3, MINUTE).unwrap(), Limit::window(9, MINUTE).unwrap()]);
         let none = |limiter: &Limiter| {
             assert_eq!(limiter.statistics().unwrap().leases, 0);
             assert_eq!(limiter.acquire(paddlegate::Request::cost(0)).unwrap().remaining, Some(3));
         };
-        let (count, refused) = carried(limiter.batch(&["a", "b", "c", "d"], OnLimit::Drop, false), None);
+        let (count, refused) = run_procedure(limiter.batch(&["a", "b", "c", "d"], OnLimit::Drop, false), None);
         assert_eq!(count, 4 + 2 * 3);
         assert!(refused.unwrap().iter().all(|admission| admission.action == Action::Drop));
         none(&limiter);
         // The third reply is lost: the third job may still hold a lease, but the batch releases the other two.
-        let (_, lost) = carried(limiter.batch(&["a", "b", "c"], OnLimit::Drop, false), Some(2));
-        assert!(lost.unwrap_err().may_have_counted());
+        let (_, failed) = run_procedure(limiter.batch(&["a", "b", "c"], OnLimit::Drop, false), Some(2));
+        assert!(failed.unwrap_err().may_have_counted());
         assert_eq!(limiter.statistics().unwrap().leases, 1);
         limiter.reset().unwrap();
         // The reply to one release is lost: the batch still releases the other leases.
-        let (_, lost) = carried(limiter.batch(&["a", "b", "c", "d"], OnLimit::Drop, false), Some(4));
-        assert!(lost.is_err());
+        let (_, failed) = run_procedure(limiter.batch(&["a", "b", "c", "d"], OnLimit::Drop, false), Some(4));
+        assert!(failed.is_err());
         none(&limiter);
-        let (count, all) = carried(limiter.batch(&["a", "b", "c"], OnLimit::Drop, false), None);
+        let (count, all) = run_procedure(limiter.batch(&["a", "b", "c"], OnLimit::Drop, false), None);
         assert_eq!((count, all.unwrap().len()), (3, 3));
-        let (_, partial) = carried(limiter.batch(&["a", "d"], OnLimit::Drop, true), None);
+        let (_, partial) = run_procedure(limiter.batch(&["a", "d"], OnLimit::Drop, true), None);
         let actions: Vec<Action> = partial.unwrap().iter().map(|one| one.action).collect();
         assert_eq!(actions, [Action::Run, Action::Drop]);
         assert!(limiter.batch(&["a"], OnLimit::Drop, false).outcome().is_err());
-        assert_eq!(carried(limiter.batch(&[], OnLimit::Drop, false), None).1.unwrap(), []);
+        assert_eq!(run_procedure(limiter.batch(&[], OnLimit::Drop, false), None).1.unwrap(), []);
     }
 }
 
 #[test]
-fn ojs_t03_an_override_looks_first_and_asks_the_clock_for_its_end() {
+fn ojs_t03_an_override_reads_the_state_first_and_the_clock_for_its_end() {
     for store in stores() {
         let limiter = limiter(&store, &[Limit::bucket(5, MINUTE).unwrap()]);
-        let told = |document: &str, at| carried(limiter.override_procedure(document, at).unwrap(), None);
-        let (count, runtime_state) = told(r#"{"limit": 7, "period": "minute"}"#, None);
+        let run_override = |document: &str, at| run_procedure(limiter.override_procedure(document, at).unwrap(), None);
+        let (count, runtime_state) = run_override(r#"{"limit": 7, "period": "minute"}"#, None);
         assert_eq!((count, runtime_state.unwrap().expires_after), (2, None));
-        let (count, runtime_state) = told(r#"{"expires_at": "2100-01-01T00:00:00Z"}"#, None);
+        let (count, runtime_state) = run_override(r#"{"expires_at": "2100-01-01T00:00:00Z"}"#, None);
         assert_eq!(count, 3);
         let runtime_state = runtime_state.unwrap();
         assert_eq!(runtime_state.overrides[0].as_ref().map(Limit::amount), Some(7));
         assert!(runtime_state.expires_after > Some(Micros(1_000_000_000_000)));
-        let (count, past) = told(r#"{"limit": 1, "period": "minute", "expires_at": "2001-01-01T00:00:00Z"}"#, None);
+        let (count, past) =
+            run_override(r#"{"limit": 1, "period": "minute", "expires_at": "2001-01-01T00:00:00Z"}"#, None);
         assert_eq!((count, past.unwrap_err().argument()), (1, Some("document")));
         let given = limiter.override_procedure(r#"{"rate": null, "expires_at": "1970-01-01T00:00:01Z"}"#, Some(START));
-        assert_eq!(given.unwrap_err().argument(), Some("document"), "no call is needed to see that it is past");
-        assert!(limiter.apply_ojs_override(r#"{"throttle": null}"#, None).is_ok(), "there is none to remove");
-        let (_, lost) = carried(limiter.override_procedure(r#"{"rate": null}"#, None).unwrap(), Some(0));
-        assert_eq!(lost.unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(given.unwrap_err().argument(), Some("document"), "a given time needs no call to be compared");
+        assert!(
+            limiter.apply_ojs_override(r#"{"throttle": null}"#, None).is_ok(),
+            "an override that does not exist can be removed"
+        );
+        let (_, failed) = run_procedure(limiter.override_procedure(r#"{"rate": null}"#, None).unwrap(), Some(0));
+        assert_eq!(failed.unwrap_err().kind(), ErrorKind::Unavailable);
         assert!(limiter.apply_ojs_override(r#"{"rate": null}"#, None).unwrap().overrides[0].is_none());
     }
     let two = limiter(&Paddlegate::memory(), &[Limit::bucket(5, MINUTE).unwrap(), Limit::window(5, MINUTE).unwrap()]);
@@ -130,7 +135,7 @@ fn ojs_t03_an_override_looks_first_and_asks_the_clock_for_its_end() {
 }
 
 #[test]
-fn ojs_t13_a_signal_takes_a_pause_for_each_of_its_times() {
+fn ojs_t13_a_signal_sets_a_pause_for_each_of_its_times() {
     for store in stores() {
         let limiter = limiter(&store, &[Limit::window(5, MINUTE).unwrap()]);
         for (failure, pauses, is_signal) in [
@@ -139,11 +144,11 @@ fn ojs_t13_a_signal_takes_a_pause_for_each_of_its_times() {
             (r#"{"type": "rate_limited", "retry_after": 1, "rate_limit_until": "1970-01-01T02:00:00Z"}"#, 2, true),
             (r#"{"type": "timeout", "retry_after": 1}"#, 0, false),
         ] {
-            let (count, outcome) = carried(limiter.pause_procedure(failure, Some(START)).unwrap(), None);
+            let (count, outcome) = run_procedure(limiter.pause_procedure(failure, Some(START)).unwrap(), None);
             assert_eq!((count, outcome), (pauses, Ok(is_signal)), "{failure}");
         }
-        let look = Operation::Admin { command: paddlegate::AdminCommand::Get, at: Some(START) };
-        let Ok(Answer::RuntimeState(runtime_state)) = limiter.run(look, SignalHandling::Ignore) else {
+        let get = Operation::Admin { command: paddlegate::AdminCommand::Get, at: Some(START) };
+        let Ok(Answer::RuntimeState(runtime_state)) = limiter.run(get, SignalHandling::Ignore) else {
             panic!("no runtime state")
         };
         assert_eq!(runtime_state.paused_for, Some(START), "until the later of all");

@@ -30,13 +30,13 @@ macro_rules! on_both_stores {
 
 on_both_stores![
     names_that_look_alike_are_different_limiters,
-    one_name_is_one_limiter,
+    limiters_of_one_name_share_their_state,
     the_stores_own_clock_is_used,
     a_limiter_is_in_use_from_its_first_change_on,
     threads_take_no_more_than_the_limit,
-    a_permit_is_settled_once_by_whoever_comes_first,
-    old_permits_are_forgotten_beyond_ten_thousand,
-    permits_end_after_five_minutes,
+    a_permit_is_settled_once_by_the_first_call,
+    old_permits_are_removed_beyond_ten_thousand,
+    permits_expire_after_five_minutes,
     a_meter_gives_back_what_has_drained_since_the_grant,
     corrections_of_long_logs_count_no_less_than_was_used,
     no_window_is_exceeded_by_what_was_used_whatever_is_corrected,
@@ -47,17 +47,17 @@ fn names_that_look_alike_are_different_limiters(store: &Paddlegate) {
     let limiters: Vec<Limiter> =
         names().iter().map(|name| store.window(&format!("{prefix}{name}"), 1, DAY).expect("a limiter")).collect();
     for limiter in &limiters {
-        assert!(take(limiter).allowed(), "{:?} was taken by another", limiter.name());
+        assert!(take(limiter).allowed(), "{:?} shares the state of another name", limiter.name());
     }
     for limiter in &limiters {
-        assert!(!take(limiter).allowed(), "{:?} is not itself", limiter.name());
+        assert!(!take(limiter).allowed(), "{:?} does not have its own state", limiter.name());
     }
     limiters[0].reset().expect("a reset");
     let free: Vec<&str> = limiters.iter().filter(|limiter| take(limiter).allowed()).map(Limiter::name).collect();
-    assert_eq!(free, [limiters[0].name()], "reset by the name of another");
+    assert_eq!(free, [limiters[0].name()], "the reset of another name changed it");
 }
 
-fn one_name_is_one_limiter(store: &Paddlegate) {
+fn limiters_of_one_name_share_their_state(store: &Paddlegate) {
     let name = unique("one");
     let policy = || Policy::new([Limit::window(5, DAY)?, Limit::leaky(5, DAY)?, Limit::bucket(5, DAY)?]);
     let made: Vec<Limiter> =
@@ -73,7 +73,7 @@ fn one_name_is_one_limiter(store: &Paddlegate) {
 fn the_stores_own_clock_is_used(store: &Paddlegate) {
     let limiter = store.leaky(&unique("clock"), 5, DAY).expect("a limiter");
     let first = limiter.acquire(Request::default()).expect("a decision").at;
-    let second = limiter.peek(Request::default()).expect("a look").at;
+    let second = limiter.peek(Request::default()).expect("a peek").at;
     // The store's clock is later than this test was written, earlier than `MAX_TIME`, and running.
     assert!(first > Micros(1_760_000_000_000_000) && first < paddlegate::MAX_TIME, "{first:?}");
     assert!(second >= first && second.0 - first.0 < 60_000_000, "{first:?} then {second:?}");
@@ -89,28 +89,28 @@ fn the_stores_own_clock_is_used(store: &Paddlegate) {
 }
 
 fn a_limiter_is_in_use_from_its_first_change_on(store: &Paddlegate) {
-    let look = |limiter: &Limiter| limiter.admin(AdminCommand::Get).expect("a look").in_use;
+    let is_in_use = |limiter: &Limiter| limiter.admin(AdminCommand::Get).expect("a runtime state").in_use;
     let pause =
         |limiter: &Limiter| limiter.admin(AdminCommand::Pause(Deadline::After(Micros(1)))).expect("a pause").in_use;
     let name = unique("in use");
     let limiter = store.window(&name, 5, DAY).expect("a limiter");
     limiter.peek(Request::cost(1)).expect("a peek");
-    assert!(!look(&limiter), "a look or a peek is a use");
+    assert!(!is_in_use(&limiter), "a read of the runtime state or a peek counts as a use");
     take(&limiter);
-    assert!(look(&limiter) && pause(&limiter), "a grant is no use");
+    assert!(is_in_use(&limiter) && pause(&limiter), "a grant does not count as a use");
     // A policy of other kinds under the same name is another limiter.
     let policy = Policy::new([Limit::window(5, DAY).unwrap(), Limit::leaky(5, DAY).unwrap()]).unwrap();
     let other = store.limiter(&name, policy).expect("a limiter");
-    assert!(!pause(&other), "its own pause is a use");
-    assert!(pause(&other), "the pause before is no use");
+    assert!(!pause(&other), "a pause counts as a use before it");
+    assert!(pause(&other), "an earlier pause does not count as a use");
     limiter.reset().expect("a reset");
-    assert!(!look(&limiter), "a reset leaves something behind");
+    assert!(!is_in_use(&limiter), "a reset does not end the use");
     // A refusal writes only statistics, and these count as a use.
     let full = Policy::new([Limit::concurrency(0, HOUR).unwrap()]).unwrap();
     let full = store.limiter(&unique("full"), full).expect("a limiter");
     assert!(!take(&full).allowed());
-    assert!(look(&full), "a refusal is no use");
-    assert!(!look(&store.unlimited(&unique("open")).expect("a limiter")));
+    assert!(is_in_use(&full), "a refusal does not count as a use");
+    assert!(!is_in_use(&store.unlimited(&unique("open")).expect("a limiter")));
 }
 
 fn threads_take_no_more_than_the_limit(store: &Paddlegate) {
@@ -138,7 +138,7 @@ fn threads_take_no_more_than_the_limit(store: &Paddlegate) {
     assert_eq!(granted.into_inner(), 300);
 }
 
-fn a_permit_is_settled_once_by_whoever_comes_first(store: &Paddlegate) {
+fn a_permit_is_settled_once_by_the_first_call(store: &Paddlegate) {
     let name = unique("permit");
     let limiter = || store.points(&name, 1_000, DAY).expect("a limiter");
     let permit =
@@ -154,10 +154,10 @@ fn a_permit_is_settled_once_by_whoever_comes_first(store: &Paddlegate) {
         }
     });
     assert_eq!(settled.into_inner(), 1);
-    assert!(look(&limiter(), NOW).remaining >= Some(993));
+    assert!(peek(&limiter(), NOW).remaining >= Some(993));
 }
 
-fn old_permits_are_forgotten_beyond_ten_thousand(store: &Paddlegate) {
+fn old_permits_are_removed_beyond_ten_thousand(store: &Paddlegate) {
     let limiter = store.points(&unique("many"), 1_000_000, DAY).expect("a limiter");
     let many = MAX_PERMITS + 500;
     let permits: Vec<String> = (0..many as u64)
@@ -176,12 +176,13 @@ fn old_permits_are_forgotten_beyond_ten_thousand(store: &Paddlegate) {
 
 fn a_meter_gives_back_what_has_drained_since_the_grant(store: &Paddlegate) {
     let limiter = store.points(&unique("drained"), 1_000, Duration::from_secs(20)).expect("a limiter");
-    let ask = |at: u64| limiter.acquire(Request::estimate(1_000).at(Micros(NOW + at))).expect("a decision").permit;
-    let first = ask(0).expect("a permit");
-    assert!(ask(20_000_000).is_some() && ask(20_000_000).is_none());
+    let acquire_estimate =
+        |at: u64| limiter.acquire(Request::estimate(1_000).at(Micros(NOW + at))).expect("a decision").permit;
+    let first = acquire_estimate(0).expect("a permit");
+    assert!(acquire_estimate(20_000_000).is_some() && acquire_estimate(20_000_000).is_none());
     assert_eq!(correct(&limiter, &first, 0, NOW + 20_000_000), Settlement::Settled);
     // The 1,000 units of the first permit have drained since, but the correction still gives them back, once.
-    assert!(ask(20_000_000).is_some() && ask(20_000_000).is_none());
+    assert!(acquire_estimate(20_000_000).is_some() && acquire_estimate(20_000_000).is_none());
 }
 
 fn corrections_of_long_logs_count_no_less_than_was_used(store: &Paddlegate) {
@@ -208,7 +209,7 @@ fn corrections_of_long_logs_count_no_less_than_was_used(store: &Paddlegate) {
         for ended in 0..=counted.len() {
             let at = NOW + 3_600_000_000 + ended as u64 - 1;
             let left = 10_000 - counted[ended..].iter().sum::<u64>();
-            assert_eq!(look(&limiter, at).remaining, Some(left), "{grants:?}, {permit} corrected to {actual}");
+            assert_eq!(peek(&limiter, at).remaining, Some(left), "{grants:?}, {permit} corrected to {actual}");
         }
     }
 }
@@ -246,14 +247,14 @@ fn no_window_is_exceeded_by_what_was_used_whatever_is_corrected(store: &Paddlega
     }
 }
 
-fn permits_end_after_five_minutes(store: &Paddlegate) {
+fn permits_expire_after_five_minutes(store: &Paddlegate) {
     let limiter = store.points(&unique("five"), 1_000, DAY).expect("a limiter");
-    let ask =
+    let acquire_estimate =
         |at: u64| limiter.acquire(Request::estimate(1).at(Micros(at))).expect("a decision").permit.expect("a permit");
-    let (first, second) = (ask(NOW), ask(NOW + 1));
+    let (first, second) = (acquire_estimate(NOW), acquire_estimate(NOW + 1));
     assert_eq!(correct(&limiter, &first, 0, NOW + 300_000_000), Settlement::Late);
     assert_eq!(correct(&limiter, &second, 0, NOW + 300_000_000), Settlement::Settled);
-    let third = ask(NOW + 700_000_000);
+    let third = acquire_estimate(NOW + 700_000_000);
     assert_eq!(correct(&limiter, &second, 0, NOW + 700_000_000), Settlement::Late);
     assert_eq!(correct(&limiter, &third, 0, NOW), Settlement::Settled, "a clock that ran backwards");
 }
@@ -262,23 +263,23 @@ fn take(limiter: &Limiter) -> paddlegate::Decision {
     limiter.acquire(Request::cost(1).at(Micros(NOW))).expect("a decision")
 }
 
-fn look(limiter: &Limiter, at: u64) -> paddlegate::Decision {
-    limiter.peek(Request::cost(0).at(Micros(at))).expect("a look")
+fn peek(limiter: &Limiter, at: u64) -> paddlegate::Decision {
+    limiter.peek(Request::cost(0).at(Micros(at))).expect("a peek")
 }
 
 #[test]
-fn making_a_limiter_asks_no_server() {
+fn creating_a_limiter_calls_no_server() {
     let store = Paddlegate::open("redis://127.0.0.1:1/3", None).expect("a store");
     let limiter = store.leaky("nowhere", 1, DAY).expect("a limiter");
     assert_eq!(limiter.name(), "nowhere");
     for without_state in [store.unlimited("nowhere"), store.paused("nowhere")] {
-        without_state.expect("a limiter").acquire(Request::default()).expect("SK-T28: no server is asked");
+        without_state.expect("a limiter").acquire(Request::default()).expect("SK-T28: no server is called");
     }
     assert!(limiter.acquire(Request::default()).is_err());
 }
 
 #[test]
-fn a_closed_store_has_no_connections_and_says_so() {
+fn a_closed_store_has_no_connections_and_returns_an_error() {
     let pg = support::redis();
     let limiter = pg.bucket(&unique("closed"), 5, HOUR).unwrap();
     limiter.acquire(Request::cost(1)).unwrap();

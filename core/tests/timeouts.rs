@@ -25,15 +25,15 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::runtime::Builder;
 
 const TIMEOUT: Duration = Duration::from_millis(100);
-const END: Duration = Duration::from_secs(5);
-const GRACE: Duration = Duration::from_millis(50);
+const MAX_DURATION: Duration = Duration::from_secs(5);
+const ALLOWED_DELAY: Duration = Duration::from_millis(50);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Makes one call and returns its result.
-type Ask<'a> = &'a dyn Fn() -> Result<Decision, Error>;
+type Call<'a> = &'a dyn Fn() -> Result<Decision, Error>;
 
 /// Runs the calls of a limiter on threads or on tokio.
-type With = fn(&Limiter, &mut dyn FnMut(Ask<'_>));
+type With = fn(&Limiter, &mut dyn FnMut(Call<'_>));
 
 /// Starts a server and brings it into a state.
 type Start = fn() -> State;
@@ -42,7 +42,7 @@ type Start = fn() -> State;
 struct State {
     url: String,
     /// Brings the server into this state before a call.
-    before: Box<dyn Fn(Ask<'_>)>,
+    before: Box<dyn Fn(Call<'_>)>,
     /// Resources that must stay open.
     _kept: Box<dyn Any>,
 }
@@ -56,14 +56,16 @@ impl State {
 const STATES: [(&str, Start); 12] = [
     ("a server that is silent", || silent("redis")),
     ("a TLS handshake that is silent", || silent("rediss")),
-    ("a server that dribbles", || served("redis", |client, _| dribble(client, b"$1000000\r\n"))),
-    ("a TLS handshake that dribbles", || served("rediss", |client, _| dribble(client, b"\x16\x03\x03\x40\x00"))),
+    ("a server that dribbles", || served("redis", |client, _| send_single_bytes(client, b"$1000000\r\n"))),
+    ("a TLS handshake that dribbles", || {
+        served("rediss", |client, _| send_single_bytes(client, b"\x16\x03\x03\x40\x00"))
+    }),
     ("a port that does not accept", full_port),
     ("a path that does not accept", full_path),
     ("a path that is silent", silent_path),
-    ("a server that does not read", deaf),
-    ("a pooled connection that is dead", dead),
-    ("a server that is stopped", stopped),
+    ("a server that does not read", unread),
+    ("a pooled connection that is dead", dead_connection),
+    ("a server that is stopped", stopped_server),
     ("a slot on the move", || served("redis", |client, _| client.write_all(b"-TRYAGAIN a slot on the move\r\n"))),
     ("a slot that moves in circles", || {
         served("redis", |client, port| client.write_all(format!("-MOVED 1 127.0.0.1:{port}\r\n").as_bytes()))
@@ -79,22 +81,22 @@ fn every_call_ends_in_every_state_of_the_server() {
                 let state = start();
                 let store = Paddlegate::open(&state.url, Some(TIMEOUT)).expect("a store");
                 let limiter = store.leaky("ends", 1_000_000, HOUR).expect("a limiter");
-                let mut took = Vec::new();
-                with(&limiter, &mut |ask| {
+                let mut durations = Vec::new();
+                with(&limiter, &mut |call| {
                     for _ in 0..if soak { 50 } else { 2 } {
-                        (state.before)(ask);
+                        (state.before)(call);
                         let started = Instant::now();
-                        let answer = ask();
-                        took.push(started.elapsed());
+                        let answer = call();
+                        durations.push(started.elapsed());
                         let error = answer.expect_err("a server that does not decide");
                         assert_eq!(error.kind(), ErrorKind::Unavailable, "{name}, {way}: {error}");
                     }
                 });
-                took.sort();
-                println!("{name}, {way}: {:?} to {:?}", took[0], took[took.len() - 1]);
-                assert!(took[took.len() - 1] < END, "{name}, {way}: {took:?}");
-                let late = took.iter().filter(|took| **took > TIMEOUT + GRACE).count();
-                assert!(!soak || late <= 1, "{name}, {way}: {late} of 50 are late: {took:?}");
+                durations.sort();
+                println!("{name}, {way}: {:?} to {:?}", durations[0], durations[durations.len() - 1]);
+                assert!(durations[durations.len() - 1] < MAX_DURATION, "{name}, {way}: {durations:?}");
+                let late_calls = durations.iter().filter(|duration| **duration > TIMEOUT + ALLOWED_DELAY).count();
+                assert!(!soak || late_calls <= 1, "{name}, {way}: {late_calls} of 50 calls are late: {durations:?}");
             })
         })
     });
@@ -111,22 +113,22 @@ fn every_call_ends_while_signals_come_every_five_milliseconds() {
         .spawn()
         .expect("this program");
     let script = "while kill -STOP $0 && kill -CONT $0; do sleep 0.005; done";
-    let mut storm = Command::new("sh")
+    let mut signals = Command::new("sh")
         .args(["-c", script, &child.id().to_string()])
         .stderr(std::process::Stdio::null())
         .spawn()
         .expect("a shell");
     let ended = child.wait().expect("an end");
     // The shell ends when the child process no longer exists.
-    storm.wait().expect("an end");
+    signals.wait().expect("an end");
     assert!(ended.success());
 }
 
-fn with_threads(limiter: &Limiter, calls: &mut dyn FnMut(Ask<'_>)) {
+fn with_threads(limiter: &Limiter, calls: &mut dyn FnMut(Call<'_>)) {
     calls(&|| limiter.acquire(Request::cost(1)));
 }
 
-fn with_tokio(limiter: &Limiter, calls: &mut dyn FnMut(Ask<'_>)) {
+fn with_tokio(limiter: &Limiter, calls: &mut dyn FnMut(Call<'_>)) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     calls(&|| runtime.block_on(limiter.acquire_async(Request::cost(1))));
 }
@@ -151,7 +153,7 @@ fn served(scheme: &str, answer: fn(&mut TcpStream, u16) -> std::io::Result<()>) 
     State::new(format!("{scheme}://{address}"), ())
 }
 
-fn dribble(client: &mut TcpStream, start: &[u8]) -> std::io::Result<()> {
+fn send_single_bytes(client: &mut TcpStream, start: &[u8]) -> std::io::Result<()> {
     client.set_nodelay(true)?;
     client.write_all(start)?;
     loop {
@@ -223,9 +225,9 @@ fn silent_path() -> State {
     State::new(format!("unix://{}", path.display()), (listener, Removed(dir)))
 }
 
-/// Returns a server that asks for the whole script and reads none of it. Small segments and a small buffer block the
+/// Returns a server that requests the whole script and reads none of it. Small segments and a small buffer block the
 /// sender.
-fn deaf() -> State {
+fn unread() -> State {
     let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     listener.set_recv_buffer_size(2_048).unwrap();
     listener.set_tcp_mss(88).unwrap();
@@ -236,7 +238,7 @@ fn deaf() -> State {
     thread::spawn(move || {
         let mut clients = Vec::new();
         for mut client in listener.incoming().flatten() {
-            let _ = client.set_read_timeout(Some(END));
+            let _ = client.set_read_timeout(Some(MAX_DURATION));
             if matches!(client.read(&mut [0; 16_384]), Ok(1..)) {
                 let _ = client.write_all(b"-NOSCRIPT no script\r\n");
                 clients.push(client);
@@ -247,27 +249,27 @@ fn deaf() -> State {
 }
 
 /// Repeats the call until it succeeds.
-fn answered(ask: Ask<'_>) {
-    server::wait_until("the server answers", || ask().is_ok());
+fn repeat_until_answered(call: Call<'_>) {
+    server::wait_until("the server answers", || call().is_ok());
 }
 
-fn dead() -> State {
+fn dead_connection() -> State {
     let server = Server::start();
     let proxy = Proxy::before(server.port);
-    let (url, buried) = (proxy.url(), proxy.graveyard());
-    let before = move |ask: Ask<'_>| {
-        answered(ask);
-        buried.bury();
+    let (url, dead_connections) = (proxy.url(), proxy.dead_connections());
+    let before = move |call: Call<'_>| {
+        repeat_until_answered(call);
+        dead_connections.mark_open_as_dead();
     };
     State { url, before: Box::new(before), _kept: Box::new((server, proxy)) }
 }
 
-fn stopped() -> State {
+fn stopped_server() -> State {
     let server = Server::start();
     let (url, process) = (server.url(), server.process());
-    let before = move |ask: Ask<'_>| {
+    let before = move |call: Call<'_>| {
         process.signal("CONT");
-        answered(ask);
+        repeat_until_answered(call);
         process.signal("STOP");
     };
     State { url, before: Box::new(before), _kept: Box::new(server) }

@@ -6,9 +6,11 @@ use paddlegate::Operation::Reset;
 use paddlegate::{Kind, Paddlegate, Prepared};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
+use support::library::Library;
 use support::raw::{Raw, words};
-use support::script::{Operation, Run, Script, Side, Spec, Told, compare, composite, config, only, script};
-use support::side::Library;
+use support::sequence::{
+    Implementation, Operation, Outcome, Run, Sequence, Spec, compare, composite, config, keep_only, sequence,
+};
 use support::{redis, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/twins.txt";
@@ -20,29 +22,29 @@ mod redis_agrees_with_memory {
         #![proptest_config(config(60, SEEDS))]
 
         #[test]
-        fn on_buckets(script in script(vec![Kind::Bucket], 80)) { on_both_stores(&script)?; }
+        fn on_buckets(sequence in sequence(vec![Kind::Bucket], 80)) { on_both_stores(&sequence)?; }
 
         #[test]
-        fn on_windows(script in script(vec![Kind::Window], 80)) { on_both_stores(&script)?; }
+        fn on_windows(sequence in sequence(vec![Kind::Window], 80)) { on_both_stores(&sequence)?; }
 
         #[test]
-        fn on_leaky_meters(script in script(vec![Kind::Leaky], 80)) { on_both_stores(&script)?; }
+        fn on_leaky_meters(sequence in sequence(vec![Kind::Leaky], 80)) { on_both_stores(&sequence)?; }
 
         #[test]
-        fn on_points(script in script(vec![Kind::Points], 80)) { on_both_stores(&script)?; }
+        fn on_points(sequence in sequence(vec![Kind::Points], 80)) { on_both_stores(&sequence)?; }
 
         #[test]
-        fn on_throttles(script in script(vec![Kind::Throttle], 80)) { on_both_stores(&script)?; }
+        fn on_throttles(sequence in sequence(vec![Kind::Throttle], 80)) { on_both_stores(&sequence)?; }
 
         #[test]
-        fn on_two_windows(script in script(vec![Kind::Window, Kind::Window], 80)) { on_both_stores(&script)?; }
+        fn on_two_windows(sequence in sequence(vec![Kind::Window, Kind::Window], 80)) { on_both_stores(&sequence)?; }
     }
 
     proptest! {
         #![proptest_config(config(200, SEEDS))]
 
         #[test]
-        fn on_one_to_four_limits(script in composite(80)) { on_both_stores(&script)?; }
+        fn on_one_to_four_limits(sequence in composite(80)) { on_both_stores(&sequence)?; }
     }
 }
 
@@ -53,11 +55,11 @@ mod a_cluster_agrees_with_memory {
         #![proptest_config(config(40, SEEDS))]
 
         #[test]
-        fn on_one_to_four_limits(script in composite(60)) {
+        fn on_one_to_four_limits(sequence in composite(60)) {
             let name = unique("clustered");
-            let mut memory = Library::new(&Paddlegate::memory(), &name, &script.limits);
-            let mut cluster = Library::new(&CLUSTER.with(Clone::clone), &name, &script.limits);
-            compare(&script, &mut memory, &mut cluster)?;
+            let mut memory = Library::new(&Paddlegate::memory(), &name, &sequence.limits);
+            let mut cluster = Library::new(&CLUSTER.with(Clone::clone), &name, &sequence.limits);
+            compare(&sequence, &mut memory, &mut cluster)?;
             cluster.reset();
         }
     }
@@ -70,40 +72,40 @@ mod redis_keeps {
         #![proptest_config(config(50, SEEDS))]
 
         #[test]
-        fn a_state_for_as_long_as_it_counts(mut script in composite(60)) {
-            script.limits.truncate(1);
-            let script = only(script, |operation| !matches!(operation, Operation::Resize(_)));
-            let mut server = OnServer::new(&unique("kept"), &script);
-            let mut run = Run::new(&script);
-            for operation in &script.operations {
+        fn a_state_for_as_long_as_it_counts(mut sequence in composite(60)) {
+            sequence.limits.truncate(1);
+            let sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Resize(_)));
+            let mut server = OnServer::new(&unique("kept"), &sequence);
+            let mut run = Run::new(&sequence);
+            for operation in &sequence.operations {
                 run.step(&mut server, operation);
-                let whole = server.peek(run.at, 0).reset_after;
+                let reset_after = server.peek(run.at, 0).reset_after;
                 for (key, ttl) in server.keys() {
-                    prop_assert!(ttl != -1, "{key} never ends");
+                    prop_assert!(ttl != -1, "{key} has no expiry");
                     // Permits have their own expiry, and no decision reads the statistics.
                     if key.contains(":p:kept") || key.contains(":m:kept") {
                         continue;
                     }
                     // A key that does not exist (-2) has no content that counts.
-                    let enough = ttl == -2 || ttl >= 0 && ttl.cast_unsigned() * 1_000 > whole;
-                    prop_assert!(enough, "{key} lives {ttl} ms of {whole} us after {operation:?}");
+                    let enough = ttl == -2 || ttl >= 0 && ttl.cast_unsigned() * 1_000 > reset_after;
+                    prop_assert!(enough, "{key} expires in {ttl} ms of {reset_after} us after {operation:?}");
                 }
             }
-            server.lose();
+            server.lose_keys();
         }
     }
 }
 
-fn on_both_stores(script: &Script) -> TestCaseResult {
+fn on_both_stores(sequence: &Sequence) -> TestCaseResult {
     let name = unique("twins");
-    let mut memory = Library::new(&Paddlegate::memory(), &name, &script.limits);
-    let mut server = OnServer::new(&name, script);
-    compare(script, &mut memory, &mut server)?;
+    let mut memory = Library::new(&Paddlegate::memory(), &name, &sequence.limits);
+    let mut server = OnServer::new(&name, sequence);
+    compare(sequence, &mut memory, &mut server)?;
     let suffixes = |library: &Library| -> Vec<String> {
         library.permits().iter().map(|id| id.split_once(':').expect("an id").1.to_owned()).collect()
     };
-    prop_assert_eq!(suffixes(&memory), suffixes(&server.library), "what the permits say of the grants");
-    server.lose();
+    prop_assert_eq!(suffixes(&memory), suffixes(&server.library), "the number of permits");
+    server.lose_keys();
     Ok(())
 }
 
@@ -122,8 +124,8 @@ struct OnServer {
 }
 
 impl OnServer {
-    fn new(name: &str, script: &Script) -> Self {
-        Self { library: Library::new(&SERVER.with(Clone::clone), name, &script.limits) }
+    fn new(name: &str, sequence: &Sequence) -> Self {
+        Self { library: Library::new(&SERVER.with(Clone::clone), name, &sequence.limits) }
     }
 
     /// Returns all keys that the limiter may have and their TTL in milliseconds, -2 for a key that does not exist.
@@ -136,12 +138,12 @@ impl OnServer {
     }
 }
 
-impl Side for OnServer {
-    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Told {
+impl Implementation for OnServer {
+    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome {
         self.library.acquire(at, units, estimate)
     }
 
-    fn peek(&mut self, at: u64, units: u64) -> Told {
+    fn peek(&mut self, at: u64, units: u64) -> Outcome {
         self.library.peek(at, units)
     }
 
@@ -158,9 +160,9 @@ impl Side for OnServer {
     }
 
     /// Deletes every key without the library's knowledge.
-    fn lose(&mut self) {
+    fn lose_keys(&mut self) {
         for (key, _) in self.keys() {
-            RAW.with_borrow_mut(|raw| raw.ask(&["DEL", &key]));
+            RAW.with_borrow_mut(|raw| raw.execute(&["DEL", &key]));
         }
     }
 }

@@ -20,24 +20,24 @@ use support::{test_url, unique};
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// An address without a listener.
-const NOWHERE: &str = "redis://127.0.0.1:1";
+const UNREACHABLE_URL: &str = "redis://127.0.0.1:1";
 
-fn lost(limit: Limit, mode: OnUnavailable) -> Limiter {
-    let store = Paddlegate::open(NOWHERE, None).expect("a store");
+fn unreachable(limit: Limit, mode: OnUnavailable) -> Limiter {
+    let store = Paddlegate::open(UNREACHABLE_URL, None).expect("a store");
     store.limiter("lost", Policy::new([limit]).expect("a policy")).expect("a limiter").with_on_unavailable(mode)
 }
 
 #[test]
 fn raise_is_an_error_and_never_a_refusal() {
-    let limiter = lost(Limit::window(1, MINUTE).unwrap(), OnUnavailable::Raise);
+    let limiter = unreachable(Limit::window(1, MINUTE).unwrap(), OnUnavailable::Raise);
     for _ in 0..10 {
         assert_eq!(limiter.acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
     }
 }
 
 #[test]
-fn closed_refuses_and_says_so() {
-    let limiter = lost(Limit::window(7, MINUTE).unwrap(), OnUnavailable::FailClosed);
+fn fail_closed_refuses_and_marks_the_decision_as_degraded() {
+    let limiter = unreachable(Limit::window(7, MINUTE).unwrap(), OnUnavailable::FailClosed);
     for _ in 0..10 {
         let decision = limiter.acquire(Request::cost(1)).unwrap();
         assert_eq!((decision.status, decision.degraded, decision.reason), (Status::Refused, true, None));
@@ -45,13 +45,17 @@ fn closed_refuses_and_says_so() {
         assert!(decision.retry_after.unwrap() <= Micros(1_000_000));
     }
     assert!(limiter.peek(Request::cost(1)).unwrap().degraded);
-    assert_eq!(limiter.acquire(Request::estimate(0)).unwrap_err().argument(), Some("estimate"), "as always");
+    assert_eq!(
+        limiter.acquire(Request::estimate(0)).unwrap_err().argument(),
+        Some("estimate"),
+        "the argument is checked first"
+    );
     assert_eq!(limiter.statistics().unwrap_err().kind(), ErrorKind::Unavailable, "not a decision");
 }
 
 #[test]
-fn open_grants_and_says_so() {
-    let limiter = lost(Limit::concurrency(1, MINUTE).unwrap(), OnUnavailable::FailOpen);
+fn fail_open_grants_and_marks_the_decision_as_degraded() {
+    let limiter = unreachable(Limit::concurrency(1, MINUTE).unwrap(), OnUnavailable::FailOpen);
     for _ in 0..10 {
         let decision = limiter.acquire(Request::cost(1)).unwrap();
         assert!(decision.allowed() && decision.degraded && decision.lease.is_none());
@@ -62,7 +66,7 @@ fn open_grants_and_says_so() {
 #[test]
 fn local_keeps_its_share_of_the_limit() {
     let half = OnUnavailable::Local { share_percent: 50 };
-    let limiter = lost(Limit::concurrency(5, MINUTE).unwrap(), half);
+    let limiter = unreachable(Limit::concurrency(5, MINUTE).unwrap(), half);
     let permits: Vec<String> = (0..2)
         .map(|_| {
             let decision = limiter.acquire(Request::cost(1)).unwrap();
@@ -77,19 +81,19 @@ fn local_keeps_its_share_of_the_limit() {
     assert_eq!(limiter.release(&permits[0]).unwrap(), Settlement::Unknown, "once");
     assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
 
-    let points = lost(Limit::points(1_000, MINUTE).unwrap(), half);
+    let points = unreachable(Limit::points(1_000, MINUTE).unwrap(), half);
     let decision = points.acquire(Request::estimate(400)).unwrap();
     assert_eq!(decision.remaining, Some(100));
     assert_eq!(points.correct(&decision.permit.unwrap(), 100).unwrap(), Settlement::Settled);
     assert!(points.peek(Request::cost(0)).unwrap().remaining >= Some(400));
 
-    let single = lost(Limit::window(1, MINUTE).unwrap(), half);
-    assert!(!single.acquire(Request::cost(1)).unwrap().allowed(), "half a unit is none");
+    let single = unreachable(Limit::window(1, MINUTE).unwrap(), half);
+    assert!(!single.acquire(Request::cost(1)).unwrap().allowed(), "half a unit grants nothing");
 }
 
 #[test]
 fn limiters_of_one_name_share_one_local_limit_scaled_by_the_share() {
-    let store = Paddlegate::open(NOWHERE, None).expect("a store");
+    let store = Paddlegate::open(UNREACHABLE_URL, None).expect("a store");
     let local = |limit: &Limit, share| {
         let policy = Policy::new([limit.clone()]).expect("a policy");
         store
@@ -108,18 +112,22 @@ fn limiters_of_one_name_share_one_local_limit_scaled_by_the_share() {
     assert!(next.retry_after.unwrap() > Micros(9 * 60_000_000), "{next:?}");
     let points = local(&Limit::points(100, MINUTE).unwrap(), 50);
     let never = points.acquire(Request::cost(60)).unwrap();
-    assert_eq!((never.status, never.degraded), (Status::Refused, true), "what fits the store is no wrong argument");
+    assert_eq!(
+        (never.status, never.degraded),
+        (Status::Refused, true),
+        "a cost that fits the whole limit is no wrong argument"
+    );
 }
 
 #[test]
-fn what_upstream_says_of_a_call_granted_here_settles_it_here() {
-    let limiter = lost(Limit::points(1_000, MINUTE).unwrap(), OnUnavailable::Local { share_percent: 100 });
+fn an_upstream_report_settles_a_locally_granted_permit() {
+    let limiter = unreachable(Limit::points(1_000, MINUTE).unwrap(), OnUnavailable::Local { share_percent: 100 });
     let permit = limiter.acquire(Request::estimate(400)).unwrap().permit.unwrap();
     let report = UpstreamReport { permit: Some(&permit), actual: Some(100), ..UpstreamReport::default() };
     assert_eq!(
         limiter.apply_report(report).unwrap_err().kind(),
         ErrorKind::Unavailable,
-        "the store hears nothing of it"
+        "the report does not reach the store"
     );
     assert!(limiter.peek(Request::cost(0)).unwrap().remaining >= Some(900));
     assert_eq!(limiter.correct(&permit, 100).unwrap(), Settlement::Already);
@@ -127,7 +135,7 @@ fn what_upstream_says_of_a_call_granted_here_settles_it_here() {
 
 #[test]
 fn local_leases_are_known_by_the_callers_id() {
-    let limiter = lost(Limit::concurrency(2, MINUTE).unwrap(), OnUnavailable::Local { share_percent: 100 });
+    let limiter = unreachable(Limit::concurrency(2, MINUTE).unwrap(), OnUnavailable::Local { share_percent: 100 });
     for id in ["job".to_owned(), "x".repeat(64)] {
         let permits: Vec<_> =
             (0..3).map(|_| limiter.acquire_with_id(Request::cost(1), &id, None).unwrap().permit).collect();
@@ -137,164 +145,164 @@ fn local_leases_are_known_by_the_callers_id() {
 }
 
 #[test]
-fn a_store_that_fails_is_asked_once_a_second_and_used_when_it_is_back() {
-    let gate = Gate::open();
-    let store = Paddlegate::open(&gate.url, Some(Duration::from_secs(30))).expect("a store");
-    let limiter = store.window(&unique("gate"), 1_000_000.min(paddlegate::MAX_WINDOW), MINUTE).expect("a limiter");
+fn a_failed_store_is_tried_once_a_second_and_used_when_it_returns() {
+    let switch = Switch::open();
+    let store = Paddlegate::open(&switch.url, Some(Duration::from_secs(30))).expect("a store");
+    let limiter = store.window(&unique("switch"), 1_000_000.min(paddlegate::MAX_WINDOW), MINUTE).expect("a limiter");
     let limiter = limiter.with_on_unavailable(OnUnavailable::FailOpen);
     let is_degraded = || limiter.acquire(Request::cost(1)).expect("a decision").degraded;
     assert!(!is_degraded());
 
-    gate.shut.store(true, Ordering::SeqCst);
+    switch.is_off.store(true, Ordering::SeqCst);
     (0..5).for_each(|_| assert!(is_degraded()));
-    let (asked, started) = (gate.asked.load(Ordering::SeqCst), Instant::now());
+    let (connections, started) = (switch.connections.load(Ordering::SeqCst), Instant::now());
     (0..200).for_each(|_| assert!(is_degraded()));
-    let more = gate.asked.load(Ordering::SeqCst) - asked;
-    assert!(more <= 2 + 2 * usize::try_from(started.elapsed().as_secs()).unwrap(), "asked {more} times");
+    let more = switch.connections.load(Ordering::SeqCst) - connections;
+    assert!(more <= 2 + 2 * usize::try_from(started.elapsed().as_secs()).unwrap(), "{more} more connections");
 
-    gate.shut.store(false, Ordering::SeqCst);
+    switch.is_off.store(false, Ordering::SeqCst);
     let until = Instant::now() + Duration::from_secs(20);
     while is_degraded() {
-        assert!(Instant::now() < until, "the store is back and not asked");
+        assert!(Instant::now() < until, "the store is back and not used");
         thread::sleep(Duration::from_millis(50));
     }
     (0..20).for_each(|_| assert!(!is_degraded()));
 }
 
-/// Returns a limiter that decides locally once the gate is shut.
-fn left_alone(gate: &Gate, limits: impl IntoIterator<Item = Limit>, share: u8) -> Limiter {
-    let store = Paddlegate::open(&gate.url, Some(Duration::from_secs(30))).expect("a store");
+/// Returns a limiter that decides locally once the switch is off.
+fn limiter_behind(switch: &Switch, limits: impl IntoIterator<Item = Limit>, share: u8) -> Limiter {
+    let store = Paddlegate::open(&switch.url, Some(Duration::from_secs(30))).expect("a store");
     let limiter = store.limiter(&unique("alone"), Policy::new(limits).expect("a policy")).expect("a limiter");
     limiter.with_on_unavailable(OnUnavailable::Local { share_percent: share })
 }
 
 /// Returns how many of ten calls this process grants locally.
-fn granted_alone(limiter: &Limiter) -> usize {
+fn local_grants(limiter: &Limiter) -> usize {
     let decisions = (0..10).map(|_| limiter.acquire(Request::cost(1)).expect("a decision"));
     decisions.inspect(|decision| assert!(decision.degraded)).filter(paddlegate::Decision::allowed).count()
 }
 
 #[test]
-fn local_goes_on_from_what_the_store_last_said_was_left() {
+fn local_continues_from_the_last_remaining_units_of_the_store() {
     let hour = Duration::from_secs(3_600);
     let kinds: [fn(u64, Duration) -> paddlegate::Result<Limit>; 5] =
         [Limit::window, Limit::bucket, Limit::leaky, Limit::points, Limit::concurrency];
     for (kind, make) in kinds.into_iter().enumerate() {
         for (taken, share, left) in [(0, 100, 5), (1, 100, 4), (3, 100, 2), (5, 100, 0), (1, 60, 3), (4, 60, 1)] {
-            let gate = Gate::open();
-            let limiter = left_alone(&gate, [make(5, hour).unwrap()], share);
+            let switch = Switch::open();
+            let limiter = limiter_behind(&switch, [make(5, hour).unwrap()], share);
             assert!(!limiter.peek(Request::cost(0)).unwrap().degraded);
             for _ in 0..taken {
                 assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
             }
-            gate.shut.store(true, Ordering::SeqCst);
-            assert_eq!(granted_alone(&limiter), left, "kind {kind}, {taken} taken, share {share}");
+            switch.is_off.store(true, Ordering::SeqCst);
+            assert_eq!(local_grants(&limiter), left, "kind {kind}, {taken} taken, share {share}");
         }
     }
-    let gate = Gate::open();
-    let throttle = left_alone(&gate, [Limit::throttle(hour).unwrap()], 100);
+    let switch = Switch::open();
+    let throttle = limiter_behind(&switch, [Limit::throttle(hour).unwrap()], 100);
     assert!(throttle.acquire(Request::cost(1)).unwrap().allowed());
-    gate.shut.store(true, Ordering::SeqCst);
-    assert_eq!(granted_alone(&throttle), 0);
+    switch.is_off.store(true, Ordering::SeqCst);
+    assert_eq!(local_grants(&throttle), 0);
 }
 
 #[test]
 fn local_continues_from_the_reported_limit_and_starts_the_others_full() {
     let hour = Duration::from_secs(3_600);
-    let blink = Limit::throttle(Duration::from_micros(1)).unwrap();
-    let gate = Gate::open();
-    let full = left_alone(&gate, [Limit::concurrency(5, hour).unwrap(), blink], 100);
+    let short_throttle = Limit::throttle(Duration::from_micros(1)).unwrap();
+    let switch = Switch::open();
+    let full = limiter_behind(&switch, [Limit::concurrency(5, hour).unwrap(), short_throttle], 100);
     (0..5).for_each(|_| assert!(full.acquire(Request::cost(1)).unwrap().allowed()));
     assert_eq!(full.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Concurrency));
-    let idle = left_alone(&gate, [Limit::concurrency(1, hour).unwrap(), Limit::throttle(hour).unwrap()], 100);
+    let idle = limiter_behind(&switch, [Limit::concurrency(1, hour).unwrap(), Limit::throttle(hour).unwrap()], 100);
     let permit = idle.acquire(Request::cost(1)).unwrap().permit.unwrap();
     idle.release(&permit).unwrap();
     assert_eq!(idle.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Throttle));
 
-    gate.shut.store(true, Ordering::SeqCst);
-    assert_eq!(granted_alone(&full), 0, "the throttle stops no lease that is held");
+    switch.is_off.store(true, Ordering::SeqCst);
+    assert_eq!(local_grants(&full), 0, "the throttle does not free the held leases");
     let decision = idle.acquire(Request::cost(1)).unwrap();
-    assert_eq!((decision.degraded, decision.reason), (true, Some(Kind::Throttle)), "nobody has the lease");
+    assert_eq!((decision.degraded, decision.reason), (true, Some(Kind::Throttle)), "no caller holds the lease");
 }
 
 #[test]
 fn ids_of_callers_do_not_collide_with_seeded_local_state() {
-    let gate = Gate::open();
-    let limiter = left_alone(&gate, [Limit::concurrency(5, MINUTE).unwrap()], 100);
+    let switch = Switch::open();
+    let limiter = limiter_behind(&switch, [Limit::concurrency(5, MINUTE).unwrap()], 100);
     (0..4).for_each(|_| assert!(limiter.acquire(Request::cost(1)).unwrap().allowed()));
-    gate.shut.store(true, Ordering::SeqCst);
+    switch.is_off.store(true, Ordering::SeqCst);
     let ids = (0..5).flat_map(|n| [format!("known-{n}"), format!("{n:x}").repeat(64)]);
     let granted = ids.filter(|id| limiter.acquire_with_id(Request::cost(1), id, None).expect("a decision").allowed());
-    assert_eq!(granted.count(), 1, "the store said that one was left");
+    assert_eq!(granted.count(), 1, "the store had one lease left");
 }
 
 #[test]
-fn a_pause_that_was_heard_of_stays_while_the_store_is_away() {
-    let gate = Gate::open();
-    let limiter = left_alone(&gate, [Limit::window(5, MINUTE).unwrap()], 100);
+fn a_known_pause_holds_while_the_store_is_unavailable() {
+    let switch = Switch::open();
+    let limiter = limiter_behind(&switch, [Limit::window(5, MINUTE).unwrap()], 100);
     limiter.admin(AdminCommand::Pause(Deadline::After(Micros(3_600_000_000)))).unwrap();
     assert_eq!(limiter.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Paused));
-    gate.shut.store(true, Ordering::SeqCst);
+    switch.is_off.store(true, Ordering::SeqCst);
     let decision = limiter.acquire(Request::cost(1)).unwrap();
     assert_eq!((decision.degraded, decision.reason), (true, Some(Kind::Paused)));
     assert!(decision.retry_after > Some(Micros(3_500_000_000)), "{decision:?}");
 }
 
 #[test]
-fn each_outage_goes_on_from_its_own_beginning() {
-    let gate = Gate::open();
-    let limiter = left_alone(&gate, [Limit::window(5, MINUTE).unwrap()], 100);
+fn each_outage_continues_from_the_state_at_its_beginning() {
+    let switch = Switch::open();
+    let limiter = limiter_behind(&switch, [Limit::window(5, MINUTE).unwrap()], 100);
     assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
-    gate.shut.store(true, Ordering::SeqCst);
+    switch.is_off.store(true, Ordering::SeqCst);
     assert!(limiter.acquire(Request::cost(1)).unwrap().degraded);
-    gate.shut.store(false, Ordering::SeqCst);
+    switch.is_off.store(false, Ordering::SeqCst);
     let until = Instant::now() + Duration::from_secs(20);
     while limiter.peek(Request::cost(0)).unwrap().degraded {
-        assert!(Instant::now() < until, "the store is back and not asked");
+        assert!(Instant::now() < until, "the store is back and not used");
     }
     assert!(!limiter.acquire(Request::cost(2)).unwrap().degraded);
-    gate.shut.store(true, Ordering::SeqCst);
-    assert_eq!(granted_alone(&limiter), 2, "three of five are taken there");
+    switch.is_off.store(true, Ordering::SeqCst);
+    assert_eq!(local_grants(&limiter), 2, "three of five units are taken in the store");
 }
 
-/// A proxy to the test server that can be shut.
-struct Gate {
+/// A proxy to the test server that a test can switch off.
+struct Switch {
     url: String,
-    shut: Arc<AtomicBool>,
-    /// The number of connections that the gate has accepted.
-    asked: Arc<AtomicUsize>,
+    is_off: Arc<AtomicBool>,
+    /// The number of connections that the switch has accepted.
+    connections: Arc<AtomicUsize>,
 }
 
-impl Gate {
+impl Switch {
     fn open() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("redis://{}", listener.local_addr().expect("an address"));
         let server = test_url().trim_start_matches("redis://").trim_end_matches('/').to_owned();
-        let (shut, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (is_shut, count) = (shut.clone(), asked.clone());
+        let (is_off, connections) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (state, count) = (is_off.clone(), connections.clone());
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 count.fetch_add(1, Ordering::SeqCst);
-                if is_shut.load(Ordering::SeqCst) {
+                if state.load(Ordering::SeqCst) {
                     continue;
                 }
                 let server = TcpStream::connect(&server).expect("the server of the tests");
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     let (from, to) = (from.try_clone().expect("a stream"), to.try_clone().expect("a stream"));
-                    let is_shut = is_shut.clone();
-                    thread::spawn(move || carry(from, to, &is_shut));
+                    let state = state.clone();
+                    thread::spawn(move || copy_bytes(from, to, &state));
                 }
             }
         });
-        Self { url, shut, asked }
+        Self { url, is_off, connections }
     }
 }
 
-/// Copies bytes until the gate is shut.
-fn carry(mut from: TcpStream, mut to: TcpStream, is_shut: &AtomicBool) {
+/// Copies bytes until the switch is off.
+fn copy_bytes(mut from: TcpStream, mut to: TcpStream, is_off: &AtomicBool) {
     let mut buffer = [0; 4_096];
     while let Ok(size @ 1..) = io::Read::read(&mut from, &mut buffer) {
-        if is_shut.load(Ordering::SeqCst) || io::Write::write_all(&mut to, &buffer[..size]).is_err() {
+        if is_off.load(Ordering::SeqCst) || io::Write::write_all(&mut to, &buffer[..size]).is_err() {
             break;
         }
     }

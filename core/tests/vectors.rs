@@ -27,7 +27,7 @@ macro_rules! files {
 files!(leaky, points, bucket, window, throttle, policy, clock, resize, names, concurrency, queue, control);
 
 #[test]
-fn no_file_is_forgotten() {
+fn every_file_of_vectors_is_replayed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors");
     let mut found: Vec<String> = std::fs::read_dir(folder)
         .expect("the folder of the vectors")
@@ -66,8 +66,8 @@ fn misuse(store: &Paddlegate) {
         if let Some(limiter) =
             limiter.filter(|limiter| limiter.policy().limits().iter().all(|limit| limit.amount() > 0))
         {
-            let seen = limiter.peek(Request::cost(0)).expect("a look");
-            assert_eq!((seen.remaining, seen.reset_after), (seen.limit, Some(Micros(0))), "{}", case["title"]);
+            let peeked = limiter.peek(Request::cost(0)).expect("a peek");
+            assert_eq!((peeked.remaining, peeked.reset_after), (peeked.limit, Some(Micros(0))), "{}", case["title"]);
         }
     }
     assert!(played > 80, "only {played} cases");

@@ -21,22 +21,22 @@ use server::Server;
 use support::raw::{Raw, Reply};
 use support::{redis, unique};
 
-const PATIENCE: Duration = Duration::from_secs(30);
-const LOCK: Duration = Duration::from_secs(30);
+const LONG_TIMEOUT: Duration = Duration::from_secs(30);
+const LEASE_TIMEOUT: Duration = Duration::from_secs(30);
 
 fn stores() -> [(&'static str, Paddlegate); 2] {
     [("memory", Paddlegate::memory()), ("redis", redis())]
 }
 
 /// Polls until other threads have fulfilled the condition.
-fn until(what: &str, condition: impl Fn() -> bool) {
+fn poll_until(what: &str, condition: impl Fn() -> bool) {
     for _ in 0..12_000 {
         if condition() {
             return;
         }
         thread::sleep(Duration::from_millis(5));
     }
-    panic!("never happened: {what}");
+    panic!("this did not happen in time: {what}");
 }
 
 fn join(threads: Vec<thread::JoinHandle<()>>) {
@@ -50,39 +50,39 @@ fn waiters(limiter: &Limiter) -> u64 {
 }
 
 /// The number and permit of each granted waiter, in the order of the grants.
-type Entered = Arc<Mutex<Vec<(u64, String)>>>;
+type Grants = Arc<Mutex<Vec<(u64, String)>>>;
 
 /// Starts waiters one after the other. Each records its number when it is granted, and keeps its lease.
-fn queue_up(limiter: &Limiter, count: u64) -> (Entered, Vec<thread::JoinHandle<()>>) {
-    let entered = Arc::new(Mutex::new(Vec::new()));
+fn queue_up(limiter: &Limiter, count: u64) -> (Grants, Vec<thread::JoinHandle<()>>) {
+    let grants = Arc::new(Mutex::new(Vec::new()));
     let before = waiters(limiter);
     let threads = (0..count).map(|number| {
-        let (own, entered) = (limiter.clone(), entered.clone());
+        let (own, grants) = (limiter.clone(), grants.clone());
         let thread = thread::spawn(move || {
-            let decision = own.acquire_timeout(Request::default(), PATIENCE).expect("an answer");
-            entered.lock().unwrap().push((number, decision.permit.expect("a permit")));
+            let decision = own.acquire_timeout(Request::default(), LONG_TIMEOUT).expect("an answer");
+            grants.lock().unwrap().push((number, decision.permit.expect("a permit")));
         });
-        until("the waiter stands in the queue", || waiters(limiter) == before + number + 1);
+        poll_until("the waiter is in the queue", || waiters(limiter) == before + number + 1);
         thread
     });
     let threads = threads.collect();
-    (entered, threads)
+    (grants, threads)
 }
 
 #[test]
-fn sk_t06_fifty_waiters_and_one_release_let_exactly_one_in_and_the_first() {
+fn sk_t06_one_release_grants_only_the_first_of_fifty_waiters() {
     for (store, pg) in stores() {
-        let limiter = pg.concurrent(&unique("fifty"), 1, LOCK).unwrap();
+        let limiter = pg.concurrent(&unique("fifty"), 1, LEASE_TIMEOUT).unwrap();
         let mut held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
-        let (entered, threads) = queue_up(&limiter, 50);
+        let (grants, threads) = queue_up(&limiter, 50);
         for round in 0..50 {
             limiter.release(&held).unwrap();
-            until("one more has entered", || entered.lock().unwrap().len() > round);
+            poll_until("one more waiter is granted", || grants.lock().unwrap().len() > round);
             thread::sleep(Duration::from_millis(if round == 0 { 100 } else { 0 }));
-            let entered = entered.lock().unwrap();
-            assert_eq!(entered.len(), round + 1, "on {store}");
-            assert_eq!(entered[round].0, round as u64, "in the order they came, on {store}");
-            held.clone_from(&entered[round].1);
+            let grants = grants.lock().unwrap();
+            assert_eq!(grants.len(), round + 1, "on {store}");
+            assert_eq!(grants[round].0, round as u64, "in the order of the tickets, on {store}");
+            held.clone_from(&grants[round].1);
         }
         join(threads);
         let statistics = limiter.statistics().unwrap();
@@ -91,9 +91,9 @@ fn sk_t06_fifty_waiters_and_one_release_let_exactly_one_in_and_the_first() {
 }
 
 #[test]
-fn sk_t03_a_wait_that_is_too_short_is_refused_when_it_is_over() {
+fn sk_t03_a_wait_is_refused_when_its_maximum_is_over() {
     for (store, pg) in stores() {
-        let limiter = pg.concurrent(&unique("short"), 1, LOCK).unwrap();
+        let limiter = pg.concurrent(&unique("short"), 1, LEASE_TIMEOUT).unwrap();
         limiter.acquire(Request::default()).unwrap();
         let started = Instant::now();
         let decision = limiter.acquire_timeout(Request::default(), Duration::from_millis(50)).unwrap();
@@ -105,19 +105,19 @@ fn sk_t03_a_wait_that_is_too_short_is_refused_when_it_is_over() {
 }
 
 #[test]
-fn a_rate_that_cannot_come_in_time_is_refused_at_once() {
+fn a_wait_too_short_for_the_rate_is_refused_at_once() {
     for (store, pg) in stores() {
         let limiter = pg.window(&unique("rate"), 1, Duration::from_secs(600)).unwrap();
-        assert!(limiter.acquire_timeout(Request::default(), PATIENCE).unwrap().allowed());
+        assert!(limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).unwrap().allowed());
         let started = Instant::now();
-        let decision = limiter.acquire_timeout(Request::default(), PATIENCE).unwrap();
+        let decision = limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).unwrap();
         assert!(!decision.allowed() && started.elapsed() < Duration::from_secs(5), "on {store}");
         assert_eq!(waiters(&limiter), 0, "on {store}");
     }
 }
 
 #[test]
-fn waiters_for_a_rate_pass_in_time_and_in_order() {
+fn waiters_for_a_rate_are_granted_in_time_and_in_order() {
     for (store, pg) in stores() {
         let limiter = pg.leaky(&unique("rate"), 1, Duration::from_millis(50)).unwrap();
         let started = Instant::now();
@@ -126,7 +126,7 @@ fn waiters_for_a_rate_pass_in_time_and_in_order() {
             .map(|_| {
                 let (limiter, order) = (limiter.clone(), order.clone());
                 thread::spawn(move || {
-                    assert!(limiter.acquire_timeout(Request::default(), PATIENCE).unwrap().allowed());
+                    assert!(limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).unwrap().allowed());
                     order.fetch_add(1, Ordering::Relaxed);
                 })
             })
@@ -140,13 +140,13 @@ fn waiters_for_a_rate_pass_in_time_and_in_order() {
 }
 
 #[test]
-fn a_dead_holders_slot_comes_free_when_its_lease_ends() {
+fn the_slot_of_a_dead_holder_is_free_when_its_lease_expires() {
     for (store, pg) in stores() {
         let name = unique("dead");
         let limiter = pg.concurrent(&name, 1, Duration::from_millis(400)).unwrap();
         let started = Instant::now();
         limiter.acquire(Request::default()).unwrap();
-        assert!(limiter.acquire_timeout(Request::default(), PATIENCE).unwrap().allowed());
+        assert!(limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).unwrap().allowed());
         let waited = started.elapsed();
         assert!(waited >= Duration::from_millis(395), "{waited:?} on {store}");
         assert!(waited < Duration::from_secs(10), "{waited:?} on {store}");
@@ -158,9 +158,10 @@ fn a_dead_holders_slot_comes_free_when_its_lease_ends() {
 fn waiters_survive_the_loss_of_their_connection() {
     // A separate server, because the test kills the subscriptions of all clients.
     let server = Server::start();
-    let limiter = Paddlegate::open(&server.url(), Some(PATIENCE)).unwrap().concurrent("lost", 1, LOCK).unwrap();
+    let limiter =
+        Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().concurrent("lost", 1, LEASE_TIMEOUT).unwrap();
     let held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
-    let (entered, threads) = queue_up(&limiter, 3);
+    let (grants, threads) = queue_up(&limiter, 3);
     let mut raw = Raw::open(&server.url());
     for _ in 0..5 {
         assert!(matches!(raw.command("CLIENT KILL TYPE pubsub"), Reply::Integer(_)));
@@ -168,8 +169,8 @@ fn waiters_survive_the_loss_of_their_connection() {
     }
     limiter.release(&held).unwrap();
     for round in 0..3 {
-        until("the next has entered", || entered.lock().unwrap().len() > round);
-        let held = entered.lock().unwrap()[round].1.clone();
+        poll_until("the next waiter is granted", || grants.lock().unwrap().len() > round);
+        let held = grants.lock().unwrap()[round].1.clone();
         limiter.release(&held).unwrap();
     }
     join(threads);
@@ -177,36 +178,37 @@ fn waiters_survive_the_loss_of_their_connection() {
 }
 
 #[test]
-fn a_wait_that_fails_gives_back_what_it_was_granted_and_did_not_hear_of() {
+fn a_failed_wait_releases_a_grant_whose_reply_was_lost() {
     let server = Server::start();
     let proxy = Proxy::before(server.port);
     // Long enough that a stall of the machine ends no other call.
     let time_out = Duration::from_secs(3);
-    let limiter = Paddlegate::open(&proxy.url(), Some(time_out)).unwrap().concurrent("lost", 1, LOCK).unwrap();
+    let limiter = Paddlegate::open(&proxy.url(), Some(time_out)).unwrap().concurrent("lost", 1, LEASE_TIMEOUT).unwrap();
     // This call loads the script into the server, so that later calls have one reply each.
     limiter.statistics().unwrap();
-    proxy.set(Fault::SwallowOne);
-    let error = limiter.acquire_timeout(Request::default(), PATIENCE).unwrap_err();
+    proxy.set(Fault::DropOneReply);
+    let error = limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).unwrap_err();
     assert!(error.may_have_counted(), "{error}");
     let statistics = limiter.statistics().unwrap();
     assert_eq!((statistics.granted, statistics.leases, statistics.tickets), (1, 0, 0));
 
     // The same applies to a call that is queued.
     let held = limiter.acquire(Request::default()).unwrap();
-    proxy.set(Fault::SwallowOne);
-    assert!(limiter.acquire_timeout(Request::default(), PATIENCE).is_err());
+    proxy.set(Fault::DropOneReply);
+    assert!(limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).is_err());
     assert_eq!(waiters(&limiter), 0);
     limiter.release(&held.permit.unwrap()).unwrap();
 }
 
 #[test]
-fn an_idle_waiter_asks_once_in_four_seconds_at_most() {
+fn an_idle_waiter_calls_at_most_once_in_four_seconds() {
     let server = Server::start();
-    let limiter = Paddlegate::open(&server.url(), Some(PATIENCE)).unwrap().concurrent("idle", 1, LOCK).unwrap();
+    let limiter =
+        Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().concurrent("idle", 1, LEASE_TIMEOUT).unwrap();
     let held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
-    let (entered, threads) = queue_up(&limiter, 8);
+    let (grants, threads) = queue_up(&limiter, 8);
     let scripts = || {
-        let text = server.ask(&["INFO", "commandstats"]);
+        let text = server.execute(&["INFO", "commandstats"]);
         let calls = |name: &str| {
             let rest = text.split(&format!("cmdstat_{name}:calls=")).nth(1);
             rest.map_or(0, |rest| rest.split(',').next().unwrap().parse::<u64>().unwrap())
@@ -215,14 +217,14 @@ fn an_idle_waiter_asks_once_in_four_seconds_at_most() {
     };
     let (before, started) = (scripts(), Instant::now());
     thread::sleep(Duration::from_secs(6));
-    let (asked, seconds) = (scripts() - before, started.elapsed().as_secs() + 1);
+    let (calls, seconds) = (scripts() - before, started.elapsed().as_secs() + 1);
     // The eight waiters may retry once right at the start and once right at the end.
-    assert!(asked <= 2 * seconds + 8, "{asked} calls of 8 waiters in {seconds} s");
+    assert!(calls <= 2 * seconds + 8, "{calls} calls of 8 waiters in {seconds} s");
     let before = scripts();
     for round in 0..8 {
-        let lease = if round == 0 { held.clone() } else { entered.lock().unwrap()[round - 1].1.clone() };
+        let lease = if round == 0 { held.clone() } else { grants.lock().unwrap()[round - 1].1.clone() };
         limiter.release(&lease).unwrap();
-        until("the next has entered", || entered.lock().unwrap().len() > round);
+        poll_until("the next waiter is granted", || grants.lock().unwrap().len() > round);
     }
     // Each grant takes a release and a claim; the waiters were queued before.
     assert!(scripts() - before <= 4 * 8, "{} calls for 8 grants", scripts() - before);
@@ -230,21 +232,21 @@ fn an_idle_waiter_asks_once_in_four_seconds_at_most() {
 }
 
 #[test]
-fn in_a_cluster_waiters_are_told_by_the_node_that_decides() {
+fn in_a_cluster_the_node_that_decides_wakes_the_waiters() {
     let url = std::env::var("PADDLEGATE_TEST_CLUSTER_URL").expect("PADDLEGATE_TEST_CLUSTER_URL names a cluster");
-    let pg = Paddlegate::open(&url, Some(PATIENCE)).unwrap();
+    let pg = Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap();
     // Enough names that every node has some; all limiters share the connections of the process.
     for number in 0..6 {
-        let limiter = pg.concurrent(&unique(&format!("cluster-{number}")), 1, LOCK).unwrap();
+        let limiter = pg.concurrent(&unique(&format!("cluster-{number}")), 1, LEASE_TIMEOUT).unwrap();
         let mut held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
-        let (entered, threads) = queue_up(&limiter, 3);
+        let (grants, threads) = queue_up(&limiter, 3);
         let started = Instant::now();
         for round in 0..3 {
             limiter.release(&held).unwrap();
-            until("the next has entered", || entered.lock().unwrap().len() > round);
-            held.clone_from(&entered.lock().unwrap()[round].1);
+            poll_until("the next waiter is granted", || grants.lock().unwrap().len() > round);
+            held.clone_from(&grants.lock().unwrap()[round].1);
         }
-        assert!(started.elapsed() < Duration::from_secs(4), "nobody had to look again by itself");
+        assert!(started.elapsed() < Duration::from_secs(4), "a waiter had to retry without a wake-up");
         assert_eq!(limiter.statistics().unwrap().lapsed, 0);
         join(threads);
     }

@@ -15,30 +15,30 @@ pub(crate) enum Fault {
     /// The proxy drops them and closes the connection.
     Reset = 1,
     /// The proxy drops them and keeps the connection open.
-    Swallow = 2,
+    DropReplies = 2,
     /// The proxy sends them one byte at a time.
-    Dribble = 3,
+    SingleBytes = 3,
     /// The proxy drops only the next reply and keeps the connection open.
-    SwallowOne = 4,
+    DropOneReply = 4,
 }
 
 pub(crate) struct Proxy {
     pub(crate) port: u16,
     fault: Arc<AtomicU8>,
-    graveyard: Graveyard,
+    dead_connections: DeadConnections,
 }
 
 /// Marks connections as dead: they stay open, but the proxy forwards no more requests on them.
 #[derive(Clone, Default)]
-pub(crate) struct Graveyard {
+pub(crate) struct DeadConnections {
     opened: Arc<AtomicUsize>,
-    buried: Arc<AtomicUsize>,
+    dead: Arc<AtomicUsize>,
 }
 
-impl Graveyard {
+impl DeadConnections {
     /// Marks all connections that are open now as dead.
-    pub(crate) fn bury(&self) {
-        self.buried.store(self.opened.load(Ordering::SeqCst), Ordering::SeqCst);
+    pub(crate) fn mark_open_as_dead(&self) {
+        self.dead.store(self.opened.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 
     /// Returns the number of a new connection.
@@ -46,8 +46,8 @@ impl Graveyard {
         self.opened.fetch_add(1, Ordering::SeqCst)
     }
 
-    fn has(&self, number: usize) -> bool {
-        number < self.buried.load(Ordering::SeqCst)
+    fn contains(&self, number: usize) -> bool {
+        number < self.dead.load(Ordering::SeqCst)
     }
 }
 
@@ -56,17 +56,17 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let fault = Arc::new(AtomicU8::new(0));
-        let (shared, graveyard) = (fault.clone(), Graveyard::default());
-        let opened = graveyard.clone();
+        let (shared, dead_connections) = (fault.clone(), DeadConnections::default());
+        let opened = dead_connections.clone();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let Ok(upstream) = TcpStream::connect(("127.0.0.1", server)) else { continue };
                 let (mut from, mut to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
-                let (number, graveyard) = (opened.open(), opened.clone());
+                let (number, dead_connections) = (opened.open(), opened.clone());
                 thread::spawn(move || {
                     let mut buffer = [0; 4_096];
                     while let Ok(size @ 1..) = from.read(&mut buffer) {
-                        if !graveyard.has(number) && to.write_all(&buffer[..size]).is_err() {
+                        if !dead_connections.contains(number) && to.write_all(&buffer[..size]).is_err() {
                             break;
                         }
                     }
@@ -76,11 +76,11 @@ impl Proxy {
                 thread::spawn(move || answer(upstream, client, &fault));
             }
         });
-        Self { port, fault, graveyard }
+        Self { port, fault, dead_connections }
     }
 
-    pub(crate) fn graveyard(&self) -> Graveyard {
-        self.graveyard.clone()
+    pub(crate) fn dead_connections(&self) -> DeadConnections {
+        self.dead_connections.clone()
     }
 
     pub(crate) fn set(&self, fault: Fault) {
@@ -100,14 +100,14 @@ fn answer(mut upstream: TcpStream, mut client: TcpStream, fault: &AtomicU8) {
             1 => break,
             2 => {}
             4 => fault.store(0, Ordering::SeqCst),
-            _ => dribble(&mut client, &buffer[..size]),
+            _ => send_single_bytes(&mut client, &buffer[..size]),
         }
     }
     let _ = client.shutdown(Shutdown::Both);
 }
 
 #[allow(clippy::disallowed_methods)]
-fn dribble(client: &mut TcpStream, bytes: &[u8]) {
+fn send_single_bytes(client: &mut TcpStream, bytes: &[u8]) {
     for byte in bytes {
         if client.write_all(&[*byte]).is_err() {
             return;

@@ -15,7 +15,7 @@ pub(crate) struct Server {
     pub(crate) dir: PathBuf,
 }
 
-/// A port that nobody has, below those that the kernel hands out to clients: so it stays free while a server restarts.
+/// Returns an unused port below those that the kernel assigns to clients, so that it stays free while a server restarts.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -37,9 +37,9 @@ impl Server {
         for _ in 0..20 {
             let mut server = Self::spawn(propose(), arguments);
             let (own, mut ended) = (format!("process_id:{}\r", server.child.id()), false);
-            wait_until("redis-server comes up", || {
+            wait_until("redis-server starts", || {
                 ended = server.child.try_wait().unwrap().is_some();
-                ended || server.ask(&["INFO", "server"]).contains(&own)
+                ended || server.execute(&["INFO", "server"]).contains(&own)
             });
             if !ended {
                 return server;
@@ -51,7 +51,7 @@ impl Server {
     /// Starts a server on a given port, with more arguments.
     pub(crate) fn start_with(port: u16, arguments: &[&str]) -> Self {
         let mut server = Self::spawn(port, arguments);
-        wait_until("redis-server comes up", || {
+        wait_until("redis-server starts", || {
             assert!(server.child.try_wait().unwrap().is_none(), "redis-server ended");
             TcpStream::connect(("127.0.0.1", port)).is_ok()
         });
@@ -80,35 +80,37 @@ impl Server {
     }
 
     /// Returns the reply to a command in the form that `redis-cli` prints.
-    pub(crate) fn ask(&self, words: &[&str]) -> String {
-        ask(self.port, words)
+    pub(crate) fn execute(&self, words: &[&str]) -> String {
+        execute(self.port, words)
     }
 
     /// Makes this server a replica of another and that one a primary.
     pub(crate) fn follow(&self, primary: &Self) {
-        assert_eq!(primary.ask(&["REPLICAOF", "NO", "ONE"]), "OK");
+        assert_eq!(primary.execute(&["REPLICAOF", "NO", "ONE"]), "OK");
         // By default the primary waits five seconds for more replicas.
-        primary.ask(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
-        assert_eq!(self.ask(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()]), "OK");
-        wait_until("the replica is there", || self.ask(&["INFO", "replication"]).contains("master_link_status:up"));
+        primary.execute(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
+        assert_eq!(self.execute(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()]), "OK");
+        wait_until("the replica is connected", || {
+            self.execute(&["INFO", "replication"]).contains("master_link_status:up")
+        });
     }
 
     /// Waits until this server has all writes of the primary.
     pub(crate) fn catch_up_with(&self, primary: &Self) {
         let offset = |server: &Self| {
-            let text = server.ask(&["INFO", "replication"]);
+            let text = server.execute(&["INFO", "replication"]);
             text.lines().find(|line| line.starts_with("master_repl_offset:")).map(str::to_owned).expect("an offset")
         };
-        wait_until("the replica has all", || offset(self) == offset(primary));
+        wait_until("the replica has all writes", || offset(self) == offset(primary));
     }
 
     pub(crate) fn role(&self) -> String {
-        self.ask(&["ROLE"]).lines().next().unwrap_or_default().to_owned()
+        self.execute(&["ROLE"]).lines().next().unwrap_or_default().to_owned()
     }
 
     /// Returns the only key whose name contains `part`.
     pub(crate) fn key(&self, part: &str) -> String {
-        let keys = self.ask(&["KEYS", &format!("*{part}*")]);
+        let keys = self.execute(&["KEYS", &format!("*{part}*")]);
         assert_eq!(keys.lines().count(), 1, "keys with {part}: {keys}");
         keys
     }
@@ -140,16 +142,16 @@ impl Drop for Server {
     }
 }
 
-pub(crate) fn ask(port: u16, words: &[&str]) -> String {
+pub(crate) fn execute(port: u16, words: &[&str]) -> String {
     if !words[0].starts_with('-') {
-        return ask_directly(port, words).unwrap_or_default();
+        return execute_once(port, words).unwrap_or_default();
     }
     let output = Command::new("redis-cli").args(["-p", &port.to_string()]).args(words).output().expect("redis-cli");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// Sends a command over TCP, which is faster than a `redis-cli` process.
-fn ask_directly(port: u16, words: &[&str]) -> io::Result<String> {
+fn execute_once(port: u16, words: &[&str]) -> io::Result<String> {
     let stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let mut stream = BufReader::new(stream);

@@ -1,5 +1,5 @@
-//! What notices a broken script: crowds and sequences that memory answers too, and scenarios. What noticed last comes
-//! first, as mutants of one place are alike.
+//! Runs the checks that detect a mutant: workloads and sequences, whose results are compared with the memory store, and
+//! scenarios. The check that detected the last mutant runs first, because it often detects the next one too.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,22 +8,22 @@ use paddlegate::store::redis::SCRIPT;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use crate::crowds;
 use crate::scenario::{SCENARIOS, SLOW_SCENARIOS, Scenario};
+use crate::script::Script;
 use crate::sequences;
 use crate::server::Server;
-use crate::side::Script;
-use crate::support::crowd::{Crowd, Stage, Step};
+use crate::support::library::Library;
 use crate::support::raw::Raw;
-use crate::support::script::{Script as Sequence, compare};
-use crate::support::side::Library;
+use crate::support::sequence::{Sequence, compare};
+use crate::support::workload::{Runner, Step, Workload};
+use crate::workloads;
 
-/// The number of random crowds and sequences for a mutant that no other check detects.
-const MORE: u64 = 240;
+/// The number of additional random workloads and sequences for a mutant that no other check detects.
+const EXTRA_SEEDS: u64 = 240;
 
 enum Check {
-    /// With the expected answers from the memory store.
-    Crowd(Crowd, Vec<String>),
+    /// A workload, with the expected text of each step from the memory store.
+    Workload(Workload, Vec<String>),
     Sequence(Sequence),
     Scenario(&'static str, Scenario),
 }
@@ -38,20 +38,21 @@ impl Checks {
         let scenarios = |list: &[(&'static str, Scenario)]| -> Vec<Check> {
             list.iter().map(|(name, scenario)| Check::Scenario(name, *scenario)).collect()
         };
-        let mut quick: Vec<Check> = crowds::rare().into_iter().map(Check::crowd).collect();
-        quick.extend(crowds::CHOSEN.iter().map(|seed| Check::crowd(crowds::random(*seed))));
+        let mut quick: Vec<Check> = workloads::rare().into_iter().map(Check::workload).collect();
+        quick.extend(workloads::SELECTED_SEEDS.iter().map(|seed| Check::workload(workloads::random(*seed))));
         quick.extend(sequences::rare().into_iter().map(Check::Sequence));
-        quick.extend(sequences::CHOSEN.iter().map(|seed| Check::Sequence(sequences::random(*seed))));
+        quick.extend(sequences::SELECTED_SEEDS.iter().map(|seed| Check::Sequence(sequences::random(*seed))));
         quick.extend(scenarios(SCENARIOS));
         Self { quick, slow: scenarios(SLOW_SCENARIOS) }
     }
 
     /// Panics if a check fails on the original script.
-    pub fn accept(&self, server: &Server) {
-        self.quick.iter().chain(&self.slow).for_each(|check| check.accept(server));
+    pub fn assert_pass(&self, server: &Server) {
+        self.quick.iter().chain(&self.slow).for_each(|check| check.assert_pass(server));
     }
 
-    pub fn notice(&mut self, server: &Server, text: &str) -> bool {
+    /// Returns whether a check fails on this script.
+    pub fn detect(&mut self, server: &Server, text: &str) -> bool {
         Raw::connect("127.0.0.1", server.port).command("SCRIPT FLUSH");
         if let Some(found) = self.quick.iter().position(|check| check.run(server, text).is_err()) {
             self.quick[..=found].rotate_right(1);
@@ -60,14 +61,14 @@ impl Checks {
         if self.slow.iter().any(|check| check.run(server, text).is_err()) {
             return true;
         }
-        // If the strategies have changed, the chosen seeds now give other crowds.
-        let more = (0..MORE).flat_map(|seed| {
-            [(seed, Check::crowd(crowds::random(seed))), (seed, Check::Sequence(sequences::random(seed)))]
+        // After a change of the strategies the selected seeds generate other workloads.
+        let more = (0..EXTRA_SEEDS).flat_map(|seed| {
+            [(seed, Check::workload(workloads::random(seed))), (seed, Check::Sequence(sequences::random(seed)))]
         });
         for (seed, check) in more {
             if check.run(server, text).is_err() {
-                check.accept(server);
-                println!("{} {seed} is worth choosing", check.name());
+                check.assert_pass(server);
+                println!("add seed {seed} of a {} to the selected seeds", check.name());
                 self.quick.insert(0, check);
                 return true;
             }
@@ -77,39 +78,40 @@ impl Checks {
 }
 
 impl Check {
-    fn crowd(crowd: Crowd) -> Self {
-        let mut memory = Stage::in_memory(&crowd);
-        let expected = (0..crowd.steps.len()).map(|number| seen(&mut memory, &crowd.steps, number)).collect();
-        Self::Crowd(crowd, expected)
+    fn workload(workload: Workload) -> Self {
+        let mut memory = Runner::in_memory(&workload);
+        let expected =
+            (0..workload.steps.len()).map(|number| step_text(&mut memory, &workload.steps, number)).collect();
+        Self::Workload(workload, expected)
     }
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Crowd(..) => "crowd",
+            Self::Workload(..) => "workload",
             Self::Sequence(_) => "sequence",
             Self::Scenario(name, _) => name,
         }
     }
 
-    fn accept(&self, server: &Server) {
-        assert_eq!(self.run(server, SCRIPT), Ok(()), "{}: the script as it is", self.name());
+    fn assert_pass(&self, server: &Server) {
+        assert_eq!(self.run(server, SCRIPT), Ok(()), "{} fails on the original script", self.name());
     }
 
     /// Runs the check. A panic counts as a detection, because a broken script may return an unexpected reply.
     fn run(&self, server: &Server, text: &str) -> Result<(), String> {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.compare(server, text)));
-        outcome.unwrap_or_else(|_| Err("a panic".to_owned()))
+        outcome.unwrap_or_else(|_| Err("the check panicked".to_owned()))
     }
 
     /// Stops at the first difference.
     fn compare(&self, server: &Server, text: &str) -> Result<(), String> {
         match self {
-            Self::Crowd(crowd, expected) => {
-                let mut stage = Stage::on_script(server.port, text, crowd);
+            Self::Workload(workload, expected) => {
+                let mut runner = Runner::on_script(server.port, text, workload);
                 for (number, expected) in expected.iter().enumerate() {
-                    let seen = seen(&mut stage, &crowd.steps, number);
-                    if seen != *expected {
-                        return Err(format!("{:?}: {seen} instead of {expected}", crowd.steps[number]));
+                    let step_text = step_text(&mut runner, &workload.steps, number);
+                    if step_text != *expected {
+                        return Err(format!("{:?}: {step_text} instead of {expected}", workload.steps[number]));
                     }
                 }
                 Ok(())
@@ -127,13 +129,13 @@ impl Check {
     }
 }
 
-/// Returns the result of a step as text. The statistics are cumulative, so every eighth step is enough.
-fn seen(stage: &mut Stage, steps: &[Step], number: usize) -> String {
-    let mut seen = stage.step(&steps[number]).text;
+/// Returns the result of a step as text. The statistics are cumulative, so the text of every eighth step has them.
+fn step_text(runner: &mut Runner, steps: &[Step], number: usize) -> String {
+    let mut step_text = runner.step(&steps[number]).text;
     if number % 8 == 7 || number + 1 == steps.len() {
-        seen += &stage.statistics();
+        step_text += &runner.statistics();
     }
-    seen
+    step_text
 }
 
 /// Returns the value that a strategy generates for a seed; it is the same in every run.

@@ -3,18 +3,18 @@
 //! A run tries all mutants. `PADDLEGATE_MUTANTS=4` tries a fourth of them, which `PADDLEGATE_SEED` picks.
 #![allow(unreachable_pub)]
 
+mod admin;
 mod check;
-mod crowds;
 mod list;
-mod orders;
 mod scenario;
+mod script;
 mod sequences;
 #[path = "../faults/server.rs"]
 #[allow(dead_code)]
 mod server;
-mod side;
 #[path = "../support/mod.rs"]
 mod support;
+mod workloads;
 
 use std::env;
 
@@ -24,47 +24,47 @@ use paddlegate::store::redis::SCRIPT;
 use server::Server;
 
 #[test]
-fn redis_notices_every_mutant_of_the_script() {
+fn the_checks_detect_every_mutant_of_the_script() {
     let server = Server::start();
     let mut checks = Checks::new();
-    assert!(is_of_today(), "the files are not those that the library was compiled from");
-    checks.accept(&server);
+    assert!(files_match_the_library(), "the library was compiled from other files");
+    checks.assert_pass(&server);
     let (shares, picked) = share();
     let mutants: Vec<_> = all().skip(picked).step_by(shares).collect();
     println!("{} of {} mutants: share {picked} of {shares}", mutants.len(), all().count());
     let mut survivors = Vec::new();
     for (file, mutant) in mutants {
-        if !checks.notice(&server, &broken(file, mutant)) {
+        if !checks.detect(&server, &mutated_script(file, mutant)) {
             let (what, from, to) = mutant;
             survivors.push(format!("{}: {what}: {from:?} -> {to:?}", FILES[file].file));
         }
     }
     // The original script must still pass, or a broken server may have made the checks fail.
-    checks.accept(&server);
-    assert!(survivors.is_empty(), "{} were not noticed:\n{}", survivors.len(), survivors.join("\n"));
+    checks.assert_pass(&server);
+    assert!(survivors.is_empty(), "the checks did not detect {} mutants:\n{}", survivors.len(), survivors.join("\n"));
 }
 
 #[test]
 fn every_mutant_fits_the_script() {
-    assert!(is_of_today(), "the script is joined from other files");
+    assert!(files_match_the_library(), "the library was compiled from other files");
     for (file, (what, from, to)) in all() {
         let times = FILES[file].text.matches(from).count();
-        assert_eq!(times, 1, "{}: {what}: {from:?} is there {times} times", FILES[file].file);
+        assert_eq!(times, 1, "{}: {what}: {from:?} occurs {times} times", FILES[file].file);
         assert_ne!(from, to, "{what}");
     }
     assert!(all().count() >= 400);
 }
 
-fn is_of_today() -> bool {
+fn files_match_the_library() -> bool {
     FILES.map(|lua| lua.text).concat() == SCRIPT
 }
 
-/// Returns all mutants, each with the number of its file.
+/// Returns all mutants, each with the index of its file.
 fn all() -> impl Iterator<Item = (usize, &'static Mutant)> {
     FILES.iter().enumerate().flat_map(|(file, lua)| lua.mutants.iter().map(move |mutant| (file, mutant)))
 }
 
-/// Returns the number of shares of the mutants, and the share that this run tries, from 0.
+/// Returns the number of shares of the mutants, and the index of the share that this run tries.
 fn share() -> (usize, usize) {
     let number = |name| match env::var(name) {
         Ok(text) if text != "all" => Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number"))),
@@ -74,8 +74,8 @@ fn share() -> (usize, usize) {
     (shares, number("PADDLEGATE_SEED").unwrap_or(0) % shares)
 }
 
-/// Returns the script with the mistake of one mutant.
-fn broken(file: usize, (_, from, to): &Mutant) -> String {
+/// Returns the script with the replacement of one mutant.
+fn mutated_script(file: usize, (_, from, to): &Mutant) -> String {
     let texts = FILES.iter().enumerate();
     texts.map(|(i, lua)| if i == file { lua.text.replacen(from, to, 1) } else { lua.text.to_owned() }).collect()
 }

@@ -8,10 +8,10 @@ use paddlegate::{
 use crate::states::{self, NOW, SPAN, wait};
 use crate::support::calls::{cancel, enter, release, renew, run, statistics};
 use crate::support::correct;
-use crate::{Act, Bound, HOUR, Run, Times};
+use crate::{Bound, Case, HOUR, Run, Times};
 
 /// The largest number of expired entries that one script removes.
-const PIECE: u64 = 10_000;
+const MAX_REMOVED: u64 = 10_000;
 
 pub(crate) fn all(times: &mut Times) {
     times.on(1_000, states::leases, &leases());
@@ -20,78 +20,78 @@ pub(crate) fn all(times: &mut Times) {
     times.on(1_000, states::meter_and_queue, &meter_and_queue());
     times.on(1_000, states::window, &window());
     times.on(1_000, states::permits, &permits());
-    for act in corrections() {
-        times.afresh(1_000, states::window_with_permits, &act);
+    for case in corrections() {
+        times.on_new_states(1_000, states::window_with_permits, &case);
     }
-    for act in whole_windows() {
-        times.afresh(1_000, states::empty_window, &act);
+    for case in whole_windows() {
+        times.on_new_states(1_000, states::empty_window, &case);
     }
     // A script removes expired entries in pieces, so both states must be larger than a piece.
     times.on(
-        PIECE,
+        MAX_REMOVED,
         states::leases,
-        &[piece("all leases have ended: acquire", |run| {
+        &[removal("all leases have ended: acquire", |run| {
             assert!(enter(run.limiter, &format!("new{}", run.number), 1, None, late()).allowed());
         })],
     );
     times.on(
-        PIECE,
+        MAX_REMOVED,
         states::queue,
-        &[piece("all tickets have lapsed: enter", |run| {
+        &[removal("all tickets have lapsed: enter", |run| {
             enter(run.limiter, &format!("new{}", run.number), 1, Some(wait()), late());
         })],
     );
-    times.afresh(
-        PIECE,
+    times.on_new_states(
+        MAX_REMOVED,
         states::dead_waiters,
-        &Act {
+        &Case {
             before: |run| {
                 cancel(run.limiter, "head", NOW + 1);
             },
-            ..piece("all waiters are dead: release", |run| {
+            ..removal("all waiters are dead: release", |run| {
                 release(run.limiter, &format!("first:{NOW}:1"), NOW + 1);
             })
         },
     );
-    times.afresh(
-        PIECE,
+    times.on_new_states(
+        MAX_REMOVED,
         states::permits,
-        &piece("all permits have ended: acquire", |run| estimate(run.limiter, late())),
+        &removal("all permits have ended: acquire", |run| estimate(run.limiter, late())),
     );
-    times.afresh(
-        PIECE,
+    times.on_new_states(
+        MAX_REMOVED,
         states::list,
-        &piece("all on the list have ended: acquire", |run| {
+        &removal("all on the list have ended: acquire", |run| {
             run.limiter.acquire(Request::cost(1).at(Micros(NOW + 1))).expect("a decision");
         }),
     );
-    times.afresh(
+    times.on_new_states(
         1_000,
         states::window,
-        &Act {
+        &Case {
             bound: Bound::Units,
-            ..act("window: all have ended, acquire", |run| {
+            ..case("window: all have ended, acquire", |run| {
                 assert!(run.limiter.acquire(Request::cost(1).at(Micros(late()))).expect("a decision").allowed());
             })
         },
     );
     // Both states have more permits than a limiter keeps.
     times.on(
-        2 * PIECE,
+        2 * MAX_REMOVED,
         states::permits,
-        &[piece("too many permits: acquire", |run| estimate(run.limiter, NOW + (1 + run.number) * 1_000_000))],
+        &[removal("too many permits: acquire", |run| estimate(run.limiter, NOW + (1 + run.number) * 1_000_000))],
     );
-    times.afresh(1_000, states::leases_and_queue, &act("reset, leases and tickets", reset));
-    times.afresh(1_000, states::window, &act("reset, window", reset));
-    times.afresh(1_000, states::permits, &act("reset, permits", reset));
+    times.on_new_states(1_000, states::leases_and_queue, &case("reset, leases and tickets", reset));
+    times.on_new_states(1_000, states::window, &case("reset, window", reset));
+    times.on_new_states(1_000, states::permits, &case("reset, permits", reset));
 }
 
-fn act(verb: &'static str, run: fn(&Run<'_>)) -> Act {
-    Act { verb, bound: Bound::Constant, before: |_| {}, run }
+fn case(verb: &'static str, run: fn(&Run<'_>)) -> Case {
+    Case { verb, bound: Bound::Constant, before: |_| {}, run }
 }
 
-fn piece(verb: &'static str, run: fn(&Run<'_>)) -> Act {
-    Act { bound: Bound::Piece, ..act(verb, run) }
+fn removal(verb: &'static str, run: fn(&Run<'_>)) -> Case {
+    Case { bound: Bound::Removal, ..case(verb, run) }
 }
 
 fn late() -> u64 {
@@ -102,7 +102,7 @@ fn reset(run: &Run<'_>) {
     run.limiter.reset().expect("a reset");
 }
 
-fn order(limiter: &Limiter, control: AdminCommand<'_>) {
+fn admin(limiter: &Limiter, control: AdminCommand<'_>) {
     run(limiter, Operation::Admin { command: control, at: Some(Micros(NOW + 2)) });
 }
 
@@ -119,46 +119,46 @@ fn lease(number: u64) -> String {
     format!("lease{number}:{}:1", NOW - 1)
 }
 
-pub(crate) fn leases() -> Vec<Act> {
+pub(crate) fn leases() -> Vec<Case> {
     vec![
-        act("leases: peek", |run| {
-            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a look");
+        case("leases: peek", |run| {
+            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a peek");
         }),
-        act("leases: acquire, granted", |run| {
+        case("leases: acquire, granted", |run| {
             assert!(enter(run.limiter, &format!("new{}", run.number), 1, None, NOW + 1).allowed());
         }),
-        act("leases: acquire, refused", |run| {
+        case("leases: acquire, refused", |run| {
             assert!(!enter(&limited(run, run.size / 2), "refused", 1, None, NOW + 1).allowed());
         }),
-        act("leases: acquire again, by its holder", |run| {
+        case("leases: acquire again, by its holder", |run| {
             assert!(enter(run.limiter, "lease70", 1, None, NOW + 1).allowed());
         }),
-        act("leases: renew", |run| {
+        case("leases: renew", |run| {
             renew(run.limiter, &lease(80), NOW + 1).expect("a lease");
         }),
-        act("leases: release", |run| {
+        case("leases: release", |run| {
             release(run.limiter, &lease(100 + run.number), NOW + 1);
         }),
-        act("leases: release, late", |run| {
+        case("leases: release, late", |run| {
             release(run.limiter, &format!("gone:{}:1", NOW - 2 * SPAN), NOW + 1);
         }),
-        act("leases: cancel", |run| {
+        case("leases: cancel", |run| {
             cancel(run.limiter, &format!("lease{}", 200 + run.number), NOW + 1);
         }),
-        act("leases: statistics", |run| {
+        case("leases: statistics", |run| {
             assert!(statistics(run.limiter, NOW + 1).leases + 200 > run.size);
         }),
-        act("leases: pause", |run| order(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
-        act("leases: resume", |run| order(run.limiter, AdminCommand::Resume)),
-        act("leases: override", |run| {
+        case("leases: pause", |run| admin(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
+        case("leases: resume", |run| admin(run.limiter, AdminCommand::Resume)),
+        case("leases: override", |run| {
             let changes = [LimitOverride::Set(Limit::concurrency(run.size / 2, HOUR).expect("a limit"))];
-            order(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
+            admin(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
         }),
-        act("leases: look at what is in force", |run| order(run.limiter, AdminCommand::Get)),
-        act("leases: end of an override", |run| {
-            order(run.limiter, AdminCommand::Override { changes: &[LimitOverride::Remove], expires: None });
+        case("leases: look at what is in force", |run| admin(run.limiter, AdminCommand::Get)),
+        case("leases: end of an override", |run| {
+            admin(run.limiter, AdminCommand::Override { changes: &[LimitOverride::Remove], expires: None });
         }),
-        act("leases: learn", |run| {
+        case("leases: learn", |run| {
             let report = UpstreamReport { pause: Some(Deadline::After(Micros(1))), ..UpstreamReport::default() };
             run_report(run.limiter, report);
         }),
@@ -169,31 +169,31 @@ fn run_report(limiter: &Limiter, report: UpstreamReport<'_>) {
     run(limiter, Operation::ApplyReport { report, at: Some(Micros(NOW + 3)) });
 }
 
-pub(crate) fn queue() -> Vec<Act> {
-    let mut acts = standing();
-    acts.extend([
-        act("queue: release", |run| {
+pub(crate) fn queue() -> Vec<Case> {
+    let mut cases_of_state = at_fixed_head();
+    cases_of_state.extend([
+        case("queue: release", |run| {
             let holder = if run.number == 0 { format!("first:{NOW}:1") } else { holder(run.number - 1) };
             release(run.limiter, &holder, NOW + 1);
             // Claims the free slot, so that the next run has a lease to release.
             assert!(enter(run.limiter, &queued(run.number), 1, Some(wait()), NOW + 1).allowed());
         }),
-        Act {
+        Case {
             before: |run| {
                 release(run.limiter, &holder(8 + run.number), NOW + 1);
             },
-            ..act("queue: claim, granted", |run| {
+            ..case("queue: claim, granted", |run| {
                 assert!(enter(run.limiter, &queued(9 + run.number), 1, Some(wait()), NOW + 1).allowed());
             })
         },
-        act("queue: pause", |run| order(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
-        act("queue: resume", |run| order(run.limiter, AdminCommand::Resume)),
-        act("queue: override, all may pass", |run| {
+        case("queue: pause", |run| admin(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
+        case("queue: resume", |run| admin(run.limiter, AdminCommand::Resume)),
+        case("queue: override, all may pass", |run| {
             let changes = [LimitOverride::Set(Limit::concurrency(100_000, HOUR).expect("a limit"))];
-            order(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
+            admin(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
         }),
     ]);
-    acts
+    cases_of_state
 }
 
 /// Returns the id of the ticket at a queue position.
@@ -207,105 +207,105 @@ fn holder(place: u64) -> String {
 }
 
 /// Returns the verbs that leave the head of the queue as it is.
-fn standing() -> Vec<Act> {
+fn at_fixed_head() -> Vec<Case> {
     vec![
-        act("queue: peek", |run| {
-            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a look");
+        case("queue: peek", |run| {
+            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a peek");
         }),
-        act("queue: enter", |run| {
+        case("queue: enter", |run| {
             let id = format!("new{}", run.number);
             // The large queue is full and accepts no further ticket.
             cancel(run.limiter, &format!("ticket{}", 300 + run.number), NOW + 1);
             enter(run.limiter, &id, 1, Some(wait()), NOW + 1);
         }),
-        act("queue: look from the middle", |run| {
+        case("queue: look from the middle", |run| {
             enter(run.limiter, &format!("ticket{}", run.size / 2), 1, Some(wait()), NOW + 1);
         }),
-        act("queue: come back to an old number", |run| {
+        case("queue: come back to an old number", |run| {
             let id = format!("ticket{}", run.size / 2 + 1 + run.number);
             cancel(run.limiter, &id, NOW + 1);
             let place = QueuePosition::Number(run.size / 2 + 2 + run.number);
             enter(run.limiter, &id, 1, Some(Wait { position: place, ..wait() }), NOW + 1);
         }),
-        act("queue: cancel from the middle", |run| {
+        case("queue: cancel from the middle", |run| {
             cancel(run.limiter, &format!("ticket{}", run.size / 3 + run.number), NOW + 1);
         }),
-        act("queue: acquire, refused", |run| {
+        case("queue: acquire, refused", |run| {
             assert!(!enter(run.limiter, "refused", 1, None, NOW + 1).allowed());
         }),
-        act("queue: statistics", |run| {
+        case("queue: statistics", |run| {
             statistics(run.limiter, NOW + 1);
         }),
     ]
 }
 
-pub(crate) fn leases_and_queue() -> Vec<Act> {
+pub(crate) fn leases_and_queue() -> Vec<Case> {
     vec![
-        act("leases and queue: enter", |run| {
+        case("leases and queue: enter", |run| {
             enter(run.limiter, &format!("new{}", run.number), 1, Some(wait()), NOW + 1);
         }),
-        act("leases and queue: look from the middle", |run| {
+        case("leases and queue: look from the middle", |run| {
             enter(run.limiter, &format!("ticket{}", run.size / 2), 1, Some(wait()), NOW + 1);
         }),
-        act("leases and queue: release", |run| {
+        case("leases and queue: release", |run| {
             release(run.limiter, &lease(1 + run.number), NOW + 1);
         }),
-        act("leases and queue: claim, granted", |run| {
+        case("leases and queue: claim, granted", |run| {
             assert!(enter(run.limiter, &queued(run.number), 1, Some(wait()), NOW + 1).allowed());
         }),
-        act("leases and queue: cancel", |run| {
+        case("leases and queue: cancel", |run| {
             cancel(run.limiter, &format!("ticket{}", run.size / 3 + run.number), NOW + 1);
         }),
-        act("leases and queue: renew", |run| {
+        case("leases and queue: renew", |run| {
             renew(run.limiter, &lease(80), NOW + 1).expect("a lease");
         }),
     ]
 }
 
-pub(crate) fn meter_and_queue() -> Vec<Act> {
+pub(crate) fn meter_and_queue() -> Vec<Case> {
     vec![
-        act("meter and queue: acquire, refused", |run| {
+        case("meter and queue: acquire, refused", |run| {
             assert!(!run.limiter.acquire(Request::cost(1).at(Micros(NOW + 1))).expect("a decision").allowed());
         }),
-        act("meter and queue: acquire behind the queue", |run| {
+        case("meter and queue: acquire behind the queue", |run| {
             assert!(!run.limiter.acquire(Request::cost(1).at(Micros(NOW + SPAN + 1))).expect("a decision").allowed());
         }),
-        act("meter and queue: look from the middle", |run| {
+        case("meter and queue: look from the middle", |run| {
             enter(run.limiter, &format!("ticket{}", run.size / 2), 1, Some(wait()), NOW + SPAN + 2);
         }),
-        act("meter and queue: enter", |run| {
+        case("meter and queue: enter", |run| {
             cancel(run.limiter, &format!("ticket{}", 300 + run.number), NOW + SPAN + 2);
             enter(run.limiter, &format!("new{}", run.number), 1, Some(wait()), NOW + SPAN + 2);
         }),
-        act("meter and queue: cancel", |run| {
+        case("meter and queue: cancel", |run| {
             cancel(run.limiter, &format!("ticket{}", run.size / 3 + run.number), NOW + SPAN + 2);
         }),
     ]
 }
 
-pub(crate) fn window() -> Vec<Act> {
+pub(crate) fn window() -> Vec<Case> {
     vec![
-        act("window: acquire, granted", |run| {
+        case("window: acquire, granted", |run| {
             assert!(run.limiter.acquire(Request::cost(1).at(Micros(NOW + 1))).expect("a decision").allowed());
         }),
-        act("window: acquire, refused", |run| {
+        case("window: acquire, refused", |run| {
             let request = Request::cost(run.size / 2).at(Micros(NOW + 1));
             assert!(!run.limiter.acquire(request).expect("a decision").allowed());
         }),
-        act("window: peek", |run| {
-            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a look");
+        case("window: peek", |run| {
+            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a peek");
         }),
-        act("window: peek, half have ended", |run| {
+        case("window: peek, half have ended", |run| {
             let half = NOW + SPAN - run.size / 2;
-            run.limiter.peek(Request::cost(1).at(Micros(half))).expect("a look");
+            run.limiter.peek(Request::cost(1).at(Micros(half))).expect("a peek");
         }),
-        act("window: enter, queued", |run| {
+        case("window: enter, queued", |run| {
             enter(run.limiter, &format!("new{}", run.number), run.size / 2, Some(wait()), NOW + 1);
         }),
-        act("window: pause", |run| order(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
-        act("window: override", |run| {
+        case("window: pause", |run| admin(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
+        case("window: override", |run| {
             let changes = [LimitOverride::Set(Limit::window(run.size / 2, HOUR).expect("a limit"))];
-            order(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
+            admin(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
         }),
     ]
 }
@@ -314,59 +314,59 @@ fn permit(id: &str, at: u64, size: u64) -> String {
     format!("{id}:{at}:{}", size / 10)
 }
 
-fn corrections() -> Vec<Act> {
+fn corrections() -> Vec<Case> {
     vec![
-        act("window: correct the last up by one", |run| {
+        case("window: correct the last up by one", |run| {
             correct(run.limiter, &permit("last", NOW, run.size), run.size / 10 + 1, NOW + 1);
         }),
-        act("window: correct the first up by one", |run| {
+        case("window: correct the first up by one", |run| {
             correct(run.limiter, &permit("first", NOW - 10, run.size), run.size / 10 + 1, NOW + 1);
         }),
-        act("window: correct the last down by one", |run| {
+        case("window: correct the last down by one", |run| {
             correct(run.limiter, &permit("last", NOW, run.size), run.size / 10 - 1, NOW + 1);
         }),
-        act("window: correct the first down by one", |run| {
+        case("window: correct the first down by one", |run| {
             correct(run.limiter, &permit("first", NOW - 10, run.size), run.size / 10 - 1, NOW + 1);
         }),
-        Act {
+        Case {
             bound: Bound::Units,
-            ..act("window: correct the last up to all", |run| {
+            ..case("window: correct the last up to all", |run| {
                 correct(run.limiter, &permit("last", NOW, run.size), 10 * run.size, NOW + 1);
             })
         },
-        Act {
+        Case {
             bound: Bound::Units,
-            ..act("window: correct the first up to all", |run| {
+            ..case("window: correct the first up to all", |run| {
                 correct(run.limiter, &permit("first", NOW - 10, run.size), 10 * run.size, NOW + 1);
             })
         },
-        Act {
+        Case {
             bound: Bound::Units,
-            ..act("window: correct the last down to nothing", |run| {
+            ..case("window: correct the last down to nothing", |run| {
                 correct(run.limiter, &permit("last", NOW, run.size), 0, NOW + 1);
             })
         },
-        Act {
+        Case {
             bound: Bound::Units,
-            ..act("window: correct the first down to nothing", |run| {
+            ..case("window: correct the first down to nothing", |run| {
                 correct(run.limiter, &permit("first", NOW - 10, run.size), 0, NOW + 1);
             })
         },
     ]
 }
 
-fn whole_windows() -> Vec<Act> {
+fn whole_windows() -> Vec<Case> {
     vec![
-        Act {
+        Case {
             bound: Bound::Units,
-            ..act("window: acquire all at once", |run| {
+            ..case("window: acquire all at once", |run| {
                 let request = Request::cost(run.size).at(Micros(NOW + 1));
                 assert!(run.limiter.acquire(request).expect("a decision").allowed());
             })
         },
-        Act {
+        Case {
             bound: Bound::Units,
-            ..act("window: learn that nothing is left", |run| {
+            ..case("window: learn that nothing is left", |run| {
                 let budgets = [BudgetUpdate { remaining: Some(0), ..BudgetUpdate::default() }];
                 run_report(run.limiter, UpstreamReport { budgets: &budgets, ..UpstreamReport::default() });
             })
@@ -374,13 +374,13 @@ fn whole_windows() -> Vec<Act> {
     ]
 }
 
-pub(crate) fn permits() -> Vec<Act> {
+pub(crate) fn permits() -> Vec<Case> {
     vec![
-        act("permits: acquire, granted", |run| estimate(run.limiter, NOW + 1)),
-        act("permits: correct", |run| {
+        case("permits: acquire, granted", |run| estimate(run.limiter, NOW + 1)),
+        case("permits: correct", |run| {
             correct(run.limiter, &format!("{:032}:{NOW}:10", 10 + run.number), 20, NOW + 1);
         }),
-        act("permits: learn, of a permit", |run| {
+        case("permits: learn, of a permit", |run| {
             let permit = format!("{:032}:{NOW}:10", 100 + run.number);
             let budgets = [BudgetUpdate { remaining: Some(1_000), ..BudgetUpdate::default() }];
             run_report(
@@ -393,12 +393,12 @@ pub(crate) fn permits() -> Vec<Act> {
                 },
             );
         }),
-        act("permits: learn, without a permit", |run| {
+        case("permits: learn, without a permit", |run| {
             let budgets = [BudgetUpdate { remaining: Some(1_000), ..BudgetUpdate::default() }];
             run_report(run.limiter, UpstreamReport { budgets: &budgets, ..UpstreamReport::default() });
         }),
-        act("permits: peek", |run| {
-            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a look");
+        case("permits: peek", |run| {
+            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a peek");
         }),
     ]
 }

@@ -23,11 +23,11 @@ pub(crate) const RUNS: u64 = 9;
 /// The largest number of rounds; each round measures all rows.
 const ROUNDS: u64 = 3;
 /// The limit for a script, in microseconds.
-const MOST: i64 = 10_000;
+const MAX_TIME: i64 = 10_000;
 /// The limit for a script that adds or removes a hundred thousand units: a millisecond for a thousand.
-const MOST_OF_UNITS: i64 = 100_000;
+const MAX_TIME_OF_UNITS: i64 = 100_000;
 /// Growth from below this is noise, or the cost of access to the middle of a list.
-const FLOOR: i64 = 250;
+const NOISE_TIME: i64 = 250;
 
 #[test]
 fn no_script_takes_ten_milliseconds_or_grows_with_what_it_does_not_touch() {
@@ -38,8 +38,8 @@ fn no_script_takes_ten_milliseconds_or_grows_with_what_it_does_not_touch() {
         if rows.is_empty() {
             rows.append(&mut times.rows);
         }
-        for (row, again) in rows.iter_mut().zip(&times.rows) {
-            (row.small, row.large) = (row.small.min(again.small), row.large.min(again.large));
+        for (row, measured) in rows.iter_mut().zip(&times.rows) {
+            (row.small, row.large) = (row.small.min(measured.small), row.large.min(measured.large));
         }
         println!("script times in microseconds, {}\n{:<52} {:>8} {:>8}", times.server, "verb", "small", "large");
         for row in &rows {
@@ -59,13 +59,13 @@ pub(crate) enum Bound {
     /// The time does not grow with the state.
     Constant,
     /// It removes a piece of what has ended, whose places lie the farther from each other the larger the state is.
-    Piece,
+    Removal,
     /// The verb adds or removes as many units as the state has, and its time may grow with them.
     Units,
 }
 
 /// One verb on one kind of state.
-pub(crate) struct Act {
+pub(crate) struct Case {
     pub(crate) verb: &'static str,
     pub(crate) bound: Bound,
     /// The preparation before each run; its time does not count.
@@ -94,16 +94,16 @@ impl Row {
     /// Returns the reason why the row fails, if it does.
     fn failure(&self) -> Option<String> {
         let Self { verb, bound, small, large } = self;
-        let most = if *bound == Bound::Units { MOST_OF_UNITS } else { MOST };
-        if *small.max(large) > most {
+        let max_time = if *bound == Bound::Units { MAX_TIME_OF_UNITS } else { MAX_TIME };
+        if *small.max(large) > max_time {
             return Some(format!("{verb} takes {} us", small.max(large)));
         }
         let growth = match bound {
             Bound::Constant => 2,
-            Bound::Piece => 4,
+            Bound::Removal => 4,
             Bound::Units => return None,
         };
-        (*large > growth * *small.max(&FLOOR)).then(|| format!("{verb} grows: {small} to {large} us"))
+        (*large > growth * *small.max(&NOISE_TIME)).then(|| format!("{verb} grows: {small} to {large} us"))
     }
 }
 
@@ -126,48 +126,53 @@ impl Times {
     }
 
     /// Measures each verb on a small and on a large state; all runs share the state.
-    pub(crate) fn on(&mut self, small: u64, build: fn(&Paddlegate, &mut Raw, &str, u64) -> Limiter, acts: &[Act]) {
+    pub(crate) fn on(&mut self, small: u64, build: fn(&Paddlegate, &mut Raw, &str, u64) -> Limiter, cases: &[Case]) {
         for (is_large, size) in [(false, small), (true, LARGE)] {
             let limiter = build(&self.store, &mut self.raw, &unique("times"), size);
-            for act in acts {
-                let times = (0..RUNS).map(|number| self.time(act, &limiter, size, number));
+            for case in cases {
+                let times = (0..RUNS).map(|number| self.time(case, &limiter, size, number));
                 let time = times.min().expect("runs");
-                self.note(act, is_large, time);
+                self.record(case, is_large, time);
             }
             limiter.reset().expect("a reset");
         }
     }
 
     /// Measures a verb on a small and on a large state; each run gets a new state.
-    pub(crate) fn afresh(&mut self, small: u64, build: fn(&Paddlegate, &mut Raw, &str, u64) -> Limiter, act: &Act) {
+    pub(crate) fn on_new_states(
+        &mut self,
+        small: u64,
+        build: fn(&Paddlegate, &mut Raw, &str, u64) -> Limiter,
+        case: &Case,
+    ) {
         for (is_large, size) in [(false, small), (true, LARGE)] {
             let times = (0..RUNS).map(|number| {
                 let limiter = build(&self.store, &mut self.raw, &unique("times"), size);
-                let time = self.time(act, &limiter, size, number);
+                let time = self.time(case, &limiter, size, number);
                 limiter.reset().expect("a reset");
                 time
             });
             let time = times.min().expect("runs");
-            self.note(act, is_large, time);
+            self.record(case, is_large, time);
         }
     }
 
-    fn note(&mut self, act: &Act, is_large: bool, time: i64) {
+    fn record(&mut self, case: &Case, is_large: bool, time: i64) {
         if is_large {
-            let row = self.rows.iter_mut().find(|row| row.verb == act.verb).expect("the small state came first");
+            let row = self.rows.iter_mut().find(|row| row.verb == case.verb).expect("the small state came first");
             row.large = time;
         } else {
-            assert!(self.rows.iter().all(|row| row.verb != act.verb), "{} is there twice", act.verb);
-            self.rows.push(Row { verb: act.verb, bound: act.bound, small: time, large: 0 });
+            assert!(self.rows.iter().all(|row| row.verb != case.verb), "{} is listed twice", case.verb);
+            self.rows.push(Row { verb: case.verb, bound: case.bound, small: time, large: 0 });
         }
     }
 
     /// Returns the microseconds of the longest command of one run.
-    fn time(&mut self, act: &Act, limiter: &Limiter, size: u64, number: u64) -> i64 {
+    fn time(&mut self, case: &Case, limiter: &Limiter, size: u64, number: u64) -> i64 {
         let run = Run { store: &self.store, limiter, size, number };
-        (act.before)(&run);
+        (case.before)(&run);
         self.raw.command("SLOWLOG RESET");
-        (act.run)(&run);
+        (case.run)(&run);
         let Reply::Array(entries) = self.raw.command("SLOWLOG GET 128") else { panic!("no slow log") };
         let times = entries.iter().filter_map(|entry| {
             let Reply::Array(entry) = entry else { return None };
@@ -178,7 +183,7 @@ impl Times {
             });
             is_ours.then_some(*time)
         });
-        times.max().unwrap_or_else(|| panic!("{} sent nothing", act.verb))
+        times.max().unwrap_or_else(|| panic!("{} sent no command", case.verb))
     }
 }
 

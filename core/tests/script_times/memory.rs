@@ -9,7 +9,7 @@ use paddlegate::{Limiter, Micros, Paddlegate, Request};
 use crate::cases;
 use crate::states::{NOW, wait};
 use crate::support::calls::enter;
-use crate::{Act, Bound, HOUR, LARGE, RUNS, Run};
+use crate::{Bound, Case, HOUR, LARGE, RUNS, Run};
 
 const FACTOR: u128 = 20;
 /// Growth from below this, in microseconds, is noise.
@@ -19,7 +19,7 @@ type Build = fn(&Paddlegate, u64) -> Limiter;
 
 #[test]
 fn no_call_in_memory_grows_with_what_it_does_not_touch() {
-    let states: [(Build, Vec<Act>); 6] = [
+    let states: [(Build, Vec<Case>); 6] = [
         (leases, cases::leases()),
         (queue, cases::queue()),
         (leases_and_queue, cases::leases_and_queue()),
@@ -29,16 +29,16 @@ fn no_call_in_memory_grows_with_what_it_does_not_touch() {
     ];
     let mut grown = Vec::new();
     println!("times in memory in microseconds\n{:<52} {:>8} {:>8}", "verb", "small", "large");
-    for (build, acts) in states {
+    for (build, cases_of_state) in states {
         let [small, large] = [1_000, LARGE].map(|size| {
             let store = Paddlegate::memory();
             let limiter = build(&store, size);
-            acts.iter().map(|act| fastest(act, &store, &limiter, size)).collect::<Vec<_>>()
+            cases_of_state.iter().map(|case| fastest(case, &store, &limiter, size)).collect::<Vec<_>>()
         });
-        for ((act, small), large) in acts.iter().zip(small).zip(large) {
-            println!("{:<52} {small:>8} {large:>8}", act.verb);
-            if large > FACTOR * small.max(NOISE) && act.bound == Bound::Constant {
-                grown.push(format!("{}: {small} to {large} us", act.verb));
+        for ((case, small), large) in cases_of_state.iter().zip(small).zip(large) {
+            println!("{:<52} {small:>8} {large:>8}", case.verb);
+            if large > FACTOR * small.max(NOISE) && case.bound == Bound::Constant {
+                grown.push(format!("{}: {small} to {large} us", case.verb));
             }
         }
     }
@@ -46,12 +46,12 @@ fn no_call_in_memory_grows_with_what_it_does_not_touch() {
 }
 
 #[allow(clippy::disallowed_methods)]
-fn fastest(act: &Act, store: &Paddlegate, limiter: &Limiter, size: u64) -> u128 {
+fn fastest(case: &Case, store: &Paddlegate, limiter: &Limiter, size: u64) -> u128 {
     let times = (0..RUNS).map(|number| {
         let run = Run { store, limiter, size, number };
-        (act.before)(&run);
+        (case.before)(&run);
         let started = Instant::now();
-        (act.run)(&run);
+        (case.run)(&run);
         started.elapsed().as_micros()
     });
     times.min().expect("runs")
@@ -69,7 +69,7 @@ fn leases(store: &Paddlegate, size: u64) -> Limiter {
 fn queue(store: &Paddlegate, size: u64) -> Limiter {
     let limiter = store.concurrent("times", 1, HOUR).expect("a limiter");
     enter(&limiter, "first", 1, None, NOW);
-    stand(&limiter, size);
+    fill_queue(&limiter, size);
     limiter
 }
 
@@ -79,18 +79,18 @@ fn leases_and_queue(store: &Paddlegate, size: u64) -> Limiter {
         enter(&limiter, &format!("lease{number}"), 1, None, NOW - 1);
     }
     enter(&limiter, "first", 1, None, NOW);
-    stand(&limiter, size);
+    fill_queue(&limiter, size);
     limiter
 }
 
 fn meter_and_queue(store: &Paddlegate, size: u64) -> Limiter {
     let limiter = store.leaky("times", 1, HOUR).expect("a limiter");
     limiter.acquire(Request::cost(1).at(Micros(NOW))).expect("a decision");
-    stand(&limiter, size);
+    fill_queue(&limiter, size);
     limiter
 }
 
-fn stand(limiter: &Limiter, size: u64) {
+fn fill_queue(limiter: &Limiter, size: u64) {
     enter(limiter, "head", 1, Some(wait()), NOW);
     for number in 1..size {
         enter(limiter, &format!("ticket{number}"), 1, Some(wait()), NOW);

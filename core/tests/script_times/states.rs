@@ -63,13 +63,13 @@ pub(crate) fn window(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -
 /// fifths one by one, then the last tenth to another call.
 pub(crate) fn window_with_permits(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     let limiter = store.window(name, size, HOUR).expect("a limiter");
-    let ask = |id: &str, at: u64| {
+    let acquire = |id: &str, at: u64| {
         let request = Request::estimate(size / 10).at(Micros(at));
         limiter.acquire_with_id(request, id, None).expect("a decision").permit.expect("a permit");
     };
-    ask("first", NOW - 10);
+    acquire("first", NOW - 10);
     fill(&limiter, raw, &["between"], size / 10 * 8);
-    ask("last", NOW);
+    acquire("last", NOW);
     limiter
 }
 
@@ -149,7 +149,7 @@ fn fill(limiter: &Limiter, raw: &mut Raw, what: &[&str], size: u64) {
         let mut command = vec![b"EVAL".to_vec(), FILL.into(), keys.len().to_string().into()];
         command.extend(keys.clone());
         command.extend([(*what).into(), size.to_string().into(), NOW.to_string().into(), SPAN.to_string().into()]);
-        let reply = raw.ask(&command);
+        let reply = raw.execute(&command);
         assert_eq!(reply, Reply::Nil, "{what}");
     }
 }

@@ -46,11 +46,11 @@ fn settlement(limiter: &Limiter, operation: Operation<'_>) -> Settlement {
 }
 
 /// Returns a wait with the longest `max_wait` and no channel: the waiter polls.
-pub fn forever() -> Wait<'static> {
+pub fn longest_wait() -> Wait<'static> {
     Wait::up_to(MAX_SPAN)
 }
 
 /// Returns a wait that keeps an existing queue position and never enters the queue anew.
-pub fn kept() -> Wait<'static> {
-    Wait { position: QueuePosition::Existing, ..forever() }
+pub fn existing_only() -> Wait<'static> {
+    Wait { position: QueuePosition::Existing, ..longest_wait() }
 }

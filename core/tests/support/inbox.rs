@@ -15,14 +15,14 @@ impl Inbox {
     }
 
     pub fn on_redis(mut raw: Raw, name: &str) -> Self {
-        let channel = format!("hints of {name}");
-        raw.ask(&["SUBSCRIBE", &channel]);
+        let channel = format!("wake-ups of {name}");
+        raw.execute(&["SUBSCRIBE", &channel]);
         Self::Redis(Box::new(raw), channel)
     }
 
     pub fn channel(&self) -> String {
         match self {
-            Self::Memory(hints) => hints.channel().to_owned(),
+            Self::Memory(wakeups) => wakeups.channel().to_owned(),
             Self::Redis(_, channel) => channel.clone(),
         }
     }
@@ -30,11 +30,11 @@ impl Inbox {
     /// Returns every wake-up that was published by calls that have been answered.
     pub fn take(&mut self) -> Vec<Wakeup> {
         let raw = match self {
-            Self::Memory(hints) => return hints.receive().expect("hints"),
+            Self::Memory(wakeups) => return wakeups.receive().expect("wake-ups"),
             Self::Redis(raw, _) => raw,
         };
-        let mut hints = Vec::new();
-        let mut reply = raw.ask(&["PING"]);
+        let mut wakeups = Vec::new();
+        let mut reply = raw.execute(&["PING"]);
         loop {
             let Reply::Array(items) = &reply else { panic!("not a message: {reply:?}") };
             match &items[..] {
@@ -42,11 +42,11 @@ impl Inbox {
                     let text = String::from_utf8_lossy(text);
                     let (delay, id) = text.split_once(' ').unwrap_or_else(|| panic!("not two words: {text}"));
                     // A broken script may send no number; u64::MAX differs from every valid delay.
-                    hints.push(Wakeup { id: id.to_owned(), delay: Micros(delay.parse().unwrap_or(u64::MAX)) });
+                    wakeups.push(Wakeup { id: id.to_owned(), delay: Micros(delay.parse().unwrap_or(u64::MAX)) });
                 }
-                _ => return hints,
+                _ => return wakeups,
             }
-            reply = raw.more();
+            reply = raw.next_reply();
         }
     }
 }

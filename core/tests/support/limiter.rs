@@ -49,10 +49,10 @@ impl Subject for Named {
     }
 
     fn enter(&mut self, entry: &Entry<'_>) -> Answer {
-        let wait = entry.patience.map(|patience| Wait {
-            claim_timeout: entry.grace.map_or(CLAIM_TIMEOUT, Micros),
-            position: entry.place,
-            ..Wait::up_to(Micros(patience))
+        let wait = entry.max_wait.map(|max_wait| Wait {
+            claim_timeout: entry.claim_timeout.map_or(CLAIM_TIMEOUT, Micros),
+            position: entry.position,
+            ..Wait::up_to(Micros(max_wait))
         });
         let decision = self.limiter.acquire_with_id(request(&entry.step), entry.id, wait).expect("a decision");
         Answer { text: entered(&decision), permit: decision.permit }
@@ -88,21 +88,21 @@ impl Subject for Named {
         }
     }
 
-    fn order(&mut self, step: &Value, at: u64) -> Result<String, String> {
+    fn admin(&mut self, step: &Value, at: u64) -> Result<String, String> {
         let given = |key: &str| step[key].as_u64();
-        let moment = |after: &str, at: &str| {
+        let deadline = |after: &str, at: &str| {
             given(after).map(|span| Deadline::After(Micros(span))).or(given(at).map(|time| Deadline::At(Micros(time))))
         };
         let index = given("index").map(|index| usize::try_from(index).expect("an index"));
         let run = || {
             let changes: Vec<LimitOverride>;
             let control = match step["do"].as_str() {
-                Some("pause") => AdminCommand::Pause(moment("for_us", "until_us").expect("a moment")),
+                Some("pause") => AdminCommand::Pause(deadline("for_us", "until_us").expect("a moment")),
                 Some("resume") => AdminCommand::Resume,
                 Some("override") => {
                     let interval = given("interval_us").map(Micros);
                     changes = self.limiter.override_changes(index.expect("index"), given("amount"), interval)?;
-                    AdminCommand::Override { changes: &changes, expires: moment("expires_in_us", "expires_at_us") }
+                    AdminCommand::Override { changes: &changes, expires: deadline("expires_in_us", "expires_at_us") }
                 }
                 Some("restore") => {
                     changes = self.limiter.override_removals(index)?;
@@ -119,7 +119,7 @@ impl Subject for Named {
         }
     }
 
-    fn learn(&mut self, step: &Value, permit: Option<&str>, at: u64) -> String {
+    fn report(&mut self, step: &Value, permit: Option<&str>, at: u64) -> String {
         let given = |key: &str| step[key].as_u64();
         let update = if step["do"] == "learn" {
             let headers: Vec<(&str, &str)> = step["headers"]

@@ -2,16 +2,16 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod calls;
-pub mod carrier;
-pub mod crowd;
 pub mod inbox;
+pub mod library;
 pub mod limiter;
 pub mod names;
 pub mod oracle;
 pub mod raw;
-pub mod script;
-pub mod side;
+pub mod script_client;
+pub mod sequence;
 pub mod vectors;
+pub mod workload;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

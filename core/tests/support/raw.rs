@@ -30,13 +30,13 @@ impl Raw {
 
     pub fn connect(host: &str, port: u16) -> Self {
         let stream = TcpStream::connect((host, port)).expect("a redis server");
-        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a time-out");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
         Self { stream: BufReader::new(stream) }
     }
 
     /// Sends a command and returns the reply, which may be an error.
-    pub fn ask<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Reply {
+    pub fn execute<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Reply {
         let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
             let word = word.as_ref();
@@ -49,7 +49,7 @@ impl Raw {
 
     /// Splits a line at its spaces, sends the words and returns the reply. Panics on an error reply.
     pub fn command(&mut self, line: &str) -> Reply {
-        match self.ask(&line.split(' ').collect::<Vec<_>>()) {
+        match self.execute(&line.split(' ').collect::<Vec<_>>()) {
             Reply::Error(error) => panic!("{line}: {error}"),
             reply => reply,
         }
@@ -62,7 +62,7 @@ impl Raw {
     }
 
     /// Returns the next reply or message without sending a command.
-    pub fn more(&mut self) -> Reply {
+    pub fn next_reply(&mut self) -> Reply {
         self.reply().expect("a reply")
     }
 
@@ -78,12 +78,12 @@ impl Raw {
 
     /// Returns the serialized value of a key.
     pub fn dump(&mut self, key: &[u8]) -> Reply {
-        self.ask(&[b"DUMP", key])
+        self.execute(&[b"DUMP", key])
     }
 
     /// Returns the milliseconds until a key expires.
     pub fn ttl(&mut self, key: &[u8]) -> i64 {
-        match self.ask(&[&b"PTTL"[..], key]) {
+        match self.execute(&[&b"PTTL"[..], key]) {
             Reply::Integer(ttl) => ttl,
             other => panic!("not a ttl: {other:?}"),
         }

@@ -33,10 +33,10 @@ pub trait Subject {
         panic!("has no statistics");
     }
     /// Runs an admin command. An error is the name of the invalid argument.
-    fn order(&mut self, _step: &Value, _at: u64) -> Result<String, String> {
-        panic!("obeys no orders");
+    fn admin(&mut self, _step: &Value, _at: u64) -> Result<String, String> {
+        panic!("admin commands are not supported");
     }
-    fn learn(&mut self, _step: &Value, _permit: Option<&str>, _at: u64) -> String {
+    fn report(&mut self, _step: &Value, _permit: Option<&str>, _at: u64) -> String {
         panic!("learns nothing");
     }
 }
@@ -45,9 +45,9 @@ pub trait Subject {
 pub struct Entry<'a> {
     pub id: &'a str,
     pub step: Step,
-    pub patience: Option<u64>,
-    pub grace: Option<u64>,
-    pub place: QueuePosition,
+    pub max_wait: Option<u64>,
+    pub claim_timeout: Option<u64>,
+    pub position: QueuePosition,
 }
 
 /// The arguments of an `acquire` or `peek` step.
@@ -100,7 +100,7 @@ pub fn replay(case: &Value, subject: &mut impl Subject) {
                 integer(&step["at_us"]),
             ),
             "pause" | "resume" | "override" | "restore" | "controls" => {
-                match (subject.order(step, integer(&step["at_us"])), step["error"].as_str()) {
+                match (subject.admin(step, integer(&step["at_us"])), step["error"].as_str()) {
                     (Err(argument), expected) => {
                         assert_eq!(Some(argument.as_str()), expected, "step {number} of {}", case["title"]);
                         continue;
@@ -112,16 +112,16 @@ pub fn replay(case: &Value, subject: &mut impl Subject) {
             }
             "sync" | "learn" => {
                 let permit = label.map(|label| permits.get(label).map_or(label, String::as_str));
-                subject.learn(step, permit, integer(&step["at_us"]))
+                subject.report(step, permit, integer(&step["at_us"]))
             }
             "statistics" => subject.statistics(integer(&step["at_us"])),
             "enter" => {
                 let answer = subject.enter(&Entry {
                     id: step["id"].as_str().expect("id"),
-                    step: asked(step),
-                    patience: step["patience_us"].as_u64(),
-                    grace: step["grace_us"].as_u64(),
-                    place: match &step["place"] {
+                    step: parse(step),
+                    max_wait: step["patience_us"].as_u64(),
+                    claim_timeout: step["grace_us"].as_u64(),
+                    position: match &step["place"] {
                         Value::Number(_) => QueuePosition::Number(integer(&step["place"])),
                         Value::String(text) if text == "kept" => QueuePosition::Existing,
                         _ => QueuePosition::End,
@@ -133,10 +133,10 @@ pub fn replay(case: &Value, subject: &mut impl Subject) {
                 answer.text
             }
             verb => {
-                let asked = asked(step);
+                let parsed = parse(step);
                 let mut answer = None;
                 for _ in 0..step["times"].as_u64().unwrap_or(1) {
-                    answer = Some(if verb == "peek" { subject.peek(&asked) } else { subject.acquire(&asked) });
+                    answer = Some(if verb == "peek" { subject.peek(&parsed) } else { subject.acquire(&parsed) });
                 }
                 let answer = answer.expect("times of at least 1");
                 if let (Some(label), Some(permit)) = (label, answer.permit) {
@@ -149,7 +149,7 @@ pub fn replay(case: &Value, subject: &mut impl Subject) {
     }
 }
 
-fn asked(step: &Value) -> Step {
+fn parse(step: &Value) -> Step {
     Step { at: integer(&step["at_us"]), cost: step["cost"].as_u64(), estimate: step["estimate"].as_u64() }
 }
 

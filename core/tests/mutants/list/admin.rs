@@ -1,20 +1,20 @@
-//! Mutants of setting overrides and pauses.
+//! Mutants of the admin commands.
 
 use super::Mutant;
 
 pub const ADMIN: &[Mutant] = &[
     (
-        "admin: a time is taken as a span",
+        "admin: an absolute time is read as a duration",
         "string.sub(text, 1, 1) == '@' and string.sub(text, 2) + 0 or now + text",
         "string.gsub(text, '@', '') + now",
     ),
     (
-        "admin: a span is taken as a time",
+        "admin: a duration is read as an absolute time",
         "string.sub(text, 2) + 0 or now + text",
         "string.sub(text, 2) + 0 or text + 0",
     ),
     (
-        "admin: the version counts",
+        "admin: the version is a count",
         "overrides.version = max(overrides.version + 1, now)",
         "overrides.version = overrides.version + 1",
     ),
@@ -23,47 +23,51 @@ pub const ADMIN: &[Mutant] = &[
         "overrides.version = max(overrides.version + 1, now)",
         "overrides.version = now",
     ),
-    ("admin: takes effect with the next call", "      limit.a, limit.b, limit.c = a + 0, b + 0, c + 0\n", ""),
     (
-        "admin: writes the levels under the old numbers",
+        "admin: the new limits take effect with the next call only",
+        "      limit.a, limit.b, limit.c = a + 0, b + 0, c + 0\n",
+        "",
+    ),
+    (
+        "admin: the levels are written under the old limits",
         "    ARGV[4 * i - 1], ARGV[4 * i], ARGV[4 * i + 1] = a, b, c\n",
         "",
     ),
     (
-        "admin: a longer window forgets",
+        "admin: the log of a longer window keeps its short expiry",
         "        call('PEXPIRE', limit.key, expiry(limit.b))\n      end\n    end",
         "      end\n    end",
     ),
-    ("admin: an end to a pause does not end it", "        overrides.paused_until = 0\n", ""),
-    ("admin: a shorter pause rules a longer one", "max(overrides.paused_until, to_time(pause))", "to_time(pause)"),
+    ("admin: a resume does not end the pause", "        overrides.paused_until = 0\n", ""),
+    ("admin: a shorter pause replaces a longer one", "max(overrides.paused_until, to_time(pause))", "to_time(pause)"),
     (
-        "admin: a permanent override ends",
+        "admin: a permanent override expires",
         "overrides.overridden_until = ends == '' and MAX or to_time(ends)",
         "overrides.overridden_until = ends == '' and now + 1 or to_time(ends)",
     ),
     (
-        "admin: an override that should stay is dropped",
+        "admin: an override that should be kept is dropped",
         "if text ~= '=' or overrides.overridden_until <= now then",
         "if true then",
     ),
     (
-        "admin: an override that stays outlives its expiry",
+        "admin: a kept override applies after its expiry",
         "if text ~= '=' or overrides.overridden_until <= now then",
         "if text ~= '=' then",
     ),
-    ("admin: wakes nobody", "      encode_overrides()\n      advance_queue()\n", "      encode_overrides()\n"),
+    ("admin: no waiter is woken", "      encode_overrides()\n      advance_queue()\n", "      encode_overrides()\n"),
     (
         "admin: the state is not written",
         "      write_state(lifetime)\n    end\n    encode_overrides()",
         "    end\n    encode_overrides()",
     ),
     (
-        "admin: shortens the life of the state",
+        "admin: the life of the state is shortened",
         "      write_state(lifetime)\n    end\n    encode_overrides()",
         "      write_state(0)\n    end\n    encode_overrides()",
     ),
     (
-        "admin: what drained before did so by the new numbers",
+        "admin: the levels before the change drain under the new limits",
         "      evaluate(0, 0, nil, 0)\n      adopt_levels()\n      if pause",
         "      if pause",
     ),
@@ -87,7 +91,7 @@ pub const ADMIN: &[Mutant] = &[
         "until_time < MAX",
     ),
     (
-        "admin: the reply has a pause that is over",
+        "admin: the reply has a negative pause after its end",
         "max(overrides.paused_until - now, 0), remaining",
         "overrides.paused_until - now, remaining",
     ),

@@ -1,15 +1,15 @@
 //! Lists the mutants of each file of the script.
 
-mod acquire;
 mod admin;
 mod arithmetic;
-mod call;
-mod learn;
+mod enter;
+mod fast_path;
 mod limits;
 mod log;
 mod permit;
-mod plain;
 mod queue;
+mod state;
+mod upstream;
 
 /// One small mistake: a description, the text to replace, which its file contains once, and the replacement.
 /// No mutant is equivalent to the original.
@@ -34,16 +34,16 @@ pub const FILES: [Lua; 16] = [
     lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
     lua!("limits/leaky.lua", arithmetic::LEAKY),
     lua!("limits/window.lua", arithmetic::WINDOW),
-    lua!("engine/state.lua", call::REDIS),
-    lua!("engine/overrides.lua", call::CONTROL),
-    lua!("engine/fast_path.lua", plain::PLAIN),
+    lua!("engine/state.lua", state::STATE),
+    lua!("engine/overrides.lua", state::OVERRIDES),
+    lua!("engine/fast_path.lua", fast_path::FAST_PATH),
     lua!("engine/limits.lua", limits::LIMITS),
     lua!("engine/transaction/acquire.lua", limits::WITHOUT_ID),
     lua!("engine/transaction/queue.lua", queue::QUEUE),
     lua!("engine/transaction/permit.lua", permit::PERMIT),
-    lua!("engine/transaction/enter.lua", acquire::ACQUIRE),
+    lua!("engine/transaction/enter.lua", enter::ENTER),
     lua!("engine/transaction/log.lua", log::LOG),
     lua!("engine/transaction/admin.lua", admin::ADMIN),
-    lua!("engine/transaction/upstream.lua", learn::LEARN),
+    lua!("engine/transaction/upstream.lua", upstream::UPSTREAM),
     lua!("engine/dispatch.lua", &[]),
 ];

@@ -2,17 +2,17 @@
 
 use paddlegate::{Answer, Kind, MAX_PERMITS, Micros, Operation, QueuePosition, Request, Settlement, Status, Wait};
 
-use super::{HOUR, NOW, enter, estimate, every_kind, key, limit, waited_for};
-use crate::side::Script;
+use super::{HOUR, NOW, enter, estimate, every_kind, key, limit, limiter_with_waiter};
+use crate::script::Script;
 use crate::support::raw::Reply;
-use crate::support::script::Side;
+use crate::support::sequence::Implementation;
 
 pub(super) fn nothing_written(port: u16, text: &str) -> Result<(), String> {
     for mut script in every_kind(port, text) {
         script.raw.command("FLUSHALL");
         script.acquire(NOW, 1, true);
         script.acquire(NOW + 1, 4, true);
-        // The first of a statistic sets its end.
+        // The first refusal sets the expiry of the statistics, which would count as a write below.
         script.acquire(NOW + 1, 5, true);
         script.raw.command("CONFIG RESETSTAT");
         let refused = [Request::estimate(5), Request::cost(5), Request::cost(0)];
@@ -49,7 +49,7 @@ pub(super) fn full_server(port: u16, text: &str) -> Result<(), String> {
             return Err(format!("{granted:?}, {corrected}"));
         }
         if contents(&mut script) != before {
-            return Err("a part was written".into());
+            return Err("a refused call wrote a key".into());
         }
     }
     Ok(())
@@ -58,7 +58,7 @@ pub(super) fn full_server(port: u16, text: &str) -> Result<(), String> {
 fn contents(script: &mut Script) -> Vec<(Vec<u8>, Reply, i64)> {
     let mut keys = script.raw.keys("mutant");
     keys.sort();
-    // To the minute: a moment has passed.
+    // The expiry is rounded to minutes, because some time has passed between two reads.
     keys.into_iter().map(|key| (key.clone(), script.raw.dump(&key), (script.raw.ttl(&key) + 30_000) / 60_000)).collect()
 }
 
@@ -66,16 +66,16 @@ pub(super) fn permits(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &[limit(Kind::Points, 1_000_000)]);
     let count = |script: &mut Script| {
         let key = key(script, ":p:");
-        script.raw.ask(&[&b"ZCARD"[..], &key])
+        script.raw.execute(&[&b"ZCARD"[..], &key])
     };
     for i in 0..3 {
         script.acquire(NOW + i, 1, true);
     }
     script.acquire(NOW + 301_000_000, 1, true);
     if count(&mut script) != Reply::Integer(1) {
-        return Err("ended permits are kept".into());
+        return Err("expired permits are kept".into());
     }
-    // More than there may be, put there in a few commands.
+    // The test adds more permits than a limiter may keep, in a few commands.
     let key = key(&mut script, ":p:");
     for start in (0..MAX_PERMITS as u64 + 10).step_by(1_000) {
         let mut words = vec![b"ZADD".to_vec(), key.clone()];
@@ -83,9 +83,9 @@ pub(super) fn permits(port: u16, text: &str) -> Result<(), String> {
             words.push(((NOW + 500_000_000) * 2 + 2 * i).to_string().into_bytes());
             words.push(format!("{i:032}:{NOW}:1").into_bytes());
         }
-        script.raw.ask(&words);
+        script.raw.execute(&words);
     }
-    // A thousand leave at once, which leaves one more than there may be and the new ones.
+    // A call removes at most a thousand permits, so the first one leaves more than the maximum.
     for (at, left) in [(303_000_000, 10_002), (303_020_000, 10_000)] {
         script.acquire(NOW + at, 1, true);
         match count(&mut script) {
@@ -96,19 +96,19 @@ pub(super) fn permits(port: u16, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What a correction does to a log of many entries, by how many there are of each time.
+/// Checks how a correction changes a log of many entries; the cases count the entries of each time.
 pub(super) fn long_logs(port: u16, text: &str) -> Result<(), String> {
-    /// Grants, corrections of them, and what is there then.
+    /// The units of the grants, the corrections of permits, and the expected number of entries of each grant.
     type Case = (&'static [u64], &'static [(usize, u64)], &'static [u64]);
     let cases: [Case; 10] = [
         (&[2_000, 1_500, 2_000, 900], &[(2, 2_010)], &[2_000, 1_500, 2_010, 900]),
-        // Behind more than a thousand it is charged to a later time.
+        // With more than a thousand newer entries, the additional charge gets a later time.
         (&[2_000, 1_500, 2_000, 900], &[(0, 2_010)], &[2_000, 1_500, 2_010, 900]),
         (&[2_000, 1_500, 2_000, 900], &[(1, 1_490)], &[2_000, 1_490, 2_000, 900]),
         (&[2_000, 1_500, 2_000, 900], &[(2, 500)], &[2_000, 1_500, 500, 900]),
         (&[2_000, 1_500, 2_000, 900], &[(3, 0)], &[2_000, 1_500, 2_000, 0]),
         (&[2_000, 1_500, 2_000, 900], &[(0, 500)], &[500, 1_500, 2_000, 900]),
-        // Many in the midst come back at the old end.
+        // When too many entries would have to move, the oldest entries are removed instead.
         (&[2_000, 1_500, 2_000, 900], &[(1, 300)], &[800, 1_500, 2_000, 900]),
         (&[2_000, 1_500, 2_000, 900], &[(1, 300), (0, 0)], &[0, 1_500, 2_000, 900]),
         (&[500, 3_000, 2_000, 900], &[(1, 1_500)], &[500, 1_500, 2_000, 900]),
@@ -125,16 +125,16 @@ pub(super) fn long_logs(port: u16, text: &str) -> Result<(), String> {
         }
         let log = key(&mut script, ":w0:");
         if script.raw.ttl(&log) < 0 {
-            return Err("a log has no end after a correction".into());
+            return Err("a log has no expiry after a correction".into());
         }
-        let Reply::Array(entries) = script.raw.ask(&[&b"LRANGE"[..], &log, b"0", b"-1"]) else {
+        let Reply::Array(entries) = script.raw.execute(&[&b"LRANGE"[..], &log, b"0", b"-1"]) else {
             return Err("no log".into());
         };
         if !entries.is_sorted_by_key(|entry| match entry {
             Reply::Text(text) => std::cmp::Reverse(text.clone()),
             _ => std::cmp::Reverse(Vec::new()),
         }) {
-            return Err(format!("{grants:?} {corrections:?}: not in order"));
+            return Err(format!("{grants:?} {corrections:?}: the entries are not in order"));
         }
         let times = (NOW..).take(grants.len()).map(|at| Reply::Text(at.to_string().into_bytes()));
         let counts = times.map(|time| entries.iter().filter(|entry| **entry == time).count() as u64);
@@ -146,7 +146,7 @@ pub(super) fn long_logs(port: u16, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Only the last thousand leases that made room stay known.
+/// Checks that the script keeps only the last thousand reclaimed leases.
 pub(super) fn many_reclaimed(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &[limit(Kind::Concurrency, 5_000)]);
     script.raw.command("FLUSHALL");
@@ -158,13 +158,13 @@ pub(super) fn many_reclaimed(port: u16, text: &str) -> Result<(), String> {
         ends.extend([(NOW + 1 + number).to_string().into_bytes(), id.clone().into_bytes()]);
         of.extend([format!("\u{1f}{id}").into_bytes(), format!("{} {NOW} 1", NOW - 5).into_bytes()]);
     }
-    script.raw.ask(&ends);
-    script.raw.ask(&of);
+    script.raw.execute(&ends);
+    script.raw.execute(&of);
     for id in ["one", "two"] {
         enter(&mut script, id, 1, NOW + HOUR / 2);
     }
     for (command, key) in [("ZCARD", &leases), ("HLEN", &records)] {
-        match script.raw.ask(&[command.as_bytes(), key]) {
+        match script.raw.execute(&[command.as_bytes(), key]) {
             Reply::Integer(1_003) => {}
             other => return Err(format!("{command}: {other:?}")),
         }
@@ -172,9 +172,9 @@ pub(super) fn many_reclaimed(port: u16, text: &str) -> Result<(), String> {
     let at = Some(Micros(NOW + 2 * HOUR));
     let cancelled = script.answer(Operation::Cancel { id: "dead 1499", gave_up: false, at })?;
     if cancelled != Answer::Settlement(Settlement::Unknown) {
-        return Err(format!("{cancelled:?} of a lease that made room"));
+        return Err(format!("{cancelled:?} of a reclaimed lease"));
     }
-    // The last of them counts once, the first has been forgotten, and one that never was counts nothing.
+    // A late release of a lease that is still stored counts once; a removed or unknown lease is not counted.
     for id in ["dead 1499", "dead 1499", "dead 1", "nobody"] {
         let released = script.answer(Operation::Release { permit: &format!("{id}:{}:1", NOW - 5), at })?;
         match (released, script.answer(Operation::Statistics { at })?) {
@@ -193,7 +193,7 @@ pub(super) fn log_length(port: u16, text: &str) -> Result<(), String> {
             script.acquire(NOW + i * HOUR / 5, 1, estimate);
         }
         let log = key(&mut script, ":w0:");
-        match script.raw.ask(&[&b"LLEN"[..], &log]) {
+        match script.raw.execute(&[&b"LLEN"[..], &log]) {
             Reply::Integer(5) => {}
             other => return Err(format!("{other:?} entries")),
         }
@@ -202,9 +202,9 @@ pub(super) fn log_length(port: u16, text: &str) -> Result<(), String> {
 }
 
 pub(super) fn records(port: u16, text: &str) -> Result<(), String> {
-    let mut script = waited_for(port, text);
+    let mut script = limiter_with_waiter(port, text);
     let tickets = key(&mut script, ":t:");
-    let count = |script: &mut Script, expected: i64, after: &str| match script.raw.ask(&[&b"HLEN"[..], &tickets]) {
+    let count = |script: &mut Script, expected: i64, after: &str| match script.raw.execute(&[&b"HLEN"[..], &tickets]) {
         Reply::Integer(count) if count == expected => Ok(()),
         other => Err(format!("{other:?} records after {after}")),
     };
@@ -214,11 +214,11 @@ pub(super) fn records(port: u16, text: &str) -> Result<(), String> {
     let permit = format!("holder:{NOW}:1");
     script.run(Operation::Release { permit: &permit, at: Some(Micros(NOW)) });
     count(&mut script, 1, "a release")?;
-    enter(&mut script, "dies", 1, NOW);
+    enter(&mut script, "expires", 1, NOW);
     enter(&mut script, "next", 1, NOW + 2 * HOUR);
-    count(&mut script, 3, "a lease that has ended, which stays known")?;
-    // A lease whose record is lost is its holder's still.
-    script.raw.ask(&[&b"DEL"[..], &tickets]);
+    count(&mut script, 3, "the expiry of a lease, whose record is kept")?;
+    // A lease without a record can still be released by its holder.
+    script.raw.execute(&[&b"DEL"[..], &tickets]);
     let permit = format!("next:{}:1", NOW + 2 * HOUR);
     let release = Operation::Release { permit: &permit, at: Some(Micros(NOW + 2 * HOUR)) };
     match script.answer(release)? {
@@ -227,59 +227,59 @@ pub(super) fn records(port: u16, text: &str) -> Result<(), String> {
     }
 }
 
-pub(super) fn places(port: u16, text: &str) -> Result<(), String> {
-    let mut script = waited_for(port, text);
-    let look = |script: &mut Script, id: &str, place: QueuePosition, at: u64| {
-        let wait = Wait { position: place, ..Wait::up_to(paddlegate::MAX_SPAN) };
+pub(super) fn positions(port: u16, text: &str) -> Result<(), String> {
+    let mut script = limiter_with_waiter(port, text);
+    let claim = |script: &mut Script, id: &str, position: QueuePosition, at: u64| {
+        let wait = Wait { position, ..Wait::up_to(paddlegate::MAX_SPAN) };
         script.decision(Operation::AcquireWithId { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
     };
-    let invented = look(&mut script, "invents", QueuePosition::Number(100), NOW + 10)?;
-    if invented.ticket.map(|ticket| ticket.number) != Some(2) {
-        return Err(format!("a number that was never given: {invented:?}"));
+    let unknown_number = claim(&mut script, "unknown number", QueuePosition::Number(100), NOW + 10)?;
+    if unknown_number.ticket.map(|ticket| ticket.number) != Some(2) {
+        return Err(format!("a ticket number that was never issued: {unknown_number:?}"));
     }
-    let earlier = look(&mut script, "waiter", QueuePosition::Existing, NOW)?;
+    let earlier = claim(&mut script, "waiter", QueuePosition::Existing, NOW)?;
     if earlier.at != Micros(NOW + 10) {
         return Err(format!("time ran backwards behind a queue: {earlier:?}"));
     }
     let queue = key(&mut script, ":q:");
-    script.raw.ask(&[&b"ZREM"[..], &queue, b"waiter"]);
-    match look(&mut script, "waiter", QueuePosition::Existing, NOW + 10)? {
+    script.raw.execute(&[&b"ZREM"[..], &queue, b"waiter"]);
+    match claim(&mut script, "waiter", QueuePosition::Existing, NOW + 10)? {
         gone if gone.status == Status::NoTicket => Ok(()),
-        other => Err(format!("a record without a place: {other:?}")),
+        other => Err(format!("a record without a position: {other:?}")),
     }
 }
 
 pub(super) fn unpublished(port: u16, text: &str) -> Result<(), String> {
-    let mut script = waited_for(port, text);
+    let mut script = limiter_with_waiter(port, text);
     let wait = Wait { channel: "somewhere", ..Wait::up_to(paddlegate::MAX_SPAN) };
     script.run(Operation::AcquireWithId { request: Request::cost(1).at(Micros(NOW)), id: "waiter", wait: Some(wait) });
     let tickets = key(&mut script, ":t:");
-    let before = script.raw.ask(&[&b"HGET"[..], &tickets, b"waiter"]);
+    let before = script.raw.execute(&[&b"HGET"[..], &tickets, b"waiter"]);
     script.raw.command("ACL SETUSER default -publish");
     let permit = format!("holder:{NOW}:1");
     let reply = script.run(Operation::Release { permit: &permit, at: Some(Micros(NOW)) });
     script.raw.command("ACL SETUSER default +publish");
-    match (reply, script.raw.ask(&[&b"HGET"[..], &tickets, b"waiter"])) {
+    match (reply, script.raw.execute(&[&b"HGET"[..], &tickets, b"waiter"])) {
         (Reply::Array(status), after) if status == [Reply::Integer(7)] && after == before => Ok(()),
         other => Err(format!("{other:?} after {before:?}")),
     }
 }
 
-pub(super) fn many_dead(port: u16, text: &str) -> Result<(), String> {
-    let mut script = waited_for(port, text);
+pub(super) fn many_expired(port: u16, text: &str) -> Result<(), String> {
+    let mut script = limiter_with_waiter(port, text);
     let (queue, tickets) = (key(&mut script, ":q:"), key(&mut script, ":t:"));
-    let (mut places, mut records) = (vec![b"ZADD".to_vec(), queue.clone()], vec![b"HSET".to_vec(), tickets]);
+    let (mut positions, mut records) = (vec![b"ZADD".to_vec(), queue.clone()], vec![b"HSET".to_vec(), tickets]);
     for number in 2..=750 {
         let id = format!("dead {number}").into_bytes();
-        places.extend([number.to_string().into_bytes(), id.clone()]);
+        positions.extend([number.to_string().into_bytes(), id.clone()]);
         records.extend([id, format!("{number} 1 1 {NOW} {NOW} {NOW} 1 ").into_bytes()]);
     }
-    script.raw.ask(&places);
-    script.raw.ask(&records);
+    script.raw.execute(&positions);
+    script.raw.execute(&records);
     let permit = format!("holder:{NOW}:1");
     script.run(Operation::Release { permit: &permit, at: Some(Micros(NOW + HOUR / 2)) });
     for left in [250, 0] {
-        match script.raw.ask(&[&b"ZCARD"[..], &queue]) {
+        match script.raw.execute(&[&b"ZCARD"[..], &queue]) {
             Reply::Integer(count) if count == left => {}
             other => return Err(format!("{other:?} tickets instead of {left}")),
         }
@@ -292,11 +292,11 @@ pub(super) fn foreign_permits(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &[limit(Kind::Window, 5), limit(Kind::Concurrency, 2)]);
     estimate(&mut script);
     let permits = key(&mut script, ":p:");
-    script.raw.ask(&[&b"SET"[..], &permits, b"theirs"]);
+    script.raw.execute(&[&b"SET"[..], &permits, b"theirs"]);
     let counts = |script: &mut Script| {
         [("LLEN", ":w0:"), ("ZCARD", ":h:")].map(|(command, role)| {
             let key = key(script, role);
-            script.raw.ask(&[command.as_bytes(), &key])
+            script.raw.execute(&[command.as_bytes(), &key])
         })
     };
     let before = counts(&mut script);
@@ -322,10 +322,10 @@ pub(super) fn own_clock(port: u16, text: &str) -> Result<(), String> {
     while time(&mut script) % 1_000_000 > 90_000 {}
     for _ in 0..20 {
         let before = time(&mut script);
-        let told = script.decision(Operation::Acquire(Request::cost(0)))?;
+        let decision = script.decision(Operation::Acquire(Request::cost(0)))?;
         let after = time(&mut script);
-        if !(before..=after).contains(&told.at.0) {
-            return Err(format!("{told:?} is not from {before} to {after}"));
+        if !(before..=after).contains(&decision.at.0) {
+            return Err(format!("{decision:?} is not from {before} to {after}"));
         }
     }
     Ok(())

@@ -1,15 +1,16 @@
-//! Checks what valid calls do not show: damaged values, wrong arguments, expiry, a full server, the server's clock.
+//! Checks the script where workloads and sequences do not: damaged values, wrong arguments, expiry of keys, a full
+//! server and the server's clock.
 
 mod damage;
+mod expiry;
 mod keys;
-mod life;
-mod orders;
+mod overrides;
 
 use paddlegate::{Kind, Micros, Operation, Request, Wait};
 
-use crate::side::Script;
+use crate::script::Script;
 use crate::support::raw::Reply;
-use crate::support::script::Spec;
+use crate::support::sequence::Spec;
 
 const NOW: u64 = 1_700_000_000_000_000;
 const HOUR: u64 = 3_600_000_000;
@@ -20,31 +21,31 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("damaged values are errors", damage::damaged_values),
     ("damaged logs are errors", damage::damaged_logs),
     ("wrong arguments are errors", damage::wrong_arguments),
-    ("keys live as long as they count", life::expiry),
-    ("looks and refusals write nothing", keys::nothing_written),
-    ("a full server refuses all of a call", keys::full_server),
-    ("permits are bounded and end", keys::permits),
-    ("a log holds what counts", keys::log_length),
+    ("keys expire when they no longer count", expiry::keys),
+    ("peeks and refusals write nothing", keys::nothing_written),
+    ("a full server refuses a whole call", keys::full_server),
+    ("permits are bounded and expire", keys::permits),
+    ("a log holds only entries that count", keys::log_length),
     ("damaged leases are errors", damage::damaged_leases),
     ("damaged tickets are errors", damage::damaged_tickets),
-    ("leases and tickets live as long as they count", life::expiry_of_queues),
-    ("leases of several timeouts", life::several_timeouts),
-    ("statistics and the list end", life::statistics_and_list),
-    ("records end with what they are of", keys::records),
-    ("places in the queue", keys::places),
-    ("a user who may not publish", keys::unpublished),
-    ("many dead are removed by several calls", keys::many_dead),
-    ("foreign permits charge nothing", keys::foreign_permits),
-    ("damaged orders are errors", orders::damaged),
-    ("orders live as long as they count", orders::expiry),
-    ("a report fills a log", orders::log_of_a_report),
-    ("a wait ends with its override", orders::end_of_an_override),
-    ("a report on many open permits", orders::many_open),
-    ("long logs are corrected", keys::long_logs),
-    ("many leases that made room", keys::many_reclaimed),
+    ("leases and tickets expire when they no longer count", expiry::leases_and_tickets),
+    ("leases with different timeouts expire separately", expiry::several_timeouts),
+    ("statistics and the list of limiters expire", expiry::statistics_and_list),
+    ("records are removed with their lease or ticket", keys::records),
+    ("a ticket keeps its position in the queue", keys::positions),
+    ("a release works for a user without the right to publish", keys::unpublished),
+    ("several calls remove many expired tickets", keys::many_expired),
+    ("a call fails without a charge if the permits have a foreign type", keys::foreign_permits),
+    ("damaged overrides are errors", overrides::damaged),
+    ("overrides expire when they no longer count", overrides::expiry),
+    ("a report fills a log with entries", overrides::log_after_a_report),
+    ("a wait ends with the override that caused it", overrides::end_of_an_override),
+    ("a report estimates the units of many open permits", overrides::many_open),
+    ("a correction changes a long log", keys::long_logs),
+    ("the number of reclaimed leases is bounded", keys::many_reclaimed),
 ];
 
-/// Each of these takes up to a second.
+/// Each of these scenarios takes up to a second.
 pub const SLOW_SCENARIOS: &[(&str, Scenario)] = &[("the server's clock is read", keys::own_clock)];
 
 fn limit(kind: Kind, amount: u64) -> Spec {
@@ -55,11 +56,11 @@ fn every_kind(port: u16, text: &str) -> Vec<Script> {
     let mut scripts: Vec<Script> = [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle]
         .map(|kind| Script::new(port, text, &[limit(kind, 5)]))
         .into();
-    // A call of any cost takes one lease.
+    // A call takes one lease whatever its cost is, so the limit is smaller than the others.
     scripts.push(Script::new(port, text, &[limit(Kind::Concurrency, 2)]));
     let short = |kind| Spec { interval: 60_000_000, ..limit(kind, 5) };
     let mixed = [short(Kind::Leaky), limit(Kind::Window, 5), short(Kind::Bucket), short(Kind::Concurrency)];
-    // With leases every call has an id.
+    // A policy with leases gives every call an id, so the same policy without leases is tested too.
     scripts.push(Script::new(port, text, &mixed[..3]));
     scripts.push(Script::new(port, text, &mixed));
     scripts
@@ -78,20 +79,20 @@ fn key(script: &mut Script, role: &str) -> Vec<u8> {
     script.raw.keys(&format!("{role}mutant")).pop().expect("a key")
 }
 
-fn is_damage(reply: &Reply, what: &str) -> Result<(), String> {
+fn expect_damage_error(reply: &Reply, what: &str) -> Result<(), String> {
     match reply {
         Reply::Error(error) if error.starts_with("PGDATA ") => Ok(()),
         other => Err(format!("{what}: {other:?}")),
     }
 }
 
-fn enter(script: &mut Script, id: &str, grace: u64, at: u64) -> Reply {
-    let wait = Wait { claim_timeout: Micros(grace), ..Wait::up_to(paddlegate::MAX_SPAN) };
+fn enter(script: &mut Script, id: &str, claim_timeout: u64, at: u64) -> Reply {
+    let wait = Wait { claim_timeout: Micros(claim_timeout), ..Wait::up_to(paddlegate::MAX_SPAN) };
     script.run(Operation::AcquireWithId { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
 }
 
-/// Returns a limiter whose only lease is held, with a waiter.
-fn waited_for(port: u16, text: &str) -> Script {
+/// Returns a limiter whose only lease is held while another caller waits.
+fn limiter_with_waiter(port: u16, text: &str) -> Script {
     let mut script = Script::new(port, text, &[limit(Kind::Concurrency, 1)]);
     script.raw.command("FLUSHALL");
     enter(&mut script, "holder", 1, NOW);

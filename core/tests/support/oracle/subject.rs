@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::script::{Side, Spec, Told};
+use super::super::sequence::{Implementation, Outcome, Spec};
 use super::super::vectors::{Answer, Step, Subject};
 use super::rule::Verdict;
 use super::{Oracle, Rule};
@@ -70,13 +70,13 @@ pub fn of(limits: &[Spec]) -> Vec<Rule> {
     limits.iter().map(rule).collect()
 }
 
-impl Side for Oracle {
-    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Told {
-        told(&self.acquire(at.into(), units.into(), estimate).0)
+impl Implementation for Oracle {
+    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome {
+        outcome(&self.acquire(at.into(), units.into(), estimate).0)
     }
 
-    fn peek(&mut self, at: u64, units: u64) -> Told {
-        told(&self.peek(at.into(), units.into()))
+    fn peek(&mut self, at: u64, units: u64) -> Outcome {
+        outcome(&self.peek(at.into(), units.into()))
     }
 
     fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
@@ -91,15 +91,15 @@ impl Side for Oracle {
         self.reset();
     }
 
-    fn lose(&mut self) {
+    fn lose_keys(&mut self) {
         self.reset();
     }
 }
 
-fn told(verdict: &Verdict) -> Told {
+fn outcome(verdict: &Verdict) -> Outcome {
     let number =
         |number: Option<i128>| u64::try_from(number.expect("a number")).expect("a number that is not negative");
-    Told {
+    Outcome {
         allowed: verdict.allowed,
         remaining: number(verdict.remaining),
         retry_after: number(verdict.retry_after),

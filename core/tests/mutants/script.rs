@@ -1,16 +1,16 @@
-//! A limiter whose script is given as text.
+//! Runs the calls of a limiter with another script text.
 
 use paddlegate::{Answer, Decision, Limiter, Micros, Operation, Paddlegate, Request};
 
-use crate::support::carrier::Carrier;
+use crate::support::library::{outcome, policy};
 use crate::support::raw::{Raw, Reply};
-use crate::support::script::{Side, Spec, Told};
-use crate::support::side::{policy, told};
+use crate::support::script_client::ScriptClient;
+use crate::support::sequence::{Implementation, Outcome, Spec};
 
 pub struct Script {
-    /// Reads and changes the keys without the script.
+    /// The connection that reads and changes the keys without the script.
     pub raw: Raw,
-    carrier: Carrier,
+    client: ScriptClient,
     store: Paddlegate,
     limiter: Limiter,
     permits: Vec<String>,
@@ -21,7 +21,7 @@ impl Script {
         let store = Paddlegate::open(&format!("redis://127.0.0.1:{port}"), None).expect("a store");
         let limiter = store.limiter("mutant", policy(limits)).expect("a limiter");
         let raw = Raw::connect("127.0.0.1", port);
-        let mut script = Self { raw, carrier: Carrier::new(port, text), store, limiter, permits: Vec::new() };
+        let mut script = Self { raw, client: ScriptClient::new(port, text), store, limiter, permits: Vec::new() };
         script.reset();
         script
     }
@@ -32,18 +32,18 @@ impl Script {
 
     /// Returns the words of the command for an operation.
     pub fn words(&self, operation: Operation<'_>) -> Vec<Vec<u8>> {
-        self.carrier.words(&self.limiter, operation)
+        self.client.words(&self.limiter, operation)
     }
 
     /// Runs an operation and returns the raw reply.
     pub fn run(&mut self, operation: Operation<'_>) -> Reply {
         let words = self.words(operation);
-        self.raw.ask(&words)
+        self.raw.execute(&words)
     }
 
     /// Runs an operation and returns the answer that the library decodes.
     pub fn answer(&mut self, operation: Operation<'_>) -> Result<Answer, String> {
-        self.carrier.run(&self.limiter, operation)
+        self.client.run(&self.limiter, operation)
     }
 
     pub fn decision(&mut self, operation: Operation<'_>) -> Result<Decision, String> {
@@ -53,29 +53,29 @@ impl Script {
         }
     }
 
-    fn told(&mut self, operation: Operation<'_>) -> Told {
+    fn outcome_of(&mut self, operation: Operation<'_>) -> Outcome {
         match self.decision(operation) {
-            Ok(decision) => told(&decision),
-            // An error becomes an answer that no limiter returns.
-            Err(text) => Told { allowed: false, remaining: 0, retry_after: 0, reset_after: 0, at: 0, text },
+            Ok(decision) => outcome(&decision),
+            // The comparison must detect an error, so it becomes an outcome that no limiter returns.
+            Err(text) => Outcome { allowed: false, remaining: 0, retry_after: 0, reset_after: 0, at: 0, text },
         }
     }
 }
 
-impl Side for Script {
-    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Told {
+impl Implementation for Script {
+    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome {
         let request = if estimate { Request::estimate(units) } else { Request::cost(units) };
         match self.decision(Operation::Acquire(request.at(Micros(at)))) {
             Ok(decision) => {
                 self.permits.extend(decision.permit.clone().filter(|_| estimate));
-                told(&decision)
+                outcome(&decision)
             }
-            Err(text) => Told { allowed: false, remaining: 0, retry_after: 0, reset_after: 0, at: 0, text },
+            Err(text) => Outcome { allowed: false, remaining: 0, retry_after: 0, reset_after: 0, at: 0, text },
         }
     }
 
-    fn peek(&mut self, at: u64, units: u64) -> Told {
-        self.told(Operation::Peek(Request::cost(units).at(Micros(at))))
+    fn peek(&mut self, at: u64, units: u64) -> Outcome {
+        self.outcome_of(Operation::Peek(Request::cost(units).at(Micros(at))))
     }
 
     fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
@@ -94,7 +94,7 @@ impl Side for Script {
         self.run(Operation::Reset);
     }
 
-    fn lose(&mut self) {
+    fn lose_keys(&mut self) {
         self.reset();
     }
 }

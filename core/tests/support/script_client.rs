@@ -5,25 +5,25 @@ use paddlegate::{Answer, ErrorKind, Limiter, Operation, Prepared};
 
 use super::raw::{Raw, Reply, words};
 
-pub struct Carrier {
+pub struct ScriptClient {
     pub raw: Raw,
     digest: Vec<u8>,
     location: RedisConfig,
 }
 
-impl Carrier {
+impl ScriptClient {
     /// Loads the script; panics if the server does not accept the text.
     pub fn new(port: u16, text: &str) -> Self {
         let location = RedisConfig::parse(&format!("redis://127.0.0.1:{port}")).expect("a url");
         let mut raw = Raw::connect("127.0.0.1", port);
-        let Reply::Text(digest) = raw.ask(&["SCRIPT", "LOAD", text]) else { panic!("not a script: {text}") };
+        let Reply::Text(digest) = raw.execute(&["SCRIPT", "LOAD", text]) else { panic!("not a script: {text}") };
         Self { raw, digest, location }
     }
 
     /// Returns the words of the command for an operation.
     pub fn words(&self, limiter: &Limiter, operation: Operation<'_>) -> Vec<Vec<u8>> {
         let Ok(Prepared::Call(call)) = limiter.prepare(operation) else { panic!("not on redis: {operation:?}") };
-        self.exchanged(call.bytes())
+        self.with_digest(call.bytes())
     }
 
     /// Runs an operation and returns the answer that the library decodes from the reply.
@@ -38,9 +38,9 @@ impl Carrier {
         let mut finished = Vec::new();
         // The library may need more than one command for a call.
         loop {
-            let words = self.exchanged(&session.output());
-            let reply = self.raw.ask(&words);
-            session.receive(&encoded(&reply), &mut finished).map_err(|error| error.to_string())?;
+            let words = self.with_digest(&session.output());
+            let reply = self.raw.execute(&words);
+            session.receive(&encode(&reply), &mut finished).map_err(|error| error.to_string())?;
             match finished.pop().map(|finished| finished.outcome) {
                 None => {}
                 // The memory store returns the same error for a cost that can never fit.
@@ -53,7 +53,7 @@ impl Carrier {
         }
     }
 
-    fn exchanged(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
+    fn with_digest(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut words = words(bytes);
         if words[0] == b"EVALSHA" {
             words[1].clone_from(&self.digest);
@@ -63,7 +63,7 @@ impl Carrier {
 }
 
 /// Returns the RESP encoding of a reply.
-fn encoded(reply: &Reply) -> Vec<u8> {
+fn encode(reply: &Reply) -> Vec<u8> {
     match reply {
         Reply::Nil => b"$-1\r\n".to_vec(),
         Reply::Integer(number) => format!(":{number}\r\n").into_bytes(),
@@ -72,7 +72,7 @@ fn encoded(reply: &Reply) -> Vec<u8> {
         Reply::Array(items) => {
             let mut bytes = format!("*{}\r\n", items.len()).into_bytes();
             for item in items {
-                bytes.extend(encoded(item));
+                bytes.extend(encode(item));
             }
             bytes
         }

@@ -3,7 +3,7 @@
 use paddlegate::{Answer, Decision, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request, SignalHandling};
 
 use super::limiter::text;
-use super::script::{Side, Spec, Told};
+use super::sequence::{Implementation, Outcome, Spec};
 
 pub struct Library {
     store: Paddlegate,
@@ -28,16 +28,16 @@ impl Library {
     }
 }
 
-impl Side for Library {
-    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Told {
+impl Implementation for Library {
+    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome {
         let request = if estimate { Request::estimate(units) } else { Request::cost(units) };
         let decision = self.limiter.acquire(request.at(Micros(at))).expect("a decision");
         self.permits.extend(decision.permit.clone());
-        told(&decision)
+        outcome(&decision)
     }
 
-    fn peek(&mut self, at: u64, units: u64) -> Told {
-        told(&self.limiter.peek(Request::cost(units).at(Micros(at))).expect("a look"))
+    fn peek(&mut self, at: u64, units: u64) -> Outcome {
+        outcome(&self.limiter.peek(Request::cost(units).at(Micros(at))).expect("a peek"))
     }
 
     fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
@@ -56,7 +56,7 @@ impl Side for Library {
         self.limiter.reset().expect("a reset");
     }
 
-    fn lose(&mut self) {
+    fn lose_keys(&mut self) {
         self.reset();
     }
 }
@@ -68,9 +68,9 @@ pub fn policy(limits: &[Spec]) -> Policy {
     Policy::new(limits).expect("a policy")
 }
 
-pub fn told(decision: &Decision) -> Told {
+pub fn outcome(decision: &Decision) -> Outcome {
     let micros = |micros: Option<Micros>| micros.map_or(0, |micros| micros.0);
-    Told {
+    Outcome {
         allowed: decision.allowed(),
         remaining: decision.remaining.unwrap_or(u64::MAX),
         retry_after: micros(decision.retry_after),

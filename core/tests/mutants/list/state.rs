@@ -1,28 +1,32 @@
-//! Mutants of reading the call and the overrides.
+//! Mutants of the code that reads the call and the overrides.
 
 use super::Mutant;
 
-pub const REDIS: &[Mutant] = &[
-    ("clock: seconds only", "server_time = time[1] * 1000000 + time[2]", "server_time = time[1] * 1000000"),
+pub const STATE: &[Mutant] = &[
     (
-        "clock: microseconds without leading zeros",
+        "clock: the microseconds are ignored",
+        "server_time = time[1] * 1000000 + time[2]",
+        "server_time = time[1] * 1000000",
+    ),
+    (
+        "clock: the microseconds lose their leading zeros",
         "server_time = time[1] * 1000000 + time[2]",
         "server_time = (time[1] .. time[2]) + 0",
     ),
-    ("clock: time runs backwards", "if now < last then", "if false then"),
-    ("clock: the distance is not added", "now = server_time + skew", "now = server_time"),
-    ("clock: the distance is not kept", "skew = now - server_time", "skew = 0"),
+    ("clock: the time runs backwards", "if now < last then", "if false then"),
+    ("clock: the skew is not added", "now = server_time + skew", "now = server_time"),
+    ("clock: the skew is not stored", "skew = now - server_time", "skew = 0"),
     (
-        "clock: a refusal does not move the clock on",
+        "clock: a refusal does not write the changed skew",
         "local skew_changed = raw and now - server_time ~= skew",
         "local skew_changed = false",
     ),
-    ("check: fractions are taken", "units % 1 == 0 and ", ""),
-    ("check: negative costs are taken", "units >= 0 and ", ""),
-    ("check: any cost is taken", "units <= MAX and ", ""),
-    ("check: any time is taken", "server_time >= 0 and server_time <= MAX", "true"),
-    ("check: a time beyond the end is taken", "if now > MAX then", "if false then"),
-    ("clock: runs backwards after a queue was written", "if now < written_at then", "if false then"),
+    ("check: a fractional cost is accepted", "units % 1 == 0 and ", ""),
+    ("check: a negative cost is accepted", "units >= 0 and ", ""),
+    ("check: a cost above the maximum is accepted", "units <= MAX and ", ""),
+    ("check: an invalid time is accepted", "server_time >= 0 and server_time <= MAX", "true"),
+    ("check: a time above the maximum is accepted", "if now > MAX then", "if false then"),
+    ("clock: the time runs backwards after a queue was written", "if now < written_at then", "if false then"),
     (
         "list: no limiter is added",
         "if type(redis.pcall('ZADD', limiters, string.format('%.0f', now + ttl), entry)) == 'number' then",
@@ -51,27 +55,27 @@ pub const REDIS: &[Mutant] = &[
     ("statistics: a new field extends their expiry", "if attempt('PTTL', KEYS[2]) == -1 then", "if true then"),
 ];
 
-pub const CONTROL: &[Mutant] = &[
+pub const OVERRIDES: &[Mutant] = &[
     ("overrides: they apply after their expiry", "ends > now and text or '-'", "ends >= now and text or '-'"),
     ("overrides: they never expire", "ends > now and text or '-'", "text"),
     (
-        "overrides: a pause is forgotten",
+        "overrides: a pause is not stored",
         "overrides.version, overrides.paused_until, ends",
         "overrides.version, 0, ends",
     ),
     (
-        "overrides: the version is forgotten",
+        "overrides: the version is not stored",
         "overrides.version, overrides.paused_until, ends",
         "0, overrides.paused_until, ends",
     ),
-    ("overrides: when something was learned is forgotten", "ends, overrides.reported_at)\n", "ends, 0)\n"),
+    ("overrides: the time of the last report is not stored", "ends, overrides.reported_at)\n", "ends, 0)\n"),
     (
-        "overrides: an empty record is kept for ever",
+        "overrides: an empty record is kept without end",
         "if lifetime > 0 or overrides.reported_at + REPORT_MEMORY > now then",
         "if true then",
     ),
     (
-        "overrides: removed although a report was just applied",
+        "overrides: they are removed although a report was just applied",
         "if lifetime > 0 or overrides.reported_at + REPORT_MEMORY > now then",
         "if lifetime > 0 then",
     ),
@@ -96,25 +100,29 @@ pub const CONTROL: &[Mutant] = &[
     ("overrides: an invalid interval is accepted", "b - MAX > 0 or ", ""),
     ("overrides: an interval of zero is accepted", "b - 1 < 0 or ", ""),
     ("overrides: an amount of zero is accepted", " or a - 1 < 0 and kind ~= 'c'", ""),
-    ("overrides: a concurrency limit of 0 is taken as damage", "a - 1 < 0 and kind ~= 'c'", "a - 1 < 0"),
-    ("limits in force: a bucket keeps its old end", "      other_c = c\n", "      other_c = other_c\n"),
-    ("limits in force: a bucket of another interval ends where upstream's does", "and other_b == b then", "then"),
+    ("overrides: a concurrency limit of 0 counts as damaged", "a - 1 < 0 and kind ~= 'c'", "a - 1 < 0"),
+    (
+        "limits in force: an overridden bucket does not keep the learned end",
+        "      other_c = c\n",
+        "      other_c = other_c\n",
+    ),
+    ("limits in force: a bucket of another interval takes the learned end", "and other_b == b then", "then"),
     ("limits in force: they are ignored", "      ARGV[o], ARGV[o + 1], ARGV[o + 2] = a, b, c\n", ""),
     (
         "limits in force: the offset or scale is not replaced",
         "ARGV[o], ARGV[o + 1], ARGV[o + 2] = a, b, c",
         "ARGV[o], ARGV[o + 1] = a, b",
     ),
-    ("parts: any amount of a meter is taken", "(c - 1 < 0 or a - MAX / c > 0)", "(c - 1 < 0)"),
-    ("parts: a scale of nothing is taken", "(c - 1 < 0 or a - MAX / c > 0)", "(a - MAX / c > 0)"),
-    ("parts: an offset beyond the interval is taken", "kind == 'b' and c - b >= 0", "kind == 'b' and c - b > 0"),
+    ("decode: an amount above the maximum of a meter is accepted", "(c - 1 < 0 or a - MAX / c > 0)", "(c - 1 < 0)"),
+    ("decode: a scale of zero is accepted", "(c - 1 < 0 or a - MAX / c > 0)", "(a - MAX / c > 0)"),
+    ("decode: an offset equal to the interval is accepted", "kind == 'b' and c - b >= 0", "kind == 'b' and c - b > 0"),
     (
-        "parts: a window above its maximum is accepted",
+        "decode: a window above its maximum is accepted",
         "(kind == 'w' or kind == 'c') and 100000 or MAX",
         "kind == 'c' and 100000 or MAX",
     ),
     (
-        "overrides: dropped ones keep their version",
+        "overrides: dropped overrides keep their version",
         "overrides.version, overrides.reported_at, overrides.own = 0, 0, nil",
         "overrides.reported_at, overrides.own = 0, nil",
     ),
@@ -128,8 +136,8 @@ pub const CONTROL: &[Mutant] = &[
         "    if has_learned then\n      lifetime = OVERRIDES_EXPIRY\n    end\n",
         "",
     ),
-    ("overrides: expire before the units taken under them", "ends - now + drain)", "ends - now)"),
-    ("overrides: units taken under them last as long as one limit", "b or a * c / b", "b or a / b"),
+    ("overrides: they expire before the units taken under them", "ends - now + drain)", "ends - now)"),
+    ("overrides: the time to drain ignores the scale", "b or a * c / b", "b or a / b"),
     (
         "limits in force: learned limits outrank overrides",
         "if c and overridden ~= '-' then",

@@ -15,7 +15,7 @@ pub struct Spec {
 
 /// A limiter and the operations that run on it.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub struct Sequence {
     pub limits: Vec<Spec>,
     pub start: u64,
     pub operations: Vec<Operation>,
@@ -24,8 +24,8 @@ pub struct Script {
 /// The run computes the actual numbers, so that a shrunk sequence stays valid.
 #[derive(Clone, Debug)]
 pub enum Operation {
-    Acquire(Ask),
-    Peek(Ask),
+    Acquire(Cost),
+    Peek(Cost),
     /// The age counts permits back from the newest; the actual cost is in quarters of the estimate.
     Correct {
         age: usize,
@@ -41,7 +41,7 @@ pub enum Operation {
 
 /// The cost of a call, reduced to the range from 0 to the largest cost that can ever fit.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask {
+pub struct Cost {
     pub share: u64,
     pub estimate: bool,
 }
@@ -63,7 +63,7 @@ pub enum Wait {
 
 /// The answer to an acquire or a peek.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Outcome {
     pub allowed: bool,
     pub remaining: u64,
     pub retry_after: u64,
@@ -79,28 +79,34 @@ pub struct Told {
 pub enum Event {
     Nothing,
     /// The cost of an acquire or a peek, and its answer.
-    Told(u64, Told),
+    Decided(u64, Outcome),
     /// The number of a corrected permit, and the settlement.
     Settled(usize, String),
 }
 
 /// One of the two compared implementations. It numbers its permits from 0.
-pub trait Side {
-    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Told;
-    fn peek(&mut self, at: u64, units: u64) -> Told;
+pub trait Implementation {
+    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome;
+    fn peek(&mut self, at: u64, units: u64) -> Outcome;
     fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String;
     fn resize(&mut self, limits: &[Spec]);
     fn reset(&mut self);
-    fn lose(&mut self);
+    fn lose_keys(&mut self);
 }
 
 /// Runs the sequence on both sides; compares every answer, and the result of a peek after each operation.
-pub fn compare(script: &Script, left: &mut impl Side, right: &mut impl Side) -> TestCaseResult {
-    let (mut here, mut there) = (Run::new(script), Run::new(script));
-    for (number, operation) in script.operations.iter().enumerate() {
-        let event = here.step(left, operation);
-        prop_assert_eq!(event, there.step(right, operation), "operation {}: {:?}", number, operation);
-        prop_assert_eq!(left.peek(here.at, 0), right.peek(here.at, 0), "after operation {}: {:?}", number, operation);
+pub fn compare(sequence: &Sequence, left: &mut impl Implementation, right: &mut impl Implementation) -> TestCaseResult {
+    let (mut left_run, mut right_run) = (Run::new(sequence), Run::new(sequence));
+    for (number, operation) in sequence.operations.iter().enumerate() {
+        let event = left_run.step(left, operation);
+        prop_assert_eq!(event, right_run.step(right, operation), "operation {}: {:?}", number, operation);
+        prop_assert_eq!(
+            left.peek(left_run.at, 0),
+            right.peek(left_run.at, 0),
+            "after operation {}: {:?}",
+            number,
+            operation
+        );
     }
     Ok(())
 }
@@ -116,55 +122,55 @@ pub struct Run {
 }
 
 impl Run {
-    pub fn new(script: &Script) -> Self {
-        let limits = script.limits.clone();
-        Self { limits, at: script.start, permits: Vec::new(), retry_after: 0, reset_after: 0 }
+    pub fn new(sequence: &Sequence) -> Self {
+        let limits = sequence.limits.clone();
+        Self { limits, at: sequence.start, permits: Vec::new(), retry_after: 0, reset_after: 0 }
     }
 
     /// Returns the largest cost that can ever fit.
-    pub fn fits(&self) -> u64 {
+    pub fn largest_cost(&self) -> u64 {
         let amounts = self.limits.iter().filter(|limit| limit.kind != Kind::Throttle).map(|limit| limit.amount);
         amounts.min().unwrap_or(3)
     }
 
-    pub fn step(&mut self, side: &mut impl Side, operation: &Operation) -> Event {
+    pub fn step(&mut self, implementation: &mut impl Implementation, operation: &Operation) -> Event {
         match operation {
-            Operation::Acquire(ask) => {
-                let units = self.units(*ask);
-                let estimate = ask.estimate && units > 0;
-                let told = side.acquire(self.at, units, estimate);
-                if told.allowed && estimate {
+            Operation::Acquire(cost) => {
+                let units = self.units(*cost);
+                let estimate = cost.estimate && units > 0;
+                let outcome = implementation.acquire(self.at, units, estimate);
+                if outcome.allowed && estimate {
                     self.permits.push(units);
                 }
-                self.told(units, told)
+                self.decided(units, outcome)
             }
-            Operation::Peek(ask) => {
-                let units = self.units(*ask);
-                let told = side.peek(self.at, units);
-                self.told(units, told)
+            Operation::Peek(cost) => {
+                let units = self.units(*cost);
+                let outcome = implementation.peek(self.at, units);
+                self.decided(units, outcome)
             }
             Operation::Correct { age, quarters } => {
                 let Some(permit) = self.permits.len().checked_sub(age + 1) else { return Event::Nothing };
                 let actual = (self.permits[permit].saturating_mul(*quarters) / 4).min(paddlegate::MAX_UNITS);
-                Event::Settled(permit, side.correct(permit, actual, self.at))
+                Event::Settled(permit, implementation.correct(permit, actual, self.at))
             }
             Operation::Wait(wait) => {
                 self.at = self.after(*wait);
                 Event::Nothing
             }
-            Operation::Resize(numbers) => {
-                for (limit, (amount, interval, offset)) in self.limits.iter_mut().zip(numbers) {
+            Operation::Resize(parameters) => {
+                for (limit, (amount, interval, offset)) in self.limits.iter_mut().zip(parameters) {
                     *limit = spec(limit.kind, *amount, *interval, *offset);
                 }
-                side.resize(&self.limits);
+                implementation.resize(&self.limits);
                 Event::Nothing
             }
             Operation::Reset => {
-                side.reset();
+                implementation.reset();
                 Event::Nothing
             }
             Operation::Lose => {
-                side.lose();
+                implementation.lose_keys();
                 Event::Nothing
             }
         }
@@ -184,13 +190,13 @@ impl Run {
         self.at.saturating_add_signed(by).max(1)
     }
 
-    fn units(&self, ask: Ask) -> u64 {
-        ask.share % (self.fits() + 1)
+    fn units(&self, cost: Cost) -> u64 {
+        cost.share % (self.largest_cost() + 1)
     }
 
-    fn told(&mut self, units: u64, told: Told) -> Event {
-        (self.retry_after, self.reset_after) = (told.retry_after, told.reset_after);
-        Event::Told(units, told)
+    fn decided(&mut self, units: u64, outcome: Outcome) -> Event {
+        (self.retry_after, self.reset_after) = (outcome.retry_after, outcome.reset_after);
+        Event::Decided(units, outcome)
     }
 }
 
@@ -205,16 +211,16 @@ fn spec(kind: Kind, amount: u64, interval: u64, offset: u64) -> Spec {
     }
 }
 
-pub const COUNTED: [Kind; 5] = [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle];
+pub const COUNTING_KINDS: [Kind; 5] = [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle];
 
 /// Generates a limiter of these kinds in this order, and fewer than `length` operations.
-pub fn script(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Script> {
-    let limits = prop::collection::vec(numbers(), kinds.len()).prop_map(move |numbers| {
-        let numbers = numbers.into_iter().zip(&kinds);
-        numbers.map(|((amount, interval, offset), kind)| spec(*kind, amount, interval, offset)).collect()
+pub fn sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequence> {
+    let limits = prop::collection::vec(parameters(), kinds.len()).prop_map(move |parameters| {
+        let parameters = parameters.into_iter().zip(&kinds);
+        parameters.map(|((amount, interval, offset), kind)| spec(*kind, amount, interval, offset)).collect()
     });
     let start = prop_oneof![Just(1), Just(1_700_000_000_000_000), Just(4_000_000_000_000_000)];
-    (limits, start, prop::collection::vec(operation(), 1..length)).prop_map(|(limits, start, operations)| Script {
+    (limits, start, prop::collection::vec(operation(), 1..length)).prop_map(|(limits, start, operations)| Sequence {
         limits,
         start,
         operations,
@@ -222,18 +228,19 @@ pub fn script(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Script> 
 }
 
 /// Generates a limiter of one to four limits.
-pub fn composite(length: usize) -> impl Strategy<Value = Script> {
-    prop::collection::vec(prop::sample::select(&COUNTED[..]), 1..=4).prop_flat_map(move |kinds| script(kinds, length))
+pub fn composite(length: usize) -> impl Strategy<Value = Sequence> {
+    prop::collection::vec(prop::sample::select(&COUNTING_KINDS[..]), 1..=4)
+        .prop_flat_map(move |kinds| sequence(kinds, length))
 }
 
 /// Removes the operations that a property does not allow.
-pub fn only(mut script: Script, keep: impl Fn(&Operation) -> bool) -> Script {
-    script.operations.retain(keep);
-    script
+pub fn keep_only(mut sequence: Sequence, keep: impl Fn(&Operation) -> bool) -> Sequence {
+    sequence.operations.retain(keep);
+    sequence
 }
 
 /// Returns whether an operation leaves the limits and the state in place and does not move time backwards.
-pub fn is_calm(operation: &Operation) -> bool {
+pub fn keeps_state_and_clock(operation: &Operation) -> bool {
     match operation {
         Operation::Wait(Wait::By(by)) => *by >= 0,
         Operation::Wait(Wait::Quarters { quarters, more, .. }) => *quarters >= 0 && *more >= 0,
@@ -256,38 +263,39 @@ pub fn config(cases: u32, seeds: &'static str) -> ProptestConfig {
 
 fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        10 => ask().prop_map(Operation::Acquire),
-        2 => ask().prop_map(Operation::Peek),
+        10 => cost().prop_map(Operation::Acquire),
+        2 => cost().prop_map(Operation::Peek),
         3 => (0..4_usize, prop_oneof![Just(0), 0..=5_u64, Just(8), Just(40)])
             .prop_map(|(age, quarters)| Operation::Correct { age, quarters }),
         8 => wait().prop_map(Operation::Wait),
-        1 => prop::collection::vec(numbers(), 4).prop_map(Operation::Resize),
+        1 => prop::collection::vec(parameters(), 4).prop_map(Operation::Resize),
         1 => prop_oneof![Just(Operation::Reset), Just(Operation::Lose)],
     ]
 }
 
-fn ask() -> impl Strategy<Value = Ask> {
+fn cost() -> impl Strategy<Value = Cost> {
     let share = prop_oneof![4 => Just(1), 1 => Just(0), 3 => 1..=50_u64, 1 => any::<u64>()];
-    (share, any::<bool>()).prop_map(|(share, estimate)| Ask { share, estimate })
+    (share, any::<bool>()).prop_map(|(share, estimate)| Cost { share, estimate })
 }
 
 fn wait() -> impl Strategy<Value = Wait> {
-    let a_little = || -2..=2_i64;
+    let small_offset = || -2..=2_i64;
     prop_oneof![
-        2 => a_little().prop_map(Wait::By),
-        1 => prop::sample::select(&[59_999_999, 60_000_000, 299_999_999, 300_000_000, 1_000_000][..]).prop_map(Wait::By),
+        2 => small_offset().prop_map(Wait::By),
+        1 => prop::sample::select(&[59_999_999, 60_000_000, 299_999_999, 300_000_000, 1_000_000][..])
+            .prop_map(Wait::By),
         1 => (-100_000_000..0_i64).prop_map(Wait::By),
-        4 => (0..4_usize, 0..=5_i64, a_little())
+        4 => (0..4_usize, 0..=5_i64, small_offset())
             .prop_map(|(limit, quarters, more)| Wait::Quarters { limit, quarters, more }),
-        1 => (0..4_usize, -6..0_i64, a_little())
+        1 => (0..4_usize, -6..0_i64, small_offset())
             .prop_map(|(limit, quarters, more)| Wait::Quarters { limit, quarters, more }),
-        4 => a_little().prop_map(Wait::RetryAfter),
-        1 => a_little().prop_map(Wait::ResetAfter),
+        4 => small_offset().prop_map(Wait::RetryAfter),
+        1 => small_offset().prop_map(Wait::ResetAfter),
     ]
 }
 
 /// Generates an amount, an interval and an offset: mostly small, sometimes the largest that are exact.
-fn numbers() -> impl Strategy<Value = (u64, u64, u64)> {
+fn parameters() -> impl Strategy<Value = (u64, u64, u64)> {
     const INTERVALS: [u64; 10] = [1, 2, 3, 7, 10, 1_000, 99_991, 1_000_000, 60_000_000, 86_400_000_000];
     const LARGEST: [(u64, u64); 3] =
         [(1_000_000_000_000, 86_400_000_000), ((1 << 26) - 1, 1 << 25), (999_999_999_989, 1)];

@@ -1,0 +1,223 @@
+//! Mutants of corrections and upstream reports.
+
+use super::Mutant;
+
+pub const UPSTREAM: &[Mutant] = &[
+    (
+        "permit: a permit is valid one microsecond too long",
+        "if now >= granted_at + PERMIT_TIMEOUT then",
+        "if now > granted_at + PERMIT_TIMEOUT then",
+    ),
+    ("permit: a late correction is accepted", "if now >= granted_at + PERMIT_TIMEOUT then", "if false then"),
+    ("permit: a permit can be settled twice", "if mark % 2 == 1 then", "if false then"),
+    ("permit: a settled permit is remembered without end", "now < (mark - 1) / 2 and 4 or 6", "4"),
+    (
+        "permit: a settled permit is remembered one microsecond too long",
+        "now < (mark - 1) / 2 and 4 or 6",
+        "now <= (mark - 1) / 2 and 4 or 6",
+    ),
+    (
+        "permit: a corrected permit is not marked as settled",
+        "granted_at + PERMIT_TIMEOUT) * 2 + 1), id)",
+        "granted_at + PERMIT_TIMEOUT) * 2), id)",
+    ),
+    ("permit: a settled permit is not remembered for a minute", "SETTLED_MEMORY, granted_at", "0, granted_at"),
+    ("log: an expired charge is corrected", "granted_at + limit.b > now and correct_log(", "correct_log("),
+    (
+        "log: a debt stops at one limit instead of two",
+        "max(2 * limit.a - limit.new_level, 0)",
+        "max(limit.a - limit.new_level, 0)",
+    ),
+    (
+        "log: a debt has no maximum",
+        "local change = min(units - charged, max(2 * limit.a - limit.new_level, 0))",
+        "local change = units - charged",
+    ),
+    (
+        "log: a correction does not set the expiry of the log",
+        "limit.length = call('LLEN', limit.key)\n          call('PEXPIRE', limit.key, expiry(limit.b))\n",
+        "limit.length = call('LLEN', limit.key)\n",
+    ),
+    ("write: a correction does not set the expiry of the permits", "call('PEXPIRE', permits_key, PERMIT_EXPIRY)", ""),
+    (
+        "write: a full server accepts the first write of a correction",
+        "  call('ZADD', permits_key, to_text(min(now",
+        "  call('PEXPIRE', permits_key, PERMIT_EXPIRY)\n  call('ZADD', permits_key, to_text(min(now",
+    ),
+    ("statistics: corrections are not counted", "add_statistic('corrections', 1)", ""),
+    ("statistics: corrections do not change the units", "add_statistic('units', units - charged)", ""),
+    (
+        "correct: no waiter is woken",
+        "local lifetime = ctx.longest_reset\n      advance_queue()",
+        "local lifetime = ctx.longest_reset",
+    ),
+    (
+        "check: a damaged log is corrected",
+        "    if ctx.damaged then\n      return redis.error_reply(DAMAGED)\n    end\n\n    if corrects then",
+        "    if corrects then",
+    ),
+    ("learn: the reply lacks that a report is late", "has_report, flags = false, 4", "has_report = false"),
+    ("learn: the reply lacks that permits are open", "is_open and 8 or 0", "0"),
+    (
+        "learn: the reply lacks that a pause is shorter than the present one",
+        "(overrides.paused_until > paused_until and 1 or 2)",
+        "1",
+    ),
+    (
+        "learn: the reply lacks that the amount has changed",
+        "          if a - a_before ~= 0 then\n            mark = 1\n          end\n",
+        "",
+    ),
+    ("learn: the reply lacks that the interval has changed", "          mark = mark + 2\n", ""),
+    ("learn: the reply lacks that the end of the interval has changed", "          mark = mark + 4\n", ""),
+    ("learn: the reply lacks that the reported interval is over", "          mark = mark + 32\n", ""),
+    (
+        "learn: the reply lacks that the remaining units of a window were not raised",
+        "            if missing < 0 then\n              marks[i] = marks[i] + 16\n            else",
+        "          ",
+    ),
+    (
+        "learn: a report without a permit does not raise the remaining points",
+        "may_raise = may_raise or limits[i].kind == 'p'",
+        "may_raise = may_raise",
+    ),
+    (
+        "learn: remaining units are raised although other permits are open",
+        "          is_open = true\n          --",
+        "          --",
+    ),
+    (
+        "learn: a report gets the time of its arrival",
+        "        overrides.reported_at = reported_at\n",
+        "        overrides.reported_at = now\n",
+    ),
+    ("learn: a pause is not stored", "        overrides.paused_until = max(paused_until, to_time(pause))\n", ""),
+    ("learn: a shorter pause replaces a longer one", "max(paused_until, to_time(pause))", "to_time(pause)"),
+    (
+        "learn: another amount changes the offset of a bucket",
+        "c = kind == 'b' and offset - b < 0 and offset or c",
+        "c = c",
+    ),
+    (
+        "learn: an offset beyond the interval is kept",
+        "kind == 'b' and offset - b < 0 and offset or c",
+        "kind == 'b' and offset or c",
+    ),
+    (
+        "learn: the levels are not evaluated under the new limits",
+        "      evaluate(0, 0, nil, 0)\n      adopt_levels()\n      for i",
+        "      for i",
+    ),
+    ("learn: the remaining units can be negative", "max(remaining - in_flight, 0)", "remaining - in_flight"),
+    (
+        "learn: the remaining units can exceed the limit",
+        "min(max(remaining - in_flight, 0), limit.a)",
+        "max(remaining - in_flight, 0)",
+    ),
+    (
+        "learn: a report sets the level of a throttle",
+        "if remaining ~= '' and kind ~= 't' and kind ~= 'c' then",
+        "if remaining ~= '' and kind ~= 'c' then",
+    ),
+    ("learn: a report adds no entries to a log", "            push(limit.key, to_text(now), missing)\n", ""),
+    ("learn: a report does not trim the log", "            call('LTRIM', limit.key, 0, live + missing - 1)\n", ""),
+    (
+        "learn: a report trims one entry too many from the log",
+        "call('LTRIM', limit.key, 0, live + missing - 1)",
+        "call('LTRIM', limit.key, 0, live + missing - 2)",
+    ),
+    (
+        "learn: a report does not set the expiry of the log",
+        "              call('PEXPIRE', limit.key, expiry(limit.b))\n",
+        "",
+    ),
+    ("learn: the length of a log is not updated", "            limit.length = live + missing\n", ""),
+    ("learn: a level is not scaled", "local level = kind == 'b' and taken or taken * limit.c", "local level = taken"),
+    (
+        "learn: every report raises the remaining units",
+        "if level < limit.level and not may_raise then",
+        "if false then",
+    ),
+    (
+        "learn: remaining units are never raised",
+        "if level < limit.level and not may_raise then",
+        "if level < limit.level then",
+    ),
+    (
+        "learn: the overrides are not encoded",
+        "      encode_overrides()\n    end\n    if corrects",
+        "    end\n    if corrects",
+    ),
+    (
+        "correct: the state is not written",
+        "      write_state(lifetime)\n    end\n    if verb == 'learn'",
+        "    end\n    if verb == 'learn'",
+    ),
+    (
+        "correct: waiters are woken by the levels before the correction",
+        "      add_statistic('units', units - charged)\n      adopt_levels()",
+        "      add_statistic('units', units - charged)",
+    ),
+    ("learn: a report is applied after a report of a later call", "reported_at < overrides.reported_at or", ""),
+    (
+        "learn: the second of two reports of the same time is ignored",
+        "reported_at < overrides.reported_at or",
+        "reported_at <= overrides.reported_at or",
+    ),
+    ("learn: a report of a call that is too old is applied", " or now >= reported_at + PERMIT_TIMEOUT)", ")"),
+    (
+        "learn: the units of open permits are not subtracted",
+        "        in_flight = in_flight + (open[i + 1] % 2 == 0 and string.match(open[i], ':(%d+)$', -14) or 0)\n",
+        "",
+    ),
+    ("learn: unread permits count as settled", "    if unread > 0 then\n", "    if false then\n"),
+    ("learn: unread permits add no units in flight", "math.ceil(in_flight / MAX_OPEN)", "0"),
+    ("learn: the report's own permit counts as open", "if not (settles and open[i] == id) then", "if true then"),
+    ("learn: the report's own permit never counts as open", "(settles and open[i] == id)", "(open[i] == id)"),
+    ("learn: settled permits count as open", "open[i + 1] % 2 == 0 and string.match", "string.match"),
+    ("learn: an end close to the known end counts as another", "<= SAME_END", "<= 0"),
+    ("learn: every end counts as the known end", "<= SAME_END", "<= b"),
+    ("learn: two ends on both sides of an interval boundary count as distant", "min(shift, b - shift) <=", "shift <="),
+    ("learn: the offset is computed with the wrong sign", "(b - reset_at % b) % b", "reset_at % b"),
+    (
+        "learn: a report of an interval that is over sets the remaining units",
+        "is_past[i] = reset_at <= now or is_same",
+        "is_past[i] = is_same",
+    ),
+    (
+        "learn: a report of an interval that ends early sets no pause",
+        "              overrides.paused_until = reset_at\n",
+        "",
+    ),
+    ("learn: an end in the past moves the known end", "(is_same or reset_at <= now) and c", "is_same and c"),
+    (
+        "learn: a learned limit equal to the caller's limit is dropped",
+        "(learned[i] ~= '-' or text ~= own) and text or '-'",
+        "text ~= own and text or '-'",
+    ),
+    (
+        "learn: the caller's own limit is stored as learned",
+        "(learned[i] ~= '-' or text ~= own) and text or '-'",
+        "text",
+    ),
+    (
+        "learn: a report never applies the overrides",
+        "if pause ~= '' or overrides.paused_until ~= paused_until or table.concat(learned, ',') ~= learned_before then",
+        "if false then",
+    ),
+    (
+        "learn: every report changes the version of the overrides",
+        "if pause ~= '' or overrides.paused_until ~= paused_until or table.concat(learned, ',') ~= learned_before then",
+        "if true then",
+    ),
+    (
+        "learn: a pause after an early end does not change the version of the overrides",
+        " or overrides.paused_until ~= paused_until",
+        "",
+    ),
+    (
+        "learn: units taken before the report move to the new interval",
+        "      evaluate(0, 0, nil, 0)\n      adopt_levels()\n      ensure_overrides()",
+        "      ensure_overrides()",
+    ),
+];

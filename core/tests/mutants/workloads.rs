@@ -1,0 +1,263 @@
+//! Returns workloads of callers with ids: random ones by seed, and cases that random ones rarely contain.
+
+use paddlegate::Kind;
+
+use crate::admin;
+use crate::check::value;
+use crate::support::sequence::Spec;
+use crate::support::workload::{Channel, Step, WaitOptions, Workload, workload, workload_with_admin};
+
+/// Each of these seeds is the first to detect some mutant.
+pub const SELECTED_SEEDS: &[u64] = &[
+    4, 5, 6, 7, 8, 9, 10, 11, 15, 20, 22, 23, 33, 38, 47, 59, 70, 77, 84, 103, 107, 114, 117, 129, 148, 167, 177, 202,
+    213, 223, 230, 199, 151,
+];
+
+const KINDS: [&[Kind]; 6] = [
+    &[Kind::Concurrency],
+    &[Kind::Leaky],
+    &[Kind::Bucket],
+    &[Kind::Window],
+    &[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky],
+    &[Kind::Points, Kind::Bucket],
+];
+
+pub fn random(seed: u64) -> Workload {
+    let [kinds, has_admin] = [seed % 6, seed / 6 % 2];
+    let kinds = KINDS[usize::try_from(kinds).expect("a few")];
+    if has_admin == 0 { value(&workload(kinds, 50), seed) } else { value(&workload_with_admin(kinds, 50), seed) }
+}
+
+/// Returns cases that random workloads rarely contain.
+pub fn rare() -> Vec<Workload> {
+    [wakeups(), leases(), rates(), admin::admin_commands(), admin::reports()].concat()
+}
+
+/// The options of a waiter that returns with its previous ticket number.
+const RETURNING: WaitOptions =
+    WaitOptions { max_wait: 1_000_000_000, claim_timeout: 1, channel: Channel::None, position: 1 };
+
+pub fn limit(kind: Kind, amount: u64, seconds: u64) -> Spec {
+    Spec { kind, amount, interval: seconds * 1_000_000, offset: 0 }
+}
+
+pub fn take(caller: usize, units: u64) -> Step {
+    Step::Enter { caller, units, estimate: true, wait: None }
+}
+
+pub fn wait(caller: usize, units: u64, claim_timeout: u64, channel: Channel) -> Step {
+    let waiting = WaitOptions { max_wait: 1_000_000_000, claim_timeout, channel, position: 0 };
+    Step::Enter { caller, units, estimate: false, wait: Some(waiting) }
+}
+
+fn release(caller: usize) -> Step {
+    Step::Release { caller }
+}
+
+/// Returns cases of the wake-ups of waiters.
+fn wakeups() -> Vec<Workload> {
+    vec![
+        // A correction lets two waiters pass earlier; the channel of the first has no subscriber.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 2, 6)],
+            steps: vec![
+                take(0, 2),
+                wait(1, 2, 1, Channel::Unsubscribed),
+                wait(2, 2, 1, Channel::Subscribed),
+                Step::Correct { caller: 0, actual: 1 },
+            ],
+        },
+        // When the only waiter has left the queue, a peek ignores the queue.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![
+                take(0, 1),
+                wait(1, 1, 60_000_000, Channel::Subscribed),
+                Step::Cancel { caller: 1, gave_up: false },
+                release(0),
+                Step::Peek { units: 1 },
+            ],
+        },
+        // When a raised limit lets two waiters pass and the second one retries, it gets no wake-up.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![
+                take(0, 1),
+                wait(1, 1, 2_000_000, Channel::Subscribed),
+                wait(2, 1, 2_000_000, Channel::Subscribed),
+                Step::Resize(3),
+                wait(2, 1, 2_000_000, Channel::Subscribed),
+            ],
+        },
+        // When a raised limit lets two waiters pass and the first one retries, the second gets a wake-up.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![
+                take(0, 1),
+                wait(1, 1, 2_000_000, Channel::Subscribed),
+                wait(2, 1, 2_000_000, Channel::Subscribed),
+                Step::Resize(3),
+                wait(1, 1, 2_000_000, Channel::Subscribed),
+            ],
+        },
+        // One waiter has a maximum wait of zero; the ticket of another expires before it returns.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![
+                take(0, 1),
+                Step::Enter {
+                    caller: 5,
+                    units: 1,
+                    estimate: false,
+                    wait: Some(WaitOptions { max_wait: 0, ..RETURNING }),
+                },
+                wait(1, 1, 1, Channel::None),
+                wait(2, 1, 30_000_000, Channel::None),
+                Step::Advance(5_000_001),
+                Step::Cancel { caller: 0, gave_up: false },
+                Step::Enter { caller: 1, units: 1, estimate: false, wait: Some(RETURNING) },
+            ],
+        },
+    ]
+}
+
+/// Returns cases of the expiry and the release of leases.
+fn leases() -> Vec<Workload> {
+    vec![
+        // Two waiters get a wake-up, and the first has the shorter claim timeout.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 2, 30)],
+            steps: vec![
+                take(0, 1),
+                take(1, 1),
+                wait(2, 1, 500_000, Channel::Subscribed),
+                wait(3, 1, 2_000_000, Channel::Subscribed),
+                wait(4, 1, 2_000_000, Channel::Subscribed),
+                release(0),
+                release(1),
+            ],
+        },
+        // A lease is renewed, taken over and released exactly at its expiry.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![take(0, 1), Step::Advance(30_000_000), Step::Renew { caller: 0 }, take(1, 1), release(0)],
+        },
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![take(0, 1), Step::Advance(30_000_000), take(0, 1)],
+        },
+        // A new lease of the same id follows an expired one.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![
+                take(0, 1),
+                Step::Advance(30_000_000),
+                take(0, 1),
+                Step::RenewOld { caller: 0 },
+                Step::ReleaseOld { caller: 0 },
+                take(1, 1),
+            ],
+        },
+        // A peek follows the expiry of the lease and of the queue.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![take(0, 1), wait(1, 1, 1, Channel::None), Step::Advance(31_000_000), Step::Peek { units: 1 }],
+        },
+        // The call of a new caller wakes a waiter after the limit was raised.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![take(0, 1), wait(1, 1, 1, Channel::Subscribed), Step::Resize(2), take(2, 1)],
+        },
+        // A renewed lease does not expire at its first deadline.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![
+                take(0, 1),
+                Step::Advance(20_000_000),
+                Step::Renew { caller: 0 },
+                Step::Advance(20_000_000),
+                take(1, 1),
+                release(0),
+            ],
+        },
+        // The wait for the rate is longer than the recheck time of a waiter for a lease.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30), limit(Kind::Window, 1, 10)],
+            steps: vec![take(0, 1), wait(1, 1, 1, Channel::None)],
+        },
+    ]
+}
+
+/// Returns cases of the units that tickets ahead take.
+fn rates() -> Vec<Workload> {
+    vec![
+        // A small cost waits behind a larger one while units are left; later the whole queue expires.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 4, 40)],
+            steps: vec![
+                take(0, 4),
+                wait(1, 1, 1, Channel::None),
+                wait(2, 1, 1, Channel::None),
+                wait(2, 1, 1, Channel::None),
+                Step::Cancel { caller: 1, gave_up: false },
+                Step::Cancel { caller: 2, gave_up: false },
+                wait(3, 4, 1, Channel::None),
+                Step::Advance(30_000_000),
+                wait(4, 2, 1, Channel::None),
+                Step::Acquire { units: 1 },
+                Step::Advance(31_000_000),
+                Step::Acquire { units: 1 },
+            ],
+        },
+        // The first of several waiters with different costs leaves the queue.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 4, 30)],
+            steps: vec![
+                take(0, 4),
+                wait(1, 2, 1, Channel::None),
+                wait(2, 2, 1, Channel::None),
+                wait(3, 1, 1, Channel::None),
+                wait(4, 4, 1, Channel::None),
+                Step::Cancel { caller: 1, gave_up: false },
+                wait(3, 1, 1, Channel::None),
+            ],
+        },
+        // The first new caller passes, because the waiter ahead can pass too; the second does not.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 4, 40)],
+            steps: vec![
+                take(0, 4),
+                wait(1, 1, 60_000_000, Channel::None),
+                Step::Advance(20_000_000),
+                Step::Acquire { units: 1 },
+                Step::Acquire { units: 1 },
+            ],
+        },
+        // A waiter leaves the middle of a queue in which each waiter has a cost of 1.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 4, 30)],
+            steps: vec![
+                take(0, 4),
+                wait(1, 1, 1, Channel::None),
+                wait(2, 1, 1, Channel::None),
+                wait(3, 1, 1, Channel::None),
+                wait(4, 1, 1, Channel::None),
+                Step::Cancel { caller: 2, gave_up: false },
+                wait(3, 1, 1, Channel::None),
+            ],
+        },
+        // A waiter returns to the head of the queue after it had left.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 4, 30)],
+            steps: vec![
+                take(0, 4),
+                wait(1, 2, 60_000_000, Channel::None),
+                wait(2, 2, 60_000_000, Channel::None),
+                wait(3, 1, 60_000_000, Channel::None),
+                Step::Cancel { caller: 1, gave_up: false },
+                Step::Enter { caller: 1, units: 2, estimate: false, wait: Some(RETURNING) },
+                wait(3, 1, 60_000_000, Channel::None),
+            ],
+        },
+    ]
+}

@@ -1,0 +1,490 @@
+//! Generates random workloads (callers with ids that enter, wait, release, renew and cancel) and runs them on a store.
+
+use std::collections::HashMap;
+
+use paddlegate::{
+    AdminCommand, Answer, BudgetUpdate, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter, Micros,
+    Operation, Paddlegate, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
+};
+use proptest::prelude::*;
+
+use super::inbox::Inbox;
+use super::library::policy;
+use super::raw::Raw;
+use super::script_client::ScriptClient;
+use super::sequence::Spec;
+
+/// A limiter and the steps that its callers run.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    pub limits: Vec<Spec>,
+    pub steps: Vec<Step>,
+}
+
+pub const CALLERS: usize = 6;
+
+#[derive(Clone, Debug)]
+pub enum Step {
+    Enter {
+        caller: usize,
+        units: u64,
+        estimate: bool,
+        wait: Option<WaitOptions>,
+    },
+    Release {
+        caller: usize,
+    },
+    Renew {
+        caller: usize,
+    },
+    /// Uses the permit of an earlier lease of the same id.
+    ReleaseOld {
+        caller: usize,
+    },
+    RenewOld {
+        caller: usize,
+    },
+    Cancel {
+        caller: usize,
+        gave_up: bool,
+    },
+    Correct {
+        caller: usize,
+        actual: u64,
+    },
+    Acquire {
+        units: u64,
+    },
+    Peek {
+        units: u64,
+    },
+    /// Advances the time by so many microseconds; `RetryAfter` advances it to the last `retry_after` plus an offset.
+    Advance(u64),
+    RetryAfter(i64),
+    /// Changes the amount of the first limit.
+    Resize(u64),
+    Admin(Admin),
+    Report {
+        caller: Option<usize>,
+        actual: Option<u64>,
+        budgets: Vec<ReportedBudget>,
+        pause: Option<i64>,
+    },
+    Reset,
+}
+
+#[derive(Clone, Debug)]
+pub enum Admin {
+    Get,
+    /// A positive number is a duration from now; a negative one gives an absolute deadline.
+    Pause(i64),
+    Resume,
+    /// For each limit, 0 keeps the override, 1 removes it, and more sets an amount and an interval.
+    Override(Vec<u64>, Option<i64>),
+}
+
+/// The values that an upstream reports for one limit.
+#[derive(Clone, Debug)]
+pub struct ReportedBudget {
+    pub remaining: Option<u64>,
+    pub amount: Option<u64>,
+    pub reset: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct WaitOptions {
+    pub max_wait: u64,
+    pub claim_timeout: u64,
+    pub channel: Channel,
+    /// 0 is the end of the queue, 1 the previous ticket number, 2 only an existing queue position.
+    pub position: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    None,
+    Subscribed,
+    /// A channel without a subscriber.
+    Unsubscribed,
+}
+
+pub const START: u64 = 1_700_000_000_000_000;
+
+/// Generates a workload for a limiter of these kinds.
+pub fn workload(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
+    workload_of(kinds, prop::collection::vec(step(), 1..length))
+}
+
+/// Generates a workload that also runs admin commands and upstream reports.
+pub fn workload_with_admin(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
+    let step = prop_oneof![8 => step(), 1 => admin().prop_map(Step::Admin), 1 => report()];
+    workload_of(kinds, prop::collection::vec(step, 1..length))
+}
+
+fn workload_of(kinds: &'static [Kind], steps: impl Strategy<Value = Vec<Step>>) -> impl Strategy<Value = Workload> {
+    let limits = prop::collection::vec(
+        (1..=4_u64, prop::sample::select(&[1_000_u64, 1_000_000, 3_000_000, 30_000_000][..])),
+        kinds.len(),
+    );
+    let limits = limits.prop_map(move |parameters| {
+        let limits = parameters.into_iter().zip(kinds);
+        let limits = limits.map(|((amount, interval), kind)| Spec {
+            kind: *kind,
+            amount: if *kind == Kind::Throttle { 1 } else { amount },
+            interval,
+            offset: 0,
+        });
+        limits.collect::<Vec<_>>()
+    });
+    (limits, steps).prop_map(|(limits, steps)| Workload { limits, steps })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let caller = || 0..CALLERS;
+    let waiting = (
+        prop::sample::select(&[0_u64, 1_000, 2_000_000, 60_000_000, 1_000_000_000][..]),
+        prop::sample::select(&[1_u64, 500_000, 2_000_000][..]),
+        prop_oneof![2 => Just(Channel::None), 6 => Just(Channel::Subscribed), 1 => Just(Channel::Unsubscribed)],
+        prop_oneof![4 => Just(0_u8), 2 => Just(1), 1 => Just(2)],
+    )
+        .prop_map(|(max_wait, claim_timeout, channel, position)| WaitOptions {
+            max_wait,
+            claim_timeout,
+            channel,
+            position,
+        });
+    prop_oneof![
+        12 => (
+            caller(),
+            prop_oneof![5 => Just(1_u64), 1 => 0..=4_u64],
+            any::<bool>(),
+            prop::option::weighted(0.85, waiting),
+        )
+            .prop_map(|(caller, units, estimate, wait)| Step::Enter { caller, units, estimate, wait }),
+        5 => caller().prop_map(|caller| Step::Release { caller }),
+        1 => caller().prop_map(|caller| Step::Renew { caller }),
+        1 => caller().prop_map(|caller| Step::ReleaseOld { caller }),
+        1 => caller().prop_map(|caller| Step::RenewOld { caller }),
+        2 => (caller(), any::<bool>()).prop_map(|(caller, gave_up)| Step::Cancel { caller, gave_up }),
+        1 => (caller(), 0..=6_u64).prop_map(|(caller, actual)| Step::Correct { caller, actual }),
+        2 => (0..=2_u64).prop_map(|units| Step::Acquire { units }),
+        1 => (0..=2_u64).prop_map(|units| Step::Peek { units }),
+        4 => prop::sample::select(
+            &[1_u64, 999, 500_000, 1_000_000, 2_000_000, 5_000_000, 31_000_000, 61_000_000, 301_000_000][..],
+        )
+        .prop_map(Step::Advance),
+        5 => (-1..=1_i64).prop_map(Step::RetryAfter),
+        1 => (1..=4_u64).prop_map(Step::Resize),
+        1 => prop_oneof![9 => Just(Step::Advance(1)), 1 => Just(Step::Reset)],
+    ]
+}
+
+fn deadline() -> impl Strategy<Value = i64> {
+    prop::sample::select(&[1_i64, 1_000_000, 1_500_000, 30_000_000, -1, -2_000_001, -700_000, -60_000_000][..])
+}
+
+fn admin() -> impl Strategy<Value = Admin> {
+    prop_oneof![
+        1 => Just(Admin::Get),
+        2 => deadline().prop_map(Admin::Pause),
+        1 => Just(Admin::Resume),
+        3 => (prop::collection::vec(0..=6_u64, 4), prop::option::of(deadline()))
+            .prop_map(|(amounts, expires)| Admin::Override(amounts, expires)),
+    ]
+}
+
+fn report() -> impl Strategy<Value = Step> {
+    let budget =
+        (prop::option::of(0..=5_u64), prop::option::weighted(0.3, 1..=6_u64), prop::option::weighted(0.3, deadline()))
+            .prop_map(|(remaining, amount, reset)| ReportedBudget { remaining, amount, reset });
+    let budgets = prop::collection::vec(budget, 0..=4);
+    (prop::option::of(0..CALLERS), prop::option::of(0..=6_u64), budgets, prop::option::weighted(0.1, deadline()))
+        .prop_map(|(caller, actual, budgets, pause)| Step::Report { caller, actual, budgets, pause })
+}
+
+/// A limiter and the state of its callers, on either store.
+pub struct Runner {
+    store: Paddlegate,
+    name: String,
+    pub limiter: Limiter,
+    /// Sends the calls when a test replaces the library's script.
+    client: Option<ScriptClient>,
+    limits: Vec<Spec>,
+    inbox: Inbox,
+    pub at: u64,
+    retry_after: u64,
+    permits: HashMap<usize, String>,
+    old_permits: HashMap<usize, String>,
+    ticket_numbers: HashMap<usize, u64>,
+}
+
+/// The result of one step: the answer, the wake-ups, and both as text.
+pub struct StepResult {
+    pub text: String,
+    pub answer: Option<Answer>,
+    pub wakeups: Vec<Wakeup>,
+}
+
+impl StepResult {
+    pub fn decision(&self) -> Option<&Decision> {
+        match &self.answer {
+            Some(Answer::Decision(decision)) => Some(decision),
+            _ => None,
+        }
+    }
+}
+
+impl Runner {
+    pub fn in_memory(workload: &Workload) -> Self {
+        let store = Paddlegate::memory();
+        let limiter = store.limiter("workload", policy(&workload.limits)).expect("a limiter");
+        let inbox = Inbox::in_memory(&limiter);
+        Self::new(store, limiter, None, workload, inbox)
+    }
+
+    pub fn on_redis(store: &Paddlegate, url: &str, name: &str, workload: &Workload) -> Self {
+        let limiter = store.limiter(name, policy(&workload.limits)).expect("a limiter");
+        Self::new(store.clone(), limiter, None, workload, Inbox::on_redis(Raw::open(url), name))
+    }
+
+    /// Runs on a private server, with another script text in place of the library's script.
+    pub fn on_script(port: u16, text: &str, workload: &Workload) -> Self {
+        let store = Paddlegate::open(&format!("redis://127.0.0.1:{port}"), None).expect("a store");
+        let limiter = store.limiter("mutant", policy(&workload.limits)).expect("a limiter");
+        let inbox = Inbox::on_redis(Raw::connect("127.0.0.1", port), "mutant");
+        let mut runner = Self::new(store, limiter, Some(ScriptClient::new(port, text)), workload, inbox);
+        runner.run(Operation::Reset).expect("a reset");
+        runner
+    }
+
+    fn new(
+        store: Paddlegate,
+        limiter: Limiter,
+        client: Option<ScriptClient>,
+        workload: &Workload,
+        inbox: Inbox,
+    ) -> Self {
+        Self {
+            store,
+            name: limiter.name().to_owned(),
+            limiter,
+            client,
+            limits: workload.limits.clone(),
+            inbox,
+            at: START,
+            retry_after: 0,
+            permits: HashMap::new(),
+            old_permits: HashMap::new(),
+            ticket_numbers: HashMap::new(),
+        }
+    }
+
+    /// Runs an operation. Panics if the library's own script fails.
+    fn run(&mut self, operation: Operation<'_>) -> Result<Answer, String> {
+        if let Some(client) = &mut self.client {
+            return client.run(&self.limiter, operation);
+        }
+        let answer = self.limiter.run(operation, SignalHandling::Ignore);
+        // An override may make a limit smaller than the cost, so that the call can never fit.
+        match answer {
+            Err(error) if error.kind() == ErrorKind::Invalid => Err(error.to_string()),
+            answer => Ok(answer.unwrap_or_else(|error| panic!("{operation:?}: {error}"))),
+        }
+    }
+
+    pub fn statistics(&mut self) -> String {
+        let at = Some(Micros(self.at));
+        format!("{:?}", self.run(Operation::Statistics { at }))
+    }
+
+    /// Returns the largest cost that every limit accepts.
+    fn largest_cost(&self) -> u64 {
+        let amounts = self.limits.iter().filter(|limit| !matches!(limit.kind, Kind::Throttle | Kind::Concurrency));
+        amounts.map(|limit| limit.amount).min().unwrap_or(4)
+    }
+
+    pub fn step(&mut self, step: &Step) -> StepResult {
+        let at = Some(Micros(self.at));
+        let result = match step {
+            Step::Enter { caller, units, estimate, wait } => Some(self.enter(*caller, *units, *estimate, *wait)),
+            Step::Acquire { units } => {
+                let request = Request { at, ..Request::cost((*units).min(self.largest_cost())) };
+                let mut answer = self.run(Operation::Acquire(request));
+                if let Ok(Answer::Decision(decision)) = &mut answer {
+                    // Acquire without an id returns a random permit, which two stores cannot share.
+                    decision.permit = None;
+                }
+                Some(answer)
+            }
+            Step::Peek { units } => {
+                let request = Request { at, ..Request::cost((*units).min(self.largest_cost())) };
+                Some(self.run(Operation::Peek(request)))
+            }
+            Step::Release { caller } => {
+                self.permits.get(caller).cloned().map(|permit| self.run(Operation::Release { permit: &permit, at }))
+            }
+            Step::Renew { caller } => {
+                self.permits.get(caller).cloned().map(|permit| self.run(Operation::Renew { permit: &permit, at }))
+            }
+            Step::ReleaseOld { caller } => {
+                self.old_permits.get(caller).cloned().map(|permit| self.run(Operation::Release { permit: &permit, at }))
+            }
+            Step::RenewOld { caller } => {
+                self.old_permits.get(caller).cloned().map(|permit| self.run(Operation::Renew { permit: &permit, at }))
+            }
+            Step::Correct { caller, actual } => self.permits.get(caller).cloned().map(|permit| {
+                let actual = *actual;
+                self.run(Operation::Correct { permit: &permit, actual, at })
+            }),
+            Step::Cancel { caller, gave_up } => {
+                Some(self.run(Operation::Cancel { id: &id(*caller), gave_up: *gave_up, at }))
+            }
+            Step::Advance(by) => {
+                self.at += by;
+                None
+            }
+            Step::RetryAfter(more) => {
+                self.at = (self.at + self.retry_after).saturating_add_signed(*more).max(self.at);
+                None
+            }
+            Step::Resize(amount) => {
+                if self.limits[0].kind != Kind::Throttle {
+                    self.limits[0].amount = *amount;
+                }
+                self.limiter = self.store.limiter(&self.name, policy(&self.limits)).expect("a limiter");
+                None
+            }
+            Step::Admin(admin) => Some(self.admin(admin)),
+            Step::Report { caller, actual, budgets, pause } => Some(self.report(*caller, *actual, budgets, *pause)),
+            Step::Reset => {
+                // Ticket numbers restart after a reset.
+                self.ticket_numbers.clear();
+                Some(self.run(Operation::Reset))
+            }
+        };
+        let wakeups = self.inbox.take();
+        let text = format!("{result:?} wake-ups {wakeups:?}");
+        let answer = result.and_then(Result::ok);
+        let step_result = StepResult { text, answer, wakeups };
+        if let Some(decision) = step_result.decision() {
+            self.retry_after = decision.retry_after.map_or(0, |micros| micros.0);
+        }
+        step_result
+    }
+
+    fn deadline(&self, by: i64) -> Deadline {
+        if by > 0 {
+            Deadline::After(Micros(by.unsigned_abs()))
+        } else {
+            Deadline::At(Micros(self.at + by.unsigned_abs() - 1))
+        }
+    }
+
+    /// Returns the limit with another amount and interval.
+    fn changed_limit(&self, i: usize, amount: u64) -> Limit {
+        let Spec { kind, interval, .. } = self.limits[i];
+        let interval = if amount > 4 { 2 * interval } else { interval };
+        let amount = if kind == Kind::Concurrency { amount - 2 } else { amount.max(2) - 1 };
+        Limit::of_kind(kind, amount, Micros(interval), Micros(0)).expect("a limit")
+    }
+
+    fn admin(&mut self, admin: &Admin) -> Result<Answer, String> {
+        let changes: Vec<LimitOverride>;
+        let control = match admin {
+            Admin::Get => AdminCommand::Get,
+            Admin::Pause(by) => AdminCommand::Pause(self.deadline(*by)),
+            Admin::Resume => AdminCommand::Resume,
+            Admin::Override(amounts, expires) => {
+                changes = (0..self.limits.len())
+                    .map(|i| match amounts[i] {
+                        0 => LimitOverride::Keep,
+                        1 => LimitOverride::Remove,
+                        amount => LimitOverride::Set(self.changed_limit(i, amount)),
+                    })
+                    .collect();
+                AdminCommand::Override { changes: &changes, expires: expires.map(|by| self.deadline(by)) }
+            }
+        };
+        self.run(Operation::Admin { command: control, at: Some(Micros(self.at)) })
+    }
+
+    fn report(
+        &mut self,
+        caller: Option<usize>,
+        actual: Option<u64>,
+        reported: &[ReportedBudget],
+        pause: Option<i64>,
+    ) -> Result<Answer, String> {
+        let permit = caller.and_then(|caller| self.permits.get(&caller)).cloned();
+        let reported = &reported[..reported.len().min(self.limits.len())];
+        let budgets: Vec<BudgetUpdate> = reported
+            .iter()
+            .enumerate()
+            .map(|(i, budget)| BudgetUpdate {
+                remaining: budget.remaining,
+                limit: budget.amount.map(|amount| self.changed_limit(i, amount.max(2))),
+                reset: budget.reset.map(|by| self.deadline(by)),
+            })
+            .collect();
+        let report = UpstreamReport {
+            permit: permit.as_deref(),
+            actual: actual.filter(|_| permit.is_some()),
+            budgets: &budgets,
+            pause: pause.map(|by| self.deadline(by)),
+            ..UpstreamReport::default()
+        };
+        self.run(Operation::ApplyReport { report, at: Some(Micros(self.at)) })
+    }
+
+    fn enter(
+        &mut self,
+        caller: usize,
+        units: u64,
+        estimate: bool,
+        wait: Option<WaitOptions>,
+    ) -> Result<Answer, String> {
+        let units = units.min(self.largest_cost());
+        let request = Request {
+            cost: (!estimate || units == 0).then_some(units),
+            estimate: (estimate && units > 0).then_some(units),
+            at: Some(Micros(self.at)),
+        };
+        let channel = wait.map_or_else(String::new, |wait| match wait.channel {
+            Channel::None => String::new(),
+            Channel::Subscribed => self.inbox.channel(),
+            Channel::Unsubscribed => "no subscriber".to_owned(),
+        });
+        let wait = wait.map(|wait| Wait {
+            max_wait: Micros(wait.max_wait),
+            claim_timeout: Micros(wait.claim_timeout),
+            channel: &channel,
+            position: match (wait.position, self.ticket_numbers.get(&caller)) {
+                (1, Some(number)) => QueuePosition::Number(*number),
+                (2, _) => QueuePosition::Existing,
+                _ => QueuePosition::End,
+            },
+        });
+        let answer = self.run(Operation::AcquireWithId { request, id: &id(caller), wait });
+        if let Ok(Answer::Decision(decision)) = &answer {
+            if let Some(permit) = &decision.permit {
+                let granted_at = |permit: &str| permit.split(':').nth(1).map(str::to_owned);
+                let before = self.permits.insert(caller, permit.clone());
+                self.old_permits
+                    .extend(before.filter(|old| granted_at(old) != granted_at(permit)).map(|old| (caller, old)));
+            }
+            if let Some(ticket) = decision.ticket {
+                self.ticket_numbers.insert(caller, ticket.number);
+            }
+        }
+        answer
+    }
+
+    pub fn limits(&self) -> &[Spec] {
+        &self.limits
+    }
+}
+
+/// Returns the id of a caller.
+pub fn id(caller: usize) -> String {
+    format!("caller {caller}")
+}
