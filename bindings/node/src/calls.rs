@@ -4,14 +4,15 @@ mod begin;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use paddlegate::store::redis::{Address, Asking, Call, CallOutcome, Completion, ConnectionState, Redis};
+use paddlegate::store::redis::{Address, Call, CallOutcome, Completion, ConnectionState, Next, Redis};
 use paddlegate::{
     Action, Admission, Answer, Error, Fallback, Learned, LimiterInfo, Micros, MultiStep, OnLimit, Procedure,
     RuntimeState, Wakeup, WakeupListener,
 };
 
-use crate::convert::{number, to_millis};
+use crate::convert::number;
 use crate::link::Link;
 use crate::multi_step::CallState;
 use crate::shared_buffer::{Event, MAX_ROWS, SharedBuffer, input, output};
@@ -26,7 +27,9 @@ pub(crate) struct Calls {
     last_ticket: u64,
     links: Vec<Link>,
     last_link: u32,
-    /// Calls that wait for JavaScript to resend them.
+    /// Calls that a connection could not complete, until JavaScript continues them.
+    unfinished: HashMap<u64, Unfinished>,
+    /// Calls that wait for JavaScript to send them after a pause.
     held: HashMap<u64, Call>,
     /// Processing of the results of those calls that need it.
     settling: HashMap<u64, Settling>,
@@ -47,6 +50,14 @@ pub(crate) struct Calls {
     listener: Option<WakeupListener>,
 }
 
+/// The reason why a connection could not complete a call.
+enum Unfinished {
+    /// A slot that is being moved.
+    Outcome(CallOutcome),
+    /// The server cannot have received it; with the error if the connection could not be opened.
+    Unsent(Call, Option<Error>),
+}
+
 /// Processing of a result before JavaScript receives it.
 struct Settling {
     /// Set if the limiter has a fallback for an unavailable store.
@@ -65,6 +76,7 @@ impl Calls {
             last_ticket: AT_ONCE,
             links: Vec::new(),
             last_link: 0,
+            unfinished: HashMap::new(),
             held: HashMap::new(),
             settling: HashMap::new(),
             texts: HashMap::new(),
@@ -138,27 +150,48 @@ impl Calls {
         tickets
     }
 
-    /// Ends a connection on which nothing was sent. Its calls are held. Returns their tickets.
-    pub(crate) fn recall(&mut self, id: u32) -> Vec<f64> {
+    /// Ends a connection on which nothing was sent. `failure` is set if it could not be opened. Returns the tickets of
+    /// its calls.
+    pub(crate) fn recall(&mut self, id: u32, failure: Option<&str>) -> Vec<f64> {
         let Some(mut link) = self.remove(id) else { return Vec::new() };
         let calls = link.session.recall();
         let tickets = calls.iter().map(|(ticket, _)| number(*ticket)).collect();
-        self.held.extend(calls);
+        let unsent = |call| Unfinished::Unsent(call, failure.map(Error::unavailable));
+        self.unfinished.extend(calls.into_iter().map(|(ticket, call)| (ticket, unsent(call))));
         tickets
     }
 
-    /// Sends a held call on the connection to its current node.
+    /// Continues a call that a connection could not complete. Returns the pause before it must be resent, 0 if it was
+    /// sent again, or `None` if it has failed.
+    pub(crate) fn proceed(&mut self, ticket: u64, left: Duration) -> Option<Micros> {
+        let redis = self.redis.clone()?;
+        let next = match self.unfinished.remove(&ticket) {
+            Some(Unfinished::Outcome(outcome)) => redis.next(outcome, left),
+            Some(Unfinished::Unsent(call, failure)) => redis.next_unsent(call, failure, left),
+            None => Next::Done(Err(Error::internal("a call was continued twice"))),
+        };
+        match next {
+            Next::Done(result) => {
+                let result = self.settle(ticket, result);
+                self.failures.insert(ticket, result);
+                None
+            }
+            Next::Send(call) => {
+                self.send(ticket, call);
+                Some(Micros(0))
+            }
+            Next::SendAfter(call, pause) => {
+                self.held.insert(ticket, call);
+                Some(pause)
+            }
+        }
+    }
+
+    /// Sends a call after its pause, on the connection to its current node.
     pub(crate) fn resend(&mut self, ticket: u64) {
         if let Some(call) = self.held.remove(&ticket) {
             self.send(ticket, call);
         }
-    }
-
-    /// Ends a held call, which has not been sent.
-    pub(crate) fn abandon(&mut self, ticket: u64, why: &str) {
-        self.held.remove(&ticket);
-        let result = self.settle(ticket, Err(Error::unavailable(why)));
-        self.failures.insert(ticket, result);
     }
 
     /// Returns the address of a connection.
@@ -224,19 +257,12 @@ impl Calls {
                 Ok(answer) => self.answered(row, ticket, answer),
                 Err(error) => {
                     self.failures.insert(ticket, Err(error));
-                    self.buffer.event(row, ticket, Event::Failed, 0.0);
+                    self.buffer.event(row, ticket, Event::Failed);
                 }
             },
-            CallOutcome::Redirect(call, node, asking) => {
-                if let (Some(redis), Asking::No) = (&self.redis, asking) {
-                    redis.learn(&call, &node);
-                }
-                let link = self.submit(ticket, call, node, asking);
-                self.buffer.event(row, ticket, Event::Moved, f64::from(link));
-            }
-            CallOutcome::RetryAfter(call, pause) => {
-                self.held.insert(ticket, call);
-                self.buffer.event(row, ticket, Event::RetryAfter, to_millis(pause));
+            outcome => {
+                self.unfinished.insert(ticket, Unfinished::Outcome(outcome));
+                self.buffer.event(row, ticket, Event::Unfinished);
             }
         }
     }
@@ -256,21 +282,21 @@ impl Calls {
     fn send(&mut self, ticket: u64, call: Call) {
         if let Some(redis) = &self.redis {
             let node = redis.route(&call);
-            let link = self.submit(ticket, call, node, Asking::No);
+            let link = self.submit(ticket, call, node);
             self.buffer.set(output::LINK, f64::from(link));
         }
     }
 
     /// Submits a call to the connection to `node`, creating it if needed.
-    fn submit(&mut self, ticket: u64, call: Call, node: Address, asking: Asking) -> u32 {
+    fn submit(&mut self, ticket: u64, call: Call, node: Address) -> u32 {
         let known = self.links.iter_mut().find(|link| link.node == node && link.broken.is_none());
         if let Some(link) = known {
-            link.session.submit(ticket, call, asking);
+            link.session.submit(ticket, call);
             return link.id;
         }
         let Some(redis) = &self.redis else { return 0 };
         let mut session = ConnectionState::new(redis.location(), node.clone());
-        session.submit(ticket, call, asking);
+        session.submit(ticket, call);
         self.last_link += 1;
         self.links.push(Link::new(self.last_link, node, session));
         self.last_link

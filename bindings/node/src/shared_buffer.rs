@@ -61,20 +61,18 @@ pub(crate) enum Event {
     Reset = 2,
     /// `raise` with the ticket throws the error.
     Failed = 3,
-    /// The call moved to the connection in the next field.
-    Moved = 4,
-    /// The call is held, to be sent again after the milliseconds in the next field.
-    RetryAfter = 5,
+    /// The connection could not complete the call; `proceed` with the ticket continues it.
+    Unfinished = 4,
     /// The remaining lifetime of the lease is in the next field.
-    Renewal = 6,
+    Renewal = 5,
     /// The values follow in the order of [`Statistics::FIELDS`].
-    Statistics = 7,
+    Statistics = 6,
     /// The limiters are stored for `listed`; the field is the cursor of the next page.
-    List = 8,
+    List = 7,
     /// The runtime state is stored for `runtime_state`.
-    RuntimeState = 9,
+    RuntimeState = 8,
     /// The result is stored for `learned`.
-    Learned = 10,
+    Learned = 9,
 }
 
 /// Memory allocated by JavaScript, as 64-bit floats.
@@ -168,22 +166,22 @@ impl SharedBuffer {
         true
     }
 
-    /// Writes a row with one field.
-    pub(crate) fn event(&mut self, row: usize, ticket: u64, event: Event, field: f64) {
-        self.row(row, ticket, event, [field]);
+    /// Writes a row without fields.
+    pub(crate) fn event(&mut self, row: usize, ticket: u64, event: Event) {
+        self.row(row, ticket, event, []);
     }
 
     /// Writes an answer without its texts, which do not fit into numbers.
     pub(crate) fn answer(&mut self, row: usize, ticket: u64, answer: &Answer) {
         match answer {
             Answer::Decision(decision) => self.decision(row, ticket, decision),
-            Answer::Settlement(_) => self.event(row, ticket, Event::Settlement, 0.0),
-            Answer::Renewal(lease) => self.event(row, ticket, Event::Renewal, or_nan(lease.map(|lease| lease.0))),
+            Answer::Settlement(_) => self.event(row, ticket, Event::Settlement),
+            Answer::Renewal(lease) => self.row(row, ticket, Event::Renewal, [or_nan(lease.map(|lease| lease.0))]),
             Answer::Statistics(counts) => self.statistics(row, ticket, counts),
-            Answer::List(page) => self.event(row, ticket, Event::List, number(page.cursor)),
-            Answer::RuntimeState(_) => self.event(row, ticket, Event::RuntimeState, 0.0),
-            Answer::Report(_) => self.event(row, ticket, Event::Learned, 0.0),
-            Answer::Reset => self.event(row, ticket, Event::Reset, 0.0),
+            Answer::List(page) => self.row(row, ticket, Event::List, [number(page.cursor)]),
+            Answer::RuntimeState(_) => self.event(row, ticket, Event::RuntimeState),
+            Answer::Report(_) => self.event(row, ticket, Event::Learned),
+            Answer::Reset => self.event(row, ticket, Event::Reset),
         }
     }
 

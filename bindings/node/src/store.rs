@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use napi::bindgen_prelude::{Buffer, Function};
 use napi::{Either, Env};
@@ -12,7 +13,7 @@ use paddlegate::{Error, Limiter, LoadOptions, Micros, Paddlegate};
 use crate::admin_request::{AdminRequest, InForce, ReportAnswer};
 use crate::calls::Calls;
 use crate::convert::{
-    Code, LimitSpec, ListedLimiter, LoadedLimiter, millis, number, on_unavailable, policy, span, thrown, to_millis,
+    Code, LimitSpec, ListedLimiter, LoadedLimiter, millis, on_unavailable, policy, span, thrown, to_millis,
 };
 use crate::gate::Gate;
 use crate::multi_step::MultiStepCall;
@@ -234,12 +235,6 @@ impl Store {
         self.redis().is_some_and(|redis| redis.location().tls)
     }
 
-    /// Returns the number of nodes in the URL.
-    #[napi(catch_unwind)]
-    pub fn nodes(&self) -> f64 {
-        self.redis().map_or(0.0, |redis| number(redis.location().nodes.len() as u64))
-    }
-
     /// Returns the address of a connection.
     #[napi(catch_unwind)]
     pub fn node(&self, link: u32) -> Option<Node> {
@@ -272,22 +267,25 @@ impl Store {
         self.calls.borrow_mut().fail(link, &why)
     }
 
-    /// Ends a connection on which nothing was sent. Returns the tickets of its calls; `resend` or `abandon` each.
+    /// Ends a connection on which nothing was sent; `failure` says why it could not be opened. Returns the tickets of
+    /// its calls; `proceed` with each.
     #[napi(catch_unwind)]
-    pub fn recall(&self, link: u32) -> Vec<f64> {
-        self.calls.borrow_mut().recall(link)
+    pub fn recall(&self, link: u32, failure: Option<String>) -> Vec<f64> {
+        self.calls.borrow_mut().recall(link, failure.as_deref())
     }
 
-    /// Sends a held call again.
+    /// Continues a call that a connection could not complete. Returns 0 if it was submitted to the connection in the
+    /// shared buffer, -1 if it has failed (`raise` it), otherwise the milliseconds after which to `resend` it.
+    #[napi(catch_unwind)]
+    pub fn proceed(&self, ticket: u32, left_ms: f64) -> f64 {
+        let left = Duration::try_from_secs_f64(left_ms / 1_000.0).unwrap_or_default();
+        self.calls.borrow_mut().proceed(ticket.into(), left).map_or(-1.0, to_millis)
+    }
+
+    /// Sends a call after its pause, on the connection in the shared buffer.
     #[napi(catch_unwind)]
     pub fn resend(&self, ticket: u32) {
         self.calls.borrow_mut().resend(ticket.into());
-    }
-
-    /// Ends a held call; `raise` it.
-    #[napi(catch_unwind)]
-    pub fn abandon(&self, ticket: u32, why: String) {
-        self.calls.borrow_mut().abandon(ticket.into(), &why);
     }
 
     /// Returns the permit, the settlement name, the notification node or the channel in the answer to a call; undefined

@@ -1,9 +1,11 @@
 //! `Call`: one operation for one server, sent by an event loop.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use paddlegate::store::redis::{Address, Asking, Call as Bytes, Redis};
+use paddlegate::store::redis::{Address, Call as Bytes, CallOutcome, Next, Redis};
 use paddlegate::{Answer, Error, Fallback, Micros};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::answer::outcome;
@@ -19,11 +21,26 @@ pub(crate) struct Call {
     redis: Arc<Redis>,
     bytes: Mutex<Option<Bytes>>,
     node: Address,
-    pub(crate) asking: Asking,
     pause: Micros,
-    unsent: Option<Error>,
+    /// A time of the clock of the event loop; 0 before the first attempt.
+    deadline: Mutex<f64>,
     pub(crate) then: OnComplete,
-    is_next: bool,
+}
+
+/// A call that a link could not complete.
+#[pyclass(frozen, module = "paddlegate._native")]
+pub(crate) struct Unfinished {
+    redis: Arc<Redis>,
+    reason: Mutex<Option<Reason>>,
+    then: OnComplete,
+}
+
+/// The reason why a link could not complete a call.
+pub(crate) enum Reason {
+    /// A redirection, or a slot that is being moved.
+    Outcome(CallOutcome),
+    /// The server cannot have received it; with the error, unless the link was only stale.
+    Unsent(Bytes, Option<Error>),
 }
 
 /// Processing of the result of a call.
@@ -36,45 +53,15 @@ pub(crate) struct OnComplete {
 }
 
 impl Call {
-    /// Creates a call to the known node of its keys.
-    pub(crate) fn new(redis: &Arc<Redis>, bytes: Bytes) -> Self {
+    pub(crate) fn new(redis: &Arc<Redis>, bytes: Bytes, then: OnComplete) -> Self {
         Self {
             redis: redis.clone(),
             node: redis.route(&bytes),
             bytes: Mutex::new(Some(bytes)),
-            asking: Asking::No,
             pause: Micros(0),
-            unsent: None,
-            then: OnComplete::default(),
-            is_next: false,
+            deadline: Mutex::new(0.0),
+            then,
         }
-    }
-
-    pub(crate) fn then(self, then: OnComplete) -> Self {
-        Self { then, ..self }
-    }
-
-    /// Creates a call that follows another step.
-    pub(crate) fn next(redis: &Arc<Redis>, bytes: Bytes, then: OnComplete) -> Self {
-        Self { then, is_next: true, ..Self::new(redis, bytes) }
-    }
-
-    /// Repeats a call that a link could not send; `why` is `None` if that link was only stale.
-    pub(crate) fn again(redis: &Arc<Redis>, bytes: Bytes, why: Option<Error>) -> Self {
-        Self { unsent: why, ..Self::new(redis, bytes) }
-    }
-
-    /// Repeats a call at the target of a redirection.
-    pub(crate) fn elsewhere(redis: &Arc<Redis>, bytes: Bytes, node: Address, asking: Asking) -> Self {
-        if asking == Asking::No {
-            redis.learn(&bytes, &node);
-        }
-        Self { node, asking, ..Self::new(redis, bytes) }
-    }
-
-    /// Repeats a call at the same server after a pause.
-    pub(crate) fn later(redis: &Arc<Redis>, bytes: Bytes, node: Address, pause: Micros) -> Self {
-        Self { node, pause, ..Self::new(redis, bytes) }
     }
 
     pub(crate) fn take(&self) -> Result<Bytes> {
@@ -97,39 +84,55 @@ impl Call {
         seconds(self.pause)
     }
 
-    /// Whether a link failed to send it; False if the link was only stale.
-    #[getter]
-    fn unsent(&self) -> bool {
-        self.unsent.is_some()
-    }
-
-    /// Stop sending it; return its exception, or the fallback answer of the limiter.
-    fn give_up<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let error = self.unsent.clone().unwrap_or_else(|| Error::internal("the call was given up without an error"));
-        self.then.ended(py, Err(error))
-    }
-
-    /// Whether it is the next step of a procedure, with a timeout of its own.
-    #[getter]
-    fn is_next(&self) -> bool {
-        self.is_next
-    }
-
-    /// The number of nodes in the URL.
-    #[getter]
-    fn nodes(&self) -> usize {
-        self.redis.location().nodes.len()
-    }
-
     /// Seconds within which it must be answered.
     #[getter]
     fn timeout(&self) -> f64 {
         seconds(self.redis.timeout())
     }
 
+    /// The time at which it fails, of the clock of the event loop; 0 before the first attempt.
+    #[getter]
+    fn deadline(&self) -> f64 {
+        *locked(&self.deadline)
+    }
+
+    #[setter]
+    fn set_deadline(&self, deadline: f64) {
+        *locked(&self.deadline) = deadline;
+    }
+
     /// Create an unconnected link to its node.
     fn link(&self) -> Link {
         Link::new(&self.redis, &self.node)
+    }
+}
+
+impl Unfinished {
+    pub(crate) fn new(redis: &Arc<Redis>, reason: Reason, then: OnComplete) -> Self {
+        Self { redis: redis.clone(), reason: Mutex::new(Some(reason)), then }
+    }
+}
+
+#[pymethods]
+impl Unfinished {
+    /// Return the call to send next, or the result.
+    ///
+    /// `deadline` is that of the call, `now` the time of the same clock.
+    fn next<'py>(&self, py: Python<'py>, deadline: f64, now: f64) -> PyResult<Bound<'py, PyAny>> {
+        let left = Duration::try_from_secs_f64(deadline - now).unwrap_or_default();
+        let reason = locked(&self.reason).take();
+        let next = match reason {
+            Some(Reason::Outcome(outcome)) => self.redis.next(outcome, left),
+            Some(Reason::Unsent(bytes, failure)) => self.redis.next_unsent(bytes, failure, left),
+            None => Next::Done(Err(Error::internal("a call was continued twice"))),
+        };
+        let (bytes, pause) = match next {
+            Next::Done(result) => return self.then.ended(py, result),
+            Next::Send(bytes) => (bytes, Micros(0)),
+            Next::SendAfter(bytes, pause) => (bytes, pause),
+        };
+        let call = Call::new(&self.redis, bytes, self.then.clone());
+        Call { pause, deadline: Mutex::new(deadline), ..call }.into_bound_py_any(py)
     }
 }
 

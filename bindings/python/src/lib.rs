@@ -25,7 +25,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::call::Call;
+    use crate::call::{Call, Unfinished};
     #[pymodule_export]
     use crate::decision::{Decision, restore};
     #[pymodule_export]

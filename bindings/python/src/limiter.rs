@@ -410,7 +410,7 @@ impl Limiter {
             (Prepared::Answered(answer), _) => Ok(shown(py, answer)?),
             (Prepared::Call(call), Some(redis)) => {
                 let fallback = self.inner.fallback(&operation);
-                Ok(Call::new(redis, call).then(OnComplete { fallback, procedure: None }).into_bound_py_any(py)?)
+                Ok(Call::new(redis, call, OnComplete { fallback, procedure: None }).into_bound_py_any(py)?)
             }
             (Prepared::Call(_), None) => {
                 Err(Error::internal("unexpected call to a server: the limiter is in memory").into())

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use paddlegate::Error;
-use paddlegate::store::redis::{Address, Asking, Call, Completion, ConnectionState, Redis, Socket};
+use paddlegate::store::redis::{Address, Call, Completion, ConnectionState, Redis, Socket};
 
 /// The size of one read; more than a hundred replies.
 const BUFFER: usize = 16 * 1024;
@@ -84,9 +84,9 @@ impl NonBlockingConnection {
     }
 
     /// Queues a call until the next `flush`. Returns its ticket.
-    pub(crate) fn submit(&mut self, call: Call, asking: Asking) -> u64 {
+    pub(crate) fn submit(&mut self, call: Call) -> u64 {
         self.submitted += 1;
-        self.session.submit(self.submitted, call, asking);
+        self.session.submit(self.submitted, call);
         self.submitted
     }
 

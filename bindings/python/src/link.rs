@@ -10,14 +10,14 @@ use paddlegate::store::redis::{Address, CallOutcome, Redis, Socket};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use crate::call::{Call, OnComplete};
+use crate::call::{Call, OnComplete, Reason, Unfinished};
 use crate::error::Result;
 use crate::line::{NonBlockingConnection, State, locked};
 
 /// One connection to one server.
 ///
-/// `flush`, `receive` and `expire` return the completed calls by number, each with its answer, its
-/// exception or the call to send next.
+/// `flush`, `receive` and `expire` return the calls that the link has finished with by number, each
+/// with its answer, its exception, the call that follows it, or `Unfinished`.
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct Link {
     redis: Arc<Redis>,
@@ -30,7 +30,7 @@ pub(crate) struct Link {
     endings: Mutex<HashMap<u64, OnComplete>>,
 }
 
-/// Completed tickets, each with its answer, its exception or its next call.
+/// Tickets, each with its answer, its exception, the call that follows it, or `Unfinished`.
 type Settled<'py> = Vec<(u64, Bound<'py, PyAny>)>;
 
 #[pymethods]
@@ -67,7 +67,7 @@ impl Link {
     /// Queue a call until the next `flush`; return its number on this link.
     fn submit(&self, call: &Call) -> Result<u64> {
         let bytes = call.take()?;
-        let ticket = locked(&self.line).submit(bytes, call.asking);
+        let ticket = locked(&self.line).submit(bytes);
         if !call.then.is_nothing() {
             locked(&self.endings).insert(ticket, call.then.clone());
         }
@@ -124,9 +124,8 @@ impl Link {
         }
         let finished =
             done.finished.into_iter().map(|done| Ok((done.ticket, self.shown(py, done.ticket, done.outcome)?)));
-        let unsent = done.unsent.into_iter().map(|(ticket, bytes, why)| {
-            let call = Call::again(&self.redis, bytes, why).then(self.ending(ticket));
-            Ok((ticket, call.into_bound_py_any(py)?))
+        let unsent = done.unsent.into_iter().map(|(ticket, bytes, failure)| {
+            Ok((ticket, self.unfinished(py, Reason::Unsent(bytes, failure), self.ending(ticket))?))
         });
         finished.chain(unsent).collect()
     }
@@ -135,13 +134,15 @@ impl Link {
         locked(&self.endings).remove(&ticket).unwrap_or_default()
     }
 
-    fn shown<'py>(&self, py: Python<'py>, ticket: u64, came: CallOutcome) -> PyResult<Bound<'py, PyAny>> {
+    fn shown<'py>(&self, py: Python<'py>, ticket: u64, outcome: CallOutcome) -> PyResult<Bound<'py, PyAny>> {
         let then = self.ending(ticket);
-        let call = match came {
-            CallOutcome::Answered(result) => return then.ended(py, result),
-            CallOutcome::Redirect(bytes, node, asking) => Call::elsewhere(&self.redis, bytes, node, asking),
-            CallOutcome::RetryAfter(bytes, pause) => Call::later(&self.redis, bytes, self.node.clone(), pause),
-        };
-        call.then(then).into_bound_py_any(py)
+        match outcome {
+            CallOutcome::Answered(result) => then.ended(py, result),
+            outcome => self.unfinished(py, Reason::Outcome(outcome), then),
+        }
+    }
+
+    fn unfinished<'py>(&self, py: Python<'py>, reason: Reason, then: OnComplete) -> PyResult<Bound<'py, PyAny>> {
+        Unfinished::new(&self.redis, reason, then).into_bound_py_any(py)
     }
 }

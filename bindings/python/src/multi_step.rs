@@ -111,7 +111,7 @@ impl CallState {
                     (Ok(Prepared::Call(call)), Some(redis)) => {
                         let then = OnComplete { fallback: limiter.fallback(&operation), procedure: Some(self.clone()) };
                         drop(steps);
-                        return Ok(Call::next(redis, call, then).into_bound_py_any(py)?);
+                        return Ok(Call::new(redis, call, then).into_bound_py_any(py)?);
                     }
                     (Ok(Prepared::Call(_)), None) => {
                         return Err(Error::internal("unexpected call to a server: the limiter is in memory").into());

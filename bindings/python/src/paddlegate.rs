@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::answer;
 use crate::argument::{OptionalArg, span, text};
-use crate::call::Call;
+use crate::call::{Call, OnComplete};
 use crate::decision::seconds;
 use crate::error::Result;
 
@@ -108,7 +108,9 @@ impl Paddlegate {
         }
         match (self.0.prepare_list(part, cursor), self.0.redis()) {
             (Prepared::Answered(answer), _) => Ok(answer::shown(py, answer)?),
-            (Prepared::Call(call), Some(redis)) => Ok(Call::new(redis, call).into_bound_py_any(py)?),
+            (Prepared::Call(call), Some(redis)) => {
+                Ok(Call::new(redis, call, OnComplete::default()).into_bound_py_any(py)?)
+            }
             _ => Err(Error::internal("unexpected call to a server: the store is in memory").into()),
         }
     }

@@ -11,6 +11,7 @@ pub(crate) mod connection_like;
 mod keys;
 mod listener;
 mod reply;
+mod route;
 mod session;
 mod socket;
 #[cfg(feature = "tls")]
@@ -20,11 +21,12 @@ mod wire;
 #[doc(hidden)]
 pub use crate::engine::script::SCRIPT;
 pub use blocking::DEFAULT_TIMEOUT;
-pub use call::{Asking, Call, Step};
+pub use call::{Call, CallOutcome};
 pub use config::{Address, RedisConfig};
 pub(crate) use listener::Listener;
 pub use listener::Subscription;
-pub use session::{CallOutcome, Completion, ConnectionState};
+pub use route::Next;
+pub use session::{Completion, ConnectionState};
 pub use socket::Socket;
 
 pub(crate) use blocking::check_timeout;
@@ -40,7 +42,7 @@ use crate::base::micros::Micros;
 use crate::model::operation::Answer;
 use crate::store::signal_handling::SignalHandling;
 use blocking::Pool;
-use config::Slots;
+use route::Routes;
 
 /// The environment variable that permits explicit call times in stores opened while it is set. For tests only.
 const TEST_CLOCK: &str = "PADDLEGATE_TEST_CLOCK";
@@ -59,7 +61,7 @@ pub struct Redis {
 #[derive(Default)]
 pub(crate) struct Connections {
     pool: Pool,
-    slots: Slots,
+    routes: Routes,
     #[cfg(feature = "aio")]
     links: aio::Links,
 }
@@ -85,19 +87,28 @@ impl Redis {
         self.timeout
     }
 
-    /// Returns the node for a call: the learned node of its slot, otherwise the current default node of the URL.
+    /// Returns the node for a call: the target of its redirection, the learned node of its slot, or the current default
+    /// node of the URL.
     pub fn route(&self, call: &Call) -> Address {
-        self.process.get().slots.route(&self.location, call.slot())
+        self.process.get().routes.node(&self.location, call)
     }
 
-    /// Records the node of a slot after a redirection.
-    pub fn learn(&self, call: &Call, address: &Address) {
-        self.process.get().slots.learn(call.slot(), address);
+    /// Returns the next step of a call that a connection has finished with. `left` is the time until its deadline.
+    pub fn next(&self, outcome: CallOutcome, left: Duration) -> Next {
+        self.process.get().routes.next(outcome, left)
+    }
+
+    /// Returns the next step of a call that the server cannot have received. `failure` is the error of a connection
+    /// that could not be opened; [forget](Self::forget) its node first. It is `None` if the server closed a connection
+    /// that had worked, so that a new one may work. After as many failures as the URL has nodes, or at its deadline,
+    /// the call fails.
+    pub fn next_unsent(&self, call: Call, failure: Option<Error>, left: Duration) -> Next {
+        route::next_unsent(&self.location, call, failure, left)
     }
 
     /// Forgets a node that does not reply, so that its slots are routed to another node.
     pub fn forget(&self, address: &Address) {
-        self.process.get().slots.forget(&self.location, address);
+        self.process.get().routes.forget(&self.location, address);
     }
 
     /// Subscribes to a channel on a node; see [`WakeupListener`](crate::WakeupListener). Connects within `limit` and
@@ -108,12 +119,12 @@ impl Redis {
 
     /// Returns the node that currently receives the calls of a slot.
     pub(crate) fn node_of(&self, slot: u16) -> Address {
-        self.process.get().slots.route(&self.location, slot)
+        self.process.get().routes.node_of_slot(&self.location, slot)
     }
 
     /// Returns the last node known to own a slot, even if it does not reply.
     pub(crate) fn owner(&self, slot: u16) -> Option<Address> {
-        self.process.get().slots.owner(slot)
+        self.process.get().routes.owner(slot)
     }
 
     /// Returns an error after [`Paddlegate::close`](crate::Paddlegate::close).
@@ -155,6 +166,6 @@ impl Redis {
     pub(crate) async fn run_async(&self, call: Call) -> Result<Answer> {
         self.check_open()?;
         let process = self.process.get();
-        aio::run(self, &process.links, call).await
+        aio::run(self, &process, call).await
     }
 }

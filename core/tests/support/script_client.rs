@@ -1,6 +1,6 @@
 //! Sends the library's calls to a server with another script text in place of the library's script.
 
-use paddlegate::store::redis::{Address, Asking, CallOutcome, ConnectionState, RedisConfig};
+use paddlegate::store::redis::{Address, CallOutcome, ConnectionState, RedisConfig};
 use paddlegate::{Answer, ErrorKind, Limiter, Operation, Prepared};
 
 use super::raw::{Raw, Reply, words};
@@ -34,7 +34,7 @@ impl ScriptClient {
             Err(error) => return Err(error.to_string()),
         };
         let mut session = ConnectionState::new(&self.location, Address::Tcp(String::new(), 0));
-        session.submit(0, call, Asking::No);
+        session.submit(0, call);
         let mut finished = Vec::new();
         // The library may need more than one command for a call.
         loop {

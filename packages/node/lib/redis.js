@@ -1,6 +1,6 @@
 "use strict";
 
-const { slots, LINK, ROWS, ROW, FAILED, MOVED, RETRY_AFTER } = require("./shared-buffer.js");
+const { slots, LINK, ROWS, ROW, FAILED, UNFINISHED } = require("./shared-buffer.js");
 const { failure } = require("./errors.js");
 const { Link } = require("./link.js");
 const { now, setImmediate, setTimeout } = require("./timers.js");
@@ -9,7 +9,6 @@ const { now, setImmediate, setTimeout } = require("./timers.js");
 class Redis {
   #store;
   #timeoutMs;
-  #nodes;
   #links = new Map();
   /** The pending calls by ticket, oldest first. */
   #calls = new Map();
@@ -21,13 +20,12 @@ class Redis {
   constructor(store) {
     this.#store = store;
     this.#timeoutMs = store.timeoutMs();
-    this.#nodes = store.nodes();
   }
 
   /** Sends the call that the addon has just started. `read` converts its row to the answer. */
   send(ticket, read) {
     return new Promise((resolve, reject) => {
-      const call = { ticket, read, resolve, reject, link: null, failures: 0, began: now() };
+      const call = { ticket, read, resolve, reject, link: null, began: now() };
       this.#calls.set(ticket, call);
       if (this.#timer === null) this.#watch(this.#timeoutMs);
       else if (this.#calls.size === 1) this.#timer.ref();
@@ -48,17 +46,12 @@ class Redis {
   finished(rows) {
     for (let row = ROWS; row < ROWS + rows * ROW; row += ROW) {
       const call = this.#calls.get(slots[row]);
-      const field = slots[row + 2];
       switch (slots[row + 1]) {
         case FAILED:
           this.#fail(call);
           break;
-        case MOVED:
-          this.#submit(call, field);
-          break;
-        case RETRY_AFTER:
-          this.#detach(call);
-          setTimeout(() => this.#resend(call), field);
+        case UNFINISHED:
+          this.#proceed(call);
           break;
         default:
           this.#end(call).resolve(call.read(row, call.ticket, this.#store));
@@ -74,22 +67,24 @@ class Redis {
     }
   }
 
-  /** Resends the calls of a connection that ended before any call was sent on it. */
-  unused(link) {
+  /** Continues the calls of a connection on which nothing was sent. `cause` says why it could not be opened. */
+  unsent(link, cause) {
     this.#links.delete(link.id);
-    for (const ticket of this.#store.recall(link.id)) this.#resend(this.#calls.get(ticket));
+    const failure =
+      cause &&
+      `cannot connect to redis: node=${link.node.name} error=${cause.code ?? cause.message}`;
+    for (const ticket of this.#store.recall(link.id, failure)) {
+      this.#proceed(this.#calls.get(ticket), cause);
+    }
   }
 
-  /** Resends the calls of a connection that could not be opened; a call fails after one attempt for each node. */
-  unreachable(link, cause) {
-    this.#links.delete(link.id);
-    const why = `cannot connect to redis: node=${link.node.name} error=${cause.code ?? cause.message}`;
-    for (const ticket of this.#store.recall(link.id)) {
-      const call = this.#calls.get(ticket);
-      call.failures += 1;
-      if (call.failures < this.#nodes && !this.#isExpired(call)) this.#resend(call);
-      else this.#abandon(call, why, cause);
-    }
+  /** Continues a call that a connection could not complete, or fails it. */
+  #proceed(call, cause) {
+    const pause = this.#store.proceed(call.ticket, this.#timeLeft(call));
+    if (pause < 0) return this.#fail(call, cause);
+    if (pause === 0) return this.#submit(call, slots[LINK]);
+    this.#detach(call);
+    setTimeout(() => this.#resend(call), pause);
   }
 
   #submit(call, id) {
@@ -114,12 +109,6 @@ class Redis {
     this.#submit(call, slots[LINK]);
   }
 
-  /** Fails a call that was not sent. */
-  #abandon(call, why, cause) {
-    this.#store.abandon(call.ticket, why);
-    this.#fail(call, cause);
-  }
-
   /** Ends a call without an answer of the store: with the limiter's fallback, otherwise with an error. */
   #fail(call, cause) {
     this.#end(call);
@@ -137,8 +126,8 @@ class Redis {
     return call;
   }
 
-  #isExpired(call) {
-    return now() - call.began >= this.#timeoutMs;
+  #timeLeft(call) {
+    return call.began + this.#timeoutMs - now();
   }
 
   #watch(ms) {
@@ -153,13 +142,13 @@ class Redis {
       call.link?.flush();
       // The flush may have ended the connection and its calls.
       if (!this.#calls.has(call.ticket)) continue;
-      if (!this.#isExpired(call)) break;
-      if (call.link) call.link.close("redis gave no answer in time");
-      else this.#abandon(call, "a slot of the cluster is being moved, try again");
+      if (this.#timeLeft(call) > 0) break;
+      // A call without a connection is in a pause that ends before its deadline.
+      call.link?.close("redis gave no answer in time");
     }
     this.#timer = null;
     const [oldest] = this.#calls.values();
-    if (oldest) this.#watch(Math.max(0, this.#timeoutMs - (now() - oldest.began)));
+    if (oldest) this.#watch(Math.max(0, this.#timeLeft(oldest)));
   }
 }
 

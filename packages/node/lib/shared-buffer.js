@@ -70,8 +70,7 @@ module.exports = {
 
   /** The second number of a row that is not an answer. The fields of a row follow this number. */
   FAILED: 3,
-  MOVED: 4,
-  RETRY_AFTER: 5,
+  UNFINISHED: 4,
 
   /** The first field of a decision is its status plus these flags: it has a permit; the store did not make it. */
   GRANTED: 1,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from paddlegate._daemon_thread import call_in_thread
-from paddlegate._native import Call
+from paddlegate._native import Call, Unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -79,7 +79,7 @@ def start_operation(
         return future
     if not can_watch_sockets(loop):
         return loop.run_in_executor(None, start, False, *arguments)
-    return DetachedCall(Attempts(links, loop, call), call).answer
+    return DetachedCall(links, loop, call).answer
 
 
 def can_watch_sockets(loop: asyncio.AbstractEventLoop) -> bool:
@@ -112,52 +112,26 @@ async def completed(answer: Any) -> Any:
 
 
 async def run_call(links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> Any:
-    """Send a call, also to the targets of redirections, until it has a result; return that."""
-    attempts = Attempts(links, loop, call)
+    """Send a call and those that follow it until there is a result; return that."""
     while True:
-        answer = attempts.resolve(await attempts.send(call))
+        answer = await send_call(links, loop, call)
         if not isinstance(answer, Call):
             if isinstance(answer, Exception):
                 raise answer
             return answer
         call = answer
-        if call.is_next:
-            attempts = Attempts(links, loop, call)
         if call.pause:
             await asyncio.sleep(call.pause)
 
 
-class Attempts:
-    """The attempts to complete one call: their deadline and number of failures."""
-
-    __slots__ = ("deadline", "failures", "links", "loop")
-
-    def __init__(self, links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> None:
-        self.links = links
-        self.loop = loop
-        self.deadline = loop.time() + call.timeout
-        self.failures = 0
-
-    def send(self, call: Call) -> asyncio.Future[Any]:
-        """Send a call on the link to its node; open a link if there is none."""
-        key = (os.getpid(), id(self.loop), call.node)
-        link = self.links.get(key)
-        if link is None or link.native.over or link.finishing:
-            link = self.links[key] = Link(self.loop, call)
-            link.finishing = self.links.closed
-        return link.send(call, self)
-
-    def resolve(self, answer: Any) -> Any:
-        """Return the result of the call, or the call to send next.
-
-        A call that could not be sent is given up after as many failures as the URL has nodes, or at
-        its deadline.
-        """
-        if isinstance(answer, Call) and answer.unsent:
-            self.failures += 1
-            if self.failures >= answer.nodes or self.loop.time() >= self.deadline:
-                return answer.give_up()
-        return answer
+def send_call(links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> asyncio.Future[Any]:
+    """Send a call on the link to its node; open a link if there is none."""
+    key = (os.getpid(), id(loop), call.node)
+    link = links.get(key)
+    if link is None or link.native.over or link.finishing:
+        link = links[key] = Link(loop, call)
+        link.finishing = links.closed
+    return link.send(call)
 
 
 class DetachedCall:
@@ -166,24 +140,23 @@ class DetachedCall:
     It is not a task, because asyncio warns about pending tasks when a loop is closed.
     """
 
-    __slots__ = ("answer", "attempts")
+    __slots__ = ("answer", "links", "loop")
 
-    def __init__(self, attempts: Attempts, call: Call) -> None:
-        self.attempts = attempts
-        self.answer: asyncio.Future[Any] = attempts.loop.create_future()
+    def __init__(self, links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> None:
+        self.links = links
+        self.loop = loop
+        self.answer: asyncio.Future[Any] = loop.create_future()
         self.send(call)
 
     def send(self, call: Call) -> None:
-        self.attempts.send(call).add_done_callback(self.on_done)
+        send_call(self.links, self.loop, call).add_done_callback(self.on_done)
 
     def on_done(self, sent: asyncio.Future[Any]) -> None:
         if self.answer.done() or sent.cancelled():
             return
-        answer = self.attempts.resolve(sent.result())
+        answer = sent.result()
         if isinstance(answer, Call):
-            if answer.is_next:
-                self.attempts = Attempts(self.attempts.links, self.attempts.loop, answer)
-            self.attempts.loop.call_later(answer.pause, self.send, answer)
+            self.loop.call_later(answer.pause, self.send, answer)
         elif isinstance(answer, Exception):
             self.answer.set_exception(answer)
             # Marks the exception as retrieved, so that asyncio does not log it.
@@ -212,8 +185,8 @@ class Link:
     def __init__(self, loop: asyncio.AbstractEventLoop, call: Call) -> None:
         self.loop = loop
         self.native: _native.Link = call.link()
-        self.pending: dict[int, tuple[Attempts, asyncio.Future[Any]]] = {}
-        self.unwritten: list[Attempts] = []
+        self.pending: dict[int, tuple[Call, asyncio.Future[Any]]] = {}
+        self.unwritten: list[Call] = []
         self.writable_since = inf
         """The time of the monotonic clock at which the loop could have written the unwritten calls;
         infinite before the link is connected."""
@@ -224,14 +197,17 @@ class Link:
         self.flush_scheduled = True  # No flush before the link is connected.
         call_in_thread(loop, self.connect).add_done_callback(self.on_connected)
 
-    def send(self, call: Call, attempts: Attempts) -> asyncio.Future[Any]:
+    def send(self, call: Call) -> asyncio.Future[Any]:
         """Queue a call; the calls of one iteration of the loop are written together."""
         future = self.loop.create_future()
-        self.pending[self.native.submit(call)] = (attempts, future)
-        self.unwritten.append(attempts)
-        if attempts.deadline < self.next_expiry:
-            self.next_expiry = attempts.deadline
-            self.loop.call_at(attempts.deadline, self.expire)
+        self.pending[self.native.submit(call)] = (call, future)
+        self.unwritten.append(call)
+        deadline = call.deadline
+        if not deadline:
+            deadline = call.deadline = self.loop.time() + call.timeout
+        if deadline < self.next_expiry:
+            self.next_expiry = deadline
+            self.loop.call_at(deadline, self.expire)
         if not self.flush_scheduled:
             self.flush_scheduled = True
             self.writable_since = time.monotonic()
@@ -252,8 +228,8 @@ class Link:
         self.flush_scheduled = False
         # The time for which the loop was too busy to write does not count for the deadlines.
         delay = time.monotonic() - self.writable_since
-        for attempts in self.unwritten:
-            attempts.deadline += delay
+        for call in self.unwritten:
+            call.deadline += delay
         self.unwritten.clear()
         self.complete(self.native.flush())
 
@@ -268,7 +244,7 @@ class Link:
             self.flush()
         self.receive()
         if self.pending:
-            oldest = min(attempts.deadline for attempts, _ in self.pending.values())
+            oldest = min(call.deadline for call, _ in self.pending.values())
             if oldest <= self.loop.time():
                 self.complete(self.native.expire())
             else:
@@ -277,9 +253,12 @@ class Link:
 
     def complete(self, finished: list[tuple[int, Any]]) -> None:
         for number, answer in finished:
-            _, future = self.pending.pop(number)
-            if not future.done():
-                future.set_result(answer)
+            call, future = self.pending.pop(number)
+            if future.done():
+                continue
+            if isinstance(answer, Unfinished):
+                answer = answer.next(call.deadline, self.loop.time())
+            future.set_result(answer)
         if self.native.over or (self.finishing and not self.pending):
             self.close()
         elif self.native.full != self.has_writer:

@@ -23,6 +23,7 @@ __all__ = [
     "LoadedLimiter",
     "MultiStepCall",
     "Paddlegate",
+    "Unfinished",
     "Waiter",
     "WakeupListener",
     "WithinLimit",
@@ -472,28 +473,29 @@ class Call:
     def pause(self) -> float:
         """Seconds to wait before it is sent."""
     @property
-    def unsent(self) -> bool:
-        """Whether a link failed to send it; False if the link was only stale."""
-    @property
-    def is_next(self) -> bool:
-        """Whether it is the next step of a procedure, with a timeout of its own."""
-    @property
-    def nodes(self) -> int:
-        """The number of nodes in the URL."""
-    @property
     def timeout(self) -> float:
         """Seconds within which it must be answered."""
-    def give_up(self) -> Any:
-        """Stop sending it; return its exception, or the fallback answer of the limiter."""
+    deadline: float
+    """The time at which it fails, of the clock of the event loop; 0 before the first attempt."""
     def link(self) -> Link:
         """Create an unconnected link to its node."""
+
+@final
+class Unfinished:
+    """A call that a link could not complete."""
+
+    def next(self, deadline: float, now: float) -> Any:
+        """Return the call to send next, or the result.
+
+        `deadline` is that of the call, `now` the time of the same clock.
+        """
 
 @final
 class Link:
     """One connection to one server.
 
-    `flush`, `receive` and `expire` return the completed calls by number, each with its answer, its
-    exception or the call to send next.
+    `flush`, `receive` and `expire` return the calls that the link has finished with by number, each
+    with its answer, its exception, the call that follows it, or `Unfinished`.
     """
 
     def connect(self) -> None:

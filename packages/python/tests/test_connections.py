@@ -194,16 +194,16 @@ GRANTED = b"*6\r\n:1\r\n:0\r\n:9\r\n:0\r\n:1000000\r\n:1\r\n"
 
 def test_slots_on_the_move(run):
     async def main():
-        target = Scripted(b"-TRYAGAIN not yet\r\n", b"-MOVED 5 :%d\r\n", GRANTED, GRANTED)
+        target = Scripted(b"-TRYAGAIN not yet\r\n", GRANTED)
         source = Scripted(b"-ASK 5 :%d\r\n", b"-ASK 5 :%d\r\n", b"-MOVED 5 :%d\r\n")
         there, here = await target.start(), await source.start()
-        target.answers[1] %= here
         source.answers = [answer % there for answer in source.answers]
         limiter = Paddlegate(f"redis://127.0.0.1:{here}", timeout=5).window("x", 10, 1)
-        # Asked to ask there, where it has to wait and then is sent back, and is asked again.
+        # The target replies TRYAGAIN. After the pause the source, which owns the slot, redirects
+        # again.
         assert (await limiter.atry_acquire()).remaining == 9
         assert source.asked == ["call"] * 2
-        assert target.asked == ["asking", "call", "call", "asking", "call"]
+        assert target.asked == ["asking", "call"] * 2
         # Now it has moved for good.
         source.answers = [b"-MOVED 5 :%d\r\n" % there]
         target.answers = [GRANTED, GRANTED]

@@ -14,11 +14,12 @@ use tokio::time::{sleep, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::blocking::{MAX_IDLE, TRUSTED};
-use super::call::{Asking, Call};
+use super::call::{Call, CallOutcome};
 use super::config::{Address, RedisConfig};
-use super::session::{CallOutcome, Completion, ConnectionState};
+use super::route::{self, Next};
+use super::session::{Completion, ConnectionState};
 use super::socket::keep_alive;
-use super::{Redis, tls};
+use super::{Connections, Redis, tls};
 use crate::base::clock::monotonic;
 use crate::base::error::{Cause, Error, Result};
 use crate::base::locked;
@@ -38,7 +39,6 @@ pub(crate) struct Links {
 
 struct Submission {
     call: Call,
-    asking: Asking,
     reply: oneshot::Sender<Carried>,
 }
 
@@ -49,15 +49,14 @@ enum Carried {
 }
 
 /// Runs a call to completion, or fails at the deadline. Dropping the future does not cancel a call that was sent.
-pub(crate) async fn run(redis: &Redis, links: &Links, mut call: Call) -> Result<Answer> {
+pub(crate) async fn run(redis: &Redis, process: &Connections, mut call: Call) -> Result<Answer> {
+    let Connections { links, routes, .. } = process;
     let deadline = monotonic() + redis.timeout().duration();
-    let mut node = redis.route(&call);
-    let mut asking = Asking::No;
-    let mut failures = 0;
     loop {
+        let node = routes.node(redis.location(), &call);
         let (link, fresh) = links.get(redis, &node, deadline);
         let (reply, answer) = oneshot::channel();
-        if let Err(closed) = link.send(Submission { call, asking, reply }) {
+        if let Err(closed) = link.send(Submission { call, reply }) {
             links.forget(&link);
             call = closed.0.call;
             continue;
@@ -69,45 +68,35 @@ pub(crate) async fn run(redis: &Redis, links: &Links, mut call: Call) -> Result<
             }
             Err(_) => {
                 links.forget(&link);
-                redis.forget(&node);
+                routes.forget(redis.location(), &node);
                 return Err(Error::unknown_outcome("redis gave no answer in time"));
             }
         };
-        match carried {
-            Carried::Completion(CallOutcome::Answered(result)) => {
-                if result.as_ref().is_err_and(|error| error.cause() == Cause::Demoted) {
+        let left = deadline.saturating_duration_since(monotonic());
+        let next = match carried {
+            Carried::Completion(outcome) => {
+                if matches!(&outcome, CallOutcome::Answered(Err(error)) if error.cause() == Cause::Demoted) {
                     links.forget(&link);
-                    redis.forget(&node);
+                    routes.forget(redis.location(), &node);
                 }
-                return result;
+                routes.next(outcome, left)
             }
-            Carried::Completion(CallOutcome::Redirect(next, address, ask)) => {
-                if ask == Asking::No {
-                    redis.learn(&next, &address);
-                }
-                (call, node, asking) = (next, address, ask);
-            }
-            Carried::Completion(CallOutcome::RetryAfter(next, pause)) => {
-                let left = deadline.saturating_duration_since(monotonic());
-                if left <= pause.duration() {
-                    return Err(Error::slot_is_moving());
-                }
-                sleep(pause.duration()).await;
-                (call, asking) = (next, Asking::No);
-            }
-            Carried::Unsent(next, error) => {
+            Carried::Unsent(call, error) => {
                 links.forget(&link);
                 if fresh {
-                    failures += 1;
-                    redis.forget(&node);
-                    if failures >= redis.location().nodes.len() {
-                        return Err(error);
-                    }
-                    node = redis.route(&next);
+                    routes.forget(redis.location(), &node);
                 }
-                (call, asking) = (*next, Asking::No);
+                route::next_unsent(redis.location(), *call, fresh.then_some(error), left)
             }
-        }
+        };
+        call = match next {
+            Next::Done(result) => return result,
+            Next::Send(call) => call,
+            Next::SendAfter(call, pause) => {
+                sleep(pause.duration()).await;
+                call
+            }
+        };
     }
 }
 
@@ -254,7 +243,7 @@ async fn carry(
                 for submission in batch.drain(..) {
                     ticket += 1;
                     waiting.insert(ticket, submission.reply);
-                    session.submit(ticket, submission.call, submission.asking);
+                    session.submit(ticket, submission.call);
                 }
             }
         }

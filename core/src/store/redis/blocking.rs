@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, poll};
 
-use super::call::{Asking, Call};
+use super::call::{Call, CallOutcome};
 use super::config::Address;
-use super::session::{CallOutcome, ConnectionState};
+use super::route::{self, Next};
+use super::session::ConnectionState;
 use super::socket::Socket;
 use super::{Connections, Redis};
 use crate::base::clock::monotonic;
@@ -79,25 +80,23 @@ pub(crate) fn run(
     interrupt: SignalHandling<'_>,
     deadline: Instant,
 ) -> Result<Answer> {
-    let Connections { pool, slots, .. } = process;
+    let Connections { pool, routes, .. } = process;
     let mut waiter = Waiter { deadline, interrupt };
     // The node may be down or a replica now, so its other connections are dropped too.
     let leave = |node: &Address| {
         pool.clear(node);
-        slots.forget(&redis.location, node);
+        routes.forget(&redis.location, node);
     };
-    let mut node = slots.route(&redis.location, call.slot());
-    let mut asking = Asking::No;
-    let mut failures = 0;
     loop {
+        let node = routes.node(&redis.location, &call);
         let (known, exchanged) = match pool.take(&node) {
-            Some(connection) => (true, connection.exchange(call, asking, &mut waiter)),
+            Some(connection) => (true, connection.exchange(call, &mut waiter)),
             None => match Connection::open(redis, &node, &waiter) {
-                Ok(connection) => (false, connection.exchange(call, asking, &mut waiter)),
+                Ok(connection) => (false, connection.exchange(call, &mut waiter)),
                 Err(error) => (false, Err(Failure::Unsent(Box::new(call), error))),
             },
         };
-        match exchanged {
+        let next = match exchanged {
             Ok((connection, outcome)) => {
                 match connection {
                     Some(connection) => pool.put(&node, connection),
@@ -106,33 +105,16 @@ pub(crate) fn run(
                 if redis.is_closed() {
                     pool.clear_all();
                 }
-                match outcome {
-                    CallOutcome::Answered(result) => return result,
-                    CallOutcome::Redirect(next, address, ask) => {
-                        if ask == Asking::No {
-                            slots.learn(next.slot(), &address);
-                        }
-                        (call, node, asking) = (next, address, ask);
-                    }
-                    CallOutcome::RetryAfter(next, pause) => {
-                        waiter.pause(pause)?;
-                        (call, asking) = (next, Asking::No);
-                    }
-                }
+                routes.next(outcome, waiter.left())
             }
-            // The server closed its end after the last call; a new connection may work.
-            Err(Failure::Unsent(next, _)) if known && !waiter.left().is_zero() => {
+            // The server closed its end after the last call.
+            Err(Failure::Unsent(call, _)) if known && !waiter.left().is_zero() => {
                 pool.clear(&node);
-                call = *next;
+                route::next_unsent(&redis.location, *call, None, waiter.left())
             }
-            Err(Failure::Unsent(next, error)) => {
-                failures += 1;
+            Err(Failure::Unsent(call, error)) => {
                 leave(&node);
-                if failures >= redis.location.nodes.len() || waiter.left().is_zero() {
-                    return Err(error);
-                }
-                (node, asking) = (slots.route(&redis.location, next.slot()), Asking::No);
-                call = *next;
+                route::next_unsent(&redis.location, *call, Some(error), waiter.left())
             }
             Err(Failure::Lost(error)) => {
                 if error.cause() != Cause::Signal {
@@ -140,7 +122,15 @@ pub(crate) fn run(
                 }
                 return Err(error);
             }
-        }
+        };
+        call = match next {
+            Next::Done(result) => return result,
+            Next::Send(call) => call,
+            Next::SendAfter(call, pause) => {
+                waiter.pause(pause)?;
+                call
+            }
+        };
     }
 }
 
@@ -155,10 +145,9 @@ impl Connection {
     fn exchange(
         mut self,
         call: Call,
-        asking: Asking,
         waiter: &mut Waiter<'_>,
     ) -> std::result::Result<(Option<Self>, CallOutcome), Failure> {
-        self.session.submit(0, call, asking);
+        self.session.submit(0, call);
         let mut finished = Vec::with_capacity(1);
         let mut buffer = [0; 4_096];
         loop {
@@ -286,11 +275,7 @@ impl Waiter<'_> {
     }
 
     fn pause(&mut self, pause: Micros) -> Result<()> {
-        let wait = pause.duration().min(self.left());
-        if wait.is_zero() {
-            return Err(Error::slot_is_moving());
-        }
-        match poll(&mut [], Timespec::try_from(wait).ok().as_ref()) {
+        match poll(&mut [], Timespec::try_from(pause.duration()).ok().as_ref()) {
             Err(rustix::io::Errno::INTR) => self.interrupted().map_err(Error::not_counted),
             _ => Ok(()),
         }

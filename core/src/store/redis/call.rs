@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::config::{Address, redirection, slot};
+use super::config::Address;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit, list};
 use super::reply::{decision, garbled, page, parse_u64s, reply_error, report_outcome, runtime_state, settlement};
+use super::route::{redirection, slot};
 use super::wire::{Value, command, header, word};
 use crate::base::error::Result;
 use crate::base::micros::Micros;
@@ -50,6 +51,10 @@ pub struct Call {
     with_leases: Option<Vec<u8>>,
     expects: Expects,
     steps: u8,
+    /// The target of an `ASK` redirection, for one attempt.
+    asking: Option<Address>,
+    /// The number of connections that could not be opened for this call.
+    failures: usize,
 }
 
 enum Expects {
@@ -71,25 +76,25 @@ enum Expects {
     List,
 }
 
-/// The next step after a reply.
-pub enum Step {
+/// The result of a call on one connection. [`Redis::next`](super::Redis::next) returns what follows from it.
+#[derive(Debug)]
+pub enum CallOutcome {
     /// The call is complete.
-    Done(Result<Answer>),
-    /// Send the call again to the same node.
-    Again(Call),
-    /// Send the call to another node, preceded by `ASKING` if the last field requires it.
-    Redirect(Call, Address, Asking),
-    /// Send the call again after this pause.
+    Answered(Result<Answer>),
+    /// The slot of the call has moved to this node.
+    Moved(Call, Address),
+    /// The slot of the call is being moved: the next attempt goes to the target, later calls do not.
+    Asked(Call),
+    /// The slot of the call is being moved: the call can be repeated after this pause.
     RetryAfter(Call, Micros),
 }
 
-/// Whether `ASKING` must precede the call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asking {
-    /// Not needed: the node owns the slot; record it.
-    No,
-    /// Required: the slot is being moved to the node; this call only.
-    Yes,
+/// The next step after a reply.
+pub(crate) enum Step {
+    /// Send the call again to the same node.
+    Again(Call),
+    /// The connection has finished with the call.
+    Done(CallOutcome),
 }
 
 impl Call {
@@ -239,7 +244,7 @@ impl Call {
         let tag = format!("{tag:02x}");
         let mut bytes = Vec::with_capacity(64);
         command(&mut bytes, &[b"ZSCAN", list(&tag).as_bytes(), cursor.to_string().as_bytes(), b"COUNT", PAGE]);
-        Self { slot: slot(tag.as_bytes()), bytes, with_leases: None, expects: Expects::List, steps: 0 }
+        Self::with_slot(slot(tag.as_bytes()), bytes, Expects::List)
     }
 
     fn verb(keys: &Keys, verb: &[u8], units: u64, at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
@@ -247,7 +252,11 @@ impl Call {
     }
 
     fn new(keys: &Keys, bytes: Vec<u8>, expects: Expects) -> Self {
-        Self { slot: keys.slot(), bytes, with_leases: None, expects, steps: 0 }
+        Self::with_slot(keys.slot(), bytes, expects)
+    }
+
+    fn with_slot(slot: u16, bytes: Vec<u8>, expects: Expects) -> Self {
+        Self { slot, bytes, with_leases: None, expects, steps: 0, asking: None, failures: 0 }
     }
 
     /// Returns the encoded command.
@@ -258,6 +267,17 @@ impl Call {
     /// Returns the cluster slot of the call's keys.
     pub const fn slot(&self) -> u16 {
         self.slot
+    }
+
+    /// Returns the node of this attempt if it must be preceded by `ASKING`.
+    pub(crate) const fn asking(&self) -> Option<&Address> {
+        self.asking.as_ref()
+    }
+
+    /// Counts a connection that could not be opened for this call. Returns their number.
+    pub(crate) const fn count_failure(&mut self) -> usize {
+        self.failures += 1;
+        self.failures
     }
 
     /// Decodes the reply of `node`. Only calls that were certainly not executed are sent again.
@@ -273,34 +293,35 @@ impl Call {
                             let entry = Entry { id: &id, units: *units, permit: false, queue: None };
                             Step::Again(Self::enter(policy, keys, &entry, *at, None))
                         }
-                        Err(error) => Step::Done(Err(error)),
+                        Err(error) => Step::Done(CallOutcome::Answered(Err(error))),
                     };
                 }
-                _ => return Step::Done(self.decode(&reply)),
+                _ => return Step::Done(CallOutcome::Answered(self.decode(&reply))),
             },
         };
         self.steps += 1;
+        let failed = |error: &str| CallOutcome::Answered(Err(reply_error(error)));
         if self.steps > MAX_STEPS {
-            return Step::Done(Err(reply_error(&error)));
+            return Step::Done(failed(&error));
         }
         match error.split(' ').next().unwrap_or_default() {
             "NOSCRIPT" => {
                 self.send_script();
                 Step::Again(self)
             }
-            "MOVED" => match redirection(&error, node) {
-                Some(address) => Step::Redirect(self, address, Asking::No),
-                None => Step::Done(Err(reply_error(&error))),
-            },
-            "ASK" => match redirection(&error, node) {
-                Some(address) => Step::Redirect(self, address, Asking::Yes),
-                None => Step::Done(Err(reply_error(&error))),
-            },
+            "MOVED" => Step::Done(match redirection(&error, node) {
+                Some(address) => CallOutcome::Moved(Self { asking: None, ..self }, address),
+                None => failed(&error),
+            }),
+            "ASK" => Step::Done(match redirection(&error, node) {
+                Some(address) => CallOutcome::Asked(Self { asking: Some(address), ..self }),
+                None => failed(&error),
+            }),
             "TRYAGAIN" => match self.with_leases.take() {
                 Some(bytes) => Step::Again(Self { bytes, ..self }),
-                None => Step::RetryAfter(self, PAUSE),
+                None => Step::Done(CallOutcome::RetryAfter(Self { asking: None, ..self }, PAUSE)),
             },
-            _ => Step::Done(Err(reply_error(&error))),
+            _ => Step::Done(failed(&error)),
         }
     }
 

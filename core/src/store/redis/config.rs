@@ -1,15 +1,10 @@
-//! The Redis URL, and the slot owners learned from redirections.
+//! The Redis URL.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::base::error::{Error, Result};
-use crate::base::locked;
 
 const DEFAULT_PORT: u16 = 6379;
-const SLOTS: u16 = 16_384;
 
 /// The address of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -116,67 +111,6 @@ fn percent_decoded(text: &str) -> Option<String> {
     percent_encoding::percent_decode_str(text).decode_utf8().ok().map(Into::into)
 }
 
-/// The owners of slots, as learned from redirections.
-#[derive(Default)]
-pub(crate) struct Slots {
-    learned: Mutex<HashMap<u16, Address>>,
-    /// The last learned owner of each slot, kept even when it does not reply.
-    owners: Mutex<HashMap<u16, Address>>,
-    /// Index of the URL's node that receives calls for unknown slots.
-    first: AtomicUsize,
-}
-
-impl Slots {
-    pub(crate) fn route(&self, location: &RedisConfig, slot: u16) -> Address {
-        let first = &location.nodes[self.first.load(Ordering::Relaxed) % location.nodes.len()];
-        locked(&self.learned).get(&slot).unwrap_or(first).clone()
-    }
-
-    pub(crate) fn learn(&self, slot: u16, address: &Address) {
-        locked(&self.learned).insert(slot, address.clone());
-        locked(&self.owners).insert(slot, address.clone());
-    }
-
-    /// Returns the last node known to own a slot, even if it does not reply.
-    pub(crate) fn owner(&self, slot: u16) -> Option<Address> {
-        locked(&self.owners).get(&slot).cloned()
-    }
-
-    pub(crate) fn forget(&self, location: &RedisConfig, address: &Address) {
-        locked(&self.learned).retain(|_, node| node != address);
-        let first = self.first.load(Ordering::Relaxed);
-        if location.nodes[first % location.nodes.len()] == *address {
-            self.first.store(first + 1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Parses the address in `MOVED 3999 host:port` or `ASK ...`. An empty host means the node that replied.
-pub(crate) fn redirection(error: &str, answered: &Address) -> Option<Address> {
-    let mut words = error.split(' ').skip(1);
-    let slot: u16 = words.next()?.parse().ok()?;
-    let target = words.next()?;
-    let (host, port) = target.rsplit_once(':')?;
-    let host = match (host, answered) {
-        ("", Address::Tcp(host, _)) => host,
-        ("" | "?", _) => return None,
-        (host, _) => host.trim_matches(['[', ']']),
-    };
-    (slot < SLOTS).then_some(Address::Tcp(host.to_owned(), port.parse().ok()?))
-}
-
-/// Returns the slot of a hash tag: CRC16 (XMODEM) modulo 16384, as in the cluster specification.
-pub(crate) fn slot(tag: &[u8]) -> u16 {
-    let mut crc: u16 = 0;
-    for byte in tag {
-        crc ^= u16::from(*byte) << 8;
-        for _ in 0..8 {
-            crc = if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
-        }
-    }
-    crc % SLOTS
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,22 +146,5 @@ mod tests {
         }
         let location = RedisConfig::parse("redis://u:secret@h").unwrap();
         assert!(!format!("{location:?}").contains("secret"));
-    }
-
-    #[test]
-    fn slots_are_those_of_the_cluster_specification() {
-        // The check value of CRC16/XMODEM, and slots that redis-server 7.0 answered to CLUSTER KEYSLOT.
-        assert_eq!(slot(b"123456789"), 0x31c3);
-        assert_eq!(slot(b"foo"), 12_182);
-        assert_eq!(slot(b""), 0);
-    }
-
-    #[test]
-    fn redirections_are_read() {
-        let here = Address::Tcp("h".into(), 1);
-        assert_eq!(redirection("MOVED 3999 10.0.0.1:7001", &here), Some(Address::Tcp("10.0.0.1".into(), 7001)));
-        assert_eq!(redirection("ASK 1 :7001", &here), Some(Address::Tcp("h".into(), 7001)));
-        assert_eq!(redirection("MOVED 1 ?:7001", &here), None);
-        assert_eq!(redirection("MOVED", &here), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use redis::{Cmd, RedisError, RedisResult};
 
-use super::call::{Call, Step};
+use super::call::{Call, CallOutcome, Step};
 use super::config::Address;
 use super::wire::{Decoder, Value};
 use crate::base::error::{Cause, Error, Result};
@@ -46,15 +46,15 @@ fn next(call: Call, reply: RedisResult<redis::Value>, node: &Address) -> Next {
         Err(error) => return Next::Done(Err(error)),
     };
     match call.answer(value, node) {
-        Step::Done(result) => Next::Done(result),
         Step::Again(call) => Next::Again(call),
-        Step::Redirect(..) => {
+        Step::Done(CallOutcome::Answered(result)) => Next::Done(result),
+        Step::Done(CallOutcome::Moved(..) | CallOutcome::Asked(_)) => {
             let message =
                 "the connection is to a node that does not own the slot of the limiter; pass a cluster connection";
             Next::Done(Err(Error::unavailable(message).because(Cause::Slot)))
         }
         // A pause would need a runtime.
-        Step::RetryAfter(..) => Next::Done(Err(Error::slot_is_moving())),
+        Step::Done(CallOutcome::RetryAfter(..)) => Next::Done(Err(Error::slot_is_moving())),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `Keys`: the Redis keys of a limiter, and its limits as arguments of the script.
 
-use super::config::slot;
+use super::route::slot;
 use super::wire::word;
 use crate::base::micros::Micros;
 use crate::model::limit::{Kind, Limit, Rule};

@@ -5,13 +5,11 @@
 
 use std::collections::VecDeque;
 
-use super::call::{Asking, Call, Step};
+use super::call::{Call, CallOutcome, Step};
 use super::config::{Address, RedisConfig};
 use super::reply::{is_of_replica, is_without_login, reply_error};
 use super::wire::{Decoder, Value, command};
 use crate::base::error::{Cause, Error, Result};
-use crate::base::micros::Micros;
-use crate::model::operation::Answer;
 
 /// The protocol state of a connection.
 ///
@@ -20,14 +18,14 @@ use crate::model::operation::Answer;
 /// ```
 /// # use std::time::Duration;
 /// # use paddlegate::{Answer, Operation, Paddlegate, Prepared, Settlement};
-/// # use paddlegate::store::redis::{Asking, CallOutcome, ConnectionState};
+/// # use paddlegate::store::redis::{CallOutcome, ConnectionState};
 /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
 /// let (workers, redis) = (pg.concurrent("workers", 3, Duration::from_secs(30))?, pg.redis().unwrap());
 /// let Prepared::Call(call) = workers.prepare(Operation::Cancel { id: "a", gave_up: false, at: None })? else {
 ///     unreachable!()
 /// };
 /// let mut connection = ConnectionState::new(redis.location(), redis.route(&call));
-/// connection.submit(1, call, Asking::No);
+/// connection.submit(1, call);
 /// assert!(!connection.output().is_empty(), "the host writes these bytes to its socket");
 /// let mut finished = Vec::new();
 /// connection.receive(b"*1\r\n:8\r\n", &mut finished)?; // what the host has read
@@ -62,19 +60,8 @@ enum Sent {
 pub struct Completion {
     /// The number passed to [`submit`](ConnectionState::submit).
     pub ticket: u64,
-    /// The result of the call.
+    /// The result of the call on this connection.
     pub outcome: CallOutcome,
-}
-
-/// The result of a call on one connection.
-#[derive(Debug)]
-pub enum CallOutcome {
-    /// The call is complete.
-    Answered(Result<Answer>),
-    /// Submit the call to the connection of another node.
-    Redirect(Call, Address, Asking),
-    /// Submit the call again after this pause.
-    RetryAfter(Call, Micros),
 }
 
 impl ConnectionState {
@@ -108,9 +95,9 @@ impl ConnectionState {
     }
 
     /// Queues a call for sending. Its [`Completion`] carries the same `ticket`.
-    pub fn submit(&mut self, ticket: u64, call: Call, asking: Asking) {
+    pub fn submit(&mut self, ticket: u64, call: Call) {
         let output = if self.ready { &mut self.output } else { &mut self.held };
-        if asking == Asking::Yes {
+        if call.asking().is_some() {
             command(output, &[b"ASKING"]);
             self.sent.push_back(Sent::Asking);
         }
@@ -164,16 +151,8 @@ impl ConnectionState {
                 (Sent::Call(ticket, call), reply) => {
                     is_demoted |= matches!(&reply, Value::Error(error) if is_of_replica(error));
                     match call.answer(reply, &self.node) {
-                        Step::Again(call) => self.submit(ticket, call, Asking::No),
-                        Step::Done(result) => {
-                            finished.push(Completion { ticket, outcome: CallOutcome::Answered(result) });
-                        }
-                        Step::Redirect(call, node, asking) => {
-                            finished.push(Completion { ticket, outcome: CallOutcome::Redirect(call, node, asking) });
-                        }
-                        Step::RetryAfter(call, pause) => {
-                            finished.push(Completion { ticket, outcome: CallOutcome::RetryAfter(call, pause) });
-                        }
+                        Step::Again(call) => self.submit(ticket, call),
+                        Step::Done(outcome) => finished.push(Completion { ticket, outcome }),
                     }
                 }
             }
@@ -195,13 +174,13 @@ impl ConnectionState {
     /// ```
     /// # use std::time::Duration;
     /// # use paddlegate::{Error, Operation, Paddlegate, Prepared, Request};
-    /// # use paddlegate::store::redis::{Asking, CallOutcome, ConnectionState};
+    /// # use paddlegate::store::redis::{CallOutcome, ConnectionState};
     /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
     /// let workers = pg.concurrent("workers", 3, Duration::from_secs(30))?;
     /// let Prepared::Call(call) = workers.prepare(Operation::Acquire(Request::cost(1)))? else { unreachable!() };
     /// let location = pg.redis().unwrap().location();
     /// let mut connection = ConnectionState::new(location, location.nodes[0].clone());
-    /// connection.submit(1, call, Asking::No);
+    /// connection.submit(1, call);
     /// let failed = connection.fail(&Error::unknown_outcome("the connection is lost"));
     /// let CallOutcome::Answered(Err(error)) = &failed[0].outcome else { unreachable!() };
     /// assert!(!error.may_have_counted(), "the host has not taken its bytes");
@@ -243,7 +222,7 @@ mod tests {
             let Ok(Prepared::Call(call)) = limiter.prepare(Operation::Acquire(Request::cost(1))) else {
                 panic!("no call")
             };
-            session.submit(ticket, call, Asking::No);
+            session.submit(ticket, call);
         }
     }
 

@@ -102,7 +102,7 @@ fn a_call_that_a_signal_ends_while_it_is_written_is_not_sent_again() {
     let session = ConnectionState::new(&location, location.nodes[0].clone());
     let connection = Connection { session, socket, used_at: monotonic() };
     let mut waiter = Waiter { deadline: monotonic() + PATIENT, interrupt: SignalHandling::Ask(&|| true) };
-    match connection.exchange(call(), Asking::No, &mut waiter) {
+    match connection.exchange(call(), &mut waiter) {
         Err(Failure::Lost(error)) => assert_eq!((error.cause(), error.may_have_counted()), (Cause::Signal, false)),
         Err(Failure::Unsent(_, error)) => panic!("it would be sent again: {error}"),
         Ok((_, outcome)) => panic!("{outcome:?}"),
