@@ -30,7 +30,7 @@ int main(void)
             remaining += decision.remaining;
         }
         if (decision.permit[0] != '\0') {
-            pg_release(loaded.limiter, decision.permit, 0, NULL, &error);
+            pg_release(loaded.limiter, decision.permit, NULL, &error);
         }
         pg_limiter_close(loaded.limiter, NULL);
     }

@@ -8,18 +8,20 @@ require "paddlegate"
 class Mailer
   def initialize(limiter) = @limiter = limiter
 
-  def deliver(letter, **time)
-    decision = @limiter.try_acquire(**time)
+  def deliver(letter)
+    decision = @limiter.try_acquire
     decision.allowed? ? "sent #{letter}" : "later, in #{decision.retry_after.round} s"
   end
 end
 
-NOW = 1_700_000_000_000_000 # microseconds since 1970
-store = Paddlegate::Store.new("memory://")
+clock = Paddlegate::TestClock.new # moves only when the test moves it
+store = Paddlegate::Store.new("memory://", clock: clock)
 
 mailer = Mailer.new(store.window("mail", 1, :minute))
-puts mailer.deliver("a", at_us: NOW) # -> sent a
-puts mailer.deliver("b", at_us: NOW + 1_000_000) # -> later, in 59 s
-puts mailer.deliver("b", at_us: NOW + 60_000_000) # -> sent b
+puts mailer.deliver("a") # -> sent a
+clock.advance(1)
+puts mailer.deliver("b") # -> later, in 59 s
+clock.advance(59)
+puts mailer.deliver("b") # -> sent b
 
 puts Mailer.new(store.unlimited("mail")).deliver("c") # -> sent c

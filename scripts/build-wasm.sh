@@ -49,8 +49,9 @@ bind "$dist" 100000
 compile --features full
 bind "$dist/full" 350000
 
-# The same code for `require`.
-common='s/^export default /module.exports = /; s/^import \(.*\) from "\.\/\(.*\)\.mjs";$/const \1 = require(".\/\2.cjs");/'
-for file in bind full/more full/simulation; do
+# The same code for `require`, side by side.
+common='s/^export default /module.exports = /; s/^export {/module.exports = {/'
+common+='; s/^import /const /; s/ from "\.\.\?\/\(.*\)\.mjs";$/ = require(".\/\1.cjs");/'
+for file in bind arguments limiter waiting full/more full/simulation; do
     sed "$common" "packages/wasm/$file.mjs" >"$dist/$(basename "$file").cjs"
 done

@@ -6,7 +6,7 @@
 #   scripts/with-redis.sh cargo test
 set -euo pipefail
 
-# Tests give the time of a call.
+# Tests open stores with a test clock.
 export PADDLEGATE_TEST_CLOCK=1
 [[ -n ${PADDLEGATE_TEST_URL:-} ]] && exec "$@"
 

@@ -13,6 +13,7 @@ pub(crate) mod per_process;
 #[cfg(feature = "documents")]
 pub mod period;
 pub(crate) mod ranked;
+pub(crate) mod test_clock;
 
 #[cfg(feature = "redis")]
 use std::sync::{Mutex, MutexGuard, PoisonError};

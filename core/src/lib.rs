@@ -40,15 +40,19 @@
 //! Several limits in one [`Policy`] are charged together or not at all, and the tightest one decides.
 //!
 //! ```
-//! # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+//! # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request, TestClock};
 //! # use std::time::Duration;
 //! let minute = Duration::from_secs(60);
 //! // The units that are granted at 59, 60 and 119 seconds, one by one.
 //! let granted = |limit: Limit| {
-//!     let limiter = Paddlegate::memory().limiter("any", Policy::new([limit])?)?;
-//!     let one = |seconds: u64| limiter.acquire(Request::cost(1).at(Micros(seconds * 1_000_000)));
-//!     let all = |seconds| (0..200).take_while(|_| one(seconds).is_ok_and(|decision| decision.allowed())).count();
-//!     Ok::<_, paddlegate::Error>([all(59), all(60), all(119)])
+//!     let clock = TestClock::new(Micros(0))?;
+//!     let limiter = Paddlegate::memory_with_clock(&clock).limiter("any", Policy::new([limit])?)?;
+//!     let one = |_: &u8| limiter.acquire(Request::cost(1)).is_ok_and(|decision| decision.allowed());
+//!     let all = |seconds: u64| {
+//!         clock.set(Micros(seconds * 1_000_000))?;
+//!         Ok::<_, paddlegate::Error>((0..200).take_while(one).count())
+//!     };
+//!     Ok::<_, paddlegate::Error>([all(59)?, all(60)?, all(119)?])
 //! };
 //! assert_eq!(granted(Limit::bucket(60, minute)?)?, [60, 60, 0]);
 //! assert_eq!(granted(Limit::window(60, minute)?)?, [60, 0, 60]);
@@ -75,6 +79,7 @@ pub use base::error::{Error, ErrorKind, Result};
 pub use base::micros::{MAX_SPAN, MAX_TIME, Micros};
 #[cfg(feature = "documents")]
 pub use base::period;
+pub use base::test_clock::TestClock;
 #[cfg(feature = "providers")]
 pub use client::admin_request::LearnOptions;
 pub use client::admin_request::{AdminRequest, LimitNumbers};

@@ -4,15 +4,14 @@ mod support;
 
 use std::time::Duration;
 
-use paddlegate::{
-    Action, AdminCommand, Limit, Limiter, Micros, OnLimit, Operation, Paddlegate, Policy, Request, SignalHandling,
-};
-use support::{redis, unique};
+use paddlegate::{Action, AdminCommand, Limit, Limiter, Micros, OnLimit, Policy, Request};
+use support::{clock, memory_with_clock, redis_with_clock, set_clock, unique};
 
 const MINUTE: Duration = Duration::from_secs(60);
+const NOW: u64 = 1_700_000_000_000_000;
 
 fn on_both(limits: &[Limit], test: impl Fn(&Limiter)) {
-    for store in [Paddlegate::memory(), redis()] {
+    for store in [memory_with_clock(), redis_with_clock()] {
         let limiter = store.limiter(&unique("admission"), Policy::new(limits.to_vec()).expect("a policy"));
         test(&limiter.expect("a limiter"));
     }
@@ -40,14 +39,15 @@ fn ojs_t10_concurrency_rate_and_throttle_are_decided_together() {
 #[test]
 fn ojs_t17_a_rescheduled_job_is_due_when_the_limit_allows_it() {
     on_both(&[Limit::window(1, Duration::from_millis(700)).unwrap()], |limiter| {
-        let at = |us: u64| Request::cost(1).at(Micros(1_700_000_000_000_000 + us));
-        assert_eq!(limiter.admit("a", at(0), OnLimit::Reschedule).unwrap().action, Action::Run);
-        let second = limiter.admit("b", at(0), OnLimit::Reschedule).unwrap();
+        set_clock(NOW);
+        assert_eq!(limiter.admit("a", cost_one(), OnLimit::Reschedule).unwrap().action, Action::Run);
+        let second = limiter.admit("b", cost_one(), OnLimit::Reschedule).unwrap();
         assert_eq!((second.action, second.after), (Action::Reschedule, Some(Micros(700_000))));
-        let third = limiter.admit("c", at(0), OnLimit::Reschedule).unwrap();
+        let third = limiter.admit("c", cost_one(), OnLimit::Reschedule).unwrap();
         assert_eq!((third.action, third.after), (Action::Reschedule, Some(Micros(1_400_000))));
-        assert_eq!(limiter.admit("new", at(700_000), OnLimit::Drop).unwrap().action, Action::Drop, "b is before it");
-        assert_eq!(limiter.admit("b", at(700_000), OnLimit::Reschedule).unwrap().action, Action::Run);
+        set_clock(NOW + 700_000);
+        assert_eq!(limiter.admit("new", cost_one(), OnLimit::Drop).unwrap().action, Action::Drop, "b is before it");
+        assert_eq!(limiter.admit("b", cost_one(), OnLimit::Reschedule).unwrap().action, Action::Run);
     });
 }
 
@@ -108,8 +108,8 @@ fn cn_t11_a_running_job_that_is_admitted_again_takes_nothing() {
 fn a_refused_batch_keeps_the_leases_of_running_jobs() {
     on_both(&[Limit::concurrency(1, MINUTE).unwrap()], |limiter| {
         assert_eq!(limiter.admit("a", cost_one(), OnLimit::Wait).unwrap().action, Action::Run);
-        // The peeks let time pass: the batch treats a grant of the same microsecond as its own.
-        (0..1_000).for_each(|_| drop(limiter.peek(Request::cost(0)).unwrap()));
+        // The batch treats a grant of the same microsecond as its own.
+        clock().advance(Duration::from_micros(1)).unwrap();
         let both = limiter.admit_all(&["a", "b"], OnLimit::Raise, false).unwrap();
         assert!(both.iter().all(|admission| admission.action == Action::Refuse), "{both:?}");
         assert_eq!(limiter.statistics().unwrap().leases, 1);
@@ -120,21 +120,18 @@ fn a_refused_batch_keeps_the_leases_of_running_jobs() {
 #[test]
 fn a_job_above_a_lowered_limit_fails_and_blocks_no_other_job() {
     on_both(&[Limit::bucket(10, MINUTE).unwrap(), Limit::concurrency(9, MINUTE).unwrap()], |limiter| {
-        let at =
-            |units: u64, seconds: u64| Request::cost(units).at(Micros(1_700_000_000_000_000 + seconds * 1_000_000));
-        let run = limiter.admit("runs", at(6, 0), OnLimit::Wait).unwrap();
+        let admit = |job: &str, units: u64, seconds: u64| {
+            set_clock(NOW + seconds * 1_000_000);
+            limiter.admit(job, Request::cost(units), OnLimit::Wait)
+        };
+        let run = admit("runs", 6, 0).unwrap();
         assert_eq!(run.action, Action::Run);
-        assert_eq!(limiter.admit("large", at(5, 1), OnLimit::Wait).unwrap().action, Action::Wait);
+        assert_eq!(admit("large", 5, 1).unwrap().action, Action::Wait);
         let control =
             AdminCommand::Override { changes: &limiter.override_changes(0, Some(2), None).unwrap(), expires: None };
-        let operation = Operation::Admin { command: control, at: Some(Micros(1_700_000_002_000_000)) };
-        limiter.run(operation, SignalHandling::Ignore).unwrap();
-        assert_eq!(limiter.admit("runs", at(6, 3), OnLimit::Wait).unwrap().action, Action::Run, "it holds its lease");
-        assert_eq!(limiter.admit("large", at(5, 4), OnLimit::Wait).unwrap_err().argument(), Some("cost"));
-        assert_eq!(
-            limiter.admit("small", at(1, 61), OnLimit::Wait).unwrap().action,
-            Action::Run,
-            "nobody is before it"
-        );
+        limiter.admin(control).unwrap();
+        assert_eq!(admit("runs", 6, 3).unwrap().action, Action::Run, "it holds its lease");
+        assert_eq!(admit("large", 5, 4).unwrap_err().argument(), Some("cost"));
+        assert_eq!(admit("small", 1, 61).unwrap().action, Action::Run, "nobody is before it");
     });
 }

@@ -1,12 +1,16 @@
 //! Tests the decisions of the limiters that Conductor task and workflow definitions define.
 #![cfg(feature = "documents")]
 
+mod support;
+
 use paddlegate::formats::conductor::{TaskDefinition, WorkflowDefinition};
 use paddlegate::{
-    Answer, Decision, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, Limiter, MAX_SPAN, Micros, OnLimit, Operation, Paddlegate,
-    Request, Settlement, SignalHandling, Status, Wait,
+    Decision, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, Limiter, MAX_SPAN, Micros, OnLimit, Paddlegate, Request, Settlement,
+    Status, Wait,
 };
 use serde_json::{Value, json};
+use support::calls::acquire;
+use support::{calls, memory_with_clock};
 
 /// The start of a minute, in microseconds since 1970.
 const START: u64 = 1_700_000_040_000_000;
@@ -30,20 +34,17 @@ fn limiter_of(pg: &Paddlegate, task: &TaskDefinition) -> Limiter {
 
 /// Returns whether a task is handed out at each of the times, in microseconds from the start.
 fn polls(limiter: &Limiter, times: &[u64]) -> Vec<bool> {
-    let poll = |time: &u64| limiter.acquire(Request::cost(1).at(Micros(START + time))).expect("a decision").allowed();
+    let poll = |time: &u64| acquire(limiter, Request::cost(1), START + time).allowed();
     times.iter().map(poll).collect()
 }
 
 fn enter(limiter: &Limiter, id: &str, time: u64) -> Decision {
     let wait = Wait { claim_timeout: JOB_CLAIM_TIMEOUT, ..Wait::up_to(MAX_SPAN) };
-    limiter.acquire_with_id(Request::cost(1).at(Micros(START + time)), id, Some(wait)).expect("a decision")
+    calls::enter(limiter, id, 1, Some(wait), START + time)
 }
 
 fn release(limiter: &Limiter, permit: &str, time: u64) -> Settlement {
-    match limiter.run(Operation::Release { permit, at: Some(Micros(START + time)) }, SignalHandling::Ignore) {
-        Ok(Answer::Settlement(settlement)) => settlement,
-        other => panic!("not a settlement: {other:?}"),
-    }
+    calls::release(limiter, permit, START + time)
 }
 
 fn workflow(limit: &Value) -> WorkflowDefinition {
@@ -52,7 +53,7 @@ fn workflow(limit: &Value) -> WorkflowDefinition {
 
 #[test]
 fn cn_t01_twelve_per_five_seconds() {
-    let limiter = limiter_of(&Paddlegate::memory(), &task(&json!([12, 5, 0])));
+    let limiter = limiter_of(&memory_with_clock(), &task(&json!([12, 5, 0])));
     let times: Vec<u64> = (0..600).map(|tenth| tenth * SECOND / 10).collect();
     let passed = polls(&limiter, &times);
     assert_eq!(passed.iter().filter(|passed| **passed).count(), 144);
@@ -61,7 +62,7 @@ fn cn_t01_twelve_per_five_seconds() {
 
 #[test]
 fn cn_t03_to_t06_rates() {
-    let pg = Paddlegate::memory;
+    let pg = memory_with_clock;
     let few = limiter_of(&pg(), &task(&json!([20, 60, 0])));
     assert_eq!(polls(&few, &[0, 1, 2, 3, 4]), [true; 5]);
     let one = limiter_of(&pg(), &task(&json!([1, 60, 0])));
@@ -75,7 +76,7 @@ fn cn_t03_to_t06_rates() {
 
 #[test]
 fn cn_t07_definitions_are_independent() {
-    let (pg, a) = (Paddlegate::memory(), task(&json!([1, 60, 0])));
+    let (pg, a) = (memory_with_clock(), task(&json!([1, 60, 0])));
     let b = TaskDefinition { name: "other".to_owned(), ..a.clone() };
     assert_eq!(
         (polls(&limiter_of(&pg, &a), &[0, 1]), polls(&limiter_of(&pg, &b), &[0, 1])),
@@ -85,13 +86,13 @@ fn cn_t07_definitions_are_independent() {
 
 #[test]
 fn cn_t09_one_per_ten_seconds() {
-    let limiter = limiter_of(&Paddlegate::memory(), &task(&json!([1, 10, 0])));
+    let limiter = limiter_of(&memory_with_clock(), &task(&json!([1, 10, 0])));
     assert_eq!(polls(&limiter, &[0, SECOND, 14 * SECOND]), [true, false, true]);
 }
 
 #[test]
 fn cn_t10_a_completion_frees_the_slot_at_once() {
-    let limiter = limiter_of(&Paddlegate::memory(), &task(&json!([0, 0, 1])));
+    let limiter = limiter_of(&memory_with_clock(), &task(&json!([0, 0, 1])));
     let (first, second) = (enter(&limiter, "a", 0), enter(&limiter, "b", 0));
     assert_eq!((first.status, second.status), (Status::Granted, Status::Queued));
     assert_eq!(release(&limiter, &first.permit.unwrap(), SECOND), Settlement::Released);
@@ -100,7 +101,7 @@ fn cn_t10_a_completion_frees_the_slot_at_once() {
 
 #[test]
 fn cn_t11_a_holder_that_calls_again_keeps_its_permit() {
-    let limiter = limiter_of(&Paddlegate::memory(), &task(&json!([0, 0, 1])));
+    let limiter = limiter_of(&memory_with_clock(), &task(&json!([0, 0, 1])));
     let (first, again) = (enter(&limiter, "a", 0), enter(&limiter, "a", SECOND));
     assert_eq!((first.status, again.status), (Status::Granted, Status::Granted));
     assert_eq!(first.permit, again.permit);
@@ -111,14 +112,10 @@ fn cn_t11_a_holder_that_calls_again_keeps_its_permit() {
 
 #[test]
 fn cn_t12_exactly_one_more_on_completion() {
-    let limiter = limiter_of(&Paddlegate::memory(), &task(&json!([0, 0, 1])));
+    let limiter = limiter_of(&memory_with_clock(), &task(&json!([0, 0, 1])));
     let enter_all = |time| -> Vec<Decision> {
         (0..15)
-            .map(|i| {
-                limiter
-                    .acquire_with_id(Request::cost(1).at(Micros(START + time)), &format!("{time}-{i}"), None)
-                    .unwrap()
-            })
+            .map(|i| calls::enter(&limiter, &format!("{time}-{i}"), 1, None, START + time))
             .filter(Decision::allowed)
             .collect()
     };
@@ -130,7 +127,7 @@ fn cn_t12_exactly_one_more_on_completion() {
 
 #[test]
 fn cn_t13_a_release_counts_once() {
-    let limiter = limiter_of(&Paddlegate::memory(), &task(&json!([0, 0, 1])));
+    let limiter = limiter_of(&memory_with_clock(), &task(&json!([0, 0, 1])));
     let permit = enter(&limiter, "a", 0).permit.unwrap();
     assert_eq!(release(&limiter, &permit, 1), Settlement::Released);
     assert_eq!(release(&limiter, &permit, 1), Settlement::Unknown);
@@ -143,7 +140,7 @@ fn cn_t16_and_t20_held_workflows_start_in_their_order() {
     let held = workflow(&json!({ "rateLimitKey": "max", "concurrentExecLimit": 3 }));
     assert_eq!(held.on_limit, OnLimit::Wait);
     let key = held.key(&json!({})).unwrap().unwrap();
-    let limiter = Paddlegate::memory().limiter(&key, held.policy(Micros(3_600 * SECOND)).unwrap()).unwrap();
+    let limiter = memory_with_clock().limiter(&key, held.policy(Micros(3_600 * SECOND)).unwrap()).unwrap();
     let started: Vec<Decision> = (1..=6).map(|run| enter(&limiter, &run.to_string(), run)).collect();
     let status: Vec<Status> = started.iter().map(|decision| decision.status).collect();
     assert_eq!(status[..3], [Status::Granted; 3]);
@@ -155,8 +152,7 @@ fn cn_t16_and_t20_held_workflows_start_in_their_order() {
     assert_eq!(enter(&limiter, "5", SECOND).status, Status::Queued);
 
     // The cancellation of the queued job 5 moves job 6 up.
-    let cancel = Operation::Cancel { id: "5", gave_up: false, at: Some(Micros(START + 2 * SECOND)) };
-    assert_eq!(limiter.run(cancel, SignalHandling::Ignore).unwrap(), Answer::Settlement(Settlement::Cancelled));
+    assert_eq!(calls::cancel(&limiter, "5", START + 2 * SECOND), Settlement::Cancelled);
     release(&limiter, started[1].permit.as_deref().unwrap(), 2 * SECOND);
     assert_eq!(enter(&limiter, "7", 2 * SECOND).status, Status::Queued);
     assert_eq!(enter(&limiter, "6", 2 * SECOND).status, Status::Granted);
@@ -166,7 +162,7 @@ fn cn_t16_and_t20_held_workflows_start_in_their_order() {
 #[test]
 fn cn_t17_each_key_has_its_own_limit() {
     let by_id = workflow(&json!({ "rateLimitKey": "${workflow.correlationId}", "concurrentExecLimit": 3 }));
-    let pg = Paddlegate::memory();
+    let pg = memory_with_clock();
     for id in ["a", "b"] {
         let key = by_id.key(&json!({ "correlationId": id })).unwrap().unwrap();
         let limiter = pg.limiter(&key, by_id.policy(LOCK_TIMEOUT).unwrap()).unwrap();
@@ -178,9 +174,9 @@ fn cn_t17_each_key_has_its_own_limit() {
 fn cn_t22_a_rejected_start_is_not_queued() {
     let reject = workflow(&json!({ "rateLimitKey": "max", "concurrentExecLimit": 1, "policy": "REJECT" }));
     assert_eq!(reject.on_limit, OnLimit::Raise);
-    let limiter = Paddlegate::memory().limiter("max", reject.policy(LOCK_TIMEOUT).unwrap()).unwrap();
-    let start = |id| limiter.acquire_with_id(Request::cost(1).at(Micros(START)), id, None).unwrap().status;
+    let limiter = memory_with_clock().limiter("max", reject.policy(LOCK_TIMEOUT).unwrap()).unwrap();
+    let start = |id| calls::enter(&limiter, id, 1, None, START).status;
     assert_eq!((start("a"), start("b")), (Status::Granted, Status::Refused));
-    let statistics = limiter.run(Operation::Statistics { at: Some(Micros(START)) }, SignalHandling::Ignore).unwrap();
-    assert!(matches!(statistics, Answer::Statistics(statistics) if (statistics.leases, statistics.tickets) == (1, 0)));
+    let statistics = calls::statistics(&limiter, START);
+    assert_eq!((statistics.leases, statistics.tickets), (1, 0));
 }

@@ -2,15 +2,17 @@
 #![cfg(feature = "documents")]
 
 mod formats_support;
+mod support;
 
 use formats_support::{config, corpus, nearly};
 use paddlegate::formats::guild::{Reservoir, ready_at};
 use paddlegate::{
-    Answer, Decision, JOB_CLAIM_TIMEOUT, Kind, Limiter, MAX_SPAN, Micros, OnLimit, Operation, Paddlegate, Request,
-    Settlement, SignalHandling, Statistics, Status, Wait,
+    Decision, JOB_CLAIM_TIMEOUT, Kind, Limiter, MAX_SPAN, Micros, OnLimit, Paddlegate, Settlement, Statistics, Status,
+    Wait,
 };
 use proptest::prelude::*;
 use serde_json::json;
+use support::{calls, memory_with_clock};
 
 const MS: u64 = 1_000;
 const SEEDS: &str = "proptest-regressions/formats_guild.txt";
@@ -27,9 +29,7 @@ fn limiter_of(pg: &Paddlegate, reservoir: &Reservoir) -> Limiter {
 
 fn enter(limiter: &Limiter, job: u64, at_ms: u64) -> Decision {
     let wait = Wait { claim_timeout: JOB_CLAIM_TIMEOUT, ..Wait::up_to(MAX_SPAN) };
-    limiter
-        .acquire_with_id(Request::cost(1).at(Micros(at_ms * MS)), &format!("job-{job}"), Some(wait))
-        .expect("a decision")
+    calls::enter(limiter, &format!("job-{job}"), 1, Some(wait), at_ms * MS)
 }
 
 /// Returns when each job may run, in milliseconds: the time of the call for jobs that are granted at once.
@@ -44,10 +44,7 @@ fn ready_ms(decision: &Decision) -> u64 {
 }
 
 fn statistics(limiter: &Limiter, at_ms: u64) -> Statistics {
-    match limiter.run(Operation::Statistics { at: Some(Micros(at_ms * MS)) }, SignalHandling::Ignore) {
-        Ok(Answer::Statistics(statistics)) => *statistics,
-        other => panic!("no statistics: {other:?}"),
-    }
+    calls::statistics(limiter, at_ms * MS)
 }
 
 #[test]
@@ -64,7 +61,7 @@ fn the_documents_of_the_corpus_are_read() {
 
 #[test]
 fn dq_t01_thirty_five_jobs_at_once() {
-    let limiter = limiter_of(&Paddlegate::memory(), &reservoir(10, 10_000));
+    let limiter = limiter_of(&memory_with_clock(), &reservoir(10, 10_000));
     let times = times(&limiter, 0..35, 12_345);
     let expected: Vec<u64> = [(10, 12_345), (10, 20_000), (10, 30_000), (5, 40_000)]
         .into_iter()
@@ -79,7 +76,7 @@ fn dq_t01_thirty_five_jobs_at_once() {
 #[test]
 fn dq_t02_a_boundary_belongs_to_the_new_window() {
     assert_eq!(ready_at(Micros(20_000 * MS), Micros(10_000 * MS), 10, 0), Micros(30_000 * MS));
-    let limiter = limiter_of(&Paddlegate::memory(), &reservoir(10, 10_000));
+    let limiter = limiter_of(&memory_with_clock(), &reservoir(10, 10_000));
     assert_eq!(times(&limiter, 0..10, 19_999), [19_999; 10]);
     assert_eq!(times(&limiter, 10..20, 20_000), [20_000; 10]);
     assert_eq!(times(&limiter, 20..21, 20_000), [30_000]);
@@ -87,7 +84,7 @@ fn dq_t02_a_boundary_belongs_to_the_new_window() {
 
 #[test]
 fn dq_t03_groups_are_limited_by_themselves() {
-    let (pg, queue) = (Paddlegate::memory(), reservoir(3, 3_000));
+    let (pg, queue) = (memory_with_clock(), reservoir(3, 3_000));
     for group in ["1", "2"] {
         let limiter = limiter_of(&pg, &queue.in_group(group));
         assert_eq!(times(&limiter, 0..5, 1_000), [1_000, 1_000, 1_000, 3_000, 3_000], "group {group}");
@@ -97,7 +94,7 @@ fn dq_t03_groups_are_limited_by_themselves() {
 
 #[test]
 fn dq_t05_each_job_runs_when_its_delay_is_over() {
-    let limiter = limiter_of(&Paddlegate::memory(), &reservoir(3, 3_000));
+    let limiter = limiter_of(&memory_with_clock(), &reservoir(3, 3_000));
     let mut delayed: Vec<(u64, u64)> = (0..11).zip(times(&limiter, 0..11, 1_000)).skip(3).collect();
     delayed.sort_by_key(|(job, at)| (*at, *job));
     for (job, at) in delayed {
@@ -109,10 +106,9 @@ fn dq_t05_each_job_runs_when_its_delay_is_over() {
 
 #[test]
 fn dq_t07_the_slot_of_a_deleted_job_is_used() {
-    let limiter = limiter_of(&Paddlegate::memory(), &reservoir(1, 1_000));
+    let limiter = limiter_of(&memory_with_clock(), &reservoir(1, 1_000));
     assert_eq!(times(&limiter, 0..4, 500), [500, 1_000, 2_000, 3_000]);
-    let cancel = Operation::Cancel { id: "job-1", gave_up: false, at: Some(Micros(600 * MS)) };
-    assert_eq!(limiter.run(cancel, SignalHandling::Ignore).unwrap(), Answer::Settlement(Settlement::Cancelled));
+    assert_eq!(calls::cancel(&limiter, "job-1", 600 * MS), Settlement::Cancelled);
     assert_eq!(statistics(&limiter, 600).tickets, 2);
     assert_eq!(times(&limiter, 2..5, 600), [1_000, 2_000, 3_000]);
 }
@@ -147,7 +143,7 @@ fn dq_t09_what_can_never_run_is_refused() {
 #[test]
 fn dq_t10_the_clock_of_a_client_has_no_effect() {
     for skew_ms in [-5_000_i64, 0, 5_000] {
-        let limiter = limiter_of(&Paddlegate::memory(), &reservoir(1, 10_000));
+        let limiter = limiter_of(&memory_with_clock(), &reservoir(1, 10_000));
         enter(&limiter, 0, 12_345);
         let decision = enter(&limiter, 1, 12_345);
         let after_ms = decision.ticket.unwrap().ready_after.unwrap().0 / MS;
@@ -162,7 +158,7 @@ fn dq_t10_the_clock_of_a_client_has_no_effect() {
 
 #[test]
 fn dq_t13_queues_that_name_one_limiter_share_it() {
-    let pg = Paddlegate::memory();
+    let pg = memory_with_clock();
     let (one, other) = (limiter_of(&pg, &reservoir(2, 1_000)), limiter_of(&pg, &reservoir(2, 1_000)));
     assert_eq!(times(&one, 0..1, 100), [100]);
     assert_eq!(times(&other, 1..3, 100), [100, 1_000]);
@@ -177,7 +173,7 @@ proptest! {
     fn the_queue_agrees_with_the_formula(
         size in 1..12_u64, interval_ms in 1..20_000_u64, at_ms in 0..5_000_000_u64, jobs in 1..60_u64,
     ) {
-        let limiter = limiter_of(&Paddlegate::memory(), &reservoir(size, interval_ms));
+        let limiter = limiter_of(&memory_with_clock(), &reservoir(size, interval_ms));
         let times = times(&limiter, 0..jobs, at_ms);
         for (job, time) in (0..jobs).zip(times) {
             let expected = match job.checked_sub(size) {

@@ -5,7 +5,7 @@ mod formats_support;
 
 use formats_support::{config, corpus, nearly};
 use paddlegate::formats::invantive::{Choice, Level, RateLimitControl, RequestAttributes};
-use paddlegate::{Kind, Micros, OnLimit, Paddlegate};
+use paddlegate::{Kind, Micros, OnLimit, Paddlegate, TestClock};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -276,6 +276,7 @@ proptest! {
             element.insert("SlotName".to_owned(), name.clone());
         }
         let document = json!({ "RateLimitControlList": [element, {}], "RateLimitControlSlotList": [slot] });
+        let clock = TestClock::new(Micros(at)).expect("a clock");
         let fact = |index: usize| facts[index].as_deref();
         let request = RequestAttributes {
             context: fact(0), url: fact(1), log_on_code: fact(2), data_container_id: fact(3), ip: fact(4),
@@ -284,7 +285,7 @@ proptest! {
             match RateLimitControl::parse(&text) {
                 Ok(control) => {
                     prop_assert!(control.definitions().is_ok());
-                    if let Err(error) = control.admit(&Paddlegate::memory(), &request, Some(Micros(at))) {
+                    if let Err(error) = control.admit(&Paddlegate::memory_with_clock(&clock), &request) {
                         prop_assert_eq!(error.argument(), Some("ip"));
                     }
                 }

@@ -2,12 +2,14 @@
 #![cfg(feature = "documents")]
 
 mod formats_support;
+mod support;
 
 use formats_support::{config, corpus};
 use paddlegate::formats::invantive::{Choice, Gate, GateDecision, Level, RateLimitControl, RequestAttributes};
 use paddlegate::{Micros, Paddlegate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use support::{memory_with_clock, set_clock};
 
 /// 2026-06-01T00:00:00Z, the start of an hour.
 const START: u64 = 1_780_272_000_000_000;
@@ -22,11 +24,12 @@ fn control(elements: &Value, slots: &Value) -> RateLimitControl {
 fn gate(slot: &Value) -> Gate {
     let mut slot = slot.clone();
     slot["Name"] = json!("s");
-    control(&json!([{ "SlotName": "s" }]), &json!([slot])).gate(&Paddlegate::memory()).expect("a gate")
+    control(&json!([{ "SlotName": "s" }]), &json!([slot])).gate(&memory_with_clock()).expect("a gate")
 }
 
 fn admit(gate: &Gate, time: u64) -> GateDecision {
-    gate.admit(&RequestAttributes::default(), Some(Micros(START + time))).expect("a decision")
+    set_clock(START + time);
+    gate.admit(&RequestAttributes::default()).expect("a decision")
 }
 
 /// Returns whether a request passes, its delay in milliseconds and its level, for each time in milliseconds.
@@ -46,7 +49,7 @@ const OK: (bool, u64, Option<Level>) = (true, 0, None);
 
 #[test]
 fn iv_t01_to_t03_config_a() {
-    let a = || RateLimitControl::parse(&corpus("good-invantive-a.json")).unwrap().gate(&Paddlegate::memory()).unwrap();
+    let a = || RateLimitControl::parse(&corpus("good-invantive-a.json")).unwrap().gate(&memory_with_clock()).unwrap();
     let fail = |level| (false, 0, Some(level));
     assert_eq!(admitted(&a(), &[10_000, 10_000, 10_000]), [OK, OK, fail(Level::Second)], "T01");
     assert_eq!(admitted(&a(), &[10_900, 10_900, 11_000, 11_000]), [OK; 4], "T02");
@@ -93,14 +96,15 @@ fn iv_t07_the_first_element_that_applies() {
             { "Name": "s1", "ActionsPerHour": 1 }, { "Name": "s2", "ActionsPerHour": 1 }, { "Name": "s3", "ActionsPerHour": 1 },
         ]),
     );
-    let gate = control.gate(&Paddlegate::memory()).unwrap();
+    let gate = control.gate(&memory_with_clock()).unwrap();
+    set_clock(START);
     for (url, slot) in [("https://x/a/1", "s1"), ("https://x/b", "s2"), ("https://y", "s3")] {
         let request = RequestAttributes { url: Some(url), ..RequestAttributes::default() };
         assert_eq!(slot_of(&control, &request, START).as_deref(), Some(slot), "{url}");
         // Each slot allows one action: if the gate counted a second slot as well, a later request would fail.
-        let decision = gate.admit(&request, Some(Micros(START))).unwrap();
+        let decision = gate.admit(&request).unwrap();
         assert_eq!((decision.allowed, decision.slot.as_deref()), (true, Some(slot)), "{url}");
-        assert!(!gate.admit(&request, Some(Micros(START))).unwrap().allowed, "{url}");
+        assert!(!gate.admit(&request).unwrap().allowed, "{url}");
     }
 }
 
@@ -109,11 +113,11 @@ fn iv_t08_the_store_is_asked_for_the_time() {
     let slots = json!([{ "Name": "past", "ActionsPerHour": 0 }, { "Name": "now", "ActionsPerHour": 1_000 }]);
     let elements = json!([{ "ValidToUtc": "2001-01-01T00:00:00Z", "SlotName": "past" }, { "SlotName": "now" }]);
     let pg = Paddlegate::memory();
-    let decision = control(&elements, &slots).admit(&pg, &RequestAttributes::default(), None).unwrap();
+    let decision = control(&elements, &slots).admit(&pg, &RequestAttributes::default()).unwrap();
     assert_eq!((decision.allowed, decision.slot.as_deref()), (true, Some("now")));
     assert_eq!(pg.limiters().unwrap().len(), 1, "no limiter for the time alone");
     let elements = json!([{ "ValidToUtc": "2001-01-01T00:00:00Z", "SlotName": "past" }]);
-    let decision = control(&elements, &slots).admit(&pg, &RequestAttributes::default(), None).unwrap();
+    let decision = control(&elements, &slots).admit(&pg, &RequestAttributes::default()).unwrap();
     assert_eq!((decision.allowed, decision.slot), (true, None));
 }
 
@@ -122,18 +126,13 @@ fn iv_t13_elements_share_a_slot() {
     let elements = json!([{ "Context": "a", "SlotName": "s" }, { "Context": "b", "SlotName": "s" }]);
     let control = control(&elements, &json!([{ "Name": "s", "ActionsPerMinute": 3 }]));
     // Two processes would have one gate each.
-    let pg = Paddlegate::memory();
+    let pg = memory_with_clock();
     let gates = [control.gate(&pg).unwrap(), control.gate(&pg).unwrap()];
     let allowed: Vec<bool> = ["a", "b", "a", "b"]
         .into_iter()
         .zip(gates.iter().cycle())
         .map(|(context, gate)| {
-            gate.admit(
-                &RequestAttributes { context: Some(context), ..RequestAttributes::default() },
-                Some(Micros(START)),
-            )
-            .unwrap()
-            .allowed
+            gate.admit(&RequestAttributes { context: Some(context), ..RequestAttributes::default() }).unwrap().allowed
         })
         .collect();
     assert_eq!(allowed, [true, true, true, false]);
@@ -146,7 +145,7 @@ fn iv_t15_no_limiting() {
         assert_eq!(control.choose(&RequestAttributes::default(), Micros(0)).unwrap(), Choice::Unmatched);
     }
     let empty = RateLimitControl::parse(&corpus("good-invantive-empty.json")).unwrap();
-    let decision = empty.admit(&Paddlegate::memory(), &RequestAttributes::default(), Some(Micros(START))).unwrap();
+    let decision = empty.admit(&memory_with_clock(), &RequestAttributes::default()).unwrap();
     assert_eq!((decision.allowed, decision.delay, decision.slot), (true, Micros(0), None));
     assert_eq!(empty.definitions().unwrap(), []);
     // A level without a number sets no limit, whatever its other members say.
@@ -163,7 +162,7 @@ fn iv_t18_no_element_matches() {
     let only =
         self::control(&json!([{ "Context": "a", "SlotName": "s" }]), &json!([{ "Name": "s", "ActionsPerHour": 0 }]));
     assert_eq!(only.choose(&RequestAttributes::default(), Micros(START)).unwrap(), Choice::Unmatched);
-    let gate = only.gate(&Paddlegate::memory()).unwrap();
+    let gate = only.gate(&memory_with_clock()).unwrap();
     assert_eq!(admitted(&gate, &[0; 10]), [OK; 10]);
 }
 

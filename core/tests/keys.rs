@@ -8,12 +8,12 @@ use paddlegate::{
     Answer, Kind, Limit, Limiter, MAX_PERMITS, Micros, Operation, Paddlegate, Policy, Request, Settlement, Status, Wait,
 };
 use proptest::prelude::*;
-use support::calls::{enter, existing_only, longest_wait, run};
+use support::calls::{acquire, correct, enter, existing_only, longest_wait, peek, run};
 use support::names::names;
 use support::raw::{Raw, Reply};
 use support::sequence::config;
 use support::workload::{Runner, Workload, workload_with_admin};
-use support::{correct, on_database as database, redis, test_url, unique};
+use support::{on_database as database, redis, test_url, unique};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
@@ -29,7 +29,7 @@ mod redis_keys {
         for name in names() {
             let mut roles = Vec::new();
             for (limiter, request) in every_kind(&store, &name) {
-                let permit = limiter.acquire(request).expect("a decision").permit.expect("a permit");
+                let permit = acquire(&limiter, request, NOW).permit.expect("a permit");
                 correct(&limiter, &permit, 4, NOW);
                 queue(&limiter, "waits", NOW);
             }
@@ -61,13 +61,13 @@ mod redis_keys {
         for (limiter, request) in every_kind(&store, "SK-T13") {
             let mut permits = Vec::new();
             for round in 0..4 {
-                let at = Micros(NOW + round * 1_500_000);
-                let decision = limiter.acquire(Request::estimate(2).at(at)).expect("a decision");
+                let at = NOW + round * 1_500_000;
+                let decision = acquire(&limiter, Request::estimate(2), at);
                 expire(&mut raw, &limiter, "a grant or a refusal");
                 permits.extend(decision.permit);
-                limiter.acquire(Request::cost(1).at(Micros(NOW - 86_400_000_000))).expect("a decision");
+                acquire(&limiter, Request::cost(1), NOW - 86_400_000_000);
                 expire(&mut raw, &limiter, "a clock that ran backwards");
-                limiter.peek(request).expect("a peek");
+                peek(&limiter, request, NOW);
                 expire(&mut raw, &limiter, "a peek");
             }
             for (permit, actual) in permits.iter().zip([1, 2, 3, 0]) {
@@ -106,16 +106,16 @@ mod redis_keys {
             after("a claim that is too early");
             enter(&limiter, "e", 1, Some(Wait::up_to(Micros(0))), NOW + 4);
             after("a refusal behind a queue");
-            run(&limiter, Operation::Statistics { at: Some(Micros(NOW + 5)) });
+            run(&limiter, Operation::Statistics, NOW + 5);
             after("statistics");
-            run(&limiter, Operation::Cancel { id: "c", gave_up: true, at: Some(Micros(NOW + 6)) });
+            run(&limiter, Operation::Cancel { id: "c", gave_up: true }, NOW + 6);
             after("a cancellation");
             for permit in &holders {
-                run(&limiter, Operation::Renew { permit, at: Some(Micros(NOW + 7)) });
+                run(&limiter, Operation::Renew { permit }, NOW + 7);
                 after("a renewal");
             }
             for permit in &holders {
-                run(&limiter, Operation::Release { permit, at: Some(Micros(NOW + 8)) });
+                run(&limiter, Operation::Release { permit }, NOW + 8);
                 after("a release");
             }
             // At these times all tickets but one have lapsed.
@@ -156,17 +156,17 @@ mod redis_keys {
             }
         };
         for (limiter, _) in every_kind(&store, "SK-T12") {
-            limiter.acquire(Request::estimate(1).at(Micros(NOW))).expect("a decision");
+            acquire(&limiter, Request::estimate(1), NOW);
             persist(&mut raw);
-            let later = Micros(NOW + 3_600_000_000);
-            let decision = limiter.acquire(Request::estimate(1).at(later)).expect("a decision");
+            let later = NOW + 3_600_000_000;
+            let decision = acquire(&limiter, Request::estimate(1), later);
             assert!(decision.allowed(), "{limiter:?}: {decision:?}");
             expire(&mut raw, &limiter, "the next grant");
-            queue(&limiter, "first", later.0);
+            queue(&limiter, "first", later);
             persist(&mut raw);
             // A call that queues does not touch the permits, and renews the expiry of the statistics only once a
             // minute.
-            queue(&limiter, "second", later.0 + 60_000_000);
+            queue(&limiter, "second", later + 60_000_000);
             for key in
                 raw.keys("").into_iter().filter(|key| ["s", "m", "q", "t", "limiters"].contains(&role(key).as_str()))
             {
@@ -242,7 +242,7 @@ mod redis_keys {
             let statistics = raw.keys(":m:").pop().expect("statistics");
             raw.execute(&[&b"DEL"[..], &statistics]);
             limiter
-                .run(Operation::Cancel { id: "waiter", gave_up: true, at: None }, paddlegate::SignalHandling::Ignore)
+                .run(Operation::Cancel { id: "waiter", gave_up: true }, paddlegate::SignalHandling::Ignore)
                 .expect("a cancellation");
             assert!((1..=120_000).contains(&raw.ttl(&statistics)));
             limiter.reset().expect("a reset");
@@ -255,45 +255,45 @@ mod redis_keys {
     fn are_not_written_by_peeks_refusals_and_corrections_without_effect() {
         let (store, mut raw) = database(12);
         for (limiter, request) in every_kind(&store, "written") {
-            let permit = limiter.acquire(request).expect("a decision").permit.expect("a permit");
-            let settled = limiter.acquire(Request::estimate(5).at(Micros(NOW + 1_000_000))).expect("a decision").permit;
+            let permit = acquire(&limiter, request, NOW).permit.expect("a permit");
+            let settled = acquire(&limiter, Request::estimate(5), NOW + 1_000_000).permit;
             if let Some(settled) = &settled {
                 correct(&limiter, settled, 5, NOW + 1_000_000);
             }
             let (before, all) = (decisive(&mut raw), contents(&mut raw));
-            let at = Micros(NOW + 1_000_000);
+            let at = NOW + 1_000_000;
             for units in [0, 1, 10] {
-                limiter.peek(Request::cost(units).at(at)).expect("a peek");
+                peek(&limiter, Request::cost(units), at);
             }
-            limiter.acquire(Request::cost(0).at(at)).expect("a decision");
-            run(&limiter, Operation::Statistics { at: Some(at) });
+            acquire(&limiter, Request::cost(0), at);
+            run(&limiter, Operation::Statistics, at);
             assert_eq!(contents(&mut raw), all, "{limiter:?}: a peek");
-            let refused = limiter.acquire(Request::estimate(10).at(at)).expect("a decision");
+            let refused = acquire(&limiter, Request::estimate(10), at);
             assert!(!refused.allowed());
-            let refused = enter(&limiter, "no patience", 10, Some(Wait::up_to(Micros(0))), at.0);
+            let refused = enter(&limiter, "no patience", 10, Some(Wait::up_to(Micros(0))), at);
             assert_eq!(refused.status, Status::Refused);
-            let gone = enter(&limiter, "no ticket", 10, Some(existing_only()), at.0);
+            let gone = enter(&limiter, "no ticket", 10, Some(existing_only()), at);
             assert_eq!(gone.status, Status::NoTicket);
             if let Some(settled) = &settled {
-                assert_eq!(correct(&limiter, settled, 0, at.0), Settlement::Already);
+                assert_eq!(correct(&limiter, settled, 0, at), Settlement::Already);
             }
-            assert_eq!(correct(&limiter, "0123456789abcdef0123456789abcdef:1:1", 0, at.0), Settlement::Late);
+            assert_eq!(correct(&limiter, "0123456789abcdef0123456789abcdef:1:1", 0, at), Settlement::Late);
             let unknown = format!("0123456789abcdef0123456789abcdef:{NOW}:5");
-            assert_eq!(correct(&limiter, &unknown, 0, at.0), Settlement::Unknown);
+            assert_eq!(correct(&limiter, &unknown, 0, at), Settlement::Unknown);
             assert_eq!(correct(&limiter, &permit, 0, NOW + 300_000_000), Settlement::Late);
             for gave_up in [false, true] {
-                let cancelled = run(&limiter, Operation::Cancel { id: "nobody", gave_up, at: Some(at) });
+                let cancelled = run(&limiter, Operation::Cancel { id: "nobody", gave_up }, at);
                 assert_eq!(cancelled, Answer::Settlement(Settlement::Unknown));
             }
-            let released = run(&limiter, Operation::Release { permit: &unknown, at: Some(at) });
+            let released = run(&limiter, Operation::Release { permit: &unknown }, at);
             assert_eq!(released, Answer::Settlement(Settlement::Unknown));
-            assert_eq!(run(&limiter, Operation::Renew { permit: &unknown, at: Some(at) }), Answer::Renewal(None));
+            assert_eq!(run(&limiter, Operation::Renew { permit: &unknown }, at), Answer::Renewal(None));
             assert_eq!(decisive(&mut raw), before, "{limiter:?}");
             limiter.reset().expect("a reset");
         }
         for (limiter, request) in every_kind(&store, "untouched") {
-            limiter.peek(request).expect("a peek");
-            limiter.acquire(Request::cost(0).at(Micros(NOW))).expect("a decision");
+            peek(&limiter, request, NOW);
+            acquire(&limiter, Request::cost(0), NOW);
             assert_eq!(decisive(&mut raw), Vec::new(), "{limiter:?}");
         }
     }
@@ -309,7 +309,7 @@ mod redis_keys {
                 _ => 0,
             };
             let more: usize = limiter.policy().limits().iter().map(more).sum();
-            limiter.acquire(Request::cost(1).at(Micros(NOW))).expect("a decision");
+            acquire(&limiter, Request::cost(1), NOW);
             assert_eq!(decisive(&mut raw).len(), 1 + more, "{limiter:?}");
             assert_eq!(raw.keys("").len(), 1 + more + 2, "{limiter:?}: its statistics, and the list of all limiters");
             limiter.reset().expect("a reset");
@@ -330,7 +330,7 @@ mod redis_keys {
         let (store, mut raw) = database(14);
         let limiter = store.window("bounded", 100, Duration::from_secs(1)).expect("a limiter");
         for i in 0..MAX_PERMITS as u64 + 1_500 {
-            limiter.acquire(Request::estimate(1).at(Micros(NOW + i * 10_000))).expect("a decision");
+            acquire(&limiter, Request::estimate(1), NOW + i * 10_000);
         }
         let length = |raw: &mut Raw, command: &str, part: &str| {
             let key = raw.keys(part).remove(0);
@@ -344,7 +344,7 @@ mod redis_keys {
         assert!((10_000..10_100).contains(&permits), "{permits}");
         // Each call removes only some of the expired permits.
         for i in 0..20 {
-            limiter.acquire(Request::estimate(1).at(Micros(NOW + 1_000_000_000 + i * 10_000))).expect("a decision");
+            acquire(&limiter, Request::estimate(1), NOW + 1_000_000_000 + i * 10_000);
         }
         assert_eq!(length(&mut raw, "ZCARD", ":p:"), 20, "the old ones have ended");
     }
@@ -383,7 +383,7 @@ fn every_kind(store: &Paddlegate, name: &str) -> Vec<(Limiter, Request)> {
         Limit::concurrency(2, HOUR).expect("a limit"),
     ]);
     limiters.push(store.limiter(name, policy.expect("a policy")).expect("a limiter"));
-    limiters.into_iter().map(|limiter| (limiter, Request::estimate(5).at(Micros(NOW)))).collect()
+    limiters.into_iter().map(|limiter| (limiter, Request::estimate(5))).collect()
 }
 
 /// Asserts that every key expires: 10 s after its longest interval, its permits or its tickets, and the statistics and
@@ -440,7 +440,7 @@ fn every_key_of(workload: &Workload) -> Result<(), TestCaseError> {
     let mut runner = Runner::on_redis(&store, &url, "workload", workload);
     for (number, step) in workload.steps.iter().enumerate() {
         runner.step(step);
-        let reset_after = runner.limiter.peek(Request::cost(0).at(Micros(runner.at))).expect("a peek").reset_after;
+        let reset_after = peek(&runner.limiter, Request::cost(0), runner.at).reset_after;
         let reset_after = reset_after.map_or(0, |micros| micros.0);
         for key in raw.keys("") {
             let (role, ttl) = (role(&key), raw.ttl(&key));

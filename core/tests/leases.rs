@@ -10,12 +10,14 @@ use paddlegate::{
     Policy, Prepared, QueuePosition, Request, Settlement, Status, Wait, Wakeup,
 };
 use proptest::prelude::*;
-use support::calls::{cancel, enter, existing_only, longest_wait, release, renew, run, statistics};
+use support::calls::{
+    acquire, cancel, correct, enter, existing_only, longest_wait, peek, release, renew, run, statistics,
+};
 use support::inbox::Inbox;
 use support::raw::Raw;
 use support::sequence::config;
 use support::workload::{Channel, Runner, Step, StepResult, Workload, id, workload};
-use support::{redis, test_url, unique};
+use support::{memory_with_clock, redis_with_clock, set_clock, test_url, unique};
 
 const NOW: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;
@@ -85,11 +87,11 @@ struct TestStore {
 
 impl TestStore {
     fn in_memory() -> Self {
-        Self { store: Paddlegate::memory(), url: None }
+        Self { store: memory_with_clock(), url: None }
     }
 
     fn on_redis() -> Self {
-        Self { store: redis(), url: Some(test_url()) }
+        Self { store: redis_with_clock(), url: Some(test_url()) }
     }
 
     fn concurrent(&self, name: &str, limit: u64, seconds: u64) -> Limiter {
@@ -105,7 +107,7 @@ impl TestStore {
 
     /// Returns the same store as another process would open it.
     fn another_process(&self) -> Self {
-        let store = self.url.as_ref().map_or_else(|| self.store.clone(), |_| redis());
+        let store = self.url.as_ref().map_or_else(|| self.store.clone(), |_| redis_with_clock());
         Self { store, url: self.url.clone() }
     }
 }
@@ -298,7 +300,7 @@ fn sk_t13_leases_and_tickets_of_an_unused_limiter_expire(test_store: &TestStore)
     granted(&limiter, "b", NOW);
     queued(&limiter, "c", longest_wait(), NOW);
     let later = NOW + 3_600 * SECOND;
-    assert_eq!(limiter.peek(Request::cost(1).at(Micros(later))).expect("a peek").remaining, Some(2));
+    assert_eq!(peek(&limiter, Request::cost(1), later).remaining, Some(2));
     assert_eq!(statistics(&limiter, later).leases, 0);
     for id in ["d", "e"] {
         granted(&limiter, id, later);
@@ -315,8 +317,9 @@ fn sk_t33_a_reset_removes_leases_tickets_permits_and_statistics(test_store: &Tes
         Limit::bucket(5, Duration::from_secs(60)).expect("a limit"),
     ]);
     let limiter = test_store.store.limiter(&name, policy.expect("a policy")).expect("a limiter");
-    let request = Request::estimate(3).at(Micros(NOW));
-    let holder = limiter.acquire_with_id(request, "holder", None).expect("a decision").permit.expect("a permit");
+    set_clock(NOW);
+    let holder =
+        limiter.acquire_with_id(Request::estimate(3), "holder", None).expect("a decision").permit.expect("a permit");
     queued(&limiter, "waiter", longest_wait(), NOW);
     limiter.reset().expect("a reset");
     assert_eq!(statistics(&limiter, NOW), paddlegate::Statistics::default());
@@ -324,7 +327,7 @@ fn sk_t33_a_reset_removes_leases_tickets_permits_and_statistics(test_store: &Tes
     assert_eq!(cancel(&limiter, "waiter", NOW), Settlement::Unknown);
     assert_eq!(release(&limiter, &holder, NOW), Settlement::Unknown);
     assert_eq!(renew(&limiter, &holder, NOW), None);
-    assert_eq!(support::correct(&limiter, &holder, 1, NOW), Settlement::Unknown);
+    assert_eq!(correct(&limiter, &holder, 1, NOW), Settlement::Unknown);
     let fresh = enter(&limiter, "holder", 5, None, NOW);
     assert!(fresh.allowed(), "{fresh:?}");
     if let Some(url) = &test_store.url {
@@ -558,7 +561,7 @@ fn cn_t21_a_raised_limit_grants_waiters_and_a_lowered_limit_ends_no_lease(test_s
     assert_eq!(status(&limit(5), "workflow 5", NOW + 1), Status::Granted, "without waiting for a release");
     assert_eq!(status(&limit(5), "workflow 4", NOW + 1), Status::Granted);
     assert_eq!(take(&limit(5), "workflow 6", NOW + 1).status, Status::Refused);
-    let lowered = limit(2).peek(Request::cost(1).at(Micros(NOW + 2))).expect("a peek");
+    let lowered = peek(&limit(2), Request::cost(1), NOW + 2);
     assert_eq!((lowered.status, lowered.remaining), (Status::Refused, Some(0)), "never negative");
     assert_eq!(statistics(&limit(2), NOW + 2).leases, 5, "no lease is ended");
     for permit in &running {
@@ -577,7 +580,7 @@ fn another_limiters_permit_releases_and_renews_nothing(test_store: &TestStore) {
     let (own, foreign) = (granted(&first_limiter, "own", NOW), granted(&second_limiter, "foreign", NOW));
     assert_eq!(release(&first_limiter, &foreign, NOW + SECOND), Settlement::Unknown);
     assert_eq!(renew(&first_limiter, &foreign, NOW + SECOND), None);
-    assert_eq!(support::correct(&first_limiter, &foreign, 1, NOW + SECOND), Settlement::Unknown);
+    assert_eq!(correct(&first_limiter, &foreign, 1, NOW + SECOND), Settlement::Unknown);
     assert_eq!(take(&first_limiter, "next", NOW + SECOND).status, Status::Refused);
     assert_eq!(release(&second_limiter, &foreign, NOW + SECOND), Settlement::Released);
     assert_eq!(release(&first_limiter, &own, NOW + SECOND), Settlement::Released);
@@ -625,7 +628,7 @@ fn a_wait_ends_with_the_override_that_caused_it(test_store: &TestStore) {
         let changes = [LimitOverride::Set(limit.expect("a limit"))];
         let control =
             AdminCommand::Override { changes: &changes, expires: Some(Deadline::After(Micros(SECOND * 3 / 2))) };
-        run(limiter, Operation::Admin { command: control, at: Some(Micros(NOW)) });
+        run(limiter, Operation::Admin { command: control }, NOW);
     };
     let minute = Duration::from_secs(60);
     let window = test_store.store.window(&unique("window"), 10, minute).expect("a limiter");
@@ -637,7 +640,7 @@ fn a_wait_ends_with_the_override_that_caused_it(test_store: &TestStore) {
     for limiter in [&window, &leases] {
         let refused = take(limiter, "early", NOW + SECOND);
         assert_eq!((refused.status, refused.retry_after), (Status::Refused, Some(Micros(SECOND / 2))), "{limiter:?}");
-        let peeked = limiter.peek(Request::cost(1).at(Micros(NOW + SECOND))).expect("a peek");
+        let peeked = peek(limiter, Request::cost(1), NOW + SECOND);
         assert_eq!(peeked.retry_after, Some(Micros(SECOND / 2)), "{limiter:?}");
         // A call whose maximum wait is shorter than `retry_after` is refused; one with a longer maximum wait is queued.
         assert_eq!(
@@ -648,7 +651,7 @@ fn a_wait_ends_with_the_override_that_caused_it(test_store: &TestStore) {
         assert_eq!(status(limiter, "long wait", end - 1), Status::Queued);
         assert_eq!(status(limiter, "long wait", end), Status::Granted);
     }
-    let refused = window.acquire(Request::cost(9).at(Micros(end))).expect("a decision");
+    let refused = acquire(&window, Request::cost(9), end);
     assert!(refused.retry_after > Some(Micros(SECOND)), "the limit of the policy applies again: {refused:?}");
 }
 
@@ -702,7 +705,7 @@ fn a_renewed_lease_has_its_full_timeout_again(test_store: &TestStore) {
     assert_eq!(renew(&limiter, &second, NOW + 10 * SECOND), None, "too late");
     granted(&limiter, "third", NOW + 10 * SECOND);
     assert_eq!(take(&limiter, "fourth", NOW + 10 * SECOND).status, Status::Refused);
-    let peeked = limiter.peek(Request::cost(1).at(Micros(NOW + 10 * SECOND))).expect("a peek");
+    let peeked = peek(&limiter, Request::cost(1), NOW + 10 * SECOND);
     assert_eq!(peeked.retry_after, Some(Micros(10 * SECOND - 1)));
     assert_eq!(peeked.reset_after, Some(Micros(10 * SECOND)));
     assert_eq!(statistics(&limiter, NOW + 20 * SECOND - 2).leases, 2);
@@ -809,7 +812,7 @@ fn a_waiter_keeps_its_position_while_the_limit_is_zero(test_store: &TestStore) {
         let change = amount
             .map_or(LimitOverride::Remove, |amount| LimitOverride::Set(Limit::concurrency(amount, timeout).unwrap()));
         let control = AdminCommand::Override { changes: &[change], expires: None };
-        run(&limiter, Operation::Admin { command: control, at: Some(Micros(at)) });
+        run(&limiter, Operation::Admin { command: control }, at);
     };
     set_override(Some(0), NOW + 1);
     release(&limiter, &holder, NOW + 2);
@@ -875,9 +878,9 @@ fn a_new_caller_waits_behind_the_queue(test_store: &TestStore) {
     let holders = ["a", "b"].map(|id| granted(&limiter, id, NOW));
     queued(&limiter, "waiter", longest_wait(), NOW);
     release(&limiter, &holders[0], NOW + 1);
-    let peeked = limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a peek");
+    let peeked = peek(&limiter, Request::cost(1), NOW + 1);
     assert_eq!((peeked.status, peeked.remaining), (Status::Refused, Some(1)), "a slot is free, but a waiter is ahead");
-    assert_eq!(limiter.acquire(Request::cost(1).at(Micros(NOW + 1))).expect("a decision").status, Status::Refused);
+    assert_eq!(acquire(&limiter, Request::cost(1), NOW + 1).status, Status::Refused);
     assert_eq!(take(&limiter, "new caller", NOW + 1).status, Status::Refused);
     release(&limiter, &holders[1], NOW + 2);
     granted(&limiter, "new caller", NOW + 2);
@@ -901,7 +904,7 @@ fn a_cancelled_call_leaves_neither_ticket_nor_lease(test_store: &TestStore) {
     assert_eq!(woken(&inbox.take()), ["third"], "the next waiter is woken");
     assert_eq!(cancel(&limiter, "holder", NOW + 4), Settlement::Unknown);
     assert_eq!(statistics(&limiter, NOW + 4).refused, 0, "a cancellation is no refusal");
-    run(&limiter, Operation::Cancel { id: "third", gave_up: true, at: Some(Micros(NOW + 5)) });
+    run(&limiter, Operation::Cancel { id: "third", gave_up: true }, NOW + 5);
     let counted = statistics(&limiter, NOW + 5);
     assert_eq!((counted.refused, counted.tickets, counted.leases), (1, 0, 0), "a wait that is given up is a refusal");
 }
@@ -1060,7 +1063,7 @@ fn keeps_its_guarantees(mut runner: Runner, workload: &Workload) -> Result<(), T
 }
 
 thread_local! {
-    static SERVER: Paddlegate = redis();
+    static SERVER: Paddlegate = redis_with_clock();
 }
 
 fn on_redis(workload: &Workload) -> Runner {

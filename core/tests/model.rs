@@ -741,14 +741,14 @@ fn the_protocol_holds_for_two_leases() {
 /// Tests that the product behaves like the model: random walks through the model are replayed with the public API on
 /// both stores.
 mod random_walks {
-    use paddlegate::{Answer, Micros, Operation, Paddlegate, Request, Wait};
+    use paddlegate::{Answer, Micros, Operation, Request, Wait};
     use proptest::prelude::*;
 
     use super::support::calls::run;
     use super::support::inbox::Inbox;
     use super::support::raw::Raw;
     use super::support::sequence::config;
-    use super::support::{redis, test_url, unique};
+    use super::support::{memory_with_clock, redis_with_clock, test_url, unique};
     use super::*;
 
     /// Many faults, because a walk follows only one path.
@@ -794,7 +794,7 @@ mod random_walks {
     }
 
     fn replay(limit: u64, calls: &[LoggedCall], on_redis: bool) -> Result<(), TestCaseError> {
-        let (store, name) = (if on_redis { redis() } else { Paddlegate::memory() }, unique("walk"));
+        let (store, name) = (if on_redis { redis_with_clock() } else { memory_with_clock() }, unique("walk"));
         let limiter = store.concurrent(&name, limit, Duration::from_micros(LEASE_TICKS * TICK)).expect("a limiter");
         let mut inboxes = IDS.map(|id| {
             Some(if on_redis {
@@ -804,7 +804,7 @@ mod random_walks {
             })
         });
         for LoggedCall { at, client, call, answer, wakeups } in calls {
-            let (at, id) = (Some(Micros(*at)), IDS[*client]);
+            let id = IDS[*client];
             let channel = inboxes[*client].as_ref().map_or_else(String::new, Inbox::channel);
             let got = match call {
                 Call::StopListening => {
@@ -825,14 +825,12 @@ mod random_walks {
                         channel: &channel,
                         position: place,
                     };
-                    run(
-                        &limiter,
-                        Operation::AcquireWithId { request: Request { at, ..Request::cost(1) }, id, wait: Some(wait) },
-                    )
+                    let request = Request::cost(1);
+                    run(&limiter, Operation::AcquireWithId { request, id, wait: Some(wait) }, *at)
                 }
-                Call::Release(permit) => run(&limiter, Operation::Release { permit, at }),
-                Call::Renew(permit) => run(&limiter, Operation::Renew { permit, at }),
-                Call::Cancel => run(&limiter, Operation::Cancel { id, gave_up: false, at }),
+                Call::Release(permit) => run(&limiter, Operation::Release { permit }, *at),
+                Call::Renew(permit) => run(&limiter, Operation::Renew { permit }, *at),
+                Call::Cancel => run(&limiter, Operation::Cancel { id, gave_up: false }, *at),
             };
             prop_assert_eq!(&answer_text(&got), answer, "{:?} of {} at {:?}, redis: {}", call, id, at, on_redis);
             for (other, inbox) in inboxes.iter_mut().enumerate() {

@@ -3,10 +3,11 @@
 mod support;
 
 use num_rational::Ratio;
-use paddlegate::{Kind, Paddlegate};
+use paddlegate::Kind;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use support::library::Library;
+use support::memory_with_clock;
 use support::oracle::{Oracle, subject};
 use support::sequence::{
     Event, Implementation, Operation, Run, Sequence, Spec, compare, composite, config, keep_only,
@@ -202,5 +203,5 @@ mod guarantees {
 }
 
 fn library(sequence: &Sequence) -> Library {
-    Library::new(&Paddlegate::memory(), "x", &sequence.limits)
+    Library::new(&memory_with_clock(), "x", &sequence.limits)
 }

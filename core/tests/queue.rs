@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use support::sequence::config;
 use support::workload::{Runner, Workload, workload, workload_with_admin};
-use support::{redis, test_url, unique};
+use support::{redis_with_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/queue.txt";
 
 thread_local! {
-    static SERVER: Paddlegate = redis();
+    static SERVER: Paddlegate = redis_with_clock();
 }
 
 mod redis_agrees_with_memory {

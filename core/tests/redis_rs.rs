@@ -45,10 +45,10 @@ fn uses<C: ConnectionLike>(connection: &mut C, store: &Paddlegate) {
     assert!(!refused.allowed());
     let permit = first.permit.unwrap();
     for expected in [Settlement::Settled, Settlement::Already] {
-        let correct = Operation::Correct { permit: &permit, actual: 1, at: None };
+        let correct = Operation::Correct { permit: &permit, actual: 1 };
         assert_eq!(limiter.run_on(connection, correct).unwrap(), Answer::Settlement(expected));
     }
-    assert!(matches!(limiter.run_on(connection, Operation::Statistics { at: None }), Ok(Answer::Statistics(_))));
+    assert!(matches!(limiter.run_on(connection, Operation::Statistics), Ok(Answer::Statistics(_))));
     assert_eq!(limiter.peek(Request::cost(1)).unwrap().remaining, Some(5), "the connection of this library");
     assert_eq!(limiter.run_on(connection, Operation::Reset).unwrap(), Answer::Reset);
 }
@@ -61,7 +61,7 @@ async fn uses_async<C: AsyncConnectionLike>(connection: &mut C, store: &Paddlega
     assert!(granted.allowed() && !refused.allowed());
     let permit = granted.permit.unwrap();
     for expected in [Settlement::Released, Settlement::Unknown] {
-        let release = Operation::Release { permit: &permit, at: None };
+        let release = Operation::Release { permit: &permit };
         assert_eq!(limiter.run_on_async(connection, release).await.unwrap(), Answer::Settlement(expected));
     }
     assert!(limiter.acquire(Request::default()).unwrap().allowed(), "the connection of this library");

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use paddlegate::formats::invantive::RequestAttributes;
 use paddlegate::{
-    Action, Answer, Error, ErrorKind, Limit, Limiter, Micros, MultiStep, OnLimit, Operation, Paddlegate, Policy,
+    Action, AdminCommand, Error, ErrorKind, Limit, Limiter, Micros, MultiStep, OnLimit, Operation, Paddlegate, Policy,
     Prepared, SignalHandling,
 };
-use support::{redis, unique};
+use support::{memory_with_clock, redis, redis_with_clock, set_clock, unique};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const START: Micros = Micros(3_600_000_000);
@@ -48,27 +48,21 @@ fn a_gate_check_reads_the_clock_only_if_the_time_matters() {
         };
         let (always, until) = (document(""), document(r#""ValidToUtc": "2100-01-01T00:00:00Z","#));
         let facts = RequestAttributes { context: Some("a"), ..RequestAttributes::default() };
-        for (document, facts, at, calls) in [
-            (&always, facts, None, 3),
-            (&until, facts, None, 4),
-            (&until, facts, Some(START), 3),
-            (&until, RequestAttributes::default(), None, 0),
-        ] {
-            let (count, decision) =
-                run_procedure(store.invantive_gate(document).unwrap().start(&facts, at).unwrap(), None);
+        for (document, facts, calls) in
+            [(&always, facts, 3), (&until, facts, 4), (&until, RequestAttributes::default(), 0)]
+        {
+            let check = store.invantive_gate(document).unwrap().start(&facts).unwrap();
+            let (count, decision) = run_procedure(check, None);
             assert!(decision.unwrap().allowed);
             assert_eq!(count, calls);
         }
-        let failed = run_procedure(store.invantive_gate(&until).unwrap().start(&facts, None).unwrap(), Some(1));
+        let failed = run_procedure(store.invantive_gate(&until).unwrap().start(&facts).unwrap(), Some(1));
         assert_eq!(failed.0, 2, "the procedure ends with the error");
         assert_eq!(failed.1.unwrap_err().kind(), ErrorKind::Unavailable);
-        let early = store.invantive_gate(&always).unwrap().start(&facts, None).unwrap();
+        let early = store.invantive_gate(&always).unwrap().start(&facts).unwrap();
         assert_eq!(early.outcome().unwrap_err().kind(), ErrorKind::Internal);
-        let bad = store
-            .invantive_gate(&always)
-            .unwrap()
-            .start(&RequestAttributes { ip: Some("x"), ..facts }, None)
-            .unwrap_err();
+        let bad =
+            store.invantive_gate(&always).unwrap().start(&RequestAttributes { ip: Some("x"), ..facts }).unwrap_err();
         assert_eq!(bad.argument(), Some("ip"));
     }
 }
@@ -108,35 +102,33 @@ fn ojs_t19_a_batch_releases_its_grants_also_after_an_error() {
 fn ojs_t03_an_override_reads_the_state_first_and_the_clock_for_its_end() {
     for store in stores() {
         let limiter = limiter(&store, &[Limit::bucket(5, MINUTE).unwrap()]);
-        let run_override = |document: &str, at| run_procedure(limiter.override_procedure(document, at).unwrap(), None);
-        let (count, runtime_state) = run_override(r#"{"limit": 7, "period": "minute"}"#, None);
+        let run_override = |document: &str| run_procedure(limiter.override_procedure(document).unwrap(), None);
+        let (count, runtime_state) = run_override(r#"{"limit": 7, "period": "minute"}"#);
         assert_eq!((count, runtime_state.unwrap().expires_after), (2, None));
-        let (count, runtime_state) = run_override(r#"{"expires_at": "2100-01-01T00:00:00Z"}"#, None);
+        let (count, runtime_state) = run_override(r#"{"expires_at": "2100-01-01T00:00:00Z"}"#);
         assert_eq!(count, 3);
         let runtime_state = runtime_state.unwrap();
         assert_eq!(runtime_state.overrides[0].as_ref().map(Limit::amount), Some(7));
         assert!(runtime_state.expires_after > Some(Micros(1_000_000_000_000)));
-        let (count, past) =
-            run_override(r#"{"limit": 1, "period": "minute", "expires_at": "2001-01-01T00:00:00Z"}"#, None);
+        let (count, past) = run_override(r#"{"limit": 1, "period": "minute", "expires_at": "2001-01-01T00:00:00Z"}"#);
         assert_eq!((count, past.unwrap_err().argument()), (1, Some("document")));
-        let given = limiter.override_procedure(r#"{"rate": null, "expires_at": "1970-01-01T00:00:01Z"}"#, Some(START));
-        assert_eq!(given.unwrap_err().argument(), Some("document"), "a given time needs no call to be compared");
         assert!(
-            limiter.apply_ojs_override(r#"{"throttle": null}"#, None).is_ok(),
+            limiter.apply_ojs_override(r#"{"throttle": null}"#).is_ok(),
             "an override that does not exist can be removed"
         );
-        let (_, failed) = run_procedure(limiter.override_procedure(r#"{"rate": null}"#, None).unwrap(), Some(0));
+        let (_, failed) = run_procedure(limiter.override_procedure(r#"{"rate": null}"#).unwrap(), Some(0));
         assert_eq!(failed.unwrap_err().kind(), ErrorKind::Unavailable);
-        assert!(limiter.apply_ojs_override(r#"{"rate": null}"#, None).unwrap().overrides[0].is_none());
+        assert!(limiter.apply_ojs_override(r#"{"rate": null}"#).unwrap().overrides[0].is_none());
     }
     let two = limiter(&Paddlegate::memory(), &[Limit::bucket(5, MINUTE).unwrap(), Limit::window(5, MINUTE).unwrap()]);
-    let error = two.apply_ojs_override(r#"{"rate": {"limit": 1, "period": "PT1M"}}"#, None).unwrap_err();
+    let error = two.apply_ojs_override(r#"{"rate": {"limit": 1, "period": "PT1M"}}"#).unwrap_err();
     assert!(error.message().starts_with("at $.rate: "), "{error}");
 }
 
 #[test]
 fn ojs_t13_a_signal_sets_a_pause_for_each_of_its_times() {
-    for store in stores() {
+    set_clock(START.0);
+    for store in [memory_with_clock(), redis_with_clock()] {
         let limiter = limiter(&store, &[Limit::window(5, MINUTE).unwrap()]);
         for (failure, pauses, is_signal) in [
             (r#"{"type": "rate_limited"}"#, 1, true),
@@ -144,21 +136,15 @@ fn ojs_t13_a_signal_sets_a_pause_for_each_of_its_times() {
             (r#"{"type": "rate_limited", "retry_after": 1, "rate_limit_until": "1970-01-01T02:00:00Z"}"#, 2, true),
             (r#"{"type": "timeout", "retry_after": 1}"#, 0, false),
         ] {
-            let (count, outcome) = run_procedure(limiter.pause_procedure(failure, Some(START)).unwrap(), None);
+            let (count, outcome) = run_procedure(limiter.pause_procedure(failure).unwrap(), None);
             assert_eq!((count, outcome), (pauses, Ok(is_signal)), "{failure}");
         }
-        let get = Operation::Admin { command: paddlegate::AdminCommand::Get, at: Some(START) };
-        let Ok(Answer::RuntimeState(runtime_state)) = limiter.run(get, SignalHandling::Ignore) else {
-            panic!("no runtime state")
-        };
+        let runtime_state = limiter.admin(AdminCommand::Get).unwrap();
         assert_eq!(runtime_state.paused_for, Some(START), "until the later of all");
-        assert_eq!(limiter.apply_ojs_signal("{", None).unwrap_err().argument(), Some("document"));
+        assert_eq!(limiter.apply_ojs_signal("{").unwrap_err().argument(), Some("document"));
     }
     let unlimited = Paddlegate::memory().unlimited("any").unwrap();
-    assert_eq!(
-        unlimited.apply_ojs_signal(r#"{"type": "rate_limited"}"#, None).unwrap_err().argument(),
-        Some("limiter")
-    );
+    assert_eq!(unlimited.apply_ojs_signal(r#"{"type": "rate_limited"}"#).unwrap_err().argument(), Some("limiter"));
 }
 
 #[test]

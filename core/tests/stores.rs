@@ -2,15 +2,19 @@
 
 mod support;
 
+use std::env;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    AdminCommand, Deadline, ErrorKind, Limit, Limiter, MAX_PERMITS, Micros, Paddlegate, Policy, Request, Settlement,
+    AdminCommand, Deadline, ErrorKind, Limit, Limiter, MAX_PERMITS, MAX_TIME, Micros, Paddlegate, Policy, Request,
+    Settlement, TestClock,
 };
+use support::calls::{acquire, correct};
 use support::names::names;
-use support::{correct, redis, unique};
+use support::{calls, clock, memory_with_clock, redis, redis_with_clock, unique};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
@@ -19,11 +23,11 @@ const NOW: u64 = 1_700_000_000_000_000;
 macro_rules! on_both_stores {
     ($($scenario:ident),* $(,)?) => {
         mod memory {
-            $(#[test] fn $scenario() { super::$scenario(&paddlegate::Paddlegate::memory()); })*
+            $(#[test] fn $scenario() { super::$scenario(&super::memory_with_clock()); })*
         }
 
         mod redis {
-            $(#[test] fn $scenario() { super::$scenario(&super::redis()); })*
+            $(#[test] fn $scenario() { super::$scenario(&super::redis_with_clock()); })*
         }
     };
 }
@@ -31,7 +35,7 @@ macro_rules! on_both_stores {
 on_both_stores![
     names_that_look_alike_are_different_limiters,
     limiters_of_one_name_share_their_state,
-    the_stores_own_clock_is_used,
+    a_test_clock_may_begin_at_zero,
     a_limiter_is_in_use_from_its_first_change_on,
     threads_take_no_more_than_the_limit,
     a_permit_is_settled_once_by_the_first_call,
@@ -70,22 +74,76 @@ fn limiters_of_one_name_share_their_state(store: &Paddlegate) {
     assert_eq!(take(&made[2]).remaining, Some(4));
 }
 
-fn the_stores_own_clock_is_used(store: &Paddlegate) {
-    let limiter = store.leaky(&unique("clock"), 5, DAY).expect("a limiter");
-    let first = limiter.acquire(Request::default()).expect("a decision").at;
-    let second = limiter.peek(Request::default()).expect("a peek").at;
-    // The store's clock is later than this test was written, earlier than `MAX_TIME`, and running.
-    assert!(first > Micros(1_760_000_000_000_000) && first < paddlegate::MAX_TIME, "{first:?}");
-    assert!(second >= first && second.0 - first.0 < 60_000_000, "{first:?} then {second:?}");
-    let throttle = store.throttle(&unique("clock"), Duration::from_millis(1)).expect("a limiter");
-    let mut starts = Vec::new();
-    while starts.len() < 5 {
-        let decision = throttle.acquire(Request::default()).expect("a decision");
-        if decision.allowed() {
-            starts.push(decision.at.0);
+#[test]
+fn a_store_without_a_test_clock_uses_its_own() {
+    for store in [Paddlegate::memory(), redis()] {
+        let limiter = store.leaky(&unique("clock"), 5, DAY).expect("a limiter");
+        let first = limiter.acquire(Request::default()).expect("a decision").at;
+        let second = limiter.peek(Request::default()).expect("a peek").at;
+        // The store's clock is later than this test was written, earlier than `MAX_TIME`, and running.
+        assert!(first > Micros(1_760_000_000_000_000) && first < MAX_TIME, "{first:?}");
+        assert!(second >= first && second.0 - first.0 < 60_000_000, "{first:?} then {second:?}");
+        let throttle = store.throttle(&unique("clock"), Duration::from_millis(1)).expect("a limiter");
+        let mut starts = Vec::new();
+        while starts.len() < 5 {
+            let decision = throttle.acquire(Request::default()).expect("a decision");
+            if decision.allowed() {
+                starts.push(decision.at.0);
+            }
         }
+        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= 1_000), "{starts:?}");
     }
-    assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= 1_000), "{starts:?}");
+}
+
+#[test]
+fn clones_of_a_test_clock_are_one_clock_that_stays_in_range() {
+    let clock = TestClock::new(MAX_TIME).expect("a clock");
+    let same = clock.clone();
+    for by in [Duration::from_nanos(1), Duration::MAX] {
+        assert_eq!(clock.advance(by).expect_err("too late").argument(), Some("now"));
+    }
+    assert!(clock.set(Micros(MAX_TIME.0 + 1)).is_err() && clock.now() == MAX_TIME, "an error moves nothing");
+    clock.set(Micros(5)).expect("an earlier time");
+    clock.advance(Duration::from_nanos(1_001)).expect("a time");
+    assert_eq!(same.now(), Micros(7), "parts of a microsecond are rounded up");
+}
+
+#[test]
+fn a_store_in_redis_takes_a_test_clock_only_if_the_environment_permits_it() {
+    const PERMIT: &str = "PADDLEGATE_TEST_CLOCK";
+    let opened = Paddlegate::open_with_clock("redis://127.0.0.1:1", None, Some(&clock()));
+    if env::var_os(PERMIT).is_none() {
+        let error = opened.err().expect("an error");
+        assert_eq!((error.kind(), error.argument()), (ErrorKind::Invalid, Some("clock")));
+        return;
+    }
+    assert!(opened.is_ok());
+    let name = "a_store_in_redis_takes_a_test_clock_only_if_the_environment_permits_it";
+    let mut without = Command::new(env::current_exe().expect("a path"));
+    let output = without.args(["--exact", name]).env_remove(PERMIT).output().expect("a child process");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("1 passed"), "{text}");
+}
+
+fn a_test_clock_may_begin_at_zero(store: &Paddlegate) {
+    let second = Duration::from_secs(1);
+    for limit in [
+        Limit::bucket(1, second),
+        Limit::window(1, second),
+        Limit::leaky(1, second),
+        Limit::points(1, second),
+        Limit::throttle(second),
+        Limit::concurrency(1, second),
+    ] {
+        let policy = Policy::new([limit.expect("a limit")]).expect("a policy");
+        let limiter = store.limiter(&unique("zero"), policy).expect("a limiter");
+        let first = acquire(&limiter, Request::estimate(1), 0);
+        assert!(first.allowed() && first.at == Micros(0), "{first:?}");
+        let wait = acquire(&limiter, Request::estimate(1), 1).retry_after;
+        assert_eq!(wait, Some(Micros(999_999)), "{limiter:?}");
+        assert!(acquire(&limiter, Request::estimate(1), 1_000_000).allowed(), "{limiter:?}");
+        assert_ne!(correct(&limiter, &first.permit.expect("a permit"), 0, 1_000_000), Settlement::Unknown);
+    }
 }
 
 fn a_limiter_is_in_use_from_its_first_change_on(store: &Paddlegate) {
@@ -129,7 +187,7 @@ fn threads_take_no_more_than_the_limit(store: &Paddlegate) {
             scope.spawn(|| {
                 let limiter = store.limiter(&name, policy().expect("a policy")).expect("a limiter");
                 for _ in 0..100 {
-                    let decision = limiter.acquire(Request::estimate(1).at(Micros(NOW))).expect("a decision");
+                    let decision = limiter.acquire(Request::estimate(1)).expect("a decision");
                     granted.fetch_add(usize::from(decision.allowed()), Ordering::Relaxed);
                 }
             });
@@ -141,13 +199,12 @@ fn threads_take_no_more_than_the_limit(store: &Paddlegate) {
 fn a_permit_is_settled_once_by_the_first_call(store: &Paddlegate) {
     let name = unique("permit");
     let limiter = || store.points(&name, 1_000, DAY).expect("a limiter");
-    let permit =
-        limiter().acquire(Request::estimate(600).at(Micros(NOW))).expect("a decision").permit.expect("a permit");
+    let permit = acquire(&limiter(), Request::estimate(600), NOW).permit.expect("a permit");
     let settled = AtomicUsize::new(0);
     thread::scope(|scope| {
         for actual in 0..8 {
             let (permit, settled, limiter) = (&permit, &settled, limiter());
-            scope.spawn(move || match correct(&limiter, permit, actual, NOW) {
+            scope.spawn(move || match limiter.correct(permit, actual).expect("a settlement") {
                 Settlement::Settled => drop(settled.fetch_add(1, Ordering::Relaxed)),
                 other => assert_eq!(other, Settlement::Already),
             });
@@ -161,10 +218,7 @@ fn old_permits_are_removed_beyond_ten_thousand(store: &Paddlegate) {
     let limiter = store.points(&unique("many"), 1_000_000, DAY).expect("a limiter");
     let many = MAX_PERMITS + 500;
     let permits: Vec<String> = (0..many as u64)
-        .map(|i| {
-            let request = Request::estimate(1).at(Micros(NOW + i * 1_000));
-            limiter.acquire(request).expect("a decision").permit.expect("a permit")
-        })
+        .map(|i| acquire(&limiter, Request::estimate(1), NOW + i * 1_000).permit.expect("a permit"))
         .collect();
     let end = NOW + many as u64 * 1_000;
     assert_eq!(correct(&limiter, &permits[0], 0, end), Settlement::Unknown);
@@ -176,8 +230,7 @@ fn old_permits_are_removed_beyond_ten_thousand(store: &Paddlegate) {
 
 fn a_meter_gives_back_what_has_drained_since_the_grant(store: &Paddlegate) {
     let limiter = store.points(&unique("drained"), 1_000, Duration::from_secs(20)).expect("a limiter");
-    let acquire_estimate =
-        |at: u64| limiter.acquire(Request::estimate(1_000).at(Micros(NOW + at))).expect("a decision").permit;
+    let acquire_estimate = |at: u64| acquire(&limiter, Request::estimate(1_000), NOW + at).permit;
     let first = acquire_estimate(0).expect("a permit");
     assert!(acquire_estimate(20_000_000).is_some() && acquire_estimate(20_000_000).is_none());
     assert_eq!(correct(&limiter, &first, 0, NOW + 20_000_000), Settlement::Settled);
@@ -202,8 +255,7 @@ fn corrections_of_long_logs_count_no_less_than_was_used(store: &Paddlegate) {
         let limiter = store.window(&unique("long"), 10_000, hour).expect("a limiter");
         let permits: Vec<String> = (NOW..)
             .zip(grants)
-            .map(|(at, units)| limiter.acquire(Request::estimate(*units).at(Micros(at))).expect("a decision"))
-            .map(|decision| decision.permit.expect("a permit"))
+            .map(|(at, units)| acquire(&limiter, Request::estimate(*units), at).permit.expect("a permit"))
             .collect();
         assert_eq!(correct(&limiter, &permits[permit], actual, NOW + 10), Settlement::Settled);
         for ended in 0..=counted.len() {
@@ -230,7 +282,7 @@ fn no_window_is_exceeded_by_what_was_used_whatever_is_corrected(store: &Paddlega
         for _ in 0..120 {
             at += random(interval / 5);
             let units = 1 + random(8);
-            let decision = limiter.acquire(Request::estimate(units).at(Micros(at))).expect("a decision");
+            let decision = acquire(&limiter, Request::estimate(units), at);
             if let Some(permit) = decision.permit {
                 granted.push((at, units, Some(permit)));
             }
@@ -249,8 +301,7 @@ fn no_window_is_exceeded_by_what_was_used_whatever_is_corrected(store: &Paddlega
 
 fn permits_expire_after_five_minutes(store: &Paddlegate) {
     let limiter = store.points(&unique("five"), 1_000, DAY).expect("a limiter");
-    let acquire_estimate =
-        |at: u64| limiter.acquire(Request::estimate(1).at(Micros(at))).expect("a decision").permit.expect("a permit");
+    let acquire_estimate = |at: u64| acquire(&limiter, Request::estimate(1), at).permit.expect("a permit");
     let (first, second) = (acquire_estimate(NOW), acquire_estimate(NOW + 1));
     assert_eq!(correct(&limiter, &first, 0, NOW + 300_000_000), Settlement::Late);
     assert_eq!(correct(&limiter, &second, 0, NOW + 300_000_000), Settlement::Settled);
@@ -260,11 +311,11 @@ fn permits_expire_after_five_minutes(store: &Paddlegate) {
 }
 
 fn take(limiter: &Limiter) -> paddlegate::Decision {
-    limiter.acquire(Request::cost(1).at(Micros(NOW))).expect("a decision")
+    acquire(limiter, Request::cost(1), NOW)
 }
 
 fn peek(limiter: &Limiter, at: u64) -> paddlegate::Decision {
-    limiter.peek(Request::cost(0).at(Micros(at))).expect("a peek")
+    calls::peek(limiter, Request::cost(0), at)
 }
 
 #[test]

@@ -11,7 +11,7 @@ use support::raw::{Raw, words};
 use support::sequence::{
     Implementation, Operation, Outcome, Run, Sequence, Spec, compare, composite, config, keep_only, sequence,
 };
-use support::{redis, test_url, unique};
+use support::{clock, memory_with_clock, open, redis_with_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/twins.txt";
 
@@ -57,7 +57,7 @@ mod a_cluster_agrees_with_memory {
         #[test]
         fn on_one_to_four_limits(sequence in composite(60)) {
             let name = unique("clustered");
-            let mut memory = Library::new(&Paddlegate::memory(), &name, &sequence.limits);
+            let mut memory = Library::new(&memory_with_clock(), &name, &sequence.limits);
             let mut cluster = Library::new(&CLUSTER.with(Clone::clone), &name, &sequence.limits);
             compare(&sequence, &mut memory, &mut cluster)?;
             cluster.reset();
@@ -98,7 +98,7 @@ mod redis_keeps {
 
 fn on_both_stores(sequence: &Sequence) -> TestCaseResult {
     let name = unique("twins");
-    let mut memory = Library::new(&Paddlegate::memory(), &name, &sequence.limits);
+    let mut memory = Library::new(&memory_with_clock(), &name, &sequence.limits);
     let mut server = OnServer::new(&name, sequence);
     compare(sequence, &mut memory, &mut server)?;
     let suffixes = |library: &Library| -> Vec<String> {
@@ -110,10 +110,10 @@ fn on_both_stores(sequence: &Sequence) -> TestCaseResult {
 }
 
 thread_local! {
-    static SERVER: Paddlegate = redis();
+    static SERVER: Paddlegate = redis_with_clock();
     static CLUSTER: Paddlegate = {
         let url = std::env::var("PADDLEGATE_TEST_CLUSTER_URL").expect("PADDLEGATE_TEST_CLUSTER_URL names a cluster");
-        Paddlegate::open(&url, Some(std::time::Duration::from_secs(30))).expect("a url of a cluster")
+        open(&url, Some(&clock()))
     };
     static RAW: std::cell::RefCell<Raw> = std::cell::RefCell::new(Raw::open(&test_url()));
 }

@@ -2,23 +2,23 @@
 
 mod support;
 
-use paddlegate::{Limiter, Micros, Operation, Paddlegate, Request, SignalHandling};
+use paddlegate::{Limiter, Micros, Operation, Paddlegate, Request, SignalHandling, TestClock};
 use serde_json::Value;
 use support::limiter::{Named, policy};
 use support::vectors::{cases, replay};
-use support::{redis, unique};
+use support::{memory_with_clock, redis, redis_with_clock, unique};
 
 macro_rules! files {
     ($($name:ident),*) => {
         const FILES: &[&str] = &[$(concat!(stringify!($name), ".json")),*, "errors.json"];
 
         mod memory {
-            $(#[test] fn $name() { super::play(&paddlegate::Paddlegate::memory(), concat!(stringify!($name), ".json")); })*
+            $(#[test] fn $name() { super::play(&super::memory_with_clock(), concat!(stringify!($name), ".json")); })*
             #[test] fn errors() { super::misuse(&paddlegate::Paddlegate::memory()); }
         }
 
         mod redis {
-            $(#[test] fn $name() { super::play(&super::redis(), concat!(stringify!($name), ".json")); })*
+            $(#[test] fn $name() { super::play(&super::redis_with_clock(), concat!(stringify!($name), ".json")); })*
             #[test] fn errors() { super::misuse(&super::redis()); }
         }
     };
@@ -76,6 +76,10 @@ fn misuse(store: &Paddlegate) {
 /// Causes the error of a case, and returns it with the limiter that it occurred on.
 fn provoke(store: &Paddlegate, case: &Value) -> (paddlegate::Error, Option<Limiter>) {
     let title = &case["title"];
+    if case["do"] == "clock" {
+        let clock = TestClock::new(Micros(case["now_us"].as_u64().expect("now_us")));
+        return (clock.err().unwrap_or_else(|| panic!("{title}: a clock was made")), None);
+    }
     let name = case["name"].as_str().map_or_else(|| unique("errors"), str::to_owned);
     let made = policy(case["limits"].as_array().expect("limits")).and_then(|policy| store.limiter(&name, policy));
     if case["do"] == "limiter" {
@@ -86,14 +90,13 @@ fn provoke(store: &Paddlegate, case: &Value) -> (paddlegate::Error, Option<Limit
         Value::String(text) if text == "$2^53" => Some(1 << 53),
         value => value.as_u64(),
     };
-    let at = case["at_us"].as_u64().map(Micros);
-    let request = Request { cost: units("cost"), estimate: units("estimate"), at };
+    let request = Request { cost: units("cost"), estimate: units("estimate") };
     let operation = match case["do"].as_str() {
         Some("acquire") => Operation::Acquire(request),
         Some("peek") => Operation::Peek(request),
         _ => {
             let permit = case["permit"].as_str().expect("permit");
-            Operation::Correct { permit, actual: units("actual").expect("actual"), at }
+            Operation::Correct { permit, actual: units("actual").expect("actual") }
         }
     };
     let error = limiter.run(operation, SignalHandling::Ignore).err().unwrap_or_else(|| panic!("{title}: no error"));

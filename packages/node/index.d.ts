@@ -20,6 +20,11 @@ export * from "./types.js";
 export interface StoreOptions {
   /** The timeout of a call to Redis in milliseconds, from 1 to 60,000. Default 1000. */
   readonly timeoutMs?: number;
+  /**
+   * The clock that decides in place of the store's own, for tests. For a store in Redis it is an `InvalidError` with
+   * the argument `clock`, unless the environment has `PADDLEGATE_TEST_CLOCK=1`.
+   */
+  readonly clock?: TestClock;
 }
 
 /**
@@ -71,10 +76,8 @@ export type Skipped = typeof SKIPPED;
 /** The additional result type of `withinLimit` for a refused call. */
 export type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
 
-/** The time of a call, and its cancellation. */
+/** The cancellation of a call. */
 export interface CallOptions {
-  /** The store's time of the call in microseconds since 1970, up to 2^52. Default: the store's clock. */
-  readonly atUs?: number;
   /**
    * Rejects the call with the reason of the signal on abort and leaves neither ticket nor lease. A signal that is
    * aborted before the call takes nothing. If it is aborted while Redis decides, `acquire`, `withinLimit` and
@@ -486,6 +489,30 @@ export function graphqlCost(
 
 /** The handling of refused work. */
 export type OnLimit = "raise" | "ignore" | "wait" | "reschedule" | "drop";
+
+/**
+ * A clock that moves only when a test moves it, for the option `clock` of one or several stores. Calls that wait still
+ * sleep in real time; they see the clock at each attempt.
+ *
+ * ```js
+ * const clock = new TestClock();
+ * const api = new Paddlegate("memory://", { clock }).window("api", 1, "minute");
+ * await api.allow(); // true
+ * clock.advance("minute");
+ * await api.allow(); // true again
+ * ```
+ */
+export class TestClock {
+  /** @param nowUs The time in microseconds since 1970, from 0 to 2^52. Default 0. Otherwise throws `InvalidError`. */
+  constructor(nowUs?: number);
+  /**
+   * The time in microseconds since 1970, from 0 to 2^52. An earlier time is that of a server whose clock ran backwards:
+   * the limiters keep their own time, which does not.
+   */
+  nowUs: number;
+  /** Moves the clock forward; a number is seconds. Throws `InvalidError` if the time would be above 2^52. */
+  advance(span: Interval): void;
+}
 
 /** A store, which creates limiters. Neither its creation nor that of limiters opens a connection. */
 export class Paddlegate {

@@ -4,8 +4,10 @@ const errors = require("./lib/errors.js");
 const { graphqlCost } = require("./lib/graphql.js");
 const { Paddlegate } = require("./lib/paddlegate.js");
 const { SKIPPED } = require("./lib/skipped.js");
+const { TestClock } = require("./lib/test-clock.js");
 
 exports.Paddlegate = Paddlegate;
+exports.TestClock = TestClock;
 exports.SKIPPED = SKIPPED;
 exports.graphqlCost = graphqlCost;
 exports.PaddlegateError = errors.PaddlegateError;

@@ -4,6 +4,7 @@ import * as module from "./dist/bundler/paddlegate.js";
 
 export const {
   Paddlegate,
+  TestClock,
   SKIPPED,
   PaddlegateError,
   OverLimitError,

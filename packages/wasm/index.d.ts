@@ -16,6 +16,12 @@ import type {
 
 export * from "./types.js";
 
+/** Options of a store. */
+export interface StoreOptions {
+  /** The clock that decides in place of that of the host, for tests and simulations. */
+  readonly clock?: TestClock;
+}
+
 /** Options of a limiter. */
 export interface LimiterOptions<P extends Policy = Policy> extends WaitOptions {
   /** The behaviour of `withinLimit` when the call is refused. Default `"raise"`. */
@@ -45,14 +51,8 @@ export type Skipped = typeof SKIPPED;
 /** The additional result type of `withinLimit` for a refused call. */
 export type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
 
-/** The time of a call; a time before the limiter's last call counts as the time of that call. */
-export interface At {
-  /** The time in microseconds since 1970, up to 2^52. Default: the clock of the host. */
-  readonly atUs?: number;
-}
-
 /** The demand of a call: a final cost, or an estimate to be corrected later. */
-export interface Request extends At {
+export interface Request {
   /** The units to take, from 0 to 10^12. Default 1; `points` has no default. A cost of 0 checks without taking. */
   readonly cost?: number;
   /** The units to take for now, from 1 to 10^12. The grant has a `permit` with which the actual cost is reported. */
@@ -126,7 +126,7 @@ export interface LimiterInfo {
 }
 
 /** The duration or the end of a pause: give exactly one. */
-export interface PauseOptions extends At {
+export interface PauseOptions {
   /** The duration from now in milliseconds, up to ten years. */
   readonly forMs?: number;
   /** The end as a date, or in milliseconds since 1970. */
@@ -134,7 +134,7 @@ export interface PauseOptions extends At {
 }
 
 /** The values of an override; absent values stay as in the policy. */
-export interface OverrideOptions extends At {
+export interface OverrideOptions {
   /** The limit or the capacity. */
   readonly limit?: number;
   /** The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. */
@@ -148,13 +148,13 @@ export interface OverrideOptions extends At {
 }
 
 /** The overrides to remove. */
-export interface RestoreOptions extends At {
+export interface RestoreOptions {
   /** The index of the limit in the policy, from 0. Default: all limits. */
   readonly index?: number;
 }
 
 /** The upstream's report of the budget behind one limit; an absent limit or interval stays as in the policy. */
-export interface BudgetOptions extends At {
+export interface BudgetOptions {
   /** The remaining units, from 0 to 10^12. */
   readonly remaining?: number;
   /** The limit or capacity of the budget. */
@@ -173,10 +173,34 @@ export interface BudgetOptions extends At {
   readonly permit?: string | Permit | null;
 }
 
+/**
+ * A clock that moves only when a test moves it, for the option `clock` of one or several stores. Calls that wait still
+ * sleep in real time; they see the clock at each attempt.
+ *
+ * ```js
+ * const clock = new TestClock();
+ * const api = new Paddlegate("memory://", { clock }).window("api", 1, "minute");
+ * api.allow(); // true
+ * clock.advance("minute");
+ * api.allow(); // true again
+ * ```
+ */
+export class TestClock {
+  /** @param nowUs The time in microseconds since 1970, from 0 to 2^52. Default 0. Otherwise throws `InvalidError`. */
+  constructor(nowUs?: number);
+  /**
+   * The time in microseconds since 1970, from 0 to 2^52. An earlier time is that of a host whose clock ran backwards:
+   * the limiters keep their own time, which does not.
+   */
+  nowUs: number;
+  /** Moves the clock forward; a number is seconds. Throws `InvalidError` if the time would be above 2^52. */
+  advance(span: Interval): void;
+}
+
 /** A store, which creates limiters. Their state is in the memory of this page or process, separate for each object. */
 export class Paddlegate {
   /** @param url Only `"memory://"`, which is also the default. For Redis use the package `paddlegate`. */
-  constructor(url?: "memory://");
+  constructor(url?: "memory://" | null, options?: StoreOptions);
 
   /**
    * Creates a limiter with at most `limit` concurrent leases (0 to 100,000; 0 is a pause). A lease ends at its release
@@ -282,11 +306,11 @@ export interface Limiter<S = never> {
   /**
    * Replaces the estimate of a permit with the actual cost, once. A lower cost is refunded; a higher cost becomes debt.
    */
-  correct(permit: string | Permit, actual: number, options?: At): Settlement;
+  correct(permit: string | Permit, actual: number): Settlement;
   /** Ends the lease of a permit, once; leases of other permits are not affected. */
-  release(permit: string | Permit, options?: At): Release;
+  release(permit: string | Permit): Release;
   /** Renews a lease for its full duration. Returns the duration in milliseconds, or `null` if the lease has ended. */
-  renew(permit: string | Permit, options?: At): number | null;
+  renew(permit: string | Permit): number | null;
   /**
    * Takes the cost, or a ticket at the end of the queue: call `claim` after `retryAfterMs`. A repeated call with the
    * same id keeps its queue position.
@@ -295,9 +319,9 @@ export interface Limiter<S = never> {
   /** Takes the cost if the turn of its ticket has come. The status is `"no_ticket"` if there is no ticket for the id. */
   claim(id: string, request?: TicketRequest): Decision;
   /** Leaves the queue, and gives back the lease if the ticket was already granted one. */
-  cancel(id: string, options?: At): "cancelled" | "unknown";
+  cancel(id: string): "cancelled" | "unknown";
   /** Returns the statistics of this limiter. */
-  stats(options?: At): Statistics;
+  stats(): Statistics;
   /** Deletes all taken units, permits, leases and tickets, and the statistics. */
   reset(): void;
   /**
@@ -306,13 +330,13 @@ export interface Limiter<S = never> {
    */
   pause(options: PauseOptions): RuntimeState;
   /** Ends the pause. */
-  resume(options?: At): RuntimeState;
+  resume(): RuntimeState;
   /** Overrides values of every policy of this name. A lower limit ends no existing lease. */
   override(options: OverrideOptions): RuntimeState;
   /** Removes overrides; the policy or the limits learned from upstream apply again. */
   restore(options?: RestoreOptions): RuntimeState;
   /** Returns the runtime state: pause, overrides and learned limits. */
-  runtimeState(options?: At): RuntimeState;
+  runtimeState(): RuntimeState;
   /** Applies the upstream's report of its budget. */
   reportBudget(options: BudgetOptions): Learned;
 }

@@ -3,6 +3,7 @@ import paddlegate from "./node.cjs";
 
 export const {
   Paddlegate,
+  TestClock,
   SKIPPED,
   PaddlegateError,
   OverLimitError,

@@ -9,6 +9,7 @@ export default async function init(source) {
 
 export const {
   Paddlegate,
+  TestClock,
   SKIPPED,
   PaddlegateError,
   OverLimitError,

@@ -1,20 +1,15 @@
 /* Jobs before their limits: run, wait, reschedule, drop or refuse. */
 #include "live.h"
 
-static pg_request at(int64_t after)
-{
-    return (pg_request){.cost = 1, .at_us = NOW + after};
-}
-
-/* Decides about a job and checks what is done with it. */
+/* Decides about a job, so long after NOW, and checks what is done with it. */
 static pg_admission admit(pg_limiter *limiter, const char *id, const char *on_limit, int64_t after,
                           pg_action expected, int64_t after_us)
 {
-    pg_request request = at(after);
     pg_admission admission;
 
+    at(NOW + after);
     memset(&admission, 0x55, sizeof admission);
-    OK(pg_admit(limiter, id, on_limit, &request, &admission, &error));
+    OK(pg_admit(limiter, id, on_limit, &(pg_request){.cost = 1}, &admission, &error));
     CHECK_TEXT(pg_action_name(expected), pg_action_name(admission.action));
     CHECK_INT(after_us, admission.after_us);
     CHECK_INT(admission.action == PG_ACTION_RUN, admission.decision.status == PG_STATUS_GRANTED);
@@ -33,7 +28,7 @@ static void cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing(void)
     run = admit(first, "task", "wait", 0, PG_ACTION_RUN, -1);
     CHECK(run.decision.permit[0] != '\0' && run.decision.fencing_token > 0);
     run = admit(second, "task", "wait", 1, PG_ACTION_RUN, -1);
-    OK(pg_stats(first, NOW + 1, &statistics, &error));
+    OK(pg_stats(first, &statistics, &error));
     CHECK_INT(1, statistics.leases);
     /* Another has a place, which it keeps, and looks every five seconds for a release; on_limit is
      * wait where nothing is said. */
@@ -41,7 +36,8 @@ static void cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing(void)
     CHECK_INT(PG_STATUS_QUEUED, wait.decision.status);
     CHECK_INT(0, wait.decision.position);
     CHECK_INT(wait.decision.ticket, admit(first, "other", "wait", 3, PG_ACTION_WAIT, 5000000).decision.ticket);
-    OK(pg_release(second, run.decision.permit, NOW + 4, &settlement, &error));
+    at(NOW + 4);
+    OK(pg_release(second, run.decision.permit, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_RELEASED, settlement);
     admit(first, "other", "wait", 5, PG_ACTION_RUN, -1);
     forget(first, second);
@@ -75,10 +71,10 @@ static void ojs_t10_what_is_dropped_or_refused_takes_nothing(void)
     refused = admit(limiter, "c", "raise", 0, PG_ACTION_REFUSE, 60000000);
     CHECK_INT(PG_KIND_CONCURRENCY, refused.decision.reason);
     admit(limiter, "d", "ignore", 0, PG_ACTION_REFUSE, 60000000);
-    OK(pg_stats(limiter, NOW, &statistics, &error));
+    OK(pg_stats(limiter, &statistics, &error));
     CHECK_INT(1, statistics.units);
     CHECK_INT(0, statistics.tickets);
-    OK(pg_release(limiter, run.decision.permit, NOW, NULL, &error));
+    OK(pg_release(limiter, run.decision.permit, NULL, &error));
     admit(limiter, "c", "raise", 0, PG_ACTION_RUN, -1);
     OK(pg_reset(limiter, &error));
     OK(pg_limiter_close(limiter, &error));
@@ -98,7 +94,7 @@ static void ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one(void)
 static void an_estimate_is_corrected(void)
 {
     pg_limiter *first, *second;
-    pg_request request = {.estimate = 80, .at_us = NOW};
+    pg_request request = {.estimate = 80};
     pg_admission admission;
     pg_settlement settlement;
 
@@ -106,7 +102,7 @@ static void an_estimate_is_corrected(void)
     OK(pg_admit(first, "a", "drop", &request, &admission, &error));
     CHECK_INT(PG_ACTION_RUN, admission.action);
     CHECK_INT(20, admission.decision.remaining);
-    OK(pg_correct_at(second, admission.decision.permit, 30, NOW, &settlement, &error));
+    OK(pg_correct(second, admission.decision.permit, 30, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
     request.estimate = 70;
     OK(pg_admit(second, "b", "drop", &request, &admission, &error));

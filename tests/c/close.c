@@ -69,7 +69,7 @@ static void no_connection_is_left(void)
     for (int i = 0; i < STORES; i++) {
         check_closed(pg_acquire(limiters[i], NULL, &d, &e), &e);
         CHECK_INT(PG_STATUS_REFUSED, d.status);
-        check_closed(pg_release(limiters[i], "x:1:1", 0, NULL, &e), &e);
+        check_closed(pg_release(limiters[i], "x:1:1", NULL, &e), &e);
         OK(pg_limiter_close(limiters[i], &error));
     }
     CHECK_INT(0, connections());
@@ -105,7 +105,7 @@ static void waits_end(void)
     }
     do {
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-        OK(pg_stats(limiter, 0, &statistics, &error));
+        OK(pg_stats(limiter, &statistics, &error));
     } while (statistics.tickets < 4);
     OK(pg_store_close(store, &error));
     for (int i = 0; i < 4; i++) {

@@ -7,7 +7,7 @@ static void nothing_is_in_force(void)
 {
     pg_runtime_state controls;
 
-    OK(pg_runtime_state_get(limiter, 0, &controls, &error));
+    OK(pg_runtime_state_get(limiter, &controls, &error));
     CHECK_INT(0, controls.version);
     OK(pg_peek(limiter, NULL, &decision, &error));
     CHECK_INT(5, decision.remaining);
@@ -60,8 +60,6 @@ static void facts(void)
         REFUSED("ip", pg_invantive_gate_admit(gate, &(pg_request_attributes){.ip = bad_addresses[i]}, &gate_decision,
                                               &error_));
     }
-    REFUSED("at", pg_invantive_gate_admit(gate, &(pg_request_attributes){.at_us = -1}, &gate_decision, &error_));
-    REFUSED("at", pg_invantive_gate_admit(gate, &(pg_request_attributes){.at_us = INT64_MAX}, &gate_decision, &error_));
     REFUSED("gate", pg_invantive_gate_admit(NULL, NULL, &gate_decision, &error_));
     REFUSED("gate", pg_invantive_gate_admit((pg_invantive_gate *)limiter, NULL, &gate_decision, &error_));
     REFUSED("decision", pg_invantive_gate_admit(gate, NULL, NULL, &error_));
@@ -149,21 +147,19 @@ static void job_spec(void)
 
     for (size_t i = 0; i < sizeof bad_signals / sizeof *bad_signals; i++) {
         paused = 1;
-        REFUSED("document", pg_apply_ojs_signal(limiter, bad_signals[i], 0, &paused, &error_));
+        REFUSED("document", pg_apply_ojs_signal(limiter, bad_signals[i], &paused, &error_));
         CHECK_INT(0, paused);
     }
     for (size_t i = 0; i < sizeof bad_overrides / sizeof *bad_overrides; i++) {
         memset(&controls, 0x55, sizeof controls);
-        REFUSED("document", pg_apply_ojs_override(limiter, bad_overrides[i], 0, &controls, &error_));
+        REFUSED("document", pg_apply_ojs_override(limiter, bad_overrides[i], &controls, &error_));
         CHECK_INT(0, controls.version);
         CHECK_INT(0, controls.overrides[0].kind);
     }
-    REFUSED("at", pg_apply_ojs_signal(limiter, signal, -1, &paused, &error_));
-    REFUSED("at", pg_apply_ojs_override(limiter, rate, -1, &controls, &error_));
-    REFUSED("limiter", pg_apply_ojs_signal(NULL, signal, 0, &paused, &error_));
-    REFUSED("limiter", pg_apply_ojs_override(NULL, rate, 0, &controls, &error_));
-    CHECK_INT(PG_INVALID, pg_apply_ojs_signal(NULL, NULL, 0, NULL, NULL));
-    CHECK_INT(PG_INVALID, pg_apply_ojs_override(NULL, NULL, 0, NULL, NULL));
+    REFUSED("limiter", pg_apply_ojs_signal(NULL, signal, &paused, &error_));
+    REFUSED("limiter", pg_apply_ojs_override(NULL, rate, &controls, &error_));
+    CHECK_INT(PG_INVALID, pg_apply_ojs_signal(NULL, NULL, NULL, NULL));
+    CHECK_INT(PG_INVALID, pg_apply_ojs_override(NULL, NULL, NULL, NULL));
     nothing_is_in_force();
 }
 

@@ -1,6 +1,6 @@
 /* Parent and children go on after fork, whatever other threads were doing at that moment. */
 #define _POSIX_C_SOURCE 200809L
-#include "check.h"
+#include "clock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +10,6 @@
 
 enum { CHILDREN = 50, TRIES = 20, LIMIT = CHILDREN * TRIES / 2, BUSY = 3 };
 
-static const int64_t NOW = 1700000000000000;
 static char name[64];
 static pg_store *store;
 static pg_limiter *limiter, *busy_limiter;
@@ -22,7 +21,7 @@ static int take(pg_limiter *from, int times)
     pg_decision d;
 
     for (int i = 0; i < times; i++) {
-        OK(pg_acquire(from, &(pg_request){.at_us = NOW}, &d, &error));
+        OK(pg_acquire(from, NULL, &d, &error));
         granted += d.status == PG_STATUS_GRANTED;
     }
     return granted;
@@ -35,7 +34,7 @@ static int child(void)
     pg_limiter *own;
     int granted = take(limiter, TRIES / 2);
 
-    OK(pg_store_open(getenv("PADDLEGATE_TEST_URL"), 10000000, &own_store, &error));
+    open_at(NOW, getenv("PADDLEGATE_TEST_URL"), &own_store);
     OK(pg_limiter_bucket(own_store, name, LIMIT, 86400000000, &own, &error));
     granted += take(own, TRIES / 2);
     OK(pg_limiter_close(own, &error));
@@ -50,7 +49,7 @@ static void fork_all(void)
 {
     int granted = 0, lost = 0;
 
-    OK(pg_store_open(getenv("PADDLEGATE_TEST_URL"), 10000000, &store, &error));
+    open_at(NOW, getenv("PADDLEGATE_TEST_URL"), &store);
     OK(pg_limiter_bucket(store, name, LIMIT, 86400000000, &limiter, &error));
     OK(pg_reset(limiter, &error));
     for (int i = 0; i < CHILDREN; i++) {
@@ -129,7 +128,7 @@ static void in_memory(void)
     pthread_t threads[BUSY];
     int lost = 0;
 
-    OK(pg_store_memory(&store, &error));
+    open_at(NOW, "memory://", &store);
     OK(pg_limiter_bucket(store, name, 2, 86400000000, &limiter, &error));
     CHECK_INT(1, take(limiter, 1));
     stop = 0;
@@ -166,7 +165,7 @@ static void *wait_in_turn(void *unused)
     while (!stop) {
         OK(pg_acquire_timeout(lease, NULL, PG_FOREVER, &d, &error));
         if (d.status == PG_STATUS_GRANTED) {
-            OK(pg_release(lease, d.permit, 0, NULL, &error));
+            OK(pg_release(lease, d.permit, NULL, &error));
         }
     }
     return unused;
@@ -187,7 +186,7 @@ static int waiting_child(pg_wakeups *hints)
     OK(pg_wakeups_receive(own, &hint, 1, &count, &error));
     OK(pg_acquire_timeout(lease, NULL, 15000000, &d, &error));
     wrong += d.status != PG_STATUS_GRANTED;
-    OK(pg_release(lease, d.permit, 0, NULL, &error));
+    OK(pg_release(lease, d.permit, NULL, &error));
     OK(pg_wakeups_close(own, &error));
     return wrong;
 }
@@ -247,7 +246,7 @@ static void a_child_closes_its_own(void)
     }
     waitpid(pid, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    OK(pg_release(limiter, d.permit, 0, NULL, &error));
+    OK(pg_release(limiter, d.permit, NULL, &error));
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
 }
@@ -257,7 +256,7 @@ int main(void)
     pg_store *busy_store;
 
     snprintf(name, sizeof name, "c-fork-%ld", (long)time(NULL));
-    OK(pg_store_open(getenv("PADDLEGATE_TEST_URL"), 10000000, &busy_store, &error));
+    open_at(NOW, getenv("PADDLEGATE_TEST_URL"), &busy_store);
     OK(pg_limiter_bucket(busy_store, "c-fork-busy", 1, 1000000, &busy_limiter, &error));
     /* The first fork comes before any call. */
     RUN(fork_all);

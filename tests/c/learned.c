@@ -10,13 +10,13 @@ static void pt_t03_what_is_left_upstream_is_left_here(void)
     pg_decision d;
 
     make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
-    OK(pg_acquire(first, &(pg_request){.cost = 300, .at_us = NOW}, &d, &error));
+    OK(pg_acquire(first, &(pg_request){.cost = 300}, &d, &error));
     CHECK_INT(700, d.remaining);
-    OK(pg_report_budget(second, NULL, 0, 300, -1, -1, 0, -1, -1, NOW, &learned, &error));
+    OK(pg_report_budget(second, NULL, 0, 300, -1, -1, 0, -1, -1, &learned, &error));
     CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
     CHECK_TEXT("remaining", learned.learned);
     CHECK_TEXT("", learned.ignored);
-    OK(pg_peek(first, &(pg_request){.cost = PG_COST_ZERO, .at_us = NOW}, &d, &error));
+    OK(pg_peek(first, &(pg_request){.cost = PG_COST_ZERO}, &d, &error));
     CHECK_INT(300, d.remaining);
     forget(first, second);
 }
@@ -28,14 +28,17 @@ static void pt_t05_size_and_rate_are_learned_by_all(void)
     pg_decision d;
 
     make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
-    OK(pg_report_budget(first, NULL, 0, -1, 2000, -1, 100.0, -1, -1, NOW, NULL, &error));
-    OK(pg_acquire(second, &(pg_request){.cost = 2000, .at_us = NOW + 1}, &d, &error));
+    OK(pg_report_budget(first, NULL, 0, -1, 2000, -1, 100.0, -1, -1, NULL, &error));
+    at(NOW + 1);
+    OK(pg_acquire(second, &(pg_request){.cost = 2000}, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     CHECK_INT(2000, d.limit);
     CHECK_INT(20000000, d.reset_after_us);
     /* Without an amount it is the rate of the policy's own. */
-    OK(pg_report_budget(second, NULL, 0, -1, -1, -1, 50.5, -1, -1, NOW + 2, NULL, &error));
-    OK(pg_runtime_state_get(first, NOW + 3, &c, &error));
+    at(NOW + 2);
+    OK(pg_report_budget(second, NULL, 0, -1, -1, -1, 50.5, -1, -1, NULL, &error));
+    at(NOW + 3);
+    OK(pg_runtime_state_get(first, &c, &error));
     CHECK_INT(1000, c.learned[0].amount);
     CHECK_INT(19801980, c.learned[0].interval_us);
     CHECK_INT(PG_KIND_NONE, c.overrides[0].kind);
@@ -48,11 +51,12 @@ static void pt_t06_a_spent_hour_is_spent_until_it_is_reset(void)
     pg_decision d;
 
     make((pg_limit){PG_KIND_BUCKET, 5000, 3600000000, 0}, &first, &second);
-    OK(pg_report_budget(first, NULL, 0, 0, -1, -1, 0, -1, NOW + 1800000000, NOW, NULL, &error));
-    OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
+    OK(pg_report_budget(first, NULL, 0, 0, -1, -1, 0, -1, NOW + 1800000000, NULL, &error));
+    OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     CHECK_INT(1800000000, d.retry_after_us);
-    OK(pg_acquire(second, &(pg_request){.cost = 5000, .at_us = NOW + 1800000000}, &d, &error));
+    at(NOW + 1800000000);
+    OK(pg_acquire(second, &(pg_request){.cost = 5000}, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     forget(first, second);
 }
@@ -68,17 +72,17 @@ static void an_answer_settles_its_permit(void)
     pg_decision d;
 
     make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0}, &first, &second);
-    OK(pg_acquire(first, &(pg_request){.estimate = 252, .at_us = NOW}, &d, &error));
-    OK(pg_learn_from_response(second, d.permit, NULL, 200, headers, 6, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW,
+    OK(pg_acquire(first, &(pg_request){.estimate = 252}, &d, &error));
+    OK(pg_learn_from_response(second, d.permit, NULL, 200, headers, 6, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN,
                 &learned, &error));
     CHECK_INT(PG_SETTLEMENT_SETTLED, learned.settlement);
     CHECK_INT(12, learned.cost);
-    OK(pg_correct_at(first, d.permit, 12, NOW, &settlement, &error));
+    OK(pg_correct(first, d.permit, 12, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_ALREADY, settlement);
-    OK(pg_learn_from_response(first, d.permit, "shopify", 200, NULL, 0, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW,
+    OK(pg_learn_from_response(first, d.permit, "shopify", 200, NULL, 0, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN,
                 &learned, &error));
     CHECK_INT(PG_SETTLEMENT_ALREADY, learned.settlement);
-    OK(pg_peek(first, &(pg_request){.cost = PG_COST_ZERO, .at_us = NOW}, &d, &error));
+    OK(pg_peek(first, &(pg_request){.cost = PG_COST_ZERO}, &d, &error));
     CHECK_INT(988, d.remaining);
     forget(first, second);
 }
@@ -90,15 +94,15 @@ static void a_refusal_of_upstream_pauses_all(void)
     pg_decision d;
 
     make((pg_limit){PG_KIND_LEAKY, 10, 10000000, 0}, &first, &second);
-    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 0, PG_NOT_GIVEN, NOW, NULL, &error));
-    OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 0, PG_NOT_GIVEN, NULL, &error));
+    OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
-    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 60000000, PG_NOT_GIVEN, NOW, NULL, &error));
-    OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 60000000, PG_NOT_GIVEN, NULL, &error));
+    OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_KIND_PAUSED, d.reason);
     CHECK_INT(60000000, d.retry_after_us);
-    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, NULL, &error));
-    OK(pg_acquire(second, &(pg_request){.at_us = NOW}, &d, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
+    OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(90000000, d.retry_after_us);
     forget(first, second);
 }
@@ -112,15 +116,15 @@ static void what_is_not_learned_is_told(void)
     pg_learned learned;
 
     make((pg_limit){PG_KIND_BUCKET, 100, 60000000, 0}, &first, &second);
-    OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned, &error));
     CHECK_TEXT("limit: above max_learned", learned.ignored);
     CHECK_TEXT("remaining\nreset", learned.learned);
-    OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, 1000000000000, NOW, &learned, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, 1000000000000, &learned, &error));
     CHECK_TEXT("limit\nremaining", learned.learned);
-    OK(pg_learn_from_response(first, NULL, NULL, PG_NOT_GIVEN, after, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, PG_NOT_GIVEN, after, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned, &error));
     CHECK_TEXT("pause: status is missing", learned.ignored);
     CHECK_INT(-1, learned.pause_us);
-    OK(pg_learn_from_response(second, NULL, NULL, 429, discord, 6, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NOW, &learned, &error));
+    OK(pg_learn_from_response(second, NULL, NULL, 429, discord, 6, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned, &error));
     CHECK_TEXT("global", learned.scope);
     CHECK_TEXT("abcd1234", learned.bucket);
     CHECK_INT(2000000, learned.pause_us);

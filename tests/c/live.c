@@ -15,7 +15,7 @@ static void ojs_t13_a_pause_refuses_until_it_ends(void)
     make(window, &first, &second);
     OK(pg_new_id(name, &error));
     OK(pg_limiter_new(there, name, &window, 1, &other, &error));
-    OK(pg_pause(first, 30000000, PG_NOT_GIVEN, NOW, &controls, &error));
+    OK(pg_pause(first, 30000000, PG_NOT_GIVEN, &controls, &error));
     CHECK_INT(NOW, controls.version);
     CHECK_INT(30000000, controls.paused_for_us);
     CHECK_INT(-1, controls.expires_in_us);
@@ -23,22 +23,27 @@ static void ojs_t13_a_pause_refuses_until_it_ends(void)
     /* Nobody has used it yet. */
     CHECK_INT(0, controls.in_use);
     /* A shorter one does not shorten it. */
-    OK(pg_pause(second, PG_NOT_GIVEN, NOW + 10000000, NOW + 5000000, NULL, &error));
-    OK(pg_acquire(second, &(pg_request){.at_us = NOW + 29999999}, &d, &error));
+    at(NOW + 5000000);
+    OK(pg_pause(second, PG_NOT_GIVEN, NOW + 10000000, NULL, &error));
+    at(NOW + 29999999);
+    OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     CHECK_INT(PG_KIND_PAUSED, d.reason);
     CHECK_INT(1, d.index);
     CHECK_INT(0, d.limit);
     CHECK_INT(1, d.retry_after_us);
-    OK(pg_acquire(other, &(pg_request){.at_us = NOW + 1}, &d, &error));
+    OK(pg_acquire(other, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
-    OK(pg_acquire(second, &(pg_request){.at_us = NOW + 30000000}, &d, &error));
+    at(NOW + 30000000);
+    OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
-    OK(pg_pause(second, 1000000, PG_NOT_GIVEN, NOW + 30000000, NULL, &error));
-    OK(pg_resume(first, NOW + 30000001, &controls, &error));
+    OK(pg_pause(second, 1000000, PG_NOT_GIVEN, NULL, &error));
+    at(NOW + 30000001);
+    OK(pg_resume(first, &controls, &error));
     CHECK_INT(1, controls.in_use);
     CHECK_INT(-1, controls.paused_for_us);
-    OK(pg_acquire(second, &(pg_request){.at_us = NOW + 30000002}, &d, &error));
+    at(NOW + 30000002);
+    OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     OK(pg_reset(other, &error));
     OK(pg_limiter_close(other, &error));
@@ -55,7 +60,7 @@ static void numbers_are_overridden_and_restored(void)
     OK(pg_new_id(name, &error));
     OK(pg_limiter_new(here, name, limits, 2, &first, &error));
     OK(pg_limiter_new(there, name, limits, 2, &second, &error));
-    OK(pg_override(first, 0, 1, PG_NOT_GIVEN, 20000000, PG_NOT_GIVEN, NOW, &c, &error));
+    OK(pg_override(first, 0, 1, PG_NOT_GIVEN, 20000000, PG_NOT_GIVEN, &c, &error));
     CHECK_INT(20000000, c.expires_in_us);
     CHECK_INT(2, c.count);
     CHECK_INT(PG_KIND_WINDOW, c.overrides[0].kind);
@@ -63,21 +68,27 @@ static void numbers_are_overridden_and_restored(void)
     CHECK_INT(60000000, c.overrides[0].interval_us);
     CHECK_INT(PG_KIND_NONE, c.overrides[1].kind);
     CHECK_INT(PG_KIND_NONE, c.learned[0].kind);
-    OK(pg_override(first, 1, PG_NOT_GIVEN, 8000000, PG_NOT_GIVEN, NOW + 30000000, NOW, &c, &error));
+    OK(pg_override(first, 1, PG_NOT_GIVEN, 8000000, PG_NOT_GIVEN, NOW + 30000000, &c, &error));
     CHECK_INT(30000000, c.expires_in_us);
-    OK(pg_acquire(second, &(pg_request){.cost = 1, .at_us = NOW + 1}, &d, &error));
+    at(NOW + 1);
+    OK(pg_acquire(second, &(pg_request){.cost = 1}, &d, &error));
     CHECK_INT(0, d.index);
     CHECK_INT(1, d.limit);
-    OK(pg_acquire(second, &(pg_request){.cost = 1, .at_us = NOW + 2}, &d, &error));
+    at(NOW + 2);
+    OK(pg_acquire(second, &(pg_request){.cost = 1}, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    OK(pg_restore(second, 0, NOW + 3, &c, &error));
+    at(NOW + 3);
+    OK(pg_restore(second, 0, &c, &error));
     CHECK_INT(PG_KIND_NONE, c.overrides[0].kind);
     CHECK_INT(8000000, c.overrides[1].interval_us);
     CHECK_INT(5, c.overrides[1].amount);
-    OK(pg_acquire(first, &(pg_request){.cost = 4, .at_us = NOW + 4}, &d, &error));
+    at(NOW + 4);
+    OK(pg_acquire(first, &(pg_request){.cost = 4}, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
-    OK(pg_restore(first, PG_EVERY_LIMIT, NOW + 5, NULL, &error));
-    OK(pg_runtime_state_get(second, NOW + 6, &c, &error));
+    at(NOW + 5);
+    OK(pg_restore(first, PG_EVERY_LIMIT, NULL, &error));
+    at(NOW + 6);
+    OK(pg_runtime_state_get(second, &c, &error));
     CHECK_INT(0, c.version);
     CHECK_INT(PG_KIND_NONE, c.overrides[1].kind);
     forget(first, second);
@@ -105,7 +116,7 @@ static void wait_until_queued(pg_limiter *limiter, int64_t tickets)
 
     do {
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-        OK(pg_stats(limiter, 0, &statistics, &error));
+        OK(pg_stats(limiter, &statistics, &error));
     } while (statistics.tickets < tickets);
 }
 
@@ -134,12 +145,12 @@ static void cn_t21_a_raised_limit_calls_those_who_wait(void)
     }
     wait_until_queued(second, 2);
     clock_gettime(CLOCK_MONOTONIC, &since);
-    OK(pg_override(second, 0, 5, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, 0, NULL, &error));
+    OK(pg_override(second, 0, 5, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
     check_entered(&waiters[0], since);
     check_entered(&waiters[1], since);
     /* Lowered, nobody is evicted. */
-    OK(pg_override(second, 0, 2, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, 0, NULL, &error));
-    OK(pg_release(second, waiters[0].decision.permit, 0, NULL, &error));
+    OK(pg_override(second, 0, 2, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
+    OK(pg_release(second, waiters[0].decision.permit, NULL, &error));
     OK(pg_acquire(first, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     forget(first, second);
@@ -152,12 +163,12 @@ static void a_resume_calls_those_who_wait(void)
     pg_limiter *first, *second;
 
     make((pg_limit){PG_KIND_BUCKET, 5, 86400000000, 0}, &first, &second);
-    OK(pg_pause(second, 15000000, PG_NOT_GIVEN, 0, NULL, &error));
+    OK(pg_pause(second, 15000000, PG_NOT_GIVEN, NULL, &error));
     waiter.limiter = first;
     pthread_create(&waiter.thread, NULL, enter, &waiter);
     wait_until_queued(second, 1);
     clock_gettime(CLOCK_MONOTONIC, &since);
-    OK(pg_resume(second, 0, NULL, &error));
+    OK(pg_resume(second, NULL, &error));
     check_entered(&waiter, since);
     forget(first, second);
 }

@@ -2,19 +2,18 @@
 #ifndef LIVE_H
 #define LIVE_H
 
-#include "check.h"
+#include "clock.h"
 
-static const int64_t NOW = 1700000000000000;
 /* Two connections of one store, as two processes have them; in memory they are one. */
 static pg_store *here, *there;
 static char name[33];
 
 static void open_stores(const char *url)
 {
-    OK(pg_store_open(url, 10000000, &here, &error));
+    open_at(NOW, url, &here);
     there = here;
     if (!pg_store_is_memory(here)) {
-        OK(pg_store_open(url, 10000000, &there, &error));
+        open_at(NOW, url, &there);
     }
 }
 

@@ -16,7 +16,7 @@ static pg_learned learned;
 
 static void nothing_is_in_force(void)
 {
-    OK(pg_runtime_state_get(limiter, 0, &controls, &error));
+    OK(pg_runtime_state_get(limiter, &controls, &error));
     CHECK_INT(0, controls.version);
     CHECK_INT(1, controls.count);
     OK(pg_peek(limiter, NULL, &decision, &error));
@@ -25,20 +25,18 @@ static void nothing_is_in_force(void)
 
 static void pauses(void)
 {
-    NOT_OBEYED("limiter", pg_pause(NULL, 1, -1, 0, &controls, &error_));
-    NOT_OBEYED("limiter", pg_resume(NULL, 0, &controls, &error_));
-    NOT_OBEYED("limiter", pg_runtime_state_get(NULL, 0, &controls, &error_));
-    REFUSED("runtime_state", pg_runtime_state_get(limiter, 0, NULL, &error_));
-    NOT_OBEYED("for", pg_pause(limiter, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("for", pg_pause(limiter, 0, -1, 0, &controls, &error_));
-    NOT_OBEYED("for", pg_pause(limiter, -2, -1, 0, &controls, &error_));
-    NOT_OBEYED("for", pg_pause(limiter, INT64_MAX, -1, 0, &controls, &error_));
-    NOT_OBEYED("until", pg_pause(limiter, -1, INT64_MAX, 0, &controls, &error_));
-    NOT_OBEYED("until", pg_pause(limiter, -1, INT64_MIN, 0, &controls, &error_));
-    NOT_OBEYED("until", pg_pause(limiter, 1, 1, 0, &controls, &error_));
-    NOT_OBEYED("at", pg_pause(limiter, 1, -1, -1, &controls, &error_));
-    NOT_OBEYED("at", pg_resume(limiter, INT64_MAX, &controls, &error_));
-    CHECK_INT(PG_INVALID, pg_pause(limiter, -1, -1, 0, NULL, NULL));
+    NOT_OBEYED("limiter", pg_pause(NULL, 1, -1, &controls, &error_));
+    NOT_OBEYED("limiter", pg_resume(NULL, &controls, &error_));
+    NOT_OBEYED("limiter", pg_runtime_state_get(NULL, &controls, &error_));
+    REFUSED("runtime_state", pg_runtime_state_get(limiter, NULL, &error_));
+    NOT_OBEYED("for", pg_pause(limiter, -1, -1, &controls, &error_));
+    NOT_OBEYED("for", pg_pause(limiter, 0, -1, &controls, &error_));
+    NOT_OBEYED("for", pg_pause(limiter, -2, -1, &controls, &error_));
+    NOT_OBEYED("for", pg_pause(limiter, INT64_MAX, -1, &controls, &error_));
+    NOT_OBEYED("until", pg_pause(limiter, -1, INT64_MAX, &controls, &error_));
+    NOT_OBEYED("until", pg_pause(limiter, -1, INT64_MIN, &controls, &error_));
+    NOT_OBEYED("until", pg_pause(limiter, 1, 1, &controls, &error_));
+    CHECK_INT(PG_INVALID, pg_pause(limiter, -1, -1, NULL, NULL));
     nothing_is_in_force();
 }
 
@@ -48,29 +46,28 @@ static void overrides(void)
 
     for (size_t i = 0; i < sizeof bad_indexes / sizeof *bad_indexes; i++) {
         int64_t bad = bad_indexes[i];
-        NOT_OBEYED("index", pg_override(limiter, bad, 1, -1, -1, -1, 0, &controls, &error_));
-        REFUSED("index", pg_report_budget(limiter, NULL, bad, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
-        REFUSED("index", pg_report_budget(limiter, NULL, bad, -1, -1, -1, 1.5, -1, -1, 0, &learned, &error_));
+        NOT_OBEYED("index", pg_override(limiter, bad, 1, -1, -1, -1, &controls, &error_));
+        REFUSED("index", pg_report_budget(limiter, NULL, bad, 1, -1, -1, 0, -1, -1, &learned, &error_));
+        REFUSED("index", pg_report_budget(limiter, NULL, bad, -1, -1, -1, 1.5, -1, -1, &learned, &error_));
         if (bad != PG_EVERY_LIMIT) {
-            NOT_OBEYED("index", pg_restore(limiter, bad, 0, &controls, &error_));
+            NOT_OBEYED("index", pg_restore(limiter, bad, &controls, &error_));
         }
     }
-    NOT_OBEYED("limiter", pg_override(NULL, 0, 1, -1, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("limiter", pg_restore(NULL, -1, 0, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(limiter, 0, -1, -1, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(limiter, 0, 0, -1, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(limiter, 0, -2, -1, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(limiter, 0, INT64_MAX, -1, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("interval", pg_override(limiter, 0, -1, 0, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("interval", pg_override(limiter, 0, -1, -2, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("interval", pg_override(limiter, 0, -1, INT64_MAX, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("expires_in", pg_override(limiter, 0, 1, -1, 0, -1, 0, &controls, &error_));
-    NOT_OBEYED("expires_in", pg_override(limiter, 0, 1, -1, INT64_MAX, -1, 0, &controls, &error_));
-    NOT_OBEYED("expires_at", pg_override(limiter, 0, 1, -1, -1, INT64_MAX, 0, &controls, &error_));
-    NOT_OBEYED("expires_in", pg_override(limiter, 0, 1, -1, -2, -1, 0, &controls, &error_));
-    NOT_OBEYED("expires_at", pg_override(limiter, 0, 1, -1, -1, -2, 0, &controls, &error_));
-    NOT_OBEYED("expires_at", pg_override(limiter, 0, 1, -1, 1, 1, 0, &controls, &error_));
-    NOT_OBEYED("at", pg_override(limiter, 0, 1, -1, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limiter", pg_override(NULL, 0, 1, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limiter", pg_restore(NULL, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(limiter, 0, -1, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(limiter, 0, 0, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(limiter, 0, -2, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(limiter, 0, INT64_MAX, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("interval", pg_override(limiter, 0, -1, 0, -1, -1, &controls, &error_));
+    NOT_OBEYED("interval", pg_override(limiter, 0, -1, -2, -1, -1, &controls, &error_));
+    NOT_OBEYED("interval", pg_override(limiter, 0, -1, INT64_MAX, -1, -1, &controls, &error_));
+    NOT_OBEYED("expires_in", pg_override(limiter, 0, 1, -1, 0, -1, &controls, &error_));
+    NOT_OBEYED("expires_in", pg_override(limiter, 0, 1, -1, INT64_MAX, -1, &controls, &error_));
+    NOT_OBEYED("expires_at", pg_override(limiter, 0, 1, -1, -1, INT64_MAX, &controls, &error_));
+    NOT_OBEYED("expires_in", pg_override(limiter, 0, 1, -1, -2, -1, &controls, &error_));
+    NOT_OBEYED("expires_at", pg_override(limiter, 0, 1, -1, -1, -2, &controls, &error_));
+    NOT_OBEYED("expires_at", pg_override(limiter, 0, 1, -1, 1, 1, &controls, &error_));
     nothing_is_in_force();
 }
 
@@ -80,14 +77,14 @@ static void overrides_of_other_kinds(void)
     pg_limiter *other;
 
     OK(pg_limiter_leaky(store, "leaky", 5, 1000000, &other, &error));
-    NOT_OBEYED("limit", pg_override(other, 0, 0, -1, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(other, 0, -2, -1, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("interval", pg_override(other, 0, -1, 0, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("interval", pg_override(other, 0, -1, -2, -1, -1, 0, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, 0, 0, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, 0, -2, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("interval", pg_override(other, 0, -1, 0, -1, -1, &controls, &error_));
+    NOT_OBEYED("interval", pg_override(other, 0, -1, -2, -1, -1, &controls, &error_));
     OK(pg_limiter_close(other, &error));
     OK(pg_limiter_throttle(store, "throttle", 1000000, &other, &error));
-    NOT_OBEYED("limit", pg_override(other, 0, 2, -1, -1, -1, 0, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(other, 0, -2, -1, -1, -1, 0, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, 0, 2, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, 0, -2, -1, -1, -1, &controls, &error_));
     OK(pg_limiter_close(other, &error));
 }
 
@@ -97,33 +94,32 @@ static void limiters_without_a_state(void)
     pg_limiter *without;
 
     OK(pg_limiter_paused(store, "none", &without, &error));
-    NOT_OBEYED("limiter", pg_pause(without, 1, -1, 0, &controls, &error_));
-    NOT_OBEYED("limiter", pg_resume(without, 0, &controls, &error_));
-    OK(pg_runtime_state_get(without, 0, &controls, &error));
+    NOT_OBEYED("limiter", pg_pause(without, 1, -1, &controls, &error_));
+    NOT_OBEYED("limiter", pg_resume(without, &controls, &error_));
+    OK(pg_runtime_state_get(without, &controls, &error));
     CHECK_INT(0, controls.count);
     OK(pg_limiter_close(without, &error));
 }
 
 static void reports(void)
 {
-    REFUSED("limiter", pg_report_budget(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
+    REFUSED("limiter", pg_report_budget(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, &learned, &error_));
     CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
-    REFUSED("permit", pg_report_budget(limiter, "\xff", 0, 1, -1, -1, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("remaining", pg_report_budget(limiter, NULL, 0, -2, -1, -1, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("remaining", pg_report_budget(limiter, NULL, 0, INT64_MAX, -1, -1, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("limit", pg_report_budget(limiter, NULL, 0, -1, 0, -1, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("limit", pg_report_budget(limiter, NULL, 0, -1, -2, -1, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("interval", pg_report_budget(limiter, NULL, 0, -1, -1, 0, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("interval", pg_report_budget(limiter, NULL, 0, -1, -1, -2, 0, -1, -1, 0, &learned, &error_));
-    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, -1, -1, -1, -1, 0, &learned, &error_));
-    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 1e-300, -1, -1, 0, &learned, &error_));
-    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, 1, 1, -1, -1, 0, &learned, &error_));
-    REFUSED("reset_in", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -2, -1, 0, &learned, &error_));
-    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -1, -2, 0, &learned, &error_));
-    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, 1, 1, 0, &learned, &error_));
-    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -1, INT64_MAX, 0, &learned, &error_));
-    REFUSED("at", pg_report_budget(limiter, NULL, 0, 1, -1, -1, 0, -1, -1, -1, &learned, &error_));
-    CHECK_INT(PG_INVALID, pg_report_budget(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, 0, NULL, NULL));
+    REFUSED("permit", pg_report_budget(limiter, "\xff", 0, 1, -1, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("remaining", pg_report_budget(limiter, NULL, 0, -2, -1, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("remaining", pg_report_budget(limiter, NULL, 0, INT64_MAX, -1, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("limit", pg_report_budget(limiter, NULL, 0, -1, 0, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("limit", pg_report_budget(limiter, NULL, 0, -1, -2, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("interval", pg_report_budget(limiter, NULL, 0, -1, -1, 0, 0, -1, -1, &learned, &error_));
+    REFUSED("interval", pg_report_budget(limiter, NULL, 0, -1, -1, -2, 0, -1, -1, &learned, &error_));
+    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, -1, -1, -1, -1, &learned, &error_));
+    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 1e-300, -1, -1, &learned, &error_));
+    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, 1, 1, -1, -1, &learned, &error_));
+    REFUSED("reset_in", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -2, -1, &learned, &error_));
+    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -1, -2, &learned, &error_));
+    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, 1, 1, &learned, &error_));
+    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -1, INT64_MAX, &learned, &error_));
+    CHECK_INT(PG_INVALID, pg_report_budget(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, NULL, NULL));
     nothing_is_in_force();
 }
 
@@ -132,28 +128,27 @@ static void answers(void)
     const char *const words[] = {"x-ratelimit-remaining", "1"}, *const nothing[] = {NULL, NULL};
     const char *body = "{}";
 
-    REFUSED("limiter", pg_learn_from_response(NULL, NULL, NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("permit", pg_learn_from_response(limiter, "", NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("permit", pg_learn_from_response(limiter, "\xff", NULL, 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("provider", pg_learn_from_response(limiter, NULL, "", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("provider", pg_learn_from_response(limiter, NULL, "nobody", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("provider", pg_learn_from_response(limiter, NULL, "\xff", 200, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("status", pg_learn_from_response(limiter, NULL, NULL, -2, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("status", pg_learn_from_response(limiter, NULL, NULL, 65536, words, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, NULL, 2, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, words, 1, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, words, SIZE_MAX - 1, body, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("body", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, NULL, 2, -1, -1, 0, &learned, &error_));
-    REFUSED("body", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, SIZE_MAX, -1, -1, 0, &learned, &error_));
-    REFUSED("max_pause", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -2, -1, 0, &learned, &error_));
-    REFUSED("max_learned", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -2, 0, &learned, &error_));
-    REFUSED("at", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -1, -1, &learned, &error_));
-    CHECK_INT(PG_INVALID, pg_learn_from_response(NULL, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, 0, NULL, NULL));
+    REFUSED("limiter", pg_learn_from_response(NULL, NULL, NULL, 200, words, 2, body, 2, -1, -1, &learned, &error_));
+    REFUSED("permit", pg_learn_from_response(limiter, "", NULL, 200, words, 2, body, 2, -1, -1, &learned, &error_));
+    REFUSED("permit", pg_learn_from_response(limiter, "\xff", NULL, 200, words, 2, body, 2, -1, -1, &learned, &error_));
+    REFUSED("provider", pg_learn_from_response(limiter, NULL, "", 200, words, 2, body, 2, -1, -1, &learned, &error_));
+    REFUSED("provider", pg_learn_from_response(limiter, NULL, "nobody", 200, words, 2, body, 2, -1, -1, &learned, &error_));
+    REFUSED("provider", pg_learn_from_response(limiter, NULL, "\xff", 200, words, 2, body, 2, -1, -1, &learned, &error_));
+    REFUSED("status", pg_learn_from_response(limiter, NULL, NULL, -2, words, 2, body, 2, -1, -1, &learned, &error_));
+    REFUSED("status", pg_learn_from_response(limiter, NULL, NULL, 65536, words, 2, body, 2, -1, -1, &learned, &error_));
+    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, NULL, 2, body, 2, -1, -1, &learned, &error_));
+    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, words, 1, body, 2, -1, -1, &learned, &error_));
+    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, words, SIZE_MAX - 1, body, 2, -1, -1, &learned, &error_));
+    REFUSED("body", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, NULL, 2, -1, -1, &learned, &error_));
+    REFUSED("body", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, SIZE_MAX, -1, -1, &learned, &error_));
+    REFUSED("max_pause", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -2, -1, &learned, &error_));
+    REFUSED("max_learned", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -2, &learned, &error_));
+    CHECK_INT(PG_INVALID, pg_learn_from_response(NULL, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, NULL, NULL));
     /* An answer that says nothing is no mistake. */
-    OK(pg_learn_from_response(limiter, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, 0, &learned, &error));
+    OK(pg_learn_from_response(limiter, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, &learned, &error));
     CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
     CHECK_TEXT("not a rate limit answer", learned.ignored);
-    OK(pg_learn_from_response(limiter, NULL, NULL, 200, nothing, 2, "\xff\x00{", 3, -1, -1, 0, NULL, &error));
+    OK(pg_learn_from_response(limiter, NULL, NULL, 200, nothing, 2, "\xff\x00{", 3, -1, -1, NULL, &error));
     nothing_is_in_force();
 }
 
@@ -249,7 +244,6 @@ static void admissions(void)
         REFUSED("on_limit", pg_admit(limiter, "a", bad_actions[i], NULL, &admission, &error_));
     }
     REFUSED("cost", pg_admit(limiter, "a", "wait", &(pg_request){.cost = 6}, &admission, &error_));
-    REFUSED("at", pg_admit(limiter, "a", "wait", &(pg_request){.at_us = -1}, &admission, &error_));
     REFUSED("admission", pg_admit(limiter, "a", "wait", NULL, NULL, &error_));
     REFUSED("limiter", pg_admit(NULL, "a", "wait", NULL, &admission, &error_));
     REFUSED("limiter", pg_admit((pg_limiter *)store, "a", "wait", NULL, &admission, &error_));

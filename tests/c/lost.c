@@ -88,7 +88,7 @@ static void closed_refuses_and_says_so(void)
     /* Wrong calls are what they always are, and what is no decision is an error. */
     CHECK_INT(PG_INVALID, pg_acquire(limiter, &(pg_request){.cost = 1, .estimate = 1}, &d, NULL));
     CHECK_INT(0, d.degraded);
-    CHECK_INT(PG_UNAVAILABLE, pg_stats(limiter, 0, &statistics, NULL));
+    CHECK_INT(PG_UNAVAILABLE, pg_stats(limiter, &statistics, NULL));
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
 }
@@ -108,7 +108,7 @@ static void open_grants_and_says_so(void)
         CHECK_INT(PG_KIND_NONE, d.reason);
         CHECK_INT(1, d.degraded);
         CHECK_INT(-1, d.lease_us);
-        OK(pg_release(limiter, d.permit, 0, &settlement, &error));
+        OK(pg_release(limiter, d.permit, &settlement, &error));
         CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
     }
     OK(pg_acquire_timeout(limiter, NULL, 30000000, &d, &error));
@@ -141,11 +141,11 @@ static void local_keeps_its_share_of_the_limit(void)
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     CHECK_INT(PG_KIND_CONCURRENCY, d.reason);
     CHECK_INT(1, d.degraded);
-    OK(pg_renew(limiter, held[0].permit, 0, &lease, &error));
+    OK(pg_renew(limiter, held[0].permit, &lease, &error));
     CHECK_INT(60000000, lease);
-    OK(pg_release(limiter, held[0].permit, 0, &settlement, &error));
+    OK(pg_release(limiter, held[0].permit, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_RELEASED, settlement);
-    OK(pg_release(limiter, held[0].permit, 0, &settlement, &error));
+    OK(pg_release(limiter, held[0].permit, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
@@ -256,7 +256,7 @@ static void leases_end_where_they_were_given(void)
     CHECK_INT(0, shared.degraded);
     gate.shut = 1;
     /* The server dies before the release, which nobody can do for it. */
-    CHECK_INT(PG_UNAVAILABLE, pg_release(limiter, shared.permit, 0, &settlement, NULL));
+    CHECK_INT(PG_UNAVAILABLE, pg_release(limiter, shared.permit, &settlement, NULL));
     CHECK_INT(PG_SETTLEMENT_NONE, settlement);
     OK(pg_acquire(limiter, NULL, &local, &error));
     CHECK_INT(PG_STATUS_GRANTED, local.status);
@@ -266,11 +266,11 @@ static void leases_end_where_they_were_given(void)
     gate.shut = 0;
     wait_for_the_store(limiter, &look, &d);
     CHECK_INT(1, d.remaining);
-    OK(pg_release(limiter, local.permit, 0, &settlement, &error));
+    OK(pg_release(limiter, local.permit, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_RELEASED, settlement);
     OK(pg_peek(limiter, &look, &d, &error));
     CHECK_INT(1, d.remaining);
-    OK(pg_release(limiter, shared.permit, 0, &settlement, &error));
+    OK(pg_release(limiter, shared.permit, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_RELEASED, settlement);
     OK(pg_reset(limiter, &error));
     OK(pg_limiter_close(limiter, &error));

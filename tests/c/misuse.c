@@ -1,4 +1,5 @@
 /* Every wrong call is an error that names the argument; none crashes or grants. */
+#define _POSIX_C_SOURCE 200809L
 #include "misuse.h"
 
 static void null_store(void)
@@ -46,12 +47,12 @@ static void null_limiter(void)
     CHECK_INT(-1, decision.lease_us);
     CHECK_INT(-1, decision.ticket);
     REFUSED("limiter", pg_acquire_timeout(NULL, NULL, 1, &decision, &error_));
-    REFUSED("limiter", pg_release(NULL, "p", 0, &settlement, &error_));
-    REFUSED("limiter", pg_cancel(NULL, "id", 0, 0, &settlement, &error_));
+    REFUSED("limiter", pg_release(NULL, "p", &settlement, &error_));
+    REFUSED("limiter", pg_cancel(NULL, "id", 0, &settlement, &error_));
     CHECK_INT(PG_SETTLEMENT_NONE, settlement);
-    REFUSED("limiter", pg_renew(NULL, "p", 0, &lease, &error_));
+    REFUSED("limiter", pg_renew(NULL, "p", &lease, &error_));
     CHECK_INT(-1, lease);
-    REFUSED("limiter", pg_stats(NULL, 0, &statistics, &error_));
+    REFUSED("limiter", pg_stats(NULL, &statistics, &error_));
     CHECK_INT(0, statistics.granted);
     REFUSED("limiter", pg_listen(NULL, &hints, &error_));
     CHECK(hints == NULL);
@@ -107,8 +108,8 @@ static void places_without_room(void)
     REFUSED("listed", pg_list_next(list, NULL, &error_));
     OK(pg_list_close(list, &error));
     REFUSED("list", pg_list_close(list, &error_));
-    REFUSED("statistics", pg_stats(limiter, 0, NULL, &error_));
-    REFUSED("lease_us", pg_renew(limiter, "p", 0, NULL, &error_));
+    REFUSED("statistics", pg_stats(limiter, NULL, &error_));
+    REFUSED("lease_us", pg_renew(limiter, "p", NULL, &error_));
 }
 
 static void waits(void)
@@ -147,26 +148,22 @@ static void waits(void)
     REFUSED("wait_timeout", pg_acquire_timeout(one, NULL, -2, &decision, &error_));
     REFUSED("wait_timeout", pg_acquire_timeout(one, NULL, INT64_MAX, &decision, &error_));
     REFUSED("decision", pg_acquire_timeout(one, NULL, 1, NULL, &error_));
-    REFUSED("id", pg_cancel(one, NULL, 0, 0, NULL, &error_));
-    REFUSED("id", pg_cancel(one, "", 0, 0, NULL, &error_));
-    REFUSED("id", pg_cancel(one, long_text, 0, 0, NULL, &error_));
-    REFUSED("at", pg_cancel(one, "id", 0, -1, NULL, &error_));
-    REFUSED("permit", pg_release(one, NULL, 0, NULL, &error_));
-    REFUSED("permit", pg_release(one, "", 0, NULL, &error_));
-    REFUSED("permit", pg_release(one, long_text, 0, NULL, &error_));
-    REFUSED("at", pg_release(one, held.permit, -1, NULL, &error_));
-    REFUSED("permit", pg_renew(one, "\xff", 0, &(int64_t){0}, &error_));
-    REFUSED("at", pg_renew(one, held.permit, INT64_MAX, &(int64_t){0}, &error_));
-    REFUSED("at", pg_stats(one, -1, &statistics, &error_));
+    REFUSED("id", pg_cancel(one, NULL, 0, NULL, &error_));
+    REFUSED("id", pg_cancel(one, "", 0, NULL, &error_));
+    REFUSED("id", pg_cancel(one, long_text, 0, NULL, &error_));
+    REFUSED("permit", pg_release(one, NULL, NULL, &error_));
+    REFUSED("permit", pg_release(one, "", NULL, &error_));
+    REFUSED("permit", pg_release(one, long_text, NULL, &error_));
+    REFUSED("permit", pg_renew(one, "\xff", &(int64_t){0}, &error_));
     /* All of it has changed nothing, and strangers free nobody's lease. */
     for (int i = 0; i < 3; i++) {
         static const char *const strangers[] = {"held", "held:1:1:1", "unlimited"};
         pg_settlement settlement;
 
-        OK(pg_release(one, strangers[i], 0, &settlement, &error));
+        OK(pg_release(one, strangers[i], &settlement, &error));
         CHECK(settlement != PG_SETTLEMENT_RELEASED);
     }
-    OK(pg_stats(one, 0, &statistics, &error));
+    OK(pg_stats(one, &statistics, &error));
     CHECK_INT(1, statistics.leases);
     CHECK_INT(0, statistics.tickets);
     CHECK_INT(1, statistics.granted);
@@ -304,14 +301,44 @@ static void numbers(void)
     REFUSED("estimate", pg_acquire(limiter, &bad, &decision, &error_));
     bad = (pg_request){.cost = 1, .estimate = 1};
     REFUSED("estimate", pg_peek(limiter, &bad, &decision, &error_));
-    bad = (pg_request){.at_us = -1};
-    REFUSED("at", pg_acquire(limiter, &bad, &decision, &error_));
-    bad = (pg_request){.at_us = INT64_MAX};
-    REFUSED("at", pg_acquire(limiter, &bad, &decision, &error_));
     REFUSED("actual", pg_correct(limiter, "p", -1, NULL, &error_));
     REFUSED("actual", pg_correct(limiter, "p", INT64_MIN, NULL, &error_));
     REFUSED("actual", pg_correct(limiter, "p", INT64_MAX, NULL, &error_));
-    REFUSED("at", pg_correct_at(limiter, "p", 1, -1, NULL, &error_));
+}
+
+static void clocks(void)
+{
+    static const int64_t bad_times[] = {-1, INT64_MIN, (INT64_C(1) << 52) + 1, INT64_MAX};
+    pg_test_clock *clock;
+    pg_store *opened;
+
+    REFUSED("clock", pg_test_clock_new(0, NULL, &error_));
+    for (size_t i = 0; i < sizeof bad_times / sizeof *bad_times; i++) {
+        clock = (pg_test_clock *)&store;
+        REFUSED("now", pg_test_clock_new(bad_times[i], &clock, &error_));
+        CHECK(clock == NULL);
+    }
+    OK(pg_test_clock_new(INT64_C(1) << 52, &clock, &error));
+    for (size_t i = 0; i < sizeof bad_times / sizeof *bad_times; i++) {
+        REFUSED("now", pg_test_clock_set(clock, bad_times[i], &error_));
+    }
+    REFUSED("now", pg_test_clock_advance(clock, 1, &error_));
+    REFUSED("now", pg_test_clock_advance(clock, INT64_MAX, &error_));
+    REFUSED("by", pg_test_clock_advance(clock, -1, &error_));
+    CHECK_INT(INT64_C(1) << 52, pg_test_clock_now(clock));
+    CHECK_INT(-1, pg_test_clock_now((pg_test_clock *)store));
+    REFUSED("clock", pg_test_clock_set(NULL, 0, &error_));
+    REFUSED("clock", pg_test_clock_advance((pg_test_clock *)store, 0, &error_));
+    REFUSED("clock", pg_store_open_with_clock("memory://", 0, (pg_test_clock *)store, &opened, &error_));
+    unsetenv("PADDLEGATE_TEST_CLOCK");
+    REFUSED("clock", pg_store_open_with_clock("redis://localhost", 0, clock, &opened, &error_));
+    CHECK(opened == NULL);
+    OK(pg_test_clock_close(clock, &error));
+    CHECK_INT(-1, pg_test_clock_now(clock));
+    REFUSED("clock", pg_test_clock_set(clock, 0, &error_));
+    REFUSED("clock", pg_store_open_with_clock("memory://", 0, clock, &opened, &error_));
+    REFUSED("clock", pg_test_clock_close(clock, &error_));
+    REFUSED("clock", pg_test_clock_close(NULL, &error_));
 }
 
 static void policies(void)
@@ -418,6 +445,7 @@ int main(void)
     RUN(handles_of_the_other_kind);
     RUN(texts);
     RUN(numbers);
+    RUN(clocks);
     RUN(policies);
     RUN(an_error_is_forgotten_by_the_next_call);
     RUN(a_server_that_is_not_there);

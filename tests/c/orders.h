@@ -48,37 +48,36 @@ static int is_order(const char *verb)
     return 0;
 }
 
-/* at, expected or nothing, the argument of an error or nothing, then what the verb needs */
+/* expected or nothing, the argument of an error or nothing, then what the verb needs */
 static void order(const char *verb)
 {
-    int64_t at = atoll(field[1]), numbers[5];
+    int64_t numbers[5];
     pg_runtime_state controls;
     pg_error error;
     pg_code code;
 
     for (size_t i = 0; i < 5; i++) {
-        numbers[i] = atoll(field[4 + i]);
+        numbers[i] = atoll(field[3 + i]);
     }
     if (strcmp(verb, "pause") == 0) {
-        code = pg_pause(limiter, numbers[0], numbers[1], at, &controls, &error);
+        code = pg_pause(limiter, numbers[0], numbers[1], &controls, &error);
     } else if (strcmp(verb, "resume") == 0) {
-        code = pg_resume(limiter, at, &controls, &error);
+        code = pg_resume(limiter, &controls, &error);
     } else if (strcmp(verb, "override") == 0) {
-        code = pg_override(limiter, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], at, &controls,
-                           &error);
+        code = pg_override(limiter, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], &controls, &error);
     } else if (strcmp(verb, "restore") == 0) {
-        code = pg_restore(limiter, numbers[0], at, &controls, &error);
+        code = pg_restore(limiter, numbers[0], &controls, &error);
     } else {
-        code = pg_runtime_state_get(limiter, at, &controls, &error);
+        code = pg_runtime_state_get(limiter, &controls, &error);
     }
-    if (*field[3] != '\0') {
+    if (*field[2] != '\0') {
         expect("invalid", pg_error_name(code));
-        expect(field[3], error.argument);
+        expect(field[2], error.argument);
         return;
     }
     well(code, &error);
-    if (*field[2] != '\0') {
-        expect(field[2], json_of_controls(&controls));
+    if (*field[1] != '\0') {
+        expect(field[1], json_of_controls(&controls));
     }
 }
 
@@ -109,40 +108,40 @@ static const char *json_of_learned(const pg_learned *l)
     return text;
 }
 
-/* at, expected, permit or nothing, index, remaining, amount, interval, reset in, reset at */
+/* expected, permit or nothing, index, remaining, amount, interval, reset in, reset at */
 static void sync_budget(void)
 {
-    const char *permit = *field[3] != '\0' ? permit_of(field[3]) : NULL;
+    const char *permit = *field[2] != '\0' ? permit_of(field[2]) : NULL;
     pg_learned learned;
     pg_error error;
 
-    well(pg_report_budget(limiter, permit, atoll(field[4]), atoll(field[5]), atoll(field[6]), atoll(field[7]), 0,
-                 atoll(field[8]), atoll(field[9]), atoll(field[1]), &learned, &error),
+    well(pg_report_budget(limiter, permit, atoll(field[3]), atoll(field[4]), atoll(field[5]), atoll(field[6]), 0,
+                 atoll(field[7]), atoll(field[8]), &learned, &error),
          &error);
-    expect(field[2], json_of_learned(&learned));
+    expect(field[1], json_of_learned(&learned));
 }
 
-/* at, expected, permit or nothing, provider, status, headers between newlines, body, max_learned */
+/* expected, permit or nothing, provider, status, headers between newlines, body, max_learned */
 static void learn(void)
 {
-    const char *permit = *field[3] != '\0' ? permit_of(field[3]) : NULL, *words[WORDS];
+    const char *permit = *field[2] != '\0' ? permit_of(field[2]) : NULL, *words[WORDS];
     size_t count = 0;
     pg_learned learned;
     pg_error error;
 
+    unquote(field[5]);
     unquote(field[6]);
-    unquote(field[7]);
-    for (char *word = field[6]; word != NULL && *field[6] != '\0' && count < WORDS;) {
+    for (char *word = field[5]; word != NULL && *field[5] != '\0' && count < WORDS;) {
         words[count++] = word;
         word = strchr(word, '\n');
         if (word != NULL) {
             *word++ = '\0';
         }
     }
-    well(pg_learn_from_response(limiter, permit, field[4], atoi(field[5]), words, count, field[7], strlen(field[7]),
-                  PG_NOT_GIVEN, atoll(field[8]), atoll(field[1]), &learned, &error),
+    well(pg_learn_from_response(limiter, permit, field[3], atoi(field[4]), words, count, field[6], strlen(field[6]),
+                  PG_NOT_GIVEN, atoll(field[7]), &learned, &error),
          &error);
-    expect(field[2], json_of_learned(&learned));
+    expect(field[1], json_of_learned(&learned));
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* Eight threads share stores, limiters and the table of handles. */
 #define _POSIX_C_SOURCE 200809L
-#include "check.h"
+#include "clock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,7 +8,6 @@
 
 enum { THREADS = 8 };
 
-static const int64_t NOW = 1700000000000000;
 static pg_store *store;
 static pg_limiter *limiter;
 static char name[64];
@@ -32,7 +31,7 @@ static void *take(void *unused)
     pg_decision d;
 
     for (int i = 0; i < tries; i++) {
-        OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
+        OK(pg_acquire(limiter, NULL, &d, &error));
         granted += d.status == PG_STATUS_GRANTED;
     }
     return unused;
@@ -41,7 +40,7 @@ static void *take(void *unused)
 /* Exactly the limit is granted, however many ask. */
 static void one_limiter(const char *url)
 {
-    OK(pg_store_open(url, 10000000, &store, &error));
+    open_at(NOW, url, &store);
     OK(pg_limiter_bucket(store, name, THREADS * tries / 2, 86400000000, &limiter, &error));
     granted = 0;
     together(take);
@@ -127,7 +126,7 @@ static void *hold(void *unused)
         wrong += d.status != PG_STATUS_GRANTED;
         wrong += atomic_fetch_add(&inside, 1) != 0;
         inside--;
-        OK(pg_release(limiter, d.permit, 0, &settlement, &error));
+        OK(pg_release(limiter, d.permit, &settlement, &error));
         wrong += settlement != PG_SETTLEMENT_RELEASED;
     }
     return unused;
@@ -143,7 +142,7 @@ static void one_lease(const char *url)
     wrong = inside = 0;
     together(hold);
     CHECK_INT(0, wrong);
-    OK(pg_stats(limiter, 0, &statistics, &error));
+    OK(pg_stats(limiter, &statistics, &error));
     CHECK_INT(THREADS * (tries / 10), statistics.granted);
     CHECK_INT(0, statistics.leases);
     CHECK_INT(0, statistics.tickets);

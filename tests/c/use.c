@@ -1,11 +1,9 @@
 /* The library used as it is meant to be. */
 #define _POSIX_C_SOURCE 200809L
-#include "check.h"
+#include "clock.h"
 
 #include <poll.h>
 #include <stddef.h>
-
-static const int64_t NOW = 1700000000000000;
 
 /* The example of the design, to its end. */
 static void points_are_estimated_and_corrected(void)
@@ -47,21 +45,55 @@ static void a_refusal_says_when_to_come_back(void)
     pg_limiter *limiter;
     pg_decision d;
 
-    OK(pg_store_memory(&store, &error));
+    open_at(NOW, "memory://", &store);
     OK(pg_limiter_window(store, "w", 2, 1000000, &limiter, &error));
-    OK(pg_acquire(limiter, &(pg_request){.cost = 2, .at_us = NOW}, &d, &error));
+    OK(pg_acquire(limiter, &(pg_request){.cost = 2}, &d, &error));
     CHECK_INT(NOW, d.at_us);
-    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW + 400000}, &d, &error));
+    at(NOW + 400000);
+    OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     CHECK_INT(PG_KIND_WINDOW, d.reason);
     CHECK_INT(0, d.remaining);
     CHECK_INT(600000, d.retry_after_us);
-    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW + 999999}, &d, &error));
+    at(NOW + 999999);
+    OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW + 1000000}, &d, &error));
+    at(NOW + 1000000);
+    OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
+}
+
+static void a_clock_is_moved_by_the_test(void)
+{
+    pg_store *stores[2];
+    pg_limiter *limiters[2];
+    pg_decision d;
+
+    for (int i = 0; i < 2; i++) {
+        open_at(NOW, "memory://", &stores[i]);
+        OK(pg_limiter_window(stores[i], "w", 1, 1000000, &limiters[i], &error));
+        OK(pg_acquire(limiters[i], NULL, &d, &error));
+        CHECK_INT(PG_STATUS_GRANTED, d.status);
+    }
+    OK(pg_test_clock_advance(test_clock, 999999, &error));
+    CHECK_INT(NOW + 999999, pg_test_clock_now(test_clock));
+    OK(pg_acquire(limiters[0], NULL, &d, &error));
+    CHECK_INT(1, d.retry_after_us);
+    /* The clock of a server may run backwards, and the limiter still knows what was. */
+    at(NOW - 1);
+    OK(pg_acquire(limiters[0], NULL, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    at(NOW + 1000000);
+    OK(pg_test_clock_close(test_clock, &error));
+    test_clock = NULL;
+    for (int i = 0; i < 2; i++) {
+        OK(pg_acquire(limiters[i], NULL, &d, &error));
+        CHECK_INT(PG_STATUS_GRANTED, d.status);
+        OK(pg_limiter_close(limiters[i], &error));
+        OK(pg_store_close(stores[i], &error));
+    }
 }
 
 static void every_kind_can_be_made(void)
@@ -70,7 +102,7 @@ static void every_kind_can_be_made(void)
     pg_limiter *limiters[8];
     pg_decision d;
 
-    OK(pg_store_memory(&store, &error));
+    open_at(NOW, "memory://", &store);
     OK(pg_limiter_bucket(store, "bucket", 5, 1000000, &limiters[0], &error));
     OK(pg_limiter_window(store, "window", 5, 1000000, &limiters[1], &error));
     OK(pg_limiter_leaky(store, "leaky", 5, 1000000, &limiters[2], &error));
@@ -80,7 +112,7 @@ static void every_kind_can_be_made(void)
     OK(pg_limiter_paused(store, "paused", &limiters[6], &error));
     OK(pg_limiter_concurrent(store, "concurrent", 5, 1000000, &limiters[7], &error));
     for (int i = 0; i < 8; i++) {
-        OK(pg_acquire(limiters[i], &(pg_request){.cost = 1, .at_us = NOW}, &d, &error));
+        OK(pg_acquire(limiters[i], &(pg_request){.cost = 1}, &d, &error));
         CHECK_INT(i == 6 ? PG_STATUS_REFUSED : PG_STATUS_GRANTED, d.status);
         CHECK_INT(i == 6 ? PG_KIND_PAUSED : PG_KIND_NONE, d.reason);
         CHECK_INT(i == 5 ? -1 : i == 6 ? 0 : i == 4 ? 1 : 5, d.limit);
@@ -100,11 +132,11 @@ static void several_limits_are_one_policy(void)
     pg_limiter *limiter;
     pg_decision d;
 
-    OK(pg_store_memory(&store, &error));
+    open_at(NOW, "memory://", &store);
     OK(pg_limiter_new(store, "stripe", limits, 2, &limiter, &error));
-    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
+    OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
-    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
+    OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     CHECK_INT(PG_KIND_THROTTLE, d.reason);
     CHECK_INT(1, d.index);
@@ -137,34 +169,37 @@ static void leases_are_released_and_renewed(void)
     pg_settlement settlement;
     int64_t lease;
 
-    OK(pg_store_memory(&store, &error));
+    open_at(NOW, "memory://", &store);
     OK(pg_limiter_concurrent(store, "erp", 1, 2000000, &limiter, &error));
-    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
+    OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     CHECK_INT(2000000, d.lease_us);
     CHECK(d.fencing_token > 0 && d.permit[0] != '\0');
     CHECK_INT(-1, d.ticket);
-    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &other, &error));
+    OK(pg_acquire(limiter, NULL, &other, &error));
     CHECK_INT(PG_STATUS_REFUSED, other.status);
     CHECK_INT(PG_KIND_CONCURRENCY, other.reason);
     CHECK_INT(-1, other.lease_us);
     CHECK_INT(-1, other.fencing_token);
     CHECK_TEXT("", other.permit);
 
-    OK(pg_renew(limiter, d.permit, NOW + 1000000, &lease, &error));
+    at(NOW + 1000000);
+    OK(pg_renew(limiter, d.permit, &lease, &error));
     CHECK_INT(2000000, lease);
-    OK(pg_renew(limiter, d.permit, NOW + 3000000, &lease, &error));
+    at(NOW + 3000000);
+    OK(pg_renew(limiter, d.permit, &lease, &error));
     CHECK_INT(-1, lease);
-    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW + 3000000}, &other, &error));
+    OK(pg_acquire(limiter, NULL, &other, &error));
     CHECK_INT(PG_STATUS_GRANTED, other.status);
     CHECK(other.fencing_token > d.fencing_token);
-    OK(pg_release(limiter, d.permit, NOW + 3000001, &settlement, &error));
+    at(NOW + 3000001);
+    OK(pg_release(limiter, d.permit, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_LATE, settlement);
-    OK(pg_release(limiter, other.permit, NOW + 3000001, &settlement, &error));
+    OK(pg_release(limiter, other.permit, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_RELEASED, settlement);
-    OK(pg_release(limiter, other.permit, NOW + 3000001, &settlement, &error));
+    OK(pg_release(limiter, other.permit, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
-    OK(pg_release(limiter, other.permit, NOW + 3000001, NULL, NULL));
+    OK(pg_release(limiter, other.permit, NULL, NULL));
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
 }
@@ -175,13 +210,13 @@ static void an_id_takes_one_lease(void)
     pg_limiter *limiter;
     pg_decision d;
 
-    OK(pg_store_memory(&store, &error));
+    open_at(NOW, "memory://", &store);
     OK(pg_limiter_concurrent(store, "erp", 1, 2000000, &limiter, &error));
     for (int i = 0; i < 2; i++) {
-        OK(pg_acquire_with_id(limiter, &(pg_request){.at_us = NOW}, "job 1", NULL, &d, &error));
+        OK(pg_acquire_with_id(limiter, NULL, "job 1", NULL, &d, &error));
         CHECK_INT(PG_STATUS_GRANTED, d.status);
     }
-    OK(pg_acquire_with_id(limiter, &(pg_request){.at_us = NOW}, "job 2", NULL, &d, &error));
+    OK(pg_acquire_with_id(limiter, NULL, "job 2", NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
@@ -189,7 +224,6 @@ static void an_id_takes_one_lease(void)
 
 static void tickets_keep_their_order(void)
 {
-    const pg_request request = {.at_us = NOW};
     const pg_wait last = {.max_wait_us = PG_FOREVER, .claim_timeout_us = 60000000};
     const pg_wait kept = {.max_wait_us = PG_FOREVER, .position = PG_POSITION_EXISTING};
     pg_store *store;
@@ -197,37 +231,37 @@ static void tickets_keep_their_order(void)
     pg_decision d, held;
     pg_settlement settlement;
 
-    OK(pg_store_memory(&store, &error));
+    open_at(NOW, "memory://", &store);
     OK(pg_limiter_concurrent(store, "jobs", 1, 30000000, &limiter, &error));
-    OK(pg_acquire(limiter, &request, &held, &error));
+    OK(pg_acquire(limiter, NULL, &held, &error));
     for (int i = 0; i < 3; i++) {
         static const char *const jobs[] = {"a", "b", "c"};
 
-        OK(pg_acquire_with_id(limiter, &request, jobs[i], &last, &d, &error));
+        OK(pg_acquire_with_id(limiter, NULL, jobs[i], &last, &d, &error));
         CHECK_INT(PG_STATUS_QUEUED, d.status);
         CHECK_INT(i, d.position);
         CHECK_INT(i + 1, d.ticket);
         CHECK_INT(-1, d.ready_after_us);
         CHECK(d.retry_after_us > 0);
     }
-    OK(pg_cancel(limiter, "b", 0, NOW, &settlement, &error));
+    OK(pg_cancel(limiter, "b", 0, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_CANCELLED, settlement);
-    OK(pg_cancel(limiter, "b", 0, NOW, &settlement, &error));
+    OK(pg_cancel(limiter, "b", 0, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
-    OK(pg_acquire_with_id(limiter, &request, "b", &kept, &d, &error));
+    OK(pg_acquire_with_id(limiter, NULL, "b", &kept, &d, &error));
     CHECK_INT(PG_STATUS_NO_TICKET, d.status);
-    OK(pg_acquire_with_id(limiter, &request, "c", &kept, &d, &error));
+    OK(pg_acquire_with_id(limiter, NULL, "c", &kept, &d, &error));
     CHECK_INT(PG_STATUS_QUEUED, d.status);
     CHECK_INT(1, d.position);
-    OK(pg_release(limiter, held.permit, NOW, NULL, &error));
-    OK(pg_acquire(limiter, &request, &d, &error));
+    OK(pg_release(limiter, held.permit, NULL, &error));
+    OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    OK(pg_acquire_with_id(limiter, &request, "a", &kept, &d, &error));
+    OK(pg_acquire_with_id(limiter, NULL, "a", &kept, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     /* Without a wait it gives up its place. */
-    OK(pg_acquire_with_id(limiter, &request, "c", NULL, &d, &error));
+    OK(pg_acquire_with_id(limiter, NULL, "c", NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    OK(pg_acquire_with_id(limiter, &request, "c", &kept, &d, &error));
+    OK(pg_acquire_with_id(limiter, NULL, "c", &kept, &d, &error));
     CHECK_INT(PG_STATUS_NO_TICKET, d.status);
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
@@ -240,17 +274,18 @@ static void it_is_counted_what_was_done(void)
     pg_decision d;
     pg_statistics s;
 
-    OK(pg_store_memory(&store, &error));
+    open_at(NOW, "memory://", &store);
     OK(pg_limiter_concurrent(store, "counted", 1, 30000000, &limiter, &error));
-    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &d, &error));
-    OK(pg_acquire(limiter, &(pg_request){.at_us = NOW}, &(pg_decision){0}, &error));
-    OK(pg_stats(limiter, NOW, &s, &error));
+    OK(pg_acquire(limiter, NULL, &d, &error));
+    OK(pg_acquire(limiter, NULL, &(pg_decision){0}, &error));
+    OK(pg_stats(limiter, &s, &error));
     CHECK_INT(1, s.granted);
     CHECK_INT(1, s.refused);
     CHECK_INT(1, s.units);
     CHECK_INT(1, s.leases);
-    OK(pg_release(limiter, d.permit, NOW + 7, NULL, &error));
-    OK(pg_stats(limiter, NOW + 7, &s, &error));
+    at(NOW + 7);
+    OK(pg_release(limiter, d.permit, NULL, &error));
+    OK(pg_stats(limiter, &s, &error));
     CHECK_INT(7, s.held_time_us);
     CHECK_INT(0, s.leases);
     OK(pg_limiter_close(limiter, &error));
@@ -292,8 +327,8 @@ static void a_release_is_heard(const char *url)
     CHECK_INT(PG_STATUS_QUEUED, d.status);
     OK(pg_acquire_with_id(limiter, NULL, "second", &wait, &d, &error));
     CHECK_INT(PG_STATUS_QUEUED, d.status);
-    OK(pg_release(limiter, held[0].permit, 0, NULL, &error));
-    OK(pg_release(limiter, held[1].permit, 0, NULL, &error));
+    OK(pg_release(limiter, held[0].permit, NULL, &error));
+    OK(pg_release(limiter, held[1].permit, NULL, &error));
     /* One at a time, whether they came together or not. A delay tells the second of the first. */
     for (int i = 0; i < 2; i++) {
         do {
@@ -337,7 +372,7 @@ static void waiting_ends_with_a_grant_or_with_its_time(void)
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     OK(pg_acquire_timeout(limiter, NULL, 20000, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    OK(pg_stats(limiter, 0, &s, &error));
+    OK(pg_stats(limiter, &s, &error));
     CHECK_INT(0, s.tickets);
     OK(pg_limiter_close(limiter, &error));
     /* A lease ends by itself. */
@@ -346,7 +381,7 @@ static void waiting_ends_with_a_grant_or_with_its_time(void)
         OK(pg_acquire_timeout(limiter, NULL, PG_FOREVER, &d, &error));
         CHECK_INT(PG_STATUS_GRANTED, d.status);
     }
-    OK(pg_stats(limiter, 0, &s, &error));
+    OK(pg_stats(limiter, &s, &error));
     CHECK_INT(1, s.reclaimed);
     OK(pg_limiter_close(limiter, &error));
     OK(pg_limiter_unlimited(store, "u", &limiter, &error));
@@ -458,7 +493,7 @@ static void numbers_have_names(void)
 /* Other languages read these structs by their bytes. */
 static void structs_have_a_fixed_layout(void)
 {
-    CHECK_INT(24, sizeof(pg_request));
+    CHECK_INT(16, sizeof(pg_request));
     CHECK_INT(200, sizeof(pg_decision));
     CHECK_INT(8, offsetof(pg_decision, index));
     CHECK_INT(56, offsetof(pg_decision, lease_us));
@@ -486,6 +521,7 @@ int main(void)
 {
     RUN(points_are_estimated_and_corrected);
     RUN(a_refusal_says_when_to_come_back);
+    RUN(a_clock_is_moved_by_the_test);
     RUN(every_kind_can_be_made);
     RUN(several_limits_are_one_policy);
     RUN(a_limiter_outlives_its_store);

@@ -44,7 +44,7 @@ static void add_limit(void)
 
 static pg_request request(char **fields)
 {
-    return (pg_request){atoll(fields[0]), atoll(fields[1]), atoll(fields[2])};
+    return (pg_request){atoll(fields[0]), atoll(fields[1])};
 }
 
 static const char *json(const pg_decision *d)
@@ -83,68 +83,68 @@ static const char *json_of_enter(const pg_decision *d)
     return text;
 }
 
-/* acquire or peek: cost, estimate, at, times, =label, expected */
+/* acquire or peek: cost, estimate, times, =label, expected */
 static void decide(pg_code (*verb)(const pg_limiter *, const pg_request *, pg_decision *, pg_error *))
 {
     pg_request asked = request(&field[1]);
     pg_decision d;
     pg_error error;
 
-    for (int i = atoi(field[4]); i > 0; i--) {
+    for (int i = atoi(field[3]); i > 0; i--) {
         well(verb(limiter, &asked, &d, &error), &error);
     }
-    expect(field[6], json(&d));
-    keep_permit(field[5], &d);
+    expect(field[5], json(&d));
+    keep_permit(field[4], &d);
 }
 
-/* cost, estimate, at, id, patience or nothing, grace, place, =label, expected */
+/* cost, estimate, id, patience or nothing, grace, place, =label, expected */
 static void enter(void)
 {
     pg_request asked = request(&field[1]);
-    pg_wait wait = {atoll(field[5]), atoll(field[6]), NULL, atoll(field[7])};
+    pg_wait wait = {atoll(field[4]), atoll(field[5]), NULL, atoll(field[6])};
     pg_decision d;
     pg_error error;
 
-    unquote(field[4]);
-    well(pg_acquire_with_id(limiter, &asked, field[4], *field[5] != '\0' ? &wait : NULL, &d, &error), &error);
-    expect(field[9], json_of_enter(&d));
-    keep_permit(field[8], &d);
+    unquote(field[3]);
+    well(pg_acquire_with_id(limiter, &asked, field[3], *field[4] != '\0' ? &wait : NULL, &d, &error), &error);
+    expect(field[8], json_of_enter(&d));
+    keep_permit(field[7], &d);
 }
 
-/* permit, at, expected */
+/* permit, expected */
 static void release(void)
 {
     pg_settlement settlement;
     pg_error error;
 
-    well(pg_release(limiter, permit_of(field[1]), atoll(field[2]), &settlement, &error), &error);
-    expect(field[3], pg_settlement_name(settlement));
+    well(pg_release(limiter, permit_of(field[1]), &settlement, &error), &error);
+    expect(field[2], pg_settlement_name(settlement));
 }
 
-/* permit, at, expected or -1 */
+/* permit, expected or -1 */
 static void renew(void)
 {
     int64_t lease;
     char text[24];
     pg_error error;
 
-    well(pg_renew(limiter, permit_of(field[1]), atoll(field[2]), &lease, &error), &error);
+    well(pg_renew(limiter, permit_of(field[1]), &lease, &error), &error);
     snprintf(text, sizeof text, "%" PRId64, lease);
-    expect(field[3], text);
+    expect(field[2], text);
 }
 
-/* id, whether it gave up, at, expected */
+/* id, whether it gave up, expected */
 static void cancel(void)
 {
     pg_settlement settlement;
     pg_error error;
 
     unquote(field[1]);
-    well(pg_cancel(limiter, field[1], atoi(field[2]), atoll(field[3]), &settlement, &error), &error);
-    expect(field[4], pg_settlement_name(settlement));
+    well(pg_cancel(limiter, field[1], atoi(field[2]), &settlement, &error), &error);
+    expect(field[3], pg_settlement_name(settlement));
 }
 
-/* at, expected */
+/* expected */
 static void statistics(void)
 {
     static const char *const names[] = {
@@ -156,7 +156,7 @@ static void statistics(void)
     char text[1024] = "{";
     pg_error error;
 
-    well(pg_stats(limiter, atoll(field[1]), &s, &error), &error);
+    well(pg_stats(limiter, &s, &error), &error);
     memcpy(values, &s, sizeof values);
     for (size_t i = 0; i < 12; i++) {
         size_t used = strlen(text);
@@ -164,19 +164,17 @@ static void statistics(void)
                  values[i]);
     }
     strcat(text, "}");
-    expect(field[2], text);
+    expect(field[1], text);
 }
 
-/* permit, actual, at, expected */
+/* permit, actual, expected */
 static void correct(void)
 {
     pg_settlement settlement;
     pg_error error;
 
-    well(pg_correct_at(limiter, permit_of(field[1]), atoll(field[2]), atoll(field[3]), &settlement,
-                       &error),
-         &error);
-    expect(field[4], pg_settlement_name(settlement));
+    well(pg_correct(limiter, permit_of(field[1]), atoll(field[2]), &settlement, &error), &error);
+    expect(field[3], pg_settlement_name(settlement));
 }
 
 /* code, kind, argument, then what the verb needs */
@@ -191,7 +189,9 @@ static void misuse(const char *verb)
         code = make(&error);
     } else if (strcmp(verb, "correct") == 0) {
         unquote(field[4]);
-        code = pg_correct_at(limiter, field[4], atoll(field[5]), atoll(field[6]), NULL, &error);
+        code = pg_correct(limiter, field[4], atoll(field[5]), NULL, &error);
+    } else if (strcmp(verb, "clock") == 0) {
+        code = pg_test_clock_set(test_clock, atoll(field[4]), &error);
     } else {
         asked = request(&field[4]);
         code = (strcmp(verb, "peek") == 0 ? pg_peek : pg_acquire)(limiter, &asked, &d, &error);
@@ -241,6 +241,8 @@ static void obey(void)
     } else if (strcmp(verb, "name") == 0) {
         unquote(field[1]);
         snprintf(name, sizeof name, "%s", field[1]);
+    } else if (strcmp(verb, "at") == 0) {
+        well(pg_test_clock_set(test_clock, atoll(field[1]), &error), &error);
     } else if (strncmp(verb, "bad-", 4) == 0) {
         misuse(verb + 4);
     } else {
@@ -285,7 +287,8 @@ int main(int count, char **arguments)
     static char line[LINE], nothing[] = "";
 
     started = time(NULL);
-    OK(pg_store_open(count > 1 ? arguments[1] : "memory://", 10000000, &store, &error));
+    OK(pg_test_clock_new(0, &test_clock, &error));
+    OK(pg_store_open_with_clock(count > 1 ? arguments[1] : "memory://", 10000000, test_clock, &store, &error));
     while (fgets(line, sizeof line, stdin) != NULL) {
         size_t fields = 0;
 
@@ -303,6 +306,7 @@ int main(int count, char **arguments)
         obey();
     }
     OK(pg_store_close(store, &error));
+    OK(pg_test_clock_close(test_clock, &error));
     check_count("there are vectors", case_count > 0);
     return check_report();
 }

@@ -7,6 +7,7 @@
 enum { FIELDS = 12, LIMITS = 16, PERMITS = 32, LINE = 8192 };
 
 static pg_store *store;
+static pg_test_clock *test_clock;
 static pg_limiter *limiter;
 static pg_limit limits[LIMITS];
 static size_t limit_count;

@@ -32,7 +32,6 @@ def request_fields(step):
     for field in ("cost", "estimate"):
         value = number(step.get(field))
         yield {None: 0, 0: -1}.get(value, value)
-    yield step.get("at_us", 0)
 
 
 def order_fields(step):
@@ -57,6 +56,8 @@ def case_lines(file, index, case):
     yield from limit_lines(case["limits"])
     yield ("make",)
     for step in case["steps"]:
+        if "at_us" in step:
+            yield "at", step["at_us"]
         match step["do"]:
             case "acquire" | "peek" as verb:
                 expect = compact(step["expect"])
@@ -72,35 +73,37 @@ def case_lines(file, index, case):
                 yield "enter", *request_fields(step), who, *wait, place, f"={label}", expect
             case "correct":
                 permit = text(step["permit"])
-                yield "correct", permit, step["actual"], step["at_us"], step["expect"]
+                yield "correct", permit, step["actual"], step["expect"]
             case "release" | "renew" as verb:
                 expect = -1 if step["expect"] is None else step["expect"]
-                yield verb, text(step["permit"]), step["at_us"], expect
+                yield verb, text(step["permit"]), expect
             case "cancel":
                 gave_up = int(step.get("gave_up", False))
-                yield "cancel", text(step["id"]), gave_up, step["at_us"], step["expect"]
+                yield "cancel", text(step["id"]), gave_up, step["expect"]
             case "statistics":
-                yield "statistics", step["at_us"], compact(step["expect"])
-            case "pause" | "resume" | "override" | "restore" | "runtime_state" as verb:
+                yield "statistics", compact(step["expect"])
+            case "pause" | "resume" | "override" | "restore" | "controls" as verb:
                 expect = compact(step["expect"]) if "expect" in step else ""
-                yield verb, step["at_us"], expect, step.get("error", ""), *order_fields(step)
+                yield verb, expect, step.get("error", ""), *order_fields(step)
             case "sync":
                 numbers = ("remaining", "amount", "interval_us", "reset_in_us", "reset_at_us")
                 given = (step.get(field, -1) for field in numbers)
                 permit = text(step.get("permit", ""))
                 expect = compact(step["expect"])
-                yield "sync", step["at_us"], expect, permit, step.get("index", 0), *given
+                yield "sync", expect, permit, step.get("index", 0), *given
             case "learn":
                 headers = text("\n".join(word for pair in step.get("headers", []) for word in pair))
                 answer = step.get("status", -1), headers, text(step.get("body", ""))
                 asked = text(step.get("permit", "")), step.get("provider", "auto")
                 bound = step.get("max_learned", -1)
-                yield "learn", step["at_us"], compact(step["expect"]), *asked, *answer, bound
+                yield "learn", compact(step["expect"]), *asked, *answer, bound
             case "reset":
                 yield ("reset",)
             case "limits":
                 yield from limit_lines(step["limits"])
                 yield ("make",)
+            case verb:
+                raise ValueError(verb)
     yield ("end",)
 
 
@@ -120,7 +123,12 @@ def error_lines(index, case):
         case "correct":
             yield ("make",)
             permit = text(case.get("permit", "p"))
-            yield "bad-correct", *wanted, permit, number(case["actual"]), case.get("at_us", 0)
+            yield "bad-correct", *wanted, permit, number(case["actual"])
+        case "clock":
+            yield ("make",)
+            yield "bad-clock", *wanted, case["now_us"]
+        case verb:
+            raise ValueError(verb)
     yield ("end",)
 
 

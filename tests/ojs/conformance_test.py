@@ -13,7 +13,7 @@ def ojs(request):
 
 
 def wait(ojs, seconds):
-    ojs.clock.advance(seconds) if ojs.clock.at_us else time.sleep(seconds)
+    ojs.clock.advance(seconds) if ojs.clock.test_clock else time.sleep(seconds)
 
 
 def test_ext_rl_001_concurrency(ojs):

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 from jobs import Clock
+from paddlegate import TestClock
 from server import Server
 
 # Saturday, 2026-11-21 12:00:00 UTC.
@@ -98,7 +99,7 @@ def serve(url):
 @pytest.fixture
 def ojs(serve):
     """A server whose clock is moved by the test."""
-    return serve(clock=Clock(NOON_US))
+    return serve(clock=Clock(TestClock(NOON_US)))
 
 
 @pytest.fixture

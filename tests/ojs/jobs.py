@@ -27,20 +27,20 @@ class ConflictError(Exception):
 
 
 class Clock:
-    """The store's time; or one that stands still until it is moved."""
+    """The time of this machine; or that of a `TestClock`, which the store has too."""
 
-    def __init__(self, at_us=None):
-        self.at_us = at_us
+    def __init__(self, test_clock=None):
+        self.test_clock = test_clock
 
     @property
     def now_us(self):
-        return time.time_ns() // 1000 if self.at_us is None else self.at_us
+        return self.test_clock.now_us if self.test_clock else time.time_ns() // 1000
 
     def after(self, seconds):
         return self.now_us + round(seconds * 1e6)
 
     def advance(self, seconds):
-        self.at_us += round(seconds * 1e6)
+        self.test_clock.advance(seconds)
 
 
 class Job:
@@ -204,14 +204,14 @@ class Jobs:
         job = self.find(number)
         if worker in job.lost and worker != job.worker:
             permit, limiter = job.lost.pop(worker)
-            settled = limiter.release(permit, at_us=self.clock.at_us) if permit else "unknown"
+            settled = limiter.release(permit) if permit else "unknown"
             raise ConflictError(f"its time was up: {settled}")
         if job.state != "active" or worker not in (None, job.worker):
             raise ConflictError(f"not active by that worker, but {job.state}")
         return job
 
     def _release(self, job):
-        return job.permit and job.limiter.release(job.permit, at_us=self.clock.at_us)
+        return job.permit and job.limiter.release(job.permit)
 
     def ack(self, number, worker):
         job = self._end(number, worker)

@@ -110,15 +110,15 @@ class Key:
         self.limiter = self._limiter()
         if not order:
             return
-        runtime_state = before.runtime_state(at_us=self._clock.at_us)
+        runtime_state = before.runtime_state()
         for strategy, numbers in zip(order, runtime_state.overrides, strict=True):
             if numbers:
                 self._override(strategy, numbers, {"expires_in": runtime_state.expires_in})
         if runtime_state.paused_for:
-            self.limiter.pause(runtime_state.paused_for, at_us=self._clock.at_us)
+            self.limiter.pause(runtime_state.paused_for)
 
     def admit(self, job, on_limit):
-        return self.limiter.admit(job, on_limit, at_us=self._clock.at_us)
+        return self.limiter.admit(job, on_limit)
 
     def strategy(self, decision):
         """Tell which strategy refused; a pause by a worker's signal is called "dynamic"."""
@@ -132,11 +132,9 @@ class Key:
         Answers when it ends, in microseconds; None when the failure is no signal.
         """
         self._grow_at_all()
-        if not self.limiter.apply_ojs_signal(failure, at_us=self._clock.at_us):
+        if not self.limiter.apply_ojs_signal(failure):
             return None
-        return self._clock.after(
-            self.limiter.runtime_state(at_us=self._clock.at_us).paused_for or 0
-        )
+        return self._clock.after(self.limiter.runtime_state().paused_for or 0)
 
     def change(self, body):
         """Override what the body names, remove what it nulls, keep the rest."""
@@ -144,7 +142,7 @@ class Key:
         named = parse({"key": "override", **values})[2] if values else {}
         self._grow({it: named[it].kind for it in named.keys() - self._kinds.keys()})
         self._grow_at_all()
-        self.limiter.apply_ojs_override(body, at_us=self._clock.at_us)
+        self.limiter.apply_ojs_override(body)
 
     def _grow_at_all(self):
         """Nothing can be ordered for a limiter without any limit."""
@@ -156,21 +154,20 @@ class Key:
             numbers.amount,
             numbers.interval,
             index=self._order.index(strategy),
-            at_us=self._clock.at_us,
             **expires,
         )
 
     def _told(self):
         if not self._kinds:
             return {}, None
-        runtime_state = self.limiter.runtime_state(at_us=self._clock.at_us)
+        runtime_state = self.limiter.runtime_state()
         overrides = zip(self._order, runtime_state.overrides, strict=True)
         return {strategy: numbers for strategy, numbers in overrides if numbers}, runtime_state
 
     def restore(self):
         """End every override."""
         if self._kinds:
-            self.limiter.restore(at_us=self._clock.at_us)
+            self.limiter.restore()
 
     def clear(self):
         """Forget what was counted and ordered. Leases go too, so there must be none."""
@@ -178,7 +175,7 @@ class Key:
 
     def headers(self):
         """The headers of an answer about this key; none when nothing limits it."""
-        decision = self.limiter.peek(at_us=self._clock.at_us)
+        decision = self.limiter.peek()
         if decision.limit is None:
             return {}
         headers = {
@@ -212,7 +209,7 @@ class Key:
         return shown
 
     def _concurrency(self, limit):
-        active = self.limiter.stats(at_us=self._clock.at_us).leases
+        active = self.limiter.stats().leases
         # Nobody is evicted by a lower limit.
         return {
             "limit": limit.amount,
@@ -224,7 +221,7 @@ class Key:
         # A look describes the tightest limit only. All of this one is asked for, of which
         # whatever was counted leaves less; throttle and concurrency do not count what a start
         # costs. A pause or another override that lasts longer hides it.
-        look = self._limiter(alone="rate").peek(limit.amount, at_us=self._clock.at_us)
+        look = self._limiter(alone="rate").peek(limit.amount)
         count, resets = None, None
         if look.allowed:
             count, resets = 0, 0.0
@@ -236,7 +233,7 @@ class Key:
         }
 
     def _throttle(self, limit):
-        look = self._limiter(alone="throttle").peek(at_us=self._clock.at_us)
+        look = self._limiter(alone="throttle").peek()
         known = look.allowed or look.reason == "throttle"
         return _numbers("throttle", limit) | {
             "next_allowed_at": rfc3339(self._clock.after(look.retry_after)) if known else None

@@ -184,7 +184,7 @@ def test_headers_tell_what_is_left(api):
     api.fetch(2)
     headers = api.ask("GET", "/rate-limits/api").headers
     assert headers["X-RateLimit-Remaining"] == "0"
-    noon = api.clock.at_us // 1_000_000
+    noon = api.clock.now_us // 1_000_000
     assert headers["X-RateLimit-Reset"] == str(noon + 30)
     assert api.override("api", {"concurrency": 9})
     assert api.ask("GET", "/rate-limits/api").headers["X-RateLimit-Remaining"] == "3"

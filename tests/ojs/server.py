@@ -22,7 +22,7 @@ class Server:
     def __init__(self, url, clock=None, prefix=None):
         self.clock = clock or Clock()
         self.prefix = prefix or f"ojs-{uuid.uuid4().hex}"
-        store = Paddlegate(url, timeout=20)
+        store = Paddlegate(url, timeout=20, clock=self.clock.test_clock)
         self.jobs = Jobs(store, self.prefix, self.clock)
         self._lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())

@@ -18,10 +18,20 @@ FOUR = {
 
 
 @pytest.fixture
+def opened(fleet, url):
+    """Give the workers, all on the same server, each with a test clock."""
+    for worker in fleet.values():
+        worker.ask("open", url=url, timeout=5, now_us=NOW)
+    return fleet
+
+
+@pytest.fixture
 def ask(opened, name):
     """Ask the worker of a language for something on the one limiter of the test."""
 
-    def ask(language, do, **arguments):
+    def ask(language, do, now_us=None, **arguments):
+        if now_us is not None:
+            opened[language].ask("set_clock", now_us=now_us)
         if do == "limiter":
             return opened[language].ask(do, **{"as": "it"}, name=name, **arguments)
         return opened[language].ask(do, on="it", **arguments)
@@ -40,24 +50,24 @@ def test_one_count(ask, order, kind):
     for language in order:
         ask(language, "limiter", limits=FOUR[kind])
     for number, language in enumerate(order):
-        decision = ask(language, "try_acquire", cost=1, at_us=NOW + number)
+        decision = ask(language, "try_acquire", cost=1, now_us=NOW + number)
         assert (decision["allowed"], decision["remaining"]) == (True, 3 - number), language
-    refusals = [ask(language, "try_acquire", cost=1, at_us=NOW + 4) for language in order]
+    refusals = [ask(language, "try_acquire", cost=1, now_us=NOW + 4) for language in order]
     assert refusals == [refusals[0]] * 4
     assert not refusals[0]["allowed"]
     later = NOW + 4 + refusals[0]["retry_us"]
     for language in order:
-        assert not ask(language, "allow", cost=1, at_us=later - 1)
-    assert ask(order[0], "allow", cost=1, at_us=later)
+        assert not ask(language, "allow", cost=1, now_us=later - 1)
+    assert ask(order[0], "allow", cost=1, now_us=later)
 
 
 @pytest.mark.parametrize("first", LANGUAGES)
 def test_one_throttle(ask, first):
     for language in LANGUAGES:
         ask(language, "limiter", limits=[("throttle", 0.25)])
-    assert ask(first, "allow", at_us=NOW)
+    assert ask(first, "allow")
     for language in LANGUAGES:
-        refusal = ask(language, "try_acquire", at_us=NOW + 50_000)
+        refusal = ask(language, "try_acquire", now_us=NOW + 50_000)
         assert (refusal["reason"], refusal["retry_us"]) == ("throttle", 200_000), language
 
 
@@ -69,16 +79,16 @@ def test_a_permit_is_settled_once_whoever_settles_it(opened, ask, seed, owner, k
         ask(language, "limiter", limits=[(kind, 1000, 60)])
     for _ in range(5):
         estimate = dice.randint(1, 100)
-        permit = ask(owner, "try_acquire", estimate=estimate, at_us=NOW)["permit"]
-        before = ask(owner, "peek", cost=0, at_us=NOW)["remaining"]
+        permit = ask(owner, "try_acquire", estimate=estimate)["permit"]
+        before = ask(owner, "peek", cost=0)["remaining"]
         actuals = {language: dice.randint(0, 100) for language in LANGUAGES}
         for language, worker in opened.items():
-            worker.send("correct", on="it", permit=permit, actual=actuals[language], at_us=NOW)
+            worker.send("correct", on="it", permit=permit, actual=actuals[language])
         answers = {language: worker.receive() for language, worker in opened.items()}
         assert sorted(answers.values()) == ["already"] * 3 + ["settled"]
         winner = next(language for language in answers if answers[language] == "settled")
         for language in LANGUAGES:
-            after = ask(language, "peek", cost=0, at_us=NOW)["remaining"]
+            after = ask(language, "peek", cost=0)["remaining"]
             assert after == before + estimate - actuals[winner], language
         ask(dice.choice(list(LANGUAGES)), "reset")
 
@@ -87,18 +97,18 @@ def test_a_permit_is_settled_once_whoever_settles_it(opened, ask, seed, owner, k
 def test_other_numbers_resize_for_all(ask, order, owner):
     for language in order:
         ask(language, "limiter", limits=[("leaky", 10, 10)])
-    assert ask(order[0], "try_acquire", cost=8, at_us=NOW)["remaining"] == 2
+    assert ask(order[0], "try_acquire", cost=8)["remaining"] == 2
     ask(owner, "limiter", limits=[("leaky", 4, 4)])
-    smaller = ask(owner, "try_acquire", cost=1, at_us=NOW)
+    smaller = ask(owner, "try_acquire", cost=1)
     assert (smaller["limit"], smaller["remaining"], smaller["retry_us"]) == (4, 0, 1_000_000)
     # The eight became the four that fit, and one has drained.
-    assert ask(owner, "try_acquire", cost=1, at_us=NOW + 1_000_000)["remaining"] == 0
+    assert ask(owner, "try_acquire", cost=1, now_us=NOW + 1_000_000)["remaining"] == 0
     for language in order:
         if language != owner:
-            seen = ask(language, "peek", cost=0, at_us=NOW + 1_000_000)
+            seen = ask(language, "peek", cost=0, now_us=NOW + 1_000_000)
             assert (seen["limit"], seen["remaining"]) == (10, 6), language
             ask(language, "limiter", limits=[("leaky", 4, 4)])
-        assert ask(language, "peek", cost=0, at_us=NOW + 1_000_000)["remaining"] == 0, language
+        assert ask(language, "peek", cost=0, now_us=NOW + 1_000_000)["remaining"] == 0, language
 
 
 @pytest.mark.parametrize("kind", FOUR)
@@ -106,9 +116,9 @@ def test_other_numbers_resize_for_all(ask, order, owner):
 def test_all_see_a_reset(ask, owner, kind):
     for language in LANGUAGES:
         ask(language, "limiter", limits=FOUR[kind])
-    permit = ask("ruby", "try_acquire", estimate=4, at_us=NOW)["permit"]
-    assert not ask("node", "allow", cost=1, at_us=NOW)
+    permit = ask("ruby", "try_acquire", estimate=4)["permit"]
+    assert not ask("node", "allow", cost=1)
     ask(owner, "reset")
     for language in LANGUAGES:
-        assert ask(language, "peek", cost=4, at_us=NOW)["allowed"], language
-        assert ask(language, "correct", permit=permit, actual=0, at_us=NOW) == "unknown", language
+        assert ask(language, "peek", cost=4)["allowed"], language
+        assert ask(language, "correct", permit=permit, actual=0) == "unknown", language

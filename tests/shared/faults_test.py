@@ -15,7 +15,7 @@ CALLS = {
     "peek": {"cost": 1},
     "allow": {"cost": 1},
     "acquire": {"cost": 1, "wait_timeout": 30},
-    "correct": {"permit": f"{'a' * 32}:1:1", "actual": 1, "at_us": 1},
+    "correct": {"permit": f"{'a' * 32}:1:1", "actual": 1},
     "reset": {},
 }
 

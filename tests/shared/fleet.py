@@ -3,11 +3,12 @@
 Each line is a JSON object, `{"do": verb, ...}`, and is answered by one line, `{"value": ...}` or
 `{"error": {"class", "may_have_counted", "argument"}}`. The verbs, in the order of their use:
 
-    open        url, timeout (seconds)
+    open        url, timeout (seconds); now_us: with a test clock at that time
+    set_clock   now_us
     limiter     as (what later lines call it), name, limits (tuples as in the packages)
-    try_acquire peek allow   on; cost, estimate, at_us as they are there
+    try_acquire peek allow   on; cost, estimate as they are there
     acquire     on; cost, estimate, wait_timeout (seconds)
-    correct     on, permit, actual; at_us if there
+    correct     on, permit, actual
     reset       on
     hammer      see hammer.py
 

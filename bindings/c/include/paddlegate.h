@@ -331,6 +331,14 @@ typedef struct pg_list pg_list;
 typedef struct pg_store pg_store;
 
 /**
+ * A clock for tests, which moves only when the test moves it. Stores that were opened with it, see
+ * pg_store_open_with_clock, decide by it.
+ *
+ * A pg_acquire_timeout that waits still sleeps in real time, and reads the clock at each attempt.
+ */
+typedef struct pg_test_clock pg_test_clock;
+
+/**
  * The listener for the wake-ups of the tickets that name its channel. One serves all waiting calls
  * of this process at one pg_notification_node.
  *
@@ -398,11 +406,6 @@ typedef struct pg_request {
      * Units to take until the actual cost is known; 0 when not given. The grant has a permit.
      */
     int64_t estimate;
-    /**
-     * The store's time of this call since 1970, for tests and simulations; 0 for now. A store in
-     * Redis accepts it only if it was opened with PADDLEGATE_TEST_CLOCK=1 in the environment.
-     */
-    int64_t at_us;
 } pg_request;
 
 /**
@@ -765,8 +768,7 @@ typedef struct pg_admission {
 /**
  * The attributes of a request. Each text may be NULL: then no criterion for it matches.
  *
- * A struct of NULL and zero, or a NULL pointer instead of it, is a request without known
- * attributes.
+ * A struct of NULL, or a NULL pointer instead of it, is a request without known attributes.
  */
 typedef struct pg_request_attributes {
     /**
@@ -789,10 +791,6 @@ typedef struct pg_request_attributes {
      * The IP address of the client without a port, compared with IpAddressClientCidr.
      */
     const char *ip;
-    /**
-     * The store's time of the call, as in pg_request.
-     */
-    int64_t at_us;
 } pg_request_attributes;
 
 /**
@@ -850,6 +848,20 @@ pg_code pg_store_open(const char *url,
                       struct pg_error *error);
 
 /**
+ * Opens a store as pg_store_open does, which decides by a clock of a test. Several stores may share
+ * a clock. A clock that is NULL stands for that of the store.
+ *
+ * In Redis the clock of one process could end the leases of all others. So a clock for a store in
+ * Redis is PG_INVALID, with the argument "clock", unless the environment has
+ * PADDLEGATE_TEST_CLOCK=1 when the store is opened.
+ */
+pg_code pg_store_open_with_clock(const char *url,
+                                 int64_t timeout_us,
+                                 const struct pg_test_clock *clock,
+                                 struct pg_store **store,
+                                 struct pg_error *error);
+
+/**
  * Opens a store in the memory of this process. Two such stores share nothing. The caller must
  * close the handle with pg_store_close.
  */
@@ -870,6 +882,38 @@ pg_code pg_store_close(struct pg_store *store, struct pg_error *error);
  * for one; otherwise 0.
  */
 int32_t pg_store_is_memory(const struct pg_store *store);
+
+/**
+ * Creates a clock at a time since 1970, from 0 to 2^52. The caller must close the handle with
+ * pg_test_clock_close.
+ */
+pg_code pg_test_clock_new(int64_t now_us, struct pg_test_clock **clock, struct pg_error *error);
+
+/**
+ * Returns the time of a clock since 1970; -1 when clock is not open.
+ */
+int64_t pg_test_clock_now(const struct pg_test_clock *clock);
+
+/**
+ * Sets a clock to a time since 1970, from 0 to 2^52. An earlier time than before is that of a
+ * server whose clock ran backwards.
+ */
+pg_code pg_test_clock_set(const struct pg_test_clock *clock,
+                          int64_t now_us,
+                          struct pg_error *error);
+
+/**
+ * Moves a clock forward by a time, to at most 2^52 since 1970.
+ */
+pg_code pg_test_clock_advance(const struct pg_test_clock *clock,
+                              int64_t by_us,
+                              struct pg_error *error);
+
+/**
+ * Closes the handle of a clock. The stores that were opened with the clock continue to decide by
+ * it.
+ */
+pg_code pg_test_clock_close(struct pg_test_clock *clock, struct pg_error *error);
 
 /**
  * Returns the name of a kind, such as "bucket"; "?" for an unknown number. Do not free the text.
@@ -1061,17 +1105,6 @@ pg_code pg_correct(const struct pg_limiter *limiter,
                    struct pg_error *error);
 
 /**
- * Corrects a permit as pg_correct does, at a given time of the store, for tests and simulations.
- * at_us is as in pg_request.
- */
-pg_code pg_correct_at(const struct pg_limiter *limiter,
-                      const char *permit,
-                      int64_t actual,
-                      int64_t at_us,
-                      pg_settlement *settlement,
-                      struct pg_error *error);
-
-/**
  * Deletes the state of a limiter: charged units, permits, leases, tickets, statistics, overrides,
  * learned limits and a pause.
  */
@@ -1082,21 +1115,19 @@ pg_code pg_reset(const struct pg_limiter *limiter, struct pg_error *error);
  *
  * It receives PG_SETTLEMENT_LATE when the lease had ended before, so that another holder may have
  * worked at the same time, and PG_SETTLEMENT_UNKNOWN when there is no such lease or no concurrency
- * limit. Never ends another lease. at_us is as in pg_request; settlement may be NULL.
+ * limit. Never ends another lease. settlement may be NULL.
  */
 pg_code pg_release(const struct pg_limiter *limiter,
                    const char *permit,
-                   int64_t at_us,
                    pg_settlement *settlement,
                    struct pg_error *error);
 
 /**
  * Restarts the duration of the lease of a permit. lease_us receives how long the lease lasts from
- * now, or -1 when it has ended. at_us is as in pg_request.
+ * now, or -1 when it has ended.
  */
 pg_code pg_renew(const struct pg_limiter *limiter,
                  const char *permit,
-                 int64_t at_us,
                  int64_t *lease_us,
                  struct pg_error *error);
 
@@ -1121,13 +1152,12 @@ pg_code pg_acquire_with_id(const struct pg_limiter *limiter,
  * Removes the ticket of a call from the queue, and ends the lease that it may have become.
  * settlement receives PG_SETTLEMENT_CANCELLED, or PG_SETTLEMENT_UNKNOWN when there was neither.
  *
- * A gave_up other than 0 means that the wait timed out, which counts as a refusal. at_us is as in
- * pg_request; settlement may be NULL.
+ * A gave_up other than 0 means that the wait timed out, which counts as a refusal. settlement may
+ * be NULL.
  */
 pg_code pg_cancel(const struct pg_limiter *limiter,
                   const char *id,
                   int32_t gave_up,
-                  int64_t at_us,
                   pg_settlement *settlement,
                   struct pg_error *error);
 
@@ -1277,11 +1307,9 @@ int32_t pg_waiter_must_cancel(const struct pg_waiter *waiter, int32_t delivered)
 int64_t pg_reconnect_pause_us(int64_t failures);
 
 /**
- * Writes the counters of a limiter over all processes, and its current leases and tickets. at_us
- * is as in pg_request.
+ * Writes the counters of a limiter over all processes, and its current leases and tickets.
  */
 pg_code pg_stats(const struct pg_limiter *limiter,
-                 int64_t at_us,
                  struct pg_statistics *statistics,
                  struct pg_error *error);
 
@@ -1311,22 +1339,19 @@ pg_code pg_list_close(struct pg_list *list, struct pg_error *error);
  *
  * Give one of for_us and until_us, and PG_NOT_GIVEN for the other. A refusal then has the reason
  * PG_KIND_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
- * later stays in force. at_us is as in pg_request. runtime_state receives the state after the
- * call and may be NULL.
+ * later stays in force. runtime_state receives the state after the call and may be NULL.
  */
 pg_code pg_pause(const struct pg_limiter *limiter,
                  int64_t for_us,
                  int64_t until_us,
-                 int64_t at_us,
                  struct pg_runtime_state *runtime_state,
                  struct pg_error *error);
 
 /**
- * Ends the runtime pause in all processes, see pg_pause, and wakes the waiting calls. at_us and
- * runtime_state are as in pg_pause.
+ * Ends the runtime pause in all processes, see pg_pause, and wakes the waiting calls.
+ * runtime_state is as in pg_pause.
  */
 pg_code pg_resume(const struct pg_limiter *limiter,
-                  int64_t at_us,
                   struct pg_runtime_state *runtime_state,
                   struct pg_error *error);
 
@@ -1336,8 +1361,8 @@ pg_code pg_resume(const struct pg_limiter *limiter,
  * index is that of the limit in the policy, from 0. amount and interval_us are those of pg_limit;
  * give one or both. A number that is PG_NOT_GIVEN stays as in the policy of this limiter. All
  * overrides of the limiter last for expires_in_us, or until expires_at_us since 1970. If both are
- * PG_NOT_GIVEN, they last until they are removed, or until no call was granted for 90 days. at_us
- * and runtime_state are as in pg_pause.
+ * PG_NOT_GIVEN, they last until they are removed, or until no call was granted for 90 days.
+ * runtime_state is as in pg_pause.
  */
 pg_code pg_override(const struct pg_limiter *limiter,
                     int64_t index,
@@ -1345,25 +1370,22 @@ pg_code pg_override(const struct pg_limiter *limiter,
                     int64_t interval_us,
                     int64_t expires_in_us,
                     int64_t expires_at_us,
-                    int64_t at_us,
                     struct pg_runtime_state *runtime_state,
                     struct pg_error *error);
 
 /**
  * Removes the override of the limit with this index, from 0, or of all limits with PG_EVERY_LIMIT.
- * at_us and runtime_state are as in pg_pause.
+ * runtime_state is as in pg_pause.
  */
 pg_code pg_restore(const struct pg_limiter *limiter,
                    int64_t index,
-                   int64_t at_us,
                    struct pg_runtime_state *runtime_state,
                    struct pg_error *error);
 
 /**
- * Writes the runtime state of a limiter, and changes nothing. at_us is as in pg_request.
+ * Writes the runtime state of a limiter, and changes nothing.
  */
 pg_code pg_runtime_state_get(const struct pg_limiter *limiter,
-                             int64_t at_us,
                              struct pg_runtime_state *runtime_state,
                              struct pg_error *error);
 
@@ -1377,7 +1399,7 @@ pg_code pg_runtime_state_get(const struct pg_limiter *limiter,
  * from it. amount and interval_us are the numbers of the limit upstream, as in pg_limit; instead
  * of the interval, restore_rate is the number of units that the upstream refills per second, 0
  * when not given. The interval of a bucket ends after reset_in_us, or at reset_at_us since 1970.
- * at_us is as in pg_request. learned receives the result and may be NULL.
+ * learned receives the result and may be NULL.
  */
 pg_code pg_report_budget(const struct pg_limiter *limiter,
                          const char *permit,
@@ -1388,7 +1410,6 @@ pg_code pg_report_budget(const struct pg_limiter *limiter,
                          double restore_rate,
                          int64_t reset_in_us,
                          int64_t reset_at_us,
-                         int64_t at_us,
                          struct pg_learned *learned,
                          struct pg_error *error);
 
@@ -1404,7 +1425,6 @@ pg_code pg_report_budget(const struct pg_limiter *limiter,
  * refusal only if the provider's documentation ties its content to one. A pause lasts at most
  * max_pause_us, PG_NOT_GIVEN for one hour. A limit is raised to at most max_learned units,
  * PG_NOT_GIVEN for ten times the policy's own limit. learned receives the result and may be NULL.
- * at_us is as in pg_request.
  */
 pg_code pg_learn_from_response(const struct pg_limiter *limiter,
                                const char *permit,
@@ -1416,7 +1436,6 @@ pg_code pg_learn_from_response(const struct pg_limiter *limiter,
                                size_t body_length,
                                int64_t max_pause_us,
                                int64_t max_learned,
-                               int64_t at_us,
                                struct pg_learned *learned,
                                struct pg_error *error);
 
@@ -1520,11 +1539,10 @@ pg_code pg_admit_all(const struct pg_limiter *limiter,
  * document is the failure as JSON, such as {"type": "rate_limited", "retry_after": 30}, or an
  * object with the failure as its "error". The later of retry_after and rate_limit_until applies,
  * 30 seconds without either; a pause that ends later stays in force. The message of PG_INVALID
- * contains the JSON path of the fault. paused may be NULL; at_us is as in pg_request.
+ * contains the JSON path of the fault. paused may be NULL.
  */
 pg_code pg_apply_ojs_signal(const struct pg_limiter *limiter,
                             const char *document,
-                            int64_t at_us,
                             int32_t *paused,
                             struct pg_error *error);
 
@@ -1534,11 +1552,10 @@ pg_code pg_apply_ojs_signal(const struct pg_limiter *limiter,
  * document is JSON with concurrency, rate, throttle and expires_at, or some of them: a member that
  * is absent leaves its override unchanged, null removes an override. The message of PG_INVALID
  * contains the JSON path of the fault, also for a strategy that the limiter does not have.
- * runtime_state receives the state after the call and may be NULL; at_us is as in pg_request.
+ * runtime_state receives the state after the call and may be NULL.
  */
 pg_code pg_apply_ojs_override(const struct pg_limiter *limiter,
                               const char *document,
-                              int64_t at_us,
                               struct pg_runtime_state *runtime_state,
                               struct pg_error *error);
 
@@ -1561,7 +1578,7 @@ pg_code pg_invantive_gate_new(const struct pg_store *store,
  *
  * Returns PG_OK for a refusal too, which counts nothing: check decision->allowed. facts may be
  * NULL. In Redis the function makes one call for the levels that fail, one for each level that
- * only delays, and one for the time if an element has a validity and facts has no at_us.
+ * only delays, and one for the time if an element has a validity.
  */
 pg_code pg_invantive_gate_admit(const struct pg_invantive_gate *gate,
                                 const struct pg_request_attributes *facts,

@@ -9,7 +9,7 @@ use crate::decision::{Decision, Settlement};
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::limiter::{LIMITERS, LimiterHandle};
-use crate::request::{Request, not_negative, time};
+use crate::request::{Request, not_negative};
 use crate::text;
 
 /// The time that a signal leaves to a call in flight. A host such as Ruby handles a signal only
@@ -57,25 +57,10 @@ pub unsafe extern "C" fn pg_correct(
     settlement: Option<&mut MaybeUninit<Settlement>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    // SAFETY: this function places the same requirements on its caller.
-    unsafe { pg_correct_at(limiter, permit, actual, 0, settlement, error) }
-}
-
-/// Corrects a permit as pg_correct does, at a given time of the store, for tests and simulations.
-/// at_us is as in pg_request.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pg_correct_at(
-    limiter: *const LimiterHandle,
-    permit: *const c_char,
-    actual: i64,
-    at_us: i64,
-    settlement: Option<&mut MaybeUninit<Settlement>>,
-    error: Option<&mut MaybeUninit<Error>>,
-) -> Code {
     settle(limiter, settlement, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read("permit", permit) }?;
-        Ok(Operation::Correct { permit, actual: not_negative("actual", actual)?, at: time(at_us)? })
+        Ok(Operation::Correct { permit, actual: not_negative("actual", actual)? })
     })
 }
 

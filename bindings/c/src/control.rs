@@ -13,7 +13,7 @@ use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limit::Limit;
 use crate::limiter::{LIMITERS, LimiterHandle};
-use crate::request::{not_negative, time};
+use crate::request::not_negative;
 
 /// The value of an index that stands for every limit of the policy.
 pub const PG_EVERY_LIMIT: i64 = -1;
@@ -86,33 +86,30 @@ fn limit_array(limits: &[Option<CoreLimit>]) -> [Limit; MAX_LIMITS] {
 ///
 /// Give one of for_us and until_us, and PG_NOT_GIVEN for the other. A refusal then has the reason
 /// PG_KIND_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
-/// later stays in force. at_us is as in pg_request. runtime_state receives the state after the
-/// call and may be NULL.
+/// later stays in force. runtime_state receives the state after the call and may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_pause(
     limiter: *const LimiterHandle,
     for_us: i64,
     until_us: i64,
-    at_us: i64,
     runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, runtime_state, error, || {
+    run_change(limiter, runtime_state, error, || {
         let (span, time) = (micros("for", for_us)?, micros("until", until_us)?);
         Ok(AdminRequest::Pause(Deadline::one_of(("for", span), ("until", time))?))
     })
 }
 
-/// Ends the runtime pause in all processes, see pg_pause, and wakes the waiting calls. at_us and
-/// runtime_state are as in pg_pause.
+/// Ends the runtime pause in all processes, see pg_pause, and wakes the waiting calls.
+/// runtime_state is as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_resume(
     limiter: *const LimiterHandle,
-    at_us: i64,
     runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, runtime_state, error, || Ok(AdminRequest::Resume))
+    run_change(limiter, runtime_state, error, || Ok(AdminRequest::Resume))
 }
 
 /// Overrides one limit of every policy, in all processes.
@@ -120,8 +117,8 @@ pub extern "C" fn pg_resume(
 /// index is that of the limit in the policy, from 0. amount and interval_us are those of pg_limit;
 /// give one or both. A number that is PG_NOT_GIVEN stays as in the policy of this limiter. All
 /// overrides of the limiter last for expires_in_us, or until expires_at_us since 1970. If both are
-/// PG_NOT_GIVEN, they last until they are removed, or until no call was granted for 90 days. at_us
-/// and runtime_state are as in pg_pause.
+/// PG_NOT_GIVEN, they last until they are removed, or until no call was granted for 90 days.
+/// runtime_state is as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_override(
     limiter: *const LimiterHandle,
@@ -130,11 +127,10 @@ pub extern "C" fn pg_override(
     interval_us: i64,
     expires_in_us: i64,
     expires_at_us: i64,
-    at_us: i64,
     runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, runtime_state, error, || {
+    run_change(limiter, runtime_state, error, || {
         let (index, numbers) = (limit_index(index)?, numbers(amount, interval_us, 0.0)?);
         let (span, time) = (micros("expires_in", expires_in_us)?, micros("expires_at", expires_at_us)?);
         let expires = Deadline::either(("expires_in", span), ("expires_at", time))?;
@@ -143,47 +139,43 @@ pub extern "C" fn pg_override(
 }
 
 /// Removes the override of the limit with this index, from 0, or of all limits with PG_EVERY_LIMIT.
-/// at_us and runtime_state are as in pg_pause.
+/// runtime_state is as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_restore(
     limiter: *const LimiterHandle,
     index: i64,
-    at_us: i64,
     runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_change(limiter, at_us, runtime_state, error, || {
+    run_change(limiter, runtime_state, error, || {
         let index = if index == PG_EVERY_LIMIT { None } else { Some(limit_index(index)?) };
         Ok(AdminRequest::Restore(index))
     })
 }
 
-/// Writes the runtime state of a limiter, and changes nothing. at_us is as in pg_request.
+/// Writes the runtime state of a limiter, and changes nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_runtime_state_get(
     limiter: *const LimiterHandle,
-    at_us: i64,
     runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    run_admin(limiter, at_us, runtime_state, error, || Ok(AdminRequest::Get))
+    run_admin(limiter, runtime_state, error, || Ok(AdminRequest::Get))
 }
 
 /// Runs a command that changes the limiter; `runtime_state` may be absent.
 fn run_change(
     limiter: *const LimiterHandle,
-    at_us: i64,
     runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
     request: impl FnOnce() -> Result<AdminRequest>,
 ) -> Code {
     let mut discarded = MaybeUninit::uninit();
-    run_admin(limiter, at_us, Some(runtime_state.unwrap_or(&mut discarded)), error, request)
+    run_admin(limiter, Some(runtime_state.unwrap_or(&mut discarded)), error, request)
 }
 
 fn run_admin(
     limiter: *const LimiterHandle,
-    at_us: i64,
     runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
     request: impl FnOnce() -> Result<AdminRequest>,
@@ -193,12 +185,9 @@ fn run_admin(
         runtime_state,
         || RuntimeState::NONE,
         error,
-        || {
-            let at = time(at_us)?;
-            match run_request(limiter, &request()?, at)? {
-                Answer::RuntimeState(runtime_state) => Ok((*runtime_state).into()),
-                other => Err(unexpected(&other)),
-            }
+        || match run_request(limiter, &request()?)? {
+            Answer::RuntimeState(runtime_state) => Ok((*runtime_state).into()),
+            other => Err(unexpected(&other)),
         },
     )
 }
@@ -228,6 +217,6 @@ pub(crate) fn numbers(amount: i64, interval_us: i64, rate: f64) -> Result<LimitN
 }
 
 /// Runs a request on a limiter and waits for the answer.
-pub(crate) fn run_request(limiter: *const LimiterHandle, request: &AdminRequest, at: Option<Micros>) -> Result<Answer> {
-    LIMITERS.with(limiter, |limiter| request.operation(limiter, at, |operation| limiter.run(operation, ON_SIGNAL)))
+pub(crate) fn run_request(limiter: *const LimiterHandle, request: &AdminRequest) -> Result<Answer> {
+    LIMITERS.with(limiter, |limiter| request.operation(limiter, |operation| limiter.run(operation, ON_SIGNAL)))
 }

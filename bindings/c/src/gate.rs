@@ -17,7 +17,6 @@ use crate::guard::{guard, guard_into};
 use crate::handle::Table;
 use crate::limit::Kind;
 use crate::names;
-use crate::request::time;
 use crate::store::{STORES, StoreHandle};
 use crate::text;
 
@@ -30,8 +29,7 @@ static GATES: Table<CoreGate, GateHandle> = Table::new("gate", 0b0110);
 
 /// The attributes of a request. Each text may be NULL: then no criterion for it matches.
 ///
-/// A struct of NULL and zero, or a NULL pointer instead of it, is a request without known
-/// attributes.
+/// A struct of NULL, or a NULL pointer instead of it, is a request without known attributes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct RequestAttributes {
@@ -45,14 +43,12 @@ pub struct RequestAttributes {
     pub data_container_id: *const c_char,
     /// The IP address of the client without a port, compared with IpAddressClientCidr.
     pub ip: *const c_char,
-    /// The store's time of the call, as in pg_request.
-    pub at_us: i64,
 }
 
 impl RequestAttributes {
-    unsafe fn core<'a>(&self) -> Result<(CoreRequestAttributes<'a>, Option<Micros>)> {
+    unsafe fn core<'a>(&self) -> Result<CoreRequestAttributes<'a>> {
         // SAFETY: each is NULL or a text of the caller that ends with a zero byte.
-        let facts = unsafe {
+        Ok(unsafe {
             CoreRequestAttributes {
                 context: text::read_some("context", self.context)?,
                 url: text::read_some("url", self.url)?,
@@ -60,8 +56,7 @@ impl RequestAttributes {
                 data_container_id: text::read_some("data_container_id", self.data_container_id)?,
                 ip: text::read_some("ip", self.ip)?,
             }
-        };
-        Ok((facts, time(self.at_us)?))
+        })
     }
 }
 
@@ -150,7 +145,7 @@ pub unsafe extern "C" fn pg_invantive_gate_new(
 ///
 /// Returns PG_OK for a refusal too, which counts nothing: check decision->allowed. facts may be
 /// NULL. In Redis the function makes one call for the levels that fail, one for each level that
-/// only delays, and one for the time if an element has a validity and facts has no at_us.
+/// only delays, and one for the time if an element has a validity.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_invantive_gate_admit(
     gate: *const GateHandle,
@@ -165,9 +160,8 @@ pub unsafe extern "C" fn pg_invantive_gate_admit(
         error,
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-            let (facts, at) =
-                facts.map_or(Ok((CoreRequestAttributes::default(), None)), |facts| unsafe { facts.core() })?;
-            GATES.with(gate, |gate| gate.start(&facts, at)?.run(ON_SIGNAL)).map(GateDecision::from)
+            let facts = facts.map_or(Ok(CoreRequestAttributes::default()), |facts| unsafe { facts.core() })?;
+            GATES.with(gate, |gate| gate.start(&facts)?.run(ON_SIGNAL)).map(GateDecision::from)
         },
     )
 }

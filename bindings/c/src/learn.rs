@@ -14,7 +14,6 @@ use crate::decision::{Settlement, number};
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limiter::LimiterHandle;
-use crate::request::time;
 use crate::text;
 
 /// The maximum number of names and values of headers, more than any response has.
@@ -100,7 +99,7 @@ fn run_report(
 /// from it. amount and interval_us are the numbers of the limit upstream, as in pg_limit; instead
 /// of the interval, restore_rate is the number of units that the upstream refills per second, 0
 /// when not given. The interval of a bucket ends after reset_in_us, or at reset_at_us since 1970.
-/// at_us is as in pg_request. learned receives the result and may be NULL.
+/// learned receives the result and may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_report_budget(
     limiter: *const LimiterHandle,
@@ -112,7 +111,6 @@ pub unsafe extern "C" fn pg_report_budget(
     restore_rate: f64,
     reset_in_us: i64,
     reset_at_us: i64,
-    at_us: i64,
     learned: Option<&mut MaybeUninit<Learned>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
@@ -129,7 +127,7 @@ pub unsafe extern "C" fn pg_report_budget(
             )?,
             permit: permit.map(str::to_owned),
         };
-        run_request(limiter, &request, time(at_us)?)
+        run_request(limiter, &request)
     })
 }
 
@@ -144,7 +142,6 @@ pub unsafe extern "C" fn pg_report_budget(
 /// refusal only if the provider's documentation ties its content to one. A pause lasts at most
 /// max_pause_us, PG_NOT_GIVEN for one hour. A limit is raised to at most max_learned units,
 /// PG_NOT_GIVEN for ten times the policy's own limit. learned receives the result and may be NULL.
-/// at_us is as in pg_request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_learn_from_response(
     limiter: *const LimiterHandle,
@@ -157,7 +154,6 @@ pub unsafe extern "C" fn pg_learn_from_response(
     body_length: usize,
     max_pause_us: i64,
     max_learned: i64,
-    at_us: i64,
     learned: Option<&mut MaybeUninit<Learned>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
@@ -178,7 +174,7 @@ pub unsafe extern "C" fn pg_learn_from_response(
             max_learned: optional("max_learned", max_learned)?,
             permit: permit.map(str::to_owned),
         };
-        run_request(limiter, &AdminRequest::learn(status, &headers, &body, options)?, time(at_us)?)
+        run_request(limiter, &AdminRequest::learn(status, &headers, &body, options)?)
     })
 }
 

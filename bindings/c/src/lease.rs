@@ -10,35 +10,32 @@ use crate::decision::{Settlement, number};
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limiter::LimiterHandle;
-use crate::request::time;
 use crate::text;
 
 /// Ends the lease of a permit, once, from any process. settlement receives PG_SETTLEMENT_RELEASED.
 ///
 /// It receives PG_SETTLEMENT_LATE when the lease had ended before, so that another holder may have
 /// worked at the same time, and PG_SETTLEMENT_UNKNOWN when there is no such lease or no concurrency
-/// limit. Never ends another lease. at_us is as in pg_request; settlement may be NULL.
+/// limit. Never ends another lease. settlement may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_release(
     limiter: *const LimiterHandle,
     permit: *const c_char,
-    at_us: i64,
     settlement: Option<&mut MaybeUninit<Settlement>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     settle(limiter, settlement, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-        Ok(Operation::Release { permit: unsafe { text::read("permit", permit) }?, at: time(at_us)? })
+        Ok(Operation::Release { permit: unsafe { text::read("permit", permit) }? })
     })
 }
 
 /// Restarts the duration of the lease of a permit. lease_us receives how long the lease lasts from
-/// now, or -1 when it has ended. at_us is as in pg_request.
+/// now, or -1 when it has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_renew(
     limiter: *const LimiterHandle,
     permit: *const c_char,
-    at_us: i64,
     lease_us: Option<&mut MaybeUninit<i64>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
@@ -50,7 +47,7 @@ pub unsafe extern "C" fn pg_renew(
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let permit = unsafe { text::read("permit", permit) }?;
-            match run(limiter, Operation::Renew { permit, at: time(at_us)? })? {
+            match run(limiter, Operation::Renew { permit })? {
                 Answer::Renewal(lease) => Ok(number(lease.map(|lease| lease.0))),
                 other => Err(unexpected(&other)),
             }

@@ -10,7 +10,6 @@ use crate::control::RuntimeState;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limiter::{LIMITERS, LimiterHandle};
-use crate::request::time;
 use crate::text;
 
 /// Pauses a limiter in all processes if the failure of an Open Job Spec job is a rate limit signal.
@@ -19,12 +18,11 @@ use crate::text;
 /// document is the failure as JSON, such as {"type": "rate_limited", "retry_after": 30}, or an
 /// object with the failure as its "error". The later of retry_after and rate_limit_until applies,
 /// 30 seconds without either; a pause that ends later stays in force. The message of PG_INVALID
-/// contains the JSON path of the fault. paused may be NULL; at_us is as in pg_request.
+/// contains the JSON path of the fault. paused may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_apply_ojs_signal(
     limiter: *const LimiterHandle,
     document: *const c_char,
-    at_us: i64,
     paused: Option<&mut MaybeUninit<i32>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
@@ -37,8 +35,7 @@ pub unsafe extern "C" fn pg_apply_ojs_signal(
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let document = unsafe { text::read("document", document) }?;
-            let at = time(at_us)?;
-            LIMITERS.with(limiter, |limiter| limiter.pause_procedure(document, at)?.run(ON_SIGNAL)).map(i32::from)
+            LIMITERS.with(limiter, |limiter| limiter.pause_procedure(document)?.run(ON_SIGNAL)).map(i32::from)
         },
     )
 }
@@ -48,12 +45,11 @@ pub unsafe extern "C" fn pg_apply_ojs_signal(
 /// document is JSON with concurrency, rate, throttle and expires_at, or some of them: a member that
 /// is absent leaves its override unchanged, null removes an override. The message of PG_INVALID
 /// contains the JSON path of the fault, also for a strategy that the limiter does not have.
-/// runtime_state receives the state after the call and may be NULL; at_us is as in pg_request.
+/// runtime_state receives the state after the call and may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_apply_ojs_override(
     limiter: *const LimiterHandle,
     document: *const c_char,
-    at_us: i64,
     runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
@@ -66,9 +62,8 @@ pub unsafe extern "C" fn pg_apply_ojs_override(
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let document = unsafe { text::read("document", document) }?;
-            let at = time(at_us)?;
             LIMITERS
-                .with(limiter, |limiter| limiter.override_procedure(document, at)?.run(ON_SIGNAL))
+                .with(limiter, |limiter| limiter.override_procedure(document)?.run(ON_SIGNAL))
                 .map(RuntimeState::from)
         },
     )

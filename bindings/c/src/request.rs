@@ -1,6 +1,6 @@
 //! `pg_request`: the cost of one call, or its estimate.
 
-use paddlegate_core::{Error, Micros, Request as CoreRequest, Result};
+use paddlegate_core::{Error, Request as CoreRequest, Result};
 
 /// The value of cost in a pg_request for a cost of 0, which checks without taking.
 pub const PG_COST_ZERO: i64 = -1;
@@ -16,24 +16,12 @@ pub struct Request {
     pub cost: i64,
     /// Units to take until the actual cost is known; 0 when not given. The grant has a permit.
     pub estimate: i64,
-    /// The store's time of this call since 1970, for tests and simulations; 0 for now. A store in
-    /// Redis accepts it only if it was opened with PADDLEGATE_TEST_CLOCK=1 in the environment.
-    pub at_us: i64,
 }
 
 impl Request {
     pub(crate) fn core(&self) -> Result<CoreRequest> {
-        Ok(CoreRequest {
-            cost: units("cost", self.cost)?,
-            estimate: units("estimate", self.estimate)?,
-            at: time(self.at_us)?,
-        })
+        Ok(CoreRequest { cost: units("cost", self.cost)?, estimate: units("estimate", self.estimate)? })
     }
-}
-
-/// Converts a time of the store; 0 is now.
-pub(crate) fn time(at_us: i64) -> Result<Option<Micros>> {
-    Ok(if at_us == 0 { None } else { Some(Micros(not_negative("at", at_us)?)) })
 }
 
 pub(crate) fn not_negative(argument: &'static str, value: i64) -> Result<u64> {

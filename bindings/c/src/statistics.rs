@@ -9,7 +9,6 @@ use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limiter::LimiterHandle;
-use crate::request::time;
 
 /// The counters of a limiter over all processes, and its current leases and tickets. Times are
 /// sums.
@@ -62,19 +61,15 @@ impl From<CoreStatistics> for Statistics {
     }
 }
 
-/// Writes the counters of a limiter over all processes, and its current leases and tickets. at_us
-/// is as in pg_request.
+/// Writes the counters of a limiter over all processes, and its current leases and tickets.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_stats(
     limiter: *const LimiterHandle,
-    at_us: i64,
     statistics: Option<&mut MaybeUninit<Statistics>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    guard_into("statistics", statistics, Statistics::default, error, || {
-        match run(limiter, Operation::Statistics { at: time(at_us)? })? {
-            Answer::Statistics(statistics) => Ok((*statistics).into()),
-            other => Err(unexpected(&other)),
-        }
+    guard_into("statistics", statistics, Statistics::default, error, || match run(limiter, Operation::Statistics)? {
+        Answer::Statistics(statistics) => Ok((*statistics).into()),
+        other => Err(unexpected(&other)),
     })
 }

@@ -2,15 +2,16 @@
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
-use std::ptr;
 use std::time::Duration;
+use std::{env, ptr};
 
-use paddlegate_core::Paddlegate;
+use paddlegate_core::{Error as CoreError, Paddlegate, Result};
 
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::handle::Table;
 use crate::request::not_negative;
+use crate::test_clock::{CLOCKS, TestClockHandle};
 use crate::text;
 
 /// A store: the memory of this process, or a Redis that many processes share.
@@ -34,18 +35,41 @@ pub unsafe extern "C" fn pg_store_open(
     store: Option<&mut MaybeUninit<*mut StoreHandle>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    // SAFETY: this function places the same requirements on its caller.
+    unsafe { pg_store_open_with_clock(url, timeout_us, ptr::null(), store, error) }
+}
+
+/// Opens a store as pg_store_open does, which decides by a clock of a test. Several stores may share
+/// a clock. A clock that is NULL stands for that of the store.
+///
+/// In Redis the clock of one process could end the leases of all others. So a clock for a store in
+/// Redis is PG_INVALID, with the argument "clock", unless the environment has
+/// PADDLEGATE_TEST_CLOCK=1 when the store is opened.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_store_open_with_clock(
+    url: *const c_char,
+    timeout_us: i64,
+    clock: *const TestClockHandle,
+    store: Option<&mut MaybeUninit<*mut StoreHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
     guard_into("store", store, ptr::null_mut, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let url = unsafe { text::read_some("url", url) }?.map_or_else(default_url, |url| Ok(url.to_owned()))?;
         let timeout = match not_negative("timeout", timeout_us)? {
             0 => None,
             timeout => Some(Duration::from_micros(timeout)),
         };
-        STORES.open(if url.is_null() {
-            Paddlegate::from_env(timeout)?
-        } else {
-            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-            Paddlegate::open(unsafe { text::read("url", url) }?, timeout)?
-        })
+        let clock = (!clock.is_null()).then(|| CLOCKS.with(clock, |clock| Ok(clock.clone()))).transpose()?;
+        STORES.open(Paddlegate::open_with_clock(&url, timeout, clock.as_ref())?)
     })
+}
+
+fn default_url() -> Result<String> {
+    match env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty()) {
+        Some(url) => url.into_string().map_err(|_| CoreError::invalid("url", "is not utf-8")),
+        None => Ok("memory://".to_owned()),
+    }
 }
 
 /// Opens a store in the memory of this process. Two such stores share nothing. The caller must

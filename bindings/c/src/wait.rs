@@ -12,7 +12,7 @@ use crate::decision::{Decision, Settlement};
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::limiter::{LIMITERS, LimiterHandle};
-use crate::request::{Request, not_negative, time};
+use crate::request::{Request, not_negative};
 use crate::text;
 
 /// The value of a maximum wait for as long as it takes, which is at most ten years.
@@ -106,20 +106,19 @@ pub unsafe extern "C" fn pg_acquire_with_id(
 /// Removes the ticket of a call from the queue, and ends the lease that it may have become.
 /// settlement receives PG_SETTLEMENT_CANCELLED, or PG_SETTLEMENT_UNKNOWN when there was neither.
 ///
-/// A gave_up other than 0 means that the wait timed out, which counts as a refusal. at_us is as in
-/// pg_request; settlement may be NULL.
+/// A gave_up other than 0 means that the wait timed out, which counts as a refusal. settlement may
+/// be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_cancel(
     limiter: *const LimiterHandle,
     id: *const c_char,
     gave_up: i32,
-    at_us: i64,
     settlement: Option<&mut MaybeUninit<Settlement>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     settle(limiter, settlement, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-        Ok(Operation::Cancel { id: unsafe { text::read("id", id) }?, gave_up: gave_up != 0, at: time(at_us)? })
+        Ok(Operation::Cancel { id: unsafe { text::read("id", id) }?, gave_up: gave_up != 0 })
     })
 }
 

@@ -3,8 +3,8 @@
 
 use napi_derive::napi;
 use paddlegate::{
-    AdminRequest as Request, Deadline, Error, LearnOptions, Learned, Limit, LimitNumbers, Limiter, Micros, OnLimit,
-    Prepared, Procedure, Result, RuntimeState, Settlement,
+    AdminRequest as Request, Deadline, Error, LearnOptions, Learned, Limit, LimitNumbers, Limiter, OnLimit, Prepared,
+    Procedure, Result, RuntimeState, Settlement,
 };
 
 use crate::convert::{millis, number, time, to_millis, whole};
@@ -52,8 +52,8 @@ pub(crate) struct AdminRequest {
 }
 
 impl AdminRequest {
-    pub(crate) fn prepare(&self, limiter: &Limiter, operation: usize, at: Option<Micros>) -> Result<Prepared> {
-        self.request(operation)?.operation(limiter, at, |operation| limiter.prepare(operation))
+    pub(crate) fn prepare(&self, limiter: &Limiter, operation: usize) -> Result<Prepared> {
+        self.request(operation)?.operation(limiter, |operation| limiter.prepare(operation))
     }
 
     fn request(&self, operation: usize) -> Result<Request> {
@@ -112,16 +112,11 @@ impl AdminRequest {
     }
 
     /// Returns the procedure for an operation with several steps; `None` for a single operation.
-    pub(crate) fn procedure(
-        &self,
-        limiter: &Limiter,
-        operation: usize,
-        at: Option<Micros>,
-    ) -> Result<Option<Procedure>> {
+    pub(crate) fn procedure(&self, limiter: &Limiter, operation: usize) -> Result<Option<Procedure>> {
         let document = self.document.as_deref().unwrap_or_default();
         Ok(Some(match operation {
-            APPLY_OJS_OVERRIDE => Procedure::Override(limiter.override_procedure(document, at)?),
-            APPLY_OJS_SIGNAL => Procedure::Pause(limiter.pause_procedure(document, at)?),
+            APPLY_OJS_OVERRIDE => Procedure::Override(limiter.override_procedure(document)?),
+            APPLY_OJS_SIGNAL => Procedure::Pause(limiter.pause_procedure(document)?),
             ADMIT_ALL => {
                 let on_limit = self.on_limit.as_deref().map_or(Ok(OnLimit::Wait), OnLimit::from_name)?;
                 let jobs: Vec<&str> = self.jobs.iter().flatten().map(String::as_str).collect();

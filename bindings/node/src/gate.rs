@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use napi_derive::napi;
+use paddlegate::Procedure;
 use paddlegate::formats::invantive;
-use paddlegate::{Micros, Procedure};
 
 use crate::calls::Calls;
-use crate::convert::{Code, thrown, whole};
+use crate::convert::{Code, thrown};
 use crate::multi_step::MultiStepCall;
 
 /// Selects the slot of a document that limits a request.
@@ -26,8 +26,6 @@ pub struct RequestAttributes {
     pub log_on_code: Option<String>,
     pub data_container_id: Option<String>,
     pub ip: Option<String>,
-    /// Microseconds since 1970, for tests.
-    pub at_us: Option<f64>,
 }
 
 #[napi]
@@ -37,7 +35,6 @@ impl Gate {
     #[allow(clippy::needless_pass_by_value)]
     #[napi(catch_unwind)]
     pub fn start(&self, facts: RequestAttributes) -> napi::Result<MultiStepCall, Code> {
-        let at = facts.at_us.map(|at| whole("at", at).map(Micros)).transpose();
         let known = invantive::RequestAttributes {
             context: facts.context.as_deref(),
             url: facts.url.as_deref(),
@@ -45,7 +42,7 @@ impl Gate {
             data_container_id: facts.data_container_id.as_deref(),
             ip: facts.ip.as_deref(),
         };
-        let check = at.and_then(|at| self.inner.start(&known, at)).map_err(|error| thrown(&error))?;
+        let check = self.inner.start(&known).map_err(|error| thrown(&error))?;
         Ok(MultiStepCall::new(&self.calls, Procedure::Gate(check)))
     }
 }

@@ -14,6 +14,7 @@ mod multi_step;
 mod shared_buffer;
 mod store;
 mod subscription;
+mod test_clock;
 mod waiter;
 
 use napi_derive::napi;
@@ -92,6 +93,7 @@ mod tests {
             include_str!("lib.rs"),
             include_str!("store.rs"),
             include_str!("subscription.rs"),
+            include_str!("test_clock.rs"),
             include_str!("waiter.rs"),
         ];
         let mut functions = 0;

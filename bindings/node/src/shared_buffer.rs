@@ -14,34 +14,33 @@ pub(crate) mod input {
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
     /// [`AdminRequest`](crate::admin_request::AdminRequest); 20 admits a job.
     pub(crate) const OPERATION: usize = 0;
-    /// Flags for the given values: 1 cost, 2 estimate, 4 at; and 8: wait in the queue, 16: the wait timed out.
+    /// Flags for the given values: 1 cost, 2 estimate; and 4: wait in the queue, 8: the wait timed out.
     pub(crate) const FLAGS: usize = 1;
     pub(crate) const COST: usize = 2;
     pub(crate) const ESTIMATE: usize = 3;
-    pub(crate) const AT: usize = 4;
     /// The actual cost of a correction.
-    pub(crate) const ACTUAL: usize = 5;
+    pub(crate) const ACTUAL: usize = 4;
     /// Maximum wait and claim timeout in milliseconds; NaN for the longest and for the default.
-    pub(crate) const MAX_WAIT: usize = 6;
-    pub(crate) const CLAIM_TIMEOUT: usize = 7;
+    pub(crate) const MAX_WAIT: usize = 5;
+    pub(crate) const CLAIM_TIMEOUT: usize = 6;
     /// The number of the ticket; NaN for the end of the queue, -1 for its existing position.
-    pub(crate) const QUEUE_POSITION: usize = 8;
+    pub(crate) const QUEUE_POSITION: usize = 7;
     /// The number of received bytes in the connection's input buffer.
-    pub(crate) const RECEIVED: usize = 9;
+    pub(crate) const RECEIVED: usize = 8;
 }
 
 /// Slots that JavaScript reads after a call, before the rows.
 pub(crate) mod output {
     /// The connection of the last call.
-    pub(crate) const LINK: usize = 10;
+    pub(crate) const LINK: usize = 9;
     /// The number of bytes to write to the socket.
-    pub(crate) const TO_SEND: usize = 11;
+    pub(crate) const TO_SEND: usize = 10;
     /// 1: the connection is unusable.
-    pub(crate) const BROKEN: usize = 12;
+    pub(crate) const BROKEN: usize = 11;
 }
 
 /// The start of the rows, the length of a row, and the number of rows.
-const ROWS: usize = 13;
+const ROWS: usize = 12;
 const ROW: usize = 15;
 pub(crate) const MAX_ROWS: usize = 64;
 
@@ -98,13 +97,13 @@ impl SharedBuffer {
         Ok(match self.small(input::OPERATION) {
             1 | ALLOW => Operation::Acquire(self.request()?),
             2 => Operation::Peek(self.request()?),
-            3 => Operation::Correct { permit: id, actual: whole("actual", self.get(input::ACTUAL))?, at: self.at()? },
+            3 => Operation::Correct { permit: id, actual: whole("actual", self.get(input::ACTUAL))? },
             4 => Operation::Reset,
             6 => Operation::AcquireWithId { request: self.request()?, id, wait: self.wait(channel)? },
-            7 => Operation::Release { permit: id, at: self.at()? },
-            8 => Operation::Renew { permit: id, at: self.at()? },
-            9 => Operation::Cancel { id, gave_up: self.small(input::FLAGS) & 16 != 0, at: self.at()? },
-            10 => Operation::Statistics { at: self.at()? },
+            7 => Operation::Release { permit: id },
+            8 => Operation::Renew { permit: id },
+            9 => Operation::Cancel { id, gave_up: self.small(input::FLAGS) & 8 != 0 },
+            10 => Operation::Statistics,
             other => {
                 let message = format!("the package and its addon are of different versions: operation={other}");
                 return Err(Error::internal(message));
@@ -120,12 +119,11 @@ impl SharedBuffer {
         Ok(Request {
             cost: if given & 1 != 0 { Some(whole("cost", self.get(input::COST))?) } else { None },
             estimate: if given & 2 != 0 { Some(whole("estimate", self.get(input::ESTIMATE))?) } else { None },
-            at: self.at()?,
         })
     }
 
     fn wait<'a>(&self, channel: &'a str) -> paddlegate::Result<Option<Wait<'a>>> {
-        if self.small(input::FLAGS) & 8 == 0 {
+        if self.small(input::FLAGS) & 4 == 0 {
             return Ok(None);
         }
         let span = |argument, slot, default| match self.get(slot) {
@@ -142,13 +140,6 @@ impl SharedBuffer {
                 ticket => QueuePosition::Number(whole("ticket", ticket)?),
             },
         }))
-    }
-
-    pub(crate) fn at(&self) -> paddlegate::Result<Option<Micros>> {
-        if self.small(input::FLAGS) & 4 == 0 {
-            return Ok(None);
-        }
-        whole("at", self.get(input::AT)).map(|at| Some(Micros(at)))
     }
 
     /// Reads a code, a set of flags or a size, which only this package writes.

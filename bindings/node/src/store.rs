@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use napi::bindgen_prelude::{Buffer, Function};
+use napi::bindgen_prelude::{Buffer, ClassInstance, Function};
 use napi::{Either, Env};
 use napi_derive::napi;
 use paddlegate::store::redis::{Address, Redis};
@@ -19,6 +19,7 @@ use crate::gate::Gate;
 use crate::multi_step::MultiStepCall;
 use crate::shared_buffer::SharedBuffer;
 use crate::subscription::{Message, Subscription};
+use crate::test_clock::TestClock;
 
 type Result<T> = napi::Result<T, Code>;
 
@@ -64,9 +65,16 @@ impl From<&Address> for Node {
 impl Store {
     /// Creates a store without connecting. `memory` is the buffer of `lib/shared-buffer.js`.
     #[napi(constructor, catch_unwind)]
-    pub fn new(url: String, timeout_ms: Option<f64>, memory: Buffer) -> Result<Self> {
+    pub fn new(
+        url: String,
+        timeout_ms: Option<f64>,
+        memory: Buffer,
+        clock: Option<ClassInstance<'_, TestClock>>,
+    ) -> Result<Self> {
+        let clock = clock.as_ref().map(|clock| &clock.inner);
         let timeout = timeout_ms.map(|given| millis("timeout", given)).transpose();
-        let opened = timeout.and_then(|timeout| Paddlegate::open(&url, timeout.map(Micros::duration)));
+        let opened =
+            timeout.and_then(|timeout| Paddlegate::open_with_clock(&url, timeout.map(Micros::duration), clock));
         let paddlegate = opened.map_err(|error| thrown(&error))?;
         let calls = Rc::new(RefCell::new(Calls::new(paddlegate.redis().cloned(), SharedBuffer::new(memory))));
         Ok(Self { paddlegate, calls, loaded: Vec::new() })

@@ -95,16 +95,11 @@ pub(crate) fn rate(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<f
     }
 }
 
-pub(crate) fn request(cost: OptionalArg, estimate: OptionalArg, at_us: OptionalArg) -> Result<Request> {
+pub(crate) fn request(cost: OptionalArg, estimate: OptionalArg) -> Result<Request> {
     Ok(Request {
         cost: cost.map(|cost| whole("cost", cost)).transpose()?,
         estimate: estimate.map(|estimate| whole("estimate", estimate)).transpose()?,
-        at: time(at_us)?,
     })
-}
-
-pub(crate) fn time(at_us: OptionalArg) -> Result<Option<Micros>> {
-    at_us.map(|at| whole("at_us", at).map(Micros)).transpose()
 }
 
 /// Reads the effect of a refusal: "raise" or "ignore", with the alias "skip".
@@ -166,7 +161,7 @@ fn limit(entry: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Limit> {
     }
 }
 
-fn refused(argument: &'static str, why: &str, value: &Bound<'_, PyAny>) -> crate::error::Failure {
+pub(crate) fn refused(argument: &'static str, why: &str, value: &Bound<'_, PyAny>) -> crate::error::Failure {
     let shown: String =
         value.repr().map_or_else(|_| String::from("?"), |repr| repr.to_string_lossy().chars().take(40).collect());
     Error::invalid(argument, format!("{why}: {argument}={shown}")).into()

@@ -40,7 +40,7 @@ impl From<Failure> for PyErr {
 /// Returns the Python name of an argument, where core uses the name of other languages.
 fn spelled(argument: &str) -> &str {
     match argument {
-        "at" => "at_us",
+        "now" => "now_us",
         "for" => "seconds",
         other => other,
     }
@@ -55,8 +55,8 @@ fn in_seconds(message: &str) -> String {
         shown.push_str(before);
         let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
         match after[..digits].parse() {
-            // `at_us` is the only argument in microseconds in Python too.
-            Ok(micros) if !before.ends_with(" at") => write_seconds(&mut shown, Micros(micros)),
+            // `now_us` is the only argument in microseconds in Python too.
+            Ok(micros) if !before.ends_with(" now") => write_seconds(&mut shown, Micros(micros)),
             _ => shown.extend([UNIT, &after[..digits]]),
         }
         rest = &after[digits..];

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use paddlegate::Micros;
 use paddlegate::formats::invantive::{self, GateCheck};
 use paddlegate::store::redis::Redis;
 use pyo3::prelude::*;
@@ -34,7 +33,7 @@ impl Gate {
 }
 
 impl Gate {
-    pub(crate) fn start(&self, facts: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateCheck> {
+    pub(crate) fn start(&self, facts: &RequestAttributes<'_>) -> Result<GateCheck> {
         let facts = invantive::RequestAttributes {
             context: fact("context", &facts.0)?,
             url: fact("url", &facts.1)?,
@@ -42,7 +41,7 @@ impl Gate {
             data_container_id: fact("data_container_id", &facts.3)?,
             ip: fact("ip", &facts.4)?,
         };
-        Ok(self.inner.start(&facts, at)?)
+        Ok(self.inner.start(&facts)?)
     }
 }
 

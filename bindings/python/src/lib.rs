@@ -15,6 +15,7 @@ mod multi_step;
 mod operation;
 mod paddlegate;
 mod signals;
+mod test_clock;
 mod waiter;
 mod wakeup_listener;
 mod within;
@@ -40,6 +41,8 @@ mod _native {
     use crate::multi_step::MultiStepCall;
     #[pymodule_export]
     use crate::paddlegate::{LoadedLimiter, Paddlegate, graphql_cost, sort_listed};
+    #[pymodule_export]
+    use crate::test_clock::TestClock;
     #[pymodule_export]
     use crate::waiter::{Waiter, reconnect_pause};
     #[pymodule_export]

@@ -11,12 +11,12 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::answer::{decision, shown};
-use crate::argument::{OptionalArg, permit_id, request, span, text, texts, time};
+use crate::argument::{OptionalArg, permit_id, request, span, text, texts, whole};
 use crate::call::{Call, OnComplete};
 use crate::decision::{Decision, seconds};
 use crate::error::{Failure, Result};
 use crate::live::AdminRequest;
-use crate::operation::{acquire, admit, cancel, correct, enter, given, release, renew};
+use crate::operation::{acquire, admit, enter, given};
 use crate::paddlegate::{LoadedLimiter, Paddlegate};
 use crate::signals::interruptible;
 use crate::waiter::Waiter;
@@ -125,32 +125,30 @@ impl Limiter {
     /// Charge the call if every limit allows it; return whether it was granted.
     ///
     /// Raises `InvalidError` for a concurrency limit, whose lease could not be released.
-    #[pyo3(signature = (cost=None, estimate=None, at_us=None))]
-    fn allow(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg, at_us: OptionalArg) -> Result<bool> {
+    #[pyo3(signature = (cost=None, estimate=None))]
+    fn allow(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg) -> Result<bool> {
         self.inner.check_allow()?;
-        decision(self.run(py, Operation::Acquire(request(cost, estimate, at_us)?))?)
-            .map(|decision| decision.0.allowed())
+        decision(self.run(py, Operation::Acquire(request(cost, estimate)?))?).map(|decision| decision.0.allowed())
     }
 
     /// Charge the call if every limit allows it; never wait and never raise on refusal.
     ///
     /// `cost` and `estimate` are as in `acquire`. With the `id` of a lease, a repeated call is
     /// granted and takes nothing.
-    #[pyo3(signature = (cost=None, estimate=None, at_us=None, id=None))]
+    #[pyo3(signature = (cost=None, estimate=None, id=None))]
     fn try_acquire(
         slf: &Bound<'_, Self>,
         cost: OptionalArg,
         estimate: OptionalArg,
-        at_us: OptionalArg,
         id: OptionalArg,
     ) -> Result<Decision> {
         let (py, it) = (slf.py(), slf.get());
         if id.is_some() || it.inner.policy().concurrency().is_none() {
-            return decision(it.run(py, acquire(cost, estimate, at_us, id)?)?);
+            return decision(it.run(py, acquire(cost, estimate, id)?)?);
         }
         // An exception from a signal handler withholds the decision from the caller, who then cannot release the lease.
         let id = paddlegate::new_id()?;
-        let request = request(cost, estimate, at_us)?;
+        let request = request(cost, estimate)?;
         let answer = it.run(py, Operation::AcquireWithId { request, id: &id, wait: None });
         match answer.and_then(|answer| Ok(py.check_signals().map(|()| answer)?)) {
             Err(Failure::Python(raised)) => {
@@ -164,51 +162,41 @@ impl Limiter {
     /// Return what `try_acquire` would return now; change nothing.
     ///
     /// Without a cost it checks one unit, also for a `points` limit.
-    #[pyo3(signature = (cost=None, estimate=None, at_us=None))]
-    fn peek(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg, at_us: OptionalArg) -> Result<Decision> {
-        decision(self.run(py, Operation::Peek(request(cost, estimate, at_us)?))?)
+    #[pyo3(signature = (cost=None, estimate=None))]
+    fn peek(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg) -> Result<Decision> {
+        decision(self.run(py, Operation::Peek(request(cost, estimate)?))?)
     }
 
     /// Replace the estimate of a permit by the actual cost of the call, once.
     ///
     /// Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
     /// change nothing.
-    #[pyo3(signature = (permit, actual, at_us=None))]
     fn correct<'py>(
         &self,
         py: Python<'py>,
         permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
-        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, correct(&permit_id(permit)?, actual, at_us)?)
+        self.answer(py, Operation::Correct { permit: &permit_id(permit)?, actual: whole("actual", actual)? })
     }
 
     /// End the lease of a permit, from any process.
     ///
     /// Returns "released"; otherwise "late" when the lease had ended before, or "unknown".
-    #[pyo3(signature = (permit, at_us=None))]
-    fn release<'py>(
-        &self,
-        py: Python<'py>,
-        permit: &Bound<'py, PyAny>,
-        at_us: OptionalArg,
-    ) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, release(&permit_id(permit)?, at_us)?)
+    fn release<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, Operation::Release { permit: &permit_id(permit)? })
     }
 
     /// Restart the duration of a lease; return its seconds, or None when it has ended.
-    #[pyo3(signature = (permit, at_us=None))]
-    fn renew<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, renew(&permit_id(permit)?, at_us)?)
+    fn renew<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, Operation::Renew { permit: &permit_id(permit)? })
     }
 
     /// Remove the ticket of a call from the queue, and end the lease that it may have become.
     ///
     /// Returns "cancelled", or "unknown" when there was neither.
-    #[pyo3(signature = (id, at_us=None))]
-    fn cancel<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, cancel(id, false, at_us)?)
+    fn cancel<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, Operation::Cancel { id: text("id", id)?, gave_up: false })
     }
 
     /// Delete the state of the limiter.
@@ -234,20 +222,18 @@ impl Limiter {
     // The asynchronous forms use these with `begin`: each returns the answer, or the call to send to the server. Without
     // `begin` each waits for the server.
 
-    #[pyo3(signature = (begin, cost, estimate, at_us, id=None))]
+    #[pyo3(signature = (begin, cost, estimate, id=None))]
     fn _acquire<'py>(
         &self,
         py: Python<'py>,
         begin: bool,
         cost: OptionalArg,
         estimate: OptionalArg,
-        at_us: OptionalArg,
         id: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, acquire(cost, estimate, at_us, id)?)
+        self.start(py, begin, acquire(cost, estimate, id)?)
     }
 
-    #[pyo3(signature = (begin, cost, estimate, at_us, id, place, wait_timeout, claim_timeout))]
     #[allow(clippy::too_many_arguments)]
     fn _enter<'py>(
         &self,
@@ -255,13 +241,12 @@ impl Limiter {
         begin: bool,
         cost: OptionalArg,
         estimate: OptionalArg,
-        at_us: OptionalArg,
         id: &Bound<'py, PyAny>,
         place: Option<i64>,
         wait_timeout: OptionalArg,
         claim_timeout: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, enter(cost, estimate, at_us, id, place, wait_timeout, claim_timeout)?)
+        self.start(py, begin, enter(cost, estimate, id, place, wait_timeout, claim_timeout)?)
     }
 
     fn _attempt<'py>(
@@ -275,86 +260,62 @@ impl Limiter {
         self.start(py, begin, waiter.attempt(now, channel))
     }
 
-    #[pyo3(signature = (begin, cost, estimate, at_us, id, on_limit))]
-    #[allow(clippy::too_many_arguments)]
     fn _admit<'py>(
         &self,
         py: Python<'py>,
         begin: bool,
         cost: OptionalArg,
         estimate: OptionalArg,
-        at_us: OptionalArg,
         id: &Bound<'py, PyAny>,
         on_limit: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, admit(cost, estimate, at_us, id, self.on_jobs(on_limit)?)?)
+        self.start(py, begin, admit(cost, estimate, id, self.on_jobs(on_limit)?)?)
     }
 
-    #[pyo3(signature = (begin, cost, estimate, at_us))]
     fn _peek<'py>(
         &self,
         py: Python<'py>,
         begin: bool,
         cost: OptionalArg,
         estimate: OptionalArg,
-        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, Operation::Peek(request(cost, estimate, at_us)?))
+        self.start(py, begin, Operation::Peek(request(cost, estimate)?))
     }
 
-    #[pyo3(signature = (begin, permit, actual, at_us))]
     fn _correct<'py>(
         &self,
         py: Python<'py>,
         begin: bool,
         permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
-        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, correct(&permit_id(permit)?, actual, at_us)?)
+        self.start(py, begin, Operation::Correct { permit: &permit_id(permit)?, actual: whole("actual", actual)? })
     }
 
-    #[pyo3(signature = (begin, permit, at_us))]
-    fn _release<'py>(
-        &self,
-        py: Python<'py>,
-        begin: bool,
-        permit: &Bound<'py, PyAny>,
-        at_us: OptionalArg,
-    ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, release(&permit_id(permit)?, at_us)?)
+    fn _release<'py>(&self, py: Python<'py>, begin: bool, permit: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        self.start(py, begin, Operation::Release { permit: &permit_id(permit)? })
     }
 
-    #[pyo3(signature = (begin, permit, at_us))]
-    fn _renew<'py>(
-        &self,
-        py: Python<'py>,
-        begin: bool,
-        permit: &Bound<'py, PyAny>,
-        at_us: OptionalArg,
-    ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, renew(&permit_id(permit)?, at_us)?)
+    fn _renew<'py>(&self, py: Python<'py>, begin: bool, permit: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        self.start(py, begin, Operation::Renew { permit: &permit_id(permit)? })
     }
 
-    #[pyo3(signature = (begin, id, gave_up, at_us))]
     fn _cancel<'py>(
         &self,
         py: Python<'py>,
         begin: bool,
         id: &Bound<'py, PyAny>,
         gave_up: bool,
-        at_us: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, cancel(id, gave_up, at_us)?)
+        self.start(py, begin, Operation::Cancel { id: text("id", id)?, gave_up })
     }
 
-    #[pyo3(signature = (begin, at_us))]
-    fn _statistics<'py>(&self, py: Python<'py>, begin: bool, at_us: OptionalArg) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, Operation::Statistics { at: time(at_us)? })
+    fn _statistics<'py>(&self, py: Python<'py>, begin: bool) -> Result<Bound<'py, PyAny>> {
+        self.start(py, begin, Operation::Statistics)
     }
 
     fn _admin<'py>(&self, py: Python<'py>, begin: bool, request: &AdminRequest) -> Result<Bound<'py, PyAny>> {
-        request.operation(&self.inner, |operation| self.start(py, begin, operation))
+        request.0.operation(&self.inner, |operation| self.start(py, begin, operation))
     }
 
     fn _reset<'py>(&self, py: Python<'py>, begin: bool) -> Result<Bound<'py, PyAny>> {

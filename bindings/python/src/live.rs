@@ -1,37 +1,34 @@
 //! `AdminRequest`: changes to the runtime state of a limiter. Built once, so that the synchronous and the asynchronous
 //! form convert arguments alike.
 
-use paddlegate::{AdminRequest as Request, Deadline, LearnOptions, LimitNumbers, Limiter, Micros, Operation};
+use paddlegate::{AdminRequest as Request, Deadline, LearnOptions, LimitNumbers, Micros};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::argument::{OptionalArg, instant, permit_id, rate, span, text, time, whole};
+use crate::argument::{OptionalArg, instant, permit_id, rate, span, text, whole};
 use crate::decision::seconds;
 use crate::error::Result;
 
 /// A change of the runtime state of a limiter: an admin command or an upstream report.
 #[pyclass(frozen, module = "paddlegate._native")]
-pub(crate) struct AdminRequest {
-    request: Request,
-    at: Option<Micros>,
-}
+pub(crate) struct AdminRequest(pub(crate) Request);
 
 #[pymethods]
 impl AdminRequest {
     #[staticmethod]
-    fn get(at_us: OptionalArg) -> Result<Self> {
-        Self::new(Request::Get, at_us)
+    const fn get() -> Self {
+        Self(Request::Get)
     }
 
     #[staticmethod]
-    fn pause(seconds: OptionalArg, until: OptionalArg, at_us: OptionalArg) -> Result<Self> {
+    fn pause(seconds: OptionalArg, until: OptionalArg) -> Result<Self> {
         let (span, time) = deadline(("seconds", seconds), ("until", until))?;
-        Self::new(Request::Pause(Deadline::one_of(span, time)?), at_us)
+        Ok(Self(Request::Pause(Deadline::one_of(span, time)?)))
     }
 
     #[staticmethod]
-    fn resume(at_us: OptionalArg) -> Result<Self> {
-        Self::new(Request::Resume, at_us)
+    const fn resume() -> Self {
+        Self(Request::Resume)
     }
 
     #[staticmethod]
@@ -41,16 +38,15 @@ impl AdminRequest {
         index: &Bound<'_, PyAny>,
         expires_in: OptionalArg,
         expires_at: OptionalArg,
-        at_us: OptionalArg,
     ) -> Result<Self> {
         let (numbers, index) = (numbers(limit, interval, None)?, limit_index(index)?);
         let (span, time) = deadline(("expires_in", expires_in), ("expires_at", expires_at))?;
-        Self::new(Request::Override { index, numbers, expires: Deadline::either(span, time)? }, at_us)
+        Ok(Self(Request::Override { index, numbers, expires: Deadline::either(span, time)? }))
     }
 
     #[staticmethod]
-    fn restore(index: OptionalArg, at_us: OptionalArg) -> Result<Self> {
-        Self::new(Request::Restore(index.map(limit_index).transpose()?), at_us)
+    fn restore(index: OptionalArg) -> Result<Self> {
+        Ok(Self(Request::Restore(index.map(limit_index).transpose()?)))
     }
 
     #[staticmethod]
@@ -64,17 +60,15 @@ impl AdminRequest {
         reset_at: OptionalArg,
         index: &Bound<'_, PyAny>,
         permit: OptionalArg,
-        at_us: OptionalArg,
     ) -> Result<Self> {
         let (span, time) = deadline(("reset_in", reset_in), ("reset_at", reset_at))?;
-        let request = Request::ReportBudget {
+        Ok(Self(Request::ReportBudget {
             index: limit_index(index)?,
             remaining: remaining.map(|remaining| whole("remaining", remaining)).transpose()?,
             numbers: numbers(limit, interval, restore_rate)?,
             reset: Deadline::either(span, time)?,
             permit: permit.map(permit_id).transpose()?,
-        };
-        Self::new(request, at_us)
+        }))
     }
 
     // The caller does not control an upstream's headers and body, so invalid text in them is not an error.
@@ -89,7 +83,6 @@ impl AdminRequest {
         max_pause: OptionalArg,
         max_learned: OptionalArg,
         permit: OptionalArg,
-        at_us: OptionalArg,
     ) -> Result<Self> {
         let headers: Vec<_> = headers.iter().map(|(k, v)| (k.to_string_lossy(), v.to_string_lossy())).collect();
         let headers: Vec<(&str, &str)> = headers.iter().map(|(k, v)| (&**k, &**v)).collect();
@@ -100,18 +93,7 @@ impl AdminRequest {
             max_learned: max_learned.map(|most| whole("max_learned", most)).transpose()?,
             permit: permit.map(permit_id).transpose()?,
         };
-        Self::new(py.detach(|| Request::learn(status, &headers, &body, options))?, at_us)
-    }
-}
-
-impl AdminRequest {
-    fn new(request: Request, at_us: OptionalArg) -> Result<Self> {
-        Ok(Self { request, at: time(at_us)? })
-    }
-
-    /// Builds the operation for one limiter and passes it to `run`.
-    pub(crate) fn operation<T>(&self, limiter: &Limiter, run: impl FnOnce(Operation<'_>) -> Result<T>) -> Result<T> {
-        self.request.operation(limiter, self.at, run)
+        Ok(Self(py.detach(|| Request::learn(status, &headers, &body, options))?))
     }
 }
 

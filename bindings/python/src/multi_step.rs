@@ -8,7 +8,7 @@ use paddlegate::{Answer, Error, Kind, MultiStep, Prepared, Procedure, ProcedureO
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use crate::argument::{OptionalArg, text, texts, time};
+use crate::argument::{OptionalArg, text, texts};
 use crate::call::{Call, OnComplete};
 use crate::decision::{Decision, seconds};
 use crate::error::Result;
@@ -40,9 +40,8 @@ impl MultiStepCall {
     /// Create the procedure that decides on a request at a gate.
     #[staticmethod]
     #[allow(clippy::needless_pass_by_value)]
-    fn pass_gate(gate: &Gate, facts: RequestAttributes<'_>, at_us: OptionalArg) -> Result<Self> {
-        let check = gate.start(&facts, time(at_us)?)?;
-        Ok(Self::new(gate.redis.as_ref(), Procedure::Gate(check)))
+    fn pass_gate(gate: &Gate, facts: RequestAttributes<'_>) -> Result<Self> {
+        Ok(Self::new(gate.redis.as_ref(), Procedure::Gate(gate.start(&facts)?)))
     }
 
     /// Create the procedure that decides on jobs, of which all run or none.
@@ -55,15 +54,15 @@ impl MultiStepCall {
 
     /// Create the procedure that applies an override of Open Job Spec.
     #[staticmethod]
-    fn apply_ojs_override(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
-        let procedure = limiter.inner.override_procedure(text("document", document)?, time(at_us)?)?;
+    fn apply_ojs_override(limiter: &Limiter, document: &Bound<'_, PyAny>) -> Result<Self> {
+        let procedure = limiter.inner.override_procedure(text("document", document)?)?;
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Override(procedure)))
     }
 
     /// Create the procedure that pauses after a failed job of Open Job Spec.
     #[staticmethod]
-    fn apply_ojs_signal(limiter: &Limiter, document: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Self> {
-        let procedure = limiter.inner.pause_procedure(text("document", document)?, time(at_us)?)?;
+    fn apply_ojs_signal(limiter: &Limiter, document: &Bound<'_, PyAny>) -> Result<Self> {
+        let procedure = limiter.inner.pause_procedure(text("document", document)?)?;
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Pause(procedure)))
     }
 

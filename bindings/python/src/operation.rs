@@ -3,20 +3,15 @@
 use paddlegate::{Admission, JOB_CLAIM_TIMEOUT, MAX_SPAN, Micros, OnLimit, Operation, Wait};
 use pyo3::prelude::*;
 
-use crate::argument::{OptionalArg, place, request, span, text, time, whole};
+use crate::argument::{OptionalArg, place, request, span, text};
 use crate::error::Result;
 
 pub(crate) fn given(argument: &'static str, value: OptionalArg, default: Micros) -> Result<Micros> {
     value.map_or(Ok(default), |value| span(argument, value))
 }
 
-pub(crate) fn acquire<'a>(
-    cost: OptionalArg,
-    estimate: OptionalArg,
-    at_us: OptionalArg,
-    id: OptionalArg<'a, '_>,
-) -> Result<Operation<'a>> {
-    let request = request(cost, estimate, at_us)?;
+pub(crate) fn acquire<'a>(cost: OptionalArg, estimate: OptionalArg, id: OptionalArg<'a, '_>) -> Result<Operation<'a>> {
+    let request = request(cost, estimate)?;
     Ok(match id {
         Some(id) => Operation::AcquireWithId { request, id: text("id", id)?, wait: None },
         None => Operation::Acquire(request),
@@ -26,7 +21,6 @@ pub(crate) fn acquire<'a>(
 pub(crate) fn enter<'a>(
     cost: OptionalArg,
     estimate: OptionalArg,
-    at_us: OptionalArg,
     id: &'a Bound<'_, PyAny>,
     number: Option<i64>,
     wait_timeout: OptionalArg,
@@ -35,32 +29,15 @@ pub(crate) fn enter<'a>(
     let max_wait = given("wait_timeout", wait_timeout, MAX_SPAN)?;
     let claim_timeout = given("claim_timeout", claim_timeout, JOB_CLAIM_TIMEOUT)?;
     let wait = number.map(|number| Wait { max_wait, claim_timeout, channel: "", position: place(number) });
-    Ok(Operation::AcquireWithId { request: request(cost, estimate, at_us)?, id: text("id", id)?, wait })
+    Ok(Operation::AcquireWithId { request: request(cost, estimate)?, id: text("id", id)?, wait })
 }
 
 pub(crate) fn admit<'a>(
     cost: OptionalArg,
     estimate: OptionalArg,
-    at_us: OptionalArg,
     id: &'a Bound<'_, PyAny>,
     on_limit: OnLimit,
 ) -> Result<Operation<'a>> {
-    let request = request(cost, estimate, at_us)?;
+    let request = request(cost, estimate)?;
     Ok(Operation::AcquireWithId { request, id: text("id", id)?, wait: Admission::wait(on_limit) })
-}
-
-pub(crate) fn correct<'a>(permit: &'a str, actual: &Bound<'_, PyAny>, at_us: OptionalArg) -> Result<Operation<'a>> {
-    Ok(Operation::Correct { permit, actual: whole("actual", actual)?, at: time(at_us)? })
-}
-
-pub(crate) fn release<'a>(permit: &'a str, at_us: OptionalArg) -> Result<Operation<'a>> {
-    Ok(Operation::Release { permit, at: time(at_us)? })
-}
-
-pub(crate) fn renew<'a>(permit: &'a str, at_us: OptionalArg) -> Result<Operation<'a>> {
-    Ok(Operation::Renew { permit, at: time(at_us)? })
-}
-
-pub(crate) fn cancel<'a>(id: &'a Bound<'_, PyAny>, gave_up: bool, at_us: OptionalArg) -> Result<Operation<'a>> {
-    Ok(Operation::Cancel { id: text("id", id)?, gave_up, at: time(at_us)? })
 }

@@ -9,6 +9,7 @@ use crate::argument::{OptionalArg, span, text};
 use crate::call::{Call, OnComplete};
 use crate::decision::seconds;
 use crate::error::Result;
+use crate::test_clock;
 
 /// Creates limiters that share one store.
 #[pyclass(frozen, subclass, module = "paddlegate._native")]
@@ -47,13 +48,17 @@ type Entry = (String, Vec<(String, u64, u64, u64)>, u64, u64);
 #[pymethods]
 impl Paddlegate {
     #[new]
-    #[pyo3(signature = (url=None, *, timeout=None))]
-    fn new(url: OptionalArg, timeout: OptionalArg) -> Result<Self> {
+    #[pyo3(signature = (url=None, *, timeout=None, clock=None))]
+    fn new(url: OptionalArg, timeout: OptionalArg, clock: OptionalArg) -> Result<Self> {
         let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?.map(Micros::duration);
-        Ok(Self(match url {
-            Some(url) => paddlegate::Paddlegate::open(text("url", url)?, timeout)?,
-            None => paddlegate::Paddlegate::from_env(timeout)?,
-        }))
+        let clock = test_clock::clock(clock)?;
+        let from_env = std::env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty());
+        let url = match (url, &from_env) {
+            (Some(url), _) => text("url", url)?,
+            (None, Some(url)) => url.to_str().ok_or_else(|| Error::invalid("url", "is not utf-8"))?,
+            (None, None) => "memory://",
+        };
+        Ok(Self(paddlegate::Paddlegate::open_with_clock(url, timeout, clock.as_ref())?))
     }
 
     fn _load(

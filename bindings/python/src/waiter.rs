@@ -36,7 +36,7 @@ impl Waiter {
     ) -> Result<Self> {
         let max_wait = given("wait_timeout", wait_timeout, limiter.wait_timeout)?;
         let rules = Mutex::new(paddlegate::Waiter::new(id.is_none(), max_wait, micros(now))?);
-        let request = request(cost, estimate, None)?;
+        let request = request(cost, estimate)?;
         let id = match id {
             Some(id) => text("id", id)?.to_owned(),
             None => paddlegate::new_id()?,

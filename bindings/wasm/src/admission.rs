@@ -1,10 +1,11 @@
 //! Decisions about jobs, and about requests at a gate.
 
 use paddlegate::formats::invantive::{self, Level, RequestAttributes};
-use paddlegate::{Admission, Answer, Error, Kind, Limiter as Inner, Micros, MultiStep, OnLimit, Operation, Result};
+use paddlegate::{Admission, Answer, Kind, MultiStep, OnLimit, Operation, Result, SignalHandling};
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{optional, text, time};
+use crate::argument::{optional, text};
+use crate::clock::StoreClock;
 use crate::host::{Host, Thrown, number};
 use crate::limiter::{Limiter, request};
 
@@ -28,17 +29,10 @@ extern "C" {
 #[wasm_bindgen]
 impl Limiter {
     /// Decides about a job with its id.
-    pub fn admit(
-        &self,
-        job: &JsValue,
-        cost: &JsValue,
-        estimate: &JsValue,
-        on_limit: &JsValue,
-        at: &JsValue,
-    ) -> Thrown<JsValue> {
+    pub fn admit(&self, job: &JsValue, cost: &JsValue, estimate: &JsValue, on_limit: &JsValue) -> Thrown<JsValue> {
         let admitted = || {
             let (job, on_limit) = (text("id", job)?, action(on_limit)?);
-            let request = request(cost, estimate, at)?;
+            let request = request(cost, estimate)?;
             let answer = self.run(Operation::AcquireWithId { request, id: &job, wait: Admission::wait(on_limit) })?;
             let Answer::Decision(decision) = answer else { return Err(crate::limiter::unexpected()) };
             Ok(Admission::of(decision, on_limit))
@@ -49,32 +43,27 @@ impl Limiter {
     /// Decides about several jobs of one unit each.
     #[wasm_bindgen(js_name = admitAll)]
     #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
-    pub fn admit_all(
-        &self,
-        jobs: Vec<JsValue>,
-        on_limit: &JsValue,
-        partial: bool,
-        at: &JsValue,
-    ) -> Thrown<Vec<JsValue>> {
+    pub fn admit_all(&self, jobs: Vec<JsValue>, on_limit: &JsValue, partial: bool) -> Thrown<Vec<JsValue>> {
         let admitted = || {
             let jobs = jobs.iter().map(|job| text("jobs", job)).collect::<Result<Vec<_>>>()?;
             let jobs: Vec<&str> = jobs.iter().map(String::as_str).collect();
-            run_at(self.limiter.batch(&jobs, action(on_limit)?, partial), time(at)?)
+            run(&self.clock, self.inner.batch(&jobs, action(on_limit)?, partial))
         };
         self.thrown(admitted()).map(|all| all.iter().map(|admission| self.admitted(admission)).collect())
     }
 
     /// Applies the overrides of an Open Job Spec document. Returns the runtime state.
     #[wasm_bindgen(js_name = applyOjsOverride)]
-    pub fn apply_ojs_override(&self, document: &str, at: &JsValue) -> Thrown<JsValue> {
-        let runtime_state = time(at).and_then(|at| run_at(self.limiter.override_procedure(document, at)?, at));
+    pub fn apply_ojs_override(&self, document: &str) -> Thrown<JsValue> {
+        let steps = self.inner.override_procedure(document);
+        let runtime_state = steps.and_then(|steps| run(&self.clock, steps));
         self.thrown(runtime_state).map(|runtime_state| self.host.in_force(&runtime_state))
     }
 
     /// Pauses the limiter after an Open Job Spec rate limit failure. Returns whether the document is one.
     #[wasm_bindgen(js_name = applyOjsSignal)]
-    pub fn apply_ojs_signal(&self, document: &str, at: &JsValue) -> Thrown<bool> {
-        self.thrown(time(at).and_then(|at| run_at(self.limiter.pause_procedure(document, at)?, at)))
+    pub fn apply_ojs_signal(&self, document: &str) -> Thrown<bool> {
+        self.thrown(self.inner.pause_procedure(document).and_then(|steps| run(&self.clock, steps)))
     }
 }
 
@@ -88,8 +77,9 @@ impl Limiter {
 /// Selects the slot of a document that limits a request.
 #[wasm_bindgen]
 pub struct Gate {
-    pub(crate) gate: invantive::Gate,
+    pub(crate) inner: invantive::Gate,
     pub(crate) host: Host,
+    pub(crate) clock: StoreClock,
 }
 
 #[wasm_bindgen]
@@ -102,7 +92,6 @@ impl Gate {
         log_on_code: &JsValue,
         data_container_id: &JsValue,
         ip: &JsValue,
-        at: &JsValue,
     ) -> Thrown<JsValue> {
         let fact = |name, value| optional(value, |value| text(name, value));
         let admitted = || {
@@ -116,7 +105,7 @@ impl Gate {
                 data_container_id: data_container_id.as_deref(),
                 ip: ip.as_deref(),
             };
-            self.gate.admit(&facts, time(at)?)
+            run(&self.clock, self.inner.start(&facts)?)
         };
         let decision = admitted().map_err(|error| self.host.error(error))?;
         Ok(self.host.gate_decision(
@@ -134,24 +123,8 @@ fn action(on_limit: &JsValue) -> Result<OnLimit> {
     OnLimit::from_name(&text("on_limit", on_limit)?)
 }
 
-/// Runs all steps with the same time, since no clock can be read between the steps.
-fn run_at<S: MultiStep>(mut steps: S, at: Option<Micros>) -> Result<S::Output> {
-    while let Some((limiter, operation)) = steps.step() {
-        let answer = step_at(limiter, operation, at);
-        steps.on_reply(answer);
-    }
-    steps.outcome()
-}
-
-fn step_at(limiter: &Inner, mut operation: Operation<'_>, now: Option<Micros>) -> Result<Answer> {
-    match &mut operation {
-        Operation::Acquire(request) | Operation::Peek(request) | Operation::AcquireWithId { request, .. } => {
-            request.at = request.at.or(now);
-        }
-        Operation::Correct { at, .. } | Operation::Release { at, .. } | Operation::Admin { at, .. } => {
-            *at = at.or(now);
-        }
-        _ => return Err(Error::internal("unexpected operation among the steps")),
-    }
-    limiter.run(operation, paddlegate::SignalHandling::Ignore)
+/// Runs all steps at one time.
+fn run<S: MultiStep>(clock: &StoreClock, steps: S) -> Result<S::Output> {
+    clock.update()?;
+    steps.run(SignalHandling::Ignore)
 }

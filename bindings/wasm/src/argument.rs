@@ -21,10 +21,6 @@ pub(crate) fn optional<T>(value: &JsValue, read: impl FnOnce(&JsValue) -> Result
     if value.is_undefined() || value.is_null() { Ok(None) } else { read(value).map(Some) }
 }
 
-pub(crate) fn time(value: &JsValue) -> Result<Option<Micros>> {
-    optional(value, |value| whole("at", value).map(Micros))
-}
-
 /// Reads seconds, a word or an ISO 8601 duration.
 pub(crate) fn interval(argument: &'static str, value: &JsValue) -> Result<Micros> {
     if let Some(seconds) = value.as_f64() {

@@ -7,7 +7,6 @@ use wasm_bindgen::prelude::*;
 use crate::admission::Gate;
 use crate::argument::{millis, optional, text};
 use crate::host::{Host, Thrown, number};
-use crate::limiter::Limiter;
 use crate::store::Store;
 
 #[wasm_bindgen]
@@ -45,15 +44,14 @@ impl Store {
     #[wasm_bindgen(js_name = invantiveGate)]
     pub fn invantive_gate(&self, document: &str) -> Thrown<Gate> {
         let gate = self.paddlegate.invantive_gate(document).map_err(|error| self.host.error(error))?;
-        Ok(Gate { gate, host: self.host.clone() })
+        Ok(Gate { inner: gate, host: self.host.clone(), clock: self.clock.clone() })
     }
 }
 
 impl Store {
     fn loaded(&self, loaded: LoadedLimiter) -> [JsValue; 3] {
         let wait_timeout = loaded.wait_timeout.map(|timeout| number(timeout.0) / 1e3);
-        let limiter = Limiter::new(loaded.limiter, self.host.clone());
-        [limiter.into(), wait_timeout.into(), loaded.on_limit.name().into()]
+        [self.limiter_of(loaded.limiter).into(), wait_timeout.into(), loaded.on_limit.name().into()]
     }
 }
 

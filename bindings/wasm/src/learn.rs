@@ -21,9 +21,8 @@ impl Limiter {
         headers: Vec<String>,
         body: &str,
         permit: &JsValue,
-        at: &JsValue,
     ) -> Thrown<JsValue> {
-        self.reported(at, || {
+        self.reported(|| {
             let provider = optional(provider, |name| text("provider", name))?;
             let options = LearnOptions {
                 provider: provider.as_deref(),

@@ -1,12 +1,13 @@
 //! The WebAssembly binding of Paddlegate: converts arguments, calls core, maps errors. `packages/wasm` adds the
 //! JavaScript idioms.
 //!
-//! It has the memory store only and never reads a clock: `wasm32-unknown-unknown` has none, so JavaScript passes every
-//! time.
+//! It has the memory store only. `wasm32-unknown-unknown` has no clock, so each operation takes the time of JavaScript
+//! or of a test.
 
 #[cfg(feature = "full")]
 mod admission;
 mod argument;
+mod clock;
 #[cfg(feature = "full")]
 mod document;
 mod host;
@@ -21,6 +22,7 @@ mod waiter;
 
 #[cfg(feature = "full")]
 pub use admission::Gate;
+pub use clock::TestClock;
 #[cfg(feature = "full")]
 pub use document::policies;
 pub use host::Host;

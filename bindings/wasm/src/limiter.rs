@@ -6,47 +6,45 @@ use paddlegate::{
 };
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{millis, optional, text, time, whole};
+use crate::argument::{millis, optional, text, whole};
+use crate::clock::StoreClock;
 use crate::host::{Host, Thrown, number};
 
 /// A limiter: a name and a policy.
 #[wasm_bindgen]
 pub struct Limiter {
-    pub(crate) limiter: paddlegate::Limiter,
+    pub(crate) inner: paddlegate::Limiter,
     pub(crate) host: Host,
+    pub(crate) clock: StoreClock,
 }
 
 impl Limiter {
-    pub(crate) fn new(limiter: paddlegate::Limiter, host: Host) -> Self {
-        Self { limiter, host }
+    fn acquired(&self, cost: &JsValue, estimate: &JsValue) -> Result<Decision> {
+        self.decided(Operation::Acquire(request(cost, estimate)?))
     }
 
-    fn acquired(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Result<Decision> {
-        self.decided(Operation::Acquire(request(cost, estimate, at)?))
-    }
-
-    fn peeked(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Result<Decision> {
-        self.decided(Operation::Peek(request(cost, estimate, at)?))
+    fn peeked(&self, cost: &JsValue, estimate: &JsValue) -> Result<Decision> {
+        self.decided(Operation::Peek(request(cost, estimate)?))
     }
 
     fn entered(&self, id: &JsValue, request: Request, wait: Option<Wait<'_>>) -> Result<Decision> {
         self.decided(Operation::AcquireWithId { request, id: &text("id", id)?, wait })
     }
 
-    fn corrected(&self, permit: &JsValue, actual: &JsValue, at: &JsValue) -> Result<&'static str> {
+    fn corrected(&self, permit: &JsValue, actual: &JsValue) -> Result<&'static str> {
         let permit = text("permit", permit)?;
-        self.settled(Operation::Correct { permit: &permit, actual: whole("actual", actual)?, at: time(at)? })
+        self.settled(Operation::Correct { permit: &permit, actual: whole("actual", actual)? })
     }
 
-    fn renewed(&self, permit: &JsValue, at: &JsValue) -> Result<Option<f64>> {
-        match self.run(Operation::Renew { permit: &text("permit", permit)?, at: time(at)? })? {
+    fn renewed(&self, permit: &JsValue) -> Result<Option<f64>> {
+        match self.run(Operation::Renew { permit: &text("permit", permit)? })? {
             Answer::Renewal(lease) => Ok(lease.map(|lease| number(lease.0))),
             _ => Err(unexpected()),
         }
     }
 
-    fn counted(&self, at: &JsValue) -> Result<Vec<f64>> {
-        match self.run(Operation::Statistics { at: time(at)? })? {
+    fn counted(&self) -> Result<Vec<f64>> {
+        match self.run(Operation::Statistics)? {
             Answer::Statistics(counts) => Ok(counts.values().map(number).to_vec()),
             _ => Err(unexpected()),
         }
@@ -67,7 +65,8 @@ impl Limiter {
     }
 
     pub(crate) fn run(&self, operation: Operation<'_>) -> Result<Answer> {
-        self.limiter.run(operation, SignalHandling::Ignore)
+        self.clock.update()?;
+        self.inner.run(operation, SignalHandling::Ignore)
     }
 
     pub(crate) fn thrown<T>(&self, result: Result<T>) -> Thrown<T> {
@@ -80,17 +79,17 @@ impl Limiter {
     /// Returns the name of the limiter.
     #[wasm_bindgen(getter)]
     pub fn name(&self) -> String {
-        self.limiter.name().to_owned()
+        self.inner.name().to_owned()
     }
 
     /// Takes the cost if every limit allows it. Returns the decision.
-    pub fn acquire(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        self.thrown(self.acquired(cost, estimate, at)).map(|decision| self.host.decided(&decision))
+    pub fn acquire(&self, cost: &JsValue, estimate: &JsValue) -> Thrown<JsValue> {
+        self.thrown(self.acquired(cost, estimate)).map(|decision| self.host.decided(&decision))
     }
 
     /// Acquires with an id.
-    pub fn enter(&self, id: &JsValue, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        let decision = request(cost, estimate, at).and_then(|request| self.entered(id, request, None));
+    pub fn enter(&self, id: &JsValue, cost: &JsValue, estimate: &JsValue) -> Thrown<JsValue> {
+        let decision = request(cost, estimate).and_then(|request| self.entered(id, request, None));
         self.thrown(decision).map(|decision| self.host.decided(&decision))
     }
 
@@ -102,7 +101,6 @@ impl Limiter {
         id: &JsValue,
         cost: &JsValue,
         estimate: &JsValue,
-        at: &JsValue,
         max_wait: &JsValue,
         claim_timeout: &JsValue,
         queue_position: &JsValue,
@@ -110,7 +108,7 @@ impl Limiter {
     ) -> Thrown<JsValue> {
         // Only waiters have a channel.
         let default_claim_timeout = if channel.is_empty() { JOB_CLAIM_TIMEOUT } else { CLAIM_TIMEOUT };
-        let decision = request(cost, estimate, at).and_then(|request| {
+        let decision = request(cost, estimate).and_then(|request| {
             let wait = Wait {
                 max_wait: optional(max_wait, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN),
                 claim_timeout: optional(claim_timeout, |value| millis("claim_timeout", value))?
@@ -128,62 +126,60 @@ impl Limiter {
     }
 
     /// Acquires as `acquire` does. Returns only whether the call was granted.
-    pub fn allow(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<bool> {
-        let decision = self.limiter.check_allow().and_then(|()| self.acquired(cost, estimate, at));
+    pub fn allow(&self, cost: &JsValue, estimate: &JsValue) -> Thrown<bool> {
+        let decision = self.inner.check_allow().and_then(|()| self.acquired(cost, estimate));
         self.thrown(decision).map(|decision| decision.allowed())
     }
 
     /// Returns the decision that `acquire` would make, and changes nothing.
-    pub fn peek(&self, cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        self.thrown(self.peeked(cost, estimate, at)).map(|decision| self.host.decided(&decision))
+    pub fn peek(&self, cost: &JsValue, estimate: &JsValue) -> Thrown<JsValue> {
+        self.thrown(self.peeked(cost, estimate)).map(|decision| self.host.decided(&decision))
     }
 
     /// Replaces the estimate of a permit with the actual cost. Returns the name of the settlement.
-    pub fn correct(&self, permit: &JsValue, actual: &JsValue, at: &JsValue) -> Thrown<String> {
-        self.thrown(self.corrected(permit, actual, at)).map(str::to_owned)
+    pub fn correct(&self, permit: &JsValue, actual: &JsValue) -> Thrown<String> {
+        self.thrown(self.corrected(permit, actual)).map(str::to_owned)
     }
 
     /// Ends the lease of a permit. Returns the name of the settlement.
-    pub fn release(&self, permit: &JsValue, at: &JsValue) -> Thrown<String> {
-        let settled = text("permit", permit)
-            .and_then(|permit| self.settled(Operation::Release { permit: &permit, at: time(at)? }));
+    pub fn release(&self, permit: &JsValue) -> Thrown<String> {
+        let settled = text("permit", permit).and_then(|permit| self.settled(Operation::Release { permit: &permit }));
         self.thrown(settled).map(str::to_owned)
     }
 
     /// Renews a lease for its full duration. Returns the duration in microseconds, unless the lease has ended.
-    pub fn renew(&self, permit: &JsValue, at: &JsValue) -> Thrown<Option<f64>> {
-        self.thrown(self.renewed(permit, at))
+    pub fn renew(&self, permit: &JsValue) -> Thrown<Option<f64>> {
+        self.thrown(self.renewed(permit))
     }
 
     /// Leaves the queue. Returns the name of the settlement.
-    pub fn cancel(&self, id: &JsValue, gave_up: bool, at: &JsValue) -> Thrown<String> {
-        let settled = text("id", id).and_then(|id| self.settled(Operation::Cancel { id: &id, gave_up, at: time(at)? }));
+    pub fn cancel(&self, id: &JsValue, gave_up: bool) -> Thrown<String> {
+        let settled = text("id", id).and_then(|id| self.settled(Operation::Cancel { id: &id, gave_up }));
         self.thrown(settled).map(str::to_owned)
     }
 
     /// Returns the statistics in the order of [`statistics_names`].
-    pub fn statistics(&self, at: &JsValue) -> Thrown<Vec<f64>> {
-        self.thrown(self.counted(at))
+    pub fn statistics(&self) -> Thrown<Vec<f64>> {
+        self.thrown(self.counted())
     }
 
     /// Returns the channel for the wake-ups of this store's waiters; nothing for a limiter without a state, for which no
     /// call waits.
     pub fn listen(&self) -> Thrown<Option<Channel>> {
-        let has_state = self.limiter.notification_node().is_some();
-        has_state.then(|| self.thrown(self.limiter.listen()).map(Channel)).transpose()
+        let has_state = self.inner.notification_node().is_some();
+        has_state.then(|| self.thrown(self.inner.listen()).map(Channel)).transpose()
     }
 
     /// Deletes the state of the limiter.
     pub fn reset(&self) -> Thrown<()> {
-        self.thrown(self.limiter.reset())
+        self.thrown(self.inner.reset())
     }
 }
 
-pub(crate) fn request(cost: &JsValue, estimate: &JsValue, at: &JsValue) -> Result<Request> {
+pub(crate) fn request(cost: &JsValue, estimate: &JsValue) -> Result<Request> {
     Ok(Request {
         cost: optional(cost, |value| whole("cost", value))?,
         estimate: optional(estimate, |value| whole("estimate", value))?,
-        at: time(at)?,
     })
 }
 

@@ -3,20 +3,20 @@
 use paddlegate::{AdminRequest, Answer, LimitNumbers, Result, RuntimeState};
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{deadline, millis, number, one_deadline, optional, text, time, whole};
+use crate::argument::{deadline, millis, number, one_deadline, optional, text, whole};
 use crate::host::Thrown;
 use crate::limiter::{Limiter, unexpected};
 
 #[wasm_bindgen]
 impl Limiter {
     /// Pauses for a number of milliseconds, or until a time in milliseconds since 1970. Returns the runtime state.
-    pub fn pause(&self, after: &JsValue, until: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        self.changed(at, || Ok(AdminRequest::Pause(one_deadline(("for", after), ("until", until))?)))
+    pub fn pause(&self, after: &JsValue, until: &JsValue) -> Thrown<JsValue> {
+        self.changed(|| Ok(AdminRequest::Pause(one_deadline(("for", after), ("until", until))?)))
     }
 
     /// Ends a pause. Returns the runtime state.
-    pub fn resume(&self, at: &JsValue) -> Thrown<JsValue> {
-        self.changed(at, || Ok(AdminRequest::Resume))
+    pub fn resume(&self) -> Thrown<JsValue> {
+        self.changed(|| Ok(AdminRequest::Resume))
     }
 
     /// Overrides values of the policy. Returns the runtime state.
@@ -28,9 +28,8 @@ impl Limiter {
         interval: &JsValue,
         after: &JsValue,
         until: &JsValue,
-        at: &JsValue,
     ) -> Thrown<JsValue> {
-        self.changed(at, || {
+        self.changed(|| {
             Ok(AdminRequest::Override {
                 index: index_of(index)?.unwrap_or_default(),
                 numbers: numbers(amount, interval, &JsValue::UNDEFINED)?,
@@ -41,14 +40,14 @@ impl Limiter {
 
     /// Removes the overrides of one limit or of all; the policy or the learned limits apply again. Returns the runtime
     /// state.
-    pub fn restore(&self, index: &JsValue, at: &JsValue) -> Thrown<JsValue> {
-        self.changed(at, || Ok(AdminRequest::Restore(index_of(index)?)))
+    pub fn restore(&self, index: &JsValue) -> Thrown<JsValue> {
+        self.changed(|| Ok(AdminRequest::Restore(index_of(index)?)))
     }
 
     /// Returns the runtime state.
     #[wasm_bindgen(js_name = runtimeState)]
-    pub fn runtime_state(&self, at: &JsValue) -> Thrown<JsValue> {
-        self.changed(at, || Ok(AdminRequest::Get))
+    pub fn runtime_state(&self) -> Thrown<JsValue> {
+        self.changed(|| Ok(AdminRequest::Get))
     }
 
     /// Applies the upstream's report of the budget behind one limit. Returns the result.
@@ -64,9 +63,8 @@ impl Limiter {
         after: &JsValue,
         until: &JsValue,
         permit: &JsValue,
-        at: &JsValue,
     ) -> Thrown<JsValue> {
-        self.reported(at, || {
+        self.reported(|| {
             Ok(AdminRequest::ReportBudget {
                 index: index_of(index)?.unwrap_or_default(),
                 remaining: optional(remaining, |units| whole("remaining", units))?,
@@ -79,8 +77,8 @@ impl Limiter {
 }
 
 impl Limiter {
-    fn changed(&self, at: &JsValue, request: impl FnOnce() -> Result<AdminRequest>) -> Thrown<JsValue> {
-        let state = self.answer(at, request).and_then(|answer| match answer {
+    fn changed(&self, request: impl FnOnce() -> Result<AdminRequest>) -> Thrown<JsValue> {
+        let state = self.answer(request).and_then(|answer| match answer {
             Answer::RuntimeState(state) => Ok(*state),
             _ => Err(unexpected()),
         });
@@ -88,17 +86,16 @@ impl Limiter {
     }
 
     /// Runs a report of the upstream and returns its result.
-    pub(crate) fn reported(&self, at: &JsValue, request: impl FnOnce() -> Result<AdminRequest>) -> Thrown<JsValue> {
-        let learned = self.answer(at, request).and_then(|answer| match answer {
+    pub(crate) fn reported(&self, request: impl FnOnce() -> Result<AdminRequest>) -> Thrown<JsValue> {
+        let learned = self.answer(request).and_then(|answer| match answer {
             Answer::Report(learned) => Ok(self.host.report(*learned)),
             _ => Err(unexpected()),
         });
         self.thrown(learned)
     }
 
-    fn answer(&self, at: &JsValue, request: impl FnOnce() -> Result<AdminRequest>) -> Result<Answer> {
-        let (request, at) = (request()?, time(at)?);
-        request.operation(&self.limiter, at, |operation| self.run(operation))
+    fn answer(&self, request: impl FnOnce() -> Result<AdminRequest>) -> Result<Answer> {
+        request()?.operation(&self.inner, |operation| self.run(operation))
     }
 }
 

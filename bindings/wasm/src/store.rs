@@ -4,6 +4,7 @@ use paddlegate::{Error, Kind, Paddlegate, Policy, Result, WAIT_TIMEOUT};
 use wasm_bindgen::prelude::*;
 
 use crate::argument;
+use crate::clock::{StoreClock, TestClock};
 use crate::host::{Host, Thrown, number};
 use crate::limiter::Limiter;
 
@@ -12,6 +13,7 @@ use crate::limiter::Limiter;
 pub struct Store {
     pub(crate) paddlegate: Paddlegate,
     pub(crate) host: Host,
+    pub(crate) clock: StoreClock,
 }
 
 /// One limit of a policy.
@@ -20,11 +22,13 @@ pub struct Limit(paddlegate::Limit);
 
 #[wasm_bindgen]
 impl Store {
-    /// Creates a separate store. `url` must be `memory://`, `undefined` or `null`.
+    /// Creates a separate store. `url` must be `memory://`, `undefined` or `null`. Without a clock the time is that of
+    /// JavaScript.
     #[wasm_bindgen(constructor)]
-    pub fn new(host: Host, url: &JsValue) -> Thrown<Self> {
+    pub fn new(host: Host, url: &JsValue, clock: Option<TestClock>) -> Thrown<Self> {
         if url.is_undefined() || url.is_null() || url.as_string().as_deref() == Some("memory://") {
-            return Ok(Self { paddlegate: Paddlegate::memory(), host });
+            let clock = StoreClock::new(clock).map_err(|error| host.error(error))?;
+            return Ok(Self { paddlegate: Paddlegate::memory_with_clock(clock.inner()), host, clock });
         }
         Err(host
             .error(Error::invalid("url", "this package keeps limits in memory; for Redis use the package paddlegate")))
@@ -38,9 +42,7 @@ impl Store {
 
     /// Creates a limiter with these limits.
     pub fn limiter(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue) -> Thrown<Limiter> {
-        self.made(name, limits, ttl)
-            .map(|limiter| Limiter::new(limiter, self.host.clone()))
-            .map_err(|error| self.host.error(error))
+        self.made(name, limits, ttl).map(|limiter| self.limiter_of(limiter)).map_err(|error| self.host.error(error))
     }
 
     /// Returns the limiters that were used.
@@ -64,6 +66,10 @@ impl Store {
 }
 
 impl Store {
+    pub(crate) fn limiter_of(&self, limiter: paddlegate::Limiter) -> Limiter {
+        Limiter { inner: limiter, host: self.host.clone(), clock: self.clock.clone() }
+    }
+
     fn made(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue) -> Result<paddlegate::Limiter> {
         let (name, policy) = (argument::text("name", name)?, Policy::new(limits.into_iter().map(|limit| limit.0))?);
         match argument::optional(ttl, |value| argument::interval("ttl", value))? {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use paddlegate::upstream::{Feedback, MAX_PAUSE, Provider, Response};
-use paddlegate::{AdminCommand, SignalHandling, LEARNED_FACTOR, Limit, Operation, Paddlegate, Policy};
+use paddlegate::{AdminCommand, LEARNED_FACTOR, Limit, Paddlegate, Policy};
 
 fuzz_target!(|answer: (u8, Option<u16>, Vec<(&str, &str)>, &str)| {
     let (provider, status, headers, body) = answer;
@@ -16,9 +16,8 @@ fuzz_target!(|answer: (u8, Option<u16>, Vec<(&str, &str)>, &str)| {
     let policy = Policy::new(limits.map(|limit| limit.expect("a limit"))).expect("a policy");
     let limiter = Paddlegate::memory().limiter("fuzz", policy).expect("a limiter");
     let update = feedback.update_for(limiter.policy(), MAX_PAUSE, None);
-    let learn = Operation::ApplyReport { report: update.report(None), at: None };
-    limiter.run(learn, SignalHandling::Ignore).expect("what a limiter takes");
-    let runtime_state = limiter.control(AdminCommand::Get).expect("what is in force");
+    limiter.apply_report(update.report(None)).expect("what a limiter takes");
+    let runtime_state = limiter.admin(AdminCommand::Get).expect("what is in force");
     for (limit, learned) in limiter.policy().limits().iter().zip(runtime_state.learned) {
         assert!(learned.is_none_or(|learned| learned.amount() <= LEARNED_FACTOR * limit.amount()));
     }

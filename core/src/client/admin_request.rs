@@ -100,24 +100,23 @@ impl AdminRequest {
         Ok(Self::Learn { feedback, max_pause, max_learned: options.max_learned, permit: options.permit })
     }
 
-    /// Builds the operation for a limiter at a time and passes it to `run`, which runs or prepares it.
+    /// Builds the operation for a limiter and passes it to `run`, which runs or prepares it.
     ///
     /// ```
     /// use paddlegate::{AdminRequest, Deadline, Micros, Paddlegate, SignalHandling};
     ///
     /// let limiter = Paddlegate::memory().bucket("api", 5, std::time::Duration::from_secs(60))?;
     /// let pause = AdminRequest::Pause(Deadline::After(Micros(1_000_000)));
-    /// pause.operation(&limiter, None, |operation| limiter.run(operation, SignalHandling::Ignore))?;
+    /// pause.operation(&limiter, |operation| limiter.run(operation, SignalHandling::Ignore))?;
     /// assert_eq!(limiter.acquire(paddlegate::Request::cost(1))?.reason, Some(paddlegate::Kind::Paused));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn operation<T, E: From<Error>>(
         &self,
         limiter: &Limiter,
-        at: Option<Micros>,
         run: impl FnOnce(Operation<'_>) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let admin = |command| Operation::Admin { command, at };
+        let admin = |command| Operation::Admin { command };
         match self {
             Self::Get => run(admin(AdminCommand::Get)),
             Self::Pause(deadline) => run(admin(AdminCommand::Pause(*deadline))),
@@ -136,12 +135,12 @@ impl AdminRequest {
                 let budgets = limiter.budget_updates(*index, *remaining, numbers.amount, interval, *reset)?;
                 let permit = permit.as_deref();
                 let report = UpstreamReport { permit, budgets: &budgets, ..UpstreamReport::default() };
-                run(Operation::ApplyReport { report, at })
+                run(Operation::ApplyReport { report })
             }
             #[cfg(feature = "providers")]
             Self::Learn { feedback, max_pause, max_learned, permit } => {
                 let update = feedback.update_for(limiter.policy(), *max_pause, *max_learned);
-                run(Operation::ApplyReport { report: update.report(permit.as_deref()), at })
+                run(Operation::ApplyReport { report: update.report(permit.as_deref()) })
             }
         }
     }
@@ -173,7 +172,7 @@ mod tests {
     fn result(request: &AdminRequest) -> std::result::Result<(), Option<&'static str>> {
         let limiter = Paddlegate::memory().leaky("api", 10, Duration::from_secs(60)).unwrap();
         let run = |operation: Operation<'_>| limiter.run(operation, SignalHandling::Ignore);
-        request.operation(&limiter, None, run).map(|_| ()).map_err(|error| error.argument())
+        request.operation(&limiter, run).map(|_| ()).map_err(|error| error.argument())
     }
 
     #[test]

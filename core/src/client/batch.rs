@@ -89,8 +89,8 @@ impl MultiStep for Batch {
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
         if let Some(permit) = self.returned.last() {
-            let release = Operation::Release { permit, at: None };
-            let correct = Operation::Correct { permit, actual: 0, at: None };
+            let release = Operation::Release { permit };
+            let correct = Operation::Correct { permit, actual: 0 };
             return Some((&self.limiter, if self.is_corrected { release } else { correct }));
         }
         if self.end.is_some() {

@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::base::clock;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
@@ -18,15 +17,15 @@ pub(crate) struct LastKnown(Mutex<Option<Snapshot>>);
 struct Snapshot {
     index: usize,
     remaining: u64,
-    /// By the clock of this machine.
+    /// By the clock of this process.
     paused_until: Option<Micros>,
 }
 
 impl LastKnown {
-    pub(crate) fn update(&self, decision: &Decision) {
+    pub(crate) fn update(&self, decision: &Decision, now: u64) {
         let Some(remaining) = decision.remaining else { return };
         let pause = decision.retry_after.filter(|_| decision.reason == Some(Kind::Paused));
-        let paused_until = pause.map(|pause| Micros(clock::now() + pause.0));
+        let paused_until = pause.map(|pause| Micros(now + pause.0));
         let snapshot = Snapshot { index: decision.index, remaining, paused_until };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
     }
@@ -37,8 +36,8 @@ impl LastKnown {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(snapshot) = *last else { return Ok(()) };
         if snapshot.index < local.policy().limits().len() {
-            local.transact(None, "", |transaction| transaction.seed_local(snapshot.index, snapshot.remaining))?;
-        } else if let Some(until) = snapshot.paused_until.filter(|until| until.0 > clock::now()) {
+            local.transact("", |transaction| transaction.seed_local(snapshot.index, snapshot.remaining))?;
+        } else if let Some(until) = snapshot.paused_until.filter(|until| until.0 > local.now()) {
             local.admin(AdminCommand::Pause(Deadline::At(until)))?;
         }
         *last = None;

@@ -162,7 +162,7 @@ impl Limiter {
     pub(crate) fn local(&self) -> Option<&Self> {
         let OnUnavailable::Local { share_percent } = self.inner.on_unavailable else { return None };
         let made = self.inner.local.get_or_init(|| {
-            let store = Store::memory(self.inner.store.local()?);
+            let store = self.inner.store.local()?;
             let policy = local_fallback::shared(&self.inner.policy, share_percent)?;
             Self::new(&store, &self.inner.name, policy, None).ok()
         });
@@ -172,7 +172,7 @@ impl Limiter {
     /// Records a decision of the store, from which this process continues if it has to decide alone.
     pub(crate) fn record_decision(&self, decision: &Decision) {
         if matches!(self.inner.on_unavailable, OnUnavailable::Local { .. }) {
-            self.inner.last_known.update(decision);
+            self.inner.last_known.update(decision, self.now());
         }
     }
 
@@ -210,18 +210,6 @@ impl Limiter {
     /// Returns the policy.
     pub fn policy(&self) -> &Policy {
         &self.inner.policy
-    }
-
-    /// Returns an error for an operation with a time, unless the store accepts a test clock.
-    ///
-    /// A wrong time in one process could end the leases of all others, or stop their clock.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, unused_variables))]
-    fn check_clock(&self, operation: &Operation<'_>) -> Result<()> {
-        match &self.inner.location {
-            #[cfg(feature = "redis")]
-            StateLocation::Redis { store, .. } if operation.at().is_some() => store.check_test_clock(),
-            _ => Ok(()),
-        }
     }
 
     /// Returns an error once the store is closed.

@@ -7,6 +7,7 @@ use crate::base::error::{Error, Result};
 #[cfg(feature = "redis")]
 use crate::base::micros::MAX_SPAN;
 use crate::base::micros::Micros;
+use crate::base::test_clock::TestClock;
 use crate::client::limiter::Limiter;
 use crate::client::prepared::Prepared;
 use crate::client::store::{Backend, Store};
@@ -14,11 +15,14 @@ use crate::model::limit::Limit;
 use crate::model::limiter_info::{LimiterInfo, ListPage};
 use crate::model::operation::Answer;
 use crate::model::policy::Policy;
-use crate::store::memory::Memory;
 #[cfg(feature = "redis")]
 use crate::store::redis::Redis;
 #[cfg(feature = "redis")]
 use crate::store::signal_handling::SignalHandling;
+
+/// The environment variable that permits a test clock for a store in Redis.
+#[cfg(feature = "redis")]
+const TEST_CLOCK: &str = "PADDLEGATE_TEST_CLOCK";
 
 /// Creates limiters that share one store. Cheap to clone; opening one starts no thread and no connection.
 #[derive(Clone)]
@@ -42,7 +46,24 @@ impl Paddlegate {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn memory() -> Self {
-        Self { store: Store::memory(Arc::new(Memory::default())) }
+        Self { store: Store::memory(Arc::default(), None) }
+    }
+
+    /// Opens a store in memory that decides by the clock of a test. See [`TestClock`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request, TestClock};
+    /// let clock = TestClock::new(Micros(5_000_000))?;
+    /// let mail = Paddlegate::memory_with_clock(&clock).throttle("mail", Duration::from_secs(1))?;
+    /// assert!(mail.acquire(Request::cost(1))?.allowed());
+    /// assert_eq!(mail.acquire(Request::cost(1))?.retry_after, Some(Micros(1_000_000)));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn memory_with_clock(clock: &TestClock) -> Self {
+        Self { store: Store::memory(Arc::default(), Some(clock.clone())) }
     }
 
     /// Opens a store in Redis, whose limits all processes share. Connects at the first call.
@@ -64,12 +85,37 @@ impl Paddlegate {
     /// ```
     #[cfg(feature = "redis")]
     pub fn open(url: &str, timeout: Option<Duration>) -> Result<Self> {
+        Self::open_with_clock(url, timeout, None)
+    }
+
+    /// Opens a store as [`open`](Self::open) does; with a clock it decides by that clock. See [`TestClock`].
+    ///
+    /// In Redis the clock of one process could end the leases of all others. So a clock of a store in Redis is
+    /// `Invalid`, argument `clock`, unless the environment has `PADDLEGATE_TEST_CLOCK=1`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request, TestClock};
+    /// let clock = TestClock::new(Micros(0))?;
+    /// let api = Paddlegate::open_with_clock("memory://", None, Some(&clock))?.window("api", 1, Duration::from_secs(60))?;
+    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    #[cfg(feature = "redis")]
+    pub fn open_with_clock(url: &str, timeout: Option<Duration>, clock: Option<&TestClock>) -> Result<Self> {
         let timeout = timeout.map(|timeout| Micros::from_duration("timeout", timeout)).transpose()?;
         let timeout = crate::store::redis::check_timeout(timeout)?;
+        let clock = clock.cloned();
         if url == "memory://" {
-            return Ok(Self::memory());
+            return Ok(Self { store: Store::memory(Arc::default(), clock) });
         }
-        Ok(Self { store: Store::redis(Arc::new(Redis::new(url, timeout)?)) })
+        if clock.is_some() && std::env::var_os(TEST_CLOCK).is_none_or(|value| value != "1") {
+            let message = format!("is for stores in memory; for a server that only tests use, set {TEST_CLOCK}=1");
+            return Err(Error::invalid("clock", message));
+        }
+        Ok(Self { store: Store::redis(Arc::new(Redis::new(url, timeout)?), clock) })
     }
 
     /// Opens the URL in the environment variable `PADDLEGATE_URL` as [`open`](Self::open) does; in memory when it is
@@ -338,11 +384,14 @@ impl Paddlegate {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Micros, Paddlegate, Request};
-    /// let mail = Paddlegate::memory().throttle("mail", Duration::from_secs(1))?;
-    /// assert!(mail.acquire(Request::cost(1).at(Micros(0)))?.allowed());
-    /// assert!(!mail.acquire(Request::cost(1).at(Micros(999_999)))?.allowed());
-    /// assert!(mail.acquire(Request::cost(1).at(Micros(1_000_000)))?.allowed());
+    /// # use paddlegate::{Micros, Paddlegate, Request, TestClock};
+    /// let clock = TestClock::new(Micros(0))?;
+    /// let mail = Paddlegate::memory_with_clock(&clock).throttle("mail", Duration::from_secs(1))?;
+    /// assert!(mail.acquire(Request::cost(1))?.allowed());
+    /// clock.set(Micros(999_999))?;
+    /// assert!(!mail.acquire(Request::cost(1))?.allowed());
+    /// clock.set(Micros(1_000_000))?;
+    /// assert!(mail.acquire(Request::cost(1))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn throttle(&self, name: &str, interval: Duration) -> Result<Limiter> {

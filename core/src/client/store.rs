@@ -8,6 +8,7 @@ use std::{collections::HashMap, sync::Mutex};
 use crate::base::locked;
 #[cfg(feature = "redis")]
 use crate::base::per_process::PerProcess;
+use crate::base::test_clock::TestClock;
 #[cfg(feature = "redis")]
 use crate::client::circuit_breaker::CircuitBreaker;
 #[cfg(feature = "redis")]
@@ -19,6 +20,8 @@ use crate::store::redis::{Address, Redis};
 #[derive(Clone)]
 pub(crate) struct Store {
     pub(crate) backend: Backend,
+    /// The clock of the store, if a test has set one.
+    pub(crate) clock: Option<TestClock>,
     #[cfg(feature = "redis")]
     process: Arc<PerProcess<Process>>,
 }
@@ -44,18 +47,19 @@ struct Process {
 }
 
 impl Store {
-    pub(crate) fn memory(memory: Arc<Memory>) -> Self {
-        Self::new(Backend::Memory(memory))
+    pub(crate) fn memory(memory: Arc<Memory>, clock: Option<TestClock>) -> Self {
+        Self::new(Backend::Memory(memory), clock)
     }
 
     #[cfg(feature = "redis")]
-    pub(crate) fn redis(redis: Arc<Redis>) -> Self {
-        Self::new(Backend::Redis(redis))
+    pub(crate) fn redis(redis: Arc<Redis>, clock: Option<TestClock>) -> Self {
+        Self::new(Backend::Redis(redis), clock)
     }
 
-    fn new(backend: Backend) -> Self {
+    fn new(backend: Backend, clock: Option<TestClock>) -> Self {
         Self {
             backend,
+            clock,
             #[cfg(feature = "redis")]
             process: Arc::default(),
         }
@@ -78,12 +82,12 @@ impl Store {
         locked(&self.process.get().hubs).entry(node).or_default().clone()
     }
 
-    /// Returns the limits of this process alone; `None` for a store in memory.
-    pub(crate) fn local(&self) -> Option<Arc<Memory>> {
+    /// Returns the store of this process alone; `None` for a store in memory.
+    pub(crate) fn local(&self) -> Option<Self> {
         match self.backend {
             Backend::Memory(_) => None,
             #[cfg(feature = "redis")]
-            Backend::Redis(_) => Some(self.process.get().local.clone()),
+            Backend::Redis(_) => Some(Self::memory(self.process.get().local.clone(), self.clock.clone())),
         }
     }
 

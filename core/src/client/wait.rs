@@ -39,7 +39,7 @@ impl Limiter {
         if waiter.must_cancel(decided.is_ok()) {
             // Only this call has the id: a lease or a ticket unknown to the caller would stay until its timeout.
             let left = wait_timeout.saturating_sub(start.elapsed()).max(CANCEL_TIMEOUT.duration());
-            let cancel = Operation::Cancel { id: &id, gave_up: false, at: None };
+            let cancel = Operation::Cancel { id: &id, gave_up: false };
             let _ = self.run_within(cancel, SignalHandling::Ignore, left);
         }
         decided

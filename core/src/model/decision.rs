@@ -37,11 +37,13 @@ impl Status {
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use paddlegate::{Kind, Micros, Paddlegate, Request, Status};
-/// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
-/// let granted = api.acquire(Request::cost(5).at(Micros(0)))?;
+/// # use paddlegate::{Kind, Micros, Paddlegate, Request, Status, TestClock};
+/// let clock = TestClock::new(Micros(0))?;
+/// let api = Paddlegate::memory_with_clock(&clock).window("api", 5, Duration::from_secs(60))?;
+/// let granted = api.acquire(Request::cost(5))?;
 /// assert_eq!((granted.allowed(), granted.limit, granted.remaining), (true, Some(5), Some(0)));
-/// let refused = api.acquire(Request::cost(1).at(Micros(20_000_000)))?;
+/// clock.advance(Duration::from_secs(20))?;
+/// let refused = api.acquire(Request::cost(1))?;
 /// assert_eq!((refused.status, refused.reason), (Status::Refused, Some(Kind::Window)));
 /// assert_eq!(refused.retry_after, Some(Micros(40_000_000)));
 /// # Ok::<(), paddlegate::Error>(())

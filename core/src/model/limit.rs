@@ -161,12 +161,15 @@ impl Limit {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
-    /// let api = Paddlegate::memory().limiter("api", Policy::new([Limit::bucket(100, Duration::from_secs(60))?])?)?;
-    /// let at = |seconds: u64| Request::cost(100).at(Micros(seconds * 1_000_000));
-    /// assert!(api.acquire(at(59))?.allowed());
-    /// assert!(api.acquire(at(60))?.allowed(), "200 units in one second, in two intervals");
-    /// assert!(!api.acquire(at(119))?.allowed());
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request, TestClock};
+    /// let clock = TestClock::new(Micros(59_000_000))?;
+    /// let policy = Policy::new([Limit::bucket(100, Duration::from_secs(60))?])?;
+    /// let api = Paddlegate::memory_with_clock(&clock).limiter("api", policy)?;
+    /// assert!(api.acquire(Request::cost(100))?.allowed());
+    /// clock.advance(Duration::from_secs(1))?;
+    /// assert!(api.acquire(Request::cost(100))?.allowed(), "200 units in one second, in two intervals");
+    /// clock.advance(Duration::from_secs(59))?;
+    /// assert!(!api.acquire(Request::cost(100))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn bucket(limit: u64, interval: Duration) -> Result<Self> {
@@ -181,13 +184,14 @@ impl Limit {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request, TestClock};
     /// let (day, hour) = (Duration::from_secs(86_400), Duration::from_secs(3_600));
     /// let policy = Policy::new([Limit::bucket_with_offset(1, day, 2 * hour)?])?;
-    /// let daily = Paddlegate::memory().limiter("daily", policy)?;
-    /// let at = |hours: u64| Request::cost(1).at(Micros(hours * 3_600_000_000));
-    /// assert!(daily.acquire(at(24 + 21))?.allowed());
-    /// assert!(daily.acquire(at(24 + 22))?.allowed(), "22:00 UTC is midnight at UTC+2");
+    /// let clock = TestClock::new(Micros(21 * 3_600_000_000))?;
+    /// let daily = Paddlegate::memory_with_clock(&clock).limiter("daily", policy)?;
+    /// assert!(daily.acquire(Request::cost(1))?.allowed());
+    /// clock.advance(hour)?;
+    /// assert!(daily.acquire(Request::cost(1))?.allowed(), "22:00 UTC is midnight at UTC+2");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn bucket_with_offset(limit: u64, interval: Duration, offset: Duration) -> Result<Self> {
@@ -212,12 +216,15 @@ impl Limit {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
-    /// let api = Paddlegate::memory().limiter("api", Policy::new([Limit::window(100, Duration::from_secs(60))?])?)?;
-    /// let at = |seconds: u64| Request::cost(100).at(Micros(seconds * 1_000_000));
-    /// assert!(api.acquire(at(59))?.allowed());
-    /// assert_eq!(api.acquire(at(60))?.retry_after, Some(Micros(59_000_000)));
-    /// assert!(api.acquire(at(119))?.allowed());
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request, TestClock};
+    /// let clock = TestClock::new(Micros(59_000_000))?;
+    /// let policy = Policy::new([Limit::window(100, Duration::from_secs(60))?])?;
+    /// let api = Paddlegate::memory_with_clock(&clock).limiter("api", policy)?;
+    /// assert!(api.acquire(Request::cost(100))?.allowed());
+    /// clock.advance(Duration::from_secs(1))?;
+    /// assert_eq!(api.acquire(Request::cost(100))?.retry_after, Some(Micros(59_000_000)));
+    /// clock.advance(Duration::from_secs(59))?;
+    /// assert!(api.acquire(Request::cost(100))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn window(limit: u64, interval: Duration) -> Result<Self> {
@@ -247,12 +254,14 @@ impl Limit {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
-    /// let api = Paddlegate::memory().limiter("api", Policy::new([Limit::leaky(60, Duration::from_secs(60))?])?)?;
-    /// let at = |cost, seconds: u64| Request::cost(cost).at(Micros(seconds * 1_000_000));
-    /// assert!(api.acquire(at(60, 0))?.allowed(), "the burst");
-    /// assert!(!api.acquire(at(31, 30))?.allowed());
-    /// assert!(api.acquire(at(30, 30))?.allowed(), "one unit has drained each second");
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request, TestClock};
+    /// let clock = TestClock::new(Micros(0))?;
+    /// let policy = Policy::new([Limit::leaky(60, Duration::from_secs(60))?])?;
+    /// let api = Paddlegate::memory_with_clock(&clock).limiter("api", policy)?;
+    /// assert!(api.acquire(Request::cost(60))?.allowed(), "the burst");
+    /// clock.advance(Duration::from_secs(30))?;
+    /// assert!(!api.acquire(Request::cost(31))?.allowed());
+    /// assert!(api.acquire(Request::cost(30))?.allowed(), "one unit has drained each second");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn leaky(capacity: u64, drain: Duration) -> Result<Self> {
@@ -283,11 +292,13 @@ impl Limit {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request, TestClock};
     /// let policy = Policy::new([Limit::throttle(Duration::from_millis(100))?])?;
-    /// let mail = Paddlegate::memory().limiter("mail", policy)?;
-    /// assert!(mail.acquire(Request::cost(7).at(Micros(0)))?.allowed());
-    /// assert_eq!(mail.acquire(Request::cost(1).at(Micros(1)))?.retry_after, Some(Micros(99_999)));
+    /// let clock = TestClock::new(Micros(0))?;
+    /// let mail = Paddlegate::memory_with_clock(&clock).limiter("mail", policy)?;
+    /// assert!(mail.acquire(Request::cost(7))?.allowed());
+    /// clock.advance(Duration::from_millis(40))?;
+    /// assert_eq!(mail.acquire(Request::cost(1))?.retry_after, Some(Micros(60_000)));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn throttle(interval: Duration) -> Result<Self> {
@@ -303,13 +314,15 @@ impl Limit {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request};
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request, TestClock};
     /// let policy = Policy::new([Limit::concurrency(1, Duration::from_secs(30))?])?;
-    /// let workers = Paddlegate::memory().limiter("workers", policy)?;
-    /// let at = |seconds: u64| Request::cost(1).at(Micros(seconds * 1_000_000));
-    /// assert_eq!(workers.acquire(at(0))?.lease, Some(Micros(30_000_000)));
-    /// assert!(!workers.acquire(at(29))?.allowed());
-    /// assert!(workers.acquire(at(30))?.allowed(), "the first lease was not renewed");
+    /// let clock = TestClock::new(Micros(0))?;
+    /// let workers = Paddlegate::memory_with_clock(&clock).limiter("workers", policy)?;
+    /// assert_eq!(workers.acquire(Request::cost(1))?.lease, Some(Micros(30_000_000)));
+    /// clock.advance(Duration::from_secs(29))?;
+    /// assert!(!workers.acquire(Request::cost(1))?.allowed());
+    /// clock.advance(Duration::from_secs(1))?;
+    /// assert!(workers.acquire(Request::cost(1))?.allowed(), "the first lease was not renewed");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn concurrency(limit: u64, lock_timeout: Duration) -> Result<Self> {

@@ -23,8 +23,6 @@ pub enum Operation<'a> {
         permit: &'a str,
         /// The actual cost of the call, in units.
         actual: u64,
-        /// As in [`Request::at`].
-        at: Option<Micros>,
     },
     /// [`Limiter::acquire_with_id`](crate::Limiter::acquire_with_id).
     AcquireWithId {
@@ -39,15 +37,11 @@ pub enum Operation<'a> {
     Release {
         /// The id of the permit.
         permit: &'a str,
-        /// As in [`Request::at`].
-        at: Option<Micros>,
     },
     /// [`Limiter::renew`](crate::Limiter::renew).
     Renew {
         /// The id of the permit.
         permit: &'a str,
-        /// As in [`Request::at`].
-        at: Option<Micros>,
     },
     /// [`Limiter::cancel`](crate::Limiter::cancel).
     Cancel {
@@ -55,48 +49,21 @@ pub enum Operation<'a> {
         id: &'a str,
         /// Whether the wait timed out, which counts as a refusal.
         gave_up: bool,
-        /// As in [`Request::at`].
-        at: Option<Micros>,
     },
     /// [`Limiter::statistics`](crate::Limiter::statistics).
-    Statistics {
-        /// As in [`Request::at`].
-        at: Option<Micros>,
-    },
+    Statistics,
     /// [`Limiter::apply_report`](crate::Limiter::apply_report).
     ApplyReport {
         /// The report of the upstream.
         report: UpstreamReport<'a>,
-        /// As in [`Request::at`].
-        at: Option<Micros>,
     },
     /// [`Limiter::admin`](crate::Limiter::admin).
     Admin {
         /// The command to run.
         command: AdminCommand<'a>,
-        /// As in [`Request::at`].
-        at: Option<Micros>,
     },
     /// [`Limiter::reset`](crate::Limiter::reset).
     Reset,
-}
-
-impl Operation<'_> {
-    /// Returns the time that a test gives.
-    #[cfg(feature = "redis")]
-    pub(crate) const fn at(&self) -> Option<Micros> {
-        match *self {
-            Self::Acquire(request) | Self::Peek(request) | Self::AcquireWithId { request, .. } => request.at,
-            Self::Correct { at, .. }
-            | Self::Release { at, .. }
-            | Self::Renew { at, .. }
-            | Self::Cancel { at, .. }
-            | Self::Statistics { at }
-            | Self::ApplyReport { at, .. }
-            | Self::Admin { at, .. } => at,
-            Self::Reset => None,
-        }
-    }
 }
 
 /// The result of an operation.

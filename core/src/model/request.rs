@@ -23,8 +23,6 @@ pub struct Request {
     pub cost: Option<u64>,
     /// The units to take for now, from 1 to 10^12. The grant has a permit with which the actual cost is reported.
     pub estimate: Option<u64>,
-    /// The store's time of this call, for tests and simulations. Default: the clock of the store.
-    pub at: Option<Micros>,
 }
 
 /// How a call waits in the limiter's queue.
@@ -98,38 +96,17 @@ const MAX_CHANNEL: usize = 128;
 impl Request {
     /// Creates a request with the final cost `units`.
     pub const fn cost(units: u64) -> Self {
-        Self { cost: Some(units), estimate: None, at: None }
+        Self { cost: Some(units), estimate: None }
     }
 
     /// Creates a request that takes `units` until the actual cost is known.
     pub const fn estimate(units: u64) -> Self {
-        Self { cost: None, estimate: Some(units), at: None }
-    }
-
-    /// Returns the request with a given time of the store, for tests.
-    ///
-    /// Works in memory, and in a Redis store that was opened with `PADDLEGATE_TEST_CLOCK=1` in the environment.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use paddlegate::{Micros, Paddlegate, Request};
-    /// let api = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
-    /// assert!(api.acquire(Request::cost(1).at(Micros(0)))?.allowed());
-    /// assert!(!api.acquire(Request::cost(1).at(Micros(59_999_999)))?.allowed());
-    /// assert!(api.acquire(Request::cost(1).at(Micros(60_000_000)))?.allowed());
-    /// # Ok::<(), paddlegate::Error>(())
-    /// ```
-    #[must_use]
-    pub const fn at(self, at: Micros) -> Self {
-        Self { at: Some(at), ..self }
+        Self { cost: None, estimate: Some(units) }
     }
 
     /// Returns the units to take, and whether the grant needs a permit.
     #[inline]
     pub(crate) fn charge(&self, policy: &Policy) -> Result<(u64, bool)> {
-        check_time(self.at)?;
         let (argument, units, permit) = match (self.cost, self.estimate) {
             (Some(_), Some(_)) => {
                 return Err(Error::invalid("estimate", "give a cost or an estimate, not both"));
@@ -157,15 +134,6 @@ pub(crate) fn check_units(argument: &'static str, units: u64) -> Result<()> {
         return Err(Error::invalid(argument, format!("must be from 0 to {MAX_UNITS}: {argument}={units}")));
     }
     Ok(())
-}
-
-pub(crate) fn check_time(at: Option<Micros>) -> Result<()> {
-    match at {
-        Some(at) if at > MAX_TIME => {
-            Err(Error::invalid("at", format!("must be at most 2^52 microseconds: at_us={}", at.0)))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Checks the id of a call, which is also the id of its ticket and its lease.

@@ -20,6 +20,8 @@ use super::scenario::{Scenario, Upstream};
 use super::timeline::{MAX_ROWS, Timeline};
 use super::totals::Totals;
 use crate::base::error::{Error, Result};
+use crate::base::micros::{MAX_TIME, Micros};
+use crate::base::test_clock::TestClock;
 use crate::client::limiter::Limiter;
 use crate::client::paddlegate::Paddlegate;
 
@@ -75,6 +77,8 @@ pub struct Simulation {
     /// The number of jobs that have arrived.
     come: usize,
     now: u64,
+    /// The clock of the limiters.
+    clock: TestClock,
     under_way: u32,
     done: u64,
     records: bool,
@@ -123,9 +127,10 @@ impl Simulation {
                 format!("must be below the number of policies: policy={policy} policies={count}"),
             ));
         };
-        let limiter = Paddlegate::memory().limiter("simulated", candidate.policy.clone())?;
+        let clock = TestClock::new(Micros(START))?;
+        let limiter = Paddlegate::memory_with_clock(&clock).limiter("simulated", candidate.policy.clone())?;
         let upstream = scenario.upstream.clone().map(|upstream| {
-            let limiter = Paddlegate::memory().limiter("upstream", upstream.policy.clone())?;
+            let limiter = Paddlegate::memory_with_clock(&clock).limiter("upstream", upstream.policy.clone())?;
             Ok((limiter, upstream))
         });
         let jobs = Job::all(scenario);
@@ -143,6 +148,7 @@ impl Simulation {
             planned: 0,
             come: 0,
             now: 0,
+            clock,
             under_way: 0,
             done: 0,
             records: true,
@@ -199,6 +205,7 @@ impl Simulation {
             }
             let Some((at, is_planned)) = self.next() else { return Ok(false) };
             self.now = at;
+            self.clock.set(Micros(START.saturating_add(at).min(MAX_TIME.0)))?;
             if is_planned {
                 let Some(Reverse((_, step, _))) = self.plan.pop() else { return Ok(false) };
                 self.step(step)?;

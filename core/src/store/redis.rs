@@ -44,17 +44,12 @@ use crate::store::signal_handling::SignalHandling;
 use blocking::Pool;
 use route::Routes;
 
-/// The environment variable that permits explicit call times in stores opened while it is set. For tests only.
-const TEST_CLOCK: &str = "PADDLEGATE_TEST_CLOCK";
-
 /// A Redis server or cluster, and this process's connections to it.
 pub struct Redis {
     location: RedisConfig,
     timeout: Micros,
     process: PerProcess<Connections>,
     closed: AtomicBool,
-    /// Whether callers may pass the time of a call.
-    test_clock: bool,
 }
 
 /// State of one process, never shared with its forks.
@@ -73,7 +68,6 @@ impl Redis {
             timeout,
             process: PerProcess::default(),
             closed: AtomicBool::new(false),
-            test_clock: std::env::var_os(TEST_CLOCK).is_some_and(|value| value == "1"),
         })
     }
 
@@ -130,15 +124,6 @@ impl Redis {
     /// Returns an error after [`Paddlegate::close`](crate::Paddlegate::close).
     pub fn check_open(&self) -> Result<()> {
         if self.is_closed() { Err(Error::invalid("store", "is closed; open another one")) } else { Ok(()) }
-    }
-
-    /// Returns an error unless the store was opened with the test clock enabled.
-    pub(crate) fn check_test_clock(&self) -> Result<()> {
-        if self.test_clock {
-            return Ok(());
-        }
-        let message = format!("is for tests; give it in memory, or set {TEST_CLOCK}=1 before the store is opened");
-        Err(Error::invalid("at", message))
     }
 
     pub(crate) fn is_closed(&self) -> bool {

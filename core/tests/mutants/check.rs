@@ -3,7 +3,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use paddlegate::Paddlegate;
 use paddlegate::store::redis::SCRIPT;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -13,6 +12,7 @@ use crate::script::Script;
 use crate::sequences;
 use crate::server::Server;
 use crate::support::library::Library;
+use crate::support::memory_with_clock;
 use crate::support::raw::Raw;
 use crate::support::sequence::{Sequence, compare};
 use crate::support::workload::{Runner, Step, Workload};
@@ -117,7 +117,7 @@ impl Check {
                 Ok(())
             }
             Self::Sequence(sequence) => {
-                let mut memory = Library::new(&Paddlegate::memory(), "mutant", &sequence.limits);
+                let mut memory = Library::new(&memory_with_clock(), "mutant", &sequence.limits);
                 let mut script = Script::new(server.port, text, &sequence.limits);
                 compare(sequence, &mut memory, &mut script).map_err(|error| error.to_string())
             }

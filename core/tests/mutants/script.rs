@@ -1,11 +1,12 @@
 //! Runs the calls of a limiter with another script text.
 
-use paddlegate::{Answer, Decision, Limiter, Micros, Operation, Paddlegate, Request};
+use paddlegate::{Answer, Decision, Limiter, Operation, Paddlegate, Request};
 
 use crate::support::library::{outcome, policy};
 use crate::support::raw::{Raw, Reply};
 use crate::support::script_client::ScriptClient;
 use crate::support::sequence::{Implementation, Outcome, Spec};
+use crate::support::{clock, open, set_clock};
 
 pub struct Script {
     /// The connection that reads and changes the keys without the script.
@@ -18,7 +19,7 @@ pub struct Script {
 
 impl Script {
     pub fn new(port: u16, text: &str, limits: &[Spec]) -> Self {
-        let store = Paddlegate::open(&format!("redis://127.0.0.1:{port}"), None).expect("a store");
+        let store = open(&format!("redis://127.0.0.1:{port}"), Some(&clock()));
         let limiter = store.limiter("mutant", policy(limits)).expect("a limiter");
         let raw = Raw::connect("127.0.0.1", port);
         let mut script = Self { raw, client: ScriptClient::new(port, text), store, limiter, permits: Vec::new() };
@@ -31,30 +32,32 @@ impl Script {
     }
 
     /// Returns the words of the command for an operation.
-    pub fn words(&self, operation: Operation<'_>) -> Vec<Vec<u8>> {
+    pub fn words(&self, operation: Operation<'_>, at: u64) -> Vec<Vec<u8>> {
+        set_clock(at);
         self.client.words(&self.limiter, operation)
     }
 
     /// Runs an operation and returns the raw reply.
-    pub fn run(&mut self, operation: Operation<'_>) -> Reply {
-        let words = self.words(operation);
+    pub fn run(&mut self, operation: Operation<'_>, at: u64) -> Reply {
+        let words = self.words(operation, at);
         self.raw.execute(&words)
     }
 
     /// Runs an operation and returns the answer that the library decodes.
-    pub fn answer(&mut self, operation: Operation<'_>) -> Result<Answer, String> {
+    pub fn answer(&mut self, operation: Operation<'_>, at: u64) -> Result<Answer, String> {
+        set_clock(at);
         self.client.run(&self.limiter, operation)
     }
 
-    pub fn decision(&mut self, operation: Operation<'_>) -> Result<Decision, String> {
-        match self.answer(operation)? {
+    pub fn decision(&mut self, operation: Operation<'_>, at: u64) -> Result<Decision, String> {
+        match self.answer(operation, at)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(format!("not a decision: {other:?}")),
         }
     }
 
-    fn outcome_of(&mut self, operation: Operation<'_>) -> Outcome {
-        match self.decision(operation) {
+    fn outcome_of(&mut self, operation: Operation<'_>, at: u64) -> Outcome {
+        match self.decision(operation, at) {
             Ok(decision) => outcome(&decision),
             // The comparison must detect an error, so it becomes an outcome that no limiter returns.
             Err(text) => Outcome { allowed: false, remaining: 0, retry_after: 0, reset_after: 0, at: 0, text },
@@ -65,7 +68,7 @@ impl Script {
 impl Implementation for Script {
     fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome {
         let request = if estimate { Request::estimate(units) } else { Request::cost(units) };
-        match self.decision(Operation::Acquire(request.at(Micros(at)))) {
+        match self.decision(Operation::Acquire(request), at) {
             Ok(decision) => {
                 self.permits.extend(decision.permit.clone().filter(|_| estimate));
                 outcome(&decision)
@@ -75,12 +78,12 @@ impl Implementation for Script {
     }
 
     fn peek(&mut self, at: u64, units: u64) -> Outcome {
-        self.outcome_of(Operation::Peek(Request::cost(units).at(Micros(at))))
+        self.outcome_of(Operation::Peek(Request::cost(units)), at)
     }
 
     fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
         let Some(permit) = self.permits.get(permit).cloned() else { return "no permit".to_owned() };
-        match self.answer(Operation::Correct { permit: &permit, actual, at: Some(Micros(at)) }) {
+        match self.answer(Operation::Correct { permit: &permit, actual }, at) {
             Ok(Answer::Settlement(settlement)) => settlement.name().to_owned(),
             other => format!("{other:?}"),
         }
@@ -91,7 +94,7 @@ impl Implementation for Script {
     }
 
     fn reset(&mut self) {
-        self.run(Operation::Reset);
+        self.run(Operation::Reset, 0);
     }
 
     fn lose_keys(&mut self) {

@@ -6,8 +6,7 @@ use paddlegate::{
 };
 
 use crate::states::{self, NOW, SPAN, wait};
-use crate::support::calls::{cancel, enter, release, renew, run, statistics};
-use crate::support::correct;
+use crate::support::calls::{acquire, cancel, correct, enter, peek, release, renew, run, statistics};
 use crate::{Bound, Case, HOUR, Run, Times};
 
 /// The largest number of expired entries that one script removes.
@@ -62,7 +61,7 @@ pub(crate) fn all(times: &mut Times) {
         MAX_REMOVED,
         states::list,
         &removal("all on the list have ended: acquire", |run| {
-            run.limiter.acquire(Request::cost(1).at(Micros(NOW + 1))).expect("a decision");
+            acquire(run.limiter, Request::cost(1), NOW + 1);
         }),
     );
     times.on_new_states(
@@ -71,7 +70,7 @@ pub(crate) fn all(times: &mut Times) {
         &Case {
             bound: Bound::Units,
             ..case("window: all have ended, acquire", |run| {
-                assert!(run.limiter.acquire(Request::cost(1).at(Micros(late()))).expect("a decision").allowed());
+                assert!(acquire(run.limiter, Request::cost(1), late()).allowed());
             })
         },
     );
@@ -103,11 +102,11 @@ fn reset(run: &Run<'_>) {
 }
 
 fn admin(limiter: &Limiter, control: AdminCommand<'_>) {
-    run(limiter, Operation::Admin { command: control, at: Some(Micros(NOW + 2)) });
+    run(limiter, Operation::Admin { command: control }, NOW + 2);
 }
 
 fn estimate(limiter: &Limiter, at: u64) {
-    limiter.acquire(Request::estimate(10).at(Micros(at))).expect("a decision");
+    acquire(limiter, Request::estimate(10), at);
 }
 
 /// Returns the limiter of the run with another limit, as a second process may configure it.
@@ -122,7 +121,7 @@ fn lease(number: u64) -> String {
 pub(crate) fn leases() -> Vec<Case> {
     vec![
         case("leases: peek", |run| {
-            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a peek");
+            peek(run.limiter, Request::cost(1), NOW + 1);
         }),
         case("leases: acquire, granted", |run| {
             assert!(enter(run.limiter, &format!("new{}", run.number), 1, None, NOW + 1).allowed());
@@ -166,7 +165,7 @@ pub(crate) fn leases() -> Vec<Case> {
 }
 
 fn run_report(limiter: &Limiter, report: UpstreamReport<'_>) {
-    run(limiter, Operation::ApplyReport { report, at: Some(Micros(NOW + 3)) });
+    run(limiter, Operation::ApplyReport { report }, NOW + 3);
 }
 
 pub(crate) fn queue() -> Vec<Case> {
@@ -210,7 +209,7 @@ fn holder(place: u64) -> String {
 fn at_fixed_head() -> Vec<Case> {
     vec![
         case("queue: peek", |run| {
-            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a peek");
+            peek(run.limiter, Request::cost(1), NOW + 1);
         }),
         case("queue: enter", |run| {
             let id = format!("new{}", run.number);
@@ -265,10 +264,10 @@ pub(crate) fn leases_and_queue() -> Vec<Case> {
 pub(crate) fn meter_and_queue() -> Vec<Case> {
     vec![
         case("meter and queue: acquire, refused", |run| {
-            assert!(!run.limiter.acquire(Request::cost(1).at(Micros(NOW + 1))).expect("a decision").allowed());
+            assert!(!acquire(run.limiter, Request::cost(1), NOW + 1).allowed());
         }),
         case("meter and queue: acquire behind the queue", |run| {
-            assert!(!run.limiter.acquire(Request::cost(1).at(Micros(NOW + SPAN + 1))).expect("a decision").allowed());
+            assert!(!acquire(run.limiter, Request::cost(1), NOW + SPAN + 1).allowed());
         }),
         case("meter and queue: look from the middle", |run| {
             enter(run.limiter, &format!("ticket{}", run.size / 2), 1, Some(wait()), NOW + SPAN + 2);
@@ -286,18 +285,17 @@ pub(crate) fn meter_and_queue() -> Vec<Case> {
 pub(crate) fn window() -> Vec<Case> {
     vec![
         case("window: acquire, granted", |run| {
-            assert!(run.limiter.acquire(Request::cost(1).at(Micros(NOW + 1))).expect("a decision").allowed());
+            assert!(acquire(run.limiter, Request::cost(1), NOW + 1).allowed());
         }),
         case("window: acquire, refused", |run| {
-            let request = Request::cost(run.size / 2).at(Micros(NOW + 1));
-            assert!(!run.limiter.acquire(request).expect("a decision").allowed());
+            assert!(!acquire(run.limiter, Request::cost(run.size / 2), NOW + 1).allowed());
         }),
         case("window: peek", |run| {
-            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a peek");
+            peek(run.limiter, Request::cost(1), NOW + 1);
         }),
         case("window: peek, half have ended", |run| {
             let half = NOW + SPAN - run.size / 2;
-            run.limiter.peek(Request::cost(1).at(Micros(half))).expect("a peek");
+            peek(run.limiter, Request::cost(1), half);
         }),
         case("window: enter, queued", |run| {
             enter(run.limiter, &format!("new{}", run.number), run.size / 2, Some(wait()), NOW + 1);
@@ -360,8 +358,7 @@ fn whole_windows() -> Vec<Case> {
         Case {
             bound: Bound::Units,
             ..case("window: acquire all at once", |run| {
-                let request = Request::cost(run.size).at(Micros(NOW + 1));
-                assert!(run.limiter.acquire(request).expect("a decision").allowed());
+                assert!(acquire(run.limiter, Request::cost(run.size), NOW + 1).allowed());
             })
         },
         Case {
@@ -398,7 +395,7 @@ pub(crate) fn permits() -> Vec<Case> {
             run_report(run.limiter, UpstreamReport { budgets: &budgets, ..UpstreamReport::default() });
         }),
         case("permits: peek", |run| {
-            run.limiter.peek(Request::cost(1).at(Micros(NOW + 1))).expect("a peek");
+            peek(run.limiter, Request::cost(1), NOW + 1);
         }),
     ]
 }

@@ -4,11 +4,12 @@
 
 use std::time::Instant;
 
-use paddlegate::{Limiter, Micros, Paddlegate, Request};
+use paddlegate::{Limiter, Paddlegate, Request};
 
 use crate::cases;
 use crate::states::{NOW, wait};
-use crate::support::calls::enter;
+use crate::support::calls::{acquire, enter};
+use crate::support::{memory_with_clock, set_clock};
 use crate::{Bound, Case, HOUR, LARGE, RUNS, Run};
 
 const FACTOR: u128 = 20;
@@ -31,7 +32,7 @@ fn no_call_in_memory_grows_with_what_it_does_not_touch() {
     println!("times in memory in microseconds\n{:<52} {:>8} {:>8}", "verb", "small", "large");
     for (build, cases_of_state) in states {
         let [small, large] = [1_000, LARGE].map(|size| {
-            let store = Paddlegate::memory();
+            let store = memory_with_clock();
             let limiter = build(&store, size);
             cases_of_state.iter().map(|case| fastest(case, &store, &limiter, size)).collect::<Vec<_>>()
         });
@@ -85,7 +86,7 @@ fn leases_and_queue(store: &Paddlegate, size: u64) -> Limiter {
 
 fn meter_and_queue(store: &Paddlegate, size: u64) -> Limiter {
     let limiter = store.leaky("times", 1, HOUR).expect("a limiter");
-    limiter.acquire(Request::cost(1).at(Micros(NOW))).expect("a decision");
+    acquire(&limiter, Request::cost(1), NOW);
     fill_queue(&limiter, size);
     limiter
 }
@@ -100,16 +101,16 @@ fn fill_queue(limiter: &Limiter, size: u64) {
 fn window(store: &Paddlegate, size: u64) -> Limiter {
     let limiter = store.window("times", size, HOUR).expect("a limiter");
     for at in NOW - (size - 100)..NOW {
-        limiter.acquire(Request::cost(1).at(Micros(at))).expect("a decision");
+        acquire(&limiter, Request::cost(1), at);
     }
     limiter
 }
 
 fn permits(store: &Paddlegate, size: u64) -> Limiter {
     let limiter = store.points("times", 1_000_000_000, HOUR).expect("a limiter");
+    set_clock(NOW);
     for number in 1..=size {
-        let request = Request::estimate(10).at(Micros(NOW));
-        limiter.acquire_with_id(request, &format!("{number:032}"), None).expect("a decision");
+        limiter.acquire_with_id(Request::estimate(10), &format!("{number:032}"), None).expect("a decision");
     }
     limiter
 }

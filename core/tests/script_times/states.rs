@@ -2,8 +2,9 @@
 
 use paddlegate::{Limiter, Micros, Operation, Paddlegate, Prepared, QueuePosition, Request, Wait};
 
-use crate::support::calls::enter;
+use crate::support::calls::{acquire, enter};
 use crate::support::raw::{Raw, Reply, words};
+use crate::support::set_clock;
 use crate::{HOUR, LARGE};
 
 pub(crate) const NOW: u64 = 1_700_000_000_000_000;
@@ -46,7 +47,7 @@ fn queued(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64, limit: u64, 
 /// Builds a full meter, and `size` tickets that wait for it.
 pub(crate) fn meter_and_queue(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     let limiter = store.leaky(name, 1, HOUR).expect("a limiter");
-    limiter.acquire(Request::cost(1).at(Micros(NOW))).expect("a decision");
+    acquire(&limiter, Request::cost(1), NOW);
     enter(&limiter, "head", 1, Some(wait()), NOW);
     fill(&limiter, raw, &["tickets"], size - 1);
     limiter
@@ -64,8 +65,8 @@ pub(crate) fn window(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -
 pub(crate) fn window_with_permits(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     let limiter = store.window(name, size, HOUR).expect("a limiter");
     let acquire = |id: &str, at: u64| {
-        let request = Request::estimate(size / 10).at(Micros(at));
-        limiter.acquire_with_id(request, id, None).expect("a decision").permit.expect("a permit");
+        set_clock(at);
+        limiter.acquire_with_id(Request::estimate(size / 10), id, None).expect("a decision").permit.expect("a permit");
     };
     acquire("first", NOW - 10);
     fill(&limiter, raw, &["between"], size / 10 * 8);
@@ -81,7 +82,7 @@ pub(crate) fn empty_window(store: &Paddlegate, _: &mut Raw, name: &str, size: u6
 /// Builds `size` open permits.
 pub(crate) fn permits(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     let limiter = store.points(name, 1_000_000_000, HOUR).expect("a limiter");
-    limiter.acquire(Request::estimate(10).at(Micros(NOW))).expect("a decision");
+    acquire(&limiter, Request::estimate(10), NOW);
     fill(&limiter, raw, &["permits"], size);
     limiter
 }

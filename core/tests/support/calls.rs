@@ -5,41 +5,60 @@ use paddlegate::{
     Statistics, Wait,
 };
 
-pub fn run(limiter: &Limiter, operation: Operation<'_>) -> Answer {
+use super::set_clock;
+
+pub fn run(limiter: &Limiter, operation: Operation<'_>, at: u64) -> Answer {
+    set_clock(at);
     limiter.run(operation, SignalHandling::Ignore).unwrap_or_else(|error| panic!("{operation:?}: {error}"))
 }
 
+pub fn acquire(limiter: &Limiter, request: Request, at: u64) -> Decision {
+    decision(limiter, Operation::Acquire(request), at)
+}
+
+pub fn peek(limiter: &Limiter, request: Request, at: u64) -> Decision {
+    decision(limiter, Operation::Peek(request), at)
+}
+
 pub fn enter(limiter: &Limiter, id: &str, cost: u64, wait: Option<Wait<'_>>, at: u64) -> Decision {
-    match run(limiter, Operation::AcquireWithId { request: Request::cost(cost).at(Micros(at)), id, wait }) {
-        Answer::Decision(decision) => decision,
-        other => panic!("not a decision: {other:?}"),
-    }
+    decision(limiter, Operation::AcquireWithId { request: Request::cost(cost), id, wait }, at)
+}
+
+pub fn correct(limiter: &Limiter, permit: &str, actual: u64, at: u64) -> Settlement {
+    settlement(limiter, Operation::Correct { permit, actual }, at)
 }
 
 pub fn release(limiter: &Limiter, permit: &str, at: u64) -> Settlement {
-    settlement(limiter, Operation::Release { permit, at: Some(Micros(at)) })
+    settlement(limiter, Operation::Release { permit }, at)
 }
 
 pub fn cancel(limiter: &Limiter, id: &str, at: u64) -> Settlement {
-    settlement(limiter, Operation::Cancel { id, gave_up: false, at: Some(Micros(at)) })
+    settlement(limiter, Operation::Cancel { id, gave_up: false }, at)
 }
 
 pub fn renew(limiter: &Limiter, permit: &str, at: u64) -> Option<Micros> {
-    match run(limiter, Operation::Renew { permit, at: Some(Micros(at)) }) {
+    match run(limiter, Operation::Renew { permit }, at) {
         Answer::Renewal(renewal) => renewal,
         other => panic!("not a renewal: {other:?}"),
     }
 }
 
 pub fn statistics(limiter: &Limiter, at: u64) -> Statistics {
-    match run(limiter, Operation::Statistics { at: Some(Micros(at)) }) {
+    match run(limiter, Operation::Statistics, at) {
         Answer::Statistics(statistics) => *statistics,
         other => panic!("not statistics: {other:?}"),
     }
 }
 
-fn settlement(limiter: &Limiter, operation: Operation<'_>) -> Settlement {
-    match run(limiter, operation) {
+fn decision(limiter: &Limiter, operation: Operation<'_>, at: u64) -> Decision {
+    match run(limiter, operation, at) {
+        Answer::Decision(decision) => decision,
+        other => panic!("not a decision: {other:?}"),
+    }
+}
+
+pub fn settlement(limiter: &Limiter, operation: Operation<'_>, at: u64) -> Settlement {
+    match run(limiter, operation, at) {
         Answer::Settlement(settlement) => settlement,
         other => panic!("not a settlement: {other:?}"),
     }

@@ -1,7 +1,8 @@
 //! Makes a limiter of the library one of the two sides that a property compares.
 
-use paddlegate::{Answer, Decision, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request, SignalHandling};
+use paddlegate::{Decision, Limit, Limiter, Micros, Paddlegate, Policy, Request};
 
+use super::calls;
 use super::limiter::text;
 use super::sequence::{Implementation, Outcome, Spec};
 
@@ -31,21 +32,17 @@ impl Library {
 impl Implementation for Library {
     fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome {
         let request = if estimate { Request::estimate(units) } else { Request::cost(units) };
-        let decision = self.limiter.acquire(request.at(Micros(at))).expect("a decision");
+        let decision = calls::acquire(&self.limiter, request, at);
         self.permits.extend(decision.permit.clone());
         outcome(&decision)
     }
 
     fn peek(&mut self, at: u64, units: u64) -> Outcome {
-        outcome(&self.limiter.peek(Request::cost(units).at(Micros(at))).expect("a peek"))
+        outcome(&calls::peek(&self.limiter, Request::cost(units), at))
     }
 
     fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
-        let operation = Operation::Correct { permit: &self.permits[permit], actual, at: Some(Micros(at)) };
-        match self.limiter.run(operation, SignalHandling::Ignore) {
-            Ok(Answer::Settlement(settlement)) => settlement.name().to_owned(),
-            other => panic!("not a settlement: {other:?}"),
-        }
+        calls::correct(&self.limiter, &self.permits[permit], actual, at).name().to_owned()
     }
 
     fn resize(&mut self, limits: &[Spec]) {

@@ -2,13 +2,13 @@
 
 use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
-    AdminCommand, Answer as Answered, CLAIM_TIMEOUT, Deadline, Decision, Feedback, Kind, Learned, Limit, LimitOverride,
-    Limiter, MAX_PAUSE, Micros, Operation, Paddlegate, Policy, Provider, Request, RuntimeState, SignalHandling,
-    Statistics, Status, Wait,
+    AdminCommand, CLAIM_TIMEOUT, Deadline, Decision, Feedback, Kind, Learned, Limit, LimitOverride, Limiter, MAX_PAUSE,
+    Micros, Operation, Paddlegate, Policy, Provider, Request, RuntimeState, Statistics, Status, Wait,
 };
 use serde_json::Value;
 
 use super::vectors::{Answer, Entry, Step, Subject};
+use super::{calls, set_clock};
 
 pub struct Named {
     store: Paddlegate,
@@ -29,19 +29,15 @@ impl Subject for Named {
     }
 
     fn acquire(&mut self, step: &Step) -> Answer {
-        answer(self.limiter.acquire(request(step)))
+        answer(calls::acquire(&self.limiter, request(step), step.at))
     }
 
     fn peek(&mut self, step: &Step) -> Answer {
-        answer(self.limiter.peek(request(step)))
+        answer(calls::peek(&self.limiter, request(step), step.at))
     }
 
     fn correct(&mut self, permit: &str, actual: u64, at: u64) -> String {
-        let operation = Operation::Correct { permit, actual, at: Some(Micros(at)) };
-        match self.limiter.run(operation, SignalHandling::Ignore).expect("a settlement") {
-            Answered::Settlement(settlement) => settlement.name().to_owned(),
-            other => panic!("not a settlement: {other:?}"),
-        }
+        calls::correct(&self.limiter, permit, actual, at).name().to_owned()
     }
 
     fn reset(&mut self) {
@@ -54,38 +50,30 @@ impl Subject for Named {
             position: entry.position,
             ..Wait::up_to(Micros(max_wait))
         });
+        set_clock(entry.step.at);
         let decision = self.limiter.acquire_with_id(request(&entry.step), entry.id, wait).expect("a decision");
         Answer { text: entered(&decision), permit: decision.permit }
     }
 
     fn release(&mut self, permit: &str, at: u64) -> String {
-        self.settled(Operation::Release { permit, at: Some(Micros(at)) })
+        calls::release(&self.limiter, permit, at).name().to_owned()
     }
 
     fn renew(&mut self, permit: &str, at: u64) -> String {
-        let operation = Operation::Renew { permit, at: Some(Micros(at)) };
-        match self.limiter.run(operation, SignalHandling::Ignore).expect("a renewal") {
-            Answered::Renewal(lease) => number(lease.map(|lease| lease.0)),
-            other => panic!("not a renewal: {other:?}"),
-        }
+        number(calls::renew(&self.limiter, permit, at).map(|lease| lease.0))
     }
 
     fn cancel(&mut self, id: &str, gave_up: bool, at: u64) -> String {
-        self.settled(Operation::Cancel { id, gave_up, at: Some(Micros(at)) })
+        calls::settlement(&self.limiter, Operation::Cancel { id, gave_up }, at).name().to_owned()
     }
 
     fn statistics(&mut self, at: u64) -> String {
-        match self.limiter.run(Operation::Statistics { at: Some(Micros(at)) }, SignalHandling::Ignore) {
-            Ok(Answered::Statistics(statistics)) => {
-                let fields = Statistics::FIELDS.iter().zip(statistics.values());
-                let fields = fields.map(|(name, value)| {
-                    let unit = if name.ends_with("_time") { "_us" } else { "" };
-                    format!("\"{name}{unit}\":{value}")
-                });
-                format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
-            }
-            other => panic!("not statistics: {other:?}"),
-        }
+        let values = calls::statistics(&self.limiter, at).values();
+        let fields = Statistics::FIELDS.iter().zip(values).map(|(name, value)| {
+            let unit = if name.ends_with("_time") { "_us" } else { "" };
+            format!("\"{name}{unit}\":{value}")
+        });
+        format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
     }
 
     fn admin(&mut self, step: &Value, at: u64) -> Result<String, String> {
@@ -110,11 +98,11 @@ impl Subject for Named {
                 }
                 _ => AdminCommand::Get,
             };
-            self.limiter.run(Operation::Admin { command: control, at: Some(Micros(at)) }, SignalHandling::Ignore)
+            set_clock(at);
+            self.limiter.admin(control)
         };
         match run() {
-            Ok(Answered::RuntimeState(runtime_state)) => Ok(runtime_state_text(&runtime_state)),
-            Ok(other) => panic!("not runtime state: {other:?}"),
+            Ok(runtime_state) => Ok(runtime_state_text(&runtime_state)),
             Err(error) => Err(error.argument().expect("an argument").to_owned()),
         }
     }
@@ -147,20 +135,8 @@ impl Subject for Named {
             let budgets = self.limiter.budget_updates(index, given("remaining"), given("amount"), interval, reset);
             LimiterUpdate { budgets: budgets.expect("budgets"), ..LimiterUpdate::default() }
         };
-        let operation = Operation::ApplyReport { report: update.report(permit), at: Some(Micros(at)) };
-        match self.limiter.run(operation, SignalHandling::Ignore).expect("what was learned") {
-            Answered::Report(learned) => learned_text(&learned),
-            other => panic!("learned nothing: {other:?}"),
-        }
-    }
-}
-
-impl Named {
-    fn settled(&self, operation: Operation<'_>) -> String {
-        match self.limiter.run(operation, SignalHandling::Ignore).expect("a settlement") {
-            Answered::Settlement(settlement) => settlement.name().to_owned(),
-            other => panic!("not a settlement: {other:?}"),
-        }
+        set_clock(at);
+        learned_text(&self.limiter.apply_report(update.report(permit)).expect("what was learned"))
     }
 }
 
@@ -214,11 +190,10 @@ pub fn policy(limits: &[Value]) -> paddlegate::Result<Policy> {
 }
 
 pub fn request(step: &Step) -> Request {
-    Request { cost: step.cost, estimate: step.estimate, at: Some(Micros(step.at)) }
+    Request { cost: step.cost, estimate: step.estimate }
 }
 
-fn answer(decision: paddlegate::Result<Decision>) -> Answer {
-    let decision = decision.expect("a decision");
+fn answer(decision: Decision) -> Answer {
     Answer { text: text(&decision), permit: decision.permit }
 }
 

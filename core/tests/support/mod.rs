@@ -14,8 +14,9 @@ pub mod vectors;
 pub mod workload;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use paddlegate::{Answer, Limiter, Micros, Operation, Paddlegate, Settlement, SignalHandling};
+use paddlegate::{Micros, Paddlegate, TestClock};
 
 /// Returns the URL of the shared test server; panics if the variable is not set.
 pub fn test_url() -> String {
@@ -25,11 +26,36 @@ pub fn test_url() -> String {
 }
 
 pub fn redis() -> Paddlegate {
-    // A busy machine may stall for longer than the default timeout.
-    Paddlegate::open(&test_url(), Some(std::time::Duration::from_secs(30))).expect("a url of a redis server")
+    open(&test_url(), None)
 }
 
-/// Empties a database of the shared server and returns a store and a raw connection on it.
+/// Opens the shared test server with the clock of the test.
+pub fn redis_with_clock() -> Paddlegate {
+    open(&test_url(), Some(&clock()))
+}
+
+/// Opens a store in memory with the clock of the test.
+pub fn memory_with_clock() -> Paddlegate {
+    Paddlegate::memory_with_clock(&clock())
+}
+
+/// Returns the clock of the test, which starts in 2023. Each thread has its own.
+pub fn clock() -> TestClock {
+    thread_local!(static CLOCK: TestClock = TestClock::new(Micros(1_700_000_000_000_000)).expect("a clock"));
+    CLOCK.with(TestClock::clone)
+}
+
+/// Sets the clock of the test.
+pub fn set_clock(now: u64) {
+    clock().set(Micros(now)).expect("a time");
+}
+
+pub fn open(url: &str, clock: Option<&TestClock>) -> Paddlegate {
+    // A busy machine may stall for longer than the default timeout.
+    Paddlegate::open_with_clock(url, Some(Duration::from_secs(30)), clock).expect("a url of a redis server")
+}
+
+/// Empties a database of the shared server; returns a store with the clock of the test and a raw connection on it.
 /// No other test may use the same number.
 pub fn on_database(number: u32) -> (Paddlegate, raw::Raw) {
     let url = test_url();
@@ -39,7 +65,7 @@ pub fn on_database(number: u32) -> (Paddlegate, raw::Raw) {
     raw.command(&format!("SELECT {number}"));
     raw.command("FLUSHDB");
     let url = format!("{scheme}://{nodes}/{number}");
-    (Paddlegate::open(&url, Some(std::time::Duration::from_secs(30))).expect("a store"), raw)
+    (open(&url, Some(&clock())), raw)
 }
 
 /// Returns a name that no other test, thread or run uses.
@@ -47,14 +73,6 @@ pub fn unique(what: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("{what}-{}-{}-{count}", std::process::id(), started_at())
-}
-
-/// Corrects a permit at a given time.
-pub fn correct(limiter: &Limiter, permit: &str, actual: u64, at: u64) -> Settlement {
-    match limiter.run(Operation::Correct { permit, actual, at: Some(Micros(at)) }, SignalHandling::Ignore) {
-        Ok(Answer::Settlement(settlement)) => settlement,
-        other => panic!("not a settlement: {other:?}"),
-    }
 }
 
 /// Returns the start time of the run. The operating system reuses process ids, so they do not make a name unique.

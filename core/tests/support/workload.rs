@@ -13,6 +13,7 @@ use super::library::policy;
 use super::raw::Raw;
 use super::script_client::ScriptClient;
 use super::sequence::Spec;
+use super::{clock, memory_with_clock, open, set_clock};
 
 /// A limiter and the steps that its callers run.
 #[derive(Clone, Debug)]
@@ -236,7 +237,7 @@ impl StepResult {
 
 impl Runner {
     pub fn in_memory(workload: &Workload) -> Self {
-        let store = Paddlegate::memory();
+        let store = memory_with_clock();
         let limiter = store.limiter("workload", policy(&workload.limits)).expect("a limiter");
         let inbox = Inbox::in_memory(&limiter);
         Self::new(store, limiter, None, workload, inbox)
@@ -249,7 +250,7 @@ impl Runner {
 
     /// Runs on a private server, with another script text in place of the library's script.
     pub fn on_script(port: u16, text: &str, workload: &Workload) -> Self {
-        let store = Paddlegate::open(&format!("redis://127.0.0.1:{port}"), None).expect("a store");
+        let store = open(&format!("redis://127.0.0.1:{port}"), Some(&clock()));
         let limiter = store.limiter("mutant", policy(&workload.limits)).expect("a limiter");
         let inbox = Inbox::on_redis(Raw::connect("127.0.0.1", port), "mutant");
         let mut runner = Self::new(store, limiter, Some(ScriptClient::new(port, text)), workload, inbox);
@@ -281,6 +282,7 @@ impl Runner {
 
     /// Runs an operation. Panics if the library's own script fails.
     fn run(&mut self, operation: Operation<'_>) -> Result<Answer, String> {
+        set_clock(self.at);
         if let Some(client) = &mut self.client {
             return client.run(&self.limiter, operation);
         }
@@ -293,8 +295,7 @@ impl Runner {
     }
 
     pub fn statistics(&mut self) -> String {
-        let at = Some(Micros(self.at));
-        format!("{:?}", self.run(Operation::Statistics { at }))
+        format!("{:?}", self.run(Operation::Statistics))
     }
 
     /// Returns the largest cost that every limit accepts.
@@ -304,11 +305,10 @@ impl Runner {
     }
 
     pub fn step(&mut self, step: &Step) -> StepResult {
-        let at = Some(Micros(self.at));
         let result = match step {
             Step::Enter { caller, units, estimate, wait } => Some(self.enter(*caller, *units, *estimate, *wait)),
             Step::Acquire { units } => {
-                let request = Request { at, ..Request::cost((*units).min(self.largest_cost())) };
+                let request = Request::cost((*units).min(self.largest_cost()));
                 let mut answer = self.run(Operation::Acquire(request));
                 if let Ok(Answer::Decision(decision)) = &mut answer {
                     // Acquire without an id returns a random permit, which two stores cannot share.
@@ -317,27 +317,27 @@ impl Runner {
                 Some(answer)
             }
             Step::Peek { units } => {
-                let request = Request { at, ..Request::cost((*units).min(self.largest_cost())) };
+                let request = Request::cost((*units).min(self.largest_cost()));
                 Some(self.run(Operation::Peek(request)))
             }
             Step::Release { caller } => {
-                self.permits.get(caller).cloned().map(|permit| self.run(Operation::Release { permit: &permit, at }))
+                self.permits.get(caller).cloned().map(|permit| self.run(Operation::Release { permit: &permit }))
             }
             Step::Renew { caller } => {
-                self.permits.get(caller).cloned().map(|permit| self.run(Operation::Renew { permit: &permit, at }))
+                self.permits.get(caller).cloned().map(|permit| self.run(Operation::Renew { permit: &permit }))
             }
             Step::ReleaseOld { caller } => {
-                self.old_permits.get(caller).cloned().map(|permit| self.run(Operation::Release { permit: &permit, at }))
+                self.old_permits.get(caller).cloned().map(|permit| self.run(Operation::Release { permit: &permit }))
             }
             Step::RenewOld { caller } => {
-                self.old_permits.get(caller).cloned().map(|permit| self.run(Operation::Renew { permit: &permit, at }))
+                self.old_permits.get(caller).cloned().map(|permit| self.run(Operation::Renew { permit: &permit }))
             }
             Step::Correct { caller, actual } => self.permits.get(caller).cloned().map(|permit| {
                 let actual = *actual;
-                self.run(Operation::Correct { permit: &permit, actual, at })
+                self.run(Operation::Correct { permit: &permit, actual })
             }),
             Step::Cancel { caller, gave_up } => {
-                Some(self.run(Operation::Cancel { id: &id(*caller), gave_up: *gave_up, at }))
+                Some(self.run(Operation::Cancel { id: &id(*caller), gave_up: *gave_up }))
             }
             Step::Advance(by) => {
                 self.at += by;
@@ -405,7 +405,7 @@ impl Runner {
                 AdminCommand::Override { changes: &changes, expires: expires.map(|by| self.deadline(by)) }
             }
         };
-        self.run(Operation::Admin { command: control, at: Some(Micros(self.at)) })
+        self.run(Operation::Admin { command: control })
     }
 
     fn report(
@@ -433,7 +433,7 @@ impl Runner {
             pause: pause.map(|by| self.deadline(by)),
             ..UpstreamReport::default()
         };
-        self.run(Operation::ApplyReport { report, at: Some(Micros(self.at)) })
+        self.run(Operation::ApplyReport { report })
     }
 
     fn enter(
@@ -447,7 +447,6 @@ impl Runner {
         let request = Request {
             cost: (!estimate || units == 0).then_some(units),
             estimate: (estimate && units > 0).then_some(units),
-            at: Some(Micros(self.at)),
         };
         let channel = wait.map_or_else(String::new, |wait| match wait.channel {
             Channel::None => String::new(),

@@ -6,7 +6,7 @@ const { numeric, object, only, permitId, text } = require("./request.js");
 
 /**
  * Converts the options of admin methods to the form that the addon takes (`bindings/node/src/admin_request.rs`). Each
- * function returns the command and the options that every call has.
+ * function returns the command and the option that every call has, `signal`.
  */
 
 const pause = (options) => read(["forMs", "until"], options);
@@ -80,17 +80,14 @@ const FIELDS = {
   permit: ["permit", permitId],
 };
 
-/** The options of every call. */
-const CALL = ["atUs", "signal"];
-
 function read(names, options) {
   const command = {};
   const call = {};
   for (const name in object(options)) {
     const value = options[name];
-    if (CALL.includes(name)) call[name] = value;
+    if (name === "signal") call.signal = value;
     else if (!names.includes(name)) {
-      throw new InvalidError(name, `is no option; there is ${[...names, ...CALL].join(", ")}`);
+      throw new InvalidError(name, `is no option; there is ${[...names, "signal"].join(", ")}`);
     } else if (value !== undefined && value !== null) {
       const [field, convert] = FIELDS[name];
       command[field] = convert(value);

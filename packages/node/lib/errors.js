@@ -58,7 +58,6 @@ class InternalError extends PaddlegateError {
 
 /** The public name of each argument that has another name in the core. */
 const NAMES = {
-  at: "atUs",
   claim_timeout: "claimTimeoutMs",
   expires_at: "expiresAt",
   expires_in: "expiresInMs",
@@ -67,6 +66,7 @@ const NAMES = {
   lock_timeout: "lockTimeoutMs",
   max_pause: "maxPauseMs",
   max_learned: "maxLearned",
+  now: "nowUs",
   on_limit: "onLimit",
   on_unavailable: "onUnavailable",
   reset_at: "resetAt",
@@ -80,6 +80,9 @@ const NAMES = {
 const IN_LIMIT = { ...NAMES, lock_timeout: "lockTimeout" };
 const IN_COMMAND = { ...NAMES, interval: "intervalMs" };
 
+/** The microseconds in the unit of an argument, by the end of its name; other arguments are seconds. */
+const MICROSECONDS = { Us: 1, Ms: 1e3 };
+
 /** Returns a message of the core with the public names and units of the arguments. */
 function withPublicNames(message, names) {
   // Messages about a document use the names of the document.
@@ -90,7 +93,7 @@ function withPublicNames(message, names) {
     .replace(isMs ? "a number of seconds" : "", isMs ? "a number of milliseconds" : "")
     .replace(/\b([a-z_]+)_us=(\d+)/g, (_, name, us) => {
       const given = names[name] ?? name;
-      return `${given}=${us / (given.endsWith("Ms") ? 1e3 : 1e6)}`;
+      return `${given}=${us / (MICROSECONDS[given.slice(-2)] ?? 1e6)}`;
     })
     .replace(/\b([a-z_]+)=(\S*)/g, (_, name, value) => {
       const seconds = Number(value.replace("inf", "Infinity"));

@@ -3,7 +3,7 @@
 const { finish } = require("./multi-step.js");
 const { wholeMs } = require("./decision.js");
 const { InvalidError, OverLimitError, callNative } = require("./errors.js");
-const { abortSignal, numeric, object, text } = require("./request.js");
+const { abortSignal, object, text } = require("./request.js");
 const { sleep } = require("./waiting.js");
 
 /** Selects the slot of a document that limits a request, and counts the request there. */
@@ -44,11 +44,9 @@ function read(facts) {
     const value = facts[name];
     if (value === undefined || value === null) continue;
     if (name === "signal") known.signal = abortSignal(value);
-    else if (name === "atUs") known.atUs = numeric(value);
     else if (FACTS.includes(name)) known[name] = text(name, value);
     else {
-      const names = [...FACTS, "signal and atUs"].join(", ");
-      throw new InvalidError(name, `is no fact here; there are ${names}`);
+      throw new InvalidError(name, `is no fact here; there are ${FACTS.join(", ")} and signal`);
     }
   }
   known.signal?.throwIfAborted();

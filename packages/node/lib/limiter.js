@@ -51,7 +51,7 @@ const { request, numeric, text, permitId, abortSignal, object } = require("./req
 const { SKIPPED } = require("./skipped.js");
 const { statistics } = require("./statistics.js");
 const { Waiter, ACQUIRE_QUEUED, RELEASE_LATE } = require("./waiter.js");
-const { abortable, sleep } = require("./waiting.js");
+const { abortable } = require("./waiting.js");
 
 // Fulfilled promises: creating one for each answer takes half as long as a decision.
 const TRUE = Promise.resolve(true);
@@ -198,9 +198,9 @@ class Limiter {
   async acquire(options) {
     const { waitTimeoutMs: wait, id, ...asked } = object(options);
     const maxWaitMs = waiting(wait) ?? this.#waitTimeoutMs;
-    // The caller's own time does not apply to the store's queue.
-    if (maxWaitMs === 0 || typeof asked.atUs === "number") {
-      return this.#acquireWithoutTicket({ ...asked, id }, maxWaitMs);
+    if (maxWaitMs === 0) {
+      const began = now();
+      return this.#permit(await this.#try({ ...asked, id }, WAITING), began, asked);
     }
     abortSignal(asked.signal)?.throwIfAborted();
     const given = id === undefined || id === null ? null : text("id", id);
@@ -265,23 +265,6 @@ class Limiter {
       });
     } catch (error) {
       return Promise.reject(error);
-    }
-  }
-
-  /** Retries without a ticket after `retryAfterUs`, until the deadline. */
-  async #acquireWithoutTicket(asked, maxWaitMs) {
-    const deadline = now() + maxWaitMs;
-    for (;;) {
-      const began = now();
-      const decision = await this.#try(asked, WAITING);
-      const wait = decision.retryAfterUs === null ? null : decision.retryAfterUs / 1000;
-      const isFinal = decision.allowed || decision.degraded || wait === null;
-      if (isFinal || wait > deadline - now()) {
-        return this.#permit(decision, began, asked);
-      }
-      await sleep(wait, asked.signal);
-      // The caller's time advances by the time waited.
-      if (typeof asked.atUs === "number") asked.atUs += Math.round(wait * 1000);
     }
   }
 

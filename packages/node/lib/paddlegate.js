@@ -11,8 +11,9 @@ const native = require("./native.js");
 const { json } = require("./commands.js");
 const { Redis } = require("./redis.js");
 const request = require("./request.js");
+const { nativeClock } = require("./test-clock.js");
 
-const { numeric, text } = request;
+const { numeric, span, text } = request;
 
 /** A store, which creates limiters. */
 class Paddlegate {
@@ -27,9 +28,10 @@ class Paddlegate {
     if (typeof given !== "string") {
       throw new InvalidError("url", `must be a string: url=${typeof given}`);
     }
-    const { timeoutMs } = only(["timeoutMs"], options);
+    const { timeoutMs, clock } = only(["timeoutMs", "clock"], options);
     const timeout = timeoutMs === undefined || timeoutMs === null ? undefined : numeric(timeoutMs);
-    this.#store = callNative(() => new native.Store(given, timeout, memory));
+    const testClock = nativeClock(clock);
+    this.#store = callNative(() => new native.Store(given, timeout, memory, testClock));
     const isMemory = typeof this.#store.timeoutMs() !== "number";
     this.#redis = isMemory ? null : new Redis(this.#store);
     this.#hub = isMemory ? new MemoryHub(this.#store) : new RedisHub(this.#store);
@@ -276,7 +278,6 @@ function setLockTimeout(specs, ms) {
   return true;
 }
 
-const span = (value) => (typeof value === "string" ? value : numeric(value));
 const optional = (value) => (value === undefined || value === null ? undefined : span(value));
 
 /** Checks the names of options; the error for a function points to `withinLimit`. */

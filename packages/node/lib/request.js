@@ -6,10 +6,8 @@ const {
   FLAGS,
   COST,
   ESTIMATE,
-  AT,
   HAS_COST,
   HAS_ESTIMATE,
-  HAS_AT,
   ACQUIRE,
   ACQUIRE_WITH_ID,
 } = require("./shared-buffer.js");
@@ -23,7 +21,6 @@ function request(operation, options, others) {
   let given = 0;
   let cost = 0;
   let estimate = 0;
-  let at = 0;
   let signal;
   for (const name in object(options)) {
     const value = options[name];
@@ -36,10 +33,6 @@ function request(operation, options, others) {
       case "estimate":
         estimate = numeric(value);
         given |= HAS_ESTIMATE;
-        break;
-      case "atUs":
-        at = numeric(value);
-        given |= HAS_AT;
         break;
       case "signal":
         signal = abortSignal(value);
@@ -54,7 +47,6 @@ function request(operation, options, others) {
   slots[FLAGS] = given;
   slots[COST] = cost;
   slots[ESTIMATE] = estimate;
-  slots[AT] = at;
   return signal;
 }
 
@@ -63,7 +55,7 @@ function names(
   operation,
   others = operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : [],
 ) {
-  return [...others, "cost, estimate, signal and atUs"].join(", ");
+  return [...others, "cost, estimate and signal"].join(", ");
 }
 
 /** Marks a permit, which is accepted in place of its id. */
@@ -79,6 +71,9 @@ function permitId(value) {
 
 /** Replaces a value that is not a number with NaN, which the addon rejects with the name of the argument. */
 const numeric = (value) => (typeof value === "number" ? value : Number.NaN);
+
+/** The same for a duration, which may also be text. */
+const span = (value) => (typeof value === "string" ? value : numeric(value));
 
 /** Checks that a string has no lone surrogates: in UTF-8 different lone surrogates would become the same text. */
 function text(argument, value) {
@@ -122,4 +117,4 @@ function only(names, options) {
   return { ...options };
 }
 
-module.exports = { request, numeric, text, permitId, PERMIT, abortSignal, object, only };
+module.exports = { request, numeric, span, text, permitId, PERMIT, abortSignal, object, only };

@@ -6,7 +6,7 @@
  * a thread.
  */
 
-const LENGTH = 13 + 64 * 15;
+const LENGTH = 12 + 64 * 15;
 const slots = new Float64Array(LENGTH);
 
 module.exports = {
@@ -17,16 +17,15 @@ module.exports = {
   FLAGS: 1,
   COST: 2,
   ESTIMATE: 3,
-  AT: 4,
-  ACTUAL: 5,
-  MAX_WAIT: 6,
-  CLAIM_TIMEOUT: 7,
-  QUEUE_POSITION: 8,
-  RECEIVED: 9,
-  LINK: 10,
-  TO_SEND: 11,
-  BROKEN: 12,
-  ROWS: 13,
+  ACTUAL: 4,
+  MAX_WAIT: 5,
+  CLAIM_TIMEOUT: 6,
+  QUEUE_POSITION: 7,
+  RECEIVED: 8,
+  LINK: 9,
+  TO_SEND: 10,
+  BROKEN: 11,
+  ROWS: 12,
   ROW: 15,
   MAX_ROWS: 64,
 
@@ -60,9 +59,8 @@ module.exports = {
 
   HAS_COST: 1,
   HAS_ESTIMATE: 2,
-  HAS_AT: 4,
-  WAITS: 8,
-  GAVE_UP: 16,
+  WAITS: 4,
+  GAVE_UP: 8,
 
   /** Values for `QUEUE_POSITION` other than the number of a ticket: the end of the queue, and the existing position. */
   AT_END: Number.NaN,

@@ -1,8 +1,14 @@
 // Gates: which slot of a control of Invantive limits a request.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { InvalidError, OverLimitError, Paddlegate, UnavailableError } from "../index.mjs";
-import { required, unique } from "./support.mjs";
+import {
+  InvalidError,
+  OverLimitError,
+  Paddlegate,
+  TestClock,
+  UnavailableError,
+} from "../index.mjs";
+import { required, unique, withClock } from "./support.mjs";
 
 const patient = { timeoutMs: 10_000 };
 const stores = {
@@ -21,27 +27,32 @@ const free = { allowed: true, delayMs: 0, slot: null, level: null, retryAfterMs:
 
 for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: IV-T01 to T06 levels fail or delay`, async () => {
+    const clock = new TestClock(start);
+    const clocked = withClock(store, clock);
     const a = { Name: unique(), ActionsPerSecond: 2, ActionsPerMinute: 5 };
-    const gate = pg.invantiveGate(control([a]));
+    const gate = clocked.invantiveGate(control([a]));
     const levels = [];
     for (const second of [0, 0, 0, 1, 1, 2, 2, 60]) {
-      levels.push((await gate.admit({ atUs: start + second * 1e6 })).level);
+      clock.nowUs = start + second * 1e6;
+      levels.push((await gate.admit()).level);
     }
     const open = null;
     assert.deepEqual(levels, [open, open, "second", open, open, open, "minute", open]);
 
+    clock.nowUs = start;
     const late = { ActionsPerSecond: 1, DelayMsOnOverflowSecond: 250 };
     const soft = { Name: unique(), FailOnOverflowSecond: false, ...late };
-    const delaying = pg.invantiveGate(JSON.stringify(control([soft])));
+    const delaying = clocked.invantiveGate(JSON.stringify(control([soft])));
     const allowed = { ...free, slot: soft.Name };
-    assert.deepEqual(await delaying.admit({ atUs: start }), allowed);
-    const delayed = await delaying.admit({ atUs: start });
+    assert.deepEqual(await delaying.admit(), allowed);
+    const delayed = await delaying.admit();
     assert.deepEqual(delayed, { ...allowed, delayMs: 250, level: "second" });
     assert.ok(Object.isFrozen(delayed));
     const hard = { Name: unique(), ...late };
-    const failing = pg.invantiveGate(control([hard]));
-    await failing.admit({ atUs: start });
-    assert.deepEqual(await failing.admit({ atUs: start + 400_000 }), {
+    const failing = clocked.invantiveGate(control([hard]));
+    await failing.admit();
+    clock.advance(0.4);
+    assert.deepEqual(await failing.admit(), {
       allowed: false,
       delayMs: 250,
       slot: hard.Name,
@@ -64,11 +75,11 @@ for (const [store, pg] of Object.entries(stores)) {
       [member]: text,
       SlotName: slots[index].Name,
     }));
-    const gate = pg.invantiveGate(control(slots, elements));
+    const gate = withClock(store, new TestClock(start)).invantiveGate(control(slots, elements));
     for (const [index, [fact, [, , value]]] of Object.entries(facts).entries()) {
-      assert.equal((await gate.admit({ [fact]: value, atUs: start })).slot, slots[index].Name);
-      assert.equal((await gate.admit({ [fact]: value, atUs: start })).allowed, false);
-      assert.deepEqual(await gate.admit({ [fact]: "1.1.1.1", atUs: start }), free);
+      assert.equal((await gate.admit({ [fact]: value })).slot, slots[index].Name);
+      assert.equal((await gate.admit({ [fact]: value })).allowed, false);
+      assert.deepEqual(await gate.admit({ [fact]: "1.1.1.1" }), free);
     }
     assert.deepEqual(await gate.admit(), free);
   });
@@ -80,9 +91,9 @@ for (const [store, pg] of Object.entries(stores)) {
     ];
     const elements = slots.map(({ Name }) => ({ SlotName: Name }));
     elements[0].ValidToUtc = "2001-01-01T00:00:00Z";
-    const gate = pg.invantiveGate(control(slots, elements));
-    assert.equal((await gate.admit()).slot, slots[1].Name);
-    assert.equal((await gate.admit({ atUs: 5 })).slot, slots[0].Name);
+    const early = withClock(store, new TestClock(5)).invantiveGate(control(slots, elements));
+    assert.equal((await early.admit()).slot, slots[0].Name);
+    assert.equal((await pg.invantiveGate(control(slots, elements)).admit()).slot, slots[1].Name);
   });
 
   test(`${store}: IV-T13 gates and calls at once share a slot`, async () => {
@@ -147,7 +158,7 @@ test("what is no fact is named and counts nothing", async () => {
     [{ log_on_code: "a" }, "log_on_code"],
     [{ cost: 2 }, "cost"],
     [{ toString: "a" }, "toString"],
-    [{ atUs: "now" }, "atUs"],
+    [{ atUs: 5 }, "atUs"],
     [{ signal: 5 }, "signal"],
     ["a", "options"],
   ]) {

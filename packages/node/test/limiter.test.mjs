@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { InvalidError, OverLimitError, Paddlegate, PaddlegateError } from "../index.mjs";
-import { required, unique } from "./support.mjs";
+import { InvalidError, OverLimitError, Paddlegate, PaddlegateError, TestClock } from "../index.mjs";
+import { required, unique, withClock } from "./support.mjs";
 
-const atUs = 1_700_000_000_000_000;
+const start = 1_700_000_000_000_000;
 const stores = {
   memory: new Paddlegate("memory://"),
   redis: new Paddlegate(required("PADDLEGATE_TEST_URL"), { timeoutMs: 10_000 }),
@@ -11,6 +11,7 @@ const stores = {
 
 for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: every verb of every factory`, async () => {
+    const pg = withClock(store, new TestClock(start));
     const makers = [
       pg.bucket(unique(), 10, "day", { offset: "PT2H" }),
       pg.window(unique(), 10, 60),
@@ -21,14 +22,14 @@ for (const [store, pg] of Object.entries(stores)) {
       pg.limiter(unique(), { window: [10, 60], throttle: 0.1, unlimited: true }),
     ];
     for (const limiter of makers) {
-      const decision = await limiter.tryAcquire({ cost: 1, atUs });
+      const decision = await limiter.tryAcquire({ cost: 1 });
       assert.equal(decision.allowed, true);
       assert.ok(Object.isFrozen(decision));
       assert.equal(decision.permit, null);
-      assert.equal((await limiter.peek({ cost: 0, atUs })).remaining, decision.remaining);
-      assert.equal(await limiter.allow({ cost: 0, atUs }), true);
+      assert.equal((await limiter.peek({ cost: 0 })).remaining, decision.remaining);
+      assert.equal(await limiter.allow({ cost: 0 }), true);
       assert.equal(await limiter.reset(), undefined);
-      const { remaining, limit } = await limiter.peek({ cost: 0, atUs });
+      const { remaining, limit } = await limiter.peek({ cost: 0 });
       assert.equal(remaining, limit);
     }
     const paused = await pg.paused(unique()).tryAcquire();
@@ -256,7 +257,13 @@ test("what is wrong is refused by the name of the argument", async () => {
       () => limiter.renew(permit),
     ]),
     actual: [undefined, null, "1", 1.5, -1].map((actual) => () => limiter.correct("x", actual)),
-    atUs: [1.5, -1, "1", 2 ** 53].map((at) => () => limiter.peek({ cost: 1, atUs: at })),
+    nowUs: [1.5, -1, "1", null, 2 ** 52 + 1].flatMap((nowUs) => [
+      () => new TestClock(nowUs),
+      () => Object.assign(new TestClock(), { nowUs }),
+    ]),
+    span: [-1, Number.NaN, "10s", null, undefined].map((by) => () => new TestClock().advance(by)),
+    clock: [5, "now", {}, Date].map((clock) => () => new Paddlegate("memory://", { clock })),
+    atUs: [() => limiter.peek({ cost: 1, atUs: 1 }), () => limiter.release("x", { atUs: 1 })],
     fn: [
       () => pg.window("x", 1, 1, () => {}),
       () => pg.window("x", () => {}, 1),
@@ -306,7 +313,7 @@ test("what is null is the default", async () => {
 
 test("an option that is none is told which there are", async () => {
   const limiter = new Paddlegate("memory://").window("x", 1, 1);
-  const common = "cost, estimate, signal and atUs";
+  const common = "cost, estimate and signal";
   const waiting = `id, waitTimeoutMs, ${common}`;
   for (const [call, options] of [
     [() => limiter.allow({ identity: "x" }), common],
@@ -351,9 +358,12 @@ test("points without an estimate cannot be corrected", async () => {
 });
 
 test("over the limit says by which limiter, why and until when", async () => {
-  const limiter = new Paddlegate("memory://").limiter("both", { window: [5, 60], throttle: 60 });
-  await limiter.acquire({ atUs });
-  await assert.rejects(limiter.acquire({ atUs: atUs + 1 }), (error) => {
+  const clock = new TestClock(start);
+  const pg = new Paddlegate("memory://", { clock });
+  const limiter = pg.limiter("both", { window: [5, 60], throttle: 60 });
+  await limiter.acquire();
+  clock.advance(1e-6);
+  await assert.rejects(limiter.acquire(), (error) => {
     assert.ok(error instanceof OverLimitError);
     assert.equal(error.code, "OVER_LIMIT");
     assert.equal(error.limiter, "both");
@@ -393,6 +403,14 @@ test("messages name arguments and units as they were written", async () => {
     ],
     [() => limiter.tryAcquire({ id: "x".repeat(65) }), "must have 1 to 64 bytes: bytes=65"],
     [
+      () => new TestClock(2 ** 52 + 1),
+      "must be at most 2^52 microseconds since 1970: nowUs=4503599627370497",
+    ],
+    [
+      () => new TestClock().advance(-5),
+      "must be a number of seconds from 0 to ten years: span=-5.0",
+    ],
+    [
       () =>
         pg.limitersFromDocument({
           limiters: { a: { window: { limit: 1, per: 1 }, wait_timeout: -5 } },
@@ -405,24 +423,29 @@ test("messages name arguments and units as they were written", async () => {
 });
 
 test("times to come back are whole milliseconds, and then the call passes", async () => {
-  const pg = new Paddlegate("memory://");
+  const clock = new TestClock(start);
+  const pg = new Paddlegate("memory://", { clock });
   // Seven units a second are never there at a whole millisecond.
   for (let i = 0; i < 100; i += 1) {
     const limiter = pg.leaky(`whole-${i}`, 1 + (i % 6), 1 / 7);
     const limits = pg.limiter(`both-${i}`, { leaky: [1, 1 / 7], window: [1, 1 / 3] });
     for (const asked of [limiter, limits]) {
-      while (await asked.allow({ atUs }));
-      const refused = await asked.tryAcquire({ atUs: atUs + i });
+      clock.nowUs = start;
+      while (await asked.allow());
+      clock.nowUs += i;
+      const refused = await asked.tryAcquire();
       assert.ok(Number.isInteger(refused.retryAfterMs) && Number.isInteger(refused.resetAfterMs));
       assert.equal(refused.retryAfterMs, Math.ceil(refused.retryAfterUs / 1000));
-      const later = atUs + i + refused.retryAfterMs * 1000;
-      assert.equal(await asked.allow({ atUs: later }), true);
+      clock.advance(refused.retryAfterMs / 1000);
+      assert.equal(await asked.allow(), true);
     }
-    const queued = await pg.throttle(`queue-${i}`, 1 / 7).enqueue("a", { atUs });
+    clock.nowUs = start;
+    const queued = await pg.throttle(`queue-${i}`, 1 / 7).enqueue("a");
     assert.equal(queued.allowed, true);
-    const second = await pg.throttle(`queue-${i}`, 1 / 7).enqueue("b", { atUs: atUs + i });
+    clock.nowUs += i;
+    const second = await pg.throttle(`queue-${i}`, 1 / 7).enqueue("b");
     assert.equal(second.readyAfterMs, Math.ceil(second.readyAfterUs / 1000));
-    const third = await pg.throttle(`queue-${i}`, 1 / 7).admit("c", { atUs: atUs + i });
+    const third = await pg.throttle(`queue-${i}`, 1 / 7).admit("c");
     assert.ok(Number.isInteger(third.afterMs) && third.afterMs > 0);
   }
 });

@@ -1,8 +1,8 @@
 // What changes a limiter while it runs: pauses, overrides, and what upstream says. The numbers are in the vectors.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { OverLimitError, Paddlegate } from "../index.mjs";
-import { entry, required, run, unique, until } from "./support.mjs";
+import { OverLimitError, Paddlegate, TestClock } from "../index.mjs";
+import { entry, required, run, unique, until, withClock } from "./support.mjs";
 
 const url = required("PADDLEGATE_TEST_URL");
 const cluster = required("PADDLEGATE_TEST_CLUSTER_URL");
@@ -33,24 +33,34 @@ const elsewhere = (store) =>
 
 for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: OJS-T13 a pause refuses everything until it ends, of this name only`, async () => {
-    const name = unique();
-    const limiter = pg.window(name, 10, 60);
-    const at = (ms) => ({ atUs: (start + ms) * 1000 });
-    const ordered = await limiter.pause({ forMs: 30_000, ...at(0) });
+    const clock = new TestClock(start * 1000);
+    const clocked = withClock(store, clock);
+    const limiter = clocked.window(unique(), 10, 60);
+    const at = (ms) => {
+      clock.nowUs = (start + ms) * 1000;
+    };
+    const ordered = await limiter.pause({ forMs: 30_000 });
     assert.deepEqual([ordered.version, ordered.pausedForMs], [start * 1000, 30_000]);
     assert.ok(Object.isFrozen(ordered) && Object.isFrozen(ordered.overrides));
-    const { status, reason, retryAfterMs } = await limiter.tryAcquire(at(10));
+    at(10);
+    const { status, reason, retryAfterMs } = await limiter.tryAcquire();
     assert.deepEqual([status, reason, retryAfterMs], ["refused", "paused", 29_990]);
-    assert.equal(await pg.window(unique(), 10, 60).allow(at(10)), true);
-    assert.equal((await limiter.pause({ forMs: 10_000, ...at(5000) })).pausedForMs, 25_000);
-    assert.equal(await limiter.allow(at(29_999)), false);
-    assert.equal(await limiter.allow(at(30_000)), true);
+    assert.equal(await clocked.window(unique(), 10, 60).allow(), true);
+    at(5000);
+    assert.equal((await limiter.pause({ forMs: 10_000 })).pausedForMs, 25_000);
+    at(29_999);
+    assert.equal(await limiter.allow(), false);
+    at(30_000);
+    assert.equal(await limiter.allow(), true);
 
     const until = new Date(start + 60_000);
-    assert.equal((await limiter.pause({ until, ...at(31_000) })).pausedForMs, 29_000);
-    assert.equal((await limiter.pause({ until: start + 1, ...at(31_000) })).pausedForMs, 29_000);
-    assert.deepEqual(await limiter.resume(at(31_001)), nothing);
-    assert.equal(await limiter.allow(at(31_002)), true);
+    at(31_000);
+    assert.equal((await limiter.pause({ until })).pausedForMs, 29_000);
+    assert.equal((await limiter.pause({ until: start + 1 })).pausedForMs, 29_000);
+    at(31_001);
+    assert.deepEqual(await limiter.resume(), nothing);
+    at(31_002);
+    assert.equal(await limiter.allow(), true);
   });
 
   test(`${store}: a pause of a name that nobody has used says so`, async () => {
@@ -146,28 +156,27 @@ for (const [store, pg] of Object.entries(stores)) {
   });
 
   test(`${store}: PT-T03, PT-T05 and PT-T06 what upstream has left, its size and its reset`, async () => {
-    const shop = pg.points(unique(), 1000, 20);
-    const atUs = start * 1000;
-    const permit = (await shop.tryAcquire({ estimate: 300, atUs })).permit;
-    await shop.correct(permit, 300, { atUs });
-    assert.equal((await shop.reportBudget({ remaining: 300, atUs })).learned[0], "remaining");
-    assert.equal((await shop.peek({ cost: 0, atUs })).remaining, 300);
-    assert.equal(
-      (await shop.reportBudget({ limit: 2000, restoreRate: 100, atUs })).settlement,
-      null,
-    );
-    const seen = await elsewhere(store).points(shop.name, 1000, 20).runtimeState({ atUs });
+    const clock = new TestClock(start * 1000);
+    const clocked = withClock(store, clock);
+    const shop = clocked.points(unique(), 1000, 20);
+    const permit = (await shop.tryAcquire({ estimate: 300 })).permit;
+    await shop.correct(permit, 300);
+    assert.equal((await shop.reportBudget({ remaining: 300 })).learned[0], "remaining");
+    assert.equal((await shop.peek({ cost: 0 })).remaining, 300);
+    assert.equal((await shop.reportBudget({ limit: 2000, restoreRate: 100 })).settlement, null);
+    const other = store === "memory" ? clocked : withClock(store, clock);
+    const seen = await other.points(shop.name, 1000, 20).runtimeState();
     assert.deepEqual(seen.learned, [{ kind: "points", limit: 2000, intervalMs: 20_000 }]);
-    await shop.reportBudget({ restoreRate: 100, permit, atUs });
-    assert.equal((await shop.runtimeState({ atUs })).learned[0].intervalMs, 10_000);
-    await shop.reportBudget({ intervalMs: 5000, atUs });
-    assert.equal((await shop.runtimeState({ atUs })).learned[0].intervalMs, 5000);
+    await shop.reportBudget({ restoreRate: 100, permit });
+    assert.equal((await shop.runtimeState()).learned[0].intervalMs, 10_000);
+    await shop.reportBudget({ intervalMs: 5000 });
+    assert.equal((await shop.runtimeState()).learned[0].intervalMs, 5000);
 
-    const hub = pg.bucket(unique(), 5000, "hour");
-    await hub.reportBudget({ remaining: 0, resetInMs: 1_800_000, atUs });
-    assert.equal((await hub.tryAcquire({ atUs })).retryAfterMs, 1_800_000);
-    await hub.reportBudget({ remaining: 0, resetAt: new Date(start + 600_000), atUs });
-    assert.equal((await hub.tryAcquire({ atUs })).retryAfterMs, 600_000);
+    const hub = clocked.bucket(unique(), 5000, "hour");
+    await hub.reportBudget({ remaining: 0, resetInMs: 1_800_000 });
+    assert.equal((await hub.tryAcquire()).retryAfterMs, 1_800_000);
+    await hub.reportBudget({ remaining: 0, resetAt: new Date(start + 600_000) });
+    assert.equal((await hub.tryAcquire()).retryAfterMs, 600_000);
   });
 
   test(`${store}: mistakes are named and change nothing`, async () => {
@@ -219,10 +228,6 @@ for (const [store, pg] of Object.entries(stores)) {
       resetAt: [
         () => limiter.reportBudget({ resetInMs: 1, resetAt: 1 }),
         () => limiter.reportBudget({ resetAt: "x" }),
-      ],
-      atUs: [
-        () => limiter.pause({ forMs: 1, atUs: -1 }),
-        () => limiter.reportBudget({ atUs: "1" }),
       ],
       response: [undefined, null, 429, "text"].map(
         (response) => () => limiter.learnFromResponse(response),

@@ -1,8 +1,8 @@
 // What documents of Open Job Spec do to a limiter that runs, and batches of jobs.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { InvalidError, Paddlegate, UnavailableError } from "../index.mjs";
-import { required, unique } from "./support.mjs";
+import { InvalidError, Paddlegate, TestClock, UnavailableError } from "../index.mjs";
+import { required, unique, withClock } from "./support.mjs";
 
 const patient = { timeoutMs: 10_000 };
 const stores = {
@@ -11,11 +11,12 @@ const stores = {
   cluster: new Paddlegate(required("PADDLEGATE_TEST_CLUSTER_URL"), patient),
 };
 /** One hour after the Unix epoch. */
-const atUs = 3_600_000_000;
+const start = 3_600_000_000;
 const until = "1970-01-01T01:00:20Z";
 
 for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: OJS-T13 a signal pauses`, async () => {
+    const clocked = withClock(store, new TestClock(start));
     for (const [failure, ms] of [
       [{ error: { type: "rate_limited", retry_after: 30 } }, 30_000],
       [{ type: "RateLimitExceeded", rate_limit_until: until }, 20_000],
@@ -24,15 +25,12 @@ for (const [store, pg] of Object.entries(stores)) {
       [{ type: "rate_limited" }, 30_000],
       ['{"type": "rate_limited", "retry_after": 0.5}', 500],
     ]) {
-      const limiter = pg.window(unique(), 5, 60);
-      assert.equal(await limiter.applyOjsSignal(failure, { atUs }), true);
-      const { reason, retryAfterMs } = await limiter.tryAcquire({ atUs });
+      const limiter = clocked.window(unique(), 5, 60);
+      assert.equal(await limiter.applyOjsSignal(failure), true);
+      const { reason, retryAfterMs } = await limiter.tryAcquire();
       assert.deepEqual([reason, retryAfterMs], ["paused", ms]);
-      assert.equal(
-        await limiter.applyOjsSignal({ type: "rate_limited", retry_after: 0.1 }, { atUs }),
-        true,
-      );
-      assert.equal((await limiter.runtimeState({ atUs })).pausedForMs, ms);
+      assert.equal(await limiter.applyOjsSignal({ type: "rate_limited", retry_after: 0.1 }), true);
+      assert.equal((await limiter.runtimeState()).pausedForMs, ms);
     }
     const limiter = pg.window(unique(), 5, 60);
     for (const failure of [{}, { type: "Timeout", retry_after: 30 }, []]) {
@@ -45,9 +43,11 @@ for (const [store, pg] of Object.entries(stores)) {
   });
 
   test(`${store}: OJS-T03 an override is merged`, async () => {
-    const limiter = pg.limiter(unique(), { concurrency: 0, window: [100, 60], throttle: 1 });
-    const told = async (document, us = atUs) => {
-      const runtimeState = await limiter.applyOjsOverride(document, { atUs: us });
+    const clock = new TestClock(start);
+    const limits = { concurrency: 0, window: [100, 60], throttle: 1 };
+    const limiter = withClock(store, clock).limiter(unique(), limits);
+    const told = async (document) => {
+      const runtimeState = await limiter.applyOjsOverride(document);
       const overrides = runtimeState.overrides.map((it) => it && [it.limit, it.intervalMs]);
       return [overrides, runtimeState.expiresInMs];
     };
@@ -58,7 +58,9 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.deepEqual(await told(JSON.stringify(ends)), [[one, rate, null], 20_000]);
     const more = { throttle: { interval: "PT2S" }, concurrency: null };
     const spaced = [1, 2_000];
-    assert.deepEqual(await told(more, atUs + 5e6), [[null, rate, spaced], 15_000]);
+    clock.advance(5);
+    assert.deepEqual(await told(more), [[null, rate, spaced], 15_000]);
+    clock.nowUs = start;
     assert.deepEqual(await told({ expires_at: null }), [[null, rate, spaced], null]);
     const none = [null, null, null];
     assert.deepEqual(await told({ rate: null, throttle: null }), [none, null]);

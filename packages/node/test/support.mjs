@@ -6,6 +6,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Paddlegate } from "../index.mjs";
 
 export const entry = new URL("../index.mjs", import.meta.url).href;
 export const root = fileURLToPath(new URL("../", import.meta.url));
@@ -19,6 +20,15 @@ export function required(name) {
     );
   return value;
 }
+
+const urls = {
+  memory: () => "memory://",
+  redis: () => required("PADDLEGATE_TEST_URL"),
+  cluster: () => required("PADDLEGATE_TEST_CLUSTER_URL"),
+};
+/** A store of its own connections, with the clock of a test; in memory also of its own limits. */
+export const withClock = (store, clock) =>
+  new Paddlegate(urls[store](), { timeoutMs: 10_000, clock });
 
 let names = 0;
 /** A name that no limiter had before. */

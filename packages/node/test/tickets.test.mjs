@@ -1,8 +1,8 @@
 // Tickets for those who do not wait themselves, statistics and the list of limiters.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Paddlegate } from "../index.mjs";
-import { redisServer, required, server, unique } from "./support.mjs";
+import { Paddlegate, TestClock } from "../index.mjs";
+import { redisServer, required, server, unique, withClock } from "./support.mjs";
 
 const stores = {
   memory: new Paddlegate("memory://"),
@@ -45,27 +45,29 @@ for (const [store, pg] of Object.entries(stores)) {
   });
 
   test(`${store}: a ticket of a limit that moves with time knows when it is ready`, async () => {
-    const limiter = pg.throttle(unique(), 60);
-    const atUs = 1_700_000_000_000_000;
-    await limiter.tryAcquire({ atUs });
-    const first = await limiter.enqueue("a", { atUs });
-    const second = await limiter.enqueue("b", { atUs, cost: 1, waitTimeoutMs: 120_000 });
+    const clock = new TestClock(1_700_000_000_000_000);
+    const limiter = withClock(store, clock).throttle(unique(), 60);
+    await limiter.tryAcquire();
+    const first = await limiter.enqueue("a");
+    const second = await limiter.enqueue("b", { cost: 1, waitTimeoutMs: 120_000 });
     assert.deepEqual([first.readyAfterMs, second.readyAfterMs], [60_000, 120_000]);
-    assert.equal((await limiter.enqueue("c", { atUs, waitTimeoutMs: 120_000 })).status, "refused");
-    assert.equal((await limiter.claim("a", { atUs: atUs + 59_999_999 })).status, "queued");
-    assert.equal((await limiter.claim("a", { atUs: atUs + 60_000_000 })).status, "granted");
-    assert.equal((await limiter.claim("a", { atUs: atUs + 60_000_000 })).status, "no_ticket");
+    assert.equal((await limiter.enqueue("c", { waitTimeoutMs: 120_000 })).status, "refused");
+    clock.advance(59.999999);
+    assert.equal((await limiter.claim("a")).status, "queued");
+    clock.advance(0.000001);
+    assert.equal((await limiter.claim("a")).status, "granted");
+    assert.equal((await limiter.claim("a")).status, "no_ticket");
   });
 
   test(`${store}: a ticket that is not claimed in time lapses`, async () => {
-    const limiter = pg.throttle(unique(), 60);
-    const atUs = 1_700_000_000_000_000;
-    await limiter.tryAcquire({ atUs });
-    await limiter.enqueue("a", { atUs, claimTimeoutMs: 1000 });
-    await limiter.enqueue("b", { atUs });
-    const late = { atUs: atUs + 61_000_000 };
-    assert.equal((await limiter.claim("b", late)).status, "granted");
-    assert.equal((await limiter.claim("a", late)).status, "no_ticket");
+    const clock = new TestClock(1_700_000_000_000_000);
+    const limiter = withClock(store, clock).throttle(unique(), 60);
+    await limiter.tryAcquire();
+    await limiter.enqueue("a", { claimTimeoutMs: 1000 });
+    await limiter.enqueue("b");
+    clock.advance(61);
+    assert.equal((await limiter.claim("b")).status, "granted");
+    assert.equal((await limiter.claim("a")).status, "no_ticket");
     assert.equal((await limiter.stats()).lapsed, 1);
   });
 
@@ -105,12 +107,14 @@ for (const [store, pg] of Object.entries(stores)) {
       { granted: 1, refused: 1, immediate: 1, units: 500, corrections: 1 },
     );
 
-    const erp = pg.concurrent(unique(), 1);
-    const atUs = 1_700_000_000_000_000;
-    const held = await erp.tryAcquire({ atUs });
-    await erp.enqueue("a", { atUs });
-    await erp.release(held.permit, { atUs: atUs + 2000 });
-    await erp.claim("a", { atUs: atUs + 2500 });
+    const clock = new TestClock(1_700_000_000_000_000);
+    const erp = withClock(store, clock).concurrent(unique(), 1);
+    const held = await erp.tryAcquire();
+    await erp.enqueue("a");
+    clock.advance(0.002);
+    await erp.release(held.permit);
+    clock.advance(0.0005);
+    await erp.claim("a");
     const { waited, waitTimeMs, heldTimeMs, leases } = await erp.stats();
     assert.deepEqual([waited, waitTimeMs, heldTimeMs], [1, 2.5, 2]);
     assert.ok(leases <= 1);

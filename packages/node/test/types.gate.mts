@@ -17,7 +17,7 @@ const same = <A, B>(_same: Same<A, B>) => {};
 const pg = new Paddlegate();
 const gate = pg.invantiveGate({ RateLimitControlList: [] });
 const signal = AbortSignal.timeout(1);
-const decision = gate.admit({ url: "https://x", logOnCode: "ann", atUs: 1, signal });
+const decision = gate.admit({ url: "https://x", logOnCode: "ann", signal });
 same<typeof decision, Promise<GateDecision>>(true);
 const within = gate.withinLimit({ context: "report" }, ({ delayMs }) => delayMs);
 same<typeof within, Promise<number>>(true);
@@ -34,7 +34,7 @@ const batch = run.admitAll(["a", "b"], { onLimit: "drop", partial: true, signal 
 same<typeof batch, Promise<Admission[]>>(true);
 // @ts-expect-error: its jobs cost one unit each
 run.admitAll(["a"], { cost: 2 });
-const runtimeState = run.applyOjsOverride({ concurrency: 5 }, { atUs: 1 });
+const runtimeState = run.applyOjsOverride({ concurrency: 5 }, { signal });
 same<typeof runtimeState, Promise<RuntimeState>>(true);
 const isSignal = run.applyOjsSignal('{"type": "rate_limited"}');
 same<typeof isSignal, Promise<boolean>>(true);

@@ -18,6 +18,7 @@ import {
   SKIPPED,
   type Skipped,
   type Statistics,
+  TestClock,
   UnavailableError,
 } from "paddlegate";
 
@@ -48,7 +49,7 @@ const value = shop.withinLimit({ estimate: 200, signal }, async (permit) => {
 same<typeof value, Promise<Settlement>>(true);
 const plain = shop.withinLimit(() => 7);
 same<typeof plain, Promise<number>>(true);
-const decision = shop.tryAcquire({ cost: 2, atUs: 1 });
+const decision = shop.tryAcquire({ cost: 2 });
 same<typeof decision, Promise<Decision>>(true);
 const allowed = shop.allow();
 same<typeof allowed, Promise<boolean>>(true);
@@ -131,6 +132,10 @@ await erp.renew(held);
 await shop.correct(held, 5);
 await shop.reportBudget({ remaining: 5, permit: held });
 same<typeof held.decision.retryAfterUs, number | null>(true);
+const clock = new TestClock();
+clock.nowUs += 5;
+clock.advance("minute");
+new Paddlegate("memory://", { clock }).unlimited();
 const closed = pg.close();
 same<typeof closed, Promise<void>>(true);
 const disposed = pg[Symbol.asyncDispose]();
@@ -156,6 +161,8 @@ pg.window("x", 1, 1, { lockTimeoutMs: 1 });
 shop.allow({ id: "x" });
 // @ts-expect-error it never waits
 shop.tryAcquire({ waitTimeoutMs: 5 });
+// @ts-expect-error the store has the clock
+shop.allow({ atUs: 1 });
 // @ts-expect-error a misspelt option
 shop.allow({ costs: 1 });
 // @ts-expect-error no such mode

@@ -52,7 +52,7 @@ test("closed refuses at once and says why", async () => {
   assert.equal((await limiter.enqueue("job")).status, "refused");
   for (const call of [
     () => limiter.acquire(),
-    () => limiter.acquire({ atUs: 1_700_000_000_000_000 }),
+    () => limiter.acquire({ waitTimeoutMs: 0 }),
     () => limiter.withinLimit(() => assert.fail()),
   ]) {
     await assert.rejects(call, (error) => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
-import { InvalidError, Paddlegate } from "../index.mjs";
+import { InvalidError, Paddlegate, TestClock } from "../index.mjs";
 import errors from "../lib/errors.js";
 import sharedBuffer from "../lib/shared-buffer.js";
 import waiter from "../lib/waiter.js";
@@ -18,25 +18,27 @@ for (const [store, url] of Object.entries(stores)) {
   for (const file of files) {
     const isErrors = file.name === "errors";
     test(`${file.name} in ${store}`, async (t) => {
-      const pg = new Paddlegate(url, { timeoutMs: 10_000 });
+      const clock = new TestClock();
+      const pg = new Paddlegate(url, { timeoutMs: 10_000, clock });
       const prefix = unique(file.name);
       for (const [i, example] of file.cases.entries()) {
         await t.test(example.title, () =>
           isErrors
             ? misuse(pg, example, prefix + i)
-            : replay(pg, example, prefix + (example.name ?? i)),
+            : replay(pg, clock, example, prefix + (example.name ?? i)),
         );
       }
     });
   }
 }
 
-async function replay(pg, example, name) {
+async function replay(pg, clock, example, name) {
   let limiter = pg.limiter(name, example.limits.map(limit));
   const permits = new Map();
   for (const [i, step] of example.steps.entries()) {
     const message = `${example.title}, step ${i}: ${JSON.stringify(step)}`;
-    const asked = { cost: step.cost, estimate: step.estimate, atUs: step.at_us };
+    const asked = { cost: step.cost, estimate: step.estimate };
+    if (step.at_us !== undefined) clock.nowUs = step.at_us;
     switch (step.do) {
       case "acquire": {
         let decision;
@@ -52,7 +54,7 @@ async function replay(pg, example, name) {
         break;
       case "correct": {
         const permit = permits.get(step.permit) ?? step.permit;
-        const settlement = await limiter.correct(permit, step.actual, { atUs: step.at_us });
+        const settlement = await limiter.correct(permit, step.actual);
         assert.equal(settlement, step.expect, message);
         break;
       }
@@ -64,22 +66,22 @@ async function replay(pg, example, name) {
       }
       case "release": {
         const permit = permits.get(step.permit) ?? step.permit;
-        assert.equal(await limiter.release(permit, { atUs: step.at_us }), step.expect, message);
+        assert.equal(await limiter.release(permit), step.expect, message);
         break;
       }
       case "renew": {
         const permit = permits.get(step.permit) ?? step.permit;
-        const leaseMs = await limiter.renew(permit, { atUs: step.at_us });
+        const leaseMs = await limiter.renew(permit);
         assert.equal(micros(leaseMs), step.expect, message);
         break;
       }
       case "cancel": {
-        const cancelled = await limiter.cancel(step.id, { atUs: step.at_us }, step.gave_up);
+        const cancelled = await limiter.cancel(step.id, undefined, step.gave_up);
         assert.equal(cancelled, step.expect, message);
         break;
       }
       case "statistics":
-        assert.equal(counted(await limiter.stats(asked)), JSON.stringify(step.expect), message);
+        assert.equal(counted(await limiter.stats()), JSON.stringify(step.expect), message);
         break;
       case "reset":
         await limiter.reset();
@@ -110,17 +112,14 @@ async function replay(pg, example, name) {
 async function misuse(pg, example, name) {
   if (example.not_in?.includes("node")) return;
   const make = () => pg.limiter("name" in example ? example.name : name, example.limits.map(limit));
-  const asked = {
-    cost: value(example.cost),
-    estimate: value(example.estimate),
-    atUs: value(example.at_us),
-  };
+  const asked = { cost: value(example.cost), estimate: value(example.estimate) };
   const limiter = example.do === "limiter" ? undefined : make();
   const calls = {
     limiter: make,
     acquire: () => limiter.tryAcquire(asked),
     peek: () => limiter.peek(asked),
-    correct: () => limiter.correct(example.permit, value(example.actual), { atUs: asked.atUs }),
+    correct: () => limiter.correct(example.permit, value(example.actual)),
+    clock: () => new TestClock(example.now_us),
   };
   await assert.rejects(
     async () => calls[example.do](),
@@ -157,15 +156,13 @@ function enter(limiter, { id, patience_us, grace_us, place }, asked) {
 
 /** Admin commands, which return the runtime state. */
 async function control(limiter, step, message) {
-  const { forMs, until, index, expiresInMs, expiresAt, intervalMs, atUs } = orders(step);
+  const { forMs, until, index, expiresInMs, expiresAt, intervalMs } = orders(step);
   const options = {
-    pause: { forMs, until, atUs },
-    override: { index, limit: step.amount, intervalMs, expiresInMs, expiresAt, atUs },
-    restore: { index, atUs },
+    pause: { forMs, until },
+    override: { index, limit: step.amount, intervalMs, expiresInMs, expiresAt },
+    restore: { index },
   };
-  const ordered = limiter[step.do === "controls" ? "runtimeState" : step.do](
-    options[step.do] ?? { atUs },
-  );
+  const ordered = limiter[step.do === "controls" ? "runtimeState" : step.do](options[step.do]);
   if (step.error) {
     await assert.rejects(ordered, (error) => {
       assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
@@ -191,10 +188,10 @@ async function control(limiter, step, message) {
 
 /** What upstream says. */
 function taught(limiter, step, permit) {
-  const { atUs, index, intervalMs, resetInMs, resetAt } = orders(step);
+  const { index, intervalMs, resetInMs, resetAt } = orders(step);
   if (step.do === "learn") {
     const { status, headers, body, provider } = step;
-    const options = { provider, maxLearned: step.max_learned, permit, atUs };
+    const options = { provider, maxLearned: step.max_learned, permit };
     return limiter.learnFromResponse({ status, headers, body }, options);
   }
   const { remaining, amount: limit } = step;
@@ -206,14 +203,12 @@ function taught(limiter, step, permit) {
     resetAt,
     index,
     permit,
-    atUs,
   });
 }
 
 function orders(step) {
   const ms = (us) => (us === undefined ? undefined : us / 1000);
   return {
-    atUs: step.at_us,
     index: step.index,
     forMs: ms(step.for_us),
     until: ms(step.until_us),

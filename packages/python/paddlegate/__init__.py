@@ -16,7 +16,7 @@ from paddlegate._gate_decision import GateDecision
 from paddlegate._graphql import graphql_cost
 from paddlegate._learned import Learned
 from paddlegate._limiter import Limiter
-from paddlegate._native import Decision, __version__
+from paddlegate._native import Decision, TestClock, __version__
 from paddlegate._paddlegate import Paddlegate
 from paddlegate._permit import AsyncPermit, Permit, Settlement
 from paddlegate._runtime_state import LimitSettings, RuntimeState
@@ -48,6 +48,7 @@ __all__ = [
     "RuntimeState",
     "Settlement",
     "Statistics",
+    "TestClock",
     "UnavailableError",
     "WithinGate",
     "WithinLimit",

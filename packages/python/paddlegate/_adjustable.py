@@ -30,11 +30,7 @@ class AdjustableLimiter(_native.Limiter):
     _links: Links
 
     def pause(
-        self,
-        seconds: Span | None = None,
-        *,
-        until: datetime | float | None = None,
-        at_us: int | None = None,
+        self, seconds: Span | None = None, *, until: datetime | float | None = None
     ) -> RuntimeState:
         """Refuse every call in all processes, for `seconds` or `until` a time.
 
@@ -42,27 +38,21 @@ class AdjustableLimiter(_native.Limiter):
         The reason of the refusals is "paused", and their `retry_after` is the time until the pause
         ends. A pause that ends later stays in force.
         """
-        return to_runtime_state(self._admin(False, AdminRequest.pause(seconds, until, at_us)))
+        return to_runtime_state(self._admin(False, AdminRequest.pause(seconds, until)))
 
     async def apause(
-        self,
-        seconds: Span | None = None,
-        *,
-        until: datetime | float | None = None,
-        at_us: int | None = None,
+        self, seconds: Span | None = None, *, until: datetime | float | None = None
     ) -> RuntimeState:
         """Like `pause`."""
-        return to_runtime_state(
-            await self._send_admin_request(AdminRequest.pause(seconds, until, at_us))
-        )
+        return to_runtime_state(await self._send_admin_request(AdminRequest.pause(seconds, until)))
 
-    def resume(self, *, at_us: int | None = None) -> RuntimeState:
+    def resume(self) -> RuntimeState:
         """End the pause; waiters get a wake-up."""
-        return to_runtime_state(self._admin(False, AdminRequest.resume(at_us)))
+        return to_runtime_state(self._admin(False, AdminRequest.resume()))
 
-    async def aresume(self, *, at_us: int | None = None) -> RuntimeState:
+    async def aresume(self) -> RuntimeState:
         """Like `resume`."""
-        return to_runtime_state(await self._send_admin_request(AdminRequest.resume(at_us)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.resume()))
 
     def override(
         self,
@@ -72,7 +62,6 @@ class AdjustableLimiter(_native.Limiter):
         index: int = 0,
         expires_in: Span | None = None,
         expires_at: datetime | float | None = None,
-        at_us: int | None = None,
     ) -> RuntimeState:
         """Override one limit in all processes at once, whatever their policies.
 
@@ -82,7 +71,7 @@ class AdjustableLimiter(_native.Limiter):
         seconds since 1970; this end then applies to all overrides of the limiter. Without an end it
         lasts until `restore`, or until no call was granted for 90 days.
         """
-        request = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
+        request = AdminRequest.override(limit, interval, index, expires_in, expires_at)
         return to_runtime_state(self._admin(False, request))
 
     async def aoverride(
@@ -93,64 +82,60 @@ class AdjustableLimiter(_native.Limiter):
         index: int = 0,
         expires_in: Span | None = None,
         expires_at: datetime | float | None = None,
-        at_us: int | None = None,
     ) -> RuntimeState:
         """Like `override`."""
-        request = AdminRequest.override(limit, interval, index, expires_in, expires_at, at_us)
+        request = AdminRequest.override(limit, interval, index, expires_in, expires_at)
         return to_runtime_state(await self._send_admin_request(request))
 
-    def apply_ojs_override(self, document: Json, *, at_us: int | None = None) -> RuntimeState:
+    def apply_ojs_override(self, document: Json) -> RuntimeState:
         """Apply an override of Open Job Spec; `document` is JSON or its object.
 
         The document has `concurrency`, `rate` (or `limit` with `period`), `throttle` and
         `expires_at`. What it omits stays unchanged, an earlier end too; null removes an override.
         """
         text = json_text("document", document)
-        return to_runtime_state(MultiStepCall.apply_ojs_override(self, text, at_us).start(False))
+        return to_runtime_state(MultiStepCall.apply_ojs_override(self, text).start(False))
 
-    async def aapply_ojs_override(
-        self, document: Json, *, at_us: int | None = None
-    ) -> RuntimeState:
+    async def aapply_ojs_override(self, document: Json) -> RuntimeState:
         """Like `apply_ojs_override`."""
-        call = MultiStepCall.apply_ojs_override(self, json_text("document", document), at_us)
+        call = MultiStepCall.apply_ojs_override(self, json_text("document", document))
         return to_runtime_state(await run_operation(self._links, call.start))
 
-    def apply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
+    def apply_ojs_signal(self, document: Json) -> bool:
         """Pause after a failed job of Open Job Spec; `document` is JSON or its object.
 
         Returns False when the failure is no signal of a rate limit: its `type` is neither
         "rate_limited" nor "RateLimitExceeded". Without `retry_after` and `rate_limit_until` the
         pause lasts 30 seconds; a pause that ends later stays in force.
         """
-        is_signal: bool = MultiStepCall.apply_ojs_signal(
-            self, json_text("document", document), at_us
-        ).start(False)
+        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document))
+        is_signal: bool = call.start(False)
         return is_signal
 
-    async def aapply_ojs_signal(self, document: Json, *, at_us: int | None = None) -> bool:
+    async def aapply_ojs_signal(self, document: Json) -> bool:
         """Like `apply_ojs_signal`."""
-        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document), at_us)
+        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document))
         is_signal: bool = await run_operation(self._links, call.start)
         return is_signal
 
-    def restore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
+    def restore(self, index: int | None = None) -> RuntimeState:
         """Remove the override of one limit, by default of all limits.
 
         The limit learned from the upstream applies again, otherwise that of the policy.
         """
-        return to_runtime_state(self._admin(False, AdminRequest.restore(index, at_us)))
+        return to_runtime_state(self._admin(False, AdminRequest.restore(index)))
 
-    async def arestore(self, index: int | None = None, *, at_us: int | None = None) -> RuntimeState:
+    async def arestore(self, index: int | None = None) -> RuntimeState:
         """Like `restore`."""
-        return to_runtime_state(await self._send_admin_request(AdminRequest.restore(index, at_us)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.restore(index)))
 
-    def runtime_state(self, *, at_us: int | None = None) -> RuntimeState:
+    def runtime_state(self) -> RuntimeState:
         """Return the pause, the overrides and the learned limits; change nothing."""
-        return to_runtime_state(self._admin(False, AdminRequest.get(at_us)))
+        return to_runtime_state(self._admin(False, AdminRequest.get()))
 
-    async def aruntime_state(self, *, at_us: int | None = None) -> RuntimeState:
+    async def aruntime_state(self) -> RuntimeState:
         """Like `runtime_state`."""
-        return to_runtime_state(await self._send_admin_request(AdminRequest.get(at_us)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.get()))
 
     def report_budget(
         self,
@@ -163,7 +148,6 @@ class AdjustableLimiter(_native.Limiter):
         reset_at: datetime | float | None = None,
         index: int = 0,
         permit: str | Grant | Decision | None = None,
-        at_us: int | None = None,
     ) -> Learned:
         """Apply the budget that the upstream reports, for all processes.
 
@@ -185,7 +169,6 @@ class AdjustableLimiter(_native.Limiter):
                     reset_at,
                     index,
                     permit,
-                    at_us,
                 ),
             )
         )
@@ -201,7 +184,6 @@ class AdjustableLimiter(_native.Limiter):
         reset_at: datetime | float | None = None,
         index: int = 0,
         permit: str | Grant | Decision | None = None,
-        at_us: int | None = None,
     ) -> Learned:
         """Like `report_budget`."""
         return to_learned(
@@ -215,7 +197,6 @@ class AdjustableLimiter(_native.Limiter):
                     reset_at,
                     index,
                     permit,
-                    at_us,
                 )
             )
         )
@@ -230,7 +211,6 @@ class AdjustableLimiter(_native.Limiter):
         max_pause: Span | None = None,
         max_learned: int | None = None,
         permit: str | Grant | Decision | None = None,
-        at_us: int | None = None,
     ) -> Learned:
         """Apply a response of the upstream, for all processes and in one step.
 
@@ -241,9 +221,7 @@ class AdjustableLimiter(_native.Limiter):
         response is a refusal only if the documentation of the provider ties its content to one.
         What is not recognised is ignored.
         """
-        request = _learn_request(
-            headers, body, status, provider, max_pause, max_learned, permit, at_us
-        )
+        request = _learn_request(headers, body, status, provider, max_pause, max_learned, permit)
         return to_learned(self._admin(False, request))
 
     async def alearn_from_response(
@@ -256,11 +234,10 @@ class AdjustableLimiter(_native.Limiter):
         max_pause: Span | None = None,
         max_learned: int | None = None,
         permit: str | Grant | Decision | None = None,
-        at_us: int | None = None,
     ) -> Learned:
         """Like `learn_from_response`."""
         return await self._learn_async(
-            headers, body, status, provider, max_pause, max_learned, permit, at_us
+            headers, body, status, provider, max_pause, max_learned, permit
         )
 
     async def _learn_async(
@@ -272,11 +249,8 @@ class AdjustableLimiter(_native.Limiter):
         max_pause: Span | None,
         max_learned: int | None,
         permit: str | Grant | Decision | None,
-        at_us: int | None = None,
     ) -> Learned:
-        request = _learn_request(
-            headers, body, status, provider, max_pause, max_learned, permit, at_us
-        )
+        request = _learn_request(headers, body, status, provider, max_pause, max_learned, permit)
         return to_learned(await self._send_admin_request(request))
 
     def _send_admin_request(self, request: AdminRequest) -> Awaitable[Any]:
@@ -291,7 +265,6 @@ def _learn_request(
     max_pause: Span | None,
     max_learned: int | None,
     permit: str | Grant | Decision | None,
-    at_us: int | None,
 ) -> AdminRequest:
     return AdminRequest.learn_from_response(
         header_pairs(headers),
@@ -301,5 +274,4 @@ def _learn_request(
         max_pause,
         max_learned,
         permit,
-        at_us,
     )

@@ -33,7 +33,7 @@ def cancel_in_background(limiter: Limiter, id: str, timeout: float = 0) -> None:
         _cancelling.discard(threading.current_thread())
 
     with suppress(PaddlegateError):
-        if not isinstance(limiter._cancel(True, id, False, None), Call):
+        if not isinstance(limiter._cancel(True, id, False), Call):
             return
     thread = threading.Thread(target=cancel, name="paddlegate-cancel", daemon=True)
     _cancelling.add(thread)
@@ -50,7 +50,7 @@ def cancel_in_background(limiter: Limiter, id: str, timeout: float = 0) -> None:
 def cancel_on_loop(limiter: Limiter, id: str) -> None:  # noqa: A002
     """Cancel the ticket and the lease of a call on the running loop, after pending calls."""
     with suppress(PaddlegateError, RuntimeError):
-        start_operation(limiter._links, limiter._cancel, id, False, None)
+        start_operation(limiter._links, limiter._cancel, id, False)
 
 
 @atexit.register

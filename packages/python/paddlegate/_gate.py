@@ -40,8 +40,6 @@ class Gate(_native.Gate):
         log_on_code: str | None = None,
         data_container_id: str | None = None,
         ip: str | None = None,
-        *,
-        at_us: int | None = None,
     ) -> GateDecision:
         """Count a request in the slot of the first matching element; never wait.
 
@@ -51,7 +49,7 @@ class Gate(_native.Gate):
         client, without a port. Raises `InvalidError` for a malformed `ip`.
         """
         attributes = context, url, log_on_code, data_container_id, ip
-        return GateDecision(*MultiStepCall.pass_gate(self, attributes, at_us).start(False))
+        return GateDecision(*MultiStepCall.pass_gate(self, attributes).start(False))
 
     async def aadmit(
         self,
@@ -60,13 +58,9 @@ class Gate(_native.Gate):
         log_on_code: str | None = None,
         data_container_id: str | None = None,
         ip: str | None = None,
-        *,
-        at_us: int | None = None,
     ) -> GateDecision:
         """Like `admit`."""
-        call = MultiStepCall.pass_gate(
-            self, (context, url, log_on_code, data_container_id, ip), at_us
-        )
+        call = MultiStepCall.pass_gate(self, (context, url, log_on_code, data_container_id, ip))
         return GateDecision(*await run_operation(self._links, call.start))
 
     def within_limit(

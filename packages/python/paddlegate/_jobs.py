@@ -37,7 +37,6 @@ class Jobs(AdjustableLimiter):
         estimate: int | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
-        at_us: int | None = None,
     ) -> Decision:
         """Grant a job or queue it; never wait. `cost` and `estimate` are as in `acquire`.
 
@@ -47,7 +46,7 @@ class Jobs(AdjustableLimiter):
         seconds. After `wait_timeout` the job is refused; by default never.
         """
         decision: Decision = self._enter(
-            False, cost, estimate, at_us, id, END, wait_timeout, claim_timeout
+            False, cost, estimate, id, END, wait_timeout, claim_timeout
         )
         return decision
 
@@ -59,10 +58,9 @@ class Jobs(AdjustableLimiter):
         estimate: int | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
-        at_us: int | None = None,
     ) -> Decision:
         """Like `enqueue`."""
-        return await self._aenter(cost, estimate, at_us, id, END, wait_timeout, claim_timeout)
+        return await self._aenter(cost, estimate, id, END, wait_timeout, claim_timeout)
 
     def claim(
         self,
@@ -72,7 +70,6 @@ class Jobs(AdjustableLimiter):
         estimate: int | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
-        at_us: int | None = None,
     ) -> Decision:
         """Check whether a queued job may run now.
 
@@ -80,7 +77,7 @@ class Jobs(AdjustableLimiter):
         cancelled, has lapsed or was granted before.
         """
         decision: Decision = self._enter(
-            False, cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout
+            False, cost, estimate, id, EXISTING, wait_timeout, claim_timeout
         )
         return decision
 
@@ -92,10 +89,9 @@ class Jobs(AdjustableLimiter):
         estimate: int | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
-        at_us: int | None = None,
     ) -> Decision:
         """Like `claim`."""
-        return await self._aenter(cost, estimate, at_us, id, EXISTING, wait_timeout, claim_timeout)
+        return await self._aenter(cost, estimate, id, EXISTING, wait_timeout, claim_timeout)
 
     def admit(
         self,
@@ -104,7 +100,6 @@ class Jobs(AdjustableLimiter):
         *,
         cost: int | None = None,
         estimate: int | None = None,
-        at_us: int | None = None,
     ) -> Admission:
         """Decide on a job under its id, of 1 to 64 bytes; never wait.
 
@@ -114,7 +109,7 @@ class Jobs(AdjustableLimiter):
         takes nothing. A job that runs again after a failure needs another id and counts as a new
         job.
         """
-        return self._admission(self._admit(False, cost, estimate, at_us, id, on_limit), on_limit)
+        return self._admission(self._admit(False, cost, estimate, id, on_limit), on_limit)
 
     async def aadmit(
         self,
@@ -123,11 +118,10 @@ class Jobs(AdjustableLimiter):
         *,
         cost: int | None = None,
         estimate: int | None = None,
-        at_us: int | None = None,
     ) -> Admission:
         """Like `admit`."""
         decision: Decision = await run_operation(
-            self._links, self._admit, cost, estimate, at_us, id, on_limit
+            self._links, self._admit, cost, estimate, id, on_limit
         )
         return self._admission(decision, on_limit)
 
@@ -167,7 +161,7 @@ class Jobs(AdjustableLimiter):
         decision: Decision = await run_operation(self._links, self._enter, *arguments)
         return decision
 
-    async def acancel(self, id: str, at_us: int | None = None) -> str:
+    async def acancel(self, id: str) -> str:
         """Like `cancel`."""
-        settlement: str = await run_operation(self._links, self._cancel, id, False, at_us)
+        settlement: str = await run_operation(self._links, self._cancel, id, False)
         return settlement

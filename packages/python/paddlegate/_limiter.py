@@ -113,23 +113,14 @@ class Limiter(Jobs):
         return WithinLimit(self, cost, estimate, wait_timeout, id)
 
     async def atry_acquire(
-        self,
-        cost: int | None = None,
-        estimate: int | None = None,
-        at_us: int | None = None,
-        id: str | None = None,
+        self, cost: int | None = None, estimate: int | None = None, id: str | None = None
     ) -> Decision:
         """Like `try_acquire`."""
         # With an id of its own, the lease of a cancelled task can be cancelled.
         generated_id = new_id() if id is None and self._grants_leases else None
         try:
             decision: Decision = await run_operation(
-                self._links,
-                self._acquire,
-                cost,
-                estimate,
-                at_us,
-                generated_id or id,
+                self._links, self._acquire, cost, estimate, generated_id or id
             )
         except BaseException as error:
             if generated_id and not isinstance(error, (PaddlegateError, GeneratorExit)):
@@ -137,50 +128,40 @@ class Limiter(Jobs):
             raise
         return decision
 
-    async def aallow(
-        self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
-    ) -> bool:
+    async def aallow(self, cost: int | None = None, estimate: int | None = None) -> bool:
         """Like `allow`."""
         self._check_allow()
-        return (await self.atry_acquire(cost, estimate, at_us)).allowed
+        return (await self.atry_acquire(cost, estimate)).allowed
 
-    async def apeek(
-        self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
-    ) -> Decision:
+    async def apeek(self, cost: int | None = None, estimate: int | None = None) -> Decision:
         """Like `peek`."""
-        decision: Decision = await run_operation(self._links, self._peek, cost, estimate, at_us)
+        decision: Decision = await run_operation(self._links, self._peek, cost, estimate)
         return decision
 
-    async def acorrect(
-        self, permit: str | Grant | Decision, actual: int, at_us: int | None = None
-    ) -> str:
+    async def acorrect(self, permit: str | Grant | Decision, actual: int) -> str:
         """Like `correct`."""
-        return await self._correct_async(permit, actual, at_us)
+        return await self._correct_async(permit, actual)
 
-    def _correct_async(
-        self, permit: str | Grant | Decision, actual: int, at_us: int | None = None
-    ) -> Awaitable[str]:
-        return run_operation(self._links, self._correct, permit, actual, at_us)
+    def _correct_async(self, permit: str | Grant | Decision, actual: int) -> Awaitable[str]:
+        return run_operation(self._links, self._correct, permit, actual)
 
-    async def arelease(self, permit: str | Grant | Decision, at_us: int | None = None) -> str:
+    async def arelease(self, permit: str | Grant | Decision) -> str:
         """Like `release`."""
-        settlement: str = await run_operation(self._links, self._release, permit, at_us)
+        settlement: str = await run_operation(self._links, self._release, permit)
         return settlement
 
-    async def arenew(
-        self, permit: str | Grant | Decision, at_us: int | None = None
-    ) -> float | None:
+    async def arenew(self, permit: str | Grant | Decision) -> float | None:
         """Like `renew`."""
-        lease: float | None = await run_operation(self._links, self._renew, permit, at_us)
+        lease: float | None = await run_operation(self._links, self._renew, permit)
         return lease
 
-    def stats(self, at_us: int | None = None) -> Statistics:
+    def stats(self) -> Statistics:
         """Return the counters of the limiter over all processes, its leases and its tickets."""
-        return to_statistics(self._statistics(False, at_us))
+        return to_statistics(self._statistics(False))
 
-    async def astats(self, at_us: int | None = None) -> Statistics:
+    async def astats(self) -> Statistics:
         """Like `stats`."""
-        return to_statistics(await run_operation(self._links, self._statistics, at_us))
+        return to_statistics(await run_operation(self._links, self._statistics))
 
     async def areset(self) -> None:
         """Like `reset`."""

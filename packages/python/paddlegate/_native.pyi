@@ -23,6 +23,7 @@ __all__ = [
     "LoadedLimiter",
     "MultiStepCall",
     "Paddlegate",
+    "TestClock",
     "Unfinished",
     "Waiter",
     "WakeupListener",
@@ -161,9 +162,37 @@ class WithinLimit:
         traceback: TracebackType | None,
     ) -> None: ...
 
+@final
+class TestClock:
+    """A clock for tests of code that uses limiters. It moves only when the test moves it.
+
+    `Paddlegate(url, clock=clock)` decides by it; several stores may share one. `now_us` is its
+    time in microseconds since 1970, from 0, the default, to 2^52; another raises `InvalidError`. A
+    call that waits still sleeps in real time and reads the clock at each attempt.
+
+        clock = TestClock()
+        api = Paddlegate("memory://", clock=clock).window("api", 1, "minute")
+        assert api.allow() and not api.allow()
+        clock.advance("minute")
+        assert api.allow()
+    """
+
+    __test__: bool
+    def __new__(cls, now_us: int = 0) -> TestClock: ...
+    now_us: int
+    """Microseconds since 1970. An earlier time is that of a server whose clock ran backwards."""
+    def advance(self, by: _Span) -> None:
+        """Move the clock forward by at most ten years: seconds, a `timedelta` or words."""
+
 @disjoint_base
 class Paddlegate:
-    def __new__(cls, url: str | None = None, *, timeout: _Span | None = None) -> Paddlegate: ...
+    def __new__(
+        cls,
+        url: str | None = None,
+        *,
+        timeout: _Span | None = None,
+        clock: TestClock | None = None,
+    ) -> Paddlegate: ...
     def _load(
         self,
         document: str,
@@ -213,46 +242,38 @@ class Limiter:
     @property
     def ttl(self) -> float:
         """Seconds for which the statistics are kept after the last use."""
-    def allow(
-        self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
-    ) -> bool:
+    def allow(self, cost: int | None = None, estimate: int | None = None) -> bool:
         """Charge the call if every limit allows it; return whether it was granted.
 
         Raises `InvalidError` for a concurrency limit, whose lease could not be released.
         """
     def try_acquire(
-        self,
-        cost: int | None = None,
-        estimate: int | None = None,
-        at_us: int | None = None,
-        id: str | None = None,
+        self, cost: int | None = None, estimate: int | None = None, id: str | None = None
     ) -> Decision:
         """Charge the call if every limit allows it; never wait and never raise on refusal.
 
         `cost` and `estimate` are as in `acquire`. With the `id` of a lease, a repeated call is
         granted and takes nothing.
         """
-    def peek(
-        self, cost: int | None = None, estimate: int | None = None, at_us: int | None = None
-    ) -> Decision:
+    def peek(self, cost: int | None = None, estimate: int | None = None) -> Decision:
         """Return what `try_acquire` would return now; change nothing.
 
         Without a cost it checks one unit, also for a `points` limit.
         """
-    def correct(self, permit: str | Grant | Decision, actual: int, at_us: int | None = None) -> str:
+    def correct(self, permit: str | Grant | Decision, actual: int) -> str:
         """Replace the estimate of a permit by the actual cost of the call, once.
 
         Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
         change nothing.
         """
-    def release(self, permit: str | Grant | Decision, at_us: int | None = None) -> str:
+    def release(self, permit: str | Grant | Decision) -> str:
         """End the lease of a permit, from any process.
 
         Returns "released"; otherwise "late" when the lease had ended before, or "unknown".
         """
-    def renew(self, permit: str | Grant | Decision, at_us: int | None = None) -> float | None:
+    def renew(self, permit: str | Grant | Decision) -> float | None:
         """Restart the duration of a lease; return its seconds, or None when it has ended."""
-    def cancel(self, id: str, at_us: int | None = None) -> str:
+    def cancel(self, id: str) -> str:
         """Remove the ticket of a call from the queue, and end the lease that it may have become.
 
         Returns "cancelled", or "unknown" when there was neither.
@@ -273,19 +294,13 @@ class Limiter:
     ) -> tuple[_Action, float | None]: ...
     # The answer; with `begin` the answer or a `Call` to send to the server.
     def _acquire(
-        self,
-        begin: bool,
-        cost: int | None,
-        estimate: int | None,
-        at_us: int | None,
-        id: str | None = None,
+        self, begin: bool, cost: int | None, estimate: int | None, id: str | None = None
     ) -> Any: ...
     def _enter(
         self,
         begin: bool,
         cost: int | None,
         estimate: int | None,
-        at_us: int | None,
         id: str,
         place: int | None,
         wait_timeout: _Span | None,
@@ -297,20 +312,15 @@ class Limiter:
         begin: bool,
         cost: int | None,
         estimate: int | None,
-        at_us: int | None,
         id: str,
         on_limit: _JobOnLimit | None,
     ) -> Any: ...
-    def _peek(
-        self, begin: bool, cost: int | None, estimate: int | None, at_us: int | None
-    ) -> Any: ...
-    def _correct(
-        self, begin: bool, permit: str | Grant | Decision, actual: int, at_us: int | None
-    ) -> Any: ...
-    def _release(self, begin: bool, permit: str | Grant | Decision, at_us: int | None) -> Any: ...
-    def _renew(self, begin: bool, permit: str | Grant | Decision, at_us: int | None) -> Any: ...
-    def _cancel(self, begin: bool, id: str, gave_up: bool, at_us: int | None) -> Any: ...
-    def _statistics(self, begin: bool, at_us: int | None) -> Any: ...
+    def _peek(self, begin: bool, cost: int | None, estimate: int | None) -> Any: ...
+    def _correct(self, begin: bool, permit: str | Grant | Decision, actual: int) -> Any: ...
+    def _release(self, begin: bool, permit: str | Grant | Decision) -> Any: ...
+    def _renew(self, begin: bool, permit: str | Grant | Decision) -> Any: ...
+    def _cancel(self, begin: bool, id: str, gave_up: bool) -> Any: ...
+    def _statistics(self, begin: bool) -> Any: ...
     def _admin(self, begin: bool, request: AdminRequest) -> Any: ...
     def _reset(self, begin: bool) -> Any: ...
     def _notification_node(self) -> str | None: ...
@@ -339,18 +349,16 @@ class MultiStepCall:
 
     @staticmethod
     def pass_gate(
-        gate: Gate,
-        facts: tuple[str | None, str | None, str | None, str | None, str | None],
-        at_us: int | None,
+        gate: Gate, facts: tuple[str | None, str | None, str | None, str | None, str | None]
     ) -> MultiStepCall: ...
     @staticmethod
     def jobs(
         limiter: Limiter, ids: Iterable[str], on_limit: _JobOnLimit | None
     ) -> MultiStepCall: ...
     @staticmethod
-    def apply_ojs_override(limiter: Limiter, document: str, at_us: int | None) -> MultiStepCall: ...
+    def apply_ojs_override(limiter: Limiter, document: str) -> MultiStepCall: ...
     @staticmethod
-    def apply_ojs_signal(limiter: Limiter, document: str, at_us: int | None) -> MultiStepCall: ...
+    def apply_ojs_signal(limiter: Limiter, document: str) -> MultiStepCall: ...
     def start(self, begin: bool) -> Any:
         """Run the procedure and return its result.
 
@@ -362,13 +370,11 @@ class AdminRequest:
     """A change of the runtime state of a limiter: an admin command or an upstream report."""
 
     @staticmethod
-    def get(at_us: int | None) -> AdminRequest: ...
+    def get() -> AdminRequest: ...
     @staticmethod
-    def pause(
-        seconds: _Span | None, until: _Deadline | None, at_us: int | None
-    ) -> AdminRequest: ...
+    def pause(seconds: _Span | None, until: _Deadline | None) -> AdminRequest: ...
     @staticmethod
-    def resume(at_us: int | None) -> AdminRequest: ...
+    def resume() -> AdminRequest: ...
     @staticmethod
     def override(
         limit: int | None,
@@ -376,10 +382,9 @@ class AdminRequest:
         index: int,
         expires_in: _Span | None,
         expires_at: _Deadline | None,
-        at_us: int | None,
     ) -> AdminRequest: ...
     @staticmethod
-    def restore(index: int | None, at_us: int | None) -> AdminRequest: ...
+    def restore(index: int | None) -> AdminRequest: ...
     @staticmethod
     def report_budget(
         remaining: int | None,
@@ -390,7 +395,6 @@ class AdminRequest:
         reset_at: _Deadline | None,
         index: int,
         permit: str | Grant | Decision | None,
-        at_us: int | None,
     ) -> AdminRequest: ...
     @staticmethod
     def learn_from_response(
@@ -401,7 +405,6 @@ class AdminRequest:
         max_pause: _Span | None,
         max_learned: int | None,
         permit: str | Grant | Decision | None,
-        at_us: int | None,
     ) -> AdminRequest: ...
 
 @final

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from paddlegate._convert import Json
-    from paddlegate._native import _OnLimit, _OnUnavailable
+    from paddlegate._native import TestClock, _OnLimit, _OnUnavailable
     from paddlegate._options import LimiterOptions
     from paddlegate._statistics import LimiterInfo
     from paddlegate._waiting import Span
@@ -40,7 +40,9 @@ class Paddlegate(_native.Paddlegate):
     `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`,
     or `memory://`; by default the environment variable `PADDLEGATE_URL`, and the memory of this
     process if that is not set. More nodes of a cluster may follow the first after commas. Every
-    call returns or raises `UnavailableError` within `timeout`, by default one second.
+    call returns or raises `UnavailableError` within `timeout`, by default one second. With a
+    `clock` the store decides by that `TestClock`; in Redis it raises `InvalidError` unless the
+    environment variable `PADDLEGATE_TEST_CLOCK` is 1.
 
     The methods that create a limiter without a document take a `name` of 1 to 512 bytes;
     `wait_timeout`, by default 5 seconds; `on_limit`, by default "raise", with which a refused body
@@ -53,7 +55,13 @@ class Paddlegate(_native.Paddlegate):
     every limit, 1 to 100, by default 100. Such a decision is `degraded`, and no call is queued.
     """
 
-    def __init__(self, url: str | None = None, *, timeout: Span | None = None) -> None:
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        timeout: Span | None = None,
+        clock: TestClock | None = None,
+    ) -> None:
         # Weak references to the links of the event loops, which keep them alive.
         self._links = Links()
         self._hubs = Hubs()

@@ -272,7 +272,7 @@ class AsyncPermit(Grant):
             return Settlement(_completed(settlement))
         if self._releasing is None or self._releasing.failed:
             limiter = self._limiter
-            releasing = start_operation(limiter._links, limiter._release, self._required_id(), None)
+            releasing = start_operation(limiter._links, limiter._release, self._required_id())
             if releasing.done():
                 self._on_released(releasing)
             else:
@@ -292,7 +292,7 @@ class AsyncPermit(Grant):
         limiter = self._limiter
         return self._record_renewal(
             sent,
-            await run_operation(limiter._links, limiter._renew, self._required_id(), None),
+            await run_operation(limiter._links, limiter._renew, self._required_id()),
         )
 
     async def arenew(self) -> bool:

@@ -13,7 +13,7 @@ import uuid
 import pytest
 import redis as client
 import uvloop
-from paddlegate import Paddlegate
+from paddlegate import Paddlegate, TestClock
 
 # Seconds, so that a busy machine fails no test that is not about time.
 PATIENT = 20
@@ -33,8 +33,24 @@ def redis(url):
 
 
 @pytest.fixture(params=["memory", "redis"])
-def store(request, url):
-    return Paddlegate("memory://" if request.param == "memory" else url, timeout=PATIENT)
+def address(request, url):
+    return "memory://" if request.param == "memory" else url
+
+
+@pytest.fixture
+def store(address):
+    return Paddlegate(address, timeout=PATIENT)
+
+
+@pytest.fixture
+def clock():
+    return TestClock(3_600_000_000)
+
+
+@pytest.fixture
+def clocked(address, clock):
+    """Open a store whose time is that of `clock`."""
+    return Paddlegate(address, timeout=PATIENT, clock=clock)
 
 
 @pytest.fixture

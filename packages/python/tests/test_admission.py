@@ -7,8 +7,6 @@ import pickle
 import pytest
 from paddlegate import Admission, InvalidError, Paddlegate
 
-HOUR = 3_600_000_000
-
 
 @pytest.fixture(params=["sync", "async"])
 def admit(request, run):
@@ -26,21 +24,21 @@ def admit(request, run):
     return admit
 
 
-def test_every_word_has_its_action(store, name, admit):
-    limiter = store.window(name, 1, 60)
-    first = admit(limiter, "a", at_us=HOUR)
+def test_every_word_has_its_action(clocked, name, admit):
+    limiter = clocked.window(name, 1, 60)
+    first = admit(limiter, "a")
     assert (first.action, first.after, first.decision.allowed) == ("run", None, True)
     assert first.permit is None, "there is nothing to release"
-    waits = admit(limiter, "b", at_us=HOUR)
+    waits = admit(limiter, "b")
     assert (waits.action, waits.after, waits.decision.position) == ("wait", 60, 0)
-    later = admit(limiter, "c", "reschedule", at_us=HOUR)
+    later = admit(limiter, "c", "reschedule")
     assert (later.action, later.after, later.decision.position) == ("reschedule", 120, 1)
-    dropped = admit(limiter, "d", "drop", at_us=HOUR)
+    dropped = admit(limiter, "d", "drop")
     assert (dropped.action, dropped.after, dropped.decision.ticket) == ("drop", None, None)
     for word in "raise", "ignore":
-        refused = admit(limiter, "e", on_limit=word, at_us=HOUR)
+        refused = admit(limiter, "e", on_limit=word)
         assert (refused.action, refused.after) == ("refuse", refused.decision.retry_after)
-    assert limiter.stats(at_us=HOUR).tickets == 2
+    assert limiter.stats().tickets == 2
 
 
 def test_ojs_t10_concurrency_and_rate_are_decided_together(store, name, admit):
@@ -52,14 +50,14 @@ def test_ojs_t10_concurrency_and_rate_are_decided_together(store, name, admit):
     assert limiter.stats().units == 1, "what was dropped has taken nothing"
 
 
-def test_ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it(store, name, admit):
-    limiter = store.window(name, 1, 0.7)
-    assert admit(limiter, "a", "reschedule", at_us=HOUR).action == "run"
-    assert admit(limiter, "b", "reschedule", at_us=HOUR).after == 0.7
-    assert admit(limiter, "c", "reschedule", at_us=HOUR).after == 1.4
-    then = HOUR + 700_000
-    assert admit(limiter, "new", "drop", at_us=then).action == "drop", "b is before it"
-    assert admit(limiter, "b", "reschedule", at_us=then).action == "run"
+def test_ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it(clocked, clock, name, admit):
+    limiter = clocked.window(name, 1, 0.7)
+    assert admit(limiter, "a", "reschedule").action == "run"
+    assert admit(limiter, "b", "reschedule").after == 0.7
+    assert admit(limiter, "c", "reschedule").after == 1.4
+    clock.advance(0.7)
+    assert admit(limiter, "new", "drop").action == "drop", "b is before it"
+    assert admit(limiter, "b", "reschedule").action == "run"
 
 
 def test_ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one(store, name, admit):

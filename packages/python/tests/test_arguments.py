@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from paddlegate import InvalidError, Paddlegate
+from paddlegate import InvalidError, Paddlegate, TestClock
 
 pg = Paddlegate("memory://")
 
@@ -120,14 +120,12 @@ def test_costs_are_whole(name, bad):
     for verb in limiter.try_acquire, limiter.allow, limiter.peek:
         refused("cost", verb, bad)
         refused("estimate", verb, estimate=bad)
-        refused("at_us", verb, 1, at_us=bad)
     refused("cost", limiter.acquire, bad)
     refused("estimate", limiter.acquire, estimate=bad)
     refused("cost", limiter.within_limit(bad).__enter__)
     refused("actual", permit.points_used, bad)
     refused("actual", limiter.correct, permit.id, bad)
-    refused("at_us", limiter.correct, permit.id, 1, at_us=bad)
-    assert limiter.peek(0, at_us=permit.decision.at_us).remaining == 5
+    assert limiter.stats().units == 5
 
 
 @pytest.mark.parametrize("bad", ["", "x" * 513, "\ud800", "a\udfffb", None, 5, b"x", ["x"]])
@@ -195,12 +193,39 @@ def test_urls_are_not_repeated():
 
 @pytest.mark.parametrize("second", [1, 1.0, "second", "PT1S", timedelta(seconds=1), Decimal(1)])
 def test_spans_that_work(name, second):
-    limiter = pg.window(name, 1, second, wait_timeout=second)
-    assert limiter.allow(at_us=1)
-    assert limiter.try_acquire(at_us=1).retry_after == 1
+    clock = TestClock()
+    limiter = Paddlegate("memory://", clock=clock).window(name, 1, second, wait_timeout=second)
+    assert limiter.allow()
+    assert limiter.try_acquire().retry_after == 1
+    clock.advance(second)
+    assert limiter.allow()
     assert limiter.wait_timeout == 1
     leased = pg.concurrent(f"{name}2", 1, lock_timeout=second, ttl=second)
     assert leased.try_acquire().lease == leased.ttl == 1
+
+
+@pytest.mark.parametrize("bad", NOT_WHOLE)
+def test_times_of_clocks_are_whole(bad):
+    clock = TestClock(5)
+    refused("now_us", TestClock, bad)
+    refused("now_us", setattr, clock, "now_us", bad)
+    refused("clock", Paddlegate, clock=bad)
+    assert clock.now_us == 5
+
+
+@pytest.mark.parametrize("bad", [*NOT_SPANS, None])
+def test_clocks_advance_by_spans(bad):
+    clock = TestClock(5)
+    refused("by", clock.advance, bad)
+    assert clock.now_us == 5
+
+
+def test_times_of_clocks_end(name):
+    clock = TestClock(2**52)
+    assert Paddlegate("memory://", clock=clock).window(name, 1, 1).try_acquire().at_us == 2**52
+    refused("now_us", clock.advance, 1e-6)
+    refused("now_us", TestClock, 2**52 + 1)
+    assert clock.now_us == 2**52
 
 
 def test_numbers_like_int_work(name):

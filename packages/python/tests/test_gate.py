@@ -72,32 +72,38 @@ def within(request, run):
     return within
 
 
-def test_iv_t01_to_t03_config_a(store, admit, name):
+def test_iv_t01_to_t03_config_a(clocked, clock, admit, name):
     slot = {"Name": name, "ActionsPerSecond": 2, "ActionsPerMinute": 5}
 
     def admitted(*seconds):
         slot["Name"] = uuid.uuid4().hex
-        gate = store.invantive_gate(control(slot))
-        return [admit(gate, at_us=HOUR + round(second * 1e6)).level for second in seconds]
+        gate = clocked.invantive_gate(control(slot))
+        levels = []
+        for second in seconds:
+            clock.now_us = HOUR + round(second * 1e6)
+            levels.append(admit(gate).level)
+        return levels
 
     assert admitted(10, 10, 10) == [None, None, "second"]
     assert admitted(10.9, 10.9, 11, 11) == [None] * 4
     assert admitted(0, 0, 1, 1, 2, 2, 60) == [None] * 5 + ["minute", None]
 
 
-def test_iv_t04_and_t06_a_full_level_delays_its_answer(store, admit, name):
+def test_iv_t04_and_t06_a_full_level_delays_its_answer(clocked, clock, admit, name):
+    clock.now_us = HOUR
     slot = {"ActionsPerSecond": 1, "DelayMsOnOverflowSecond": 250}
-    soft = store.invantive_gate(control({"Name": name, "FailOnOverflowSecond": False, **slot}))
-    assert admit(soft, at_us=HOUR) == GateDecision(True, 0, name, None, 0, None)
-    assert admit(soft, at_us=HOUR) == GateDecision(True, 0.25, name, "second", 0, None)
-    hard = store.invantive_gate(control({"Name": f"{name}-hard", **slot}))
-    assert admit(hard, at_us=HOUR)
-    refused = admit(hard, at_us=HOUR + 400_000)
+    soft = clocked.invantive_gate(control({"Name": name, "FailOnOverflowSecond": False, **slot}))
+    assert admit(soft) == GateDecision(True, 0, name, None, 0, None)
+    assert admit(soft) == GateDecision(True, 0.25, name, "second", 0, None)
+    hard = clocked.invantive_gate(control({"Name": f"{name}-hard", **slot}))
+    assert admit(hard)
+    clock.advance(0.4)
+    refused = admit(hard)
     assert refused == GateDecision(False, 0.25, f"{name}-hard", "second", 0.6, "bucket")
     assert not refused
 
 
-def test_iv_t07_and_t12_the_facts_choose_the_slot(store, admit, name):
+def test_iv_t07_and_t12_the_facts_choose_the_slot(clocked, admit, name):
     facts = {
         "context": ("Context", "report*", "reports"),
         "url": ("Url", "https://x/*", "https://x/a"),
@@ -110,30 +116,28 @@ def test_iv_t07_and_t12_the_facts_choose_the_slot(store, admit, name):
         {"SlotName": slot["Name"], member: text}
         for slot, (member, text, _) in zip(slots, facts.values(), strict=True)
     ]
-    gate = store.invantive_gate(control(*slots, elements=elements))
+    gate = clocked.invantive_gate(control(*slots, elements=elements))
     for fact, (_, _, value) in facts.items():
-        assert admit(gate, **{fact: value}, at_us=HOUR).slot == f"{name}-{fact}"
-        assert not admit(gate, **{fact: value}, at_us=HOUR).allowed
-        assert admit(gate, **{fact: "1.1.1.1"}, at_us=HOUR) == GateDecision(
-            True, 0, None, None, 0, None
-        )
-    assert list(inspect.signature(Gate.admit).parameters)[1:-1] == list(facts)
+        assert admit(gate, **{fact: value}).slot == f"{name}-{fact}"
+        assert not admit(gate, **{fact: value}).allowed
+        assert admit(gate, **{fact: "1.1.1.1"}) == GateDecision(True, 0, None, None, 0, None)
+    assert list(inspect.signature(Gate.admit).parameters)[1:] == list(facts)
 
 
-def test_iv_t08_the_store_is_asked_for_the_time(store, admit, name):
+def test_iv_t08_the_store_is_asked_for_the_time(store, clocked, admit, name):
     slots = [{"Name": f"{name}-past", "ActionsPerHour": 0}, {"Name": name, "ActionsPerHour": 9}]
     elements = [{"SlotName": slot["Name"]} for slot in slots]
     elements[0]["ValidToUtc"] = "2001-01-01T00:00:00Z"
-    gate = store.invantive_gate(control(*slots, elements=elements))
-    assert admit(gate).slot == name
-    assert admit(gate, at_us=5).slot == f"{name}-past"
+    document = control(*slots, elements=elements)
+    assert admit(clocked.invantive_gate(document)).slot == f"{name}-past"
+    assert admit(store.invantive_gate(document)).slot == name
 
 
-def test_iv_t13_elements_and_processes_share_a_slot(store, admit, name):
+def test_iv_t13_elements_and_processes_share_a_slot(clocked, admit, name):
     elements = [{"Context": context, "SlotName": name} for context in "ab"]
     document = control({"Name": name, "ActionsPerMinute": 3}, elements=elements)
-    gates = [store.invantive_gate(document), store.invantive_gate(document)]
-    assert [admit(gates[n % 2], "ab"[n % 2], at_us=HOUR).allowed for n in range(4)] == [
+    gates = [clocked.invantive_gate(document), clocked.invantive_gate(document)]
+    assert [admit(gates[n % 2], "ab"[n % 2]).allowed for n in range(4)] == [
         True,
         True,
         True,
@@ -173,9 +177,9 @@ def test_a_fact_that_is_no_text_is_named(admit, fact, bad):
 def test_an_address_that_is_none_is_refused_and_counts_nothing(admit, name):
     gate = Paddlegate("memory://").invantive_gate(control({"Name": name, "ActionsPerHour": 1}))
     with pytest.raises(InvalidError) as caught:
-        admit(gate, ip="10.0.0.1:80", at_us=HOUR)
+        admit(gate, ip="10.0.0.1:80")
     assert caught.value.argument == "ip"
-    assert admit(gate, at_us=HOUR).allowed
+    assert admit(gate).allowed
 
 
 def test_a_store_that_is_away_is_an_error(admit, name):

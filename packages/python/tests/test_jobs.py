@@ -9,65 +9,69 @@ import pytest
 from paddlegate import LimiterInfo, LimitInfo, Paddlegate, Statistics
 from paddlegate._asyncio import run_operation
 
-HOUR = 3_600_000_000
 
-
-def test_jobs_take_their_turn(store, name):
-    limiter = store.concurrent(name, 1)
-    first = limiter.enqueue("a", at_us=HOUR)
+def test_jobs_take_their_turn(clocked, name):
+    limiter = clocked.concurrent(name, 1)
+    first = limiter.enqueue("a")
     assert first.allowed
-    second, third = (limiter.enqueue(job, at_us=HOUR) for job in "bc")
+    second, third = (limiter.enqueue(job) for job in "bc")
     assert [second.status, third.status] == ["queued"] * 2
     assert [second.position, third.position] == [0, 1]
     assert second.ticket < third.ticket
     assert (second.retry_after, second.ready_after) == (5, None)
-    assert not limiter.try_acquire(at_us=HOUR)
-    assert limiter.claim("b", at_us=HOUR + 1).status == "queued"
-    assert limiter.release(first.permit, at_us=HOUR + 2) == "released"
-    assert not limiter.try_acquire(at_us=HOUR + 3), "the queue goes first"
-    assert limiter.claim("c", at_us=HOUR + 3).status == "queued"
-    claimed = limiter.claim("b", at_us=HOUR + 3)
+    assert not limiter.try_acquire()
+    assert limiter.claim("b").status == "queued"
+    assert limiter.release(first.permit) == "released"
+    assert not limiter.try_acquire(), "the queue goes first"
+    assert limiter.claim("c").status == "queued"
+    claimed = limiter.claim("b")
     assert claimed.status == "granted"
     assert claimed.permit
-    assert limiter.cancel("c", at_us=HOUR + 4) == "cancelled"
-    assert limiter.cancel("c", at_us=HOUR + 4) == "unknown"
-    assert limiter.claim("c", at_us=HOUR + 5).status == "no_ticket"
-    assert limiter.stats(at_us=HOUR + 5).tickets == 0
+    assert limiter.cancel("c") == "cancelled"
+    assert limiter.cancel("c") == "unknown"
+    assert limiter.claim("c").status == "no_ticket"
+    assert limiter.stats().tickets == 0
 
 
-def test_a_job_is_told_when_it_is_ready(store, name):
-    limiter = store.points(name, 100, 100)
-    assert limiter.enqueue("a", 100, at_us=HOUR).allowed
-    ready = [limiter.enqueue(job, estimate=10, at_us=HOUR) for job in "bc"]
+def test_a_job_is_told_when_it_is_ready(clocked, clock, name):
+    limiter = clocked.points(name, 100, 100)
+    assert limiter.enqueue("a", 100).allowed
+    ready = [limiter.enqueue(job, estimate=10) for job in "bc"]
     assert [decision.ready_after for decision in ready] == [10, 20]
     assert [decision.retry_after for decision in ready] == [10, 20]
-    early = limiter.claim("b", estimate=10, at_us=HOUR + 9_999_999)
+    clock.advance(9.999999)
+    early = limiter.claim("b", estimate=10)
     assert (early.status, early.retry_after) == ("queued", 0.000001)
-    claimed = limiter.claim("b", estimate=10, at_us=HOUR + 10_000_000)
+    clock.advance(1e-6)
+    claimed = limiter.claim("b", estimate=10)
     assert claimed.allowed
-    assert limiter.correct(claimed.permit, 4, at_us=HOUR + 10_000_001) == "settled"
+    assert limiter.correct(claimed.permit, 4) == "settled"
 
 
-def test_a_job_that_is_not_claimed_loses_its_place(store, name):
-    limiter = store.concurrent(name, 1, lock_timeout=3600)
-    first = limiter.enqueue("a", at_us=HOUR)
+def test_a_job_that_is_not_claimed_loses_its_place(clocked, clock, name):
+    limiter = clocked.concurrent(name, 1, lock_timeout=3600)
+    first = limiter.enqueue("a")
     # They should look after 5 seconds, and have 60 more by default.
-    limiter.enqueue("b", claim_timeout=59, at_us=HOUR)
-    limiter.enqueue("c", at_us=HOUR)
-    limiter.release(first.permit, at_us=HOUR + 64_999_999)
-    assert limiter.claim("b", at_us=HOUR + 64_999_999).status == "no_ticket"
-    assert limiter.claim("c", at_us=HOUR + 64_999_999).status == "granted"
-    assert limiter.stats(at_us=HOUR + 65_000_001).lapsed == 1
+    limiter.enqueue("b", claim_timeout=59)
+    limiter.enqueue("c")
+    clock.advance(64.999999)
+    limiter.release(first.permit)
+    assert limiter.claim("b").status == "no_ticket"
+    assert limiter.claim("c").status == "granted"
+    clock.advance(2e-6)
+    assert limiter.stats().lapsed == 1
 
 
-def test_a_job_that_waits_no_longer_than_it_wants(store, name):
-    limiter = store.window(name, 1, 60)
-    limiter.enqueue("a", at_us=HOUR)
-    refused = limiter.enqueue("b", wait_timeout=59, at_us=HOUR)
+def test_a_job_that_waits_no_longer_than_it_wants(clocked, clock, name):
+    limiter = clocked.window(name, 1, 60)
+    limiter.enqueue("a")
+    refused = limiter.enqueue("b", wait_timeout=59)
     assert (refused.status, refused.retry_after) == ("refused", 60)
-    assert limiter.enqueue("b", wait_timeout=60, at_us=HOUR).status == "queued"
-    assert limiter.claim("b", wait_timeout=0, at_us=HOUR + 1).status == "refused"
-    assert limiter.claim("b", at_us=HOUR + 2).status == "no_ticket"
+    assert limiter.enqueue("b", wait_timeout=60).status == "queued"
+    clock.advance(1e-6)
+    assert limiter.claim("b", wait_timeout=0).status == "refused"
+    clock.advance(1e-6)
+    assert limiter.claim("b").status == "no_ticket"
 
 
 def test_jobs_on_an_event_loop(store, name, run):
@@ -96,20 +100,22 @@ def test_nobody_queues_without_a_limit(store, name):
 # --- Statistics ----------------------------------------------------------------------------------
 
 
-def test_statistics(store, name, run):
-    limiter = store.concurrent(name, 1)
+def test_statistics(clocked, clock, name, run):
+    limiter = clocked.concurrent(name, 1)
     assert limiter.stats() == Statistics(0, 0, 0, 0.0, 0, 0, 0.0, 0, 0, 0, 0, 0)
-    first = limiter.try_acquire(at_us=HOUR)
-    assert not limiter.try_acquire(at_us=HOUR)
-    limiter.enqueue("b", at_us=HOUR)
-    limiter.release(first.permit, at_us=HOUR + 1_500_000)
-    limiter.claim("b", at_us=HOUR + 2_000_000)
-    limiter.enqueue("c", at_us=HOUR + 2_000_000)
-    stats = limiter.stats(at_us=HOUR + 2_000_000)
+    first = limiter.try_acquire()
+    assert not limiter.try_acquire()
+    limiter.enqueue("b")
+    clock.advance(1.5)
+    limiter.release(first.permit)
+    clock.advance(0.5)
+    limiter.claim("b")
+    limiter.enqueue("c")
+    stats = limiter.stats()
     assert (stats.granted, stats.immediate, stats.waited, stats.refused) == (2, 1, 1, 1)
     assert (stats.wait_time, stats.held_time, stats.units) == (2.0, 1.5, 2)
     assert (stats.leases, stats.tickets) == (1, 1)
-    assert run(limiter.astats(at_us=HOUR + 2_000_000)) == stats
+    assert run(limiter.astats()) == stats
     assert pickle.loads(pickle.dumps(stats)) == stats
     with pytest.raises(dataclasses.FrozenInstanceError):
         stats.granted = 5

@@ -41,30 +41,39 @@ def test_asynchronous_verbs(store, name, run):
     run(main())
 
 
-def test_kinds(store, name):
-    bucket = store.bucket(name, 1, "day", "PT2H")
-    assert bucket.try_acquire(at_us=1).reset_after == pytest.approx(22 * 3600)
-    assert store.leaky(name, 3, 60).try_acquire(at_us=1).reset_after == 20
-    assert store.points(name, 1000, 20).try_acquire(estimate=250, at_us=1).reset_after == 5
-    throttle = store.throttle(name, 0.1)
-    assert [throttle.allow(at_us=at) for at in (1, 100_000, 100_001)] == [True, False, True]
-    assert store.unlimited().try_acquire().limit is None
-    paused = store.paused(name).try_acquire()
+def test_kinds(clocked, clock, name):
+    clock.now_us = 1
+    bucket = clocked.bucket(name, 1, "day", "PT2H")
+    assert bucket.try_acquire().reset_after == pytest.approx(22 * 3600)
+    assert clocked.leaky(name, 3, 60).try_acquire().reset_after == 20
+    assert clocked.points(name, 1000, 20).try_acquire(estimate=250).reset_after == 5
+    throttle = clocked.throttle(name, 0.1)
+    assert throttle.allow()
+    clock.now_us = 100_000
+    assert not throttle.allow()
+    clock.now_us = 100_001
+    assert throttle.allow()
+    assert clocked.unlimited().try_acquire().limit is None
+    paused = clocked.paused(name).try_acquire()
     assert (bool(paused), paused.reason, paused.retry_after) == (False, "paused", None)
 
 
-def test_policies_are_decided_as_one(store, name):
-    both = store.limiter(name, window=(2, 60), throttle=0.1)
-    listed = store.limiter(name, [("window", 2, 60), ("throttle", 0.1)])
-    assert both.allow(at_us=1_000_000)
-    refusal = listed.try_acquire(at_us=1_000_001)
+def test_policies_are_decided_as_one(clocked, clock, name):
+    both = clocked.limiter(name, window=(2, 60), throttle=0.1)
+    listed = clocked.limiter(name, [("window", 2, 60), ("throttle", 0.1)])
+    assert both.allow()
+    clock.advance(1e-6)
+    refusal = listed.try_acquire()
     assert (refusal.reason, refusal.index) == ("throttle", 1)
-    assert both.peek(at_us=1_100_000).remaining == 1
-    assert listed.allow(at_us=1_100_000)
-    assert both.try_acquire(at_us=1_200_000).reason == "window"
-    twice = store.limiter(f"{name}2", [("window", 2, 1)], window=(3, 60))
-    assert twice.allow(2, at_us=1)
-    assert twice.try_acquire(2, at_us=1_000_001).index == 1
+    clock.advance(0.099999)
+    assert both.peek().remaining == 1
+    assert listed.allow()
+    clock.advance(0.1)
+    assert both.try_acquire().reason == "window"
+    twice = clocked.limiter(f"{name}2", [("window", 2, 1)], window=(3, 60))
+    assert twice.allow(2)
+    clock.advance(1)
+    assert twice.try_acquire(2).index == 1
 
 
 def test_a_policy_may_be_paused_by_keyword(store, name):

@@ -7,7 +7,6 @@ import json
 import pytest
 from paddlegate import InvalidError, LimitSettings, Paddlegate
 
-HOUR = 3_600_000_000
 MINUTE = 60_000_000
 
 
@@ -48,15 +47,15 @@ def told(request, run):
         ('{"type": "rate_limited", "retry_after": 0.5}', 0.5),
     ],
 )
-def test_ojs_t13_a_signal_pauses(store, name, told, failure, seconds):
-    limiter = store.window(name, 5, 60)
-    assert told(limiter, "apply_ojs_signal", failure, at_us=HOUR) is True
-    refused = limiter.try_acquire(at_us=HOUR)
+def test_ojs_t13_a_signal_pauses(clocked, name, told, failure, seconds):
+    limiter = clocked.window(name, 5, 60)
+    assert told(limiter, "apply_ojs_signal", failure) is True
+    refused = limiter.try_acquire()
     assert (refused.reason, refused.retry_after) == ("paused", seconds)
     shorter = {"type": "rate_limited", "retry_after": 0.1}
-    assert told(limiter, "apply_ojs_signal", shorter, at_us=HOUR)
-    assert limiter.runtime_state(at_us=HOUR).paused_for == seconds, "the later end holds"
-    assert store.window(f"{name}-other", 5, 60).allow()
+    assert told(limiter, "apply_ojs_signal", shorter)
+    assert limiter.runtime_state().paused_for == seconds, "the later end holds"
+    assert clocked.window(f"{name}-other", 5, 60).allow()
 
 
 @pytest.mark.parametrize("failure", [{}, {"type": "Timeout", "retry_after": 30}, []])
@@ -84,24 +83,25 @@ def test_a_signal_that_cannot_be_read_changes_nothing(store, name, told, failure
     assert limiter.runtime_state().version == 0
 
 
-def test_ojs_t03_an_override_is_merged(store, name, told):
-    limiter = store.limiter(name, concurrency=0, window=(100, 60), throttle=1)
-    runtime_state = told(limiter, "apply_ojs_override", {"concurrency": 1}, at_us=HOUR)
+def test_ojs_t03_an_override_is_merged(clocked, clock, name, told):
+    limiter = clocked.limiter(name, concurrency=0, window=(100, 60), throttle=1)
+    runtime_state = told(limiter, "apply_ojs_override", {"concurrency": 1})
     assert runtime_state.overrides == (LimitSettings("concurrency", 1, 30), None, None)
     assert runtime_state.expires_in is None
     ends = {"limit": 5, "period": "10s", "expires_at": "1970-01-01T01:00:50Z"}
-    runtime_state = told(limiter, "apply_ojs_override", json.dumps(ends), at_us=HOUR)
+    runtime_state = told(limiter, "apply_ojs_override", json.dumps(ends))
     window = LimitSettings("window", 5, 10)
     assert runtime_state.overrides == (LimitSettings("concurrency", 1, 30), window, None)
     assert runtime_state.expires_in == 50
     more = {"throttle": {"interval": "PT2S"}, "concurrency": None}
-    runtime_state = told(limiter, "apply_ojs_override", more, at_us=HOUR + 10_000_000)
+    clock.advance(10)
+    runtime_state = told(limiter, "apply_ojs_override", more)
     assert runtime_state.overrides == (None, window, LimitSettings("throttle", 1, 2))
     assert runtime_state.expires_in == 40, "what is not named stays, the end too"
-    runtime_state = told(limiter, "apply_ojs_override", {"expires_at": None}, at_us=HOUR)
+    runtime_state = told(limiter, "apply_ojs_override", {"expires_at": None})
     assert (runtime_state.overrides[1], runtime_state.expires_in) == (window, None)
     nulls = {"rate": None, "throttle": None}
-    assert not any(told(limiter, "apply_ojs_override", nulls, at_us=HOUR).overrides)
+    assert not any(told(limiter, "apply_ojs_override", nulls).overrides)
 
 
 def test_an_end_by_the_clock_of_the_store(store, name, told):

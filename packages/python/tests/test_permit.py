@@ -38,12 +38,15 @@ def test_more_than_the_estimate_is_charged_too(shop):
     assert left(shop) == 300
 
 
-def test_unknown_and_late(shop):
-    permit = shop.try_acquire(estimate=200, at_us=1_000_000).permit
-    assert shop.correct(permit, 50, at_us=301_000_000) == "late"
+def test_unknown_and_late(clocked, clock, name):
+    shop = clocked.points(name, 1000, 3600)
+    permit = shop.try_acquire(estimate=200).permit
+    clock.advance(300)
+    assert shop.correct(permit, 50) == "late"
     assert shop.correct("no permit", 50) == "unknown"
     shop.reset()
-    assert shop.correct(permit, 50, at_us=1_000_001) == "unknown"
+    clock.now_us = 3_600_000_001
+    assert shop.correct(permit, 50) == "unknown"
 
 
 def test_a_body_that_raises_leaves_the_estimate(shop, run):

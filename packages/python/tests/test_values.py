@@ -14,6 +14,7 @@ from paddlegate import (
     OverLimit,
     Paddlegate,
     PaddlegateError,
+    TestClock,
     UnavailableError,
 )
 
@@ -32,18 +33,16 @@ FIELDS += [
 
 @pytest.fixture
 def decisions(name):
-    pg = Paddlegate("memory://")
+    clock = TestClock(1_000_000)
+    pg = Paddlegate("memory://", clock=clock)
     points = pg.points(name, 10, 20)
     both = pg.limiter(name, concurrency=1, lock_timeout=9, leaky=(2, 4))
-    return [
-        points.try_acquire(estimate=7, at_us=1_000_000),
-        points.try_acquire(estimate=7, at_us=1_000_001),
-        pg.unlimited().try_acquire(estimate=3),
-        pg.paused(name).try_acquire(),
-        both.try_acquire(id="a", at_us=1_000_000),
-        both.enqueue("b", at_us=1_000_000),
-        both.claim("c", at_us=1_000_000),
-    ]
+    granted = points.try_acquire(estimate=7)
+    leased, queued, gone = both.try_acquire(id="a"), both.enqueue("b"), both.claim("c")
+    clock.advance(1e-6)
+    refused = points.try_acquire(estimate=7)
+    unlimited, paused = pg.unlimited().try_acquire(estimate=3), pg.paused(name).try_acquire()
+    return [granted, refused, unlimited, paused, leased, queued, gone]
 
 
 def test_decisions(decisions):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paddlegate import InvalidError, PaddlegateError
+from paddlegate import InvalidError, Paddlegate, PaddlegateError, TestClock
 from paddlegate._asyncio import run_operation
 
 DIRECTORY = Path(__file__).parents[3] / "tests" / "vectors"
@@ -94,7 +94,6 @@ def enter(how, limiter, step):
         "_enter",
         step.get("cost"),
         step.get("estimate"),
-        step["at_us"],
         step["id"],
         None if patience is None else -1 if place == "kept" else place,
         None if patience is None else patience / 1e6,
@@ -129,11 +128,10 @@ def controlled(runtime_state):
 
 
 def ordered(how, limiter, step):
-    at = {"at_us": step["at_us"]}
     match step["do"]:
         case "pause":
             span, until = seconds(step, "for_us"), seconds(step, "until_us")
-            return how.call(limiter, "pause", span, until=until, **at)
+            return how.call(limiter, "pause", span, until=until)
         case "override":
             return how.call(
                 limiter,
@@ -143,12 +141,11 @@ def ordered(how, limiter, step):
                 index=step["index"],
                 expires_in=seconds(step, "expires_in_us"),
                 expires_at=seconds(step, "expires_at_us"),
-                **at,
             )
         case "restore":
-            return how.call(limiter, "restore", step["index"], **at)
+            return how.call(limiter, "restore", step["index"])
         case verb:
-            return how.call(limiter, verb, **at)
+            return how.call(limiter, verb)
 
 
 def synced(how, limiter, step, permit):
@@ -162,7 +159,6 @@ def synced(how, limiter, step, permit):
         reset_at=seconds(step, "reset_at_us"),
         index=step.get("index", 0),
         permit=permit,
-        at_us=step["at_us"],
     )
 
 
@@ -208,7 +204,7 @@ class Asynchronous:
 
 
 def step_answer(how, limiter, step, permits):
-    asked = {key: step[key] for key in ("cost", "estimate", "at_us") if key in step}
+    asked = {key: step[key] for key in ("cost", "estimate") if key in step}
     permit = permits.get(step.get("permit"), step.get("permit"))
     match step["do"]:
         case "acquire":
@@ -220,21 +216,21 @@ def step_answer(how, limiter, step, permits):
         case "peek":
             return shown(how.call(limiter, "peek", **asked))
         case "correct":
-            return how.call(limiter, "correct", permit, step["actual"], at_us=step["at_us"])
+            return how.call(limiter, "correct", permit, step["actual"])
         case "enter":
             decision = enter(how, limiter, step)
             if "permit" in step:
                 permits[step["permit"]] = decision.permit
             return entered(decision)
         case "release":
-            return how.call(limiter, "release", permit, at_us=step["at_us"])
+            return how.call(limiter, "release", permit)
         case "renew":
-            return micros(how.call(limiter, "renew", permit, at_us=step["at_us"]))
+            return micros(how.call(limiter, "renew", permit))
         case "cancel":
             gave_up = step.get("gave_up", False)
-            return how.call(limiter, "_cancel", step["id"], gave_up, step["at_us"])
+            return how.call(limiter, "_cancel", step["id"], gave_up)
         case "statistics":
-            return counted(how.call(limiter, "stats", at_us=step["at_us"]))
+            return counted(how.call(limiter, "stats"))
         case "reset":
             return how.call(limiter, "reset")
         case "pause" | "resume" | "override" | "restore" | "controls":
@@ -251,18 +247,20 @@ def step_answer(how, limiter, step, permits):
                 provider=step.get("provider", "auto"),
                 max_learned=step.get("max_learned"),
                 permit=permit,
-                at_us=step["at_us"],
             )
             return told(learned)
         case unknown:
             raise AssertionError(f"unknown step: {unknown}")
 
 
-def replay(how, store, file, number, case, suffix):
+def replay(how, address, file, number, case, suffix):
+    clock = TestClock()
+    store = Paddlegate(address, timeout=60, clock=clock)
     name = f"{PREFIXES[file]}{suffix}{case.get('name', number)}"
     limiter = store.limiter(name, [limit(spec) for spec in case["limits"]])
     permits: dict[str, str] = {}
     for i, step in enumerate(case["steps"]):
+        clock.now_us = step.get("at_us", clock.now_us)
         if step["do"] == "limits":
             limiter = store.limiter(name, [limit(spec) for spec in step["limits"]])
             continue
@@ -284,8 +282,8 @@ def test_there_are_vectors():
 
 
 @pytest.mark.parametrize(("file", "number", "case"), cases(errors=False))
-def test_answers(store, file, number, case):
-    replay(Synchronous, store, file, number, case, "")
+def test_answers(address, file, number, case):
+    replay(Synchronous, address, file, number, case, "")
 
 
 @pytest.mark.parametrize(
@@ -296,22 +294,24 @@ def test_answers(store, file, number, case):
         if case.values[0] in {"points", "policy", "concurrency", "queue", "control"}
     ],
 )
-def test_answers_on_an_event_loop(store, file, number, case):
-    replay(Asynchronous, store, file, number, case, "a")
+def test_answers_on_an_event_loop(address, file, number, case):
+    replay(Asynchronous, address, file, number, case, "a")
 
 
 @pytest.mark.parametrize(("file", "number", "case"), cases(errors=True))
 def test_errors(store, name, file, number, case):
     def misuse(how):
         limiter = store.limiter(case.get("name", name), map(limit, case["limits"]))
-        asked = {key: value(case[key]) for key in ("cost", "estimate", "at_us") if key in case}
+        asked = {key: value(case[key]) for key in ("cost", "estimate") if key in case}
         match case["do"]:
+            case "clock":
+                TestClock(case["now_us"])
             case "acquire":
                 how.call(limiter, "try_acquire", **asked)
             case "peek":
                 how.call(limiter, "peek", **asked)
             case "correct":
-                how.call(limiter, "correct", case["permit"], value(case["actual"]), **asked)
+                how.call(limiter, "correct", case["permit"], value(case["actual"]))
 
     def fail(how):
         with pytest.raises(PaddlegateError) as caught:
@@ -319,7 +319,7 @@ def test_errors(store, name, file, number, case):
         error: Any = caught.value
         kind = type(error).__name__.removesuffix("Error").lower()
         # The one argument that Python spells with its unit.
-        argument = "at" if error.argument == "at_us" else error.argument
+        argument = "now" if error.argument == "now_us" else error.argument
         assert {"kind": kind, "code": error.code, "argument": argument} == case["expect"]
 
     fail(Synchronous)

@@ -16,8 +16,8 @@ require_relative "paddlegate/skipped"
 module Paddlegate
   # Only these constants need the C library and the gem `ffi`, which are loaded on first use.
   %i[Admission CallBuffer Cleanup Decision Gate GateDecision Hub Hubs Jobs Learned Library Limiter
-     LimiterInfo Live LoadedLimiter Native Permit Policy RuntimeState Statistics Store Upstream
-     Value WaitState Waiter WakeupListener].each do |name|
+     LimiterInfo Live LoadedLimiter Native Permit Policy RuntimeState Statistics Store TestClock
+     Upstream Value WaitState Waiter WakeupListener].each do |name|
     file = name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
     autoload name, File.expand_path("paddlegate/#{file}", __dir__)
   end
@@ -26,8 +26,9 @@ module Paddlegate
   #
   # `url`: as in {Store#initialize}; `nil` (default) uses `PADDLEGATE_URL`, or memory when that
   # variable is not set. `timeout`: seconds within which every call returns or fails; `nil`
-  # (default) is one second.
-  Configuration = Struct.new(:url, :timeout)
+  # (default) is one second. `clock`: a {TestClock} for tests; `nil` (default) is the clock of the
+  # store.
+  Configuration = Struct.new(:url, :timeout, :clock)
 
   @configuration = Configuration.new.freeze
   @lock = Mutex.new
@@ -74,7 +75,8 @@ module Paddlegate
     # Returns the default store, which is created on first use.
     def store
       @store || @lock.synchronize do
-        @store ||= Store.new(@configuration.url, timeout: @configuration.timeout)
+        @store ||= Store.new(@configuration.url, timeout: @configuration.timeout,
+                                                 clock: @configuration.clock)
       end
     end
   end

@@ -22,14 +22,15 @@ class AdmissionTest < Minitest::Test
 
   def test_ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it
     on_both(window: [1, 0.7]) do |limiter|
-      ask = lambda do |job, at, on_limit = :reschedule|
-        limiter.admit(job, on_limit: on_limit, at_us: NOW + at).then { [_1.action, _1.after] }
+      ask = lambda do |job, on_limit = :reschedule|
+        limiter.admit(job, on_limit: on_limit).then { [_1.action, _1.after] }
       end
-      assert_equal [:run, nil], ask.call("a", 0)
-      assert_equal [:reschedule, 0.7], ask.call("b", 0)
-      assert_equal [:reschedule, 1.4], ask.call("c", 0)
-      assert_equal [:drop, nil], ask.call("new", 700_000, :drop)
-      assert_equal [:run, nil], ask.call("b", 700_000)
+      assert_equal [:run, nil], ask.call("a")
+      assert_equal [:reschedule, 0.7], ask.call("b")
+      assert_equal [:reschedule, 1.4], ask.call("c")
+      at(700_000)
+      assert_equal [:drop, nil], ask.call("new", :drop)
+      assert_equal [:run, nil], ask.call("b")
     end
   end
 
@@ -118,7 +119,6 @@ class AdmissionTest < Minitest::Test
     end
     [nil, "a", 5, {}].each { |bad| refused("ids") { limiter.admit_all(bad) } }
     refused("cost") { limiter.admit("a", cost: -1) }
-    refused("at_us") { limiter.admit("a", at_us: 0) }
     assert_equal [0, 0], limiter.stats.to_h.values_at(:leases, :tickets)
     assert_empty limiter.admit_all([])
   end
@@ -126,7 +126,7 @@ class AdmissionTest < Minitest::Test
   private
 
   def on_both(**limits)
-    [memory, redis].each { |store| yield store.limiter(unique("admission"), **limits) }
+    on_clocked { |store| yield store.limiter(unique("admission"), **limits) }
   end
 
   def refused(argument, &block)

@@ -43,7 +43,7 @@ class ErrorsTest < Minitest::Test
     expected = misuse["expect"]
     error = assert_raises(CLASSES.fetch(expected["kind"]), &block)
     assert_kind_of Paddlegate::Error, error
-    argument = expected["argument"] == "at" ? "at_us" : expected["argument"]
+    argument = expected["argument"] == "now" ? "now_us" : expected["argument"]
     assert_equal argument, error.argument
     assert_includes error.message, argument
   end
@@ -58,13 +58,14 @@ class ErrorsTest < Minitest::Test
   end
 
   def call(limiter, misuse)
-    request = misuse.slice("cost", "estimate", "at_us").to_h do |argument, value|
+    request = misuse.slice("cost", "estimate").to_h do |argument, value|
       [argument.to_sym, number(value)]
     end
     case misuse["do"]
     when "acquire" then limiter.try_acquire(**request)
     when "peek" then limiter.peek(**request)
-    when "correct" then limiter.correct(misuse["permit"], number(misuse["actual"]), **request)
+    when "correct" then limiter.correct(misuse["permit"], number(misuse["actual"]))
+    when "clock" then clock.now_us = misuse["now_us"]
     end
   end
 

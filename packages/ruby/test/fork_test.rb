@@ -15,8 +15,8 @@ class ForkTest < Minitest::Test
     require "paddlegate"
     url, name, case_name = ARGV
     children, tries, limit = #{CHILDREN}, #{TRIES}, #{LIMIT}
-    now = #{Helper::NOW}
-    Paddlegate.configure { |c| c.url = url; c.timeout = 10 }
+    clock = Paddlegate::TestClock.new(#{Helper::NOW})
+    Paddlegate.configure { |c| c.url = url; c.timeout = 10; c.clock = clock }
 
     busy = []
     unless case_name == "unused"
@@ -34,15 +34,15 @@ class ForkTest < Minitest::Test
         busy.clear
         limiter ||= Paddlegate.bucket(name, limit, :day)
         own = Paddlegate.bucket(name, limit, :day)
-        count = (tries / 2).times.count { limiter.allow?(at_us: now) }
-        count += (tries / 2).times.count { own.allow?(at_us: now) }
+        count = (tries / 2).times.count { limiter.allow? }
+        count += (tries / 2).times.count { own.allow? }
         GC.start
         exit(count)
       end
       granted += Process.wait2(pid).last.exitstatus.to_i
     end
     limiter ||= Paddlegate.bucket(name, limit, :day)
-    left = limiter.allow?(at_us: now)
+    left = limiter.allow?
     busy.each(&:kill).each(&:join)
     print granted, " ", left
   RUBY

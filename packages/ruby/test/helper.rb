@@ -37,6 +37,26 @@ module Helper
     @redis ||= Paddlegate::Store.new(URL, timeout: 10)
   end
 
+  # A store whose clock stands at NOW until {#at} moves it.
+  def clocked(url = "memory://")
+    at(0)
+    Paddlegate::Store.new(url, timeout: 10, clock: clock)
+  end
+
+  # Yields such a store in memory, and one in Redis.
+  def on_clocked
+    ["memory://", URL].each { |url| yield clocked(url) }
+  end
+
+  def clock
+    @clock ||= Paddlegate::TestClock.new
+  end
+
+  # Sets the clock to so many microseconds after NOW.
+  def at(after_us)
+    clock.now_us = NOW + after_us
+  end
+
   def elapsed
     start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     yield

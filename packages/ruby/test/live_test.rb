@@ -29,11 +29,11 @@ class LiveTest < Minitest::Test
   end
 
   def test_a_pause_until
-    limiter = memory.bucket(unique, 5, :day)
+    limiter = clocked.bucket(unique, 5, :day)
     moment = Time.at(0, NOW + 60_000_000, :microsecond)
     [moment, moment.to_r, (NOW / 1_000_000) + 60, Struct.new(:to_time).new(moment)].each do |until_|
-      limiter.resume(at_us: NOW)
-      assert_in_delta 60, limiter.pause(until: until_, at_us: NOW).paused_for, 1e-9
+      limiter.resume
+      assert_in_delta 60, limiter.pause(until: until_).paused_for, 1e-9
     end
   end
 
@@ -128,13 +128,11 @@ class LiveTest < Minitest::Test
     [-1, "5", Float::NAN, 0, 1e300].each { |bad| refused(:pause, limiter, :pause, bad) }
     refused(:until, limiter, :pause, 5, until: Time.now)
     { limit: [-1, 0, 1.5, "5", 1 << 52], interval: [0, -1, "never"], index: [-1, 1, nil, 1.0],
-      expires_in: [0, -1, "never"], expires_at: [-1, "never", 1e300],
-      at_us: [0, -1] }.each do |argument, values|
+      expires_in: [0, -1, "never"], expires_at: [-1, "never", 1e300] }.each do |argument, values|
       values.each { |bad| refused(argument, limiter, :override, limit: 3, **{ argument => bad }) }
     end
     refused(:expires_at, limiter, :override, limit: 3, expires_in: 5, expires_at: Time.now)
     [1, -1, 1.5, "0"].each { |bad| refused(:index, limiter, :restore, bad) }
-    %i[resume runtime_state restore].each { |verb| refused(:at_us, limiter, verb, at_us: -1) }
     assert_equal [0, nil, [nil]],
                  limiter.runtime_state.to_h.values_at(:version, :paused_for, :overrides)
     assert_equal 5, limiter.peek(cost: 0).remaining

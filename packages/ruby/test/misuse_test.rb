@@ -79,13 +79,11 @@ class MisuseTest < Minitest::Test
       NOT_WHOLE.each do |bad|
         refused("cost", bad) { ask.call(cost: bad) }
         refused("estimate", bad) { ask.call(estimate: bad) }
-        refused("at_us", bad) { ask.call(at_us: bad) } if %i[try_acquire allow? peek].include?(verb)
       end
       refused("cost", false) { ask.call(cost: false) }
       refused("estimate", 0) { ask.call(estimate: 0) }
       refused("estimate", "both") { ask.call(cost: 1, estimate: 1) }
     end
-    refused("at_us", 0) { limiter.try_acquire(at_us: 0) }
     assert_equal 5, limiter.peek(cost: 0).remaining
   end
 
@@ -121,15 +119,12 @@ class MisuseTest < Minitest::Test
     limiter = memory.points("corrections", 5, :day)
     (NOT_WHOLE + [nil]).each do |bad|
       refused("actual", bad) { limiter.correct("p", bad) }
-      refused("at_us", bad) { limiter.correct("p", 1, at_us: bad) } unless bad.nil?
     end
     [nil, 5, :p, "", "p" * 96, BROKEN, "p\0"].each do |bad|
       refused("permit", bad) { limiter.correct(bad, 1) }
       refused("permit", bad) { limiter.release(bad) }
       refused("permit", bad) { limiter.renew(bad) }
     end
-    refused("at_us", -1) { limiter.release("p", at_us: -1) }
-    refused("at_us", -1) { limiter.renew("p", at_us: -1) }
     assert_equal [:unknown, nil], [limiter.release("p"), limiter.renew("p")]
   end
 
@@ -196,10 +191,21 @@ class MisuseTest < Minitest::Test
     refused("wait_timeout", 1e9) { limiter.enqueue("i", wait_timeout: 1e9) }
     refused("wait_timeout", 1e9) { limiter.acquire(wait_timeout: 1e9) }
     refused("cost", -1) { limiter.enqueue("i", cost: -1) }
-    refused("at_us", -1) { limiter.claim("i", at_us: -1) }
-    refused("at_us", -1) { limiter.cancel("i", at_us: -1) }
-    refused("at_us", -1) { limiter.stats(at_us: -1) }
     assert_equal [0, 0, 0], limiter.stats.to_h.values_at(:granted, :leases, :tickets)
+  end
+
+  def test_clocks
+    clock = Paddlegate::TestClock.new(5)
+    (NOT_WHOLE + [nil, (1 << 52) + 1]).each do |bad|
+      refused("now_us", bad) { Paddlegate::TestClock.new(bad) }
+      refused("now_us", bad) { clock.now_us = bad }
+    end
+    NOT_SECONDS.each { |bad| refused("span", bad) { clock.advance(bad) } }
+    refused("now_us", 1 << 52) { clock.advance(1 << 52) }
+    assert_equal 5, clock.now_us
+    [5, "now", true, false, Time.now, Paddlegate::TestClock].each do |bad|
+      refused("clock", bad) { Paddlegate::Store.new("memory://", clock: bad) }
+    end
   end
 
   def test_what_to_do_over_the_limit

@@ -32,33 +32,37 @@ class QueueTest < Minitest::Test
   end
 
   def test_a_rate_says_when_a_ticket_is_ready
-    limiter = memory.throttle(unique, 10)
-    limiter.try_acquire(at_us: NOW)
-    first = limiter.enqueue("a", at_us: NOW)
-    second = limiter.enqueue("b", at_us: NOW)
+    limiter = clocked.throttle(unique, 10)
+    limiter.try_acquire
+    first = limiter.enqueue("a")
+    second = limiter.enqueue("b")
     assert_equal [10.0, 10.0], [first.ready_after, first.retry_after]
     assert_equal [20.0, 20.0], [second.ready_after, second.retry_after]
-    assert_equal :granted, limiter.claim("a", at_us: NOW + 10_000_000).status
-    assert_equal :no_ticket, limiter.claim("a", at_us: NOW + 10_000_000).status
-    assert_equal :queued, limiter.claim("b", at_us: NOW + 19_999_999).status
-    assert_equal :granted, limiter.claim("b", at_us: NOW + 20_000_000).status
+    at(10_000_000)
+    assert_equal :granted, limiter.claim("a").status
+    assert_equal :no_ticket, limiter.claim("a").status
+    at(19_999_999)
+    assert_equal :queued, limiter.claim("b").status
+    at(20_000_000)
+    assert_equal :granted, limiter.claim("b").status
   end
 
   def test_a_ticket_that_is_not_claimed_lapses
-    limiter = memory.throttle(unique, 10)
-    limiter.try_acquire(at_us: NOW)
-    limiter.enqueue("a", claim_timeout: 5, at_us: NOW)
-    limiter.enqueue("b", at_us: NOW)
-    assert_equal :granted, limiter.claim("b", at_us: NOW + 20_000_000).status
-    assert_equal :no_ticket, limiter.claim("a", at_us: NOW + 20_000_000).status
-    assert_equal 1, limiter.stats(at_us: NOW + 20_000_000).lapsed
+    limiter = clocked.throttle(unique, 10)
+    limiter.try_acquire
+    limiter.enqueue("a", claim_timeout: 5)
+    limiter.enqueue("b")
+    at(20_000_000)
+    assert_equal :granted, limiter.claim("b").status
+    assert_equal :no_ticket, limiter.claim("a").status
+    assert_equal 1, limiter.stats.lapsed
   end
 
   def test_enqueue_refuses_what_comes_too_late
-    limiter = memory.throttle(unique, 10)
-    limiter.try_acquire(at_us: NOW)
-    assert_equal :refused, limiter.enqueue("a", wait_timeout: 9.9, at_us: NOW).status
-    assert_equal :queued, limiter.enqueue("a", wait_timeout: 10.1, at_us: NOW).status
+    limiter = clocked.throttle(unique, 10)
+    limiter.try_acquire
+    assert_equal :refused, limiter.enqueue("a", wait_timeout: 9.9).status
+    assert_equal :queued, limiter.enqueue("a", wait_timeout: 10.1).status
     assert_equal :refused, memory.paused("p").enqueue("a").status
     assert_equal :granted, memory.unlimited.enqueue("a").status
   end

@@ -250,7 +250,7 @@ class SidekiqTest < Minitest::Test
       limiter = make.call(*numbers)
       assert_raises(ArgumentError) { limiter.within_limit }
       assert_raises(ArgumentError) { limiter.within_limit(cost: 1) { flunk } }
-      assert_raises(ArgumentError) { limiter.within_limit(at_us: 1) { flunk } }
+      assert_raises(ArgumentError) { limiter.within_limit(wait_timeout: 1) { flunk } }
       assert_equal 0, limiter.stats.granted
     end
     ["fortnight", 60, nil, "PT1S", :Second].each do |interval|

@@ -78,9 +78,9 @@ class ThreadsTest < Minitest::Test
   end
 
   def test_threads_share_a_limiter
-    { memory => 2000, redis => 100 }.each do |store, tries|
+    { clocked => 2000, clocked(URL) => 100 }.each do |store, tries|
       limiter = store.bucket(unique, 4 * tries, DAY)
-      threads = Array.new(8) { Thread.new { tries.times.count { limiter.allow?(at_us: NOW) } } }
+      threads = Array.new(8) { Thread.new { tries.times.count { limiter.allow? } } }
       assert_equal 4 * tries, threads.sum(&:value)
     end
   end

@@ -48,17 +48,18 @@ class UsageTest < Minitest::Test
   end
 
   def test_a_decision_is_a_frozen_value
-    granted = memory.bucket("b", 5, :day).try_acquire(cost: 2, at_us: NOW)
+    store = clocked
+    granted = store.bucket("b", 5, :day).try_acquire(cost: 2)
     assert_predicate granted, :allowed?
     assert_predicate granted, :frozen?
     assert_equal({ status: :granted, allowed: true, limit: 5, remaining: 3, retry_after: 0.0,
                    reset_after: 6400.0, reason: nil, index: 0, at_us: NOW, permit: nil, lease: nil,
                    fencing_token: nil, ticket: nil, position: nil, ready_after: nil,
                    degraded: false }, granted.to_h)
-    again = memory.bucket("b", 5, :day).peek(cost: 0, at_us: NOW)
-    assert_equal again, memory.bucket("b", 5, :day).peek(cost: 0, at_us: NOW)
-    assert_equal again.hash, memory.bucket("b", 5, :day).peek(cost: 0, at_us: NOW).hash
-    refute_equal granted, memory.bucket("b", 6, :day).peek(cost: 0, at_us: NOW)
+    again = store.bucket("b", 5, :day).peek(cost: 0)
+    assert_equal again, store.bucket("b", 5, :day).peek(cost: 0)
+    assert_equal again.hash, store.bucket("b", 5, :day).peek(cost: 0).hash
+    refute_equal granted, store.bucket("b", 6, :day).peek(cost: 0)
     assert_equal granted, Marshal.load(Marshal.dump(granted))
     assert_includes granted.inspect, "remaining=3"
     case granted
@@ -67,14 +68,17 @@ class UsageTest < Minitest::Test
   end
 
   def test_a_refusal_says_when_to_come_back
-    limiter = memory.window(unique, 1, 0.5)
-    assert limiter.allow?(at_us: NOW)
-    refused = limiter.try_acquire(at_us: NOW + 200_000)
+    limiter = clocked.window(unique, 1, 0.5)
+    assert_predicate limiter, :allow?
+    at(200_000)
+    refused = limiter.try_acquire
     refute_predicate refused, :allowed?
     assert_equal :window, refused.reason
     assert_in_delta 0.3, refused.retry_after, 1e-9
-    refute limiter.allow?(at_us: NOW + 499_999)
-    assert limiter.allow?(at_us: NOW + 500_000)
+    at(499_999)
+    refute_predicate limiter, :allow?
+    at(500_000)
+    assert_predicate limiter, :allow?
   end
 
   # `sleep` takes the number as it is, and never wakes too early.
@@ -136,31 +140,34 @@ class UsageTest < Minitest::Test
   end
 
   def test_intervals
+    store = clocked
     [1, 1.0, 1r, :second, "second", "PT1S", Class.new { def to_f = 1.0 }.new].each do |second|
-      reset = memory.window(unique, 1, second).try_acquire(at_us: NOW).reset_after
+      reset = store.window(unique, 1, second).try_acquire.reset_after
       assert_in_delta 1.0, reset, 1e-9, second.inspect
     end
     { minute: 60, hour: 3600, day: DAY }.each do |word, seconds|
-      decision = memory.throttle(unique, word).try_acquire(at_us: NOW)
+      decision = store.throttle(unique, word).try_acquire
       assert_in_delta seconds, decision.reset_after, 1e-9
     end
   end
 
   def test_several_limits_are_one
-    by_keyword = memory.limiter("stripe", window: [100, 60], throttle: 0.1)
-    by_list = memory.limiter("stripe", [["window", 100, :minute], [:throttle, "PT0.1S"]])
-    assert by_keyword.allow?(at_us: NOW)
-    refused = by_list.try_acquire(at_us: NOW)
+    store = clocked
+    by_keyword = store.limiter("stripe", window: [100, 60], throttle: 0.1)
+    by_list = store.limiter("stripe", [["window", 100, :minute], [:throttle, "PT0.1S"]])
+    assert_predicate by_keyword, :allow?
+    refused = by_list.try_acquire
     assert_equal [:throttle, 1, 0.1], [refused.reason, refused.index, refused.retry_after]
-    twice = memory.limiter(unique, [[:window, 1, :second], [:window, 2, :minute]])
-    assert twice.allow?(at_us: NOW)
-    assert_equal 0, twice.try_acquire(at_us: NOW).index
-    refute memory.limiter(unique, paused: [], unlimited: nil).allow?
+    twice = store.limiter(unique, [[:window, 1, :second], [:window, 2, :minute]])
+    assert_predicate twice, :allow?
+    assert_equal 0, twice.try_acquire.index
+    refute store.limiter(unique, paused: [], unlimited: nil).allow?
   end
 
   def test_a_bucket_may_have_an_offset
-    assert_in_delta 6400, memory.bucket(unique, 1, :day).try_acquire(at_us: NOW).reset_after, 1e-9
-    shifted = memory.bucket(unique, 1, :day, :hour).try_acquire(at_us: NOW)
+    store = clocked
+    assert_in_delta 6400, store.bucket(unique, 1, :day).try_acquire.reset_after, 1e-9
+    shifted = store.bucket(unique, 1, :day, :hour).try_acquire
     assert_in_delta 2800, shifted.reset_after, 1e-9
   end
 

@@ -15,6 +15,7 @@ class VectorsTest < Minitest::Test
   # A status that the vectors write in another way.
   STATUSES = { no_ticket: "gone" }.freeze
 
+  CLOCK = Paddlegate::TestClock.new
   PREFIX = "ruby-#{SecureRandom.hex(6)}".freeze
 
   VECTORS.reject { |file, _| file == "errors" }.each do |file, cases|
@@ -30,8 +31,8 @@ class VectorsTest < Minitest::Test
 
   # Shared by all cases, so that names which collide show.
   def self.stores
-    @stores ||= { memory: Paddlegate::Store.new("memory://"),
-                  redis: Paddlegate::Store.new(URL, timeout: 10) }
+    @stores ||= { memory: Paddlegate::Store.new("memory://", clock: CLOCK),
+                  redis: Paddlegate::Store.new(URL, timeout: 10, clock: CLOCK) }
   end
 
   def test_there_are_vectors
@@ -51,6 +52,7 @@ class VectorsTest < Minitest::Test
     def run
       @limiter = Replay.limiter(@store, @name, @vector["limits"])
       @vector.fetch("steps").each.with_index(1) do |step, number|
+        CLOCK.now_us = step["at_us"] if step.key?("at_us")
         answer = send("do_#{step.fetch("do")}", step)
         next unless step.key?("expect")
 
@@ -96,27 +98,26 @@ class VectorsTest < Minitest::Test
     def do_enter(step)
       place = { nil => 0, "kept" => -1 }.fetch(step["place"], step["place"])
       wait = [step["patience_us"], step.fetch("grace_us", 0), "", place] if step["patience_us"]
-      cost, estimate, at = step.values_at("cost", "estimate", "at_us")
-      decision = @limiter.acquire_with_id(step["id"], cost, estimate, at, wait)
+      decision = @limiter.acquire_with_id(*step.values_at("id", "cost", "estimate"), wait)
       @permits[step["permit"]] = decision.permit if step["permit"]
       json_of_enter(decision)
     end
 
     def do_release(step)
-      @limiter.release(permit(step), at_us: step["at_us"]).to_s
+      @limiter.release(permit(step)).to_s
     end
 
     def do_renew(step)
-      micros(@limiter.renew(permit(step), at_us: step["at_us"]))
+      micros(@limiter.renew(permit(step)))
     end
 
     def do_cancel(step)
       gave_up = step["gave_up"] ? 1 : 0
-      @limiter.send(:cancel_ticket, step["id"], gave_up, step["at_us"]).to_s
+      @limiter.send(:cancel_ticket, step["id"], gave_up).to_s
     end
 
-    def do_statistics(step)
-      statistics = @limiter.stats(at_us: step["at_us"]).to_h
+    def do_statistics(_step)
+      statistics = @limiter.stats.to_h
       JSON.generate(statistics.to_h do |name, value|
         name.end_with?("_time") ? ["#{name}_us", micros(value)] : [name, value]
       end)
@@ -127,52 +128,52 @@ class VectorsTest < Minitest::Test
     end
 
     def do_correct(step)
-      @limiter.correct(permit(step), step["actual"], at_us: step["at_us"]).to_s
+      @limiter.correct(permit(step), step["actual"]).to_s
     end
 
     def do_pause(step)
       moment = step["until_us"]
       moment = Time.at(0, moment, :microsecond) if moment
-      runtime_state(step) { |at| @limiter.pause(seconds(step["for_us"]), until: moment, **at) }
+      runtime_state(step) { @limiter.pause(seconds(step["for_us"]), until: moment) }
     end
 
     def do_resume(step)
-      runtime_state(step) { |at| @limiter.resume(**at) }
+      runtime_state(step) { @limiter.resume }
     end
 
     def do_override(step)
       expires_at = step["expires_at_us"] && (step["expires_at_us"] / 1_000_000r)
-      runtime_state(step) do |at|
+      runtime_state(step) do
         @limiter.override(limit: step["amount"], interval: seconds(step["interval_us"]),
                           index: step["index"], expires_in: seconds(step["expires_in_us"]),
-                          expires_at: expires_at, **at)
+                          expires_at: expires_at)
       end
     end
 
     def do_restore(step)
-      runtime_state(step) { |at| @limiter.restore(step["index"], **at) }
+      runtime_state(step) { @limiter.restore(step["index"]) }
     end
 
     def do_controls(step)
-      runtime_state(step) { |at| @limiter.runtime_state(**at) }
+      runtime_state(step) { @limiter.runtime_state }
     end
 
     def do_sync(step)
       reset_at = step["reset_at_us"] && (step["reset_at_us"] / 1_000_000r)
-      told(step) do |at|
+      told(step) do
         @limiter.report_budget(remaining: step["remaining"], limit: step["amount"],
                                index: step["index"], reset_at: reset_at,
                                interval: seconds(step["interval_us"]),
-                               reset_in: seconds(step["reset_in_us"]), permit: permit(step), **at)
+                               reset_in: seconds(step["reset_in_us"]), permit: permit(step))
       end
     end
 
     def do_learn(step)
-      told(step) do |at|
+      told(step) do
         @limiter.learn_from_response(step.fetch("headers", []), step.fetch("body", ""),
                                      permit: permit(step), status: step["status"],
                                      max_learned: step["max_learned"],
-                                     provider: step.fetch("provider", "auto"), **at)
+                                     provider: step.fetch("provider", "auto"))
       end
     end
 
@@ -191,10 +192,6 @@ class VectorsTest < Minitest::Test
                     "ignored" => learned.ignored)
     end
 
-    def settled(step, &call)
-      answer_or_error(step, &call)&.to_s
-    end
-
     def runtime_state(step, &call)
       runtime_state = answer_or_error(step, &call)
       runtime_state && json_of_controls(runtime_state)
@@ -202,7 +199,7 @@ class VectorsTest < Minitest::Test
 
     # What the call answers; `nil` when it has the error that it should have.
     def answer_or_error(step)
-      answer = yield(at_us: step["at_us"])
+      answer = yield
       @test.assert_nil step["error"], @vector["title"]
       answer
     rescue Paddlegate::InvalidError => e
@@ -215,7 +212,7 @@ class VectorsTest < Minitest::Test
     end
 
     def request(step)
-      step.slice("cost", "estimate", "at_us").transform_keys(&:to_sym)
+      step.slice("cost", "estimate").transform_keys(&:to_sym)
     end
 
     def json(decision)

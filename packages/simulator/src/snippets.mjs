@@ -235,7 +235,7 @@ function c(policy, scenario) {
       `    pg_correct(limiter, decision.permit, ${facts.actual}, &settlement, &error); /* the actual cost of the call */`,
     );
   }
-  if (facts.isHeld) after.push("    pg_release(limiter, decision.permit, 0, &settlement, &error);");
+  if (facts.isHeld) after.push("    pg_release(limiter, decision.permit, &settlement, &error);");
   if (facts.isJob) return jobs.c(maker, { list, request: asked, after });
   return `#include <paddlegate.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@ import more from "./more.mjs";
 
 export const {
   Paddlegate,
+  TestClock,
   SKIPPED,
   PaddlegateError,
   OverLimitError,

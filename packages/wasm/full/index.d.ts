@@ -1,3 +1,5 @@
+import type { Kind } from "../types.js";
+
 export * from "../index.js";
 export type * from "./limiter.js";
 // Named exports, because they replace those of the small module.
@@ -35,15 +37,7 @@ export type Span = string;
 
 /** One limit of a simulated policy. */
 export interface SimulatedLimit {
-  readonly kind:
-    | "bucket"
-    | "window"
-    | "leaky"
-    | "points"
-    | "throttle"
-    | "concurrency"
-    | "unlimited"
-    | "paused";
+  readonly kind: Kind;
   /** The limit in units, or in concurrent calls; a throttle has none. */
   readonly limit?: number;
   /** The interval, the time to drain or refill fully, or the duration of a lease (default 30 s). */

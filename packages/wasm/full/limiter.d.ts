@@ -1,7 +1,6 @@
 // The additional members of the classes in the full module. The comments of the other members are in `../index.d.ts`.
 import type * as small from "../index.js";
 import type {
-  At,
   BucketOptions,
   ConcurrencyOptions,
   Decision,
@@ -60,13 +59,13 @@ export interface Limiter<S = never> extends small.Limiter<S> {
    * `limit` with `period`), `throttle` and `expires_at`. Absent members leave the current override and its end
    * unchanged; `null` removes it.
    */
-  applyOjsOverride(document: string | object, options?: At): RuntimeState;
+  applyOjsOverride(document: string | object): RuntimeState;
   /**
    * Pauses the limiter after the rate limit failure of an Open Job Spec job, given as text or as an object. Without
    * `retry_after` and `rate_limit_until` the pause is 30 seconds; a pause that ends later is left unchanged. Returns
    * `false` if `type` is neither `"rate_limited"` nor `"RateLimitExceeded"`.
    */
-  applyOjsSignal(document: string | object, options?: At): boolean;
+  applyOjsSignal(document: string | object): boolean;
 }
 
 /** A request to admit a job. */
@@ -79,7 +78,7 @@ export interface AdmissionRequest extends Request {
 }
 
 /** Options of a decision about several jobs. */
-export interface BatchOptions extends At {
+export interface BatchOptions {
   /** The handling of refused jobs. Default: the handling in the limiter's document, otherwise `"wait"`. */
   readonly onLimit?: OnLimit;
   /** Whether to decide about each job separately, as `admit` does. Default `false`: all or none. */
@@ -110,7 +109,7 @@ export interface Admission {
  * The attributes of a request at a gate. An element of the document with a criterion for an absent attribute does not
  * apply.
  */
-export interface GateRequest extends At {
+export interface GateRequest {
   /** Compared with `Context`. */
   readonly context?: string;
   /** Compared with `Url`. */
@@ -181,7 +180,7 @@ export interface AnswerOptions {
 }
 
 /** Options for reading a response, and its permit. */
-export interface LearnOptions extends AnswerOptions, At {
+export interface LearnOptions extends AnswerOptions {
   /** The permit of the call that received the response, to settle it with the cost. Without one nothing is settled. */
   readonly permit?: string | Permit | null;
 }

@@ -1,11 +1,10 @@
 // The additions of the full module: documents, jobs, responses of upstream APIs, the cost of queries and the simulator.
 // The build also converts this file to CommonJS: keep the imports and the export at the start of their lines.
+import { InvalidError, only, wholeMilliseconds } from "../arguments.mjs";
 import simulation from "./simulation.mjs";
 
 // Adds methods to the classes; `inside` gives access to their private members.
-export default function more(module, host, { Paddlegate, Limiter, Permit, ...shared }) {
-  const { InvalidError, inside, only, now, idOf, wholeMilliseconds } = shared;
-
+export default function more(module, host, { Paddlegate, Limiter, Permit, inside, idOf }) {
   // The handling of refused work in the document of each limiter.
   const onLimitByLimiter = new WeakMap();
 
@@ -53,8 +52,8 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
     },
 
     learnFromResponse(response, options) {
-      const { provider, maxPauseMs, maxLearned, permit, atUs } = only(
-        ["provider", "maxPauseMs", "maxLearned", "permit", "atUs"],
+      const { provider, maxPauseMs, maxLearned, permit } = only(
+        ["provider", "maxPauseMs", "maxLearned", "permit"],
         options,
       );
       if (typeof response !== "object" || response === null) {
@@ -65,46 +64,41 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
       const answer = [status, pairs(response.headers), textOf(response.body)];
       const own = permit === undefined || permit === null ? permit : idOf(permit);
       return inside.run(this, (inner) =>
-        inner.learnFromResponse(provider, maxPauseMs, maxLearned, ...answer, own, atUs ?? now()),
+        inner.learnFromResponse(provider, maxPauseMs, maxLearned, ...answer, own),
       );
     },
 
     admit(job, options) {
-      const { onLimit, cost, estimate, atUs } = only(
-        ["onLimit", "cost", "estimate", "atUs"],
-        options,
-      );
+      const { onLimit, cost, estimate } = only(["onLimit", "cost", "estimate"], options);
       const began = performance.now();
       const admission = inside.run(this, (inner) =>
-        inner.admit(job, cost, estimate, onLimit ?? this.onLimit ?? "wait", atUs ?? now()),
+        inner.admit(job, cost, estimate, onLimit ?? this.onLimit ?? "wait"),
       );
       return granted(this, began, (estimate ?? null) !== null)(admission);
     },
 
     admitAll(jobs, options) {
-      const { onLimit, partial, atUs } = only(["onLimit", "partial", "atUs"], options);
+      const { onLimit, partial } = only(["onLimit", "partial"], options);
       if (!Array.isArray(jobs)) throw new InvalidError("must be a list of ids", "jobs");
       if (typeof (partial ?? false) !== "boolean") {
         throw new InvalidError("must be true or false", "partial");
       }
       const began = performance.now();
       const admissions = inside.run(this, (inner) =>
-        inner.admitAll(jobs, onLimit ?? this.onLimit ?? "wait", partial === true, atUs ?? now()),
+        inner.admitAll(jobs, onLimit ?? this.onLimit ?? "wait", partial === true),
       );
       // Without `partial` every cost is a correctable estimate.
       return admissions.map(granted(this, began, partial !== true));
     },
 
-    applyOjsOverride(document, options) {
-      const { atUs } = only(["atUs"], options);
+    applyOjsOverride(document) {
       const text = written("document", document);
-      return inside.run(this, (inner) => inner.applyOjsOverride(text, atUs ?? now()));
+      return inside.run(this, (inner) => inner.applyOjsOverride(text));
     },
 
-    applyOjsSignal(document, options) {
-      const { atUs } = only(["atUs"], options);
+    applyOjsSignal(document) {
       const text = written("document", document);
-      return inside.run(this, (inner) => inner.applyOjsSignal(text, atUs ?? now()));
+      return inside.run(this, (inner) => inner.applyOjsSignal(text));
     },
   });
 
@@ -124,8 +118,8 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, ...sha
     }
 
     admit(attributes) {
-      const { atUs, ...known } = only([...ATTRIBUTES, "atUs"], attributes);
-      return this.#inner.admit(...ATTRIBUTES.map((name) => known[name]), atUs ?? now());
+      const known = only(ATTRIBUTES, attributes);
+      return this.#inner.admit(...ATTRIBUTES.map((name) => known[name]));
     }
   }
 

@@ -10,6 +10,7 @@ export default async function init(source) {
 
 export const {
   Paddlegate,
+  TestClock,
   SKIPPED,
   PaddlegateError,
   OverLimitError,

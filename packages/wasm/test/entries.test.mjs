@@ -39,7 +39,7 @@ test("the module for the web answers as the vectors say, started from bytes", as
 test("the module for bundlers loads as WebAssembly modules do", () => {
   const code = `
     import * as paddlegate from "./bundler.mjs";
-    const decision = new paddlegate.Paddlegate().points("shop", 1000, 20).tryAcquire({ estimate: 200, atUs: 1 });
+    const decision = new paddlegate.Paddlegate().points("shop", 1000, 20).tryAcquire({ estimate: 200 });
     console.log(Object.keys(paddlegate).length, decision.remaining);`;
   const flags = ["--experimental-wasm-modules", "--no-warnings", "--input-type=module", "--eval"];
   const printed = execFileSync(process.execPath, [...flags, code], { cwd: root, encoding: "utf8" });

@@ -10,7 +10,7 @@ import * as web from "paddlegate-wasm/full/web";
 import { replay } from "./replay.mjs";
 import { allVectors, vectors } from "./vectors.mjs";
 
-const { OverLimitError, Paddlegate, limitersFromDocument, SKIPPED } = full;
+const { OverLimitError, Paddlegate, TestClock, limitersFromDocument, SKIPPED } = full;
 const require = createRequire(import.meta.url);
 const root = new URL("../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
@@ -189,10 +189,10 @@ test("a job runs, waits in its place, or is dropped as the document says", () =>
   assert.equal(limiter.admit("c", { onLimit: "raise" }).action, "refuse");
   assert.equal(permit.release(), "released");
   assert.equal(limiter.admit("b").action, "run");
-  const dropping = new Paddlegate().load(native).get("erp");
-  const at = { atUs: 1_700_000_000_000_000 };
-  assert.equal(dropping.admit("a", at).action, "run");
-  assert.equal(dropping.admit("b", at).action, "drop");
+  const clock = new TestClock(1_700_000_000_000_000);
+  const dropping = new Paddlegate("memory://", { clock }).load(native).get("erp");
+  assert.equal(dropping.admit("a").action, "run");
+  assert.equal(dropping.admit("b").action, "drop");
   assert.throws(() => limiter.admit("a", { onLimit: "retry" }), invalid("onLimit", /must be/));
   assert.throws(() => limiter.admit(5), invalid("id", /must be a string/));
 });
@@ -200,25 +200,28 @@ test("a job runs, waits in its place, or is dropped as the document says", () =>
 test("several jobs run, or none of them", () => {
   const limiter = new Paddlegate().limiter("erp", { concurrency: 3, window: [100, 60] });
   const actions = (jobs, options) => limiter.admitAll(jobs, options).map(({ action }) => action);
-  const at = { atUs: 1_700_000_000_000_000 };
-  assert.deepEqual(actions(["a", "b"], at), ["run", "run"]);
-  assert.deepEqual(actions(["c", "d"], { ...at, onLimit: "drop" }), ["drop", "drop"]);
-  const { leases, units } = limiter.stats(at);
+  assert.deepEqual(actions(["a", "b"]), ["run", "run"]);
+  assert.deepEqual(actions(["c", "d"], { onLimit: "drop" }), ["drop", "drop"]);
+  const { leases, units } = limiter.stats();
   assert.deepEqual([leases, units], [2, 2]);
-  assert.deepEqual(actions(["c", "d"], { ...at, partial: true }), ["run", "wait"]);
+  assert.deepEqual(actions(["c", "d"], { partial: true }), ["run", "wait"]);
   assert.throws(() => actions("ab"), invalid("jobs", /list/));
   assert.throws(() => actions(["a"], { partial: 1 }), invalid("partial", /true or false/));
 });
 
 test("a gate sorts requests by its document", () => {
-  const gate = new Paddlegate().invantiveGate(control);
-  const at = (second) => ({ url: "https://x/a", atUs: (1_780_272_000 + second) * 1e6 });
-  const levels = [0, 0, 0, 1, 1, 2, 2, 60].map((second) => gate.admit(at(second)).level);
+  const clock = new TestClock();
+  const gate = new Paddlegate("memory://", { clock }).invantiveGate(control);
+  const admitAt = (second) => {
+    clock.nowUs = (1_780_272_000 + second) * 1e6;
+    return gate.admit({ url: "https://x/a" });
+  };
+  const levels = [0, 0, 0, 1, 1, 2, 2, 60].map((second) => admitAt(second).level);
   assert.deepEqual(levels, [null, null, "second", null, null, null, "minute", null]);
   const free = { allowed: true, delayMs: 0, slot: null, level: null, retryAfterMs: 0 };
   assert.deepEqual(gate.admit(), { ...free, reason: null });
-  gate.admit(at(60));
-  assert.deepEqual(gate.admit(at(60.4)), {
+  admitAt(60);
+  assert.deepEqual(admitAt(60.4), {
     allowed: false,
     delayMs: 250,
     slot: "api",
@@ -250,11 +253,11 @@ test("a run of a workflow has the limit of its key", () => {
 });
 
 test("documents of Open Job Spec override and pause", () => {
-  const limiter = new Paddlegate().concurrent("erp", 5);
-  const at = { atUs: 1_700_000_000_000_000 };
-  assert.equal(limiter.applyOjsOverride({ concurrency: 20 }, at).overrides[0].limit, 20);
-  assert.deepEqual(limiter.applyOjsOverride('{"concurrency": null}', at).overrides, [null]);
-  assert.equal(limiter.applyOjsSignal({ type: "timeout" }, at), false);
-  assert.equal(limiter.applyOjsSignal({ type: "rate_limited", retry_after: 30 }, at), true);
-  assert.equal(limiter.tryAcquire(at).retryAfterMs, 30_000);
+  const clock = new TestClock(1_700_000_000_000_000);
+  const limiter = new Paddlegate("memory://", { clock }).concurrent("erp", 5);
+  assert.equal(limiter.applyOjsOverride({ concurrency: 20 }).overrides[0].limit, 20);
+  assert.deepEqual(limiter.applyOjsOverride('{"concurrency": null}').overrides, [null]);
+  assert.equal(limiter.applyOjsSignal({ type: "timeout" }), false);
+  assert.equal(limiter.applyOjsSignal({ type: "rate_limited", retry_after: 30 }), true);
+  assert.equal(limiter.tryAcquire().retryAfterMs, 30_000);
 });

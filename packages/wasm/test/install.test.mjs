@@ -9,9 +9,9 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const use = `
-  const shop = new Paddlegate().points("shop", 1000, 20);
-  const { permit } = shop.tryAcquire({ estimate: 200, atUs: 1 });
-  console.log(shop.correct(permit, 50, { atUs: 1 }), shop.peek({ cost: 0, atUs: 1 }).remaining);`;
+  const shop = new Paddlegate("memory://", { clock: new TestClock() }).points("shop", 1000, 20);
+  const { permit } = shop.tryAcquire({ estimate: 200 });
+  console.log(shop.correct(permit, 50), shop.peek({ cost: 0 }).remaining);`;
 
 test("npm pack, npm install, import and require", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "paddlegate-"));
@@ -25,11 +25,11 @@ test("npm pack, npm install, import and require", (t) => {
 
   const node = (type, code) => run(process.execPath, `--input-type=${type}`, "--eval", code);
   assert.equal(
-    node("module", `import { Paddlegate } from "paddlegate-wasm";${use}`),
+    node("module", `import { Paddlegate, TestClock } from "paddlegate-wasm";${use}`),
     "settled 950",
   );
   assert.equal(
-    node("commonjs", `const { Paddlegate } = require("paddlegate-wasm");${use}`),
+    node("commonjs", `const { Paddlegate, TestClock } = require("paddlegate-wasm");${use}`),
     "settled 950",
   );
   const cost =

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";
-import { OverLimitError, Paddlegate, SKIPPED } from "paddlegate-wasm";
+import { OverLimitError, Paddlegate, SKIPPED, TestClock } from "paddlegate-wasm";
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const invalid = (argument) => ({ name: "InvalidError", code: "INVALID", argument });
@@ -26,13 +26,17 @@ test("a lease is held, renewed and released once", async () => {
 });
 
 test("on a clock that is given a lease ends when it should", () => {
-  const limiter = new Paddlegate().concurrent("erp", 1);
-  const held = limiter.tryAcquire({ atUs: 1_000_000 });
+  const clock = new TestClock(1_000_000);
+  const limiter = new Paddlegate("memory://", { clock }).concurrent("erp", 1);
+  const held = limiter.tryAcquire();
   assert.deepEqual([held.leaseMs, held.fencingToken], [30_000, 1_000_000]);
-  assert.equal(limiter.tryAcquire({ atUs: 30_999_999 }).allowed, false);
-  assert.equal(limiter.tryAcquire({ atUs: 31_000_000 }).allowed, true);
-  assert.equal(limiter.release(held.permit, { atUs: 31_000_001 }), "late");
-  assert.equal(limiter.stats({ atUs: 31_000_001 }).overages, 1);
+  clock.nowUs = 30_999_999;
+  assert.equal(limiter.tryAcquire().allowed, false);
+  clock.nowUs = 31_000_000;
+  assert.equal(limiter.tryAcquire().allowed, true);
+  clock.nowUs = 31_000_001;
+  assert.equal(limiter.release(held.permit), "late");
+  assert.equal(limiter.stats().overages, 1);
 });
 
 test("a limiter without a state grants or refuses without a wait, also as the first of its store", async () => {
@@ -89,10 +93,18 @@ test("waiters of a rate get in by turn", async () => {
   const permits = await Promise.all(Array.from({ length: 10 }, () => limiter.acquire()));
   const times = permits.map(({ decision }) => decision.atUs);
   assert.ok(times.every((at, i) => i === 0 || at - times[i - 1] >= 20_000));
-  const atUs = 1_700_000_000_000_000;
-  await limiter.reset();
-  await limiter.acquire({ atUs });
-  assert.equal((await limiter.acquire({ atUs })).decision.atUs, atUs + 20_000);
+});
+
+test("acquire sleeps in real time and sees a test's clock when it looks again", async () => {
+  const clock = new TestClock(1_700_000_000_000_000);
+  const limiter = new Paddlegate("memory://", { clock }).throttle("slow", 0.2);
+  await limiter.acquire();
+  const began = performance.now();
+  const waiting = limiter.acquire({ waitTimeoutMs: 60_000 });
+  await pause(100);
+  clock.advance(0.2);
+  assert.equal((await waiting).decision.atUs, clock.nowUs);
+  assert.ok(performance.now() - began >= 199);
 });
 
 test("withinLimit releases, warns of a lost lease, and skips", async () => {
@@ -160,11 +172,11 @@ test("jobs take tickets and come back", () => {
 });
 
 test("statistics, and the limiters of the store", () => {
-  const pg = new Paddlegate();
+  const pg = new Paddlegate("memory://", { clock: new TestClock() });
   const shop = pg.limiter("shop", { concurrency: [2, 10], throttle: 0.1 }, { ttl: "day" });
-  shop.tryAcquire({ atUs: 1 });
-  shop.tryAcquire({ atUs: 2 });
-  const { granted, refused, immediate, leases } = shop.stats({ atUs: 3 });
+  shop.tryAcquire();
+  shop.tryAcquire();
+  const { granted, refused, immediate, leases } = shop.stats();
   assert.deepEqual([granted, refused, immediate, leases], [1, 1, 1, 1]);
   const [{ name, limits, lastUsed }] = pg.limiters();
   assert.deepEqual([name, lastUsed], ["shop", null]);

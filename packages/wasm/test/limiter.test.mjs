@@ -1,12 +1,12 @@
-// What the vectors cannot say: the clock of the host, frozen answers, JavaScript's own mistakes.
+// What the vectors cannot say: clocks, frozen answers, JavaScript's own mistakes.
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as paddlegate from "paddlegate-wasm";
 
-const { InvalidError, Paddlegate, PaddlegateError } = paddlegate;
+const { InvalidError, Paddlegate, PaddlegateError, TestClock } = paddlegate;
 const invalid = (argument) => ({ name: "InvalidError", code: "INVALID", argument });
 
-test("without atUs the clock of the host counts", () => {
+test("without a test's clock that of the host counts", () => {
   const limiter = new Paddlegate().points("clock", 1000, 20);
   const before = Date.now() * 1000;
   const granted = limiter.tryAcquire({ estimate: 200 });
@@ -19,16 +19,40 @@ test("without atUs the clock of the host counts", () => {
 });
 
 test("a grant, a refusal and a grant exactly when it was promised", () => {
-  const limiter = new Paddlegate().leaky("promise", 1, 0.001);
-  assert.equal(limiter.allow({ atUs: 1_000_000 }), true);
-  assert.equal(limiter.allow({ atUs: 1_000_999 }), false);
-  const { retryAfterMs, retryAfterUs } = limiter.tryAcquire({ atUs: 1_000_400 });
+  const clock = new TestClock(1_000_000);
+  const limiter = new Paddlegate("memory://", { clock }).leaky("promise", 1, 0.001);
+  assert.equal(limiter.allow(), true);
+  clock.nowUs = 1_000_400;
+  const { retryAfterMs, retryAfterUs } = limiter.tryAcquire();
   assert.deepEqual([retryAfterMs, retryAfterUs], [1, 600]);
-  assert.equal(limiter.allow({ atUs: 1_001_000 }), true);
+  clock.nowUs = 1_000_999;
+  assert.equal(limiter.allow(), false);
+  clock.nowUs = 1_001_000;
+  assert.equal(limiter.allow(), true);
+});
+
+test("a clock moves only when it is moved, for several stores, also backwards", () => {
+  const clock = new TestClock();
+  assert.equal(clock.nowUs, 0);
+  clock.advance(58.5);
+  clock.advance("second");
+  clock.advance("PT0.500001S");
+  assert.equal(clock.nowUs, 60_000_001);
+  const stores = [1, 2].map(() => new Paddlegate("memory://", { clock }));
+  const limiters = stores.map((pg) => pg.window("clock", 1, 60));
+  for (const limiter of limiters) assert.equal(limiter.tryAcquire().atUs, 60_000_001);
+  clock.nowUs = 5;
+  for (const limiter of limiters) assert.equal(limiter.allow(), false);
+  clock.nowUs = 120_000_001;
+  for (const limiter of limiters) assert.equal(limiter.allow(), true);
+  clock.nowUs = 2 ** 52;
+  assert.throws(() => clock.advance(0.000001), invalid("nowUs"));
+  assert.equal(clock.nowUs, 2 ** 52);
 });
 
 test("a decision is plain, frozen and complete", () => {
-  const decision = new Paddlegate().window("frozen", 3, "second").tryAcquire({ cost: 2, atUs: 5 });
+  const pg = new Paddlegate("memory://", { clock: new TestClock(5) });
+  const decision = pg.window("frozen", 3, "second").tryAcquire({ cost: 2 });
   assert.deepEqual(decision, {
     status: "granted",
     allowed: true,
@@ -54,35 +78,38 @@ test("a decision is plain, frozen and complete", () => {
 });
 
 test("limiters of one name share their state, stores do not", () => {
-  const [one, other] = [new Paddlegate(), new Paddlegate("memory://")];
-  assert.equal(one.throttle("shared", 1).allow({ atUs: 1 }), true);
-  assert.equal(one.throttle("shared", 1).allow({ atUs: 1 }), false);
-  assert.equal(other.throttle("shared", 1).allow({ atUs: 1 }), true);
+  const clock = new TestClock();
+  const [one, other] = [1, 2].map(() => new Paddlegate("memory://", { clock }));
+  assert.equal(one.throttle("shared", 1).allow(), true);
+  assert.equal(one.throttle("shared", 1).allow(), false);
+  assert.equal(other.throttle("shared", 1).allow(), true);
 });
 
 test("reset forgets, also before the first call and by another limiter of the name", () => {
   const pg = new Paddlegate();
   const limiter = pg.bucket("reset", 1, "day", { offset: "PT2H" });
   limiter.reset();
-  assert.equal(limiter.allow({ atUs: 1 }), true);
+  assert.equal(limiter.allow(), true);
   pg.bucket("reset", 1, "day").reset();
-  assert.equal(limiter.allow({ atUs: 1 }), true);
+  assert.equal(limiter.allow(), true);
 });
 
 test("limits by name and as a list are the same policy, in the order written", () => {
-  const pg = new Paddlegate();
+  const pg = new Paddlegate("memory://", { clock: new TestClock() });
   const limits = { window: [100, "PT1M"], throttle: 0.1, unlimited: true };
-  assert.equal(pg.limiter("both", limits).allow({ atUs: 1 }), true);
+  assert.equal(pg.limiter("both", limits).allow(), true);
   const list = [["window", 100, 60], ["throttle", 0.1], ["unlimited"]];
-  const { allowed, reason, index } = pg.limiter("both", list).tryAcquire({ atUs: 1 });
+  const { allowed, reason, index } = pg.limiter("both", list).tryAcquire();
   assert.deepEqual({ allowed, reason, index }, { allowed: false, reason: "throttle", index: 1 });
   assert.equal(pg.limiter("both", { paused: true }).peek().reason, "paused");
 });
 
 test("twenty thousand names, of which the idle ones are forgotten", () => {
-  const pg = new Paddlegate();
+  const clock = new TestClock(1_000_000);
+  const pg = new Paddlegate("memory://", { clock });
   for (let i = 0; i < 20_000; i++) {
-    assert.ok(pg.leaky(`visitor-${i}`, 1, 1).allow({ atUs: 1_000_000 + i * 1000 }));
+    assert.ok(pg.leaky(`visitor-${i}`, 1, 1).allow());
+    clock.advance(0.001);
   }
 });
 
@@ -95,7 +122,8 @@ test("mistakes of JavaScript are named", () => {
       () => limiter.tryAcquire(5),
       () => limiter.allow("5"),
       () => limiter.peek(null),
-      () => limiter.correct("id", 1, 5),
+      () => limiter.restore(5),
+      () => new Paddlegate("memory://", 5),
       () => pg.bucket("mistakes", 1, 1, 2),
     ],
     limits: [
@@ -112,7 +140,13 @@ test("mistakes of JavaScript are named", () => {
       () => pg.leaky("lone \ud800 surrogate", 1, 1),
     ],
     cost: [() => limiter.allow({ cost: 1n }), () => limiter.allow({ cost: new Number(1) })],
-    atUs: [() => limiter.allow({ atUs: -1 }), () => limiter.allow({ atUs: "1" })],
+    nowUs: [1.5, -1, "1", null, 2 ** 52 + 1].flatMap((nowUs) => [
+      () => new TestClock(nowUs),
+      () => Object.assign(new TestClock(), { nowUs }),
+    ]),
+    span: [-1, Number.NaN, "10s", null, undefined].map((by) => () => new TestClock().advance(by)),
+    clock: [5, "now", {}, Date].map((clock) => () => new Paddlegate("memory://", { clock })),
+    atUs: [() => limiter.allow({ atUs: 1 }), () => limiter.pause({ forMs: 1, atUs: 1 })],
     estimated: [() => limiter.allow({ estimated: 1 })],
     permit: [() => limiter.correct(limiter.peek().permit, 1)],
     drain: [() => pg.leaky("mistakes", 1, new Date())],
@@ -154,19 +188,26 @@ test("messages name arguments and units as they were written", () => {
       "must be a number of seconds from 0 to ten years: lockTimeout=-5.0",
     ],
     [() => limiter.tryAcquire({ id: "x".repeat(65) }), "must have 1 to 64 bytes: bytes=65"],
+    [
+      () => new TestClock(2 ** 52 + 1),
+      "must be at most 2^52 microseconds since 1970: nowUs=4503599627370497",
+    ],
+    [() => new TestClock("1"), "must be a whole number: nowUs is of type string"],
   ]) {
     assert.throws(call, { name: "InvalidError", message }, `${call}`);
   }
 });
 
 test("times to come back are whole milliseconds, and then the call passes", () => {
-  const atUs = 1_700_000_000_000_000;
+  const clock = new TestClock(1_700_000_000_000_000);
   for (let i = 0; i < 100; i += 1) {
-    const limiter = new Paddlegate().leaky("whole", 1 + (i % 6), 1 / 7);
-    while (limiter.allow({ atUs }));
-    const { retryAfterMs, retryAfterUs } = limiter.tryAcquire({ atUs: atUs + i });
+    const limiter = new Paddlegate("memory://", { clock }).leaky("whole", 1 + (i % 6), 1 / 7);
+    while (limiter.allow());
+    clock.nowUs += i;
+    const { retryAfterMs, retryAfterUs } = limiter.tryAcquire();
     assert.equal(retryAfterMs, Math.ceil(retryAfterUs / 1000));
-    assert.equal(limiter.allow({ atUs: atUs + i + retryAfterMs * 1000 }), true);
+    clock.advance(retryAfterMs / 1000);
+    assert.equal(limiter.allow(), true);
   }
 });
 

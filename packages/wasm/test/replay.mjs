@@ -1,28 +1,31 @@
 // Replays tests/vectors through the public API. Runs in Node and in a browser alike.
 
 /** Throws what the case expected and what it got. `prefix` keeps the names of one file apart from all others. */
-export function replay({ Paddlegate, InvalidError }, file, index, prefix = file.name) {
+export function replay(paddlegate, file, index, prefix = file.name) {
   const testCase = file.cases[index];
-  if (file.name === "errors") {
-    misuse(new Paddlegate(), InvalidError, testCase, prefix + index);
-  } else {
-    steps(new Paddlegate(), testCase, prefix + (testCase.name ?? index));
-  }
+  if (file.name === "errors") misuse(paddlegate, testCase, prefix + index);
+  else steps(clocked(paddlegate), testCase, prefix + (testCase.name ?? index));
 }
 
 /** Replays the cases of one file in one store, where names could collide. */
-export function replayTogether({ Paddlegate }, file) {
-  const pg = new Paddlegate();
+export function replayTogether(paddlegate, file) {
+  const store = clocked(paddlegate);
   file.cases.forEach((testCase, index) => {
-    steps(pg, testCase, file.name + (testCase.name ?? index));
+    steps(store, testCase, file.name + (testCase.name ?? index));
   });
 }
 
-function steps(pg, testCase, name) {
+function clocked({ Paddlegate, TestClock }) {
+  const clock = new TestClock();
+  return { pg: new Paddlegate("memory://", { clock }), clock };
+}
+
+function steps({ pg, clock }, testCase, name) {
   const permits = new Map();
   let limiter = pg.limiter(name, testCase.limits.map(asList));
   testCase.steps.forEach((step, number) => {
     let answer;
+    if (step.at_us !== undefined) clock.nowUs = step.at_us;
     switch (step.do) {
       case "acquire":
         for (let i = 0; i < (step.times ?? 1); i++) answer = limiter.tryAcquire(request(step));
@@ -34,7 +37,7 @@ function steps(pg, testCase, name) {
         break;
       case "correct": {
         const permit = permits.get(step.permit) ?? step.permit;
-        answer = JSON.stringify(limiter.correct(permit, step.actual, { atUs: step.at_us }));
+        answer = JSON.stringify(limiter.correct(permit, step.actual));
         break;
       }
       case "enter":
@@ -45,15 +48,15 @@ function steps(pg, testCase, name) {
       case "release":
       case "renew": {
         const permit = permits.get(step.permit) ?? step.permit;
-        answer = limiter[step.do](permit, { atUs: step.at_us });
+        answer = limiter[step.do](permit);
         answer = JSON.stringify(step.do === "renew" ? micros(answer) : answer);
         break;
       }
       case "cancel":
-        answer = JSON.stringify(limiter.cancel(step.id, { atUs: step.at_us }, step.gave_up));
+        answer = JSON.stringify(limiter.cancel(step.id, step.gave_up));
         break;
       case "statistics":
-        answer = asCounts(limiter.stats({ atUs: step.at_us }));
+        answer = asCounts(limiter.stats());
         break;
       case "pause":
       case "resume":
@@ -91,15 +94,16 @@ function steps(pg, testCase, name) {
   });
 }
 
-function misuse(pg, InvalidError, testCase, name) {
+function misuse({ Paddlegate, TestClock, InvalidError }, testCase, name) {
   if (testCase.not_in?.includes("wasm")) return;
+  const pg = new Paddlegate();
   const limits = testCase.limits.map(asList);
   const call = {
     limiter: () => pg.limiter("name" in testCase ? testCase.name : name, limits),
     acquire: () => limiter.tryAcquire(request(testCase)),
     peek: () => limiter.peek(request(testCase)),
-    correct: () =>
-      limiter.correct(testCase.permit, value(testCase.actual), { atUs: testCase.at_us }),
+    correct: () => limiter.correct(testCase.permit, value(testCase.actual)),
+    clock: () => new TestClock(testCase.now_us),
   }[testCase.do];
   const limiter = testCase.do === "limiter" ? undefined : pg.limiter(name, limits);
   const { kind, argument } = testCase.expect;
@@ -115,11 +119,11 @@ function misuse(pg, InvalidError, testCase, name) {
 
 // What vectors call otherwise than this package.
 const NAMES = {
-  at: "atUs",
   expires_at: "expiresAt",
   expires_in: "expiresInMs",
   for: "forMs",
   lock_timeout: "lockTimeout",
+  now: "nowUs",
 };
 const IN_ORDER = { ...NAMES, interval: "intervalMs" };
 
@@ -140,8 +144,8 @@ function asList({ kind, amount, interval_us, interval, offset_us }) {
   return [kind, value(amount), span, ...offset];
 }
 
-function request({ cost, estimate, at_us }) {
-  return { cost: value(cost), estimate: value(estimate), atUs: at_us };
+function request({ cost, estimate }) {
+  return { cost: value(cost), estimate: value(estimate) };
 }
 
 function value(written) {
@@ -172,24 +176,23 @@ function enter(limiter, step) {
 }
 
 function control(limiter, step) {
-  const { index, amount, at_us: atUs } = step;
+  const { index, amount } = step;
   const options = {
-    pause: { forMs: ms(step.for_us), until: ms(step.until_us), atUs },
+    pause: { forMs: ms(step.for_us), until: ms(step.until_us) },
     override: {
       index,
       limit: amount,
       intervalMs: ms(step.interval_us),
       expiresInMs: ms(step.expires_in_us),
       expiresAt: ms(step.expires_at_us),
-      atUs,
     },
-    restore: { index, atUs },
+    restore: { index },
   };
-  return limiter[step.do === "controls" ? "runtimeState" : step.do](options[step.do] ?? { atUs });
+  return limiter[step.do === "controls" ? "runtimeState" : step.do](options[step.do]);
 }
 
 function sync(limiter, step, permit) {
-  const { index, remaining, amount: limit, at_us: atUs } = step;
+  const { index, remaining, amount: limit } = step;
   const [intervalMs, resetInMs] = [ms(step.interval_us), ms(step.reset_in_us)];
   const resetAt = ms(step.reset_at_us);
   return limiter.reportBudget({
@@ -200,16 +203,12 @@ function sync(limiter, step, permit) {
     resetInMs,
     resetAt,
     permit,
-    atUs,
   });
 }
 
 function learn(limiter, step, permit) {
-  const { status, headers, body, provider, max_learned: maxLearned, at_us: atUs } = step;
-  return limiter.learnFromResponse(
-    { status, headers, body },
-    { provider, maxLearned, permit, atUs },
-  );
+  const { status, headers, body, provider, max_learned: maxLearned } = step;
+  return limiter.learnFromResponse({ status, headers, body }, { provider, maxLearned, permit });
 }
 
 function asLearned({ settlement, learned, ignored }) {

@@ -34,7 +34,7 @@ const permit: Permit = await shop.acquire({ estimate: graphqlCost("{ shop { name
 const response = await fetch("https://example.com");
 same<ReturnType<typeof permit.learnFromResponse>, Learned>(true);
 permit.learnFromResponse(response, { provider: "shopify", maxPauseMs: 1000 });
-shop.learnFromResponse({ status: 429, headers: { "Retry-After": 30 } }, { permit: null, atUs: 1 });
+shop.learnFromResponse({ status: 429, headers: { "Retry-After": 30 } }, { permit: null });
 shop.learnFromResponse({ headers: new Map([["a", "b"]]), body: new Uint8Array() });
 graphqlCost("{ a }", { n: 1 }, { rules: "github", operation: "A" }) satisfies number;
 // @ts-expect-error: no such rules
@@ -48,20 +48,20 @@ const quiet = pg.concurrent("erp", 1, { onLimit: "ignore" });
 same<typeof quiet, Limiter<Skipped>>(true);
 const value = await quiet.withinLimit((held) => held.learnFromResponse(response));
 same<typeof value, Learned | Skipped>(true);
-const admission: Admission = quiet.admit("job", { onLimit: "drop", cost: 1, atUs: 1 });
+const admission: Admission = quiet.admit("job", { onLimit: "drop", cost: 1 });
 admission.permit?.release() satisfies string | undefined;
 same<ReturnType<typeof quiet.admitAll>, Admission[]>(true);
 quiet.admitAll(["a"], { partial: true }).length satisfies number;
 // @ts-expect-error: its jobs cost one unit each
 quiet.admitAll(["a"], { cost: 2 });
 quiet.applyOjsOverride({ concurrency: 5 }).version satisfies number;
-quiet.applyOjsSignal('{"type": "rate_limited"}', { atUs: 1 }) satisfies boolean;
+quiet.applyOjsSignal('{"type": "rate_limited"}') satisfies boolean;
 
 const loaded = pg.load("{}");
 same<typeof loaded, Map<string, Limiter<Skipped>>>(true);
 loaded.get("a")?.onLimit satisfies string | null | undefined;
 const gate: Gate = pg.invantiveGate({ RateLimitControlList: [] });
-const decision: GateDecision = gate.admit({ url: "https://x", logOnCode: "ann", atUs: 1 });
+const decision: GateDecision = gate.admit({ url: "https://x", logOnCode: "ann" });
 decision.delayMs.toFixed();
 // @ts-expect-error: no fact
 gate.admit({ log_on_code: "ann" });

@@ -8,6 +8,7 @@ import {
   type RuntimeState,
   SKIPPED,
   type Skipped,
+  TestClock,
 } from "paddlegate-wasm";
 import init, { Paddlegate as WebPaddlegate } from "paddlegate-wasm/web";
 
@@ -16,7 +17,7 @@ new WebPaddlegate("memory://").unlimited();
 
 const pg = new Paddlegate();
 const shop: Limiter = pg.points("shop", 1000, 20);
-const decision: Decision = shop.tryAcquire({ estimate: 200, atUs: 1 });
+const decision: Decision = shop.tryAcquire({ estimate: 200 });
 if (decision.permit !== null) {
   const settlement: "settled" | "already" | "late" | "unknown" = shop.correct(decision.permit, 50);
   settlement satisfies string;
@@ -42,11 +43,17 @@ shop.allow(5);
 pg.limiter("x", [["throttle", 1, 2, 3]]);
 // @ts-expect-error: decisions are frozen
 decision.allowed = true;
+// @ts-expect-error: the store has the clock
+shop.allow({ atUs: 1 });
 // @ts-expect-error: a misspelt option
 shop.allow({ estimated: 5 });
 // @ts-expect-error: only memory here
 new Paddlegate("redis://localhost");
 
+const clock = new TestClock();
+clock.nowUs += 5;
+clock.advance("minute");
+new Paddlegate("memory://", { clock }).unlimited();
 const erp: Limiter = pg.concurrent("erp", 5, { lockTimeoutMs: 1000, waitTimeoutMs: 10 });
 const permit: Permit = await erp.acquire({ signal: AbortSignal.timeout(5), id: "job" });
 permit.release() satisfies "released" | "late" | "unknown";
@@ -62,7 +69,7 @@ permit.degraded satisfies false;
 pg.limiters()[0]?.limits[0]?.kind satisfies string | undefined;
 const ordered: RuntimeState = erp.pause({ until: new Date() });
 ordered.overrides[0]?.limit satisfies number | undefined;
-erp.override({ limit: 5, index: 0, expiresInMs: 5, atUs: 1 }).learned satisfies readonly unknown[];
+erp.override({ limit: 5, index: 0, expiresInMs: 5 }).learned satisfies readonly unknown[];
 erp.restore().version satisfies number;
 erp.reportBudget({ remaining: 5, restoreRate: 50, resetAt: 1 }).learned satisfies readonly string[];
 // @ts-expect-error: a pause needs an end

@@ -40,7 +40,7 @@ static void *hold(void *unused) {
         nanosleep(&work, NULL);
         printf("leave %" PRId64 " %" PRId64 "\n", decision.fencing_token, now());
         fflush(stdout);
-        check(pg_release(limiter, decision.permit, 0, &settlement, &error), &error);
+        check(pg_release(limiter, decision.permit, &settlement, &error), &error);
         printf("answer %" PRId64 " %d\n", decision.fencing_token, (int)settlement);
         fflush(stdout);
     }

@@ -6,7 +6,7 @@ import random
 import sys
 import time
 
-from paddlegate import Paddlegate, PaddlegateError
+from paddlegate import Paddlegate, PaddlegateError, TestClock
 from records import Records, failed, shown
 
 
@@ -14,8 +14,12 @@ class Worker:
     def __init__(self):
         self.limiters = {}
 
-    async def open(self, url, timeout):
-        self.store = Paddlegate(url, timeout=timeout)
+    async def open(self, url, timeout, now_us=None):
+        self.clock = None if now_us is None else TestClock(now_us)
+        self.store = Paddlegate(url, timeout=timeout, clock=self.clock)
+
+    async def set_clock(self, now_us):
+        self.clock.now_us = now_us
 
     async def limiter(self, name, limits, **key):
         self.limiters[key["as"]] = self.store.limiter(name, [tuple(limit) for limit in limits])
@@ -32,8 +36,8 @@ class Worker:
     async def acquire(self, on, **request):
         return shown((await self.limiters[on].aacquire(**request)).decision)
 
-    async def correct(self, on, permit, actual, **request):
-        return await self.limiters[on].acorrect(permit, actual, **request)
+    async def correct(self, on, permit, actual):
+        return await self.limiters[on].acorrect(permit, actual)
 
     async def reset(self, on):
         await self.limiters[on].areset()

@@ -6,7 +6,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from paddlegate import Paddlegate, PaddlegateError
+from paddlegate import Paddlegate, PaddlegateError, TestClock
 from records import Records, failed, shown
 
 
@@ -14,8 +14,12 @@ class Worker:
     def __init__(self):
         self.limiters = {}
 
-    def open(self, url, timeout):
-        self.store = Paddlegate(url, timeout=timeout)
+    def open(self, url, timeout, now_us=None):
+        self.clock = None if now_us is None else TestClock(now_us)
+        self.store = Paddlegate(url, timeout=timeout, clock=self.clock)
+
+    def set_clock(self, now_us):
+        self.clock.now_us = now_us
 
     def limiter(self, name, limits, **key):
         self.limiters[key["as"]] = self.store.limiter(name, [tuple(limit) for limit in limits])
@@ -32,8 +36,8 @@ class Worker:
     def acquire(self, on, **request):
         return shown(self.limiters[on].acquire(**request).decision)
 
-    def correct(self, on, permit, actual, **request):
-        return self.limiters[on].correct(permit, actual, **request)
+    def correct(self, on, permit, actual):
+        return self.limiters[on].correct(permit, actual)
 
     def reset(self, on):
         self.limiters[on].reset()

@@ -2,14 +2,19 @@
 
 import { writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { Paddlegate, PaddlegateError } from "../../../packages/node/index.mjs";
+import { Paddlegate, PaddlegateError, TestClock } from "../../../packages/node/index.mjs";
 
 const limiters = {};
+let clock;
 let store;
 
 const verbs = {
-  open({ url, timeout }) {
-    store = new Paddlegate(url, { timeoutMs: timeout * 1000 });
+  open({ url, timeout, now_us }) {
+    clock = now_us === undefined ? undefined : new TestClock(now_us);
+    store = new Paddlegate(url, { timeoutMs: timeout * 1000, clock });
+  },
+  set_clock({ now_us }) {
+    clock.nowUs = now_us;
   },
   limiter({ as, name, limits }) {
     limiters[as] = store.limiter(name, limits);
@@ -19,8 +24,7 @@ const verbs = {
   allow: ({ on, ...request }) => limiters[on].allow(options(request)),
   acquire: async ({ on, ...request }) =>
     shown((await limiters[on].acquire(options(request))).decision),
-  correct: ({ on, permit, actual, ...request }) =>
-    limiters[on].correct(permit, actual, options(request)),
+  correct: ({ on, permit, actual }) => limiters[on].correct(permit, actual),
   reset: ({ on }) => limiters[on].reset(),
 
   async hammer({ until, seed, loops, plan, path }) {
@@ -133,10 +137,9 @@ const failed = (error) => ({
   may_have_counted: error.mayHaveCounted ?? null,
 });
 
-const options = ({ cost, estimate, at_us, wait_timeout }) => ({
+const options = ({ cost, estimate, wait_timeout }) => ({
   cost,
   estimate,
-  ...(at_us !== undefined && { atUs: at_us }),
   ...(wait_timeout !== undefined && { waitTimeoutMs: wait_timeout * 1000 }),
 });
 

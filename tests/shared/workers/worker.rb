@@ -77,9 +77,14 @@ class Worker
     @limiters = {}
   end
 
-  def open(url:, timeout:)
-    @store = Paddlegate::Store.new(url, timeout: timeout)
+  def open(url:, timeout:, now_us: nil)
+    @clock = now_us && Paddlegate::TestClock.new(now_us)
+    @store = Paddlegate::Store.new(url, timeout: timeout, clock: @clock)
     nil
+  end
+
+  def set_clock(now_us:)
+    @clock.now_us = now_us
   end
 
   def limiter(as:, name:, limits:)
@@ -103,8 +108,8 @@ class Worker
     Shown.decision(@limiters[on].acquire(**request).decision)
   end
 
-  def correct(on:, permit:, actual:, **request)
-    @limiters[on].correct(permit, actual, **request)
+  def correct(on:, permit:, actual:)
+    @limiters[on].correct(permit, actual)
   end
 
   def reset(on:)

@@ -87,12 +87,8 @@ impl Calls {
     pub(crate) fn begin_admin(&mut self, limiter: &Limiter, request: &AdminRequest) -> i32 {
         self.clear_last_answers();
         let operation = self.buffer.small(input::OPERATION);
-        let at = match self.buffer.at() {
-            Ok(at) => at,
-            Err(error) => return self.failed(error),
-        };
-        match request.procedure(limiter, operation, at) {
-            Ok(None) => self.answer_or_send(request.prepare(limiter, operation, at), None),
+        match request.procedure(limiter, operation) {
+            Ok(None) => self.answer_or_send(request.prepare(limiter, operation), None),
             Ok(steps) => {
                 self.started = steps;
                 0

@@ -30,7 +30,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn apply_report(&self, report: UpstreamReport<'_>) -> Result<Learned> {
-        match self.run(Operation::ApplyReport { report, at: None }, SignalHandling::Ignore)? {
+        match self.run(Operation::ApplyReport { report }, SignalHandling::Ignore)? {
             Answer::Report(learned) => Ok(*learned),
             other => Err(unexpected(&other)),
         }
@@ -54,7 +54,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn admin(&self, command: AdminCommand<'_>) -> Result<RuntimeState> {
-        match self.run(Operation::Admin { command, at: None }, SignalHandling::Ignore)? {
+        match self.run(Operation::Admin { command }, SignalHandling::Ignore)? {
             Answer::RuntimeState(runtime_state) => Ok(*runtime_state),
             other => Err(unexpected(&other)),
         }

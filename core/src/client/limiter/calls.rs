@@ -130,7 +130,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn correct(&self, permit: &str, actual: u64) -> Result<Settlement> {
-        self.settlement(Operation::Correct { permit, actual, at: None })
+        self.settlement(Operation::Correct { permit, actual })
     }
 
     /// Ends the lease of a permit, once.
@@ -150,7 +150,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn release(&self, permit: &str) -> Result<Settlement> {
-        self.settlement(Operation::Release { permit, at: None })
+        self.settlement(Operation::Release { permit })
     }
 
     /// Restarts the duration of a lease and returns it; `None` when the lease has ended.
@@ -168,7 +168,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn renew(&self, permit: &str) -> Result<Option<Micros>> {
-        match self.run(Operation::Renew { permit, at: None }, SignalHandling::Ignore)? {
+        match self.run(Operation::Renew { permit }, SignalHandling::Ignore)? {
             Answer::Renewal(renewal) => Ok(renewal),
             other => Err(unexpected(&other)),
         }
@@ -192,7 +192,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn cancel(&self, id: &str) -> Result<Settlement> {
-        self.settlement(Operation::Cancel { id, gave_up: false, at: None })
+        self.settlement(Operation::Cancel { id, gave_up: false })
     }
 
     /// Returns the counters of this limiter over all processes, and its current leases and tickets.
@@ -210,7 +210,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn statistics(&self) -> Result<Statistics> {
-        match self.run(Operation::Statistics { at: None }, SignalHandling::Ignore)? {
+        match self.run(Operation::Statistics, SignalHandling::Ignore)? {
             Answer::Statistics(statistics) => Ok(*statistics),
             other => Err(unexpected(&other)),
         }

@@ -7,7 +7,11 @@ use std::sync::{Arc, OnceLock};
 use super::{Limiter, StateLocation};
 use crate::base::clock;
 use crate::base::error::{Error, Result};
-use crate::base::micros::{MAX_TIME, Micros};
+use crate::base::micros::MAX_TIME;
+#[cfg(feature = "redis")]
+use crate::base::micros::Micros;
+#[cfg(feature = "redis")]
+use crate::base::test_clock::TestClock;
 use crate::client::prepared::Prepared;
 use crate::engine::budget::PendingReport;
 use crate::engine::state::State;
@@ -22,7 +26,7 @@ use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit;
 use crate::model::permit::{MAX_PERMIT_ID, PERMIT_TIMEOUT, Permit, Settlement};
 use crate::model::policy::Policy;
-use crate::model::request::{Request, Wait, check_id, check_time, check_units};
+use crate::model::request::{Request, Wait, check_id, check_units};
 use crate::model::statistics::Statistics;
 use crate::store::memory::{Cell, Memory};
 #[cfg(feature = "redis")]
@@ -68,8 +72,8 @@ impl Limiter {
             return Ok(self.report_without_state(&report, Settlement::Unknown));
         }
         let operation = match (operation, self.local()) {
-            (Operation::ApplyReport { report, at }, Some(local)) => {
-                Operation::ApplyReport { report: local.settled_here(report, at)?, at }
+            (Operation::ApplyReport { report }, Some(local)) => {
+                Operation::ApplyReport { report: local.settled_here(report)? }
             }
             (operation, _) => operation,
         };
@@ -82,10 +86,10 @@ impl Limiter {
     }
 
     /// Settles the permit of a report if this process granted it alone, and leaves the rest to the store.
-    fn settled_here<'a>(&self, report: UpstreamReport<'a>, at: Option<Micros>) -> Result<UpstreamReport<'a>> {
+    fn settled_here<'a>(&self, report: UpstreamReport<'a>) -> Result<UpstreamReport<'a>> {
         match (report.permit, report.actual) {
             (Some(permit), actual) if permit.starts_with(permit::LOCAL) => {
-                let settled = match actual.map(|actual| self.prepare_correct(permit, actual, at)).transpose()? {
+                let settled = match actual.map(|actual| self.prepare_correct(permit, actual)).transpose()? {
                     Some(Prepared::Answered(Answer::Settlement(settlement))) => Some(settlement),
                     _ => None,
                 };
@@ -97,7 +101,6 @@ impl Limiter {
 
     fn start(&self, operation: Operation<'_>) -> Result<Prepared> {
         self.check_open()?;
-        self.check_clock(&operation)?;
         match operation {
             Operation::Acquire(request) => self.prepare_acquire(request),
             Operation::AcquireWithId { request, id, wait } => {
@@ -110,16 +113,16 @@ impl Limiter {
                     channel: wait.channel,
                     position: wait.position,
                 });
-                self.prepare_enter(&Entry { id, units, permit, queue }, request.at)
+                self.prepare_enter(&Entry { id, units, permit, queue })
             }
             Operation::Peek(request) => self.prepare_peek(request),
-            Operation::Correct { permit, actual, at } => self.prepare_correct(permit, actual, at),
-            Operation::Release { permit, at } => self.prepare_release(permit, at),
-            Operation::Renew { permit, at } => self.prepare_renew(permit, at),
-            Operation::Cancel { id, gave_up, at } => self.prepare_cancel(id, gave_up, at),
-            Operation::Statistics { at } => self.prepare_statistics(at),
-            Operation::ApplyReport { report, at } => self.prepare_report(&report, at),
-            Operation::Admin { command, at } => self.prepare_admin(&command, at),
+            Operation::Correct { permit, actual } => self.prepare_correct(permit, actual),
+            Operation::Release { permit } => self.prepare_release(permit),
+            Operation::Renew { permit } => self.prepare_renew(permit),
+            Operation::Cancel { id, gave_up } => self.prepare_cancel(id, gave_up),
+            Operation::Statistics => self.prepare_statistics(),
+            Operation::ApplyReport { report } => self.prepare_report(&report),
+            Operation::Admin { command } => self.prepare_admin(&command),
             Operation::Reset => Ok(self.prepare_reset()),
         }
     }
@@ -131,18 +134,14 @@ impl Limiter {
         let needs_id = permit || policy.concurrency().is_some() && units > 0;
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(units, permit, None),
-            _ if needs_id => {
-                self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at)
-            }
+            _ if needs_id => self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }),
             StateLocation::Memory { store, key, cell } => {
-                let now = time(request.at);
+                let now = self.now();
                 let cell = get_or_create_cell(store, key, cell, policy, now)?;
                 let reply = cell.lock(|| State::new(policy)).acquire(policy, now, units)?;
                 match reply {
                     Some(reply) => Ok(decided(reply.decision(policy, None))),
-                    None => {
-                        self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }, request.at)
-                    }
+                    None => self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }),
                 }
             }
             #[cfg(feature = "redis")]
@@ -150,8 +149,8 @@ impl Limiter {
                 &self.inner.policy,
                 keys,
                 units,
-                request.at,
-                self.due_list_entry(request.at),
+                self.test_time(),
+                self.due_list_entry(),
             ))),
         }
     }
@@ -159,22 +158,26 @@ impl Limiter {
     /// Starts a call under an id that callers may not choose.
     pub(crate) fn enter_marked(&self, request: Request, id: &str) -> Result<Prepared> {
         let (units, permit) = request.charge(&self.inner.policy)?;
-        self.prepare_enter(&Entry { id, units, permit, queue: None }, request.at)
+        self.prepare_enter(&Entry { id, units, permit, queue: None })
     }
 
-    fn prepare_enter(&self, entry: &Entry<'_>, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_enter(&self, entry: &Entry<'_>) -> Result<Prepared> {
         let policy = &self.inner.policy;
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(entry.units, entry.permit, Some(entry.id)),
             StateLocation::Memory { .. } => {
                 let keeps = entry.permit || policy.concurrency().is_some() && entry.units > 0;
-                let reply = self.transact(at, entry.id, |transaction| transaction.enter(*entry))??;
+                let reply = self.transact(entry.id, |transaction| transaction.enter(*entry))??;
                 Ok(decided(reply.decision(policy, keeps.then_some((entry.id, entry.units)))))
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::enter(&self.inner.policy, keys, entry, at, self.due_list_entry(at))))
-            }
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::enter(
+                &self.inner.policy,
+                keys,
+                entry,
+                self.test_time(),
+                self.due_list_entry(),
+            ))),
         }
     }
 
@@ -188,7 +191,7 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(cost, permit, None),
             StateLocation::Memory { store, key, cell } => {
-                let now = time(request.at);
+                let now = self.now();
                 let cell = get_or_create_cell(store, key, cell, policy, now)?;
                 let argument = if permit { "estimate" } else { "cost" };
                 let reply = cell.lock(|| State::new(policy)).peek(policy, now, argument, cost)?;
@@ -196,96 +199,97 @@ impl Limiter {
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::peek(&self.inner.policy, keys, cost, permit, request.at)))
+                Ok(Prepared::Call(Call::peek(&self.inner.policy, keys, cost, permit, self.test_time())))
             }
         }
     }
 
-    fn prepare_correct(&self, permit: &str, actual: u64, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_correct(&self, permit: &str, actual: u64) -> Result<Prepared> {
         check_units("actual", actual)?;
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
         if self.inner.policy.limits().is_empty() && permit == permit::UNLIMITED {
             return settled(Settlement::Settled);
         }
-        let Some(permit) = parsed(permit, at)? else {
+        let Some(permit) = parsed(permit)? else {
             return settled(Settlement::Unknown);
         };
         match &self.inner.location {
             StateLocation::Stateless => settled(Settlement::Unknown),
             StateLocation::Memory { .. } => {
-                settled(self.transact(at, "", |transaction| transaction.correct(&permit, actual))?)
+                settled(self.transact("", |transaction| transaction.correct(&permit, actual))?)
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::correct(keys, &permit, actual, at))),
+            StateLocation::Redis { keys, .. } => {
+                Ok(Prepared::Call(Call::correct(keys, &permit, actual, self.test_time())))
+            }
         }
     }
 
-    fn prepare_release(&self, permit: &str, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_release(&self, permit: &str) -> Result<Prepared> {
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
-        let (Some(permit), Some(_)) = (parsed(permit, at)?, self.inner.policy.concurrency()) else {
+        let (Some(permit), Some(_)) = (parsed(permit)?, self.inner.policy.concurrency()) else {
             return settled(Settlement::Unknown);
         };
         match &self.inner.location {
             StateLocation::Stateless => settled(Settlement::Unknown),
             StateLocation::Memory { .. } => {
-                settled(self.transact(at, permit.id, |transaction| transaction.release(&permit))?)
+                settled(self.transact(permit.id, |transaction| transaction.release(&permit))?)
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::release(keys, &permit, at))),
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::release(keys, &permit, self.test_time()))),
         }
     }
 
-    fn prepare_renew(&self, permit: &str, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_renew(&self, permit: &str) -> Result<Prepared> {
         let renewed = |renewal| Ok(Prepared::Answered(Answer::Renewal(renewal)));
-        let (Some(permit), Some(_)) = (parsed(permit, at)?, self.inner.policy.concurrency()) else {
+        let (Some(permit), Some(_)) = (parsed(permit)?, self.inner.policy.concurrency()) else {
             return renewed(None);
         };
         match &self.inner.location {
             StateLocation::Stateless => renewed(None),
             StateLocation::Memory { .. } => {
-                renewed(self.transact(at, permit.id, |transaction| transaction.renew(&permit))?)
+                renewed(self.transact(permit.id, |transaction| transaction.renew(&permit))?)
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::renew(keys, &permit, at))),
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::renew(keys, &permit, self.test_time()))),
         }
     }
 
-    fn prepare_cancel(&self, id: &str, gave_up: bool, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_cancel(&self, id: &str, gave_up: bool) -> Result<Prepared> {
         check_id(id)?;
-        check_time(at)?;
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
         match &self.inner.location {
             StateLocation::Stateless => settled(Settlement::Unknown),
-            StateLocation::Memory { .. } => {
-                settled(self.transact(at, id, |transaction| transaction.cancel(id, gave_up))?)
-            }
+            StateLocation::Memory { .. } => settled(self.transact(id, |transaction| transaction.cancel(id, gave_up))?),
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::cancel(keys, id, gave_up, at))),
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::cancel(keys, id, gave_up, self.test_time()))),
         }
     }
 
-    fn prepare_report(&self, report: &UpstreamReport<'_>, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_report(&self, report: &UpstreamReport<'_>) -> Result<Prepared> {
         report.check(&self.inner.policy)?;
-        check_time(at)?;
         let unlimited = report.permit.is_none_or(|permit| permit == permit::UNLIMITED);
         if self.inner.policy.limits().is_empty() && unlimited {
             return Ok(self.report_without_state(report, Settlement::Settled));
         }
         // A report with an unknown permit still updates the budget, under a permit that was never issued.
         let unknown = Permit { id: "-", granted_at: MAX_TIME.0 - PERMIT_TIMEOUT.0, charged: 0 };
-        let permit =
-            report.permit.map(|permit| parsed(permit, at)).transpose()?.map(|permit| permit.unwrap_or(unknown));
+        let permit = report.permit.map(|permit| parsed(permit)).transpose()?.map(|permit| permit.unwrap_or(unknown));
         match &self.inner.location {
             StateLocation::Stateless => Ok(self.report_without_state(report, Settlement::Unknown)),
             StateLocation::Memory { .. } => {
-                let outcome = self.transact(at, "", |transaction| transaction.apply_report(permit.as_ref(), report))?;
+                let outcome = self.transact("", |transaction| transaction.apply_report(permit.as_ref(), report))?;
                 let learned = PendingReport::new(report, &self.inner.policy).learned(&outcome);
                 Ok(Prepared::Answered(Answer::Report(Box::new(learned))))
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::apply_report(keys, &self.inner.policy, permit.as_ref(), report, at)))
-            }
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::apply_report(
+                keys,
+                &self.inner.policy,
+                permit.as_ref(),
+                report,
+                self.test_time(),
+            ))),
         }
     }
 
@@ -295,9 +299,8 @@ impl Limiter {
         Prepared::Answered(Answer::Report(Box::new(learned)))
     }
 
-    fn prepare_admin(&self, command: &AdminCommand<'_>, at: Option<Micros>) -> Result<Prepared> {
+    fn prepare_admin(&self, command: &AdminCommand<'_>) -> Result<Prepared> {
         command.check(&self.inner.policy)?;
-        check_time(at)?;
         let answered = |runtime_state| Ok(Prepared::Answered(Answer::RuntimeState(Box::new(runtime_state))));
         match &self.inner.location {
             StateLocation::Stateless if matches!(command, AdminCommand::Get) => answered(RuntimeState::default()),
@@ -305,14 +308,15 @@ impl Limiter {
                 "limiter",
                 "is unlimited or paused by its policy, so nothing can change; use a high limit or concurrency 0",
             )),
-            StateLocation::Memory { .. } => answered(self.transact(at, "", |transaction| transaction.admin(command))?),
+            StateLocation::Memory { .. } => answered(self.transact("", |transaction| transaction.admin(command))?),
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::admin(&self.inner.policy, keys, command, at))),
+            StateLocation::Redis { keys, .. } => {
+                Ok(Prepared::Call(Call::admin(&self.inner.policy, keys, command, self.test_time())))
+            }
         }
     }
 
-    fn prepare_statistics(&self, at: Option<Micros>) -> Result<Prepared> {
-        check_time(at)?;
+    fn prepare_statistics(&self) -> Result<Prepared> {
         let counted = |statistics| Ok(Prepared::Answered(Answer::Statistics(Box::new(statistics))));
         let policy = &self.inner.policy;
         match &self.inner.location {
@@ -320,11 +324,13 @@ impl Limiter {
             StateLocation::Memory { store, key, cell } => {
                 let cell = cell.get().cloned().or_else(|| store.find(key));
                 counted(
-                    cell.map_or_else(Statistics::default, |cell| cell.lock(|| State::new(policy)).statistics(time(at))),
+                    cell.map_or_else(Statistics::default, |cell| {
+                        cell.lock(|| State::new(policy)).statistics(self.now())
+                    }),
                 )
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::statistics(keys, at))),
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::statistics(keys, self.test_time()))),
         }
     }
 
@@ -346,25 +352,31 @@ impl Limiter {
         }
     }
 
+    /// Returns the time of the store's test clock, which the server takes instead of its own; `None` without one.
+    #[cfg(feature = "redis")]
+    fn test_time(&self) -> Option<Micros> {
+        self.inner.store.clock.as_ref().map(TestClock::now)
+    }
+
+    /// Returns the time of this process, or of the store's test clock.
+    pub(crate) fn now(&self) -> u64 {
+        self.inner.store.clock.as_ref().map_or_else(clock::now, |clock| clock.now().0)
+    }
+
     /// Runs a transaction on a state in memory.
-    pub(crate) fn transact<T>(
-        &self,
-        at: Option<Micros>,
-        id: &str,
-        run: impl FnOnce(Transaction<'_>) -> T,
-    ) -> Result<T> {
+    pub(crate) fn transact<T>(&self, id: &str, run: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
         let StateLocation::Memory { store, key, cell } = &self.inner.location else {
             return Err(Error::internal("the limiter has no state in memory"));
         };
-        let (policy, now) = (&self.inner.policy, time(at));
+        let (policy, now) = (&self.inner.policy, self.now());
         let mut state = get_or_create_cell(store, key, cell, policy, now)?.lock(|| State::new(policy));
         Ok(run(Transaction::new(&mut state, policy, &**store, now, id)))
     }
 
     /// Returns the entry for the list of limiters, once a minute or twice per `ttl`, whichever is more often.
     #[cfg(feature = "redis")]
-    fn due_list_entry(&self, at: Option<Micros>) -> Option<(Micros, String)> {
-        let (now, before) = (time(at) / 1_000_000, self.inner.listed_at.load(Ordering::Relaxed));
+    fn due_list_entry(&self) -> Option<(Micros, String)> {
+        let (now, before) = (self.now() / 1_000_000, self.inner.listed_at.load(Ordering::Relaxed));
         if now.abs_diff(before) < (self.inner.ttl.0 / 2_000_000).min(60) {
             return None;
         }
@@ -386,10 +398,6 @@ fn decided(decision: Decision) -> Prepared {
     Prepared::Answered(Answer::Decision(decision))
 }
 
-fn time(at: Option<Micros>) -> u64 {
-    at.map_or_else(clock::now, |at| at.0)
-}
-
 fn get_or_create_cell<'a>(
     store: &Memory,
     key: &str,
@@ -405,8 +413,7 @@ fn get_or_create_cell<'a>(
 }
 
 /// Parses a permit id; `None` when this library cannot have issued it.
-fn parsed(permit: &str, at: Option<Micros>) -> Result<Option<Permit<'_>>> {
-    check_time(at)?;
+fn parsed(permit: &str) -> Result<Option<Permit<'_>>> {
     if permit.is_empty() || permit.len() > MAX_PERMIT_ID {
         return Err(Error::invalid("permit", format!("must have 1 to {MAX_PERMIT_ID} bytes: bytes={}", permit.len())));
     }

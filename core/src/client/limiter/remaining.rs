@@ -1,19 +1,18 @@
 //! The remaining units of every limit, for the simulator.
 
 use super::{Limiter, StateLocation};
-use crate::base::micros::Micros;
 use crate::engine::state::State;
 
 impl Limiter {
-    /// Writes the remaining units of every limit at a time to `left` and returns the queue length. Only for a limiter
+    /// Writes the remaining units of every limit to `left` and returns the queue length. Only for a limiter
     /// in memory.
-    pub(crate) fn standing(&self, at: Micros, left: &mut Vec<u64>) -> u64 {
+    pub(crate) fn standing(&self, left: &mut Vec<u64>) -> u64 {
         left.clear();
         let policy = &self.inner.policy;
         let StateLocation::Memory { store, key, cell } = &self.inner.location else { return 0 };
         match cell.get().cloned().or_else(|| store.find(key)) {
-            Some(cell) => cell.lock(|| State::new(policy)).standing(policy, at.0, left),
-            None => State::new(policy).standing(policy, at.0, left),
+            Some(cell) => cell.lock(|| State::new(policy)).standing(policy, self.now(), left),
+            None => State::new(policy).standing(policy, self.now(), left),
         }
     }
 }

@@ -72,7 +72,7 @@ impl Limiter {
     /// # }).unwrap();
     /// ```
     pub async fn correct_async(&self, permit: &str, actual: u64) -> Result<Settlement> {
-        match self.run_async(Operation::Correct { permit, actual, at: None }).await? {
+        match self.run_async(Operation::Correct { permit, actual }).await? {
             Answer::Settlement(settlement) => Ok(settlement),
             other => Err(unexpected(&other)),
         }

@@ -21,20 +21,21 @@ use crate::store::signal_handling::SignalHandling;
 /// # Examples
 ///
 /// ```
-/// # use paddlegate::{Micros, Paddlegate};
+/// # use paddlegate::{Micros, Paddlegate, TestClock};
 /// # use paddlegate::formats::invantive::{Level, RequestAttributes};
-/// let gate = Paddlegate::memory().invantive_gate(
+/// let clock = TestClock::new(Micros(1_000_000))?;
+/// let gate = Paddlegate::memory_with_clock(&clock).invantive_gate(
 ///     r#"{
 ///         "RateLimitControlList": [{ "Url": "https://example.com/*", "SlotName": "web" }],
 ///         "RateLimitControlSlotList": [{ "Name": "web", "ActionsPerMinute": 1, "DelayMsOnOverflowMinute": 500 }]
 ///     }"#,
 /// )?;
 /// let request = RequestAttributes { url: Some("https://example.com/a"), ..RequestAttributes::default() };
-/// assert!(gate.admit(&request, Some(Micros(0)))?.allowed);
-/// let refused = gate.admit(&request, Some(Micros(1_000_000)))?;
+/// assert!(gate.admit(&request)?.allowed);
+/// let refused = gate.admit(&request)?;
 /// assert_eq!((refused.allowed, refused.level), (false, Some(Level::Minute)));
 /// assert_eq!((refused.delay, refused.retry_after), (Micros(500_000), Some(Micros(59_000_000))));
-/// assert!(gate.admit(&RequestAttributes::default(), None)?.allowed, "no element matches");
+/// assert!(gate.admit(&RequestAttributes::default())?.allowed, "no element matches");
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -98,7 +99,7 @@ impl RateLimitControl {
     ///     }"#,
     /// )?;
     /// let gate = control.gate(&Paddlegate::memory())?;
-    /// assert!(gate.admit(&RequestAttributes::default(), None)?.allowed);
+    /// assert!(gate.admit(&RequestAttributes::default())?.allowed);
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn gate(&self, pg: &Paddlegate) -> Result<Gate> {
@@ -112,8 +113,8 @@ impl RateLimitControl {
     }
 
     /// [`Gate::admit`] with limiters for this call only. For repeated calls keep a [`gate`](Self::gate).
-    pub fn admit(&self, pg: &Paddlegate, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateDecision> {
-        self.gate(pg)?.admit(request, at)
+    pub fn admit(&self, pg: &Paddlegate, request: &RequestAttributes<'_>) -> Result<GateDecision> {
+        self.gate(pg)?.admit(request)
     }
 }
 
@@ -124,13 +125,13 @@ impl Gate {
     /// level's delay. Then the levels that only delay are counted, and the longest delay applies. `at` is the store's
     /// time, for tests and simulations; without it the store's clock applies, at the cost of one more call when an
     /// element has a validity.
-    pub fn admit(&self, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateDecision> {
-        self.start(request, at)?.run(SignalHandling::Ignore)
+    pub fn admit(&self, request: &RequestAttributes<'_>) -> Result<GateDecision> {
+        self.start(request)?.run(SignalHandling::Ignore)
     }
 
     /// [`admit`](Self::admit) for hosts that perform each step's I/O. `Invalid` when the IP address is malformed.
-    pub fn start(&self, request: &RequestAttributes<'_>, at: Option<Micros>) -> Result<GateCheck> {
-        GateCheck::new(self, request, at)
+    pub fn start(&self, request: &RequestAttributes<'_>) -> Result<GateCheck> {
+        GateCheck::new(self, request)
     }
 
     pub(super) fn control(&self) -> &RateLimitControl {

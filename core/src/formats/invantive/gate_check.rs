@@ -25,7 +25,7 @@ use crate::model::request::Request;
 /// # }"#;
 /// let gate = Paddlegate::memory().invantive_gate(document)?;
 /// let request = RequestAttributes { url: Some("https://example.com/a"), ..RequestAttributes::default() };
-/// let mut check = gate.start(&request, None)?;
+/// let mut check = gate.start(&request)?;
 /// while let Some((limiter, operation)) = check.step() {
 ///     let reply = limiter.run(operation, SignalHandling::Ignore); // or the I/O of the host
 ///     check.on_reply(reply);
@@ -36,8 +36,6 @@ use crate::model::request::Request;
 #[derive(Clone, Debug)]
 pub struct GateCheck {
     gate: Gate,
-    /// As in [`Request::at`].
-    at: Option<Micros>,
     stage: Stage,
     decision: Result<GateDecision>,
 }
@@ -54,9 +52,9 @@ enum Stage {
 }
 
 impl GateCheck {
-    pub(super) fn new(gate: &Gate, facts: &RequestAttributes<'_>, at: Option<Micros>) -> Result<Self> {
-        let pick = gate.control().pick(facts, at)?;
-        let mut check = Self { gate: gate.clone(), at, stage: Stage::Over, decision: Ok(GateDecision::allowed(None)) };
+    pub(super) fn new(gate: &Gate, facts: &RequestAttributes<'_>) -> Result<Self> {
+        let pick = gate.control().pick(facts, None)?;
+        let mut check = Self { gate: gate.clone(), stage: Stage::Over, decision: Ok(GateDecision::allowed(None)) };
         match pick {
             Pick::Unknown => check.stage = Stage::Clock(Box::new(kept(facts))),
             pick => check.enter(pick),
@@ -117,7 +115,7 @@ impl MultiStep for GateCheck {
     type Output = GateDecision;
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
-        let one = Operation::Acquire(Request { at: self.at, ..Request::cost(1) });
+        let one = Operation::Acquire(Request::cost(1));
         match self.stage {
             Stage::Clock(_) => Some((self.gate.clock(), Operation::Peek(Request::cost(0)))),
             Stage::Hard(index) => Some((self.gate.slot(index)?.1.hard.as_ref()?, one)),

@@ -20,8 +20,6 @@ pub struct OverrideProcedure {
     /// One per limit of the policy.
     changes: Vec<LimitOverride>,
     expiry: Expiry,
-    /// As in [`Request::at`].
-    at: Option<Micros>,
     stage: Stage,
 }
 
@@ -38,8 +36,7 @@ impl Limiter {
     ///
     /// See [`Override::parse`] for the document: strategies that it omits stay unchanged, as does an earlier end; null
     /// removes an override. `Invalid` contains the JSON path of a fault. Faults include a strategy that the limiter
-    /// does not have or has twice, and an `expires_at` that is past or has no override to end. `at` is as in
-    /// [`Request::at`].
+    /// does not have or has twice, and an `expires_at` that is past or has no override to end.
     ///
     /// # Examples
     ///
@@ -47,14 +44,14 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Limit, Paddlegate};
     /// let workers = Paddlegate::memory().concurrent("workers", 5, Duration::from_secs(30))?;
-    /// let state = workers.apply_ojs_override(r#"{ "concurrency": 2 }"#, None)?;
+    /// let state = workers.apply_ojs_override(r#"{ "concurrency": 2 }"#)?;
     /// assert_eq!(state.overrides[0].as_ref().map(Limit::amount), Some(2));
-    /// let error = workers.apply_ojs_override(r#"{ "rate": { "limit": 5, "period": "PT1S" } }"#, None).unwrap_err();
+    /// let error = workers.apply_ojs_override(r#"{ "rate": { "limit": 5, "period": "PT1S" } }"#).unwrap_err();
     /// assert!(error.message().starts_with("at $.rate: "), "{error}");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn apply_ojs_override(&self, document: &str, at: Option<Micros>) -> Result<RuntimeState> {
-        self.override_procedure(document, at)?.run(SignalHandling::Ignore)
+    pub fn apply_ojs_override(&self, document: &str) -> Result<RuntimeState> {
+        self.override_procedure(document)?.run(SignalHandling::Ignore)
     }
 
     /// [`apply_ojs_override`](Self::apply_ojs_override) for hosts that perform each step's I/O.
@@ -65,7 +62,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Limit, MultiStep, Paddlegate, SignalHandling};
     /// let workers = Paddlegate::memory().concurrent("workers", 5, Duration::from_secs(30))?;
-    /// let mut steps = workers.override_procedure(r#"{ "concurrency": 2 }"#, None)?;
+    /// let mut steps = workers.override_procedure(r#"{ "concurrency": 2 }"#)?;
     /// while let Some((limiter, operation)) = steps.step() {
     ///     let reply = limiter.run(operation, SignalHandling::Ignore); // or the I/O of the host
     ///     steps.on_reply(reply);
@@ -73,7 +70,7 @@ impl Limiter {
     /// assert_eq!(steps.outcome()?.overrides[0].as_ref().map(Limit::amount), Some(2));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn override_procedure(&self, document: &str, at: Option<Micros>) -> Result<OverrideProcedure> {
+    pub fn override_procedure(&self, document: &str) -> Result<OverrideProcedure> {
         let lease = self.policy().concurrency().map_or(LOCK_TIMEOUT, Limit::interval);
         let document = Override::parse(document, lease)?;
         let mut changes = vec![LimitOverride::Keep; self.policy().limits().len()];
@@ -87,15 +84,11 @@ impl Limiter {
                 changes[index] = change;
             }
         }
-        let stage = match (document.expires_at, at) {
-            (Expiry::At(_), None) => Stage::Clock,
-            (Expiry::At(end), Some(now)) => {
-                check(end, now)?;
-                Stage::ReadState
-            }
-            (Expiry::Keep | Expiry::Never, _) => Stage::ReadState,
+        let stage = match document.expires_at {
+            Expiry::At(_) => Stage::Clock,
+            Expiry::Keep | Expiry::Never => Stage::ReadState,
         };
-        Ok(OverrideProcedure { limiter: self.clone(), changes, expiry: document.expires_at, at, stage })
+        Ok(OverrideProcedure { limiter: self.clone(), changes, expiry: document.expires_at, stage })
     }
 }
 
@@ -103,13 +96,13 @@ impl MultiStep for OverrideProcedure {
     type Output = RuntimeState;
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
-        let (command, at) = match &self.stage {
+        let command = match &self.stage {
             Stage::Clock => return Some((&self.limiter, Operation::Peek(Request::cost(0)))),
-            Stage::ReadState => (AdminCommand::Get, self.at),
-            &Stage::Order(expires) => (AdminCommand::Override { changes: &self.changes, expires }, self.at),
+            Stage::ReadState => AdminCommand::Get,
+            &Stage::Order(expires) => AdminCommand::Override { changes: &self.changes, expires },
             Stage::Over(_) => return None,
         };
-        Some((&self.limiter, Operation::Admin { command, at }))
+        Some((&self.limiter, Operation::Admin { command }))
     }
 
     fn on_reply(&mut self, outcome: Result<Answer>) {

@@ -18,8 +18,6 @@ pub struct PauseProcedure {
     limiter: Limiter,
     /// In reverse order: the last element is the next step.
     pauses: Vec<Deadline>,
-    /// As in [`Request::at`](crate::Request::at).
-    at: Option<Micros>,
     is_signal: Result<bool>,
 }
 
@@ -27,7 +25,7 @@ impl Limiter {
     /// Pauses the limiter if the document is an Open Job Spec rate limit failure. Returns whether it is one.
     ///
     /// See [`Signal::parse`] for the document. Without a time the pause lasts [`SIGNAL_PAUSE`]; a current pause with a
-    /// later end stays. `Invalid` contains the JSON path of a fault; `at` is as in [`Request::at`](crate::Request::at).
+    /// later end stays. `Invalid` contains the JSON path of a fault.
     ///
     /// # Examples
     ///
@@ -35,22 +33,21 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Kind, Paddlegate, Request};
     /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
-    /// assert!(!api.apply_ojs_signal(r#"{ "type": "timeout" }"#, None)?);
-    /// assert!(api.apply_ojs_signal(r#"{ "type": "rate_limited", "retry_after": 30 }"#, None)?);
+    /// assert!(!api.apply_ojs_signal(r#"{ "type": "timeout" }"#)?);
+    /// assert!(api.apply_ojs_signal(r#"{ "type": "rate_limited", "retry_after": 30 }"#)?);
     /// assert_eq!(api.acquire(Request::cost(1))?.reason, Some(Kind::Paused));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn apply_ojs_signal(&self, document: &str, at: Option<Micros>) -> Result<bool> {
-        self.pause_procedure(document, at)?.run(SignalHandling::Ignore)
+    pub fn apply_ojs_signal(&self, document: &str) -> Result<bool> {
+        self.pause_procedure(document)?.run(SignalHandling::Ignore)
     }
 
     /// [`signal`](Self::apply_ojs_signal) for hosts that perform each step's I/O.
-    pub fn pause_procedure(&self, document: &str, at: Option<Micros>) -> Result<PauseProcedure> {
+    pub fn pause_procedure(&self, document: &str) -> Result<PauseProcedure> {
         let signal = Signal::parse(document)?;
         Ok(PauseProcedure {
             limiter: self.clone(),
             pauses: signal.map(pauses).unwrap_or_default(),
-            at,
             is_signal: Ok(signal.is_some()),
         })
     }
@@ -61,7 +58,7 @@ impl MultiStep for PauseProcedure {
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
         let command = AdminCommand::Pause(*self.pauses.last()?);
-        Some((&self.limiter, Operation::Admin { command, at: self.at }))
+        Some((&self.limiter, Operation::Admin { command }))
     }
 
     fn on_reply(&mut self, outcome: Result<Answer>) {

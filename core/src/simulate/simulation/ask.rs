@@ -1,6 +1,6 @@
 //! Requests of jobs to the limiter, and the effects of its decisions.
 
-use super::{NONE, START, Simulation, Step};
+use super::{NONE, Simulation, Step};
 use crate::base::bounds::CLAIM_TIMEOUT;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::micros::Micros;
@@ -32,16 +32,15 @@ impl Simulation {
 
     /// Asks the limiter, as the packages do.
     pub(super) fn ask(&mut self, job: usize) -> Result<()> {
-        let at = Micros(START + self.now);
         self.job_states[job].turn += 1;
         self.totals.decisions += 1;
         if self.keeps() {
-            self.limiter.standing(at, &mut self.left);
+            self.limiter.standing(&mut self.left);
         }
         if self.job_states[job].phase == Phase::Queued {
             self.queued -= 1;
         }
-        let decision = match self.decide(job, at) {
+        let decision = match self.decide(job) {
             Ok(decision) => decision,
             // The cost exceeds the capacity of a limit.
             Err(error) if error.kind() == ErrorKind::Invalid => {
@@ -60,10 +59,10 @@ impl Simulation {
         Ok(())
     }
 
-    pub(super) fn decide(&mut self, job: usize, at: Micros) -> Result<Decision> {
+    pub(super) fn decide(&mut self, job: usize) -> Result<Decision> {
         let Job { cost, actual, .. } = self.jobs[job];
         let corrects = actual.is_some() && self.candidate.corrects;
-        let request = if corrects { Request::estimate(cost) } else { Request::cost(cost) }.at(at);
+        let request = if corrects { Request::estimate(cost) } else { Request::cost(cost) };
         let ends = self.gives_up_at(job);
         let patience = Micros(ends.map_or(0, |ends| ends - self.now));
         let state = &self.job_states[job];

@@ -1,8 +1,7 @@
 //! A granted call: upstream, end and settlement.
 
-use super::{DEFAULT_RETRY, NONE, START, Simulation, Step};
+use super::{DEFAULT_RETRY, NONE, Simulation, Step};
 use crate::base::error::{ErrorKind, Result};
-use crate::base::micros::Micros;
 use crate::model::decision::Decision;
 use crate::model::operation::Operation;
 use crate::model::overrides::{AdminCommand, Deadline};
@@ -25,13 +24,12 @@ impl Simulation {
     pub(super) fn settle(&mut self, job: usize, actual: Option<u64>) -> Result<()> {
         self.under_way -= 1;
         self.held += self.held_by(job, self.now);
-        let at = Some(Micros(START + self.now));
         let Some(permit) = self.job_states[job].permit.take() else { return Ok(()) };
         if let Some(actual) = actual.filter(|_| self.candidate.corrects && self.jobs[job].actual.is_some()) {
-            self.limiter.run(Operation::Correct { permit: &permit, actual, at }, SignalHandling::Ignore)?;
+            self.limiter.run(Operation::Correct { permit: &permit, actual }, SignalHandling::Ignore)?;
         }
         if self.candidate.policy.concurrency().is_some() {
-            self.limiter.run(Operation::Release { permit: &permit, at }, SignalHandling::Ignore)?;
+            self.limiter.run(Operation::Release { permit: &permit }, SignalHandling::Ignore)?;
         }
         Ok(())
     }
@@ -40,8 +38,7 @@ impl Simulation {
     pub(super) fn reach(&mut self, job: usize) -> Result<()> {
         let Some((limiter, upstream)) = &self.upstream else { return Ok(()) };
         let learns = upstream.learns;
-        let at = Micros(START + self.now);
-        let decision = match limiter.acquire(Request::cost(self.jobs[job].units()).at(at)) {
+        let decision = match limiter.acquire(Request::cost(self.jobs[job].units())) {
             Ok(decision) if decision.allowed() => {
                 self.plan_end(job);
                 return Ok(());
@@ -59,7 +56,7 @@ impl Simulation {
         let learns = learns && self.limiter.notification_node().is_some();
         if let (true, Some(retry)) = (learns, decision.retry_after) {
             let command = AdminCommand::Pause(Deadline::After(retry));
-            self.limiter.run(Operation::Admin { command, at: Some(at) }, SignalHandling::Ignore)?;
+            self.limiter.run(Operation::Admin { command }, SignalHandling::Ignore)?;
         }
         self.undo(job)?;
         let retry_after = decision.retry_after.map_or(DEFAULT_RETRY, |retry| retry.0.max(1));

@@ -1,6 +1,6 @@
 //! Events of the scenario, and wake-ups of waiters.
 
-use super::{NONE, START, Simulation, Step};
+use super::{NONE, Simulation, Step};
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::decision::Decision;
@@ -29,8 +29,7 @@ impl Simulation {
                 AdminCommand::Override { changes: &changes, expires: lasts.map(Deadline::After) }
             }
         };
-        let at = Some(Micros(START + self.now));
-        let done = self.limiter.run(Operation::Admin { command, at }, SignalHandling::Ignore);
+        let done = self.limiter.run(Operation::Admin { command }, SignalHandling::Ignore);
         if let Answer::RuntimeState(runtime_state) = done.map_err(|error| caused(event, &error))? {
             self.limit_history.change(self.now, &self.candidate.policy, &runtime_state);
         }

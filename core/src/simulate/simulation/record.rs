@@ -1,7 +1,6 @@
 //! Recording and reading the timeline.
 
-use super::{START, Simulation};
-use crate::base::micros::Micros;
+use super::Simulation;
 use crate::model::decision::Decision;
 use crate::simulate::headers::{LimitLevel, headers};
 use crate::simulate::timeline::{JobOutcome, Row, Timeline};
@@ -41,7 +40,7 @@ impl Simulation {
         if !keeps {
             return;
         }
-        let queue = self.limiter.standing(Micros(START + self.now), &mut self.levels);
+        let queue = self.limiter.standing(&mut self.levels);
         // A limiter whose policy pauses it has no state.
         self.levels.resize(self.timeline.levels.len(), 0);
         self.left.resize(self.levels.len(), 0);

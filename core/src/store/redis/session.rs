@@ -21,7 +21,7 @@ use crate::base::error::{Cause, Error, Result};
 /// # use paddlegate::store::redis::{CallOutcome, ConnectionState};
 /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
 /// let (workers, redis) = (pg.concurrent("workers", 3, Duration::from_secs(30))?, pg.redis().unwrap());
-/// let Prepared::Call(call) = workers.prepare(Operation::Cancel { id: "a", gave_up: false, at: None })? else {
+/// let Prepared::Call(call) = workers.prepare(Operation::Cancel { id: "a", gave_up: false })? else {
 ///     unreachable!()
 /// };
 /// let mut connection = ConnectionState::new(redis.location(), redis.route(&call));

@@ -9,12 +9,11 @@ use super::super::tests::{body, read};
 use super::super::{MAX_PAUSE, Provider, Response};
 use super::*;
 use crate::base::micros::{MAX_SPAN, MAX_TIME};
+use crate::base::test_clock::TestClock;
 use crate::client::paddlegate::Paddlegate;
 use crate::model::learned::Learned;
-use crate::model::operation::{Answer, Operation};
 use crate::model::permit::Settlement;
 use crate::model::request::Request;
-use crate::store::signal_handling::SignalHandling;
 
 const SHOPIFY: &str = r#"{"data":{},"extensions":{"cost":{"requestedQueryCost":252,"actualQueryCost":12,
     "throttleStatus":{"maximumAvailable":2000.0,"currentlyAvailable":1988,"restoreRate":100.0}}}}"#;
@@ -245,19 +244,19 @@ fn numbers_that_no_limit_can_have_are_not_learned() {
 
 #[test]
 fn a_limiter_learns_it() {
-    let shop = Paddlegate::memory().points("shop", 1_000, seconds(20)).unwrap();
-    let permit = shop.acquire(Request::estimate(252).at(Micros(1))).unwrap().permit;
+    let clock = TestClock::new(Micros(1)).unwrap();
+    let shop = Paddlegate::memory_with_clock(&clock).points("shop", 1_000, seconds(20)).unwrap();
+    let permit = shop.acquire(Request::estimate(252)).unwrap().permit;
     let update = body(Provider::Shopify, SHOPIFY).update_for(shop.policy(), MAX_PAUSE, None);
     assert_eq!(update.report(None).actual, None, "no permit, nothing to settle");
-    let learn = Operation::ApplyReport { report: update.report(permit.as_deref()), at: Some(Micros(2)) };
     let learned = Learned {
         settlement: Some(Settlement::Settled),
         learned: vec!["limit".to_owned()],
         cost: Some(12),
         ..Learned::default()
     };
-    assert_eq!(shop.run(learn, SignalHandling::Ignore).unwrap(), Answer::Report(Box::new(learned)));
-    assert_eq!(shop.peek(Request::estimate(1).at(Micros(2))).unwrap().remaining, Some(1_988));
+    assert_eq!(shop.apply_report(update.report(permit.as_deref())).unwrap(), learned);
+    assert_eq!(shop.peek(Request::estimate(1)).unwrap().remaining, Some(1_988));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Checks that damaged values and wrong arguments are errors, and that the script does not overwrite damaged values.
 
-use paddlegate::{Kind, Micros, Operation, QueuePosition, Request, Wait};
+use paddlegate::{Kind, Operation, QueuePosition, Request, Wait};
 
 use super::{NOW, enter, estimate, every_kind, expect_damage_error, key, limit, limiter_with_waiter, take};
 use crate::script::Script;
@@ -70,7 +70,7 @@ pub(super) fn damaged_logs(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &[limit(Kind::Window, 3)]);
     for bad_value in ["nan", "x", "", "-5", "1.5", "1e300", "inf", "1700000000000001"] {
         script.raw.command("FLUSHALL");
-        let first = script.decision(Operation::Acquire(Request::estimate(1).at(Micros(NOW - 1))))?;
+        let first = script.decision(Operation::Acquire(Request::estimate(1)), NOW - 1)?;
         for _ in 0..2 {
             take(&mut script);
         }
@@ -79,12 +79,9 @@ pub(super) fn damaged_logs(port: u16, text: &str) -> Result<(), String> {
         expect_damage_error(&take(&mut script), &format!("{bad_value:?} as the oldest"))?;
         expect_damage_error(&estimate(&mut script), &format!("{bad_value:?} as the oldest of a call with an id"))?;
         let permit = first.permit.ok_or("no permit")?;
-        let correct = Operation::Correct { permit: &permit, actual: 0, at: Some(Micros(NOW)) };
-        expect_damage_error(&script.run(correct), &format!("{bad_value:?} as the oldest of a correction"))?;
-        expect_damage_error(
-            &script.run(Operation::Peek(Request::cost(1).at(Micros(NOW)))),
-            &format!("{bad_value:?}, of a peek"),
-        )?;
+        let correct = Operation::Correct { permit: &permit, actual: 0 };
+        expect_damage_error(&script.run(correct, NOW), &format!("{bad_value:?} as the oldest of a correction"))?;
+        expect_damage_error(&script.run(Operation::Peek(Request::cost(1)), NOW), &format!("{bad_value:?}, of a peek"))?;
     }
     Ok(())
 }
@@ -92,7 +89,7 @@ pub(super) fn damaged_logs(port: u16, text: &str) -> Result<(), String> {
 /// Checks the words after the verb: the units, then the time.
 pub(super) fn wrong_arguments(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &[limit(Kind::Leaky, 5)]);
-    let valid = script.words(Operation::Acquire(Request::cost(1).at(Micros(NOW))));
+    let valid = script.words(Operation::Acquire(Request::cost(1)), NOW);
     let verb = valid.iter().position(|word| word == b"acquire").expect("a verb");
     for (position, bad) in [
         (1, "-1"),
@@ -124,15 +121,15 @@ pub(super) fn damaged_leases(port: u16, text: &str) -> Result<(), String> {
         script.raw.execute(&[&b"ZADD"[..], &leases, bad_value.as_bytes(), b"theirs"]);
         expect_damage_error(&enter(&mut script, "another", 1, NOW), bad_value)?;
         expect_damage_error(&enter(&mut script, "theirs", 1, NOW), bad_value)?;
-        let (permit, at) = (format!("theirs:{NOW}:1"), Some(Micros(NOW)));
+        let permit = format!("theirs:{NOW}:1");
         for operation in [
-            Operation::Release { permit: &permit, at },
-            Operation::Renew { permit: &permit, at },
-            Operation::Cancel { id: "theirs", gave_up: false, at },
+            Operation::Release { permit: &permit },
+            Operation::Renew { permit: &permit },
+            Operation::Cancel { id: "theirs", gave_up: false },
         ] {
-            expect_damage_error(&script.run(operation), bad_value)?;
+            expect_damage_error(&script.run(operation, NOW), bad_value)?;
         }
-        expect_damage_error(&script.run(Operation::Peek(Request::cost(1).at(Micros(NOW)))), bad_value)?;
+        expect_damage_error(&script.run(Operation::Peek(Request::cost(1)), NOW), bad_value)?;
     }
     Ok(())
 }
@@ -155,9 +152,8 @@ pub(super) fn damaged_tickets(port: u16, text: &str) -> Result<(), String> {
             numbers[field] = bad_value;
             script.raw.execute(&[&b"HSET"[..], &tickets, b"waiter", numbers.join(" ").as_bytes()]);
             let claim = Wait { position: QueuePosition::Existing, ..Wait::up_to(paddlegate::MAX_SPAN) };
-            let claim =
-                Operation::AcquireWithId { request: Request::cost(1).at(Micros(NOW)), id: "waiter", wait: Some(claim) };
-            expect_damage_error(&script.run(claim), &format!("{bad_value:?} in {valid:?}, of a claim"))?;
+            let claim = Operation::AcquireWithId { request: Request::cost(1), id: "waiter", wait: Some(claim) };
+            expect_damage_error(&script.run(claim, NOW), &format!("{bad_value:?} in {valid:?}, of a claim"))?;
             expect_damage_error(&enter(&mut script, "waiter", 1, NOW), &format!("{bad_value:?} in {valid:?}"))?;
         }
     }

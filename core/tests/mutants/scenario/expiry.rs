@@ -86,8 +86,7 @@ pub(super) fn leases_and_tickets(port: u16, text: &str) -> Result<(), String> {
         }
     }
     let permit = format!("holder:{NOW}:1");
-    let renewal = Operation::Renew { permit: &permit, at: Some(Micros(NOW)) };
-    script.run(renewal);
+    script.run(Operation::Renew { permit: &permit }, NOW);
     for role in [":t:", ":s:"] {
         check_expiry(&mut script, role, 2 * hour + recheck, "a renewal")?;
     }
@@ -102,7 +101,7 @@ pub(super) fn leases_and_tickets(port: u16, text: &str) -> Result<(), String> {
         let key = key(&mut script, role);
         script.raw.execute(&[&b"PEXPIRE"[..], &key, b"5000"]);
     }
-    script.run(renewal);
+    script.run(Operation::Renew { permit: &permit }, NOW);
     for role in [":h:", ":t:", ":s:"] {
         check_expiry(&mut script, role, hour + LATE_RELEASE, "a renewal")?;
     }
@@ -128,13 +127,13 @@ pub(super) fn several_timeouts(port: u16, text: &str) -> Result<(), String> {
     check_expiry(&mut script, ":h:", HOUR / 1_000 + LATE_RELEASE, "a shorter lease")?;
     let leases = key(&mut script, ":h:");
     script.raw.execute(&[&b"PEXPIRE"[..], &leases, b"5000"]);
-    script.run(Operation::Renew { permit: &format!("short:{NOW}:1"), at: Some(Micros(NOW)) });
+    script.run(Operation::Renew { permit: &format!("short:{NOW}:1") }, NOW);
     check_expiry(&mut script, ":h:", HOUR / 1_000 + LATE_RELEASE, "the renewal of a shorter lease")?;
-    let granted = script.decision(Operation::Acquire(Request::cost(1).at(Micros(NOW))))?;
+    let granted = script.decision(Operation::Acquire(Request::cost(1)), NOW)?;
     if granted.reset_after != Some(Micros(HOUR)) {
         return Err(format!("the longer lease of another caller is ignored: {granted:?}"));
     }
-    let peek = script.decision(Operation::Peek(Request::cost(1).at(Micros(NOW - HOUR))))?;
+    let peek = script.decision(Operation::Peek(Request::cost(1)), NOW - HOUR)?;
     if peek.at != Micros(NOW) {
         return Err(format!("time ran backwards: {peek:?}"));
     }
@@ -155,7 +154,7 @@ pub(super) fn statistics_and_list(port: u16, text: &str) -> Result<(), String> {
     }
     // Each call recreates the deleted statistics. A process registers its limiter once a minute, so these calls do not.
     let statistics = key(&mut script, ":m:");
-    let one = Request::cost(1).at(Micros(NOW));
+    let one = Request::cost(1);
     for what in ["a refusal", "a grant", "a refusal with an id", "a grant with an id"] {
         if what.starts_with("a grant") {
             let state = key(&mut script, ":s:");
@@ -163,7 +162,7 @@ pub(super) fn statistics_and_list(port: u16, text: &str) -> Result<(), String> {
         }
         script.raw.execute(&[&b"DEL"[..], &statistics]);
         if what.ends_with("id") {
-            script.run(Operation::AcquireWithId { request: one, id: what, wait: None });
+            script.run(Operation::AcquireWithId { request: one, id: what, wait: None }, NOW);
         } else {
             take(&mut script);
         }
@@ -178,7 +177,7 @@ pub(super) fn statistics_and_list(port: u16, text: &str) -> Result<(), String> {
         take(&mut script);
         script.raw.execute(&[&b"PEXPIRE"[..], &statistics, b"15000"]);
         if with_id {
-            script.run(Operation::AcquireWithId { request: one, id: "refused", wait: None });
+            script.run(Operation::AcquireWithId { request: one, id: "refused", wait: None }, NOW);
         } else {
             take(&mut script);
         }
@@ -206,16 +205,16 @@ pub(super) fn statistics_and_list(port: u16, text: &str) -> Result<(), String> {
         script.raw.execute(&[&b"HSET"[..], &statistics, field.as_bytes(), b"x"]);
     }
     for at in [NOW + HOUR, NOW + HOUR, NOW + 2 * HOUR] {
-        let request = Request::cost(1).at(Micros(at));
-        script.decision(Operation::Acquire(request))?;
-        script.decision(Operation::AcquireWithId { request, id: "damaged", wait: None })?;
+        let request = Request::cost(1);
+        script.decision(Operation::Acquire(request), at)?;
+        script.decision(Operation::AcquireWithId { request, id: "damaged", wait: None }, at)?;
     }
     // A key of another program with the same name must not fail a call, and must not get an expiry.
     for foreign in [&statistics, &list] {
         script.raw.execute(&[&b"SET"[..], foreign, b"theirs"]);
     }
     script.resize(&limits);
-    script.decision(Operation::Acquire(Request::cost(1).at(Micros(NOW + 3 * HOUR))))?;
+    script.decision(Operation::Acquire(Request::cost(1)), NOW + 3 * HOUR)?;
     for foreign in [&statistics, &list] {
         if script.raw.ttl(foreign) != -1 {
             return Err("a key of another program got an expiry".into());

@@ -1,10 +1,14 @@
 //! Checks which keys and entries the script writes.
 
+use std::time::Duration;
+
 use paddlegate::{Answer, Kind, MAX_PERMITS, Micros, Operation, QueuePosition, Request, Settlement, Status, Wait};
 
 use super::{HOUR, NOW, enter, estimate, every_kind, key, limit, limiter_with_waiter};
 use crate::script::Script;
+use crate::support::open;
 use crate::support::raw::Reply;
+use crate::support::script_client::ScriptClient;
 use crate::support::sequence::Implementation;
 
 pub(super) fn nothing_written(port: u16, text: &str) -> Result<(), String> {
@@ -17,12 +21,12 @@ pub(super) fn nothing_written(port: u16, text: &str) -> Result<(), String> {
         script.raw.command("CONFIG RESETSTAT");
         let refused = [Request::estimate(5), Request::cost(5), Request::cost(0)];
         for request in refused {
-            script.run(Operation::Acquire(request.at(Micros(NOW + 1))));
-            script.run(Operation::Peek(request.at(Micros(NOW + 1))));
-            script.run(Operation::Peek(request.at(Micros(NOW - HOUR))));
+            script.run(Operation::Acquire(request), NOW + 1);
+            script.run(Operation::Peek(request), NOW + 1);
+            script.run(Operation::Peek(request), NOW - HOUR);
         }
         for permit in [format!("{}:{NOW}:1", "0".repeat(32)), format!("{}:1:1", "0".repeat(32))] {
-            script.run(Operation::Correct { permit: &permit, actual: 0, at: Some(Micros(NOW)) });
+            script.run(Operation::Correct { permit: &permit, actual: 0 }, NOW);
         }
         let Reply::Text(stats) = script.raw.command("INFO commandstats") else { return Err("no statistics".into()) };
         let stats = String::from_utf8_lossy(&stats);
@@ -42,7 +46,7 @@ pub(super) fn full_server(port: u16, text: &str) -> Result<(), String> {
         script.acquire(NOW - 1, 1, true);
         let before = contents(&mut script);
         script.raw.command("CONFIG SET maxmemory 1");
-        let granted = script.run(Operation::Acquire(Request::estimate(1).at(Micros(NOW + HOUR))));
+        let granted = script.run(Operation::Acquire(Request::estimate(1)), NOW + HOUR);
         let corrected = script.correct(0, 2, NOW);
         script.raw.command("CONFIG SET maxmemory 0");
         if !matches!(granted, Reply::Error(_)) || corrected == "settled" {
@@ -169,15 +173,15 @@ pub(super) fn many_reclaimed(port: u16, text: &str) -> Result<(), String> {
             other => return Err(format!("{command}: {other:?}")),
         }
     }
-    let at = Some(Micros(NOW + 2 * HOUR));
-    let cancelled = script.answer(Operation::Cancel { id: "dead 1499", gave_up: false, at })?;
+    let at = NOW + 2 * HOUR;
+    let cancelled = script.answer(Operation::Cancel { id: "dead 1499", gave_up: false }, at)?;
     if cancelled != Answer::Settlement(Settlement::Unknown) {
         return Err(format!("{cancelled:?} of a reclaimed lease"));
     }
     // A late release of a lease that is still stored counts once; a removed or unknown lease is not counted.
     for id in ["dead 1499", "dead 1499", "dead 1", "nobody"] {
-        let released = script.answer(Operation::Release { permit: &format!("{id}:{}:1", NOW - 5), at })?;
-        match (released, script.answer(Operation::Statistics { at })?) {
+        let released = script.answer(Operation::Release { permit: &format!("{id}:{}:1", NOW - 5) }, at)?;
+        match (released, script.answer(Operation::Statistics, at)?) {
             (Answer::Settlement(Settlement::Late), Answer::Statistics(counted))
                 if (counted.overages, counted.reclaimed) == (1, 1_500) => {}
             other => return Err(format!("{id}: {other:?}")),
@@ -209,10 +213,10 @@ pub(super) fn records(port: u16, text: &str) -> Result<(), String> {
         other => Err(format!("{other:?} records after {after}")),
     };
     count(&mut script, 3, "a lease and a ticket")?;
-    script.run(Operation::Cancel { id: "waiter", gave_up: false, at: Some(Micros(NOW)) });
+    script.run(Operation::Cancel { id: "waiter", gave_up: false }, NOW);
     count(&mut script, 2, "a cancellation")?;
     let permit = format!("holder:{NOW}:1");
-    script.run(Operation::Release { permit: &permit, at: Some(Micros(NOW)) });
+    script.run(Operation::Release { permit: &permit }, NOW);
     count(&mut script, 1, "a release")?;
     enter(&mut script, "expires", 1, NOW);
     enter(&mut script, "next", 1, NOW + 2 * HOUR);
@@ -220,8 +224,7 @@ pub(super) fn records(port: u16, text: &str) -> Result<(), String> {
     // A lease without a record can still be released by its holder.
     script.raw.execute(&[&b"DEL"[..], &tickets]);
     let permit = format!("next:{}:1", NOW + 2 * HOUR);
-    let release = Operation::Release { permit: &permit, at: Some(Micros(NOW + 2 * HOUR)) };
-    match script.answer(release)? {
+    match script.answer(Operation::Release { permit: &permit }, NOW + 2 * HOUR)? {
         Answer::Settlement(Settlement::Released) => Ok(()),
         other => Err(format!("{other:?} of a lease without a record")),
     }
@@ -231,7 +234,7 @@ pub(super) fn positions(port: u16, text: &str) -> Result<(), String> {
     let mut script = limiter_with_waiter(port, text);
     let claim = |script: &mut Script, id: &str, position: QueuePosition, at: u64| {
         let wait = Wait { position, ..Wait::up_to(paddlegate::MAX_SPAN) };
-        script.decision(Operation::AcquireWithId { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
+        script.decision(Operation::AcquireWithId { request: Request::cost(1), id, wait: Some(wait) }, at)
     };
     let unknown_number = claim(&mut script, "unknown number", QueuePosition::Number(100), NOW + 10)?;
     if unknown_number.ticket.map(|ticket| ticket.number) != Some(2) {
@@ -252,12 +255,12 @@ pub(super) fn positions(port: u16, text: &str) -> Result<(), String> {
 pub(super) fn unpublished(port: u16, text: &str) -> Result<(), String> {
     let mut script = limiter_with_waiter(port, text);
     let wait = Wait { channel: "somewhere", ..Wait::up_to(paddlegate::MAX_SPAN) };
-    script.run(Operation::AcquireWithId { request: Request::cost(1).at(Micros(NOW)), id: "waiter", wait: Some(wait) });
+    script.run(Operation::AcquireWithId { request: Request::cost(1), id: "waiter", wait: Some(wait) }, NOW);
     let tickets = key(&mut script, ":t:");
     let before = script.raw.execute(&[&b"HGET"[..], &tickets, b"waiter"]);
     script.raw.command("ACL SETUSER default -publish");
     let permit = format!("holder:{NOW}:1");
-    let reply = script.run(Operation::Release { permit: &permit, at: Some(Micros(NOW)) });
+    let reply = script.run(Operation::Release { permit: &permit }, NOW);
     script.raw.command("ACL SETUSER default +publish");
     match (reply, script.raw.execute(&[&b"HGET"[..], &tickets, b"waiter"])) {
         (Reply::Array(status), after) if status == [Reply::Integer(7)] && after == before => Ok(()),
@@ -277,13 +280,13 @@ pub(super) fn many_expired(port: u16, text: &str) -> Result<(), String> {
     script.raw.execute(&positions);
     script.raw.execute(&records);
     let permit = format!("holder:{NOW}:1");
-    script.run(Operation::Release { permit: &permit, at: Some(Micros(NOW + HOUR / 2)) });
+    script.run(Operation::Release { permit: &permit }, NOW + HOUR / 2);
     for left in [250, 0] {
         match script.raw.execute(&[&b"ZCARD"[..], &queue]) {
             Reply::Integer(count) if count == left => {}
             other => return Err(format!("{other:?} tickets instead of {left}")),
         }
-        script.run(Operation::Cancel { id: "nobody", gave_up: false, at: Some(Micros(NOW + HOUR / 2)) });
+        script.run(Operation::Cancel { id: "nobody", gave_up: false }, NOW + HOUR / 2);
     }
     Ok(())
 }
@@ -307,8 +310,10 @@ pub(super) fn foreign_permits(port: u16, text: &str) -> Result<(), String> {
 }
 
 pub(super) fn own_clock(port: u16, text: &str) -> Result<(), String> {
-    let mut script = Script::new(port, text, &[limit(Kind::Leaky, 5)]);
-    let time = |script: &mut Script| match script.raw.command("TIME") {
+    let store = open(&format!("redis://127.0.0.1:{port}"), None);
+    let limiter = store.leaky("own clock", 5, Duration::from_secs(3_600)).expect("a limiter");
+    let mut client = ScriptClient::new(port, text);
+    let time = |client: &mut ScriptClient| match client.raw.command("TIME") {
         Reply::Array(parts) => {
             let number = |part: &Reply| match part {
                 Reply::Text(text) => String::from_utf8_lossy(text).parse::<u64>().expect("a number"),
@@ -319,13 +324,13 @@ pub(super) fn own_clock(port: u16, text: &str) -> Result<(), String> {
         other => panic!("{other:?}"),
     };
     // Early in a second the microseconds have fewer digits.
-    while time(&mut script) % 1_000_000 > 90_000 {}
+    while time(&mut client) % 1_000_000 > 90_000 {}
     for _ in 0..20 {
-        let before = time(&mut script);
-        let decision = script.decision(Operation::Acquire(Request::cost(0)))?;
-        let after = time(&mut script);
-        if !(before..=after).contains(&decision.at.0) {
-            return Err(format!("{decision:?} is not from {before} to {after}"));
+        let before = time(&mut client);
+        let answer = client.run(&limiter, Operation::Acquire(Request::cost(0)))?;
+        let after = time(&mut client);
+        if !matches!(&answer, Answer::Decision(decision) if (before..=after).contains(&decision.at.0)) {
+            return Err(format!("{answer:?} is not from {before} to {after}"));
         }
     }
     Ok(())

@@ -67,12 +67,12 @@ fn every_kind(port: u16, text: &str) -> Vec<Script> {
 }
 
 fn take(script: &mut Script) -> Reply {
-    script.run(Operation::Acquire(Request::cost(1).at(Micros(NOW))))
+    script.run(Operation::Acquire(Request::cost(1)), NOW)
 }
 
 /// Runs a call that gets a permit, whose id the library generates.
 fn estimate(script: &mut Script) -> Reply {
-    script.run(Operation::Acquire(Request::estimate(1).at(Micros(NOW))))
+    script.run(Operation::Acquire(Request::estimate(1)), NOW)
 }
 
 fn key(script: &mut Script, role: &str) -> Vec<u8> {
@@ -88,7 +88,7 @@ fn expect_damage_error(reply: &Reply, what: &str) -> Result<(), String> {
 
 fn enter(script: &mut Script, id: &str, claim_timeout: u64, at: u64) -> Reply {
     let wait = Wait { claim_timeout: Micros(claim_timeout), ..Wait::up_to(paddlegate::MAX_SPAN) };
-    script.run(Operation::AcquireWithId { request: Request::cost(1).at(Micros(at)), id, wait: Some(wait) })
+    script.run(Operation::AcquireWithId { request: Request::cost(1), id, wait: Some(wait) }, at)
 }
 
 /// Returns a limiter whose only lease is held while another caller waits.

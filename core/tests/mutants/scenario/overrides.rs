@@ -16,14 +16,14 @@ fn set_override(script: &mut Script, amount: u64, interval: u64, expires: Option
     let kind = script.limiter().policy().limits()[0].kind();
     let changes = [LimitOverride::Set(Limit::of_kind(kind, amount, Micros(interval), Micros(0)).expect("a limit"))];
     let control = AdminCommand::Override { changes: &changes, expires };
-    script.run(Operation::Admin { command: control, at: Some(Micros(NOW)) })
+    script.run(Operation::Admin { command: control }, NOW)
 }
 
 /// Applies an upstream report with no remaining units.
 fn report(script: &mut Script, at: u64) -> Reply {
     let budgets = [BudgetUpdate { remaining: Some(0), ..BudgetUpdate::default() }];
     let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
-    script.run(Operation::ApplyReport { report, at: Some(Micros(at)) })
+    script.run(Operation::ApplyReport { report }, at)
 }
 
 /// The state begins with `last skew;version;paused_until;overridden_until;reported_at;overridden;learned`.
@@ -139,7 +139,7 @@ pub(super) fn log_after_a_report(port: u16, text: &str) -> Result<(), String> {
         Reply::Integer(5) => {}
         other => return Err(format!("{other:?} entries")),
     }
-    let peek = script.decision(Operation::Peek(Request::cost(1).at(Micros(NOW + 2 * HOUR))))?;
+    let peek = script.decision(Operation::Peek(Request::cost(1)), NOW + 2 * HOUR)?;
     if peek.allowed() { Err(format!("units are left: {peek:?}")) } else { Ok(()) }
 }
 
@@ -152,8 +152,8 @@ pub(super) fn many_open(port: u16, text: &str) -> Result<(), String> {
     }
     let budgets = [BudgetUpdate { remaining: Some(100_000), ..BudgetUpdate::default() }];
     let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
-    script.run(Operation::ApplyReport { report, at: Some(Micros(NOW + 300)) });
-    let peek = script.decision(Operation::Peek(Request::cost(0).at(Micros(NOW + 300))))?;
+    script.run(Operation::ApplyReport { report }, NOW + 300);
+    let peek = script.decision(Operation::Peek(Request::cost(0)), NOW + 300)?;
     if peek.remaining == Some(97_000) { Ok(()) } else { Err(format!("{peek:?}")) }
 }
 
@@ -170,9 +170,9 @@ pub(super) fn end_of_an_override(port: u16, text: &str) -> Result<(), String> {
         let mut script = Script::new(port, text, &[window, limit(Kind::Leaky, 5)]);
         script.raw.command("FLUSHALL");
         let control = AdminCommand::Override { changes: &changes, expires: Some(Deadline::After(Micros(10_000_000))) };
-        script.run(Operation::Admin { command: control, at: Some(Micros(NOW)) });
+        script.run(Operation::Admin { command: control }, NOW);
         take(&mut script);
-        let refused = script.decision(Operation::Acquire(Request::cost(1).at(Micros(NOW))))?;
+        let refused = script.decision(Operation::Acquire(Request::cost(1)), NOW)?;
         if refused.retry_after != Some(Micros(wait)) {
             return Err(format!("{refused:?} instead of {wait}"));
         }

@@ -9,11 +9,11 @@ module Paddlegate
     KEY = :paddlegate_call_buffer
 
     # The arguments whose names differ in the core, with their Ruby names.
-    ARGUMENTS = { "at" => "at_us", "for" => "duration" }.freeze
+    ARGUMENTS = { "for" => "duration", "now" => "now_us" }.freeze
 
     # A time in microseconds in a message of the core, which Ruby shows in seconds. Excludes
-    # `at_us`, the time of a call.
-    MICROS = /\b(?!at_us=)(?<name>\w+)_us=(?<micros>\d+)/
+    # `now_us`, the time of a {TestClock}.
+    MICROS = /\b(?!now_us=)(?<name>\w+)_us=(?<micros>\d+)/
 
     ERRORS = {
       2 => lambda do |message, argument, _|
@@ -26,7 +26,7 @@ module Paddlegate
 
     WAIT_SIZE = 32
     CHANNEL_SIZE = 64
-    ATTRIBUTES_SIZE = 48
+    ATTRIBUTES_SIZE = 40
 
     # Enough for the name of a node, a channel or an id.
     TEXT_SIZE = 320
@@ -55,7 +55,7 @@ module Paddlegate
     attr_reader :decision, :error, :result, :text
 
     def initialize
-      @request = FFI::MemoryPointer.new(:char, 24)
+      @request = FFI::MemoryPointer.new(:char, 16)
       @wait = FFI::MemoryPointer.new(:char, WAIT_SIZE + CHANNEL_SIZE)
       @decision = FFI::MemoryPointer.new(:char, Decision::SIZE)
       @error = FFI::MemoryPointer.new(:char, 296)
@@ -64,12 +64,12 @@ module Paddlegate
     end
 
     # Returns a `pg_request`; `nil` when all arguments have their defaults.
-    def request(cost, estimate, at_us)
-      return if cost.nil? && estimate.nil? && at_us.nil?
+    def request(cost, estimate)
+      return if cost.nil? && estimate.nil?
 
       cost = cost.nil? ? 0 : units("cost", cost)
       estimate = estimate.nil? ? 0 : units("estimate", estimate)
-      @request.put_array_of_int64(0, [cost, estimate, time(at_us)])
+      @request.put_array_of_int64(0, [cost, estimate])
     end
 
     # Returns a `pg_wait`. `queue_position`: 0 is the end of the queue, -1 the position of the
@@ -78,15 +78,6 @@ module Paddlegate
       @wait.put_string(WAIT_SIZE, channel)
       @wait.put_array_of_int64(0, [max_wait_us, claim_timeout_us, @wait.address + WAIT_SIZE,
                                    queue_position])
-    end
-
-    # Returns the time of a call in microseconds since 1970; 0 stands for now.
-    def time(at_us)
-      return 0 if at_us.nil?
-
-      raise InvalidError.new("must not be 0", "at_us") if Value.whole("at_us", at_us).zero?
-
-      at_us
     end
 
     # Returns the memory for a `pg_runtime_state`. Created on first use, since few calls need it.
@@ -106,11 +97,9 @@ module Paddlegate
 
     # Returns the `pg_request_attributes` of a request for a gate. The caller must keep `texts`,
     # some of which may be `nil`, until the call ends.
-    def attributes(texts, at_us)
+    def attributes(texts)
       @attributes ||= FFI::MemoryPointer.new(:char, ATTRIBUTES_SIZE)
       @attributes.write_array_of_pointer(texts)
-      @attributes.put_int64(texts.size * FFI::Pointer.size, time(at_us))
-      @attributes
     end
 
     # Returns the memory for a `pg_gate_decision`.

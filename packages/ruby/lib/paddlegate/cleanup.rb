@@ -15,27 +15,27 @@ module Paddlegate
       # Cancels the call `id`. With `wait` the caller waits for it, for up to
       # {Library::CANCEL_TIMEOUT}: enough for a server that replies, so that the lease or the ticket
       # is free when the caller continues.
-      def cancel(limiter, id, at_us: nil, wait: true)
-        thread = Thread.handle_interrupt(Object => :never) { start(limiter, id, at_us) }
+      def cancel(limiter, id, wait: true)
+        thread = Thread.handle_interrupt(Object => :never) { start(limiter, id) }
         thread.join(Library::CANCEL_TIMEOUT) if wait
       rescue ThreadError
         # The program is exiting and cannot create a thread.
-        cancel_now(limiter, id, at_us)
+        cancel_now(limiter, id)
       end
 
       private
 
-      def start(limiter, id, at_us)
+      def start(limiter, id)
         join_at_exit
         thread = Thread.new do
-          Thread.handle_interrupt(Object => :immediate) { cancel_now(limiter, id, at_us) }
+          Thread.handle_interrupt(Object => :immediate) { cancel_now(limiter, id) }
         end
         @threads.add(thread)
         thread
       end
 
-      def cancel_now(limiter, id, at_us)
-        limiter.cancel(id, at_us: at_us)
+      def cancel_now(limiter, id)
+        limiter.cancel(id)
       rescue Error
         # The lease or the ticket ends after its timeout.
       end

@@ -22,14 +22,13 @@ module Paddlegate
     end
 
     # Counts a request in the slot of the first matching element and returns a {GateDecision}. Never
-    # waits and never raises because of a refusal; a refused request is not counted. `at_us` is the
-    # time of the request in microseconds since 1970, for tests; default: the clock of the store.
-    def admit(context: nil, url: nil, log_on_code: nil, data_container_id: nil, ip: nil, at_us: nil)
+    # waits and never raises because of a refusal; a refused request is not counted.
+    def admit(context: nil, url: nil, log_on_code: nil, data_container_id: nil, ip: nil)
       texts = NAMES.zip([context, url, log_on_code, data_container_id, ip]).map do |name, value|
         FFI::MemoryPointer.from_string(Value.text(name, value)) unless value.nil?
       end
       buffer = CallBuffer.checkout
-      attributes = buffer.attributes(texts, at_us)
+      attributes = buffer.attributes(texts)
       buffer.check(@functions.invantive_gate_admit(@handle, attributes, buffer.gate_decision,
                                                    buffer.error))
       decision = GateDecision.read(buffer.gate_decision)

@@ -22,11 +22,11 @@ module Paddlegate
     # `on_limit` is the action for a job over the limit: `:wait`, `:reschedule` or `:drop`; `:raise`
     # and `:ignore` leave the reaction to the caller and take no ticket. The default is the action
     # of the document from which the limiter was loaded, otherwise `:wait`.
-    def admit(id, on_limit: nil, cost: nil, estimate: nil, at_us: nil)
+    def admit(id, on_limit: nil, cost: nil, estimate: nil)
       id = Value.text("id", id)
       on_limit = on_limit_name(on_limit)
       buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate, at_us)
+      request = buffer.request(cost, estimate)
       sent_at = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       outputs = [buffer.admission, buffer.error]
       buffer.check(@functions.admit(@handle, id, on_limit, request, *outputs))
@@ -58,23 +58,23 @@ module Paddlegate
     # A ticket that is not claimed within `claim_timeout` after that time loses its queue position;
     # default {CLAIM_TIMEOUT}. With a `wait_timeout` the status is `:refused` when the wait is known
     # to be longer.
-    def enqueue(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil, at_us: nil)
+    def enqueue(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil)
       wait = ticket_wait(claim_timeout, wait_timeout, END_OF_QUEUE)
-      acquire_with_id(Value.text("id", id), cost, estimate, at_us, wait)
+      acquire_with_id(Value.text("id", id), cost, estimate, wait)
     end
 
     # Retries the call of a ticket from {#enqueue}, ahead of new calls. Returns a {Decision} with
     # the status `:granted` or `:queued`, as {#enqueue} does, or `:no_ticket` without a ticket:
     # cancelled, lapsed or claimed before.
-    def claim(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil, at_us: nil)
+    def claim(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil)
       wait = ticket_wait(claim_timeout, wait_timeout, EXISTING_POSITION)
-      acquire_with_id(Value.text("id", id), cost, estimate, at_us, wait)
+      acquire_with_id(Value.text("id", id), cost, estimate, wait)
     end
 
     # Removes the ticket from the queue, and ends the lease that it may have become. Returns
     # `:cancelled`, or `:unknown` when there was neither.
-    def cancel(id, at_us: nil)
-      cancel_ticket(Value.text("id", id), 0, at_us)
+    def cancel(id)
+      cancel_ticket(Value.text("id", id), 0)
     end
 
     private

@@ -29,10 +29,16 @@ module Paddlegate
 
     module_function
 
-    def open_store(url, timeout_us)
-      make(Native::StoreHandle) do |result, error|
-        Native.pg_store_open(url, timeout_us, result, error)
+    # Opens a store. `url` and `clock`, the handle of a {TestClock}, may be `nil`.
+    def open_store(url, timeout_us, clock)
+      make(Native::StoreHandle) do |*outputs|
+        Native.pg_store_open_with_clock(url, timeout_us, clock, *outputs)
       end
+    end
+
+    # Returns the handle of a new clock.
+    def test_clock(now_us)
+      make(Native::TestClockHandle) { |*outputs| Native.pg_test_clock_new(now_us, *outputs) }
     end
 
     # Creates a limiter. `limits`: one or several `pg_limit` in sequence, as {limit} returns them.

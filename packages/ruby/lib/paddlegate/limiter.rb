@@ -6,8 +6,7 @@ module Paddlegate
   # `cost` is the number of units that a call takes, default 1; 0 checks without taking. `estimate`
   # is the number of units to take until the actual cost is known. A limiter with a points limit
   # needs one of the two. `id` names a call, 1 to 64 bytes, by default a new unique id: a repeated
-  # call with the id of a lease takes no second lease. `at_us` is the time of the call in
-  # microseconds since 1970, for tests; default: the clock of the store.
+  # call with the id of a lease takes no second lease.
   #
   # Every method may raise {InvalidError} (fix the call), {UnavailableError} (the store cannot
   # decide; see `on_unavailable` of {Factories}), {DataError} or {InternalError}.
@@ -107,31 +106,31 @@ module Paddlegate
     # Takes the cost if every limit allows it and no ticket is ahead, otherwise nothing, and returns
     # a {Decision}. Never waits and never raises because of a refusal. An interrupted call gives
     # back its lease, as {#acquire} does.
-    def try_acquire(cost: nil, estimate: nil, id: nil, at_us: nil)
-      return acquire_with_id(Value.text("id", id), cost, estimate, at_us, nil) unless id.nil?
-      return try_acquire_lease(cost, estimate, at_us) if @leases
+    def try_acquire(cost: nil, estimate: nil, id: nil)
+      return acquire_with_id(Value.text("id", id), cost, estimate, nil) unless id.nil?
+      return try_acquire_lease(cost, estimate) if @leases
 
       buffer = CallBuffer.checkout
-      buffer.check(call_acquire(buffer, cost, estimate, at_us))
+      buffer.check(call_acquire(buffer, cost, estimate))
       read_decision(buffer)
     end
 
     # Takes the cost as {#try_acquire} does and returns whether the call was granted. Raises
     # {InvalidError} for a limiter with a concurrency limit, since its lease could not be released:
     # use {#within_limit} or {#try_acquire}.
-    def allow?(cost: nil, estimate: nil, at_us: nil)
+    def allow?(cost: nil, estimate: nil)
       Library.check_allow(@handle) if @leases
       buffer = CallBuffer.checkout
-      buffer.check(call_acquire(buffer, cost, estimate, at_us))
+      buffer.check(call_acquire(buffer, cost, estimate))
       allowed = buffer.decision.get_int32(0) == Decision::GRANTED
       buffer.checkin
       allowed
     end
 
     # Returns the {Decision} that {#try_acquire} would return now. Changes nothing.
-    def peek(cost: nil, estimate: nil, at_us: nil)
+    def peek(cost: nil, estimate: nil)
       buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate, at_us)
+      request = buffer.request(cost, estimate)
       buffer.check(@functions.peek(@handle, request, buffer.decision, buffer.error))
       read_decision(buffer)
     end
@@ -152,28 +151,27 @@ module Paddlegate
     # `:already`: the permit was settled before. `:late`: the permit is older than five minutes and
     # the estimate remains charged. `:unknown`: the permit was never issued, reset since, or
     # forgotten.
-    def correct(permit, actual, at_us: nil)
+    def correct(permit, actual)
       id = Value.permit(permit)
       actual = Value.whole("actual", actual)
-      settlement(at_us) { |at, *outputs| @functions.correct_at(@handle, id, actual, at, *outputs) }
+      settlement { |*outputs| @functions.correct(@handle, id, actual, *outputs) }
     end
 
     # Ends the lease of a permit, from any process, and returns the settlement.
     #
     # `:released`: the lease has ended. `:late`: the lease had ended before, and another call may
     # have its slot. `:unknown`: no such lease exists, or the limiter has no concurrency limit.
-    def release(permit, at_us: nil)
+    def release(permit)
       id = Value.permit(permit)
-      settlement(at_us) { |at, *outputs| @functions.release(@handle, id, at, *outputs) }
+      settlement { |*outputs| @functions.release(@handle, id, *outputs) }
     end
 
     # Restarts the duration of a lease, from any process. Returns the seconds (Float) for which the
     # lease lasts from now; `nil` when it has ended.
-    def renew(permit, at_us: nil)
+    def renew(permit)
       id = Value.permit(permit)
       buffer = CallBuffer.checkout
-      at = buffer.time(at_us)
-      buffer.check(@functions.renew(@handle, id, at, buffer.result, buffer.error))
+      buffer.check(@functions.renew(@handle, id, buffer.result, buffer.error))
       lease = buffer.result.get_int64(0)
       buffer.checkin
       lease / 1_000_000.0 unless lease == -1
@@ -181,11 +179,10 @@ module Paddlegate
 
     # Returns the counters of this limiter over all processes, and its current leases and tickets:
     # {Statistics}.
-    def stats(at_us: nil)
+    def stats
       buffer = CallBuffer.checkout
       numbers = buffer.decision
-      at = buffer.time(at_us)
-      buffer.check(@functions.stats(@handle, at, numbers, buffer.error))
+      buffer.check(@functions.stats(@handle, numbers, buffer.error))
       statistics = Statistics.of(numbers.get_array_of_int64(0, Statistics.members.size))
       buffer.checkin
       statistics
@@ -197,9 +194,9 @@ module Paddlegate
 
     # @api private
     # Takes the cost under an id. `wait` has the arguments of {CallBuffer#wait}, or is `nil`.
-    def acquire_with_id(id, cost, estimate, at_us, wait)
+    def acquire_with_id(id, cost, estimate, wait)
       buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate, at_us)
+      request = buffer.request(cost, estimate)
       wait &&= buffer.wait(*wait)
       buffer.check(@functions.acquire_with_id(@handle, request, id, wait, buffer.decision,
                                               buffer.error))
@@ -247,20 +244,20 @@ module Paddlegate
 
     # Takes the cost under a new id, with which the lease can be given back if the call is
     # interrupted or gets no reply.
-    def try_acquire_lease(cost, estimate, at_us)
+    def try_acquire_lease(cost, estimate)
       id = Library.new_id
       may_hold = true
-      decision = acquire_with_id(id, cost, estimate, at_us, nil)
+      decision = acquire_with_id(id, cost, estimate, nil)
     rescue Error => e
       unanswered = true
       may_hold = e.is_a?(UnavailableError) && e.may_have_counted?
       raise
     ensure
-      Cleanup.cancel(self, id, at_us: at_us, wait: !unanswered) if may_hold && decision.nil?
+      Cleanup.cancel(self, id, wait: !unanswered) if may_hold && decision.nil?
     end
 
-    def call_acquire(buffer, cost, estimate, at_us)
-      request = buffer.request(cost, estimate, at_us)
+    def call_acquire(buffer, cost, estimate)
+      request = buffer.request(cost, estimate)
       @functions.acquire(@handle, request, buffer.decision, buffer.error)
     end
 
@@ -270,16 +267,16 @@ module Paddlegate
       decision
     end
 
-    def settlement(at_us)
+    def settlement
       buffer = CallBuffer.checkout
-      buffer.check(yield(buffer.time(at_us), buffer.result, buffer.error))
+      buffer.check(yield(buffer.result, buffer.error))
       settlement = Library::SETTLEMENTS[buffer.result.get_int32(0)]
       buffer.checkin
       settlement
     end
 
-    def cancel_ticket(id, gave_up, at_us)
-      settlement(at_us) { |at, *outputs| @functions.cancel(@handle, id, gave_up, at, *outputs) }
+    def cancel_ticket(id, gave_up)
+      settlement { |*outputs| @functions.cancel(@handle, id, gave_up, *outputs) }
     end
   end
 end

@@ -13,7 +13,7 @@ module Paddlegate
     #
     # During the pause a refusal has the reason `:paused`, and its `retry_after` is the time to the
     # end of the pause; waiters continue to wait.
-    def pause(duration = nil, until: nil, at_us: nil)
+    def pause(duration = nil, until: nil)
       deadline = binding.local_variable_get(:until)
       if duration.nil? && deadline.nil?
         raise InvalidError.new("is missing; give a duration or an end time", "duration")
@@ -21,12 +21,12 @@ module Paddlegate
 
       span = interval("duration", duration)
       deadline = time("until", deadline)
-      command(at_us) { |at, *outputs| @functions.pause(@handle, span, deadline, at, *outputs) }
+      command { |*outputs| @functions.pause(@handle, span, deadline, *outputs) }
     end
 
     # Ends a pause and wakes the waiters. Returns the {RuntimeState}.
-    def resume(at_us: nil)
-      command(at_us) { |at, *outputs| @functions.resume(@handle, at, *outputs) }
+    def resume
+      command { |*outputs| @functions.resume(@handle, *outputs) }
     end
 
     # Overrides one limit of the policy in every process: `limit`, in units of the kind, and an
@@ -36,22 +36,22 @@ module Paddlegate
     # All overrides of the limiter end after `expires_in`, an interval, or at `expires_at`, a Time
     # or a number of seconds since 1970; otherwise when they are removed, or when no call was
     # granted for 90 days.
-    def override(limit: nil, interval: nil, index: 0, expires_in: nil, expires_at: nil, at_us: nil)
+    def override(limit: nil, interval: nil, index: 0, expires_in: nil, expires_at: nil)
       numbers = [Value.whole("index", index), units("limit", limit), interval("interval", interval),
                  interval("expires_in", expires_in), time("expires_at", expires_at)]
-      command(at_us) { |at, *outputs| @functions.override(@handle, *numbers, at, *outputs) }
+      command { |*outputs| @functions.override(@handle, *numbers, *outputs) }
     end
 
     # Removes the override of one limit, or of all limits without an index. Returns the
     # {RuntimeState}.
-    def restore(index = nil, at_us: nil)
+    def restore(index = nil)
       index = units("index", index)
-      command(at_us) { |at, *outputs| @functions.restore(@handle, index, at, *outputs) }
+      command { |*outputs| @functions.restore(@handle, index, *outputs) }
     end
 
     # Returns the {RuntimeState}: the pause, the overrides and the learned limits. Changes nothing.
-    def runtime_state(at_us: nil)
-      command(at_us) { |at, *outputs| @functions.runtime_state_get(@handle, at, *outputs) }
+    def runtime_state
+      command { |*outputs| @functions.runtime_state_get(@handle, *outputs) }
     end
 
     # Applies an override document of Open Job Spec, a Hash or JSON with any of `concurrency`,
@@ -60,10 +60,10 @@ module Paddlegate
     #
     # The message of an {InvalidError} contains the JSON path of a fault. A strategy that this
     # limiter does not have is a fault too.
-    def apply_ojs_override(document, at_us: nil)
+    def apply_ojs_override(document)
       document = Value.json("document", document)
-      command(at_us) do |at, *outputs|
-        @functions.apply_ojs_override(@handle, document, at, *outputs)
+      command do |*outputs|
+        @functions.apply_ojs_override(@handle, document, *outputs)
       end
     end
 
@@ -72,11 +72,10 @@ module Paddlegate
     #
     # The later of `retry_after` and `rate_limit_until` applies, 30 seconds without either. A pause
     # that ends later stays in force.
-    def apply_ojs_signal(document, at_us: nil)
+    def apply_ojs_signal(document)
       document = Value.json("document", document)
       buffer = CallBuffer.checkout
-      at = buffer.time(at_us)
-      buffer.check(@functions.apply_ojs_signal(@handle, document, at, buffer.result, buffer.error))
+      buffer.check(@functions.apply_ojs_signal(@handle, document, buffer.result, buffer.error))
       paused = buffer.result.get_int32(0) == 1
       buffer.checkin
       paused
@@ -90,13 +89,13 @@ module Paddlegate
     # bucket's interval. `permit`: the {Permit} of the call that got the response, or its id; the
     # time of its grant distinguishes older reports from newer ones.
     def report_budget(remaining: nil, limit: nil, interval: nil, restore_rate: nil, reset_in: nil,
-                      reset_at: nil, permit: nil, index: 0, at_us: nil)
+                      reset_at: nil, permit: nil, index: 0)
       permit = Value.permit(permit) unless permit.nil?
       numbers = [Value.whole("index", index), units("remaining", remaining), units("limit", limit),
                  interval("interval", interval), rate(restore_rate), interval("reset_in", reset_in),
                  time("reset_at", reset_at)]
-      report(at_us) do |at, *outputs|
-        @functions.report_budget(@handle, permit, *numbers, at, *outputs)
+      report do |*outputs|
+        @functions.report_budget(@handle, permit, *numbers, *outputs)
       end
     end
 
@@ -112,16 +111,16 @@ module Paddlegate
     # id; the cost in the response settles it. Without a `status`, a response counts as a refusal
     # only if it must be one by the provider's documentation.
     def learn_from_response(headers, body = "", status: nil, provider: :auto, max_pause: nil,
-                            max_learned: nil, permit: nil, at_us: nil)
+                            max_learned: nil, permit: nil)
       words, texts = Upstream.headers(headers)
       body = Upstream.body(body)
       status = status.nil? ? NOT_GIVEN : Upstream.status(status)
       provider = Value.word("provider", provider)
       bounds = [interval("max_pause", max_pause), units("max_learned", max_learned)]
       permit = Value.permit(permit) unless permit.nil?
-      report(at_us) do |at, *outputs|
+      report do |*outputs|
         @functions.learn_from_response(@handle, permit, provider, status, words, texts.size, body,
-                                       body.bytesize, *bounds, at, *outputs)
+                                       body.bytesize, *bounds, *outputs)
       end
     end
 
@@ -135,17 +134,17 @@ module Paddlegate
 
     private
 
-    def command(at_us)
+    def command
       buffer = CallBuffer.checkout
-      buffer.check(yield(buffer.time(at_us), buffer.runtime_state, buffer.error))
+      buffer.check(yield(buffer.runtime_state, buffer.error))
       runtime_state = RuntimeState.read(buffer.runtime_state)
       buffer.checkin
       runtime_state
     end
 
-    def report(at_us)
+    def report
       buffer = CallBuffer.checkout
-      buffer.check(yield(buffer.time(at_us), buffer.learned, buffer.error))
+      buffer.check(yield(buffer.learned, buffer.error))
       learned = Learned.read(buffer.learned)
       buffer.checkin
       learned

@@ -41,6 +41,13 @@ module Paddlegate
       end
     end
 
+    # A handle of a test clock.
+    class TestClockHandle < FFI::AutoPointer
+      def self.release(handle)
+        Native.pg_test_clock_close(handle, nil)
+      end
+    end
+
     # A handle of a limiter.
     class LimiterHandle < FFI::AutoPointer
       def self.release(handle)
@@ -88,7 +95,12 @@ module Paddlegate
     attach_function :pg_reschedule_next, %i[int64 int64], :int64
     attach_function :pg_parse_interval, %i[string pointer pointer], :int32
     attach_function :pg_new_id, %i[pointer pointer], :int32
-    attach_function :pg_store_open, %i[string int64 pointer pointer], :int32
+    attach_function :pg_test_clock_new, %i[int64 pointer pointer], :int32
+    attach_function :pg_test_clock_now, [:pointer], :int64
+    attach_function :pg_test_clock_set, %i[pointer int64 pointer], :int32
+    attach_function :pg_test_clock_advance, %i[pointer int64 pointer], :int32
+    attach_function :pg_test_clock_close, %i[pointer pointer], :int32
+    attach_function :pg_store_open_with_clock, %i[string int64 pointer pointer pointer], :int32
     attach_function :pg_store_is_memory, [:pointer], :int32
     attach_function :pg_store_close, %i[pointer pointer], :int32
     attach_function :pg_limiter_new, %i[pointer string pointer size_t pointer pointer], :int32
@@ -135,23 +147,22 @@ module Paddlegate
       admit: %i[pointer string string pointer pointer pointer],
       admit_all: %i[pointer pointer size_t string int32 pointer pointer],
       invantive_gate_admit: %i[pointer pointer pointer pointer],
-      correct_at: %i[pointer string int64 int64 pointer pointer],
-      release: %i[pointer string int64 pointer pointer],
-      renew: %i[pointer string int64 pointer pointer],
-      cancel: %i[pointer string int32 int64 pointer pointer],
-      stats: %i[pointer int64 pointer pointer],
+      correct: %i[pointer string int64 pointer pointer],
+      release: %i[pointer string pointer pointer],
+      renew: %i[pointer string pointer pointer],
+      cancel: %i[pointer string int32 pointer pointer],
+      stats: %i[pointer pointer pointer],
       reset: %i[pointer pointer],
-      pause: %i[pointer int64 int64 int64 pointer pointer],
-      resume: %i[pointer int64 pointer pointer],
-      override: %i[pointer int64 int64 int64 int64 int64 int64 pointer pointer],
-      restore: %i[pointer int64 int64 pointer pointer],
-      runtime_state_get: %i[pointer int64 pointer pointer],
-      apply_ojs_signal: %i[pointer string int64 pointer pointer],
-      apply_ojs_override: %i[pointer string int64 pointer pointer],
-      report_budget: %i[pointer string int64 int64 int64 int64 double int64 int64 int64 pointer
-                        pointer],
+      pause: %i[pointer int64 int64 pointer pointer],
+      resume: %i[pointer pointer pointer],
+      override: %i[pointer int64 int64 int64 int64 int64 pointer pointer],
+      restore: %i[pointer int64 pointer pointer],
+      runtime_state_get: %i[pointer pointer pointer],
+      apply_ojs_signal: %i[pointer string pointer pointer],
+      apply_ojs_override: %i[pointer string pointer pointer],
+      report_budget: %i[pointer string int64 int64 int64 int64 double int64 int64 pointer pointer],
       learn_from_response: %i[pointer string string int32 pointer size_t pointer size_t int64 int64
-                              int64 pointer pointer]
+                              pointer pointer]
     }.freeze
 
     # The functions for a server: other threads run during a call, and a signal ends it.

@@ -15,12 +15,18 @@ module Paddlegate
     # `url`: `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`
     # or `memory://`; more nodes of a cluster may follow after commas. `nil` (default) uses
     # `PADDLEGATE_URL`, or memory when that variable is not set. `timeout`: seconds within which
-    # every call returns or fails; default 1.
-    def initialize(url = nil, timeout: nil)
+    # every call returns or fails; default 1. `clock`: a {TestClock} by which the store decides,
+    # for tests; default: the clock of the store. For a store in Redis it raises {InvalidError}
+    # unless the environment variable `PADDLEGATE_TEST_CLOCK` is 1.
+    def initialize(url = nil, timeout: nil, clock: nil)
       url = Value.text("url", url) unless url.nil?
+      unless clock.nil? || clock.is_a?(TestClock)
+        Value.reject("must be a TestClock", "clock", clock)
+      end
+
       # 0 stands for the default; 1 is the smallest timeout, and the library refuses it.
       timeout_us = timeout.nil? ? 0 : [Value.interval("timeout", timeout), 1].max
-      @handle = Library.open_store(url, timeout_us)
+      @handle = Library.open_store(url, timeout_us, clock&.handle)
       @memory = Native.pg_store_is_memory(@handle) == 1
       @hubs = Hubs.new
     end

@@ -90,7 +90,7 @@ module Paddlegate
       @channel = channel
       @decision = nil
       @sent_at = now
-      decision = @limiter.acquire_with_id(@id, @cost, @estimate, nil, next_wait)
+      decision = @limiter.acquire_with_id(@id, @cost, @estimate, next_wait)
       @state = state if decision.status == :queued
       @state&.on_decision(now, decision)
       @decision = decision

@@ -20,8 +20,8 @@ module Paddlegate
         end
 
         # The call has already been made, so a fraction must not cause an error.
-        def correct(permit, actual, at_us: nil)
-          super(permit, Inner.round_up(actual), at_us: at_us)
+        def correct(permit, actual)
+          super(permit, Inner.round_up(actual))
         end
 
         def over_limit(decision)

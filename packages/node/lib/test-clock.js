@@ -1,0 +1,41 @@
+"use strict";
+
+const { InvalidError, callNative } = require("./errors.js");
+const native = require("./native.js");
+const { numeric, span } = require("./request.js");
+
+/** Returns the addon's clock for the option `clock` of a store; undefined without one. */
+let nativeClock;
+
+/** The clock of stores in tests, which moves only when a test moves it. */
+class TestClock {
+  #native;
+
+  static {
+    nativeClock = (clock) => {
+      if (clock === undefined || clock === null) return undefined;
+      if (typeof clock !== "object" || !(#native in clock)) {
+        throw new InvalidError("clock", "must be a TestClock");
+      }
+      return clock.#native;
+    };
+  }
+
+  constructor(nowUs = 0) {
+    this.#native = callNative(() => new native.TestClock(numeric(nowUs)));
+  }
+
+  get nowUs() {
+    return this.#native.now();
+  }
+
+  set nowUs(nowUs) {
+    callNative(() => this.#native.set(numeric(nowUs)));
+  }
+
+  advance(given) {
+    callNative(() => this.#native.advance(span(given)));
+  }
+}
+
+module.exports = { TestClock, nativeClock };

@@ -1,0 +1,198 @@
+// Arguments: their checks, their units and their public names, and the errors.
+// The build converts this file to dist/arguments.cjs for CommonJS: keep the one `export` at the start of its line.
+
+// The names are literals, because a minifier changes the names of classes.
+class PaddlegateError extends Error {
+  name = "PaddlegateError";
+}
+
+class OverLimitError extends PaddlegateError {
+  name = "OverLimitError";
+  code = "OVER_LIMIT";
+
+  constructor(message, limiter, decision) {
+    super(message);
+    this.limiter = limiter ?? null;
+    this.decision = decision ?? null;
+    this.retryAfterMs = decision?.retryAfterMs ?? null;
+  }
+}
+
+class InvalidError extends PaddlegateError {
+  name = "InvalidError";
+  code = "INVALID";
+
+  constructor(message, argument) {
+    super(message);
+    this.argument = argument ?? null;
+  }
+}
+
+class UnavailableError extends PaddlegateError {
+  name = "UnavailableError";
+  code = "UNAVAILABLE";
+
+  constructor(message, mayHaveCounted) {
+    super(message);
+    this.mayHaveCounted = mayHaveCounted;
+  }
+}
+
+class DataError extends PaddlegateError {
+  name = "DataError";
+  code = "DATA";
+}
+
+class InternalError extends PaddlegateError {
+  name = "InternalError";
+  code = "INTERNAL";
+}
+
+// The public name of each argument that has another name in the core.
+const NAMES = {
+  claim_timeout: "claimTimeoutMs",
+  expires_at: "expiresAt",
+  expires_in: "expiresInMs",
+  for: "forMs",
+  lock_timeout: "lockTimeoutMs",
+  max_pause: "maxPauseMs",
+  max_learned: "maxLearned",
+  now: "nowUs",
+  on_limit: "onLimit",
+  reset_at: "resetAt",
+  reset_in: "resetInMs",
+  restore_rate: "restoreRate",
+  wait_timeout: "waitTimeoutMs",
+};
+
+// The same for the arguments of one limit of a policy, and of an admin command.
+const IN_LIMIT = { ...NAMES, lock_timeout: "lockTimeout" };
+const IN_COMMAND = { ...NAMES, interval: "intervalMs" };
+
+// The public names of the arguments of the current WebAssembly call.
+let names = NAMES;
+const withNames = (others, call) => {
+  names = others;
+  try {
+    return call();
+  } finally {
+    names = NAMES;
+  }
+};
+
+// Returns the error for an argument of the current WebAssembly call.
+const invalid = (message, argument) =>
+  new InvalidError(withPublicNames(message), names[argument] ?? argument);
+
+// The microseconds in the unit of an argument, by the end of its name; other arguments are seconds.
+const MICROSECONDS = { Us: 1, Ms: 1e3 };
+
+// Returns a message of the core with the public names and units of the arguments.
+function withPublicNames(message) {
+  // Messages about a document use the names of the document.
+  if (message.startsWith("at $")) return message;
+  const [, argument] = message.match(/a number of seconds from .*: (\w+)=/) ?? [];
+  const isMs = names[argument]?.endsWith("Ms");
+  return message
+    .replace(isMs ? "a number of seconds" : "", isMs ? "a number of milliseconds" : "")
+    .replace(/\b([a-z_]+) is of type/g, (_, name) => `${names[name] ?? name} is of type`)
+    .replace(/\b([a-z_]+)_us=(\d+)/g, (_, name, us) => {
+      const given = names[name] ?? name;
+      return `${given}=${us / (MICROSECONDS[given.slice(-2)] ?? 1e6)}`;
+    })
+    .replace(/\b([a-z_]+)=(\S*)/g, (_, name, value) => {
+      const seconds = Number(value.replace("inf", "Infinity"));
+      return `${names[name] ?? name}=${isMs && name === argument ? seconds * 1000 : value}`;
+    });
+}
+
+// Checks the names of options: a number in their place, or a misspelt name, would otherwise be ignored.
+function only(names, options = NOTHING) {
+  if (typeof options !== "object" || options === null) {
+    throw new InvalidError("must be an object such as { cost: 2 }", "options");
+  }
+  for (const name in options) {
+    if (!names.includes(name)) {
+      throw new InvalidError(`is no option; there is ${names.join(", ")}`, name);
+    }
+  }
+  return options;
+}
+
+// Converts `{ window: [100, 60], throttle: 0.1 }` to `[["window", 100, 60], ["throttle", 0.1]]`.
+function limitList(limits) {
+  if (typeof limits !== "object" || limits === null) {
+    throw new InvalidError("must be an object or a list of limits", "limits");
+  }
+  const list = Array.isArray(limits)
+    ? limits
+    : Object.entries(limits).map(([kind, numbers]) =>
+        numbers === true ? [kind] : [kind].concat(numbers),
+      );
+  if (!list.every(Array.isArray)) {
+    throw new InvalidError("every limit is a list such as ['window', 100, 60]", "limits");
+  }
+  return list;
+}
+
+// Returns the limits with the lock timeout in a concurrency limit that has none.
+function withLockTimeout(list, lockTimeoutMs) {
+  if (lockTimeoutMs === undefined || lockTimeoutMs === null) return list;
+  const limit = list.find(([kind]) => kind === "concurrency" || kind === "unlimited");
+  if (limit === undefined) {
+    throw new InvalidError("there is no concurrency limit", "lockTimeoutMs");
+  }
+  if (limit[0] === "unlimited" || (limit[2] ?? null) !== null) return list;
+  const seconds = typeof lockTimeoutMs === "number" ? lockTimeoutMs / 1000 : Number.NaN;
+  return list.map((other) => (other === limit ? ["concurrency", limit[1], seconds] : other));
+}
+
+// Returns whether `withinLimit` skips a refused function.
+function skips(given) {
+  const onLimit = given ?? "raise";
+  if (!["raise", "ignore", "skip"].includes(onLimit)) {
+    throw new InvalidError("must be 'raise' or 'ignore'", "onLimit");
+  }
+  return onLimit !== "raise";
+}
+
+function abortSignal(signal) {
+  if (signal === undefined || signal === null) return undefined;
+  if (typeof signal.throwIfAborted !== "function") {
+    throw new InvalidError("must be an AbortSignal", "signal");
+  }
+  return signal;
+}
+
+// Returns the milliseconds since 1970 of a Date; a number is returned as it is.
+const date = (value) => (value instanceof Date ? value.getTime() : value);
+
+// Rounds up to whole milliseconds, the unit of timers: a timer that ends too early would only cause another refusal.
+const wholeMilliseconds = (micros) =>
+  micros === undefined || micros === null ? null : Math.ceil(micros / 1000);
+
+const milliseconds = (micros) => (micros === undefined || micros === null ? null : micros / 1000);
+
+const NOTHING = Object.freeze({});
+
+export {
+  abortSignal,
+  DataError,
+  date,
+  IN_COMMAND,
+  IN_LIMIT,
+  InternalError,
+  InvalidError,
+  invalid,
+  limitList,
+  milliseconds,
+  NAMES,
+  OverLimitError,
+  only,
+  PaddlegateError,
+  skips,
+  UnavailableError,
+  wholeMilliseconds,
+  withLockTimeout,
+  withNames,
+};
