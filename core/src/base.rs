@@ -5,6 +5,7 @@ pub(crate) mod clock;
 #[cfg(any(feature = "documents", feature = "simulate"))]
 pub(crate) mod decimal;
 pub(crate) mod error;
+pub(crate) mod fraction;
 #[cfg(feature = "documents")]
 pub(crate) mod json;
 pub(crate) mod micros;

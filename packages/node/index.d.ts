@@ -67,6 +67,12 @@ export interface BucketOptions<P extends Policy = Policy> extends LimiterOptions
   readonly offset?: Interval;
 }
 
+/** Options of a throttle. */
+export interface ThrottleOptions<P extends Policy = Policy> extends LimiterOptions<P> {
+  /** The evenly spaced starts per interval, at most one per microsecond. Default 1. */
+  readonly limit?: number;
+}
+
 /** The result of `withinLimit` if its limiter has the policy `"ignore"` and its function was not run. */
 export const SKIPPED: unique symbol;
 
@@ -565,16 +571,19 @@ export class Paddlegate {
     refill: Interval,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** Creates a limiter whose grants are at least `interval` apart, regardless of their cost. */
+  /**
+   * Creates a limiter whose grants are at least `interval` apart, regardless of their cost; with `limit: 3` it grants
+   * three per interval, evenly spaced.
+   */
   throttle<P extends Policy = "raise">(
     name: string,
     interval: Interval,
-    options?: LimiterOptions<P>,
+    options?: ThrottleOptions<P>,
   ): Limiter<Refusal<P>>;
   /** Creates a limiter that grants every call. It accepts the options of all other limiters. */
   unlimited<P extends Policy = "raise">(
     name?: string,
-    options?: ConcurrencyOptions<P> & BucketOptions<P>,
+    options?: ConcurrencyOptions<P> & BucketOptions<P> & ThrottleOptions<P>,
   ): Limiter<Refusal<P>>;
   /** Creates a limiter that grants nothing. */
   paused<P extends Policy = "raise">(

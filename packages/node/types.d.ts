@@ -24,6 +24,7 @@ export type Limit =
   | readonly ["leaky", capacity: number, drain: Interval]
   | readonly ["points", capacity: number, refill: Interval]
   | readonly ["throttle", interval: Interval]
+  | readonly ["throttle", limit: number, interval: Interval]
   | readonly ["concurrency", limit: number, lockTimeout?: Interval]
   | readonly ["unlimited"]
   | readonly ["paused"];
@@ -36,7 +37,7 @@ export interface Limits {
   readonly window?: readonly [limit: number, interval: Interval];
   readonly leaky?: readonly [capacity: number, drain: Interval];
   readonly points?: readonly [capacity: number, refill: Interval];
-  readonly throttle?: Interval;
+  readonly throttle?: Interval | readonly [limit: number, interval: Interval];
   readonly concurrency?: number | readonly [limit: number, lockTimeout?: Interval];
   readonly unlimited?: true;
   readonly paused?: true;
@@ -123,7 +124,7 @@ export interface Statistics {
 /** One limit of a listed limiter. */
 export interface LimitInfo {
   readonly kind: Kind;
-  /** The limit or the capacity; 1 for a throttle. */
+  /** The limit or the capacity; for a throttle the starts per interval. */
   readonly amount: number;
   /** The interval, the time to drain or refill fully, or the duration of a lease, in seconds. */
   readonly interval: number;
@@ -134,7 +135,7 @@ export interface LimitInfo {
 /** The settings of a limit that apply in place of the policy's. Frozen. */
 export interface LimitSettings {
   readonly kind: Kind;
-  /** The limit or the capacity; 1 for a throttle. */
+  /** The limit or the capacity; for a throttle the starts per interval. */
   readonly limit: number;
   /** The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. */
   readonly intervalMs: number;

@@ -184,11 +184,16 @@ export default function bind(module, more) {
     }
 
     throttle(name, interval, options) {
-      return this.limiter(name, [["throttle", interval]], only(OPTIONS, options));
+      const { limit = 1, ...others } = only(["limit", ...OPTIONS], options);
+      return this.limiter(name, [["throttle", limit, interval]], others);
     }
 
     unlimited(name = "unlimited", options = undefined) {
-      const { offset: _, ...others } = only(["offset", "lockTimeoutMs", ...OPTIONS], options);
+      const {
+        offset: _,
+        limit: __,
+        ...others
+      } = only(["offset", "limit", "lockTimeoutMs", ...OPTIONS], options);
       return this.limiter(name, [["unlimited"]], others);
     }
 

@@ -83,7 +83,8 @@ static void overrides_of_other_kinds(void)
     NOT_OBEYED("interval", pg_override(other, 0, -1, -2, -1, -1, &controls, &error_));
     OK(pg_limiter_close(other, &error));
     OK(pg_limiter_throttle(store, "throttle", 1000000, &other, &error));
-    NOT_OBEYED("limit", pg_override(other, 0, 2, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, 0, 0, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, 0, 1000001, -1, -1, -1, &controls, &error_));
     NOT_OBEYED("limit", pg_override(other, 0, -2, -1, -1, -1, &controls, &error_));
     OK(pg_limiter_close(other, &error));
 }

@@ -366,6 +366,15 @@ static void policies(void)
     REFUSED("offset", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
     bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, -1};
     REFUSED("offset", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
+    bad = (pg_limit){PG_KIND_THROTTLE, -1, 1000000, 0};
+    REFUSED("limit", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
+    bad = (pg_limit){PG_KIND_THROTTLE, INT64_MAX, 1000000, 0};
+    REFUSED("limit", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
+    /* more than one start per microsecond */
+    bad = (pg_limit){PG_KIND_THROTTLE, 1000001, 1000000, 0};
+    REFUSED("limit", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
+    bad = (pg_limit){PG_KIND_THROTTLE, 3, 0, 0};
+    REFUSED("interval", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
     bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, 0};
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, 0, &made, &error_));
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, 999999, &made, &error_));
@@ -373,7 +382,7 @@ static void policies(void)
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, INT64_MAX, &made, &error_));
     REFUSED("limits", pg_limiter_new_with_ttl(store, "n", NULL, 1, 1000000, &made, &error_));
     /* What a kind has no use for may be anything. */
-    bad = (pg_limit){PG_KIND_THROTTLE, -1, 1000000, -1};
+    bad = (pg_limit){PG_KIND_THROTTLE, 0, 1000000, -1};
     OK(pg_limiter_new(store, "n", &bad, 1, &made, &error));
     OK(pg_limiter_close(made, &error));
 }

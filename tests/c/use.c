@@ -145,6 +145,32 @@ static void several_limits_are_one_policy(void)
     OK(pg_store_close(store, &error));
 }
 
+static void a_throttle_has_several_starts_per_interval(void)
+{
+    static const int64_t starts[] = {0, 333334, 666667, 1000000, 1333334, 1666667, 2000000};
+    const pg_limit limit = {.kind = PG_KIND_THROTTLE, .amount = 3, .interval_us = 1000000};
+    pg_store *store;
+    pg_limiter *limiter;
+    pg_decision d;
+
+    open_at(NOW, "memory://", &store);
+    OK(pg_limiter_new(store, "mail", &limit, 1, &limiter, &error));
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        if (i > 0) {
+            at(NOW + starts[i] - 1);
+            OK(pg_acquire(limiter, NULL, &d, &error));
+            CHECK_INT(PG_STATUS_REFUSED, d.status);
+            CHECK_INT(1, d.retry_after_us);
+        }
+        at(NOW + starts[i]);
+        OK(pg_acquire(limiter, &(pg_request){.cost = 7}, &d, &error));
+        CHECK_INT(PG_STATUS_GRANTED, d.status);
+        CHECK_INT(1, d.limit);
+    }
+    OK(pg_limiter_close(limiter, &error));
+    OK(pg_store_close(store, &error));
+}
+
 static void a_limiter_outlives_its_store(void)
 {
     pg_store *store;
@@ -524,6 +550,7 @@ int main(void)
     RUN(a_clock_is_moved_by_the_test);
     RUN(every_kind_can_be_made);
     RUN(several_limits_are_one_policy);
+    RUN(a_throttle_has_several_starts_per_interval);
     RUN(a_limiter_outlives_its_store);
     RUN(leases_are_released_and_renewed);
     RUN(an_id_takes_one_lease);

@@ -156,7 +156,7 @@ enum pg_kind
      */
     PG_KIND_POINTS = 4,
     /**
-     * Starts at least an interval apart, whatever their cost.
+     * A number of starts per interval, evenly spaced, whatever their cost.
      */
     PG_KIND_THROTTLE = 5,
     /**
@@ -378,7 +378,8 @@ typedef struct pg_limit {
      */
     int32_t kind;
     /**
-     * The limit or the capacity, in units.
+     * The limit or the capacity, in units. For a throttle the starts per interval: at most one per
+     * microsecond and at most 10^12; 0 stands for 1.
      */
     int64_t amount;
     /**
@@ -431,7 +432,8 @@ typedef struct pg_decision {
      */
     int64_t index;
     /**
-     * The amount of the described limit, in units; -1 when no limit applies.
+     * The limit or the capacity of the described limit, in units, 1 for a throttle; -1 when no limit
+     * applies.
      */
     int64_t limit;
     /**
@@ -1008,7 +1010,8 @@ pg_code pg_limiter_points(const struct pg_store *store,
                           struct pg_error *error);
 
 /**
- * Creates a limiter that keeps starts at least interval_us apart, whatever their cost.
+ * Creates a limiter that keeps starts at least interval_us apart, whatever their cost. For several
+ * evenly spaced starts per interval call pg_limiter_new with an amount.
  */
 pg_code pg_limiter_throttle(const struct pg_store *store,
                             const char *name,
@@ -1359,10 +1362,10 @@ pg_code pg_resume(const struct pg_limiter *limiter,
  * Overrides one limit of every policy, in all processes.
  *
  * index is that of the limit in the policy, from 0. amount and interval_us are those of pg_limit;
- * give one or both. A number that is PG_NOT_GIVEN stays as in the policy of this limiter. All
- * overrides of the limiter last for expires_in_us, or until expires_at_us since 1970. If both are
- * PG_NOT_GIVEN, they last until they are removed, or until no call was granted for 90 days.
- * runtime_state is as in pg_pause.
+ * give one or both; for a throttle an amount of 0 does not stand for 1 here. A number that is
+ * PG_NOT_GIVEN stays as in the policy of this limiter. All overrides of the limiter last for expires_in_us, or until
+ * expires_at_us since 1970. If both are PG_NOT_GIVEN, they last until they are removed, or until no
+ * call was granted for 90 days. runtime_state is as in pg_pause.
  */
 pg_code pg_override(const struct pg_limiter *limiter,
                     int64_t index,

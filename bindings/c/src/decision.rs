@@ -40,7 +40,8 @@ pub struct Decision {
     /// The index of the described limit in the policy, from 0. The number of limits denotes a
     /// runtime pause, see pg_pause.
     pub index: i64,
-    /// The amount of the described limit, in units; -1 when no limit applies.
+    /// The limit or the capacity of the described limit, in units, 1 for a throttle; -1 when no limit
+    /// applies.
     pub limit: i64,
     /// The units that can be taken right after this decision; -1 when no limit applies.
     pub remaining: i64,

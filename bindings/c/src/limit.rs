@@ -26,7 +26,7 @@ pub enum Kind {
     Leaky = 3,
     /// A leaky meter whose cost is estimated first and corrected later.
     Points = 4,
-    /// Starts at least an interval apart, whatever their cost.
+    /// A number of starts per interval, evenly spaced, whatever their cost.
     Throttle = 5,
     /// No limit.
     Unlimited = 6,
@@ -45,7 +45,8 @@ pub enum Kind {
 pub struct Limit {
     /// The kind, a pg_kind.
     pub kind: i32,
-    /// The limit or the capacity, in units.
+    /// The limit or the capacity, in units. For a throttle the starts per interval: at most one per
+    /// microsecond and at most 10^12; 0 stands for 1.
     pub amount: i64,
     /// The interval, the time to drain or refill fully, or the duration of a lease.
     pub interval_us: i64,
@@ -71,8 +72,9 @@ impl Limit {
             .find(|kind| Kind::from(*kind) as i32 == self.kind)
             .ok_or_else(|| CoreError::invalid("kind", format!("is not a kind of limit: kind={}", self.kind)))?;
         let make = |amount, interval, offset| CoreLimit::of_kind(kind, amount, Micros(interval), Micros(offset));
+        let units = if kind == CoreKind::Throttle && self.amount == 0 { 1 } else { self.amount };
         make(
-            amount(self.amount, || make(u64::MAX, 1, 0))?,
+            amount(units, || make(u64::MAX, 1, 0))?,
             amount(self.interval_us, || make(1, 0, 0))?,
             amount(self.offset_us, || make(1, 1, 1))?,
         )

@@ -138,7 +138,8 @@ pub unsafe extern "C" fn pg_limiter_points(
     unsafe { open_single(store, name, Kind::Points, capacity, refill_us, limiter, error) }
 }
 
-/// Creates a limiter that keeps starts at least interval_us apart, whatever their cost.
+/// Creates a limiter that keeps starts at least interval_us apart, whatever their cost. For several
+/// evenly spaced starts per interval call pg_limiter_new with an amount.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_throttle(
     store: *const StoreHandle,
@@ -148,7 +149,7 @@ pub unsafe extern "C" fn pg_limiter_throttle(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     // SAFETY: this function places the same requirements on its caller.
-    unsafe { open_single(store, name, Kind::Throttle, 0, interval_us, limiter, error) }
+    unsafe { open_single(store, name, Kind::Throttle, 1, interval_us, limiter, error) }
 }
 
 /// Creates a limiter that grants every call.

@@ -126,7 +126,8 @@ pub(crate) fn place(number: i64) -> QueuePosition {
     }
 }
 
-/// Reads a list of `(kind, amount, interval, offset)`; each kind omits the values that it does not have.
+/// Reads a list of `(kind, amount, interval, offset)`; each kind omits the values that it does not have, and a throttle
+/// may omit an amount of 1.
 pub(crate) fn policy(limits: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Policy> {
     let entries = limits.try_iter().map_err(|_| refused("limits", "must be a list of tuples", limits))?;
     let limits: Result<Vec<Limit>> = entries.map(|entry| limit(&entry?, lock_timeout)).collect();
@@ -140,6 +141,7 @@ fn limit(entry: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Limit> {
     let kind = Kind::from_name(text("kind", parts.next().ok_or_else(|| missing("kind"))?)?)?;
     let (amount, interval) = kind.arguments();
     let amount = match amount {
+        Some(_) if kind == Kind::Throttle && parts.len() < 2 => 1,
         Some(name) => whole(name, parts.next().ok_or_else(|| missing(name))?)?,
         None => 0,
     };

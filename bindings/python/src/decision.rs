@@ -42,7 +42,7 @@ impl Decision {
         self.0.allowed()
     }
 
-    /// The units of the limit described here; None when no limit applies.
+    /// The units of the limit described here, 1 for a throttle; None when no limit applies.
     #[getter]
     fn limit(&self) -> Option<u64> {
         self.0.limit

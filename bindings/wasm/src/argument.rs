@@ -81,9 +81,14 @@ pub(crate) fn text(argument: &'static str, value: &JsValue) -> Result<String> {
 pub(crate) fn limit(kind: &JsValue, numbers: &[JsValue]) -> Result<Limit> {
     let kind = Kind::from_name(&text("kind", kind)?)?;
     let (amount, span) = kind.arguments();
-    let (mut numbers, absent) = (numbers.iter(), JsValue::UNDEFINED);
+    let (count, mut numbers, absent) = (numbers.len(), numbers.iter(), JsValue::UNDEFINED);
     let mut next = || numbers.next().unwrap_or(&absent);
-    let amount = amount.map_or(Ok(0), |name| whole(name, next()))?;
+    let amount = match amount {
+        // A throttle of one start has its interval alone.
+        Some(_) if kind == Kind::Throttle && count < 2 => 1,
+        Some(name) => whole(name, next())?,
+        None => 0,
+    };
     let span = match span {
         Some(name) if kind == Kind::Concurrency => {
             optional(next(), |value| interval(name, value))?.unwrap_or(LOCK_TIMEOUT)

@@ -84,7 +84,8 @@ fn limit(limit: &Limit) -> Value {
     let mut shown = json!({ "kind": limit.kind().name() });
     if !matches!(limit.kind(), paddlegate::Kind::Paused) {
         shown["interval"] = json!(period::show(limit.interval()));
-        if limit.kind() != paddlegate::Kind::Throttle {
+        // A throttle of one start is shown with its interval alone.
+        if limit.kind() != paddlegate::Kind::Throttle || limit.amount() > 1 {
             shown["limit"] = json!(limit.amount());
         }
     }

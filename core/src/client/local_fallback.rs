@@ -148,7 +148,7 @@ pub(crate) fn shared(policy: &Policy, share: u8) -> Option<Policy> {
     let part = |limit: &Limit| {
         let share = u64::from(share);
         let (amount, interval) = match limit.kind() {
-            Kind::Throttle => (1, Micros(limit.interval().0 * 100 / share)),
+            Kind::Throttle => (limit.amount(), Micros(limit.interval().0 * 100 / share)),
             _ => (limit.amount() * share / 100, limit.interval()),
         };
         Limit::of_kind(limit.kind(), amount, interval, limit.offset())

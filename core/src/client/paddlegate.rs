@@ -134,10 +134,16 @@ impl Paddlegate {
     /// ```
     #[cfg(feature = "redis")]
     pub fn from_env(timeout: Option<Duration>) -> Result<Self> {
-        match std::env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty()) {
-            Some(url) => Self::open(url.to_str().ok_or_else(|| Error::invalid("url", "is not utf-8"))?, timeout),
-            None => Self::open("memory://", timeout),
-        }
+        Self::from_env_with_clock(timeout, None)
+    }
+
+    /// Opens the URL in the environment as [`from_env`](Self::from_env) does, with the clock of
+    /// [`open_with_clock`](Self::open_with_clock).
+    #[cfg(feature = "redis")]
+    pub fn from_env_with_clock(timeout: Option<Duration>, clock: Option<&TestClock>) -> Result<Self> {
+        let url = std::env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty()).unwrap_or("memory://".into());
+        let url = url.to_str().ok_or_else(|| Error::invalid("url", "is not utf-8"))?;
+        Self::open_with_clock(url, timeout, clock)
     }
 
     /// Closes all connections of this process to the store and ends its waits. A second call has no effect.

@@ -59,7 +59,7 @@ impl Reply {
         let leased = granted && reply.lease_and_ticket.lease > 0;
         Decision {
             status: reply.status,
-            limit: Some(reply.amount.unwrap_or_else(|| policy.amount(reply.index))),
+            limit: Some(reply.amount.unwrap_or_else(|| policy.capacity(reply.index))),
             remaining: Some(reply.remaining),
             retry_after: known(reply.retry_after),
             reset_after: known(reply.reset_after).filter(|_| reply.retry_after < MAX_TIME.0),

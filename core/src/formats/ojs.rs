@@ -40,8 +40,8 @@ pub struct RateLimit {
     pub concurrency: Option<u64>,
     /// The maximum number of starts per period.
     pub rate: Option<Rate>,
-    /// The minimum time between two starts.
-    pub throttle: Option<Micros>,
+    /// The starts per period, evenly spaced.
+    pub throttle: Option<Rate>,
     /// The handling of refused jobs: `wait` (default), `reschedule` or `drop`.
     pub on_limit: OnLimit,
     /// The lifetime of a lease: `visibility_timeout_ms`, or `visibility_timeout` in seconds, of the job or the queue.
@@ -133,8 +133,8 @@ impl RateLimit {
         if let Some(rate) = self.rate {
             limits.push(rate.limit()?);
         }
-        if let Some(interval) = self.throttle {
-            limits.push(throttle(interval)?);
+        if let Some(rate) = self.throttle {
+            limits.push(throttle(rate)?);
         }
         if limits.is_empty() {
             limits.push(Limit::unlimited());
@@ -310,27 +310,27 @@ fn rate_at(place: &Field<'_>) -> Result<Rate> {
     Rate { limit: limit.integer()?, period }.checked(&limit)
 }
 
-/// Reads `{"interval": "PT0.1S"}`, or the quotient of `period` and `limit`, rounded up to the microsecond.
-fn throttle_at(place: &Field<'_>) -> Result<Micros> {
+/// Reads `{"interval": "PT0.1S"}`, or a `limit` of starts per `period`.
+fn throttle_at(place: &Field<'_>) -> Result<Rate> {
     place.object(&["interval", "limit", "period"])?;
-    let interval = match (place.get("interval"), place.get("limit"), place.get("period")) {
-        (Some(interval), None, None) => interval.period(period::iso8601)?,
+    let rate = match (place.get("interval"), place.get("limit"), place.get("period")) {
+        (Some(interval), None, None) => Rate { limit: 1, period: interval.period(period::iso8601)? },
         (None, Some(limit), Some(period)) => {
             let (starts, period) = (limit.integer()?, period.period(period::iso8601)?);
             if starts == 0 || starts > period.0 {
                 return Err(limit.fault(format!("must be from 1 to one start per microsecond: limit={starts}")));
             }
-            Micros(period.0.div_ceil(starts))
+            Rate { limit: starts, period }
         }
         (Some(_), ..) => return Err(place.fault("give either interval or limit and period")),
         _ => return Err(place.fault("needs interval, or limit and period")),
     };
-    place.checked(throttle(interval))?;
-    Ok(interval)
+    place.checked(throttle(rate))?;
+    Ok(rate)
 }
 
-fn throttle(interval: Micros) -> Result<Limit> {
-    Limit::of_kind(Kind::Throttle, 1, interval, Micros(0))
+fn throttle(rate: Rate) -> Result<Limit> {
+    Limit::of_kind(Kind::Throttle, rate.limit, rate.period, Micros(0))
 }
 
 fn on_limit_at(place: &Field<'_>) -> Result<OnLimit> {

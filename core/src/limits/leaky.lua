@@ -1,5 +1,6 @@
 -- leaky (also points and throttle): a meter that leaks `capacity` per `drain`. Twin of leaky.rs.
--- capacity / drain is reduced to leak / scale, and the level counts units * scale, so a leak is exact.
+-- capacity / drain is reduced to leak / scale, or to the next lower fraction that fits, and the level counts
+-- units * scale, so a leak is exact.
 --
 -- REQUIRES: nothing
 -- PROVIDES: leaky
@@ -13,12 +14,20 @@ local function leaky(level, held_capacity, held_scale, capacity, leak, scale, la
   if held_capacity ~= capacity and level > full then
     level = full
   end
-  level = elapsed < level / leak and level - elapsed * leak or 0
-  local wait = 0
+  local wait, early = 0, 0
+  if elapsed < level / leak then
+    level = level - elapsed * leak
+  else
+    if capacity == 1 and elapsed < level / leak + 1 then
+      -- The fraction of a microsecond by which a throttle was free before this call counts for the next start.
+      early = elapsed * leak - level
+    end
+    level = 0
+  end
   if cost and level + cost * scale > full then
     wait = math.ceil((level + cost * scale - full) / leak)
   elseif change ~= 0 then
-    level = math.max(math.min(level + change * scale, 2 * full), 0)
+    level = math.max(math.min(level + change * scale, 2 * full) - early, 0)
   end
   return level, wait, level < full and math.floor((full - level) / scale) or 0, math.ceil(level / leak)
 end

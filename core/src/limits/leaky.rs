@@ -1,9 +1,13 @@
 //! `leaky` (also `points` and `throttle`): a meter that drains `capacity` units in `drain`. Twin of `leaky.lua`.
 //!
-//! `capacity / drain` is reduced to `leak / scale`, and the level is stored as units times `scale`, so draining is
-//! exact.
+//! `capacity / drain` is reduced to `leak / scale`, or to the next lower fraction that fits, and the level is stored as
+//! units times `scale`, so draining is exact.
 
 use super::check::LimitCheck;
+use crate::base::fraction::best_lower;
+
+/// The level of a full meter is at most this.
+const MAX_LEVEL: u64 = 1 << 51;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leaky {
@@ -21,14 +25,25 @@ pub(crate) struct Meter {
 }
 
 impl Leaky {
-    /// Creates a meter; `None` when `capacity * scale` exceeds 2^51.
+    /// Creates a meter that leaks `capacity / drain`, or the next lower rate that can be counted: `capacity * scale` is
+    /// at most 2^51. A debt can double the level, and Lua rounds a quotient of numbers up to 2^52 correctly.
     ///
-    /// A debt can double the level, and Lua rounds a quotient of numbers up to 2^52 correctly.
-    pub(crate) fn new(capacity: u64, drain: u64) -> Option<Self> {
-        let common = gcd(capacity, drain);
-        let (leak, scale) = (capacity / common, drain / common);
-        let full = capacity.checked_mul(scale)?;
-        (full <= 1 << 51).then_some(Self { capacity, leak, scale })
+    /// The two fractions with small denominators around the rate differ by one over the product of their denominators,
+    /// and one of these is more than half of the largest. So the rate is lower by less than one part in 2^49 / capacity.
+    pub(crate) fn new(capacity: u64, drain: u64) -> Self {
+        let (leak, scale) = best_lower(capacity, drain, MAX_LEVEL / capacity);
+        Self { capacity, leak, scale }
+    }
+
+    /// Creates a throttle of `starts` per `interval`: a meter of one unit. At most one start per microsecond. The fraction
+    /// is not reduced, so that the numbers are those of the caller.
+    pub(crate) const fn throttle(starts: u64, interval: u64) -> Self {
+        Self { capacity: 1, leak: starts, scale: interval }
+    }
+
+    /// Returns the whole microseconds in which `capacity` units leak.
+    pub(crate) fn drain(&self) -> u64 {
+        u64::try_from(u128::from(self.capacity) * u128::from(self.scale) / u128::from(self.leak)).unwrap_or(u64::MAX)
     }
 
     /// Advances a level from the time `last` to `now`, checks `cost`, and applies `change` if the cost fits.
@@ -44,13 +59,19 @@ impl Leaky {
         if held.capacity != self.capacity && level > full {
             level = full;
         }
-        level = level.saturating_sub(elapsed.saturating_mul(self.leak));
+        let drained = elapsed.saturating_mul(self.leak);
+        // The fraction of a microsecond by which a throttle was free before this call counts for the next start.
+        let mut early = drained.saturating_sub(level);
+        if self.capacity > 1 || early >= self.leak {
+            early = 0;
+        }
+        level = level.saturating_sub(drained);
         let mut wait = 0;
         match cost.map(|cost| level + cost * self.scale) {
             Some(wanted) if wanted > full => wait = (wanted - full).div_ceil(self.leak),
             _ if change != 0 => {
                 let scaled = change.unsigned_abs() * self.scale;
-                level = if change > 0 { (level + scaled).min(2 * full) } else { level.saturating_sub(scaled) };
+                level = if change > 0 { (level + scaled).min(2 * full) - early } else { level.saturating_sub(scaled) };
             }
             _ => {}
         }
@@ -59,6 +80,35 @@ impl Leaky {
     }
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::base::micros::{MAX_SPAN, Micros};
+    use crate::model::limit::{Kind, Limit, MAX_UNITS};
+
+    fn numbers() -> impl Strategy<Value = (u64, u64)> {
+        let wide = |most: u64| prop_oneof![1..=most, (0..=most.ilog2()).prop_map(|bits| 1 << bits), Just(most)];
+        (wide(MAX_UNITS), wide(MAX_SPAN.0))
+    }
+
+    proptest! {
+        #[test]
+        fn no_rate_is_refused_or_higher_than_asked_or_much_lower((capacity, drain) in numbers()) {
+            let Leaky { leak, scale, .. } = Leaky::new(capacity, drain);
+            let full = u128::from(capacity) * u128::from(scale);
+            let asked = u128::from(leak) * u128::from(drain);
+            prop_assert!(leak > 0 && full <= u128::from(MAX_LEVEL) && asked <= full, "{leak}/{scale}");
+            prop_assert!((full - asked) << 49 <= u128::from(capacity) * full, "{leak}/{scale}");
+        }
+
+        #[test]
+        fn a_limit_is_made_again_from_its_numbers((capacity, drain) in numbers()) {
+            let limit = Limit::of_kind(Kind::Points, capacity, Micros(drain), Micros(0)).unwrap();
+            prop_assert!(limit.interval() >= Micros(drain));
+            let again = Limit::of_kind(Kind::Points, capacity, limit.interval(), Micros(0));
+            prop_assert_eq!(again.unwrap(), limit);
+        }
+    }
 }

@@ -60,10 +60,9 @@ impl Kind {
     /// such number.
     pub const fn arguments(self) -> (Option<&'static str>, Option<&'static str>) {
         match self {
-            Self::Bucket | Self::Window => (Some("limit"), Some("interval")),
+            Self::Bucket | Self::Window | Self::Throttle => (Some("limit"), Some("interval")),
             Self::Leaky => (Some("capacity"), Some("drain")),
             Self::Points => (Some("capacity"), Some("refill")),
-            Self::Throttle => (None, Some("interval")),
             Self::Concurrency => (Some("limit"), Some("lock_timeout")),
             Self::Unlimited | Self::Paused => (None, None),
         }
@@ -302,7 +301,41 @@ impl Limit {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn throttle(interval: Duration) -> Result<Self> {
-        Self::of_kind(Kind::Throttle, 1, micros("interval", interval)?, Micros(0))
+        Self::throttle_rate(1, interval)
+    }
+
+    /// Creates a limit that keeps starts apart: `limit` of them per `interval`, evenly. A call of any cost is one start.
+    ///
+    /// At most one start per microsecond.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Policy, Request, TestClock};
+    /// let policy = Policy::new([Limit::throttle_rate(3, Duration::from_secs(1))?])?;
+    /// let clock = TestClock::new(Micros(0))?;
+    /// let mail = Paddlegate::memory_with_clock(&clock).limiter("mail", policy)?;
+    /// for start in [0, 333_334, 666_667, 1_000_000, 1_333_334] {
+    ///     clock.set(Micros(start))?;
+    ///     assert!(mail.acquire(Request::cost(1))?.allowed(), "three per second, for ever");
+    /// }
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn throttle_rate(limit: u64, interval: Duration) -> Result<Self> {
+        Self::of_kind(Kind::Throttle, limit, micros("interval", interval)?, Micros(0))
+    }
+
+    fn checked_throttle(limit: u64, interval: Micros) -> Result<Self> {
+        units("limit", limit, MAX_UNITS)?;
+        span("interval", interval)?;
+        if limit > interval.0 {
+            let message =
+                format!("must be at most one start per microsecond: limit={limit} interval_us={}", interval.0);
+            return Err(Error::invalid("limit", message));
+        }
+        let rule = Leaky::throttle(limit, interval.0);
+        Ok(Self { kind: Kind::Throttle, amount: limit, interval, rule: Rule::Leaky(rule) })
     }
 
     /// Creates a limit of `limit` leases at once; 0 is a pause.
@@ -348,7 +381,7 @@ impl Limit {
         Self { kind: Kind::Paused, amount: 0, interval: Micros(0), rule: Rule::Paused }
     }
 
-    /// Creates a limit of this kind; kinds without an amount or an interval ignore them.
+    /// Creates a limit of this kind; `unlimited` and `paused` ignore the numbers.
     ///
     /// Bindings call this constructor.
     ///
@@ -367,7 +400,7 @@ impl Limit {
             Kind::Window => Self::checked_window(amount, interval),
             Kind::Leaky => Self::meter(kind, amount, "drain", interval),
             Kind::Points => Self::meter(kind, amount, "refill", interval),
-            Kind::Throttle => Self::meter(kind, 1, "interval", interval),
+            Kind::Throttle => Self::checked_throttle(amount, interval),
             Kind::Unlimited => Ok(Self::unlimited()),
             Kind::Paused => Ok(Self::paused()),
             Kind::Concurrency => Self::checked_concurrency(amount, interval),
@@ -379,12 +412,21 @@ impl Limit {
         self.kind
     }
 
-    /// Returns the limit or the capacity in units; 1 for a throttle, 0 for unlimited and paused.
+    /// Returns the limit or the capacity in units; for a throttle the starts per interval, for unlimited and paused 0.
     pub const fn amount(&self) -> u64 {
         self.amount
     }
 
-    /// Returns the interval, the time to drain or refill fully, or the duration of a lease.
+    /// Returns the units that can be taken at once: the amount, but one start of a throttle.
+    pub(crate) const fn capacity(&self) -> u64 {
+        match self.kind {
+            Kind::Throttle => 1,
+            _ => self.amount,
+        }
+    }
+
+    /// Returns the interval, the time to drain or refill fully, or the duration of a lease. Where a meter
+    /// [is not exact](Self::is_exact) it can be a little longer than was asked.
     pub const fn interval(&self) -> Micros {
         self.interval
     }
@@ -397,6 +439,31 @@ impl Limit {
         }
     }
 
+    /// Returns whether the rate of a meter is exactly its amount per interval.
+    ///
+    /// A meter stores fractions of units. Where the exact fraction does not fit, `leaky` and `points` take the next lower
+    /// one that does: never more than asked, and less than one part in `2^49 / capacity` less (2 in 10^9 for a capacity of
+    /// 10^6, 2 in 10^6 for 10^9). All other limits are exact.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::Limit;
+    /// let day = Duration::from_secs(86_400);
+    /// assert!(Limit::points(100_000, day)?.is_exact());
+    /// assert!(!Limit::points(100_003, day)?.is_exact(), "86,400 million is no multiple of 100,003");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn is_exact(&self) -> bool {
+        match self.rule {
+            Rule::Leaky(Leaky { capacity, leak, scale }) if self.kind != Kind::Throttle => {
+                u128::from(leak) * u128::from(self.interval.0) == u128::from(capacity) * u128::from(scale)
+            }
+            _ => true,
+        }
+    }
+
     /// Returns whether a call of any cost counts as one: a start of a throttle, or a lease.
     pub(crate) fn counts_starts(&self) -> bool {
         matches!(self.kind, Kind::Throttle | Kind::Concurrency)
@@ -404,17 +471,15 @@ impl Limit {
 
     fn meter(kind: Kind, capacity: u64, interval_name: &'static str, interval: Micros) -> Result<Self> {
         units("capacity", capacity, MAX_UNITS)?;
-        span(interval_name, interval)?;
-        let Some(rule) = Leaky::new(capacity, interval.0) else {
-            return Err(Error::invalid(
-                "capacity",
-                format!(
-                    "capacity and {interval_name} cannot be counted exactly; choose rounder numbers: capacity={capacity} {interval_name}_us={}",
-                    interval.0
-                ),
-            ));
-        };
-        Ok(Self { kind, amount: capacity, interval, rule: Rule::Leaky(rule) })
+        // The longest interval may have been made longer, see below.
+        if interval.0 > Leaky::new(capacity, MAX_SPAN.0).drain() {
+            span(interval_name, interval)?;
+        }
+        span(interval_name, interval.min(MAX_SPAN))?;
+        // The interval that a lower rate takes also gives that rate, so that a limit can be made again from its numbers.
+        let lower = Leaky::new(capacity, interval.0).drain();
+        let rule = Leaky::new(capacity, lower);
+        Ok(Self { kind, amount: capacity, interval: Micros(rule.drain()), rule: Rule::Leaky(rule) })
     }
 }
 

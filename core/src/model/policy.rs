@@ -76,9 +76,9 @@ impl Policy {
         Self { limits: limits.collect(), estimated: self.estimated, shape: self.shape.clone() }
     }
 
-    /// Returns the amount of a limit; zero for the index after the last, which denotes a runtime pause.
-    pub(crate) fn amount(&self, index: usize) -> u64 {
-        self.limits.get(index).map_or(0, Limit::amount)
+    /// Returns the capacity of a limit; zero for the index after the last, which denotes a runtime pause.
+    pub(crate) fn capacity(&self, index: usize) -> u64 {
+        self.limits.get(index).map_or(0, Limit::capacity)
     }
 
     /// Returns the index of a limit of the kind `paused`, which refuses before any other limit is checked.

@@ -94,12 +94,12 @@ fn limit(field: &Field<'_>) -> Result<Limit> {
     let words = Kind::ALL.map(|kind| (kind.name(), kind));
     let kind = field.get("kind").word(&words, None)?;
     let (amount, interval, offset) = (field.get("limit"), field.get("interval"), field.get("offset"));
-    let counted = !matches!(kind, Kind::Throttle | Kind::Unlimited | Kind::Paused);
+    let counted = !matches!(kind, Kind::Unlimited | Kind::Paused);
     let amount = match amount.whole(u64::from(!counted || kind != Kind::Concurrency), MAX_UNITS)? {
         Some(given) if !counted && given != 1 => {
             return Err(amount.fault(&format!("has no meaning for a {}; remove it", kind.name())));
         }
-        None if counted => return amount.required(None),
+        None if counted && kind != Kind::Throttle => return amount.required(None),
         given => given.unwrap_or(1),
     };
     let interval = match (kind, interval.length()?) {

@@ -74,8 +74,9 @@ impl LimitHistory {
                 }
                 Kind::Leaky | Kind::Points | Kind::Throttle => {
                     // Added capacity is available at once.
-                    allowed += amount.saturating_sub(capacity);
-                    capacity = amount;
+                    let most = u128::from(limit.capacity());
+                    allowed += most.saturating_sub(capacity);
+                    capacity = most;
                     // Fixed point, so that fractions of units from several periods add up to whole units.
                     leaked += ((amount * (end - from)) << 32).div_ceil(interval);
                 }

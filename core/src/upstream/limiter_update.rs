@@ -182,7 +182,7 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<O
     match Limit::of_kind(limit.kind(), amount, interval, limit.offset()) {
         Ok(limit) => Ok(Some(limit)),
         Err(_) if limit.kind() == Kind::Window && amount > MAX_WINDOW => Err("is above the maximum of a window"),
-        Err(_) => Err("cannot be counted exactly"),
+        Err(_) => Err("is out of range"),
     }
 }
 

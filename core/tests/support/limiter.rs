@@ -176,10 +176,12 @@ fn runtime_state_text(runtime_state: &RuntimeState) -> String {
 pub fn policy(limits: &[Value]) -> paddlegate::Result<Policy> {
     let number = |limit: &Value, key: &str| limit[key].as_u64().unwrap_or(0);
     let limits = limits.iter().map(|limit| {
+        let kind = Kind::from_name(limit["kind"].as_str().expect("kind"))?;
         Limit::of_kind(
-            Kind::from_name(limit["kind"].as_str().expect("kind"))?,
+            kind,
             match limit["amount"].as_str() {
                 Some("$2^53") => 1 << 53,
+                _ if kind == Kind::Throttle && limit["amount"].is_null() => 1,
                 _ => number(limit, "amount"),
             },
             Micros(number(limit, "interval_us")),

@@ -1,6 +1,6 @@
 //! Generates random operation sequences and compares the answers of two implementations.
 
-use paddlegate::Kind;
+use paddlegate::{Kind, MAX_UNITS};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestCaseResult};
 
@@ -206,7 +206,7 @@ fn spec(kind: Kind, amount: u64, interval: u64, offset: u64) -> Spec {
         Kind::Bucket => Spec { kind, amount, interval, offset: offset % interval },
         // A window stores a time for each unit, so a large amount would be slow.
         Kind::Window => Spec { kind, amount: (amount - 1) % 40 + 1, interval, offset: 0 },
-        Kind::Throttle => Spec { kind, amount: 1, interval, offset: 0 },
+        Kind::Throttle => Spec { kind, amount: amount.min(interval), interval, offset: 0 },
         _ => Spec { kind, amount, interval, offset: 0 },
     }
 }
@@ -294,13 +294,14 @@ fn wait() -> impl Strategy<Value = Wait> {
     ]
 }
 
-/// Generates an amount, an interval and an offset: mostly small, sometimes the largest that are exact.
+/// Generates an amount, an interval and an offset: mostly small, sometimes the largest, or without common factors.
 fn parameters() -> impl Strategy<Value = (u64, u64, u64)> {
     const INTERVALS: [u64; 10] = [1, 2, 3, 7, 10, 1_000, 99_991, 1_000_000, 60_000_000, 86_400_000_000];
     const LARGEST: [(u64, u64); 3] =
         [(1_000_000_000_000, 86_400_000_000), ((1 << 26) - 1, 1 << 25), (999_999_999_989, 1)];
     let small = (1..=12_u64, prop::sample::select(&INTERVALS[..]));
     let middle = (1..=1_000_u64, 1..=1_000_000_000_u64);
-    let pair = prop_oneof![12 => small, 3 => middle, 1 => prop::sample::select(&LARGEST[..])];
+    let large = (1..=MAX_UNITS, 1..=864_000_000_000_u64);
+    let pair = prop_oneof![12 => small, 3 => middle, 1 => large, 1 => prop::sample::select(&LARGEST[..])];
     (pair, any::<u32>()).prop_map(|((amount, interval), offset)| (amount, interval, offset.into()))
 }

@@ -129,12 +129,7 @@ fn workload_of(kinds: &'static [Kind], steps: impl Strategy<Value = Vec<Step>>) 
     );
     let limits = limits.prop_map(move |parameters| {
         let limits = parameters.into_iter().zip(kinds);
-        let limits = limits.map(|((amount, interval), kind)| Spec {
-            kind: *kind,
-            amount: if *kind == Kind::Throttle { 1 } else { amount },
-            interval,
-            offset: 0,
-        });
+        let limits = limits.map(|((amount, interval), kind)| Spec { kind: *kind, amount, interval, offset: 0 });
         limits.collect::<Vec<_>>()
     });
     (limits, steps).prop_map(|(limits, steps)| Workload { limits, steps })
@@ -348,9 +343,7 @@ impl Runner {
                 None
             }
             Step::Resize(amount) => {
-                if self.limits[0].kind != Kind::Throttle {
-                    self.limits[0].amount = *amount;
-                }
+                self.limits[0].amount = *amount;
                 self.limiter = self.store.limiter(&self.name, policy(&self.limits)).expect("a limiter");
                 None
             }

@@ -90,7 +90,8 @@ fn limit(limit: &Limit) -> Value {
     let mut shown = json!({ "kind": kind.name() });
     if !matches!(kind, Kind::Unlimited | Kind::Paused) {
         shown["interval"] = json!(period::show(limit.interval()));
-        if kind != Kind::Throttle {
+        // A throttle of one start is shown with its interval alone.
+        if kind != Kind::Throttle || limit.amount() > 1 {
             shown["limit"] = json!(limit.amount());
         }
     }

@@ -59,11 +59,16 @@ class Paddlegate {
   }
 
   throttle(name, interval, options) {
-    return this.#single(name, ["throttle", interval], options);
+    const { limit = 1, ...others } = only(["limit", ...OPTIONS], options);
+    return this.limiter(name, [["throttle", limit, interval]], others);
   }
 
   unlimited(name = "unlimited", options = undefined) {
-    const { offset: _, ...others } = only(["offset", "lockTimeoutMs", ...OPTIONS], options);
+    const {
+      offset: _,
+      limit: __,
+      ...others
+    } = only(["offset", "limit", "lockTimeoutMs", ...OPTIONS], options);
     return this.limiter(name, [["unlimited"]], others);
   }
 
@@ -245,7 +250,8 @@ function spec(limit) {
   }
   rejectFunctions(...limit);
   const [kind, ...numbers] = limit;
-  const [amount, interval, offset] = kind === "throttle" ? [0, ...numbers] : numbers;
+  const isThrottleOfOne = kind === "throttle" && numbers.length < 2;
+  const [amount, interval, offset] = isThrottleOfOne ? [1, ...numbers] : numbers;
   if (numbers.length > MAX_NUMBERS[kind]) {
     throw new InvalidError("limits", `has too many numbers: kind=${kind}`);
   }
@@ -262,7 +268,7 @@ const MAX_NUMBERS = {
   window: 2,
   leaky: 2,
   points: 2,
-  throttle: 1,
+  throttle: 2,
   concurrency: 2,
   unlimited: 0,
   paused: 0,

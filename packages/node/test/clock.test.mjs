@@ -53,3 +53,21 @@ test("a store in Redis takes a clock only with PADDLEGATE_TEST_CLOCK=1", async (
     assert.equal(await new Paddlegate(url, { clock: null }).window(unique(), 1, 1).allow(), true);
   }
 });
+
+for (const store of ["memory", "redis"]) {
+  test(`${store}: three starts a second, evenly spaced and for ever`, async () => {
+    const clock = new TestClock();
+    const pg = withClock(store, clock);
+    const name = unique();
+    const limiters = [pg.throttle(name, 1, { limit: 3 }), pg.limiter(name, { throttle: [3, 1] })];
+    for (const [i, start] of [0, 333_334, 666_667, 1_000_000, 1_333_334].entries()) {
+      clock.nowUs = Math.max(start - 1, 0);
+      if (i > 0) assert.equal(await limiters[i % 2].allow(), false);
+      clock.nowUs = start;
+      assert.equal(await limiters[i % 2].allow(), true);
+    }
+    for (const limit of [0, 1.5, 1_000_001, null]) {
+      assert.throws(() => pg.throttle(name, 1, { limit }), { argument: "limit" });
+    }
+  });
+}

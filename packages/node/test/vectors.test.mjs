@@ -266,7 +266,7 @@ function limit({ kind, amount, interval_us, interval, offset_us }) {
   const span = interval === undefined ? seconds(interval_us) : value(interval);
   switch (kind) {
     case "throttle":
-      return [kind, span];
+      return amount === undefined ? [kind, span] : [kind, value(amount), span];
     case "unlimited":
     case "paused":
       return [kind];

@@ -91,7 +91,7 @@ class Decision:
         """Whether the call was granted."""
     @property
     def limit(self) -> int | None:
-        """The units of the limit described here; None when no limit applies."""
+        """The units of the limit described here, 1 for a throttle; None when no limit applies."""
     @property
     def remaining(self) -> int | None:
         """The units that can be taken right after this decision; None when no limit applies."""

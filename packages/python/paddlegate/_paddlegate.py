@@ -154,9 +154,16 @@ class Paddlegate(_native.Paddlegate):
         """Create a limiter with a budget of `capacity` points, full again after `refill`."""
         return Limiter(self, name, [("points", capacity, refill)], **options)
 
-    def throttle(self, name: str, interval: Span, **options: Unpack[LimiterOptions]) -> Limiter:
-        """Create a limiter that keeps starts at least `interval` apart."""
-        return Limiter(self, name, [("throttle", interval)], **options)
+    def throttle(
+        self, name: str, interval: Span, *, limit: int = 1, **options: Unpack[LimiterOptions]
+    ) -> Limiter:
+        """Create a limiter of `limit` starts per `interval`, evenly spaced, whatever their cost.
+
+        By default starts are at least `interval` apart. Three per second are at 0, 0.333334,
+        0.666667 and 1 seconds, and so on. `limit` is from 1 to one start per microsecond, at most
+        10^12; otherwise this raises `InvalidError`.
+        """
+        return Limiter(self, name, [("throttle", limit, interval)], **options)
 
     def unlimited(self, name: str = "unlimited", **options: Unpack[LimiterOptions]) -> Limiter:
         """Create a limiter that grants every call."""
@@ -182,8 +189,9 @@ class Paddlegate(_native.Paddlegate):
         """Create a limiter with up to eight limits, which are all charged or none.
 
         Write each limit by its kind, `concurrency=5, window=(100, 60), throttle=0.1`, or in a list,
-        `[("window", 100, 60), ("throttle", 0.1)]`, which can contain a kind twice. The `index` of a
-        decision counts the limits in their order. `lock_timeout` is the duration of a lease.
+        `[("window", 100, 60), ("throttle", 0.1)]`, which can contain a kind twice. A throttle
+        of three starts per second is `throttle=(3, "second")`. The `index` of a decision counts the
+        limits in their order. `lock_timeout` is the duration of a lease.
         """
         named = [
             (kind, *(numbers if isinstance(numbers, (tuple, list)) else (numbers,)))

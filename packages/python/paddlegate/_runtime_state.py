@@ -14,7 +14,7 @@ class LimitSettings(NamedTuple):
 
     kind: str
     amount: int
-    """Units; 1 for a throttle."""
+    """The limit or the capacity in units; for a throttle the starts per interval."""
     interval: float
     """Seconds: the interval, the time to drain or refill fully, or the duration of a lease."""
 

@@ -51,7 +51,7 @@ def to_statistics(fields: _StatisticsFields) -> Statistics:
 
 @dataclass(frozen=True, slots=True)
 class LimitInfo:
-    """One limit as last used; times in seconds."""
+    """One limit as last used; times in seconds. The numbers are as in `LimitSettings`."""
 
     kind: str
     amount: int

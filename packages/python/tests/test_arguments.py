@@ -33,6 +33,9 @@ def test_limits_are_whole(name, bad):
     refused("capacity", pg.points, name, bad, 1)
     refused("limit", pg.limiter, name, window=(bad, 1))
     refused("limit", pg.limiter, name, [("window", bad, 1)])
+    refused("limit", pg.throttle, name, 1, limit=bad)
+    refused("limit", pg.limiter, name, throttle=(bad, 1))
+    refused("limit", pg.limiter, name, [("throttle", bad, 1)])
 
 
 @pytest.mark.parametrize("bad", [*NOT_SPANS, *TOO_SHORT, None])
@@ -44,6 +47,15 @@ def test_intervals_are_spans(name, bad):
     refused("interval", pg.throttle, name, bad)
     refused("interval", pg.limiter, name, [("throttle", bad)])
     refused("interval", pg.limiter, name, throttle=(bad,))
+    refused("interval", pg.limiter, name, throttle=(3, bad))
+
+
+def test_starts_are_at_most_one_per_microsecond(name):
+    assert pg.throttle(name, 3e-6, limit=3).allow()
+    refused("limit", pg.throttle, name, 3e-6, limit=4)
+    refused("limit", pg.limiter, name, throttle=(4, 3e-6))
+    refused("limit", pg.throttle, name, 1, limit=10**12)
+    assert pg.throttle(f"{name}2", "day", limit=10**9).allow()
 
 
 @pytest.mark.parametrize("bad", NOT_SPANS)
@@ -159,7 +171,8 @@ def test_permit_ids(name, bad):
         ("limits", [("window", 1)]),
         ("limits", [("window", 1, 1, 1)]),
         ("limits", [("bucket", 1, 1, 0, 1)]),
-        ("limits", [("throttle", 1, 1)]),
+        ("limits", [("throttle",)]),
+        ("limits", [("throttle", 1, 1, 1)]),
         ("limits", [("unlimited", 1)]),
         ("limits", [("throttle", 1)] * 9),
         ("limits", [("concurrency",)]),

@@ -58,6 +58,25 @@ def test_kinds(clocked, clock, name):
     assert (bool(paused), paused.reason, paused.retry_after) == (False, "paused", None)
 
 
+def test_a_throttle_of_several_starts(clocked, clock, name):
+    limiters = [
+        clocked.throttle(f"{name}1", 1, limit=3),
+        clocked.limiter(f"{name}2", throttle=(3, "second")),
+        clocked.limiter(f"{name}3", [("throttle", 3, 1)]),
+    ]
+    for limiter in limiters:
+        clock.now_us = began = 3_600_000_000
+        starts = [0, 333_334, 666_667, 1_000_000, 1_333_334, 1_666_667, 2_000_000]
+        for start in starts:
+            if start:
+                clock.now_us = began + start - 1
+                refusal = limiter.try_acquire()
+                assert (refusal.reason, refusal.retry_after) == ("throttle", 1e-6)
+            clock.now_us = began + start
+            assert limiter.try_acquire(7).limit == 1
+        assert limiter.stats().granted == len(starts)
+
+
 def test_policies_are_decided_as_one(clocked, clock, name):
     both = clocked.limiter(name, window=(2, 60), throttle=0.1)
     listed = clocked.limiter(name, [("window", 2, 60), ("throttle", 0.1)])

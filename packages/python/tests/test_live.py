@@ -207,6 +207,28 @@ def test_an_override_keeps_what_is_not_given(store, name):
     assert limiter.runtime_state().version == 0
 
 
+def test_an_override_of_a_throttle(clocked, clock, name):
+    limiter = clocked.throttle(name, 1)
+    assert limiter.override(3).overrides == (LimitSettings("throttle", 3, 1),)
+    assert limiter.allow()
+    assert limiter.try_acquire().retry_after == 0.333_334
+    assert limiter.override(10, 1).overrides == (LimitSettings("throttle", 10, 1),)
+    for bad in 0, 1_000_001:
+        with pytest.raises(InvalidError) as caught:
+            limiter.override(bad)
+        assert caught.value.argument == "limit"
+    limiter.restore()
+    clock.advance(1)
+    assert limiter.allow()
+    assert limiter.try_acquire().retry_after == 1
+    ten = clocked.throttle(f"{name}2", 1, limit=10)
+    assert ten.override(20).overrides == (LimitSettings("throttle", 20, 1),)
+    assert ten.override(interval=2).overrides == (LimitSettings("throttle", 10, 2),)
+    with pytest.raises(InvalidError) as caught:
+        ten.override(interval=1e-6)
+    assert caught.value.argument == "interval"
+
+
 def test_an_override_ends(clocked, clock, name):
     limiter = clocked.window(name, 1, 60)
     until = datetime(1970, 1, 1, 1, 2, tzinfo=timezone.utc)

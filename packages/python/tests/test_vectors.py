@@ -45,7 +45,7 @@ def value(raw):
 def limit(spec):
     """Write a limit as the list form of `limiter` has it."""
     parts = [spec["kind"]]
-    if "amount" in spec and spec["kind"] != "throttle":
+    if "amount" in spec:
         parts.append(value(spec["amount"]))
     if "interval" in spec:
         parts.append(value(spec["interval"]))

@@ -54,6 +54,8 @@ class ErrorsTest < Minitest::Test
 
   def by_factory(name, row)
     kind, *numbers = row
+    return memory.throttle(name, numbers[1], limit: numbers[0]) if kind == "throttle" && numbers[1]
+
     memory.public_send(kind, name, *numbers)
   end
 

@@ -89,6 +89,21 @@ class LiveTest < Minitest::Test
     end
   end
 
+  def test_an_override_of_a_throttle
+    both do |store|
+      limiter = store.throttle(unique, 1)
+      three = { kind: :throttle, amount: 3, interval: 1.0, offset: 0.0 }
+      assert_equal [three], limiter.override(limit: 3).overrides
+      six = limiter.override(limit: 6, interval: 60).overrides
+      assert_equal [three.merge(amount: 6, interval: 60.0)], six
+      [0, 1_000_001].each do |bad|
+        error = assert_raises(Paddlegate::InvalidError) { limiter.override(limit: bad) }
+        assert_equal "limit", error.argument
+      end
+      assert_equal [nil], limiter.restore.overrides
+    end
+  end
+
   def test_an_override
     both do |store|
       limiter = store.limiter(unique, window: [5, :minute], leaky: [50, :minute])

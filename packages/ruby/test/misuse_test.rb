@@ -41,7 +41,21 @@ class MisuseTest < Minitest::Test
       refused("limit", bad) { memory.limiter("l", concurrency: bad) } unless bad.is_a?(Enumerable)
       refused("capacity", bad) { memory.leaky("l", bad, 60) }
       refused("capacity", bad) { memory.points("p", bad, 60) }
+      refused("limit", bad) { memory.throttle("t", 60, limit: bad) }
+      refused("limit", bad) { memory.limiter("l", throttle: [bad, 60]) }
     end
+  end
+
+  def test_starts_of_a_throttle
+    assert_predicate memory.throttle(unique, 0.000_003, limit: 3), :allow?
+    [0, nil, 4, 10**12].each do |bad|
+      error = refused("limit", bad) { memory.throttle("t", 0.000_003, limit: bad) }
+      assert_includes error.message, "limit"
+      refused("limit", bad) { memory.limiter("l", throttle: [bad, 0.000_003]) }
+    end
+    refused("interval", "missing") { memory.limiter("l", throttle: []) }
+    refused("interval", nil) { memory.limiter("l", throttle: [3, nil]) }
+    refused("limits", "surplus") { memory.limiter("l", throttle: [3, 1, 1]) }
   end
 
   def test_intervals

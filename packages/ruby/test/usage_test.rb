@@ -151,6 +151,24 @@ class UsageTest < Minitest::Test
     end
   end
 
+  def test_a_throttle_of_several_starts
+    on_clocked do |store|
+      [store.throttle(unique, 1, limit: 3), store.limiter(unique, throttle: [3, "second"]),
+       store.limiter(unique, [[:throttle, 3, :second]])].each do |limiter|
+        at(0)
+        assert_predicate limiter.try_acquire(cost: 7), :allowed?
+        [333_334, 666_667, 1_000_000, 1_333_334, 1_666_667, 2_000_000].each do |start|
+          at(start - 1)
+          no = limiter.try_acquire
+          assert_equal [:throttle, 0.000_001, 1], [no.reason, no.retry_after, no.limit]
+          at(start)
+          assert_predicate limiter, :allow?
+        end
+        assert_equal 7, limiter.stats.granted
+      end
+    end
+  end
+
   def test_several_limits_are_one
     store = clocked
     by_keyword = store.limiter("stripe", window: [100, 60], throttle: 0.1)

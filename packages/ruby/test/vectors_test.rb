@@ -69,6 +69,7 @@ class VectorsTest < Minitest::Test
 
       kind, *numbers = rows.first
       return store.concurrent(name, numbers[0], lock_timeout: numbers[1]) if kind == "concurrency"
+      return store.throttle(name, numbers[1], limit: numbers[0]) if kind == "throttle" && numbers[1]
 
       store.public_send(kind, name, *numbers)
     end
@@ -76,9 +77,7 @@ class VectorsTest < Minitest::Test
     def self.row(limit)
       numbers = [limit["amount"], limit["interval_us"], limit["offset_us"]]
       amount, interval, offset = numbers
-      numbers = [amount, seconds(interval), seconds(offset)].compact
-      numbers.shift if limit["kind"] == "throttle" && amount
-      [limit["kind"], *numbers]
+      [limit["kind"], *[amount, seconds(interval), seconds(offset)].compact]
     end
 
     def self.seconds(micros)

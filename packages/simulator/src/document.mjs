@@ -24,8 +24,7 @@ export function documentOf(policy) {
 
 function ruleOf({ kind, limit, interval, offset }) {
   if (entryOf(KINDS, kind)?.interval === null) return true;
-  const rule = {};
-  if (kind !== "throttle") rule.limit = limit;
+  const rule = { limit };
   if (interval !== undefined) rule[entryOf(INTERVAL, kind) ?? "interval"] = interval;
   if (offset !== undefined) rule.offset = offset;
   return rule;

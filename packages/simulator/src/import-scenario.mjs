@@ -96,8 +96,8 @@ function limit(given, path) {
   for (const name of Object.keys(one)) checkValue(one, name, path);
   const kind = entryOf(KINDS, one.kind);
   if (kind === undefined) return one;
-  const has = { kind: true, limit: kind.interval !== null && one.kind !== "throttle" };
-  Object.assign(has, { interval: kind.interval !== null, offset: one.kind === "bucket" });
+  const isCounted = kind.interval !== null;
+  const has = { kind: true, limit: isCounted, interval: isCounted, offset: one.kind === "bucket" };
   // The core reports a limit of 1 for kinds without a limit.
   if (!has.limit && one.limit === 1) delete one.limit;
   for (const name of Object.keys(one)) if (!has[name]) rejectMember(`${path}.${name}`);

@@ -41,21 +41,24 @@ function limitRow(limits, i, path, changed) {
       source: limit,
       key: "kind",
       options: NAMES,
-      changed: () => changed(true, `${path}.kind`),
+      changed: () => {
+        // Most throttles have one call per interval.
+        if (limit.kind === "throttle") limit.limit = "";
+        changed(true, `${path}.kind`);
+      },
     }),
   ];
   if (kind.interval !== null) {
-    if (limit.kind !== "throttle") {
-      parts.push(
-        field({
-          path: `${path}.limit`,
-          label: "Limit",
-          source: limit,
-          key: "limit",
-          changed: edited,
-        }),
-      );
-    }
+    parts.push(
+      field({
+        path: `${path}.limit`,
+        label: "Limit",
+        source: limit,
+        key: "limit",
+        placeholder: limit.kind === "throttle" ? "1" : undefined,
+        changed: edited,
+      }),
+    );
     const placeholder = limit.kind === "concurrency" ? "30s" : "1m";
     parts.push(
       field({

@@ -22,8 +22,8 @@ export const KINDS = {
   points: { name: "Points", description: "a budget of points", interval: "Refills in" },
   throttle: {
     name: "Throttle",
-    description: "a minimum distance between calls",
-    interval: "Minimum distance",
+    description: "evenly spaced calls",
+    interval: "Interval",
   },
   concurrency: {
     name: "Concurrency",
@@ -93,7 +93,7 @@ export function scenarioOf(draft) {
       const result = kindOf(limit);
       const kind = entryOf(KINDS, limit.kind);
       if (kind?.interval === null) return result;
-      if (limit.kind !== "throttle") field(result, limit, "limit", `${path}.limits[${i}]`);
+      field(result, limit, "limit", `${path}.limits[${i}]`);
       field(result, limit, "interval", `${path}.limits[${i}]`);
       if (limit.kind === "bucket") field(result, limit, "offset", `${path}.limits[${i}]`);
       return result;
@@ -201,7 +201,7 @@ export function asDecided(policy) {
 /** Returns a short name of a limit, such as "bucket 10 in 1m". */
 export function nameOfLimit({ kind, limit, interval }) {
   if (entryOf(KINDS, kind)?.interval === null) return kind;
-  if (kind === "throttle") return `throttle ${interval ?? ""}`;
+  if (kind === "throttle" && (limit ?? 1) === 1) return `throttle ${interval ?? ""}`;
   if (kind === "concurrency") return `concurrency ${limit ?? ""}`;
   return `${kind} ${limit ?? ""} in ${interval ?? ""}`;
 }

@@ -32,7 +32,7 @@ function factsOf(policy, scenario) {
   return {
     name: policy.name || "policy",
     limits,
-    only: limits.length === 1 && limits[0].offset === 0 ? limits[0] : null,
+    only: limits.length === 1 && limits[0].offset === 0 && !isRate(limits[0]) ? limits[0] : null,
     cost: most(scenario.cost) ?? 1,
     actual: isEstimated ? (most(scenario.actual) ?? 1) : null,
     wait: waits ? micros(policy.wait ?? "3650d") : 0,
@@ -41,13 +41,17 @@ function factsOf(policy, scenario) {
   };
 }
 
+/** Whether a limit is a throttle of several starts per interval. */
+const isRate = ({ kind, limit }) => kind === "throttle" && limit > 1;
+
 const text = (value) =>
   JSON.stringify(value).replaceAll("#", "\\u0023").replaceAll("\u2028", "\\u2028");
 
 /** Returns limit, interval and offset as far as the kind has them, with durations in seconds. */
 function numbersOf({ kind, limit, interval, offset }, unit = seconds) {
   if (KINDS[kind].interval === null) return [];
-  const numbers = kind === "throttle" ? [unit(interval)] : [String(limit), unit(interval)];
+  const isOneStart = kind === "throttle" && limit === 1;
+  const numbers = isOneStart ? [unit(interval)] : [String(limit), unit(interval)];
   return offset > 0 ? [...numbers, unit(offset)] : numbers;
 }
 
@@ -153,13 +157,14 @@ function rust(policy, scenario) {
   const facts = factsOf(policy, scenario);
   const { name, only, limits, wait } = facts;
   const parts = (limit) =>
-    limit.kind === "throttle"
+    limit.kind === "throttle" && !isRate(limit)
       ? [rustSpan(limit.interval)]
       : [grouped(limit.limit), ...numbersOf(limit, rustSpan).slice(1)];
   const numbers = (limit) => (KINDS[limit.kind].interval === null ? [] : parts(limit));
   const quoted = rustText(name);
   const limit = (one) => {
     if (one.kind === "paused") return "Limit::paused()";
+    if (isRate(one)) return `Limit::throttle_rate(${numbers(one).join(", ")})?`;
     if (one.offset > 0) return `Limit::bucket_with_offset(${numbers(one).join(", ")})?`;
     return `Limit::${one.kind}(${numbers(one).join(", ")})?`;
   };
@@ -220,7 +225,7 @@ function c(policy, scenario) {
   const row = (limit) => {
     const members = [`.kind = PG_KIND_${limit.kind.toUpperCase()}`];
     if (KINDS[limit.kind].interval !== null) {
-      if (limit.kind !== "throttle") members.push(`.amount = ${limit.limit}`);
+      if (limit.kind !== "throttle" || isRate(limit)) members.push(`.amount = ${limit.limit}`);
       members.push(`.interval_us = ${us(limit.interval)}`);
       if (limit.offset > 0) members.push(`.offset_us = ${us(limit.offset)}`);
     }

@@ -17,6 +17,7 @@ const limits = {
   leaky: [{ kind: "leaky", limit: 50, interval: "10s" }],
   points: [{ kind: "points", limit: 1000, interval: "20s" }],
   throttle: [{ kind: "throttle", interval: "100ms" }],
+  rate: [{ kind: "throttle", limit: 3, interval: "1s" }],
   concurrency: [{ kind: "concurrency", limit: 5, interval: "30s" }],
   lease: [{ kind: "concurrency", limit: 5 }],
   unlimited: [{ kind: "unlimited" }],
@@ -39,7 +40,10 @@ const cases = Object.entries(limits).flatMap(([key, list]) =>
       isPaused: key === "paused",
       // What can never pass is known at once; else a call may wait for a second.
       policy: { name, limits: list, retry, ...(retry === "wait" ? { wait: "1s" } : {}) },
-      calls: { arrivals: { kind: "jobs", count: 1 }, ...(key === "throttle" ? {} : calls) },
+      calls: {
+        arrivals: { kind: "jobs", count: 1 },
+        ...(["throttle", "rate"].includes(key) ? {} : calls),
+      },
     })),
   ),
 );

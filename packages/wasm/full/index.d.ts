@@ -38,7 +38,7 @@ export type Span = string;
 /** One limit of a simulated policy. */
 export interface SimulatedLimit {
   readonly kind: Kind;
-  /** The limit in units, or in concurrent calls; a throttle has none. */
+  /** The limit in units, or in concurrent calls; for a throttle the starts per interval (1). */
   readonly limit?: number;
   /** The interval, the time to drain or refill fully, or the duration of a lease (default 30 s). */
   readonly interval?: Span;

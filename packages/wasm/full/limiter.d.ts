@@ -14,6 +14,7 @@ import type {
   Request,
   RuntimeState,
   Skipped,
+  ThrottleOptions,
   WaitingRequest,
 } from "../index.js";
 
@@ -242,11 +243,11 @@ export class Paddlegate extends small.Paddlegate {
   throttle<P extends Policy = "raise">(
     name: string,
     interval: Interval,
-    options?: LimiterOptions<P>,
+    options?: ThrottleOptions<P>,
   ): Limiter<Refusal<P>>;
   unlimited<P extends Policy = "raise">(
     name?: string,
-    options?: ConcurrencyOptions<P> & BucketOptions<P>,
+    options?: ConcurrencyOptions<P> & BucketOptions<P> & ThrottleOptions<P>,
   ): Limiter<Refusal<P>>;
   paused<P extends Policy = "raise">(
     name: string,

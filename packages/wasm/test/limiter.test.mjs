@@ -104,6 +104,21 @@ test("limits by name and as a list are the same policy, in the order written", (
   assert.equal(pg.limiter("both", { paused: true }).peek().reason, "paused");
 });
 
+test("three starts a second, evenly spaced and for ever", () => {
+  const clock = new TestClock();
+  const pg = new Paddlegate("memory://", { clock });
+  const limiters = [pg.throttle("rate", 1, { limit: 3 }), pg.limiter("rate", { throttle: [3, 1] })];
+  for (const [i, start] of [0, 333_334, 666_667, 1_000_000, 1_333_334].entries()) {
+    clock.nowUs = Math.max(start - 1, 0);
+    if (i > 0) assert.equal(limiters[i % 2].allow(), false);
+    clock.nowUs = start;
+    assert.equal(limiters[i % 2].allow(), true);
+  }
+  for (const limit of [0, 1.5, 1_000_001, null]) {
+    assert.throws(() => pg.throttle("rate", 1, { limit }), invalid("limit"));
+  }
+});
+
 test("twenty thousand names, of which the idle ones are forgotten", () => {
   const clock = new TestClock(1_000_000);
   const pg = new Paddlegate("memory://", { clock });
@@ -131,7 +146,7 @@ test("mistakes of JavaScript are named", () => {
       () => pg.limiter("mistakes", "window"),
       () => pg.limiter("mistakes", ["window", 100, 60]),
       () => pg.limiter("mistakes", [["window", 100, 60, 1]]),
-      () => pg.limiter("mistakes", { throttle: [1, 2] }),
+      () => pg.limiter("mistakes", { throttle: [1, 2, 3] }),
       () => pg.limiter("mistakes", { paused: 1 }),
     ],
     name: [

@@ -139,7 +139,7 @@ function thrown(call) {
 function asList({ kind, amount, interval_us, interval, offset_us }) {
   const span = interval === undefined ? interval_us / 1e6 : value(interval);
   if (kind === "unlimited" || kind === "paused") return [kind];
-  if (kind === "throttle") return [kind, span];
+  if (kind === "throttle" && amount === undefined) return [kind, span];
   const offset = offset_us === undefined ? [] : [offset_us / 1e6];
   return [kind, value(amount), span, ...offset];
 }

@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::learned::Learned;
-use crate::model::limit::{Kind, Limit};
+use crate::model::limit::Limit;
 use crate::model::operation::{Answer, Operation};
 use crate::model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 use crate::store::signal_handling::SignalHandling;
@@ -157,12 +157,10 @@ impl Limiter {
 
 /// Returns the limit with other numbers. Its errors name the arguments of the public methods.
 fn numbered(known: &Limit, amount: Option<u64>, interval: Option<Micros>) -> Result<Limit> {
-    if known.kind() == Kind::Throttle && amount.is_some_and(|amount| amount != 1) {
-        return Err(Error::invalid("limit", "a throttle has no amount; give an interval"));
-    }
+    let given = amount.is_some();
     let (amount, interval) = (amount.unwrap_or(known.amount()), interval.unwrap_or(known.interval()));
     Limit::of_kind(known.kind(), amount, interval, known.offset()).map_err(|error| match error.argument() {
-        Some("limit" | "capacity") => Error::invalid("limit", error.message()),
+        Some("limit" | "capacity") if given => Error::invalid("limit", error.message()),
         _ => Error::invalid("interval", error.message()),
     })
 }

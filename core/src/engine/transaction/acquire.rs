@@ -36,7 +36,7 @@ impl State {
             self.statistics.refused += u64::from(!granted);
         }
         let status = if granted { Status::Granted } else { Status::Refused };
-        Ok(Some(Reply { amount: Some(policy.amount(evaluation.index)), ..Reply::new(status, &evaluation, now) }))
+        Ok(Some(Reply { amount: Some(policy.capacity(evaluation.index)), ..Reply::new(status, &evaluation, now) }))
     }
 
     /// Returns what `acquire` would return and changes nothing. `remaining` does not subtract the cost.
@@ -46,7 +46,7 @@ impl State {
         policy.check_fits(argument, cost)?;
         let evaluation = self.decide(policy, now, self.queue_summary.demand(now, cost, 0));
         let status = if evaluation.wait == 0 { Status::Granted } else { Status::Refused };
-        Ok(Reply { amount: Some(policy.amount(evaluation.index)), ..Reply::new(status, &evaluation, now) })
+        Ok(Reply { amount: Some(policy.capacity(evaluation.index)), ..Reply::new(status, &evaluation, now) })
     }
 
     pub(super) fn take(&mut self, policy: &Policy, evaluation: &Evaluation, now: u64, skew: u64, cost: u64) {

@@ -16,7 +16,7 @@ impl Transaction<'_> {
     pub(crate) fn enter(self, entry: Entry<'_>) -> Result<Reply> {
         let policy = self.policy.clone();
         let reply = self.answer(entry)?;
-        Ok(Reply { amount: Some(policy.amount(reply.index)), ..reply })
+        Ok(Reply { amount: Some(policy.capacity(reply.index)), ..reply })
     }
 
     fn answer(mut self, entry: Entry<'_>) -> Result<Reply> {

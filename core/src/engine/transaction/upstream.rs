@@ -7,7 +7,7 @@ use crate::engine::state::Demand;
 use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
-use crate::model::limit::{Limit, Rule};
+use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit::{OURS, PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
 use crate::model::policy::MAX_LIMITS;
@@ -133,7 +133,7 @@ impl Transaction<'_> {
     pub(crate) fn seed_local(mut self, i: usize, left: u64) {
         self.settle_now();
         let (now, limit) = (self.now, &self.policy.limits()[i]);
-        let taken = left.min(limit.amount())..limit.amount();
+        let taken = left.min(limit.capacity())..limit.capacity();
         match (limit.rule, self.state.leases()) {
             (Rule::Concurrency(concurrency), Some(leases)) => {
                 let lease = Lease { end: now + concurrency.timeout, granted_at: now, fencing_token: 0, charged: 1 };
@@ -182,9 +182,10 @@ struct LearnedLimit {
 impl LearnedLimit {
     /// Returns the marks of the changed properties, and of remaining units that do not apply.
     fn marks(&self, known: &Limit, budget: &BudgetUpdate) -> u64 {
+        let is_other_rate = known.kind() == Kind::Throttle && self.limit.amount() != known.amount();
         let marks = [
-            (self.limit.amount() != known.amount(), ReportOutcome::LIMIT),
-            (self.limit.interval() != known.interval(), ReportOutcome::INTERVAL),
+            (self.limit.capacity() != known.capacity(), ReportOutcome::LIMIT),
+            (self.limit.interval() != known.interval() || is_other_rate, ReportOutcome::INTERVAL),
             (self.limit.offset() != known.offset(), ReportOutcome::RESET),
             (self.past && budget.remaining.is_some(), ReportOutcome::PAST),
         ];

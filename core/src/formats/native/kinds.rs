@@ -84,12 +84,16 @@ pub struct Points {
     pub refill: Span,
 }
 
-/// A minimum time between two starts, whatever they cost.
+/// `limit` starts, evenly spaced over each time `every`, whatever they cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Throttle {
-    /// The minimum time from one start to the next, up to ten years.
+    /// From 1, at most one per microsecond. Default 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000_000_000_u64)))]
+    pub limit: Option<u64>,
+    /// The time of `limit` starts, up to ten years. Without a limit the minimum time from one start to the next.
     pub every: Span,
 }
 
@@ -153,12 +157,13 @@ impl Counted for Points {
 
 impl Counted for Throttle {
     fn read(place: &Field<'_>) -> Result<Self> {
-        place.object(&["every"])?;
-        Ok(Self { every: Span::above_zero(&place.need("every")?)? })
+        place.object(&["limit", "every"])?;
+        let limit = place.get("limit").as_ref().map(Field::integer).transpose()?;
+        Ok(Self { limit, every: Span::above_zero(&place.need("every")?)? })
     }
 
     fn limit(&self) -> Result<Limit> {
-        Limit::of_kind(Kind::Throttle, 1, self.every.0, Micros(0))
+        Limit::of_kind(Kind::Throttle, self.limit.unwrap_or(1), self.every.0, Micros(0))
     }
 }
 

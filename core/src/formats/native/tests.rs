@@ -39,7 +39,7 @@ fn the_example_of_the_documentation() {
 #[test]
 fn every_kind_in_one_order() {
     let definition = one(&json!({
-        "paused": true, "throttle": {"every": 2}, "points": {"limit": 4, "refill": "1m"},
+        "paused": true, "throttle": {"limit": 3, "every": 2}, "points": {"limit": 4, "refill": "1m"},
         "leaky": {"limit": 3, "drain": "PT3S"}, "window": {"limit": 2, "per": "hour"},
         "bucket": {"limit": 1, "per": "day", "offset": "2h"}, "concurrency": {"limit": 0}, "ttl": "P90D"
     }));
@@ -108,7 +108,8 @@ fn spans() -> impl Strategy<Value = Span> {
 fn limiters() -> impl Strategy<Value = Limiter> {
     let windows =
         prop::collection::vec((1_u64..=100_000, spans()).prop_map(|(limit, per)| Window { limit, per }), 0..3);
-    let throttles = prop::collection::vec(spans().prop_map(|every| Throttle { every }), 1..3);
+    let throttle = (prop::option::of(1..=9_u64), spans()).prop_map(|(limit, every)| Throttle { limit, every });
+    let throttles = prop::collection::vec(throttle, 1..3);
     let concurrency = prop::option::of((0_u64..=100_000, prop::option::of(spans())))
         .prop_map(|both| both.map(|(limit, lock_timeout)| Concurrency { limit, lock_timeout }));
     let rest = (any::<bool>(), prop::option::of(spans()), prop::sample::select(&OnLimit::ALL[..]));

@@ -40,9 +40,10 @@ fn ojs_t03_concurrency_zero_is_a_pause_in_the_same_place() {
 fn ojs_t07_t08_a_throttle_in_both_forms() {
     let expected = [of_kind(Kind::Throttle, 1, 100_000)];
     assert_eq!(limits(&json!({"key": "a", "throttle": {"interval": "PT0.1S"}})), expected);
-    assert_eq!(limits(&json!({"key": "a", "throttle": {"limit": 10, "period": "PT1S"}})), expected);
+    let tenths = limits(&json!({"key": "a", "throttle": {"limit": 10, "period": "PT1S"}}));
+    assert_eq!(tenths, [of_kind(Kind::Throttle, 10, 1_000_000)]);
     let thirds = limits(&json!({"key": "a", "throttle": {"limit": 3, "period": "PT1S"}}));
-    assert_eq!(thirds, [of_kind(Kind::Throttle, 1, 333_334)]);
+    assert_eq!(thirds, [of_kind(Kind::Throttle, 3, 1_000_000)]);
     for throttle in [
         json!({"interval": "PT1S", "limit": 1, "period": "PT1S"}),
         json!({"interval": "PT1S", "limit": 1}),
@@ -323,7 +324,7 @@ fn overrides_are_partial() {
             json!({"rate": {"limit": 5, "period": "PT10S"}, "throttle": {"limit": 10, "period": "PT1S"}}),
             Override {
                 rate: set(Kind::Window, 5, 10_000_000),
-                throttle: set(Kind::Throttle, 1, 100_000),
+                throttle: set(Kind::Throttle, 10, 1_000_000),
                 ..keep.clone()
             },
         ),

@@ -112,9 +112,13 @@ pub(super) fn encode_limit(limit: &Limit) -> String {
 pub(super) fn decode_limit(limit: &Limit, word: &str) -> Option<Limit> {
     let mut numbers = word.split('/').map(|number| number.parse::<u64>().ok());
     let (a, b, c) = (numbers.next()??, numbers.next()??, numbers.next()??);
-    let interval = if matches!(limit.rule, Rule::Leaky(_)) { a.checked_mul(c)?.checked_div(b)? } else { b };
-    let offset = if limit.kind() == Kind::Bucket { c } else { 0 };
-    Limit::of_kind(limit.kind(), a, Micros(interval), Micros(offset)).ok()
+    let (amount, interval, offset) = match limit.kind() {
+        Kind::Bucket => (a, b, c),
+        Kind::Throttle => (b, c, 0),
+        Kind::Leaky | Kind::Points => (a, a.checked_mul(c)?.checked_div(b)?, 0),
+        _ => (a, b, 0),
+    };
+    Limit::of_kind(limit.kind(), amount, Micros(interval), Micros(offset)).ok()
 }
 
 pub(super) fn encode_deadline(deadline: Option<Deadline>) -> String {

@@ -287,10 +287,6 @@ fn what_is_not_learned_is_told_with_its_reason() {
     let ignored = |feedback: &Feedback, limits: &[Limit]| {
         feedback.update_for(&Policy::new(limits.to_vec()).unwrap(), MAX_PAUSE, None).notes.ignored
     };
-    let shop = |limit: &str, rate: &str| {
-        body(Provider::Shopify, &SHOPIFY.replace("2000.0", limit).replace("100.0", rate).replace("1988", "9"))
-    };
-    assert_eq!(ignored(&shop("999999", "11.57"), &[points(1_000_000, 86_400)]), ["limit: cannot be counted exactly"]);
     let discord = read(Provider::Discord, 200, &DISCORD, "{}");
     assert_eq!(ignored(&discord, &[bucket(50, 1)]), ["limit: its interval is unknown"]);
     assert_eq!(ignored(&discord, &[points(50, 1)]), ["requests: no limit is left for them"]);

@@ -129,15 +129,27 @@ pub const LEAKY: &[Mutant] = &[
         "if held_capacity ~= capacity and level > full then",
         "if level > full then",
     ),
+    ("leaky: the level can be negative", "if elapsed < level / leak then", "if true then"),
+    ("leaky: the level does not drain", "    level = level - elapsed * leak\n", ""),
     (
-        "leaky: the level can be negative",
-        "level = elapsed < level / leak and level - elapsed * leak or 0",
-        "level = level - elapsed * leak",
+        "leaky: a throttle loses the fraction by which it was free",
+        "if capacity == 1 and elapsed < level / leak + 1 then",
+        "if false then",
     ),
     (
-        "leaky: the level does not drain",
-        "level = elapsed < level / leak and level - elapsed * leak or 0",
-        "level = level",
+        "leaky: a throttle earns starts while it is idle",
+        "if capacity == 1 and elapsed < level / leak + 1 then",
+        "if capacity == 1 then",
+    ),
+    (
+        "leaky: a throttle earns a start in a whole microsecond",
+        "if capacity == 1 and elapsed < level / leak + 1 then",
+        "if capacity == 1 and elapsed <= level / leak + 1 then",
+    ),
+    (
+        "leaky: other meters earn a fraction of a microsecond too",
+        "if capacity == 1 and elapsed < level / leak + 1 then",
+        "if elapsed < level / leak + 1 then",
     ),
     (
         "leaky: the level drains one microsecond too much",
@@ -171,13 +183,13 @@ pub const LEAKY: &[Mutant] = &[
     ),
     (
         "leaky: a debt has no maximum",
-        "level = math.max(math.min(level + change * scale, 2 * full), 0)",
-        "level = math.max(level + change * scale, 0)",
+        "level = math.max(math.min(level + change * scale, 2 * full) - early, 0)",
+        "level = math.max(level + change * scale - early, 0)",
     ),
     (
         "leaky: a correction makes the level negative",
-        "level = math.max(math.min(level + change * scale, 2 * full), 0)",
-        "level = math.min(level + change * scale, 2 * full)",
+        "level = math.max(math.min(level + change * scale, 2 * full) - early, 0)",
+        "level = math.min(level + change * scale, 2 * full) - early",
     ),
     (
         "leaky: the remaining units are rounded up",

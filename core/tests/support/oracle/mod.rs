@@ -8,7 +8,7 @@ pub mod subject;
 use std::collections::HashMap;
 
 pub use rule::Rule;
-use rule::{Amount, Verdict, describe, left, wait};
+use rule::{Amount, Units, Verdict, describe, left, wait};
 
 const PERMIT_TIMEOUT: i128 = 300_000_000;
 const SETTLED_MEMORY: i128 = 60_000_000;
@@ -74,9 +74,10 @@ impl Oracle {
             return (before, None);
         }
         let mut amounts = state.amounts(&rules, now);
-        for ((rule, amount), part) in rules.iter().zip(&mut amounts).zip(&mut state.parts) {
+        let early = state.early(&rules, now);
+        for (((rule, amount), early), part) in rules.iter().zip(&mut amounts).zip(early).zip(&mut state.parts) {
             match amount {
-                Amount::Level(level) => *level += rule.charge(cost),
+                Amount::Level(level) => *level += early + rule.charge(cost),
                 Amount::Count(count) => *count += rule.charge(cost),
                 Amount::Times(times) => {
                     times.extend((0..cost).map(|_| now));
@@ -196,21 +197,33 @@ impl State {
         self.last.max(server + self.skew)
     }
 
+    /// Returns the level of a meter at `now`, below zero when it has been empty for a while.
+    fn drained(&self, part: &Part, rule: &Rule, mut level: Units, now: i128) -> Units {
+        if part.rule.scale() != rule.scale() {
+            level = level.ceil();
+        }
+        if part.rule.amount != rule.amount {
+            level = level.min(rule.amount.into());
+        }
+        level - rule.rate() * (now - self.last)
+    }
+
+    /// Returns what each throttle has earned for its next start.
+    fn early(&self, rules: &[Rule], now: i128) -> Vec<Units> {
+        let parts = rules.iter().zip(&self.parts);
+        let early = parts.map(|(rule, part)| match &part.amount {
+            Amount::Level(level) => rule.early(self.drained(part, rule, *level, now)),
+            _ => 0.into(),
+        });
+        early.collect()
+    }
+
     /// Returns the amount in use of each limit at `now`.
     fn amounts(&self, rules: &[Rule], now: i128) -> Vec<Amount> {
         let mut amounts = Vec::new();
         for (rule, part) in rules.iter().zip(&self.parts) {
             amounts.push(match &part.amount {
-                Amount::Level(level) => {
-                    let mut level = *level;
-                    if part.rule.rate().denom() != rule.rate().denom() {
-                        level = level.ceil();
-                    }
-                    if part.rule.amount != rule.amount {
-                        level = level.min(rule.amount.into());
-                    }
-                    Amount::Level((level - rule.rate() * (now - self.last)).max(0.into()))
-                }
+                Amount::Level(level) => Amount::Level(self.drained(part, rule, *level, now).max(0.into())),
                 Amount::Count(_) if rule.window_of(self.last) != rule.window_of(now) => Amount::Count(0),
                 Amount::Count(count) if part.rule.amount == rule.amount => Amount::Count(*count),
                 Amount::Count(count) => Amount::Count(*count.min(&rule.amount)),

@@ -4,12 +4,17 @@ use num_rational::Ratio;
 
 pub type Units = Ratio<i128>;
 
+/// The largest numerator of a full meter, as the documentation says.
+const MAX_LEVEL: i128 = 1 << 51;
+
 /// One limit as the user writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub kind: &'static str,
-    /// The limit or the capacity.
+    /// The limit or the capacity; one start of a throttle.
     pub amount: i128,
+    /// The starts of a throttle per interval.
+    pub starts: i128,
     pub interval: i128,
     pub offset: i128,
 }
@@ -39,9 +44,29 @@ pub struct Verdict {
 }
 
 impl Rule {
-    /// Units per microsecond.
+    pub fn new(kind: &'static str, amount: i128, interval: i128, offset: i128) -> Self {
+        Self { kind, amount: if kind == "throttle" { 1 } else { amount }, starts: amount, interval, offset }
+    }
+
+    /// Units per microsecond, or starts of a throttle.
     pub fn rate(&self) -> Units {
-        Ratio::new(self.amount, self.interval)
+        if self.kind == "throttle" {
+            return Ratio::new(self.starts, self.interval);
+        }
+        // The interval that the lower rate takes also gives that rate.
+        let rate = largest_below(Ratio::new(self.amount, self.interval), MAX_LEVEL / self.amount);
+        let interval = (Units::from(self.amount) / rate).floor();
+        largest_below(Units::from(self.amount) / interval, MAX_LEVEL / self.amount)
+    }
+
+    /// Returns the fraction of a unit in which the library counts.
+    pub fn scale(&self) -> i128 {
+        if self.kind == "throttle" { self.interval } else { *self.rate().denom() }
+    }
+
+    /// Returns the units that a throttle earned within the last microsecond, which count for its next start.
+    pub fn early(&self, level: Units) -> Units {
+        if self.kind == "throttle" && level < 0.into() && -level < self.rate() { level } else { 0.into() }
     }
 
     /// Returns the units that a call of `cost` charges; a throttle counts starts.
@@ -170,6 +195,27 @@ impl Verdict {
             self.index,
             self.at,
         )
+    }
+}
+
+/// Returns the largest fraction of at most `ratio` whose denominator is at most `most`, from the convergents of its
+/// continued fraction: those with an even index are below it.
+fn largest_below(ratio: Units, most: i128) -> Units {
+    let (mut before, mut convergent, mut rest, mut is_below) = ((0, 1), (1, 0), ratio, true);
+    loop {
+        let whole = rest.floor().to_integer();
+        let next = (whole * convergent.0 + before.0, whole * convergent.1 + before.1);
+        if next.1 > most {
+            let steps = (most - before.1) / convergent.1;
+            let between = (steps * convergent.0 + before.0, steps * convergent.1 + before.1);
+            let (numerator, denominator) = if is_below { between } else { convergent };
+            return Ratio::new(numerator, denominator);
+        }
+        (before, convergent, is_below) = (convergent, next, !is_below);
+        if rest.is_integer() {
+            return ratio;
+        }
+        rest = (rest - whole).recip();
     }
 }
 

@@ -11,8 +11,7 @@ pub fn rules(limits: &[Value]) -> Vec<Rule> {
     let number = |limit: &Value, key: &str| i128::from(limit[key].as_u64().unwrap_or(0));
     let rule = |limit: &Value| {
         let kind = kind(limit["kind"].as_str().expect("kind"));
-        let amount = if kind == "throttle" { 1 } else { number(limit, "amount") };
-        Rule { kind, amount, interval: number(limit, "interval_us"), offset: number(limit, "offset_us") }
+        Rule::new(kind, number(limit, "amount").max(1), number(limit, "interval_us"), number(limit, "offset_us"))
     };
     limits.iter().map(rule).collect()
 }
@@ -61,11 +60,8 @@ const UNLIMITED: &str = "unlimited";
 
 /// Returns the rules of the limits of a random sequence.
 pub fn of(limits: &[Spec]) -> Vec<Rule> {
-    let rule = |limit: &Spec| Rule {
-        kind: kind(limit.kind.name()),
-        amount: limit.amount.into(),
-        interval: limit.interval.into(),
-        offset: limit.offset.into(),
+    let rule = |limit: &Spec| {
+        Rule::new(kind(limit.kind.name()), limit.amount.into(), limit.interval.into(), limit.offset.into())
     };
     limits.iter().map(rule).collect()
 }

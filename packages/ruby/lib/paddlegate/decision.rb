@@ -66,7 +66,8 @@ module Paddlegate
       @bytes.unpack1(INDEX)
     end
 
-    # Returns the amount of the described limit in units; `nil` when no limit applies.
+    # Returns the amount of the described limit in units, 1 for a throttle; `nil` when no limit
+    # applies.
     def limit
       number(LIMIT)
     end

@@ -52,9 +52,11 @@ module Paddlegate
       make(name, [[:points, capacity, refill]], options, &block)
     end
 
-    # Creates a limiter that keeps starts at least `interval` apart, whatever their cost.
-    def throttle(name, interval, **options, &block)
-      make(name, [[:throttle, interval]], options, &block)
+    # Creates a limiter of `limit` starts per `interval`, evenly spaced, whatever their cost. By
+    # default starts are at least `interval` apart; three per second are at 0, 0.333334, 0.666667
+    # and 1 seconds, and so on. `limit` is from 1 to one start per microsecond, at most 10^12.
+    def throttle(name, interval, limit: 1, **options, &block)
+      make(name, [[:throttle, limit, interval]], options, &block)
     end
 
     # Creates a limiter that grants every call. Accepts the arguments of any other factory, so that
@@ -69,9 +71,11 @@ module Paddlegate
     end
 
     # Creates a limiter with several limits, given as keywords or as a list: all are charged or
-    # none. `lock_timeout` applies to a concurrency limit without its own.
+    # none. `lock_timeout` applies to a concurrency limit without its own. A throttle of
+    # several starts has their number before the interval.
     #
     #   limiter("stripe", concurrency: 5, lock_timeout: 30, window: [100, 60], throttle: 0.1)
+    #   limiter("sms", throttle: [3, :second])
     #   limiter("stripe", [[:window, 10, :second], [:window, 100, :minute]])
     def limiter(name, limits = nil, lock_timeout: nil, **keywords, &block)
       options = keywords.slice(*OPTIONS)

@@ -4,9 +4,9 @@ module Paddlegate
   # A limiter in the list of {Factories#limiters}. Frozen.
   #
   # `limits`: the limits as last used, each a Hash of `kind`, `amount`, `interval` and `offset`
-  # (seconds). `last_used`: seconds since 1970, to the minute; `nil` in memory, which does not
-  # record it. `ttl`: seconds for which the limiter is listed and its statistics are kept after
-  # that.
+  # (seconds) as in a {RuntimeState}. `last_used`: seconds since 1970, to the minute; `nil` in
+  # memory, which does not record it. `ttl`: seconds for which the limiter is listed and its
+  # statistics are kept after that.
   LimiterInfo = Struct.new(:name, :limits, :last_used, :ttl) do
     # @api private
     # Reads a `pg_limiter_info`; `nil` for the one that marks the end of the list.

@@ -3,13 +3,13 @@
 module Paddlegate
   # Converts limits between Ruby and the C library.
   module Policy
-    # The names of the arguments of each kind, in their order.
+    # The names of the arguments of each kind, in their order. A throttle may omit a limit of 1.
     ARGUMENTS = {
       bucket: %w[limit interval offset],
       window: %w[limit interval],
       leaky: %w[capacity drain],
       points: %w[capacity refill],
-      throttle: %w[interval],
+      throttle: %w[limit interval],
       concurrency: %w[limit lock_timeout],
       unlimited: [],
       paused: []
@@ -31,11 +31,12 @@ module Paddlegate
       arguments = ARGUMENTS.fetch(kind) do
         reject("must be one of #{ARGUMENTS.keys.join(", ")}", kind, "kind")
       end
+      values = [1, *values] if kind == :throttle && values.size < 2
       check_count(kind, arguments, values)
       amount = interval = offset = 0
       arguments.zip(values) do |argument, value|
         case argument
-        when *AMOUNTS then amount = Value.whole(argument, value)
+        when *AMOUNTS then amount = units(kind, argument, value)
         when "offset" then offset = Value.interval(argument, value || 0)
         when "lock_timeout" then interval = lock_timeout(value)
         else interval = Value.interval(argument, value)
@@ -56,6 +57,14 @@ module Paddlegate
     # Returns the limits in an array of `count` `pg_limit` at offset `at`.
     def unpack(memory, at, count)
       Array.new(count) { |i| unpack_limit(memory.get_bytes(at + (32 * i), 32)) }.freeze
+    end
+
+    def units(kind, argument, value)
+      units = Value.whole(argument, value)
+      # In a `pg_limit` of a throttle, 0 stands for 1.
+      Value.reject("must be from 1", argument, value) if kind == :throttle && units.zero?
+
+      units
     end
 
     def lock_timeout(value)

@@ -10,7 +10,8 @@ module Paddlegate
   #   name, and for a limiter without any limit; an earlier command counts as a use
   # - `paused_for`: seconds (Float) for which the pause lasts from now; `nil` without a pause
   # - `overrides`: the active override of each limit of the policy, a Hash of `kind`, `amount`,
-  #   `interval` and `offset` (seconds); `nil` for a limit without an override
+  #   `interval` and `offset` (seconds); `nil` for a limit without an override. The amount of a
+  #   throttle is its starts per interval
   # - `expires_in`: seconds (Float) for which the overrides last from now; `nil` when they last
   #   until they are removed, and without overrides
   # - `learned`: the limits learned from the upstream, in the same form; they apply where no
