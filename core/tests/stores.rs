@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    AdminCommand, Deadline, ErrorKind, Limit, Limiter, MAX_PERMITS, MAX_TIME, Micros, Paddlegate, Policy, Request,
-    Settlement, TestClock,
+    AdminCommand, Deadline, ErrorKind, Limit, Limiter, MAX_PERMITS, MAX_SPAN, MAX_TIME, Micros, Paddlegate, Policy,
+    Request, Settlement, TestClock,
 };
 use support::calls::{acquire, correct};
 use support::names::names;
@@ -372,4 +372,11 @@ fn allow_is_refused_where_a_lease_would_be_lost() {
     assert!(pg.bucket("plain", 5, HOUR).unwrap().check_allow().is_ok());
     let error = pg.concurrent("leases", 5, HOUR).unwrap().check_allow().unwrap_err();
     assert_eq!((error.kind(), error.argument()), (ErrorKind::Invalid, Some("allow")));
+}
+
+#[test]
+fn a_meter_of_the_longest_time_that_is_not_exact_takes_another_capacity() {
+    let limiter = Paddlegate::memory().points("longest", 100_003, MAX_SPAN.duration()).unwrap();
+    assert!(limiter.policy().limits()[0].interval() > MAX_SPAN, "made a little longer");
+    assert!(limiter.override_changes(0, Some(100_000), None).is_ok());
 }

@@ -226,6 +226,17 @@ fn local_continues_from_the_reported_limit_and_starts_the_others_full() {
 }
 
 #[test]
+fn a_degraded_refusal_of_a_throttle_has_the_limit_of_any_other() {
+    let switch = Switch::open();
+    let throttle = Limit::throttle_rate(3, Duration::from_secs(1)).unwrap();
+    let limiter = limiter_behind(&switch, [throttle], 1).with_on_unavailable(OnUnavailable::FailClosed);
+    assert_eq!(limiter.acquire(Request::cost(1)).unwrap().limit, Some(1));
+    switch.is_off.store(true, Ordering::SeqCst);
+    let refused = limiter.acquire(Request::cost(1)).unwrap();
+    assert_eq!((refused.degraded, refused.allowed(), refused.limit), (true, false, Some(1)));
+}
+
+#[test]
 fn ids_of_callers_do_not_collide_with_seeded_local_state() {
     let switch = Switch::open();
     let limiter = limiter_behind(&switch, [Limit::concurrency(5, MINUTE).unwrap()], 100);

@@ -169,7 +169,7 @@ export interface BaseDecision {
   readonly status: "refused" | "granted" | "queued" | "no_ticket";
   /** Whether the call was granted. */
   readonly allowed: boolean;
-  /** The limit or capacity in units; `null` without a limit. */
+  /** The limit or capacity in units, 1 for a throttle; `null` without a limit. */
   readonly limit: number | null;
   /** The units that can be taken right after this decision; `null` without a limit. */
   readonly remaining: number | null;

@@ -87,7 +87,7 @@ class Key:
         numbers = {
             "concurrency": (limit.amount,),
             "rate": (limit.amount, limit.interval),
-            "throttle": (limit.interval,),
+            "throttle": (limit.amount, limit.interval),
         }
         return (kind, *numbers[strategy])
 

@@ -1362,8 +1362,8 @@ pg_code pg_resume(const struct pg_limiter *limiter,
  * Overrides one limit of every policy, in all processes.
  *
  * index is that of the limit in the policy, from 0. amount and interval_us are those of pg_limit;
- * give one or both; for a throttle an amount of 0 does not stand for 1 here. A number that is
- * PG_NOT_GIVEN stays as in the policy of this limiter. All overrides of the limiter last for expires_in_us, or until
+ * give one or both; an amount of 0 is refused for a throttle. A number that is PG_NOT_GIVEN stays as
+ * in the policy of this limiter. All overrides of the limiter last for expires_in_us, or until
  * expires_at_us since 1970. If both are PG_NOT_GIVEN, they last until they are removed, or until no
  * call was granted for 90 days. runtime_state is as in pg_pause.
  */

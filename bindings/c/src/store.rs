@@ -2,10 +2,10 @@
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
+use std::ptr;
 use std::time::Duration;
-use std::{env, ptr};
 
-use paddlegate_core::{Error as CoreError, Paddlegate, Result};
+use paddlegate_core::Paddlegate;
 
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
@@ -55,21 +55,17 @@ pub unsafe extern "C" fn pg_store_open_with_clock(
 ) -> Code {
     guard_into("store", store, ptr::null_mut, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-        let url = unsafe { text::read_some("url", url) }?.map_or_else(default_url, |url| Ok(url.to_owned()))?;
+        let url = unsafe { text::read_some("url", url) }?;
         let timeout = match not_negative("timeout", timeout_us)? {
             0 => None,
             timeout => Some(Duration::from_micros(timeout)),
         };
         let clock = (!clock.is_null()).then(|| CLOCKS.with(clock, |clock| Ok(clock.clone()))).transpose()?;
-        STORES.open(Paddlegate::open_with_clock(&url, timeout, clock.as_ref())?)
+        STORES.open(match url {
+            Some(url) => Paddlegate::open_with_clock(url, timeout, clock.as_ref())?,
+            None => Paddlegate::from_env_with_clock(timeout, clock.as_ref())?,
+        })
     })
-}
-
-fn default_url() -> Result<String> {
-    match env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty()) {
-        Some(url) => url.into_string().map_err(|_| CoreError::invalid("url", "is not utf-8")),
-        None => Ok("memory://".to_owned()),
-    }
 }
 
 /// Opens a store in the memory of this process. Two such stores share nothing. The caller must

@@ -52,10 +52,10 @@ pub(crate) struct Calls {
 
 /// The reason why a connection could not complete a call.
 enum Unfinished {
-    /// A slot that is being moved.
+    /// A redirection, or a slot that is being moved.
     Outcome(CallOutcome),
-    /// The server cannot have received it; with the error if the connection could not be opened.
-    Unsent(Call, Option<Error>),
+    /// The server cannot have received it; with the error, and whether the connection had been opened.
+    Unsent(Call, Error, bool),
 }
 
 /// Processing of a result before JavaScript receives it.
@@ -137,7 +137,7 @@ impl Calls {
     /// Ends a connection on which calls were sent. All of them fail. Returns their tickets.
     pub(crate) fn fail(&mut self, id: u32, why: &str) -> Vec<f64> {
         self.clear_last_answers();
-        let Some(mut link) = self.remove(id) else { return Vec::new() };
+        let Some(mut link) = self.remove(id, true) else { return Vec::new() };
         let error = link.broken.take().unwrap_or_else(|| Error::unknown_outcome(why));
         let mut tickets = Vec::new();
         for done in link.session.fail(&error) {
@@ -150,13 +150,12 @@ impl Calls {
         tickets
     }
 
-    /// Ends a connection on which nothing was sent. `failure` is set if it could not be opened. Returns the tickets of
-    /// its calls.
-    pub(crate) fn recall(&mut self, id: u32, failure: Option<&str>) -> Vec<f64> {
-        let Some(mut link) = self.remove(id) else { return Vec::new() };
+    /// Ends a connection on which nothing was sent. Returns the tickets of its calls.
+    pub(crate) fn recall(&mut self, id: u32, why: &str, had_worked: bool) -> Vec<f64> {
+        let Some(mut link) = self.remove(id, !had_worked) else { return Vec::new() };
         let calls = link.session.recall();
         let tickets = calls.iter().map(|(ticket, _)| number(*ticket)).collect();
-        let unsent = |call| Unfinished::Unsent(call, failure.map(Error::unavailable));
+        let unsent = |call| Unfinished::Unsent(call, Error::unavailable(why), had_worked);
         self.unfinished.extend(calls.into_iter().map(|(ticket, call)| (ticket, unsent(call))));
         tickets
     }
@@ -167,7 +166,7 @@ impl Calls {
         let redis = self.redis.clone()?;
         let next = match self.unfinished.remove(&ticket) {
             Some(Unfinished::Outcome(outcome)) => redis.next(outcome, left),
-            Some(Unfinished::Unsent(call, failure)) => redis.next_unsent(call, failure, left),
+            Some(Unfinished::Unsent(call, error, had_worked)) => redis.next_unsent(call, error, had_worked, left),
             None => Next::Done(Err(Error::internal("a call was continued twice"))),
         };
         match next {
@@ -302,10 +301,11 @@ impl Calls {
         self.last_link
     }
 
-    fn remove(&mut self, id: u32) -> Option<Link> {
+    /// Removes a connection. After a failure its node may be down, so that calls are routed to another.
+    fn remove(&mut self, id: u32, has_failed: bool) -> Option<Link> {
         let at = self.links.iter().position(|link| link.id == id)?;
         let link = self.links.swap_remove(at);
-        if let Some(redis) = &self.redis {
+        if let Some(redis) = self.redis.as_ref().filter(|_| has_failed) {
             redis.forget(&link.node);
         }
         Some(link)

@@ -275,11 +275,11 @@ impl Store {
         self.calls.borrow_mut().fail(link, &why)
     }
 
-    /// Ends a connection on which nothing was sent; `failure` says why it could not be opened. Returns the tickets of
-    /// its calls; `proceed` with each.
+    /// Ends a connection on which nothing was sent; `had_worked` if it had been opened. Returns the tickets of its
+    /// calls; `proceed` with each.
     #[napi(catch_unwind)]
-    pub fn recall(&self, link: u32, failure: Option<String>) -> Vec<f64> {
-        self.calls.borrow_mut().recall(link, failure.as_deref())
+    pub fn recall(&self, link: u32, why: String, had_worked: bool) -> Vec<f64> {
+        self.calls.borrow_mut().recall(link, &why, had_worked)
     }
 
     /// Continues a call that a connection could not complete. Returns 0 if it was submitted to the connection in the

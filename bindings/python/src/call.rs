@@ -39,8 +39,8 @@ pub(crate) struct Unfinished {
 pub(crate) enum Reason {
     /// A redirection, or a slot that is being moved.
     Outcome(CallOutcome),
-    /// The server cannot have received it; with the error, unless the link was only stale.
-    Unsent(Bytes, Option<Error>),
+    /// The server cannot have received it; with the error, and whether the link had worked.
+    Unsent(Bytes, Error, bool),
 }
 
 /// Processing of the result of a call.
@@ -123,7 +123,7 @@ impl Unfinished {
         let reason = locked(&self.reason).take();
         let next = match reason {
             Some(Reason::Outcome(outcome)) => self.redis.next(outcome, left),
-            Some(Reason::Unsent(bytes, failure)) => self.redis.next_unsent(bytes, failure, left),
+            Some(Reason::Unsent(bytes, error, had_worked)) => self.redis.next_unsent(bytes, error, had_worked, left),
             None => Next::Done(Err(Error::internal("a call was continued twice"))),
         };
         let (bytes, pause) = match next {

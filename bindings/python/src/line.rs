@@ -45,8 +45,8 @@ pub(crate) enum State {
 #[derive(Default)]
 pub(crate) struct Done {
     pub(crate) finished: Vec<Completion>,
-    /// Calls that the server cannot have received, by ticket, with the error unless the connection was only stale.
-    pub(crate) unsent: Vec<(u64, Call, Option<Error>)>,
+    /// Calls that the server cannot have received, by ticket, with the error and whether the connection had worked.
+    pub(crate) unsent: Vec<(u64, Call, Error, bool)>,
 }
 
 impl NonBlockingConnection {
@@ -171,8 +171,8 @@ impl NonBlockingConnection {
         let used = self.answered > 0;
         self.state = if idle && used && !self.refused { State::Closed } else { State::Lost };
         if idle {
-            let why = (!used).then(|| Error::unavailable(error.message()));
-            let unsent = self.session.recall().into_iter().map(|(ticket, call)| (ticket, call, why.clone()));
+            let error = Error::unavailable(error.message());
+            let unsent = self.session.recall().into_iter().map(|(ticket, call)| (ticket, call, error.clone(), used));
             self.done.unsent.extend(unsent);
         } else {
             self.done.finished.append(&mut self.session.fail(error));

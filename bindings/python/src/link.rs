@@ -124,8 +124,8 @@ impl Link {
         }
         let finished =
             done.finished.into_iter().map(|done| Ok((done.ticket, self.shown(py, done.ticket, done.outcome)?)));
-        let unsent = done.unsent.into_iter().map(|(ticket, bytes, failure)| {
-            Ok((ticket, self.unfinished(py, Reason::Unsent(bytes, failure), self.ending(ticket))?))
+        let unsent = done.unsent.into_iter().map(|(ticket, bytes, error, had_worked)| {
+            Ok((ticket, self.unfinished(py, Reason::Unsent(bytes, error, had_worked), self.ending(ticket))?))
         });
         finished.chain(unsent).collect()
     }

@@ -52,13 +52,10 @@ impl Paddlegate {
     fn new(url: OptionalArg, timeout: OptionalArg, clock: OptionalArg) -> Result<Self> {
         let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?.map(Micros::duration);
         let clock = test_clock::clock(clock)?;
-        let from_env = std::env::var_os("PADDLEGATE_URL").filter(|url| !url.is_empty());
-        let url = match (url, &from_env) {
-            (Some(url), _) => text("url", url)?,
-            (None, Some(url)) => url.to_str().ok_or_else(|| Error::invalid("url", "is not utf-8"))?,
-            (None, None) => "memory://",
-        };
-        Ok(Self(paddlegate::Paddlegate::open_with_clock(url, timeout, clock.as_ref())?))
+        Ok(Self(match url {
+            Some(url) => paddlegate::Paddlegate::open_with_clock(text("url", url)?, timeout, clock.as_ref())?,
+            None => paddlegate::Paddlegate::from_env_with_clock(timeout, clock.as_ref())?,
+        }))
     }
 
     fn _load(

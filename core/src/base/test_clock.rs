@@ -50,7 +50,11 @@ impl TestClock {
     /// Moves the clock forward. Parts of a microsecond are rounded up.
     pub fn advance(&self, by: Duration) -> Result<()> {
         let by = u64::try_from(by.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX);
-        self.set(Micros(self.now().0.saturating_add(by)))
+        let moved = |now: u64| checked(Micros(now.saturating_add(by)));
+        match self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| moved(now).ok()) {
+            Ok(_) => Ok(()),
+            Err(now) => moved(now).map(|_| ()),
+        }
     }
 }
 

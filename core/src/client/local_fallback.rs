@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::base::clock;
 use crate::base::error::{Cause, Error, ErrorKind, Result};
-use crate::base::micros::Micros;
+use crate::base::micros::{MAX_SPAN, Micros};
 use crate::client::circuit_breaker::{CircuitBreaker, PROBE};
 use crate::client::limiter::{Limiter, unexpected};
 use crate::client::prepared::Prepared;
@@ -97,7 +97,7 @@ impl Fallback {
 fn degraded_refusal(policy: &Policy, wait: u64) -> Decision {
     Decision {
         status: Status::Refused,
-        limit: policy.limits().first().map(Limit::amount),
+        limit: policy.limits().first().map(Limit::capacity),
         remaining: Some(0),
         retry_after: Some(Micros(wait)),
         reset_after: None,
@@ -149,7 +149,7 @@ pub(crate) fn shared(policy: &Policy, share: u8) -> Option<Policy> {
         let share = u64::from(share);
         let (amount, interval) = match limit.kind() {
             Kind::Throttle => (limit.amount(), Micros(limit.interval().0 * 100 / share)),
-            _ => (limit.amount() * share / 100, limit.interval()),
+            _ => (limit.amount() * share / 100, limit.interval().min(MAX_SPAN)),
         };
         Limit::of_kind(limit.kind(), amount, interval, limit.offset())
     };

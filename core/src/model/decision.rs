@@ -52,7 +52,7 @@ impl Status {
 pub struct Decision {
     /// The status of the call.
     pub status: Status,
-    /// The amount of the described limit, in units; `None` when no limit applies.
+    /// The limit or the capacity in units, 1 for a throttle; `None` when no limit applies.
     pub limit: Option<u64>,
     /// The units that can be taken right after this decision; `None` when no limit applies.
     pub remaining: Option<u64>,

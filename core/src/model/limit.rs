@@ -33,7 +33,7 @@ pub enum Kind {
     Leaky = 3,
     /// A leaky meter whose cost is estimated first and corrected later.
     Points = 4,
-    /// Starts at least an interval apart, whatever their cost.
+    /// Evenly spaced starts, whatever their cost.
     Throttle = 5,
     /// No limit.
     Unlimited = 6,
@@ -439,7 +439,7 @@ impl Limit {
         }
     }
 
-    /// Returns whether the rate of a meter is exactly its amount per interval.
+    /// Returns whether the rate of a meter is exactly its [`amount`](Self::amount) per [`interval`](Self::interval).
     ///
     /// A meter stores fractions of units. Where the exact fraction does not fit, `leaky` and `points` take the next lower
     /// one that does: never more than asked, and less than one part in `2^49 / capacity` less (2 in 10^9 for a capacity of

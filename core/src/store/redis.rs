@@ -92,12 +92,13 @@ impl Redis {
         self.process.get().routes.next(outcome, left)
     }
 
-    /// Returns the next step of a call that the server cannot have received. `failure` is the error of a connection
-    /// that could not be opened; [forget](Self::forget) its node first. It is `None` if the server closed a connection
-    /// that had worked, so that a new one may work. After as many failures as the URL has nodes, or at its deadline,
-    /// the call fails.
-    pub fn next_unsent(&self, call: Call, failure: Option<Error>, left: Duration) -> Next {
-        route::next_unsent(&self.location, call, failure, left)
+    /// Returns the next step of a call that the server cannot have received, with the error of its connection.
+    ///
+    /// `had_worked`: the server closed a connection that had worked, so that a new one may work. Otherwise the connection
+    /// could not be opened; [forget](Self::forget) its node first. The call fails after as many of these as the URL has
+    /// nodes, and at its deadline, which comes after the time `left`.
+    pub fn next_unsent(&self, call: Call, error: Error, had_worked: bool, left: Duration) -> Next {
+        route::next_unsent(&self.location, call, error, had_worked, left)
     }
 
     /// Forgets a node that does not reply, so that its slots are routed to another node.

@@ -79,7 +79,7 @@ impl Feedback {
                 continue;
             };
             let known = is_window_of(&budget, limit);
-            let is_shorter = budget.window.is_some_and(|window| window < limit.interval());
+            let is_shorter = !known && budget.window.is_some_and(|window| window < limit.interval());
             let mut ignore = |what, why| {
                 update.notes.ignored.push(format!("{}: {why}", label(what, i, policy.limits().len())));
             };
@@ -157,7 +157,9 @@ impl Feedback {
 }
 
 fn is_window_of(budget: &Budget, limit: &Limit) -> bool {
-    budget.window == Some(limit.interval())
+    // A meter that is not exact may have a slightly longer interval than was asked for.
+    let made = |window| Limit::of_kind(limit.kind(), limit.amount(), window, limit.offset());
+    budget.window.is_some_and(|window| made(window).is_ok_and(|made| made == *limit))
 }
 
 /// Returns the upstream's values of a limit if their time is known; otherwise why they are not learned.

@@ -73,8 +73,8 @@ class Link {
     this.#isClosed = true;
     this.#socket.destroy();
     const error = this.#error;
-    if (!this.#isConnected) this.#redis.unsent(this, error ?? new Error(why));
-    else if (!this.#hasSent) this.#redis.unsent(this);
+    if (!this.#isConnected) this.#redis.unreachable(this, error ?? new Error(why));
+    else if (!this.#hasSent) this.#redis.unused(this, why, error);
     else
       this.#redis.lost(
         this,

@@ -67,13 +67,20 @@ class Redis {
     }
   }
 
-  /** Continues the calls of a connection on which nothing was sent. `cause` says why it could not be opened. */
-  unsent(link, cause) {
+  /** Continues the calls of a connection that could not be opened. */
+  unreachable(link, cause) {
+    const why = `cannot connect to redis: node=${link.node.name} error=${cause.code ?? cause.message}`;
+    this.#recall(link, why, false, cause);
+  }
+
+  /** Continues the calls of a connection that ended before any of them was sent. */
+  unused(link, why, cause) {
+    this.#recall(link, why, true, cause);
+  }
+
+  #recall(link, why, hadWorked, cause) {
     this.#links.delete(link.id);
-    const failure =
-      cause &&
-      `cannot connect to redis: node=${link.node.name} error=${cause.code ?? cause.message}`;
-    for (const ticket of this.#store.recall(link.id, failure)) {
+    for (const ticket of this.#store.recall(link.id, why, hadWorked)) {
       this.#proceed(this.#calls.get(ticket), cause);
     }
   }
@@ -104,7 +111,6 @@ class Redis {
   }
 
   #resend(call) {
-    if (!this.#calls.has(call.ticket)) return;
     this.#store.resend(call.ticket);
     this.#submit(call, slots[LINK]);
   }

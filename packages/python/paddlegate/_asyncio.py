@@ -257,7 +257,10 @@ class Link:
             if future.done():
                 continue
             if isinstance(answer, Unfinished):
-                answer = answer.next(call.deadline, self.loop.time())
+                try:
+                    answer = answer.next(call.deadline, self.loop.time())
+                except Exception as error:  # The caller gets it, also if it cannot be converted.
+                    answer = error
             future.set_result(answer)
         if self.native.over or (self.finishing and not self.pending):
             self.close()

@@ -2,7 +2,7 @@
 
 use super::{Limiter, unexpected};
 use crate::base::error::{Error, Result};
-use crate::base::micros::Micros;
+use crate::base::micros::{MAX_SPAN, Micros};
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::learned::Learned;
 use crate::model::limit::Limit;
@@ -158,7 +158,7 @@ impl Limiter {
 /// Returns the limit with other numbers. Its errors name the arguments of the public methods.
 fn numbered(known: &Limit, amount: Option<u64>, interval: Option<Micros>) -> Result<Limit> {
     let given = amount.is_some();
-    let (amount, interval) = (amount.unwrap_or(known.amount()), interval.unwrap_or(known.interval()));
+    let (amount, interval) = (amount.unwrap_or(known.amount()), interval.unwrap_or(known.interval().min(MAX_SPAN)));
     Limit::of_kind(known.kind(), amount, interval, known.offset()).map_err(|error| match error.argument() {
         Some("limit" | "capacity") if given => Error::invalid("limit", error.message()),
         _ => Error::invalid("interval", error.message()),

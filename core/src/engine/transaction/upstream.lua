@@ -134,11 +134,14 @@ if verb == 'learn' or verb == 'correct' then
               flags = flags - flags % 2 + 1
             end
           end
-          local mark, is_span = 0, kind == 'b' or kind == 'w' or kind == 'c'
+          local mark, interval, interval_before = 0, b, b_before
+          if kind == 'l' or kind == 'p' then
+            interval, interval_before = math.floor(a * c / b), math.floor(a_before * c_before / b_before)
+          end
           if a - a_before ~= 0 then
             mark = 1
           end
-          if (is_span and b or a * c / b) - (is_span and b_before or a_before * c_before / b_before) ~= 0 then
+          if interval - interval_before ~= 0 or kind == 't' and c - c_before ~= 0 then
             mark = mark + 2
           end
           if kind == 'b' and c - c_before ~= 0 then

@@ -122,9 +122,8 @@ impl Gate {
     /// Counts a request in the slot of the first matching element, on the caller's thread.
     ///
     /// The levels that fail are checked first; if one refuses, nothing is counted and the failure is delayed by that
-    /// level's delay. Then the levels that only delay are counted, and the longest delay applies. `at` is the store's
-    /// time, for tests and simulations; without it the store's clock applies, at the cost of one more call when an
-    /// element has a validity.
+    /// level's delay. Then the levels that only delay are counted, and the longest delay applies. An element with a
+    /// validity costs one more call, for the time of the store.
     pub fn admit(&self, request: &RequestAttributes<'_>) -> Result<GateDecision> {
         self.start(request)?.run(SignalHandling::Ignore)
     }

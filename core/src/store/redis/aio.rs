@@ -45,7 +45,12 @@ struct Submission {
 /// The result of a call on one connection. A call that was certainly not sent is returned.
 enum Carried {
     Completion(CallOutcome),
-    Unsent(Box<Call>, Error),
+    Unsent {
+        call: Box<Call>,
+        error: Error,
+        /// Whether the connection had been opened.
+        had_worked: bool,
+    },
 }
 
 /// Runs a call to completion, or fails at the deadline. Dropping the future does not cancel a call that was sent.
@@ -54,7 +59,7 @@ pub(crate) async fn run(redis: &Redis, process: &Connections, mut call: Call) ->
     let deadline = monotonic() + redis.timeout().duration();
     loop {
         let node = routes.node(redis.location(), &call);
-        let (link, fresh) = links.get(redis, &node, deadline);
+        let link = links.get(redis, &node, deadline);
         let (reply, answer) = oneshot::channel();
         if let Err(closed) = link.send(Submission { call, reply }) {
             links.forget(&link);
@@ -81,12 +86,12 @@ pub(crate) async fn run(redis: &Redis, process: &Connections, mut call: Call) ->
                 }
                 routes.next(outcome, left)
             }
-            Carried::Unsent(call, error) => {
+            Carried::Unsent { call, error, had_worked } => {
                 links.forget(&link);
-                if fresh {
+                if !had_worked {
                     routes.forget(redis.location(), &node);
                 }
-                route::next_unsent(redis.location(), *call, fresh.then_some(error), left)
+                route::next_unsent(redis.location(), *call, error, had_worked, left)
             }
         };
         call = match next {
@@ -101,17 +106,17 @@ pub(crate) async fn run(redis: &Redis, process: &Connections, mut call: Call) ->
 }
 
 impl Links {
-    /// Returns the connection to a node, and whether it is new.
-    fn get(&self, redis: &Redis, node: &Address, deadline: Instant) -> (mpsc::UnboundedSender<Submission>, bool) {
+    /// Returns the connection to a node; opens it if there is none.
+    fn get(&self, redis: &Redis, node: &Address, deadline: Instant) -> mpsc::UnboundedSender<Submission> {
         let key = (node.clone(), Handle::current().id());
         let mut by_node = locked(&self.by_node);
         if let Some(link) = by_node.get(&key).filter(|link| !link.is_closed()) {
-            return (link.clone(), false);
+            return link.clone();
         }
         let (link, submissions) = mpsc::unbounded_channel();
         by_node.insert(key, link.clone());
         tokio::spawn(drive(redis.location().clone(), node.clone(), redis.timeout().duration(), deadline, submissions));
-        (link, true)
+        link
     }
 
     /// Drops all connections. Each ends after the calls already submitted to it.
@@ -139,6 +144,7 @@ async fn drive(
         Ok(connected) => connected,
         Err(_) => Err(ErrorKind::TimedOut.into()),
     };
+    let had_worked = connected.is_ok();
     let error = match connected {
         Ok(stream) => carry(&mut session, stream, patience, &mut submissions, &mut waiting).await,
         Err(error) => Some(Error::unavailable(format!("cannot connect to redis: node={node} error={error}"))),
@@ -146,7 +152,7 @@ async fn drive(
     let Some(error) = error else { return };
     submissions.close();
     deliver(session.fail(&error), &mut waiting);
-    give_back(std::iter::from_fn(|| submissions.try_recv().ok()), &error);
+    give_back(std::iter::from_fn(|| submissions.try_recv().ok()), &error, had_worked);
 }
 
 /// TCP, a Unix domain socket or TLS.
@@ -224,7 +230,7 @@ async fn carry(
                 }
                 if session.is_idle() && used_at.elapsed() > MAX_IDLE {
                     let error = Error::unavailable("the connection was not used for long");
-                    give_back(batch, &error);
+                    give_back(batch, &error, true);
                     return Some(error);
                 }
                 if session.is_idle() && used_at.elapsed() > TRUSTED {
@@ -233,7 +239,7 @@ async fn carry(
                         biased;
                         read = stream.read(&mut buffer) => {
                             if let Some(error) = received(session, read, &buffer, &mut finished) {
-                                give_back(batch, &error);
+                                give_back(batch, &error, true);
                                 return Some(error);
                             }
                         }
@@ -269,10 +275,10 @@ fn broken(error: &io::Error) -> Error {
 }
 
 /// Returns unsent calls to their callers.
-fn give_back(submissions: impl IntoIterator<Item = Submission>, error: &Error) {
+fn give_back(submissions: impl IntoIterator<Item = Submission>, error: &Error, had_worked: bool) {
     for submission in submissions {
-        let unsent = Error::unavailable(error.message());
-        let _ = submission.reply.send(Carried::Unsent(Box::new(submission.call), unsent));
+        let (call, error) = (Box::new(submission.call), Error::unavailable(error.message()));
+        let _ = submission.reply.send(Carried::Unsent { call, error, had_worked });
     }
 }
 

@@ -107,14 +107,14 @@ pub(crate) fn run(
                 }
                 routes.next(outcome, waiter.left())
             }
-            // The server closed its end after the last call.
-            Err(Failure::Unsent(call, _)) if known && !waiter.left().is_zero() => {
-                pool.clear(&node);
-                route::next_unsent(&redis.location, *call, None, waiter.left())
-            }
             Err(Failure::Unsent(call, error)) => {
-                leave(&node);
-                route::next_unsent(&redis.location, *call, Some(error), waiter.left())
+                if known {
+                    // The server closed its end after the last call.
+                    pool.clear(&node);
+                } else {
+                    leave(&node);
+                }
+                route::next_unsent(&redis.location, *call, error, known, waiter.left())
             }
             Err(Failure::Lost(error)) => {
                 if error.cause() != Cause::Signal {

@@ -274,9 +274,14 @@ impl Call {
         self.asking.as_ref()
     }
 
-    /// Counts a connection that could not be opened for this call. Returns their number.
-    pub(crate) const fn count_failure(&mut self) -> usize {
+    /// Counts a connection that could not be opened for this call. The next attempt goes to the owner of the slot.
+    pub(crate) fn count_failure(&mut self) {
         self.failures += 1;
+        self.asking = None;
+    }
+
+    /// Returns the number of connections that could not be opened for this call.
+    pub(crate) const fn failures(&self) -> usize {
         self.failures
     }
 
@@ -291,7 +296,7 @@ impl Call {
                     return match new_id() {
                         Ok(id) => {
                             let entry = Entry { id: &id, units: *units, permit: false, queue: None };
-                            Step::Again(Self::enter(policy, keys, &entry, *at, None))
+                            Step::Again(Self { asking: self.asking, ..Self::enter(policy, keys, &entry, *at, None) })
                         }
                         Err(error) => Step::Done(CallOutcome::Answered(Err(error))),
                     };

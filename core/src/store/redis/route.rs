@@ -82,12 +82,18 @@ impl Routes {
 }
 
 /// See [`Redis::next_unsent`](super::Redis::next_unsent).
-pub(crate) fn next_unsent(location: &RedisConfig, mut call: Call, failure: Option<Error>, left: Duration) -> Next {
-    if let Some(error) = failure {
-        let failures = call.count_failure();
-        if failures >= location.nodes.len() || left.is_zero() {
-            return Next::Done(Err(error));
-        }
+pub(crate) fn next_unsent(
+    location: &RedisConfig,
+    mut call: Call,
+    error: Error,
+    had_worked: bool,
+    left: Duration,
+) -> Next {
+    if !had_worked {
+        call.count_failure();
+    }
+    if call.failures() >= location.nodes.len() || left.is_zero() {
+        return Next::Done(Err(error));
     }
     Next::Send(call)
 }
@@ -194,17 +200,27 @@ mod tests {
         let fail = |call, left| {
             let node = routes.node(&location, &call);
             routes.forget(&location, &node);
-            next_unsent(&location, call, Some(Error::unavailable("refused")), left)
+            next_unsent(&location, call, Error::unavailable("refused"), false, left)
         };
         let mut call = sent(fail(self::call(), LEFT));
         assert_eq!(node(&routes, &call), "b:2");
         for _ in 0..9 {
-            call = sent(next_unsent(&location, call, None, LEFT));
+            call = sent(next_unsent(&location, call, Error::unavailable("closed"), true, LEFT));
         }
         call = sent(fail(call, LEFT));
         assert_eq!(node(&routes, &call), "c:3");
         assert!(matches!(fail(call, LEFT), Next::Done(Err(_))), "three nodes have failed");
         assert!(matches!(fail(self::call(), Duration::ZERO), Next::Done(Err(_))), "the deadline has passed");
+        let closed = next_unsent(&location, self::call(), Error::unavailable("closed"), true, Duration::ZERO);
+        assert!(matches!(closed, Next::Done(Err(_))), "also of a connection that had worked");
+    }
+
+    #[test]
+    fn a_call_leaves_the_target_of_its_redirection_when_that_cannot_be_reached() {
+        let routes = Routes::default();
+        let asked = sent(reply(&routes, call(), "ASK 1 x:7", LEFT));
+        let again = sent(next_unsent(&location(), asked, Error::unavailable("refused"), false, LEFT));
+        assert_eq!(node(&routes, &again), "a:1");
     }
 
     #[test]

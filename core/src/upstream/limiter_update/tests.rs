@@ -283,6 +283,19 @@ fn an_answer_opens_a_limit_to_ten_times_its_own_at_most() {
 }
 
 #[test]
+fn a_meter_that_is_not_exact_has_the_interval_that_was_asked_for() {
+    let own = Limit::leaky(1_000_000_007, seconds(86_400)).unwrap();
+    assert!(own.interval() > Micros(86_400_000_000), "made a little longer");
+    let headers = [("RateLimit", "\"s\";r=5;t=30"), ("RateLimit-Policy", "\"s\";q=1000000009;w=86400")];
+    let update = read(Provider::Ietf, 200, &headers, "").update_for(&Policy::new([own]).unwrap(), MAX_PAUSE, None);
+    assert_eq!(update.notes.ignored, [""; 0]);
+    assert_eq!(
+        (update.budgets[0].limit.as_ref().map(Limit::amount), update.budgets[0].remaining),
+        (Some(1_000_000_009), Some(5))
+    );
+}
+
+#[test]
 fn what_is_not_learned_is_told_with_its_reason() {
     let ignored = |feedback: &Feedback, limits: &[Limit]| {
         feedback.update_for(&Policy::new(limits.to_vec()).unwrap(), MAX_PAUSE, None).notes.ignored
