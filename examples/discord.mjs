@@ -47,7 +47,7 @@ async function send(content) {
 const statuses = [];
 for (let i = 0; i < 5; i++) statuses.push(await send(`message ${i}`));
 console.log(statuses.join(" "));
-console.log((await route.runtimeState()).learned[0].limit); // 2
+console.log((await route.runtimeState()).learned.bucket.limit); // 2
 console.log(refusals <= 1); // -> true
 
 await pg.close();

@@ -2,6 +2,8 @@
 
 pub(crate) mod budget;
 pub(crate) mod decision;
+pub(crate) mod kind;
+pub(crate) mod label;
 pub(crate) mod learned;
 pub(crate) mod limit;
 pub(crate) mod limiter_info;

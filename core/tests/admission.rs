@@ -127,8 +127,8 @@ fn a_job_above_a_lowered_limit_fails_and_blocks_no_other_job() {
         let run = admit("runs", 6, 0).unwrap();
         assert_eq!(run.action, Action::Run);
         assert_eq!(admit("large", 5, 1).unwrap().action, Action::Wait);
-        let control =
-            AdminCommand::Override { changes: &limiter.override_changes(0, Some(2), None).unwrap(), expires: None };
+        let changes = limiter.override_changes(Some("bucket"), Some(2), None).unwrap();
+        let control = AdminCommand::Override { changes: &changes, expires: None };
         limiter.admin(control).unwrap();
         assert_eq!(admit("runs", 6, 3).unwrap().action, Action::Run, "it holds its lease");
         assert_eq!(admit("large", 5, 4).unwrap_err().argument(), Some("cost"));

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    Action, AdminCommand, Deadline, Limit, Limiter, MAX_SPAN, Micros, OnLimit, Paddlegate, Policy, QueuePosition,
-    Request, Status, Wait,
+    Action, AdminCommand, Deadline, Kind, Limit, Limiter, MAX_SPAN, Micros, OnLimit, Paddlegate, Policy, QueuePosition,
+    Request, Settlement, Status, Wait,
 };
 use support::{memory_with_clock, redis_with_clock, set_clock, unique};
 
@@ -29,10 +29,128 @@ fn admit(limiter: &Limiter, job: &str, on_limit: OnLimit) -> Action {
     limiter.admit(job, Request::cost(1), on_limit).unwrap().action
 }
 
+/// Returns the limiter of an Open Job Spec policy.
+fn ojs(store: &Paddlegate, key: &str, strategies: &str) -> Limiter {
+    store.load(&format!(r#"{{"key": "{key}"{strategies}}}"#)).expect("a policy").remove(0).limiter
+}
+
 /// Acquires under the job's id with a claim timeout of 1 minute and returns the status.
 fn place(limiter: &Limiter, job: &str, place: QueuePosition) -> Status {
     let wait = Wait { max_wait: MAX_SPAN, claim_timeout: Micros(60 * SECOND), channel: "", position: place };
     limiter.acquire_with_id(Request::cost(1), job, Some(wait)).expect("a decision").status
+}
+
+#[test]
+fn ojs_policies_of_one_key_share_its_active_jobs() {
+    on_both(|store| {
+        let key = unique("key");
+        let policies = [
+            ojs(store, &key, r#", "concurrency": 1"#),
+            ojs(store, &key, r#", "concurrency": 1, "rate": {"limit": 9, "period": "PT1M"}"#),
+            ojs(store, &key, r#", "concurrency": 1, "throttle": {"interval": "PT0.001S"}"#),
+        ];
+        for (turn, start) in [0, SECOND, 2 * SECOND].into_iter().enumerate() {
+            let [one, other, third] = [0, 1, 2].map(|next| &policies[(turn + next) % 3]);
+            at(start);
+            let running = one.admit("running", Request::cost(1), OnLimit::Wait).unwrap();
+            assert_eq!(running.action, Action::Run, "{turn}");
+            at(start + 1);
+            for policy in &policies {
+                assert_eq!(admit(policy, "other", OnLimit::Drop), Action::Drop, "{turn}");
+                assert_eq!(admit(policy, "running", OnLimit::Drop), Action::Run, "the same job");
+                assert_eq!(policy.statistics().unwrap().leases, 1);
+            }
+            // Any policy of the key can release the job and has the queue of the key.
+            assert_eq!(admit(other, "next", OnLimit::Wait), Action::Wait);
+            let position =
+                third.admit("last", Request::cost(1), OnLimit::Wait).unwrap().decision.ticket.unwrap().position;
+            assert_eq!(position, 1);
+            assert_eq!(third.release(&running.decision.permit.unwrap()).unwrap(), Settlement::Released);
+            assert_eq!(admit(third, "last", OnLimit::Wait), Action::Wait);
+            let next = other.admit("next", Request::cost(1), OnLimit::Wait).unwrap();
+            assert_eq!(next.action, Action::Run);
+            one.release(&next.decision.permit.unwrap()).unwrap();
+            one.cancel("last").unwrap();
+        }
+    });
+}
+
+#[test]
+fn ojs_policies_of_one_key_share_its_starts() {
+    on_both(|store| {
+        let key = unique("key");
+        let rated = ojs(store, &key, r#", "rate": {"limit": 2, "period": "PT1M"}"#);
+        let both = ojs(store, &key, r#", "concurrency": 5, "rate": {"limit": 2, "period": "PT1M"}"#);
+        let wide = ojs(store, &key, r#", "rate": {"limit": 3, "period": "PT1M"}"#);
+        at(0);
+        assert_eq!(admit(&rated, "a", OnLimit::Raise), Action::Run);
+        at(1);
+        assert_eq!(admit(&both, "b", OnLimit::Raise), Action::Run);
+        at(2);
+        for policy in [&rated, &both] {
+            let refused = policy.admit("c", Request::cost(1), OnLimit::Raise).unwrap();
+            assert_eq!((refused.action, refused.decision.label.as_deref()), (Action::Refuse, Some("rate")));
+        }
+        assert_eq!(admit(&wide, "c", OnLimit::Raise), Action::Run, "its own number, and the starts of all");
+        assert_eq!(admit(&wide, "d", OnLimit::Raise), Action::Refuse);
+    });
+}
+
+#[test]
+fn ojs_t03_an_override_works_for_all_policies_of_its_key() {
+    on_both(|store| {
+        let key = unique("key");
+        let free = ojs(store, &key, "");
+        let plain = ojs(store, &key, r#", "concurrency": 1"#);
+        let rated = ojs(store, &key, r#", "rate": {"limit": 5, "period": "PT1M"}"#);
+        at(0);
+        let state = free.apply_ojs_override(r#"{"concurrency": 2}"#).unwrap();
+        assert_eq!(state.override_of("concurrency").map(Limit::amount), Some(2));
+        let state = plain
+            .apply_ojs_override(r#"{"rate": {"limit": 1, "period": "PT1M"}, "throttle": {"interval": "PT1H"}}"#)
+            .unwrap();
+        let labels: Vec<&str> = state.overrides.iter().map(|limit| &**limit.label()).collect();
+        assert_eq!(labels, ["concurrency", "rate", "throttle"]);
+        assert_eq!(free.admin(AdminCommand::Get).unwrap().overrides, state.overrides);
+        at(1);
+        let actions = ["a", "b", "c"].map(|job| admit(&plain, job, OnLimit::Raise));
+        assert_eq!(actions, [Action::Run, Action::Run, Action::Refuse]);
+        let actions = ["d", "e"].map(|job| admit(&rated, job, OnLimit::Raise));
+        assert_eq!(actions, [Action::Run, Action::Refuse]);
+        assert_eq!(admit(&free, "f", OnLimit::Raise), Action::Run, "it has no strategy");
+        // A policy that comes later has the override of its throttle.
+        let spaced = ojs(store, &key, r#", "throttle": {"interval": "PT0.001S"}"#);
+        assert_eq!(admit(&spaced, "g", OnLimit::Raise), Action::Run);
+        at(2 * SECOND);
+        assert_eq!(admit(&spaced, "h", OnLimit::Raise), Action::Refuse);
+        let state = free.apply_ojs_override(r#"{"concurrency": null, "rate": null, "throttle": null}"#).unwrap();
+        assert!(state.overrides.is_empty());
+        assert_eq!(admit(&spaced, "h", OnLimit::Raise), Action::Run);
+        assert_eq!(admit(&rated, "e", OnLimit::Raise), Action::Run);
+        assert_eq!(admit(&plain, "c", OnLimit::Raise), Action::Refuse, "two run");
+    });
+}
+
+#[test]
+fn ojs_t13_a_signal_pauses_all_policies_of_its_key() {
+    on_both(|store| {
+        let key = unique("key");
+        let free = ojs(store, &key, "");
+        let limited = [r#", "concurrency": 1"#, r#", "concurrency": 1, "rate": {"limit": 5, "period": "PT1M"}"#]
+            .map(|strategies| ojs(store, &key, strategies));
+        at(0);
+        assert!(free.apply_ojs_signal(r#"{"type": "rate_limited", "retry_after": 60}"#).unwrap());
+        at(1);
+        for policy in &limited {
+            let paused = policy.admit("job", Request::cost(1), OnLimit::Raise).unwrap().decision;
+            assert_eq!((paused.reason, paused.label), (Some(Kind::Paused), None));
+            assert_eq!(policy.admin(AdminCommand::Get).unwrap().paused_for, Some(Micros(60 * SECOND - 1)));
+        }
+        assert_eq!(admit(&free, "job", OnLimit::Raise), Action::Run, "it has no strategy");
+        free.admin(AdminCommand::Resume).unwrap();
+        assert_eq!(admit(&limited[0], "job", OnLimit::Raise), Action::Run);
+        assert_eq!(admit(&limited[1], "other", OnLimit::Raise), Action::Refuse);
+    });
 }
 
 #[test]
@@ -62,7 +180,7 @@ fn cn_t23_a_limit_that_is_turned_on_applies_to_waiting_tasks() {
         for job in ["a", "b", "c"] {
             assert_eq!(admit(&limiter, job, OnLimit::Wait), Action::Wait);
         }
-        let changes = limiter.override_changes(0, Some(1), None).unwrap();
+        let changes = limiter.override_changes(None, Some(1), None).unwrap();
         admin(AdminCommand::Override { changes: &changes, expires: None }, 2);
         admin(AdminCommand::Resume, 3);
         at(4);

@@ -88,6 +88,8 @@ fn a_member_that_is_there_twice_is_refused() {
 fn words() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "limiters",
+        "limits",
+        "rpm",
         "window",
         "points",
         "bucket",

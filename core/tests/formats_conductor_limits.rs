@@ -85,6 +85,24 @@ fn cn_t07_definitions_are_independent() {
 }
 
 #[test]
+fn definitions_of_one_name_share_its_tasks_whatever_they_limit() {
+    let pg = memory_with_clock();
+    let [running, both, started, free] = [json!([0, 0, 1]), json!([2, 60, 1]), json!([2, 60, 0]), json!([0, 0, 0])]
+        .map(|task_of| limiter_of(&pg, &task(&task_of)));
+    let first = enter(&running, "a", 0);
+    assert_eq!(first.status, Status::Granted);
+    // The definition gains a rate, and the task that runs counts.
+    assert_eq!(enter(&both, "b", 1).status, Status::Queued);
+    assert_eq!(enter(&running, "b", 2).status, Status::Queued);
+    assert_eq!(release(&both, &first.permit.unwrap(), SECOND), Settlement::Released);
+    assert_eq!(enter(&both, "b", SECOND).status, Status::Granted);
+    // It loses its other limit, and the start counts; the first start was before there was a rate.
+    assert_eq!(polls(&started, &[2 * SECOND, 3 * SECOND]), [true, false]);
+    assert_eq!(polls(&free, &[3 * SECOND; 3]), [true; 3]);
+    assert_eq!(enter(&running, "c", 4 * SECOND).status, Status::Queued);
+}
+
+#[test]
 fn cn_t09_one_per_ten_seconds() {
     let limiter = limiter_of(&memory_with_clock(), &task(&json!([1, 10, 0])));
     assert_eq!(polls(&limiter, &[0, SECOND, 14 * SECOND]), [true, false, true]);

@@ -165,6 +165,15 @@ fn dq_t13_queues_that_name_one_limiter_share_it() {
     assert_eq!(times(&one, 3..5, 100), [1_000, 2_000]);
 }
 
+#[test]
+fn queues_of_one_name_with_other_numbers_share_the_calls() {
+    let pg = memory_with_clock();
+    let (small, large) = (limiter_of(&pg, &reservoir(2, 1_000)), limiter_of(&pg, &reservoir(3, 1_000)));
+    assert_eq!(times(&small, 0..3, 100), [100, 100, 1_000]);
+    assert_eq!(calls::cancel(&large, "job-2", 150 * MS), Settlement::Cancelled);
+    assert_eq!(times(&large, 3..5, 200), [200, 1_000]);
+}
+
 proptest! {
     #![proptest_config(config(300, SEEDS))]
 

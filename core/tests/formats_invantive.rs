@@ -211,7 +211,10 @@ fn iv_t16_a_level_fails_by_default() {
     let control = control(&json!([]), &json!([{ "Name": "s", "ActionsPerSecond": 1 }]));
     let slot = &control.slots()[0];
     assert_eq!(slot.hard().unwrap().limits()[0].amount(), 1);
-    assert_eq!((slot.hard_level(0), slot.hard_level(1), slot.soft()), (Some(Level::Second), None, vec![]));
+    assert_eq!(
+        (slot.hard_level("second"), slot.hard_level("bucket"), slot.soft()),
+        (Some(Level::Second), None, vec![])
+    );
 }
 
 #[test]

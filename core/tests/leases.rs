@@ -49,7 +49,7 @@ on_both_stores![
     sk_t11_a_full_limiter_returns_a_refusal,
     sk_t13_leases_and_tickets_of_an_unused_limiter_expire,
     sk_t33_a_reset_removes_leases_tickets_permits_and_statistics,
-    sk_t34_limiters_of_one_name_and_kind_share_their_leases,
+    sk_t34_limiters_of_one_name_share_their_leases,
     sk_t38_a_clock_that_jumps_grants_no_more,
     cn_t10_the_second_of_two_tasks_is_granted_after_the_first,
     cn_t11_a_holder_that_calls_again_takes_no_second_lease,
@@ -336,7 +336,7 @@ fn sk_t33_a_reset_removes_leases_tickets_permits_and_statistics(test_store: &Tes
     }
 }
 
-fn sk_t34_limiters_of_one_name_and_kind_share_their_leases(test_store: &TestStore) {
+fn sk_t34_limiters_of_one_name_share_their_leases(test_store: &TestStore) {
     let name = unique("SK-T34");
     let (first_limiter, second_limiter) =
         (test_store.concurrent(&name, 2, 30), test_store.another_process().concurrent(&name, 2, 30));
@@ -349,7 +349,7 @@ fn sk_t34_limiters_of_one_name_and_kind_share_their_leases(test_store: &TestStor
     assert_eq!(
         (decision.status, decision.permit, decision.lease),
         (Status::Granted, None, None),
-        "a limiter of another kind has its own state"
+        "a policy without the limit takes no lease"
     );
     assert_eq!(take(&first_limiter, "c", NOW).status, Status::Refused);
 }
@@ -809,8 +809,9 @@ fn a_waiter_keeps_its_position_while_the_limit_is_zero(test_store: &TestStore) {
     let (second, _) = queued(&limiter, "second", longest_wait(), NOW);
     let set_override = |amount: Option<u64>, at: u64| {
         let timeout = Duration::from_secs(600);
-        let change = amount
-            .map_or(LimitOverride::Remove, |amount| LimitOverride::Set(Limit::concurrency(amount, timeout).unwrap()));
+        let change = amount.map_or(LimitOverride::RemoveAll, |amount| {
+            LimitOverride::Set(Limit::concurrency(amount, timeout).unwrap())
+        });
         let control = AdminCommand::Override { changes: &[change], expires: None };
         run(&limiter, Operation::Admin { command: control }, at);
     };

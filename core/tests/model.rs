@@ -218,7 +218,8 @@ impl World {
             is_listening: self.clients.iter().map(|client| client.is_listening).collect(),
             sent: RefCell::default(),
         };
-        let answer = take(Transaction::new(&mut self.store, policy, &channels, self.now, IDS[client]));
+        let answer =
+            take(Transaction::new(&mut self.store, policy, &channels, self.now, IDS[client]).expect("few labels"));
         let wakeups = channels.sent.into_inner();
         for (client, delay) in &wakeups {
             self.clients[*client].wakeups.push(self.now + delay);
@@ -479,7 +480,7 @@ impl Model for Protocol {
             Client { phase: Phase::Idle, number: 0, is_listening: true, stopped: None, wakeups: Vec::new(), waited: 0 };
         vec![World {
             now: START,
-            store: State::new(&self.policy),
+            store: State::default(),
             clients: vec![client; CLIENTS],
             budget: self.budget,
             leases: Vec::new(),

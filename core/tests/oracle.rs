@@ -159,19 +159,22 @@ mod guarantees {
                 )
             });
             let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
-            let mut grants: Vec<(u64, u64)> = Vec::new();
+            // Each with the limits of its policy.
+            let mut grants: Vec<(u64, u64, Vec<usize>)> = Vec::new();
             for operation in &sequence.operations {
                 let event = run.step(&mut limiter, operation);
                 if let (Event::Decided(units, outcome), Operation::Acquire(_)) = (event, operation)
                     && outcome.allowed
                     && units > 0
                 {
-                    prop_assert!(grants.last().is_none_or(|(at, _)| *at <= outcome.at), "time ran backwards");
-                    grants.push((outcome.at, units));
+                    prop_assert!(grants.last().is_none_or(|(at, ..)| *at <= outcome.at), "time ran backwards");
+                    grants.push((outcome.at, units, run.limits.iter().map(|limit| limit.number).collect()));
                 }
             }
             for limit in &sequence.limits {
-                assert_within_limit(limit, &grants)?;
+                let counts = |grant: &&(u64, u64, Vec<usize>)| grant.2.contains(&limit.number);
+                let of_limit: Vec<(u64, u64)> = grants.iter().filter(counts).map(|grant| (grant.0, grant.1)).collect();
+                assert_within_limit(limit, &of_limit)?;
             }
         }
     }

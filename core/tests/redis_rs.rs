@@ -39,6 +39,8 @@ fn cluster_nodes() -> Vec<String> {
 /// Uses up a limit of ten, settles permits, and checks that another connection reads the same state.
 fn uses<C: ConnectionLike>(connection: &mut C, store: &Paddlegate) {
     let limiter = store.points(&unique("redis-rs"), 10, HOUR).unwrap();
+    let other_policy = store.window(limiter.name(), 5, HOUR).unwrap();
+    assert!(decision(other_policy.run_on(connection, Operation::Acquire(Request::cost(5))).unwrap()).allowed());
     let acquire = Operation::Acquire(Request::estimate(4));
     let [first, second, refused] = [(); 3].map(|()| decision(limiter.run_on(connection, acquire).unwrap()));
     assert_eq!((first.remaining, second.remaining, refused.remaining), (Some(6), Some(2), Some(2)));
@@ -51,6 +53,11 @@ fn uses<C: ConnectionLike>(connection: &mut C, store: &Paddlegate) {
     assert!(matches!(limiter.run_on(connection, Operation::Statistics), Ok(Answer::Statistics(_))));
     assert_eq!(limiter.peek(Request::cost(1)).unwrap().remaining, Some(5), "the connection of this library");
     assert_eq!(limiter.run_on(connection, Operation::Reset).unwrap(), Answer::Reset);
+    assert_eq!(
+        other_policy.peek(Request::cost(1)).unwrap().remaining,
+        Some(5),
+        "a reset is of all policies of the name"
+    );
 }
 
 async fn uses_async<C: AsyncConnectionLike>(connection: &mut C, store: &Paddlegate) {

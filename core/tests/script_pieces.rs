@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The names that Lua and Redis define. All other names are locals of the chunk.
-const GLOBALS: [&str; 10] =
-    ["ARGV", "KEYS", "ipairs", "math", "redis", "string", "table", "tonumber", "type", "unpack"];
+const GLOBALS: [&str; 11] =
+    ["ARGV", "KEYS", "ipairs", "math", "pairs", "redis", "string", "table", "tonumber", "type", "unpack"];
 
 /// Lua allows 200 locals in a function, and the chunk is one function.
 const MAX_LOCALS: usize = 100;

@@ -294,7 +294,7 @@ fn a_job_that_can_never_pass_names_its_limit_and_other_rows_leave_it_empty() {
         ] }],
         "arrivals": { "kind": "times", "text": "at,cost\n0,10\n1,3\n2,10\n3,1\n4,1\n" }, "work": "10s",
         "events": [
-            { "at": "1.5s", "do": "override", "index": 1, "limit": 10, "for": "10s" },
+            { "at": "1.5s", "do": "override", "label": "window", "limit": 10, "for": "10s" },
             { "at": "2.5s", "do": "pause", "for": "1s" },
             { "at": "5s", "do": "crash", "client": 0 },
         ],
@@ -367,6 +367,7 @@ fn a_wrong_scenario_is_refused_with_the_path_of_the_fault() {
         "arrivals": { "kind": "jobs", "count": 1 },
     });
     assert!(scenario(&good).is_ok());
+    let window = json!({ "kind": "window", "limit": 1, "interval": "1s" });
     for (pointer, value, path) in [
         ("/policies", json!([]), "policies"),
         ("/policies", json!(5), "policies"),
@@ -384,6 +385,9 @@ fn a_wrong_scenario_is_refused_with_the_path_of_the_fault() {
         ("/policies/0/limits/0/interval", json!(1), "policies[0].limits[0].interval"),
         ("/policies/0/limits/0/offset", json!("1s"), "policies[0].limits[0].offset"),
         ("/policies/0/limits/0/limits", json!(1), "policies[0].limits[0].limits"),
+        ("/policies/0/limits/0/label", json!("RPM"), "policies[0].limits[0].label"),
+        ("/policies/0/limits/0/label", json!(1), "policies[0].limits[0].label"),
+        ("/policies/0/limits", json!([{ "kind": "unlimited" }, window, window]), "policies[0].limits"),
         ("/policies/0/retry", json!("later"), "policies[0].retry"),
         ("/policies/0/name", json!(""), "policies[0].name"),
         ("/policies/0/correct", json!(1), "policies[0].correct"),
@@ -402,6 +406,8 @@ fn a_wrong_scenario_is_refused_with_the_path_of_the_fault() {
         ("/until", json!("soon"), "until"),
         ("/upstream", json!({ "latency": "1s" }), "upstream.limits"),
         ("/events", json!([{ "at": "1s", "do": "crash", "client": 1 }]), "events[0].client"),
+        ("/events", json!([{ "at": "1s", "do": "override", "limit": 1, "label": "a b" }]), "events[0].label"),
+        ("/events", json!([{ "at": "1s", "do": "override", "limit": 1, "index": 0 }]), "events[0].index"),
         ("/events", json!([{ "do": "resume" }]), "events[0].at"),
         ("/events", json!([{ "at": "1s", "do": "pause" }]), "events[0].for"),
         ("/surprise", json!({ "a": [1] }), "surprise.a[0]"),
@@ -421,13 +427,41 @@ fn a_wrong_scenario_is_refused_with_the_path_of_the_fault() {
 #[test]
 fn an_event_that_cannot_happen_is_an_error_and_no_policy_is_beyond_the_last() {
     let value = json!({
-        "policies": [{ "limits": [{ "kind": "unlimited" }] }],
+        "policies": [{ "limits": [
+            { "kind": "window", "limit": 1, "interval": "1s" },
+            { "kind": "window", "label": "rpm", "limit": 9, "interval": "1m" },
+        ] }],
         "arrivals": { "kind": "jobs", "count": 1 },
-        "events": [{ "at": "1s", "do": "pause", "for": "1s" }],
+        "events": [{ "at": "1s", "do": "override", "label": "rpm" }, { "at": "2s", "do": "override", "limit": 1 }],
     });
-    let mut simulation = Simulation::new(&scenario(&value).unwrap(), 0).unwrap();
-    assert!(simulation.run(100).unwrap_err().message().starts_with("at $.events[0]: "));
+    let error = |value: &Value| {
+        let mut simulation = Simulation::new(&scenario(value).unwrap(), 0).unwrap();
+        simulation.run(100).unwrap_err().message().to_owned()
+    };
+    assert!(error(&value).starts_with("at $.events[0]: give another limit"), "{}", error(&value));
+    let mut second = value.clone();
+    second["events"][0]["limit"] = json!(5);
+    assert_eq!(error(&second), "at $.events[1].label: is missing; give one of window, rpm");
     assert_eq!(Simulation::new(&scenario(&value).unwrap(), 1).err().unwrap().argument(), Some("policy"));
+}
+
+#[test]
+fn an_event_for_a_limit_that_a_policy_does_not_have_leaves_it_alone() {
+    let window = json!({ "kind": "window", "label": "rpm", "limit": 1, "interval": "1m" });
+    let limits = |limits: Value| json!({ "name": limits.to_string(), "limits": limits });
+    let value = json!({
+        "policies": [limits(json!([window])), limits(json!([{ "kind": "unlimited" }])), limits(json!([
+            { "kind": "bucket", "limit": 3, "interval": "1m" }
+        ]))],
+        "arrivals": { "kind": "steady", "count": 1, "per": "1s", "for": "10s" },
+        "events": [
+            { "at": "1.5s", "do": "override", "label": "rpm", "limit": 2 },
+            { "at": "4.5s", "do": "pause", "for": "1s" },
+        ],
+    });
+    assert_eq!(granted(&run(&value, 0)), [0, 2]);
+    assert_eq!(granted(&run(&value, 1)).len(), 10);
+    assert_eq!(granted(&run(&value, 2)), [0, 1, 2]);
 }
 
 fn kinds() -> impl Strategy<Value = Value> {

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    AdminCommand, Deadline, ErrorKind, Limit, Limiter, MAX_PERMITS, MAX_SPAN, MAX_TIME, Micros, Paddlegate, Policy,
-    Request, Settlement, TestClock,
+    AdminCommand, Deadline, ErrorKind, Kind, Label, Limit, LimitOverride, Limiter, MAX_PERMITS, MAX_SPAN, MAX_TIME,
+    Micros, Paddlegate, Policy, Request, Settlement, TestClock,
 };
 use support::calls::{acquire, correct};
 use support::names::names;
@@ -35,6 +35,8 @@ macro_rules! on_both_stores {
 on_both_stores![
     names_that_look_alike_are_different_limiters,
     limiters_of_one_name_share_their_state,
+    policies_of_one_name_share_the_labels_they_have_in_common,
+    overrides_are_of_the_name_and_of_a_label,
     a_test_clock_may_begin_at_zero,
     a_limiter_is_in_use_from_its_first_change_on,
     threads_take_no_more_than_the_limit,
@@ -72,6 +74,74 @@ fn limiters_of_one_name_share_their_state(store: &Paddlegate) {
     assert!(made.iter().all(|limiter| !take(limiter).allowed()));
     made[1].reset().expect("a reset");
     assert_eq!(take(&made[2]).remaining, Some(4));
+}
+
+fn policies_of_one_name_share_the_labels_they_have_in_common(store: &Paddlegate) {
+    let name = unique("labels");
+    let made = |limits: Vec<Limit>| store.limiter(&name, Policy::new(limits).expect("a policy")).expect("a limiter");
+    let window =
+        |label: &str, limit| Limit::window(limit, DAY).and_then(|limit| limit.labelled(label)).expect("a limit");
+    let few = made(vec![window("few", 2)]);
+    let both = made(vec![Limit::bucket(9, DAY).unwrap(), window("many", 5), window("few", 3)]);
+    let many = made(vec![window("many", 5)]);
+    // The same label with another kind counts by itself.
+    let other = made(vec![Limit::leaky(2, DAY).unwrap().labelled("few").unwrap()]);
+    let remaining = |limiter: &Limiter| limiter.peek(Request::cost(0)).expect("a peek").remaining;
+    assert!(take(&few).allowed());
+    let decision = take(&both);
+    assert_eq!((decision.remaining, decision.label.as_deref()), (Some(1), Some("few")));
+    assert_eq!([&few, &many, &other].map(remaining), [Some(0), Some(4), Some(2)]);
+    assert_eq!(take(&few).label.as_deref(), Some("few"));
+    assert!(take(&both).allowed() && !take(&both).allowed(), "its own number, and the units of all");
+    assert!((0..3).all(|_| take(&many).allowed()));
+    let refused = take(&many);
+    assert_eq!((refused.allowed(), refused.label.as_deref()), (false, Some("many")));
+    both.reset().expect("a reset");
+    assert_eq!([&few, &both, &many].map(remaining), [Some(2), Some(3), Some(5)]);
+}
+
+fn overrides_are_of_the_name_and_of_a_label(store: &Paddlegate) {
+    let name = unique("overrides");
+    let window =
+        |label: &str, limit| Limit::window(limit, DAY).and_then(|limit| limit.labelled(label)).expect("a limit");
+    let made = |limits: Vec<Limit>| store.limiter(&name, Policy::new(limits).expect("a policy")).expect("a limiter");
+    let two = made(vec![window("rpm", 5), window("rpd", 50)]);
+    let one = made(vec![Limit::bucket(7, DAY).unwrap()]);
+    let (unlimited, paused) = (store.unlimited(&name).unwrap(), made(vec![Limit::paused()]));
+    let set = |limiter: &Limiter, changes: &[LimitOverride]| {
+        limiter.admin(AdminCommand::Override { changes, expires: None }).expect("a runtime state").overrides
+    };
+    let changes = |limiter: &Limiter, label, amount| limiter.override_changes(label, Some(amount), None);
+    assert_eq!(set(&two, &changes(&two, Some("rpd"), 2).unwrap()), [window("rpd", 2)]);
+    assert_eq!(changes(&two, None, 2).unwrap_err().argument(), Some("label"));
+    assert_eq!(changes(&two, Some("bucket"), 2).unwrap_err().argument(), Some("label"));
+    // Each policy overrides the limits of the others, also one that decides nothing.
+    let bucket = Limit::bucket(3, DAY).unwrap();
+    let overrides = set(&two, &[LimitOverride::Set(bucket.clone())]);
+    assert_eq!(overrides, [bucket.clone(), window("rpd", 2)]);
+    assert_eq!(
+        set(&unlimited, &[LimitOverride::Set(window("rpm", 1))]),
+        [bucket.clone(), window("rpd", 2), window("rpm", 1)]
+    );
+    for limiter in [&one, &two, &unlimited, &paused] {
+        assert_eq!(limiter.admin(AdminCommand::Get).unwrap().overrides.len(), 3);
+        let nothing = AdminCommand::Override { changes: &[], expires: None };
+        assert_eq!(limiter.admin(nothing).unwrap_err().argument(), Some("limits"));
+    }
+    assert_eq!((take(&one).remaining, take(&two).remaining), (Some(2), Some(0)));
+    assert_eq!(take(&two).label.as_deref(), Some("rpm"));
+    assert!(take(&unlimited).allowed() && !take(&paused).allowed());
+    let label = |label| Label::new(label).expect("a label");
+    assert_eq!(set(&paused, &[LimitOverride::Remove(label("rpm"))]), [bucket, window("rpd", 2)]);
+    assert_eq!(take(&two).remaining, Some(0));
+    assert_eq!(take(&two).label.as_deref(), Some("rpd"));
+    assert_eq!(set(&one, &[LimitOverride::RemoveAll]), []);
+    assert_eq!(take(&two).remaining, Some(2));
+    unlimited.admin(AdminCommand::Pause(Deadline::After(Micros(1_000_000)))).expect("a pause");
+    let refused = take(&one);
+    assert_eq!((refused.reason, refused.label), (Some(Kind::Paused), None));
+    paused.admin(AdminCommand::Resume).expect("a resume");
+    assert!(take(&one).allowed());
 }
 
 #[test]
@@ -156,13 +226,14 @@ fn a_limiter_is_in_use_from_its_first_change_on(store: &Paddlegate) {
     assert!(!is_in_use(&limiter), "a read of the runtime state or a peek counts as a use");
     take(&limiter);
     assert!(is_in_use(&limiter) && pause(&limiter), "a grant does not count as a use");
-    // A policy of other kinds under the same name is another limiter.
-    let policy = Policy::new([Limit::window(5, DAY).unwrap(), Limit::leaky(5, DAY).unwrap()]).unwrap();
-    let other = store.limiter(&name, policy).expect("a limiter");
+    // Other policies of the name have the same state.
+    let other = store.leaky(&name, 5, DAY).expect("a limiter");
+    let unlimited = store.unlimited(&name).expect("a limiter");
+    assert!([&other, &unlimited].into_iter().all(is_in_use), "the use of another policy does not count");
+    limiter.reset().expect("a reset");
+    assert!(![&limiter, &other, &unlimited].into_iter().any(is_in_use), "a reset does not end the use");
     assert!(!pause(&other), "a pause counts as a use before it");
     assert!(pause(&other), "an earlier pause does not count as a use");
-    limiter.reset().expect("a reset");
-    assert!(!is_in_use(&limiter), "a reset does not end the use");
     // A refusal writes only statistics, and these count as a use.
     let full = Policy::new([Limit::concurrency(0, HOUR).unwrap()]).unwrap();
     let full = store.limiter(&unique("full"), full).expect("a limiter");
@@ -378,5 +449,5 @@ fn allow_is_refused_where_a_lease_would_be_lost() {
 fn a_meter_of_the_longest_time_that_is_not_exact_takes_another_capacity() {
     let limiter = Paddlegate::memory().points("longest", 100_003, MAX_SPAN.duration()).unwrap();
     assert!(limiter.policy().limits()[0].interval() > MAX_SPAN, "made a little longer");
-    assert!(limiter.override_changes(0, Some(100_000), None).is_ok());
+    assert!(limiter.override_changes(None, Some(100_000), None).is_ok());
 }

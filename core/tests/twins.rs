@@ -3,7 +3,7 @@
 mod support;
 
 use paddlegate::Operation::Reset;
-use paddlegate::{Kind, Paddlegate, Prepared};
+use paddlegate::{Kind, Limiter, Paddlegate, Prepared};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use support::library::Library;
@@ -121,17 +121,22 @@ thread_local! {
 /// A limiter on Redis that can lose its keys.
 struct OnServer {
     library: Library,
+    /// A limiter of the same name with the limits of all its policies.
+    whole: Limiter,
 }
 
 impl OnServer {
     fn new(name: &str, sequence: &Sequence) -> Self {
-        Self { library: Library::new(&SERVER.with(Clone::clone), name, &sequence.limits) }
+        let library = Library::new(&SERVER.with(Clone::clone), name, &sequence.limits);
+        Self { whole: library.limiter().clone(), library }
     }
 
-    /// Returns all keys that the limiter may have and their TTL in milliseconds, -2 for a key that does not exist.
+    /// Returns all keys that the name may have and their TTL in milliseconds, -2 for a key that does not exist.
     fn keys(&self) -> Vec<(String, i64)> {
-        let Ok(Prepared::Call(call)) = self.library.limiter().prepare(Reset) else { panic!("not on redis") };
-        let keys = words(call.bytes()).split_off(1);
+        let Ok(Prepared::Call(call)) = self.whole.prepare(Reset) else { panic!("not on redis") };
+        let words = words(call.bytes());
+        let count: usize = String::from_utf8_lossy(&words[2]).parse().expect("the number of keys");
+        let keys = words[3..3 + count].to_vec();
         RAW.with_borrow_mut(|raw| {
             keys.into_iter().map(|key| (String::from_utf8_lossy(&key).into_owned(), raw.ttl(&key))).collect()
         })

@@ -24,7 +24,7 @@ macro_rules! files {
     };
 }
 
-files!(leaky, points, bucket, window, throttle, policy, clock, resize, names, concurrency, queue, control);
+files!(leaky, points, bucket, window, throttle, policy, clock, resize, names, concurrency, queue, control, labels);
 
 #[test]
 fn every_file_of_vectors_is_replayed() {

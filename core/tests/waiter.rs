@@ -1,6 +1,6 @@
 //! Tests the rules of a waiting call without a clock, with `tests/vectors/waiting.json`.
 
-use paddlegate::{Decision, Kind, Micros, QueuePosition, Status, Ticket, Waiter, reconnect_pause};
+use paddlegate::{Decision, Kind, Label, Micros, QueuePosition, Status, Ticket, Waiter, reconnect_pause};
 use serde_json::{Value, json};
 
 const VECTORS: &str = include_str!("../../tests/vectors/waiting.json");
@@ -78,7 +78,7 @@ fn decision(step: &Value) -> Decision {
         retry_after: step["retry_after_us"].as_u64().map(Micros),
         reset_after: None,
         reason: (status != Status::Granted).then_some(Kind::Concurrency),
-        index: 0,
+        label: Some(Label::new("concurrency").expect("a label")),
         at: Micros(0),
         permit: None,
         lease: None,

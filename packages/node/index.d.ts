@@ -2,6 +2,7 @@ import type {
   BaseDecision,
   Interval,
   Kind,
+  Labelled,
   Learned,
   Limit,
   LimitInfo,
@@ -272,7 +273,7 @@ export interface Limiter<S = never> {
   /** Ends the pause. */
   resume(options?: CallOptions): Promise<RuntimeState>;
   /** Overrides values of every policy of this name, in all processes. A lower limit ends no existing lease. */
-  override(options: OverrideOptions): Promise<RuntimeState>;
+  override<L extends Limits = Limits>(options: OverrideOptions<L>): Promise<RuntimeState>;
   /**
    * Applies the overrides of an Open Job Spec document, given as text or as an object: `concurrency`, `rate` (or
    * `limit` with `period`), `throttle` and `expires_at`. Absent members leave the current override and its end
@@ -377,14 +378,19 @@ export interface PauseOptions extends CallOptions {
   readonly until?: Date | number;
 }
 
-/** The values of an override; absent values stay as in the policy. */
-export interface OverrideOptions extends CallOptions {
-  /** The limit or the capacity. */
+/** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`. */
+export interface OverrideOptions<L extends Limits = Limits> extends CallOptions {
+  /** The limit or the capacity. Default: that of the policy. */
   readonly limit?: number;
-  /** The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. */
+  /**
+   * The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. Default: that of the
+   * policy.
+   */
   readonly intervalMs?: number;
-  /** The index of the limit in the policy, from 0. Default 0. */
-  readonly index?: number;
+  /** The label of the limit. Default: the only limit of the policy. */
+  readonly label?: string;
+  /** Whole limits by label, also by labels that the policy does not have, in place of the three above. */
+  readonly limits?: (L & Labelled<L>) | readonly Limit[];
   /** The lifetime of all overrides in milliseconds. Default: until `restore`, or 90 days without a grant. */
   readonly expiresInMs?: number;
   /** The same as a date, or in milliseconds since 1970. */
@@ -393,8 +399,8 @@ export interface OverrideOptions extends CallOptions {
 
 /** The overrides to remove. */
 export interface RestoreOptions extends CallOptions {
-  /** The index of the limit in the policy, from 0. Default: all limits. */
-  readonly index?: number;
+  /** The label of the limit. Default: all limits. */
+  readonly label?: string;
 }
 
 /** The upstream's report of the budget behind one limit; an absent limit or interval stays as in the policy. */
@@ -411,8 +417,8 @@ export interface BudgetOptions extends CallOptions {
   readonly resetInMs?: number;
   /** The same as a date, or in milliseconds since 1970. */
   readonly resetAt?: Date | number;
-  /** The index of the limit in the policy, from 0. Default 0. */
-  readonly index?: number;
+  /** The label of the limit. Default: the only limit of the policy. */
+  readonly label?: string;
   /** The permit of the call that received the report; its time distinguishes older reports from newer ones. */
   readonly permit?: string | Permit | null;
 }
@@ -592,11 +598,11 @@ export class Paddlegate {
   ): Limiter<Refusal<P>>;
   /**
    * Creates a limiter with one to eight limits that are decided together: all are charged or none. `name` has 1 to 512
-   * bytes.
+   * bytes. Limiters of one name share what was taken under the labels and kinds that they have in common.
    */
-  limiter<P extends Policy = "raise">(
+  limiter<P extends Policy = "raise", L extends Limits = Limits>(
     name: string,
-    limits: Limits | readonly Limit[],
+    limits: (L & Labelled<L>) | readonly Limit[],
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
   /**

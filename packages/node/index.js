@@ -2,12 +2,19 @@
 
 const errors = require("./lib/errors.js");
 const { graphqlCost } = require("./lib/graphql.js");
+const { kinds } = require("./lib/limits.js");
 const { Paddlegate } = require("./lib/paddlegate.js");
 const { SKIPPED } = require("./lib/skipped.js");
 const { TestClock } = require("./lib/test-clock.js");
 
 exports.Paddlegate = Paddlegate;
 exports.TestClock = TestClock;
+exports.bucket = kinds.bucket;
+exports.window = kinds.window;
+exports.leaky = kinds.leaky;
+exports.points = kinds.points;
+exports.throttle = kinds.throttle;
+exports.concurrency = kinds.concurrency;
 exports.SKIPPED = SKIPPED;
 exports.graphqlCost = graphqlCost;
 exports.PaddlegateError = errors.PaddlegateError;

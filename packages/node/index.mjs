@@ -3,6 +3,12 @@ import paddlegate from "./index.js";
 export const {
   Paddlegate,
   TestClock,
+  bucket,
+  window,
+  leaky,
+  points,
+  throttle,
+  concurrency,
   SKIPPED,
   graphqlCost,
   PaddlegateError,

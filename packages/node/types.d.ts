@@ -17,7 +17,10 @@ export type Kind =
   | "unlimited"
   | "paused";
 
-/** One limit of a policy as a list. */
+/**
+ * A limit that names its kind, as `window(500, "minute")` returns it. In a policy as an object it may have any label, in
+ * one as a list its label is the name of its kind. Frozen.
+ */
 export type Limit =
   | readonly ["bucket", limit: number, interval: Interval, offset?: Interval]
   | readonly ["window", limit: number, interval: Interval]
@@ -29,19 +32,75 @@ export type Limit =
   | readonly ["unlimited"]
   | readonly ["paused"];
 
+/** What a limit with the name of its kind as label needs in a policy as an object. */
+export interface LimitArguments {
+  readonly bucket: readonly [limit: number, interval: Interval, offset?: Interval];
+  readonly window: readonly [limit: number, interval: Interval];
+  readonly leaky: readonly [capacity: number, drain: Interval];
+  readonly points: readonly [capacity: number, refill: Interval];
+  readonly throttle: Interval | readonly [limit: number, interval: Interval];
+  readonly concurrency: number | readonly [limit: number, lockTimeout?: Interval];
+  readonly unlimited: true;
+  readonly paused: true;
+}
+
 /**
- * A policy as an object: its limits by kind, in the order of the members. Two limits of one kind need the list form.
+ * A policy as an object: its limits by label, in the order of the members. A label has 1 to 32 characters: `a` to `z`,
+ * then also digits, `_` and `-`.
+ *
+ * ```js
+ * pg.limiter("erp", { concurrency: 20, window: [80, 60], throttle: 0.1 });
+ * pg.limiter("llm", { rpm: window(500, "minute"), tpm: points(150_000, 60), concurrency: 20 });
+ * ```
  */
 export interface Limits {
-  readonly bucket?: readonly [limit: number, interval: Interval, offset?: Interval];
-  readonly window?: readonly [limit: number, interval: Interval];
-  readonly leaky?: readonly [capacity: number, drain: Interval];
-  readonly points?: readonly [capacity: number, refill: Interval];
-  readonly throttle?: Interval | readonly [limit: number, interval: Interval];
-  readonly concurrency?: number | readonly [limit: number, lockTimeout?: Interval];
-  readonly unlimited?: true;
-  readonly paused?: true;
+  readonly [label: string]: Limit | LimitArguments[Kind] | undefined;
 }
+
+/** The form of a member of `Limits` that fits its label: arguments alone only where the label is the name of a kind. */
+export type Labelled<L extends Limits> = {
+  readonly [K in keyof L]: string extends K
+    ? L[K]
+    : K extends Kind
+      ? Limit | LimitArguments[K] | undefined
+      : Limit | undefined;
+};
+
+/** Options of `bucket` as one limit of several. */
+export interface BucketLimitOptions {
+  /** The time by which each interval starts earlier, below `interval`. Default 0. */
+  readonly offset?: Interval;
+}
+
+/** Options of `throttle` as one limit of several. */
+export interface ThrottleLimitOptions {
+  /** The evenly spaced starts per interval, at most one per microsecond. Default 1. */
+  readonly limit?: number;
+}
+
+/** Options of `concurrency` as one limit of several. */
+export interface ConcurrencyLimitOptions {
+  /** The time in milliseconds after which an unreleased lease ends. Default 30,000. */
+  readonly lockTimeoutMs?: number;
+}
+
+/** Returns a limit of `limit` units per interval; intervals start at multiples of `interval` since 1970. */
+export function bucket(limit: number, interval: Interval, options?: BucketLimitOptions): Limit;
+
+/** Returns a limit of `limit` units in any interval, exact. */
+export function window(limit: number, interval: Interval): Limit;
+
+/** Returns a limit with a burst of `capacity` units, which drains fully in `drain`. */
+export function leaky(capacity: number, drain: Interval): Limit;
+
+/** Returns a budget of `capacity` points, which refills fully in `refill`. */
+export function points(capacity: number, refill: Interval): Limit;
+
+/** Returns a limit whose grants are at least `interval` apart, or evenly spaced with several per interval. */
+export function throttle(interval: Interval, options?: ThrottleLimitOptions): Limit;
+
+/** Returns a limit of `limit` concurrent leases. */
+export function concurrency(limit: number, options?: ConcurrencyLimitOptions): Limit;
 
 /** The wait timeout of a call. */
 export interface WaitOptions {
@@ -69,8 +128,8 @@ export interface Learned {
   /** The settlement of the permit; `null` if the report has no cost for a permit. */
   readonly settlement: Settlement | null;
   /**
-   * The changed values: `"limit"`, `"interval"`, `"remaining"`, `"reset"` and `"pause"`, with the index of the limit if
-   * there are several, as in `"remaining[1]"`.
+   * The changed values: `"limit"`, `"interval"`, `"remaining"`, `"reset"` and `"pause"`, with the label of the limit if
+   * there are several, as in `"remaining[rpm]"`.
    */
   readonly learned: readonly string[];
   /** The values that changed nothing, with the reason, such as `"remaining: calls are open"`. */
@@ -123,6 +182,7 @@ export interface Statistics {
 
 /** One limit of a listed limiter. */
 export interface LimitInfo {
+  readonly label: string;
   readonly kind: Kind;
   /** The limit or the capacity; for a throttle the starts per interval. */
   readonly amount: number;
@@ -141,26 +201,28 @@ export interface LimitSettings {
   readonly intervalMs: number;
 }
 
+/** Settings of limits by label. Frozen. */
+export interface SettingsByLabel {
+  readonly [label: string]: LimitSettings;
+}
+
 /** The runtime state of a limiter in all processes that share it: pause, overrides and learned limits. Frozen. */
 export interface RuntimeState {
   /** A number that increases with every change; 0 without a pause, overrides or learned limits. */
   readonly version: number;
   /**
-   * Whether the store had a state or statistics of the limiter before this call. `false` for an unused name, for limits
-   * of other kinds than those in use with this name, and without any limit. An earlier admin command counts as a use.
+   * Whether the store had a state or statistics of the limiter before this call. `false` for an unused name. An earlier
+   * admin command counts as a use.
    */
   readonly inUse: boolean;
   /** The remaining time of the pause in milliseconds; `null` without a pause. */
   readonly pausedForMs: number | null;
-  /** The active override of each limit of the policy; `null` without one. */
-  readonly overrides: readonly (LimitSettings | null)[];
+  /** The active overrides, also those of labels that the policy does not have. */
+  readonly overrides: SettingsByLabel;
   /** The remaining time of the overrides in milliseconds; `null` if they last until they are removed. */
   readonly expiresInMs: number | null;
-  /**
-   * The settings learned from upstream for each limit of the policy, which apply without an override; `null` without
-   * any.
-   */
-  readonly learned: readonly (LimitSettings | null)[];
+  /** The settings learned from upstream, which apply without an override. */
+  readonly learned: SettingsByLabel;
 }
 
 /** The fields of a decision that all packages have. */
@@ -190,8 +252,8 @@ export interface BaseDecision {
   readonly resetAfterMs: number | null;
   /** The same in microseconds, exact. */
   readonly resetAfterUs: number | null;
-  /** The index in the policy, from 0, of the limit that these values describe. */
-  readonly index: number;
+  /** The label of the limit that these values describe; `null` for a pause, and without a limit. */
+  readonly label: string | null;
   /** The store's time of the decision in microseconds since 1970; 0 when the store was not used. */
   readonly atUs: number;
   /** The id with which any process can correct an estimate and release a lease; `null` without either. */

@@ -119,33 +119,68 @@ function only(names, options = NOTHING) {
   return options;
 }
 
-// Converts `{ window: [100, 60], throttle: 0.1 }` to `[["window", 100, 60], ["throttle", 0.1]]`.
+// A limit that names its kind: a list of the kind and its numbers.
+const named = (...limit) => Object.freeze(limit);
+
+const given = (value) => (value === undefined || value === null ? [] : [value]);
+
+const values = {
+  bucket: (limit, interval, options) =>
+    named("bucket", limit, interval, ...given(only(["offset"], options).offset)),
+  window: (limit, interval) => named("window", limit, interval),
+  leaky: (capacity, drain) => named("leaky", capacity, drain),
+  points: (capacity, refill) => named("points", capacity, refill),
+  throttle: (interval, options) => {
+    const { limit = 1 } = only(["limit"], options);
+    return named("throttle", limit, interval);
+  },
+  concurrency: (limit, options) =>
+    named(
+      "concurrency",
+      limit,
+      ...given(only(["lockTimeoutMs"], options).lockTimeoutMs).map(seconds),
+    ),
+};
+
+// Returns kind, numbers and label of each limit of `{ window: [100, 60], rpm: window(500, 60) }` or of a list.
 function limitList(limits) {
   if (typeof limits !== "object" || limits === null) {
     throw new InvalidError("must be an object or a list of limits", "limits");
   }
-  const list = Array.isArray(limits)
-    ? limits
-    : Object.entries(limits).map(([kind, numbers]) =>
-        numbers === true ? [kind] : [kind].concat(numbers),
-      );
-  if (!list.every(Array.isArray)) {
+  if (!Array.isArray(limits)) return Object.entries(limits).map(labelled);
+  if (!limits.every(Array.isArray)) {
     throw new InvalidError("every limit is a list such as ['window', 100, 60]", "limits");
   }
-  return list;
+  return limits.map(([kind, ...numbers]) => ({ kind, numbers }));
+}
+
+// The kind is the label if the value does not name it.
+function labelled([label, value]) {
+  if (Array.isArray(value) && KINDS.includes(value[0])) {
+    return { kind: value[0], numbers: value.slice(1), label };
+  }
+  return { kind: label, numbers: value === true ? [] : [].concat(value), label };
 }
 
 // Returns the limits with the lock timeout in a concurrency limit that has none.
 function withLockTimeout(list, lockTimeoutMs) {
   if (lockTimeoutMs === undefined || lockTimeoutMs === null) return list;
-  const limit = list.find(([kind]) => kind === "concurrency" || kind === "unlimited");
+  const limit = list.find(({ kind }) => kind === "concurrency" || kind === "unlimited");
   if (limit === undefined) {
     throw new InvalidError("there is no concurrency limit", "lockTimeoutMs");
   }
-  if (limit[0] === "unlimited" || (limit[2] ?? null) !== null) return list;
-  const seconds = typeof lockTimeoutMs === "number" ? lockTimeoutMs / 1000 : Number.NaN;
-  return list.map((other) => (other === limit ? ["concurrency", limit[1], seconds] : other));
+  if (limit.kind === "unlimited" || (limit.numbers[1] ?? null) !== null) return list;
+  const numbers = [limit.numbers[0], seconds(lockTimeoutMs)];
+  return list.map((other) => (other === limit ? { ...limit, numbers } : other));
 }
+
+// The core rejects what is no number.
+const seconds = (milliseconds) =>
+  typeof milliseconds === "number" ? milliseconds / 1000 : Number.NaN;
+
+// Creates the limits for a WebAssembly call.
+const nativeLimits = (store, list, names = IN_LIMIT) =>
+  withNames(names, () => list.map(({ kind, numbers, label }) => store.limit(kind, numbers, label)));
 
 // Returns whether `withinLimit` skips a refused function.
 function skips(given) {
@@ -173,6 +208,17 @@ const wholeMilliseconds = (micros) =>
 
 const milliseconds = (micros) => (micros === undefined || micros === null ? null : micros / 1000);
 
+const KINDS = [
+  "bucket",
+  "window",
+  "leaky",
+  "points",
+  "throttle",
+  "concurrency",
+  "unlimited",
+  "paused",
+];
+
 const NOTHING = Object.freeze({});
 
 export {
@@ -180,18 +226,19 @@ export {
   DataError,
   date,
   IN_COMMAND,
-  IN_LIMIT,
   InternalError,
   InvalidError,
   invalid,
   limitList,
   milliseconds,
   NAMES,
+  nativeLimits,
   OverLimitError,
   only,
   PaddlegateError,
   skips,
   UnavailableError,
+  values,
   wholeMilliseconds,
   withLockTimeout,
   withNames,

@@ -2,21 +2,21 @@
 // The build converts this file to dist/bind.cjs for CommonJS: keep the one `export default` at the start of its line.
 import {
   DataError,
-  IN_LIMIT,
   InternalError,
   InvalidError,
   invalid,
   limitList,
   milliseconds,
   NAMES,
+  nativeLimits,
   OverLimitError,
   only,
   PaddlegateError,
   skips,
   UnavailableError,
+  values,
   wholeMilliseconds,
   withLockTimeout,
-  withNames,
 } from "./arguments.mjs";
 import limiters from "./limiter.mjs";
 import { WaiterHub } from "./waiting.mjs";
@@ -37,7 +37,7 @@ export default function bind(module, more) {
       retryAfterUs,
       resetAfterUs,
       reason,
-      index,
+      label,
       atUs,
       ...more
     ) => {
@@ -50,7 +50,7 @@ export default function bind(module, more) {
         retryAfterMs: wholeMilliseconds(retryAfterUs),
         resetAfterMs: wholeMilliseconds(resetAfterUs),
         reason: reason ?? null,
-        index,
+        label: label ?? null,
         atUs,
         permit: permit ?? null,
         leaseMs: milliseconds(leaseUs),
@@ -64,37 +64,32 @@ export default function bind(module, more) {
         degraded: false,
       });
     },
-    listed: (name, view) => {
+    listed: (name, labels, view) => {
       // A copy: a WebAssembly call may move its memory and invalidate the view.
       const numbers = [...view];
-      const limits = [];
-      for (let i = 0; i + 4 < numbers.length; i += 4) {
-        const [kind, amount, interval, offset] = numbers.slice(i, i + 4);
-        limits.push({
-          kind: kinds()[kind],
+      const limits = unflattened(labels, numbers).map(
+        ([label, kind, amount, interval, offset]) => ({
+          label,
+          kind,
           amount,
           interval: interval / 1e6,
           offset: offset / 1e6,
-        });
-      }
+        }),
+      );
       return { name, limits, lastUsed: null, ttl: numbers.at(-1) / 1e6 };
     },
-    runtimeState: (version, inUse, pausedForUs, expiresInUs, view) => {
-      const numbers = [...view];
-      const limits = [];
-      for (let i = 0; i < numbers.length; i += 3) {
-        const [kind, limit, interval] = numbers.slice(i, i + 3);
-        const one = { kind: kinds()[kind], limit, intervalMs: interval / 1000 };
-        limits.push(kind < 0 ? null : Object.freeze(one));
-      }
-      const learned = Object.freeze(limits.splice(limits.length / 2));
+    runtimeState: (version, inUse, pausedForUs, expiresInUs, overrides, labels, view) => {
+      const limits = unflattened(labels, [...view]).map(([label, kind, limit, interval]) => [
+        label,
+        Object.freeze({ kind, limit, intervalMs: interval / 1000 }),
+      ]);
       return Object.freeze({
         version,
         inUse,
         pausedForMs: milliseconds(pausedForUs),
-        overrides: Object.freeze(limits),
+        overrides: Object.freeze(Object.fromEntries(limits.slice(0, overrides))),
         expiresInMs: milliseconds(expiresInUs),
-        learned,
+        learned: Object.freeze(Object.fromEntries(limits.slice(overrides))),
       });
     },
     learned: (settlement, learned, ignored, cost, pauseUs, scope, bucket) =>
@@ -113,6 +108,13 @@ export default function bind(module, more) {
     data: (message) => new DataError(message),
     internal: (message) => new InternalError(message),
   };
+
+  // Returns label, kind, amount, interval and offset of each limit.
+  const unflattened = (labels, numbers) =>
+    labels.map((label, i) => {
+      const [kind, ...others] = numbers.slice(4 * i, 4 * i + 4);
+      return [label, kinds()[kind], ...others];
+    });
 
   const { Limiter, Permit, SKIPPED, idOf } = limiters(module, host, inside);
 
@@ -208,9 +210,7 @@ export default function bind(module, more) {
       );
       const given = limitList(limits);
       const specs = withLockTimeout(given, lockTimeoutMs);
-      const list = withNames(specs === given ? IN_LIMIT : NAMES, () =>
-        specs.map(([kind, ...numbers]) => this.#store.limit(kind, numbers)),
-      );
+      const list = nativeLimits(this.#store, specs, specs === given ? undefined : NAMES);
       return this.#made(this.#store.limiter(name, list, ttl), waitTimeoutMs, onLimit);
     }
 
@@ -228,6 +228,7 @@ export default function bind(module, more) {
     Paddlegate,
     TestClock,
     SKIPPED,
+    ...values,
     PaddlegateError,
     OverLimitError,
     InvalidError,

@@ -5,7 +5,9 @@ import {
   date,
   IN_COMMAND,
   InvalidError,
+  limitList,
   milliseconds,
+  nativeLimits,
   OverLimitError,
   only,
   withNames,
@@ -105,16 +107,23 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
     }
 
     override(options) {
-      const { index, limit, intervalMs, expiresInMs, expiresAt } = only(OVERRIDE, options);
-      return withNames(IN_COMMAND, () =>
-        this.#deliverAfter(
-          this.#inner.override(index, limit, intervalMs, expiresInMs, date(expiresAt)),
-        ),
-      );
+      const { limits, expiresInMs, expiresAt, ...one } = only(OVERRIDE, options);
+      const expires = [expiresInMs, date(expiresAt)];
+      if ((limits ?? null) === null) {
+        const { label, limit, intervalMs } = one;
+        return withNames(IN_COMMAND, () =>
+          this.#deliverAfter(this.#inner.override(label, limit, intervalMs, ...expires)),
+        );
+      }
+      if (Object.values(one).some((given) => (given ?? null) !== null)) {
+        throw new InvalidError("give limits, or the values of one limit, not both", "limits");
+      }
+      const list = nativeLimits(this.#store, limitList(limits));
+      return this.#deliverAfter(this.#inner.overrideLimits(list, ...expires));
     }
 
     restore(options) {
-      return this.#deliverAfter(this.#inner.restore(only(["index"], options).index));
+      return this.#deliverAfter(this.#inner.restore(only(["label"], options).label));
     }
 
     runtimeState() {
@@ -122,12 +131,12 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
     }
 
     reportBudget(options) {
-      const { index, remaining, permit, ...more } = only(REPORT_BUDGET, options);
+      const { label, remaining, permit, ...more } = only(REPORT_BUDGET, options);
       const { limit, intervalMs, restoreRate, resetInMs, resetAt } = more;
       const numbers = [remaining, limit, intervalMs, restoreRate, resetInMs, date(resetAt)];
       const own = permit === undefined || permit === null ? permit : idOf(permit);
       return withNames(IN_COMMAND, () =>
-        this.#deliverAfter(this.#inner.reportBudget(index, ...numbers, own)),
+        this.#deliverAfter(this.#inner.reportBudget(label, ...numbers, own)),
       );
     }
 
@@ -323,7 +332,7 @@ const SKIPPED = Symbol.for("paddlegate.SKIPPED");
 const EXISTING = -1;
 
 const REQUEST = ["cost", "estimate"];
-const OVERRIDE = ["limit", "intervalMs", "index", "expiresInMs", "expiresAt"];
+const OVERRIDE = ["limit", "intervalMs", "label", "limits", "expiresInMs", "expiresAt"];
 const REPORT_BUDGET = [
   "remaining",
   "limit",
@@ -331,6 +340,6 @@ const REPORT_BUDGET = [
   "restoreRate",
   "resetInMs",
   "resetAt",
-  "index",
+  "label",
   "permit",
 ];

@@ -136,7 +136,7 @@ static void job_spec(void)
         "{\"type\": \"rate_limited\", \"rate_limit_until\": 5}",
     };
     static const char *const bad_overrides[] = {
-        NULL, "", "{", "[]", "{}", "\xff", "{\"concurency\": 1}", "{\"concurrency\": 1}",
+        NULL, "", "{", "[]", "{}", "\xff", "{\"concurency\": 1}", "{\"concurrency\": -1}",
         "{\"rate\": {\"limit\": 0, \"period\": \"PT1S\"}}",
         "{\"rate\": {\"limit\": 1, \"period\": \"PT1S\"}, \"expires_at\": \"2001-01-01T00:00:00Z\"}",
     };

@@ -7,7 +7,7 @@
 
 static void ojs_t13_a_pause_refuses_until_it_ends(void)
 {
-    const pg_limit window = {PG_KIND_WINDOW, 10, 60000000, 0};
+    const pg_limit window = {PG_KIND_WINDOW, 10, 60000000, 0, NULL};
     pg_limiter *first, *second, *other;
     pg_runtime_state controls;
     pg_decision d;
@@ -19,7 +19,7 @@ static void ojs_t13_a_pause_refuses_until_it_ends(void)
     CHECK_INT(NOW, controls.version);
     CHECK_INT(30000000, controls.paused_for_us);
     CHECK_INT(-1, controls.expires_in_us);
-    CHECK_INT(1, controls.count);
+    CHECK_INT(0, controls.override_count);
     /* Nobody has used it yet. */
     CHECK_INT(0, controls.in_use);
     /* A shorter one does not shorten it. */
@@ -29,7 +29,7 @@ static void ojs_t13_a_pause_refuses_until_it_ends(void)
     OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     CHECK_INT(PG_KIND_PAUSED, d.reason);
-    CHECK_INT(1, d.index);
+    CHECK_TEXT("", d.label);
     CHECK_INT(0, d.limit);
     CHECK_INT(1, d.retry_after_us);
     OK(pg_acquire(other, NULL, &d, &error));
@@ -52,7 +52,7 @@ static void ojs_t13_a_pause_refuses_until_it_ends(void)
 
 static void numbers_are_overridden_and_restored(void)
 {
-    const pg_limit limits[] = {{PG_KIND_WINDOW, 10, 60000000, 0}, {PG_KIND_LEAKY, 5, 5000000, 0}};
+    const pg_limit limits[] = {{PG_KIND_WINDOW, 10, 60000000, 0, NULL}, {PG_KIND_LEAKY, 5, 5000000, 0, NULL}};
     pg_limiter *first, *second;
     pg_runtime_state c;
     pg_decision d;
@@ -60,38 +60,102 @@ static void numbers_are_overridden_and_restored(void)
     OK(pg_new_id(name, &error));
     OK(pg_limiter_new(here, name, limits, 2, &first, &error));
     OK(pg_limiter_new(there, name, limits, 2, &second, &error));
-    OK(pg_override(first, 0, 1, PG_NOT_GIVEN, 20000000, PG_NOT_GIVEN, &c, &error));
+    OK(pg_override(first, "window", 1, PG_NOT_GIVEN, 20000000, PG_NOT_GIVEN, &c, &error));
     CHECK_INT(20000000, c.expires_in_us);
-    CHECK_INT(2, c.count);
+    CHECK_INT(1, c.override_count);
+    CHECK_TEXT("window", c.overrides[0].label);
     CHECK_INT(PG_KIND_WINDOW, c.overrides[0].kind);
     CHECK_INT(1, c.overrides[0].amount);
     CHECK_INT(60000000, c.overrides[0].interval_us);
     CHECK_INT(PG_KIND_NONE, c.overrides[1].kind);
-    CHECK_INT(PG_KIND_NONE, c.learned[0].kind);
-    OK(pg_override(first, 1, PG_NOT_GIVEN, 8000000, PG_NOT_GIVEN, NOW + 30000000, &c, &error));
+    CHECK_INT(0, c.learned_count);
+    OK(pg_override(first, "leaky", PG_NOT_GIVEN, 8000000, PG_NOT_GIVEN, NOW + 30000000, &c, &error));
     CHECK_INT(30000000, c.expires_in_us);
     at(NOW + 1);
     OK(pg_acquire(second, &(pg_request){.cost = 1}, &d, &error));
-    CHECK_INT(0, d.index);
+    CHECK_TEXT("window", d.label);
     CHECK_INT(1, d.limit);
     at(NOW + 2);
     OK(pg_acquire(second, &(pg_request){.cost = 1}, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     at(NOW + 3);
-    OK(pg_restore(second, 0, &c, &error));
-    CHECK_INT(PG_KIND_NONE, c.overrides[0].kind);
-    CHECK_INT(8000000, c.overrides[1].interval_us);
-    CHECK_INT(5, c.overrides[1].amount);
+    OK(pg_restore(second, "window", &c, &error));
+    CHECK_INT(1, c.override_count);
+    CHECK_TEXT("leaky", c.overrides[0].label);
+    CHECK_INT(8000000, c.overrides[0].interval_us);
+    CHECK_INT(5, c.overrides[0].amount);
     at(NOW + 4);
     OK(pg_acquire(first, &(pg_request){.cost = 4}, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     at(NOW + 5);
-    OK(pg_restore(first, PG_EVERY_LIMIT, NULL, &error));
+    OK(pg_restore(first, NULL, NULL, &error));
     at(NOW + 6);
     OK(pg_runtime_state_get(second, &c, &error));
     CHECK_INT(0, c.version);
-    CHECK_INT(PG_KIND_NONE, c.overrides[1].kind);
+    CHECK_INT(0, c.override_count);
+    CHECK_INT(PG_KIND_NONE, c.overrides[0].kind);
     forget(first, second);
+}
+
+static void labels_name_the_limits(void)
+{
+    const pg_limit limits[] = {
+        {PG_KIND_WINDOW, 2, 1000000, 0, "burst"},
+        {PG_KIND_WINDOW, 3, 60000000, 0, "sustained"},
+    };
+    const pg_limit raised = {PG_KIND_WINDOW, 5, 60000000, 0, "sustained"};
+    pg_limiter *first, *second;
+    pg_runtime_state c;
+    pg_decision d;
+    pg_error e;
+
+    OK(pg_new_id(name, &error));
+    OK(pg_limiter_new(here, name, limits, 2, &first, &error));
+    OK(pg_limiter_new(there, name, limits, 2, &second, &error));
+    OK(pg_acquire(first, &(pg_request){.cost = 2}, &d, &error));
+    CHECK_TEXT("burst", d.label);
+    at(NOW + 1000000);
+    OK(pg_acquire(second, &(pg_request){.cost = 2}, &d, &error));
+    CHECK_INT(PG_STATUS_REFUSED, d.status);
+    CHECK_TEXT("sustained", d.label);
+    /* Of two limits one must be named. */
+    CHECK_INT(PG_INVALID, pg_override(first, NULL, 5, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &e));
+    CHECK_TEXT("label", e.argument);
+    OK(pg_override_limits(first, &raised, 1, 60000000, PG_NOT_GIVEN, &c, &error));
+    CHECK_INT(1, c.override_count);
+    CHECK_TEXT("sustained", c.overrides[0].label);
+    CHECK_INT(60000000, c.expires_in_us);
+    at(NOW + 1000001);
+    OK(pg_acquire(second, &(pg_request){.cost = 2}, &d, &error));
+    CHECK_INT(PG_STATUS_GRANTED, d.status);
+    OK(pg_restore(second, "sustained", &c, &error));
+    CHECK_INT(0, c.override_count);
+    forget(first, second);
+}
+
+static void a_name_has_one_state(void)
+{
+    const pg_limit limits[] = {{PG_KIND_WINDOW, 5, 60000000, 0, NULL}, {PG_KIND_WINDOW, 5, 60000000, 0, "sms"}};
+    const pg_limit lower = {PG_KIND_WINDOW, 2, 60000000, 0, "sms"};
+    pg_limiter *one, *both;
+    pg_runtime_state c;
+    pg_decision d;
+
+    OK(pg_new_id(name, &error));
+    OK(pg_limiter_new(here, name, limits, 1, &one, &error));
+    OK(pg_limiter_new(there, name, limits, 2, &both, &error));
+    OK(pg_acquire(one, &(pg_request){.cost = 4}, &d, &error));
+    OK(pg_acquire(both, NULL, &d, &error));
+    CHECK_TEXT("window", d.label);
+    CHECK_INT(0, d.remaining);
+    /* Also the limits of other policies are overridden. */
+    OK(pg_override_limits(one, &lower, 1, PG_NOT_GIVEN, PG_NOT_GIVEN, &c, &error));
+    CHECK_TEXT("sms", c.overrides[0].label);
+    at(NOW + 60000000);
+    OK(pg_acquire(both, NULL, &d, &error));
+    CHECK_TEXT("sms", d.label);
+    CHECK_INT(2, d.limit);
+    forget(one, both);
 }
 
 struct waiter {
@@ -135,7 +199,7 @@ static void cn_t21_a_raised_limit_calls_those_who_wait(void)
     pg_limiter *first, *second;
     pg_decision d;
 
-    make((pg_limit){PG_KIND_CONCURRENCY, 3, 60000000, 0}, &first, &second);
+    make((pg_limit){PG_KIND_CONCURRENCY, 3, 60000000, 0, NULL}, &first, &second);
     for (int i = 0; i < 3; i++) {
         OK(pg_acquire(first, NULL, &d, &error));
     }
@@ -145,11 +209,11 @@ static void cn_t21_a_raised_limit_calls_those_who_wait(void)
     }
     wait_until_queued(second, 2);
     clock_gettime(CLOCK_MONOTONIC, &since);
-    OK(pg_override(second, 0, 5, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
+    OK(pg_override(second, NULL, 5, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
     check_entered(&waiters[0], since);
     check_entered(&waiters[1], since);
     /* Lowered, nobody is evicted. */
-    OK(pg_override(second, 0, 2, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
+    OK(pg_override(second, NULL, 2, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
     OK(pg_release(second, waiters[0].decision.permit, NULL, &error));
     OK(pg_acquire(first, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
@@ -162,7 +226,7 @@ static void a_resume_calls_those_who_wait(void)
     struct timespec since;
     pg_limiter *first, *second;
 
-    make((pg_limit){PG_KIND_BUCKET, 5, 86400000000, 0}, &first, &second);
+    make((pg_limit){PG_KIND_BUCKET, 5, 86400000000, 0, NULL}, &first, &second);
     OK(pg_pause(second, 15000000, PG_NOT_GIVEN, NULL, &error));
     waiter.limiter = first;
     pthread_create(&waiter.thread, NULL, enter, &waiter);
@@ -177,6 +241,8 @@ int main(void)
 {
     ON_EACH_STORE(ojs_t13_a_pause_refuses_until_it_ends);
     ON_EACH_STORE(numbers_are_overridden_and_restored);
+    ON_EACH_STORE(labels_name_the_limits);
+    ON_EACH_STORE(a_name_has_one_state);
     ON_EACH_STORE(cn_t21_a_raised_limit_calls_those_who_wait);
     ON_EACH_STORE(a_resume_calls_those_who_wait);
     return check_report();

@@ -18,7 +18,7 @@ static void nothing_is_in_force(void)
 {
     OK(pg_runtime_state_get(limiter, &controls, &error));
     CHECK_INT(0, controls.version);
-    CHECK_INT(1, controls.count);
+    CHECK_INT(0, controls.override_count);
     OK(pg_peek(limiter, NULL, &decision, &error));
     CHECK_INT(5, decision.remaining);
 }
@@ -42,32 +42,34 @@ static void pauses(void)
 
 static void overrides(void)
 {
-    static const int64_t bad_indexes[] = {1, 8, INT64_MAX, -1, INT64_MIN};
+    static const char *const bad_labels[] = {"", "Bucket", "1st", "\xff", "a label that is longer than one may be"};
 
-    for (size_t i = 0; i < sizeof bad_indexes / sizeof *bad_indexes; i++) {
-        int64_t bad = bad_indexes[i];
-        NOT_OBEYED("index", pg_override(limiter, bad, 1, -1, -1, -1, &controls, &error_));
-        REFUSED("index", pg_report_budget(limiter, NULL, bad, 1, -1, -1, 0, -1, -1, &learned, &error_));
-        REFUSED("index", pg_report_budget(limiter, NULL, bad, -1, -1, -1, 1.5, -1, -1, &learned, &error_));
-        if (bad != PG_EVERY_LIMIT) {
-            NOT_OBEYED("index", pg_restore(limiter, bad, &controls, &error_));
-        }
+    for (size_t i = 0; i < sizeof bad_labels / sizeof *bad_labels; i++) {
+        const char *bad = bad_labels[i];
+        pg_limit limit = {PG_KIND_BUCKET, 1, 1000000, 0, bad};
+        NOT_OBEYED("label", pg_override(limiter, bad, 1, -1, -1, -1, &controls, &error_));
+        NOT_OBEYED("label", pg_override_limits(limiter, &limit, 1, -1, -1, &controls, &error_));
+        NOT_OBEYED("label", pg_restore(limiter, bad, &controls, &error_));
+        REFUSED("label", pg_report_budget(limiter, NULL, bad, 1, -1, -1, 0, -1, -1, &learned, &error_));
+        REFUSED("label", pg_report_budget(limiter, NULL, bad, -1, -1, -1, 1.5, -1, -1, &learned, &error_));
     }
-    NOT_OBEYED("limiter", pg_override(NULL, 0, 1, -1, -1, -1, &controls, &error_));
-    NOT_OBEYED("limiter", pg_restore(NULL, -1, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(limiter, 0, -1, -1, -1, -1, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(limiter, 0, 0, -1, -1, -1, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(limiter, 0, -2, -1, -1, -1, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(limiter, 0, INT64_MAX, -1, -1, -1, &controls, &error_));
-    NOT_OBEYED("interval", pg_override(limiter, 0, -1, 0, -1, -1, &controls, &error_));
-    NOT_OBEYED("interval", pg_override(limiter, 0, -1, -2, -1, -1, &controls, &error_));
-    NOT_OBEYED("interval", pg_override(limiter, 0, -1, INT64_MAX, -1, -1, &controls, &error_));
-    NOT_OBEYED("expires_in", pg_override(limiter, 0, 1, -1, 0, -1, &controls, &error_));
-    NOT_OBEYED("expires_in", pg_override(limiter, 0, 1, -1, INT64_MAX, -1, &controls, &error_));
-    NOT_OBEYED("expires_at", pg_override(limiter, 0, 1, -1, -1, INT64_MAX, &controls, &error_));
-    NOT_OBEYED("expires_in", pg_override(limiter, 0, 1, -1, -2, -1, &controls, &error_));
-    NOT_OBEYED("expires_at", pg_override(limiter, 0, 1, -1, -1, -2, &controls, &error_));
-    NOT_OBEYED("expires_at", pg_override(limiter, 0, 1, -1, 1, 1, &controls, &error_));
+    NOT_OBEYED("label", pg_override(limiter, "window", 1, -1, -1, -1, &controls, &error_));
+    REFUSED("label", pg_report_budget(limiter, NULL, "window", 1, -1, -1, 0, -1, -1, &learned, &error_));
+    NOT_OBEYED("limiter", pg_override(NULL, NULL, 1, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limiter", pg_restore(NULL, NULL, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(limiter, NULL, -1, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(limiter, NULL, 0, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(limiter, NULL, -2, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(limiter, NULL, INT64_MAX, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("interval", pg_override(limiter, NULL, -1, 0, -1, -1, &controls, &error_));
+    NOT_OBEYED("interval", pg_override(limiter, NULL, -1, -2, -1, -1, &controls, &error_));
+    NOT_OBEYED("interval", pg_override(limiter, NULL, -1, INT64_MAX, -1, -1, &controls, &error_));
+    NOT_OBEYED("expires_in", pg_override(limiter, NULL, 1, -1, 0, -1, &controls, &error_));
+    NOT_OBEYED("expires_in", pg_override(limiter, NULL, 1, -1, INT64_MAX, -1, &controls, &error_));
+    NOT_OBEYED("expires_at", pg_override(limiter, NULL, 1, -1, -1, INT64_MAX, &controls, &error_));
+    NOT_OBEYED("expires_in", pg_override(limiter, NULL, 1, -1, -2, -1, &controls, &error_));
+    NOT_OBEYED("expires_at", pg_override(limiter, NULL, 1, -1, -1, -2, &controls, &error_));
+    NOT_OBEYED("expires_at", pg_override(limiter, NULL, 1, -1, 1, 1, &controls, &error_));
     nothing_is_in_force();
 }
 
@@ -77,50 +79,70 @@ static void overrides_of_other_kinds(void)
     pg_limiter *other;
 
     OK(pg_limiter_leaky(store, "leaky", 5, 1000000, &other, &error));
-    NOT_OBEYED("limit", pg_override(other, 0, 0, -1, -1, -1, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(other, 0, -2, -1, -1, -1, &controls, &error_));
-    NOT_OBEYED("interval", pg_override(other, 0, -1, 0, -1, -1, &controls, &error_));
-    NOT_OBEYED("interval", pg_override(other, 0, -1, -2, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, NULL, 0, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, NULL, -2, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("interval", pg_override(other, NULL, -1, 0, -1, -1, &controls, &error_));
+    NOT_OBEYED("interval", pg_override(other, NULL, -1, -2, -1, -1, &controls, &error_));
     OK(pg_limiter_close(other, &error));
     OK(pg_limiter_throttle(store, "throttle", 1000000, &other, &error));
-    NOT_OBEYED("limit", pg_override(other, 0, 0, -1, -1, -1, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(other, 0, 1000001, -1, -1, -1, &controls, &error_));
-    NOT_OBEYED("limit", pg_override(other, 0, -2, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, NULL, 0, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, NULL, 1000001, -1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limit", pg_override(other, NULL, -2, -1, -1, -1, &controls, &error_));
     OK(pg_limiter_close(other, &error));
 }
 
-/* What has no state cannot be changed. */
-static void limiters_without_a_state(void)
+static void overrides_of_whole_limits(void)
+{
+    const pg_limit bucket = {PG_KIND_BUCKET, 1, 1000000, 0, NULL};
+    pg_limit bad;
+
+    NOT_OBEYED("limiter", pg_override_limits(NULL, &bucket, 1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limits", pg_override_limits(limiter, NULL, 1, -1, -1, &controls, &error_));
+    NOT_OBEYED("limits", pg_override_limits(limiter, &bucket, 0, -1, -1, &controls, &error_));
+    NOT_OBEYED("limits", pg_override_limits(limiter, &bucket, 9, -1, -1, &controls, &error_));
+    NOT_OBEYED("expires_in", pg_override_limits(limiter, &bucket, 1, 0, -1, &controls, &error_));
+    NOT_OBEYED("expires_at", pg_override_limits(limiter, &bucket, 1, 1, 1, &controls, &error_));
+    bad = (pg_limit){PG_KIND_WINDOW, 0, 1000000, 0, "other"};
+    NOT_OBEYED("limit", pg_override_limits(limiter, &bad, 1, -1, -1, &controls, &error_));
+    bad = (pg_limit){PG_KIND_WINDOW, 1, 1000000, 0, "bucket"};
+    NOT_OBEYED("limits", pg_override_limits(limiter, &bad, 1, -1, -1, &controls, &error_));
+    bad = (pg_limit){PG_KIND_PAUSED, 0, 0, 0, NULL};
+    NOT_OBEYED("limits", pg_override_limits(limiter, &bad, 1, -1, -1, &controls, &error_));
+    nothing_is_in_force();
+}
+
+/* A pause is of the name, but there is no limit whose numbers could be given. */
+static void limiters_without_limits(void)
 {
     pg_limiter *without;
 
-    OK(pg_limiter_paused(store, "none", &without, &error));
-    NOT_OBEYED("limiter", pg_pause(without, 1, -1, &controls, &error_));
-    NOT_OBEYED("limiter", pg_resume(without, &controls, &error_));
-    OK(pg_runtime_state_get(without, &controls, &error));
-    CHECK_INT(0, controls.count);
+    OK(pg_limiter_unlimited(store, "none", &without, &error));
+    NOT_OBEYED("label", pg_override(without, NULL, 1, -1, -1, -1, &controls, &error_));
+    REFUSED("label", pg_report_budget(without, NULL, NULL, 1, -1, -1, 0, -1, -1, &learned, &error_));
+    OK(pg_pause(without, 1000000, -1, &controls, &error));
+    OK(pg_resume(without, &controls, &error));
     OK(pg_limiter_close(without, &error));
 }
 
 static void reports(void)
 {
-    REFUSED("limiter", pg_report_budget(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("limiter", pg_report_budget(NULL, NULL, NULL, 1, -1, -1, 0, -1, -1, &learned, &error_));
     CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
-    REFUSED("permit", pg_report_budget(limiter, "\xff", 0, 1, -1, -1, 0, -1, -1, &learned, &error_));
-    REFUSED("remaining", pg_report_budget(limiter, NULL, 0, -2, -1, -1, 0, -1, -1, &learned, &error_));
-    REFUSED("remaining", pg_report_budget(limiter, NULL, 0, INT64_MAX, -1, -1, 0, -1, -1, &learned, &error_));
-    REFUSED("limit", pg_report_budget(limiter, NULL, 0, -1, 0, -1, 0, -1, -1, &learned, &error_));
-    REFUSED("limit", pg_report_budget(limiter, NULL, 0, -1, -2, -1, 0, -1, -1, &learned, &error_));
-    REFUSED("interval", pg_report_budget(limiter, NULL, 0, -1, -1, 0, 0, -1, -1, &learned, &error_));
-    REFUSED("interval", pg_report_budget(limiter, NULL, 0, -1, -1, -2, 0, -1, -1, &learned, &error_));
-    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, -1, -1, -1, -1, &learned, &error_));
-    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 1e-300, -1, -1, &learned, &error_));
-    REFUSED("restore_rate", pg_report_budget(limiter, NULL, 0, -1, -1, 1, 1, -1, -1, &learned, &error_));
-    REFUSED("reset_in", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -2, -1, &learned, &error_));
-    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -1, -2, &learned, &error_));
-    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, 1, 1, &learned, &error_));
-    REFUSED("reset_at", pg_report_budget(limiter, NULL, 0, -1, -1, -1, 0, -1, INT64_MAX, &learned, &error_));
-    CHECK_INT(PG_INVALID, pg_report_budget(NULL, NULL, 0, 1, -1, -1, 0, -1, -1, NULL, NULL));
+    REFUSED("permit", pg_report_budget(limiter, "\xff", NULL, 1, -1, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("remaining", pg_report_budget(limiter, NULL, NULL, -2, -1, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("remaining", pg_report_budget(limiter, NULL, NULL, INT64_MAX, -1, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("limit", pg_report_budget(limiter, NULL, NULL, -1, 0, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("limit", pg_report_budget(limiter, NULL, NULL, -1, -2, -1, 0, -1, -1, &learned, &error_));
+    REFUSED("interval", pg_report_budget(limiter, NULL, NULL, -1, -1, 0, 0, -1, -1, &learned, &error_));
+    REFUSED("interval", pg_report_budget(limiter, NULL, NULL, -1, -1, -2, 0, -1, -1, &learned, &error_));
+    REFUSED("restore_rate", pg_report_budget(limiter, NULL, NULL, -1, -1, -1, -1, -1, -1, &learned, &error_));
+    REFUSED("restore_rate", pg_report_budget(limiter, NULL, NULL, -1, -1, -1, 1e-300, -1, -1, &learned, &error_));
+    REFUSED("restore_rate", pg_report_budget(limiter, NULL, NULL, -1, -1, 1, 1, -1, -1, &learned, &error_));
+    REFUSED("reset_in", pg_report_budget(limiter, NULL, NULL, -1, -1, -1, 0, -2, -1, &learned, &error_));
+    REFUSED("reset_at", pg_report_budget(limiter, NULL, NULL, -1, -1, -1, 0, -1, -2, &learned, &error_));
+    REFUSED("reset_at", pg_report_budget(limiter, NULL, NULL, -1, -1, -1, 0, 1, 1, &learned, &error_));
+    REFUSED("reset_at", pg_report_budget(limiter, NULL, NULL, -1, -1, -1, 0, -1, INT64_MAX, &learned, &error_));
+    CHECK_INT(PG_INVALID, pg_report_budget(NULL, NULL, NULL, 1, -1, -1, 0, -1, -1, NULL, NULL));
     nothing_is_in_force();
 }
 
@@ -259,7 +281,8 @@ int main(void)
     RUN(pauses);
     RUN(overrides);
     RUN(overrides_of_other_kinds);
-    RUN(limiters_without_a_state);
+    RUN(overrides_of_whole_limits);
+    RUN(limiters_without_limits);
     RUN(reports);
     RUN(answers);
     RUN(costs);

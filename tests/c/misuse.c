@@ -6,7 +6,7 @@ static void null_store(void)
 {
     pg_limiter *made = (pg_limiter *)&store;
     pg_list *list = (pg_list *)&store;
-    pg_limit limit = {PG_KIND_BUCKET, 5, 1000000, 0};
+    pg_limit limit = {PG_KIND_BUCKET, 5, 1000000, 0, NULL};
 
     REFUSED("store", pg_store_open("memory://", 0, NULL, &error_));
     REFUSED("store", pg_store_memory(NULL, &error_));
@@ -343,46 +343,55 @@ static void clocks(void)
 
 static void policies(void)
 {
+    static const char *const labels[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
     pg_limit nine[9], bad;
     pg_limiter *made;
 
     for (int i = 0; i < 9; i++) {
-        nine[i] = (pg_limit){PG_KIND_BUCKET, 5, 1000000, 0};
+        nine[i] = (pg_limit){PG_KIND_BUCKET, 5, 1000000, 0, labels[i]};
     }
     OK(pg_limiter_new(store, "n", nine, 8, &made, &error));
     OK(pg_limiter_close(made, &error));
+    nine[7].label = "a";
+    REFUSED("limits", pg_limiter_new(store, "n", nine, 8, &made, &error_));
+    nine[7].label = "A";
+    REFUSED("label", pg_limiter_new(store, "n", nine, 8, &made, &error_));
+    nine[7].label = "\xff";
+    REFUSED("label", pg_limiter_new(store, "n", nine, 8, &made, &error_));
+    nine[6].label = nine[7].label = NULL;
+    REFUSED("limits", pg_limiter_new(store, "n", nine, 8, &made, &error_));
     REFUSED("limits", pg_limiter_new(store, "n", nine, 0, &made, &error_));
     REFUSED("limits", pg_limiter_new(store, "n", nine, 9, &made, &error_));
     REFUSED("limits", pg_limiter_new(store, "n", nine, SIZE_MAX, &made, &error_));
     REFUSED("limits", pg_limiter_new(store, "n", NULL, 1, &made, &error_));
     REFUSED("limits", pg_limiter_new(store, "n", NULL, 0, &made, &error_));
-    bad = (pg_limit){PG_KIND_NONE, 5, 1000000, 0};
+    bad = (pg_limit){PG_KIND_NONE, 5, 1000000, 0, NULL};
     REFUSED("kind", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){INT32_MIN, 5, 1000000, 0};
+    bad = (pg_limit){INT32_MIN, 5, 1000000, 0, NULL};
     REFUSED("kind", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){9, 5, 1000000, 0};
+    bad = (pg_limit){9, 5, 1000000, 0, NULL};
     REFUSED("kind", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, 1000000};
+    bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, 1000000, NULL};
     REFUSED("offset", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, -1};
+    bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, -1, NULL};
     REFUSED("offset", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_THROTTLE, -1, 1000000, 0};
+    bad = (pg_limit){PG_KIND_THROTTLE, -1, 1000000, 0, NULL};
     REFUSED("limit", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_THROTTLE, INT64_MAX, 1000000, 0};
+    bad = (pg_limit){PG_KIND_THROTTLE, INT64_MAX, 1000000, 0, NULL};
     REFUSED("limit", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
     /* more than one start per microsecond */
-    bad = (pg_limit){PG_KIND_THROTTLE, 1000001, 1000000, 0};
+    bad = (pg_limit){PG_KIND_THROTTLE, 1000001, 1000000, 0, NULL};
     REFUSED("limit", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_THROTTLE, 3, 0, 0};
+    bad = (pg_limit){PG_KIND_THROTTLE, 3, 0, 0, NULL};
     REFUSED("interval", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, 0};
+    bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, 0, NULL};
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, 0, &made, &error_));
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, 999999, &made, &error_));
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, -1, &made, &error_));
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, INT64_MAX, &made, &error_));
     REFUSED("limits", pg_limiter_new_with_ttl(store, "n", NULL, 1, 1000000, &made, &error_));
     /* What a kind has no use for may be anything. */
-    bad = (pg_limit){PG_KIND_THROTTLE, 0, 1000000, -1};
+    bad = (pg_limit){PG_KIND_THROTTLE, 0, 1000000, -1, NULL};
     OK(pg_limiter_new(store, "n", &bad, 1, &made, &error));
     OK(pg_limiter_close(made, &error));
 }

@@ -6,28 +6,25 @@
 
 enum { WORDS = 32 };
 
-static void add_limits(char *text, size_t room, const pg_limit *limits, size_t count)
+static void add_limits(char *text, size_t room, const pg_labelled_limit *limits, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         size_t used = strlen(text);
 
-        if (limits[i].kind == PG_KIND_NONE) {
-            snprintf(text + used, room - used, "%snull", i > 0 ? "," : "");
-        } else {
-            snprintf(text + used, room - used,
-                     "%s{\"kind\":\"%s\",\"amount\":%" PRId64 ",\"interval_us\":%" PRId64 "}", i > 0 ? "," : "",
-                     pg_kind_name(limits[i].kind), limits[i].amount, limits[i].interval_us);
-        }
+        snprintf(text + used, room - used,
+                 "%s{\"label\":\"%s\",\"kind\":\"%s\",\"amount\":%" PRId64 ",\"interval_us\":%" PRId64 "}",
+                 i > 0 ? "," : "", limits[i].label, pg_kind_name(limits[i].kind), limits[i].amount,
+                 limits[i].interval_us);
     }
 }
 
 static const char *json_of_controls(const pg_runtime_state *c)
 {
-    static char text[2048];
-    char overrides[800] = "", learned[800] = "", paused_for[24], expires_in[24];
+    static char text[4096];
+    char overrides[1800] = "", learned[1800] = "", paused_for[24], expires_in[24];
 
-    add_limits(overrides, sizeof overrides, c->overrides, c->count);
-    add_limits(learned, sizeof learned, c->learned, c->count);
+    add_limits(overrides, sizeof overrides, c->overrides, c->override_count);
+    add_limits(learned, sizeof learned, c->learned, c->learned_count);
     snprintf(text, sizeof text,
              "{\"version\":%" PRId64 ",\"paused_for_us\":%s,\"overrides\":[%s],\"expires_in_us\":%s,"
              "\"learned\":[%s]}",
@@ -38,7 +35,7 @@ static const char *json_of_controls(const pg_runtime_state *c)
 
 static int is_order(const char *verb)
 {
-    static const char *const orders[] = {"pause", "resume", "override", "restore", "controls"};
+    static const char *const orders[] = {"pause", "resume", "override", "overrides", "restore", "controls"};
 
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         if (strcmp(verb, orders[i]) == 0) {
@@ -48,25 +45,31 @@ static int is_order(const char *verb)
     return 0;
 }
 
-/* expected or nothing, the argument of an error or nothing, then what the verb needs */
+/* expected or nothing, the argument of an error or nothing, =label or nothing, then what the verb needs */
 static void order(const char *verb)
 {
-    int64_t numbers[5];
+    int64_t numbers[4];
+    size_t count = limit_count;
+    char kept[64];
+    const char *label = keep_label(field[3], kept);
     pg_runtime_state controls;
     pg_error error;
     pg_code code;
 
-    for (size_t i = 0; i < 5; i++) {
-        numbers[i] = atoll(field[3 + i]);
+    limit_count = 0;
+    for (size_t i = 0; i < 4; i++) {
+        numbers[i] = atoll(field[4 + i]);
     }
     if (strcmp(verb, "pause") == 0) {
         code = pg_pause(limiter, numbers[0], numbers[1], &controls, &error);
     } else if (strcmp(verb, "resume") == 0) {
         code = pg_resume(limiter, &controls, &error);
     } else if (strcmp(verb, "override") == 0) {
-        code = pg_override(limiter, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], &controls, &error);
+        code = pg_override(limiter, label, numbers[0], numbers[1], numbers[2], numbers[3], &controls, &error);
+    } else if (strcmp(verb, "overrides") == 0) {
+        code = pg_override_limits(limiter, limits, count, numbers[0], numbers[1], &controls, &error);
     } else if (strcmp(verb, "restore") == 0) {
-        code = pg_restore(limiter, numbers[0], &controls, &error);
+        code = pg_restore(limiter, label, &controls, &error);
     } else {
         code = pg_runtime_state_get(limiter, &controls, &error);
     }
@@ -108,14 +111,16 @@ static const char *json_of_learned(const pg_learned *l)
     return text;
 }
 
-/* expected, permit or nothing, index, remaining, amount, interval, reset in, reset at */
+/* expected, permit or nothing, =label or nothing, remaining, amount, interval, reset in, reset at */
 static void sync_budget(void)
 {
     const char *permit = *field[2] != '\0' ? permit_of(field[2]) : NULL;
+    char kept[64];
+    const char *label = keep_label(field[3], kept);
     pg_learned learned;
     pg_error error;
 
-    well(pg_report_budget(limiter, permit, atoll(field[3]), atoll(field[4]), atoll(field[5]), atoll(field[6]), 0,
+    well(pg_report_budget(limiter, permit, label, atoll(field[4]), atoll(field[5]), atoll(field[6]), 0,
                  atoll(field[7]), atoll(field[8]), &learned, &error),
          &error);
     expect(field[1], json_of_learned(&learned));

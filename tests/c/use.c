@@ -139,7 +139,7 @@ static void several_limits_are_one_policy(void)
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     CHECK_INT(PG_KIND_THROTTLE, d.reason);
-    CHECK_INT(1, d.index);
+    CHECK_TEXT("throttle", d.label);
     CHECK_INT(100000, d.retry_after_us);
     OK(pg_limiter_close(limiter, &error));
     OK(pg_store_close(store, &error));
@@ -419,7 +419,7 @@ static void waiting_ends_with_a_grant_or_with_its_time(void)
 
 static void limiters_are_listed(const char *url)
 {
-    const pg_limit limits[] = {{PG_KIND_CONCURRENCY, 5, 30000000, 0}, {PG_KIND_WINDOW, 100, 60000000, 0}};
+    const pg_limit limits[] = {{PG_KIND_CONCURRENCY, 5, 30000000, 0, NULL}, {PG_KIND_WINDOW, 100, 60000000, 0, NULL}};
     pg_store *store;
     pg_limiter *limiter;
     pg_decision d;
@@ -447,6 +447,7 @@ static void limiters_are_listed(const char *url)
         CHECK_INT(PG_KIND_CONCURRENCY, listed.limits[0].kind);
         CHECK_INT(5, listed.limits[0].amount);
         CHECK_INT(30000000, listed.limits[0].interval_us);
+        CHECK_TEXT("concurrency", listed.limits[0].label);
         CHECK_INT(PG_KIND_WINDOW, listed.limits[1].kind);
         CHECK_INT(memory ? pg_ttl_us() : 3600000000, listed.ttl_us);
         CHECK(memory ? listed.last_used_us == -1 : listed.last_used_us > NOW);
@@ -520,12 +521,12 @@ static void numbers_have_names(void)
 static void structs_have_a_fixed_layout(void)
 {
     CHECK_INT(16, sizeof(pg_request));
-    CHECK_INT(200, sizeof(pg_decision));
-    CHECK_INT(8, offsetof(pg_decision, index));
-    CHECK_INT(56, offsetof(pg_decision, lease_us));
-    CHECK_INT(96, offsetof(pg_decision, permit));
-    CHECK_INT(192, offsetof(pg_decision, degraded));
-    CHECK_INT(216, sizeof(pg_admission));
+    CHECK_INT(232, sizeof(pg_decision));
+    CHECK_INT(8, offsetof(pg_decision, label));
+    CHECK_INT(88, offsetof(pg_decision, lease_us));
+    CHECK_INT(128, offsetof(pg_decision, permit));
+    CHECK_INT(224, offsetof(pg_decision, degraded));
+    CHECK_INT(248, sizeof(pg_admission));
     CHECK_INT(8, offsetof(pg_admission, after_us));
     CHECK_INT(16, offsetof(pg_admission, decision));
     CHECK_INT(32, sizeof(pg_wait));
@@ -533,14 +534,17 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(80, sizeof(pg_wakeup));
     CHECK_INT(8, offsetof(pg_wakeup, id));
     CHECK_INT(96, sizeof(pg_statistics));
-    CHECK_INT(800, sizeof(pg_limiter_info));
+    CHECK_INT(2848, sizeof(pg_limiter_info));
     CHECK_INT(520, offsetof(pg_limiter_info, limits));
-    CHECK_INT(776, offsetof(pg_limiter_info, count));
+    CHECK_INT(2824, offsetof(pg_limiter_info, count));
     CHECK_INT(296, sizeof(pg_error));
     CHECK_INT(8, offsetof(pg_error, argument));
     CHECK_INT(40, offsetof(pg_error, message));
-    CHECK_INT(32, sizeof(pg_limit));
+    CHECK_INT(40, sizeof(pg_limit));
     CHECK_INT(8, offsetof(pg_limit, amount));
+    CHECK_INT(32, offsetof(pg_limit, label));
+    CHECK_INT(72, sizeof(pg_labelled_limit));
+    CHECK_INT(32, offsetof(pg_labelled_limit, label));
 }
 
 int main(void)

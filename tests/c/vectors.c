@@ -29,7 +29,7 @@ static pg_code make(pg_error *error)
 
 static void add_limit(void)
 {
-    pg_limit *limit = &limits[limit_count++];
+    pg_limit *limit = &limits[limit_count];
 
     /* A word that is no kind becomes a number that is none. */
     unquote(field[1]);
@@ -40,6 +40,7 @@ static void add_limit(void)
     limit->amount = atoll(field[2]);
     limit->interval_us = atoll(field[3]);
     limit->offset_us = atoll(field[4]);
+    limit->label = keep_label(field[5], labels[limit_count++]);
 }
 
 static pg_request request(char **fields)
@@ -50,16 +51,16 @@ static pg_request request(char **fields)
 static const char *json(const pg_decision *d)
 {
     static char text[1024];
-    char limit[24], remaining[24], retry_after[24], reset_after[24], reason[32];
+    char limit[24], remaining[24], retry_after[24], reset_after[24], reason[32], label[40];
 
     snprintf(reason, sizeof reason, "\"%s\"", pg_kind_name(d->reason));
     snprintf(text, sizeof text,
              "{\"allowed\":%s,\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
-             "\"reset_after_us\":%s,\"reason\":%s,\"index\":%" PRId64 ",\"at_us\":%" PRId64 "}",
+             "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64 "}",
              d->status == PG_STATUS_GRANTED ? "true" : "false", or_null(d->limit, limit),
              or_null(d->remaining, remaining), or_null(d->retry_after_us, retry_after),
              or_null(d->reset_after_us, reset_after),
-             d->reason == PG_KIND_NONE ? "null" : reason, d->index, d->at_us);
+             d->reason == PG_KIND_NONE ? "null" : reason, label_or_null(d, label), d->at_us);
     return text;
 }
 
@@ -67,17 +68,17 @@ static const char *json_of_enter(const pg_decision *d)
 {
     static const char *const statuses[] = {"refused", "granted", "queued", "gone"};
     static char text[1024];
-    char limit[24], remaining[24], retry_after[24], reset_after[24], reason[32];
+    char limit[24], remaining[24], retry_after[24], reset_after[24], reason[32], label[40];
     char lease[24], fence[24], number[24], position[24], ready_after[24];
 
     snprintf(reason, sizeof reason, "\"%s\"", pg_kind_name(d->reason));
     snprintf(text, sizeof text,
              "{\"status\":\"%s\",\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
-             "\"reset_after_us\":%s,\"reason\":%s,\"index\":%" PRId64 ",\"at_us\":%" PRId64
+             "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64
              ",\"lease_us\":%s,\"fence\":%s,\"number\":%s,\"position\":%s,\"ready_after_us\":%s}",
              statuses[d->status], or_null(d->limit, limit), or_null(d->remaining, remaining),
              or_null(d->retry_after_us, retry_after), or_null(d->reset_after_us, reset_after),
-             d->reason == PG_KIND_NONE ? "null" : reason, d->index, d->at_us,
+             d->reason == PG_KIND_NONE ? "null" : reason, label_or_null(d, label), d->at_us,
              or_null(d->lease_us, lease), or_null(d->fencing_token, fence), or_null(d->ticket, number),
              or_null(d->position, position), or_null(d->ready_after_us, ready_after));
     return text;

@@ -10,6 +10,7 @@ static pg_store *store;
 static pg_test_clock *test_clock;
 static pg_limiter *limiter;
 static pg_limit limits[LIMITS];
+static char labels[LIMITS][64];
 static size_t limit_count;
 static struct {
     char label[64], id[96];
@@ -33,6 +34,17 @@ static void unquote(char *text)
         }
     }
     *to = '\0';
+}
+
+/* A label stands behind "=", so that it may be empty; NULL without one. */
+static const char *keep_label(char *text, char kept[64])
+{
+    unquote(text);
+    if (*text != '=') {
+        return NULL;
+    }
+    snprintf(kept, 64, "%s", text + 1);
+    return kept;
 }
 
 static void fail(const char *expected, const char *actual)
@@ -59,6 +71,12 @@ static const char *or_null(int64_t number, char *buffer)
 {
     snprintf(buffer, 24, "%" PRId64, number);
     return number == -1 ? "null" : buffer;
+}
+
+static const char *label_or_null(const pg_decision *d, char buffer[40])
+{
+    snprintf(buffer, 40, "\"%s\"", d->label);
+    return d->label[0] == '\0' ? "null" : buffer;
 }
 
 /* A permit that later steps name by its label, which stands behind "=". */

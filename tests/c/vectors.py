@@ -21,10 +21,16 @@ def number(value):
     return NUMBERS.get(value, value)
 
 
+def label(step):
+    # Nothing means "no label", and "=" stands before one, which may be empty.
+    value = step.get("label")
+    return "" if value is None else f"={text(value)}"
+
+
 def limit_lines(limits):
     for limit in limits:
         numbers = (number(limit.get(field, 0)) for field in ("amount", "interval_us", "offset_us"))
-        yield "limit", text(limit["kind"]), *numbers
+        yield "limit", text(limit["kind"]), *numbers, label(limit)
 
 
 def request_fields(step):
@@ -35,14 +41,14 @@ def request_fields(step):
 
 
 def order_fields(step):
-    # -1 means "not given" in C, and every limit as an index.
+    # -1 means "not given" in C.
     match step["do"]:
         case "pause":
             fields = "for_us", "until_us"
         case "override":
-            fields = "index", "amount", "interval_us", "expires_in_us", "expires_at_us"
-        case "restore":
-            fields = ("index",)
+            fields = "amount", "interval_us", "expires_in_us", "expires_at_us"
+        case "overrides":
+            fields = "expires_in_us", "expires_at_us"
         case _:
             fields = ()
     for field in fields:
@@ -61,16 +67,16 @@ def case_lines(file, index, case):
         match step["do"]:
             case "acquire" | "peek" as verb:
                 expect = compact(step["expect"])
-                label = text(step.get("permit", ""))
-                yield verb, *request_fields(step), step.get("times", 1), f"={label}", expect
+                permit = text(step.get("permit", ""))
+                yield verb, *request_fields(step), step.get("times", 1), f"={permit}", expect
             case "enter":
                 expect = compact(step["expect"])
                 waits = "patience_us" in step
                 wait = step["patience_us"] if waits else "", step.get("grace_us", 0)
                 place = {"kept": -1}.get(step.get("place", 0), step.get("place", 0))
-                label = text(step.get("permit", ""))
+                permit = text(step.get("permit", ""))
                 who = text(step["id"])
-                yield "enter", *request_fields(step), who, *wait, place, f"={label}", expect
+                yield "enter", *request_fields(step), who, *wait, place, f"={permit}", expect
             case "correct":
                 permit = text(step["permit"])
                 yield "correct", permit, step["actual"], step["expect"]
@@ -82,15 +88,16 @@ def case_lines(file, index, case):
                 yield "cancel", text(step["id"]), gave_up, step["expect"]
             case "statistics":
                 yield "statistics", compact(step["expect"])
-            case "pause" | "resume" | "override" | "restore" | "controls" as verb:
+            case "pause" | "resume" | "override" | "overrides" | "restore" | "controls" as verb:
+                yield from limit_lines(step.get("limits", []))
                 expect = compact(step["expect"]) if "expect" in step else ""
-                yield verb, expect, step.get("error", ""), *order_fields(step)
+                yield verb, expect, step.get("error", ""), label(step), *order_fields(step)
             case "sync":
                 numbers = ("remaining", "amount", "interval_us", "reset_in_us", "reset_at_us")
                 given = (step.get(field, -1) for field in numbers)
                 permit = text(step.get("permit", ""))
                 expect = compact(step["expect"])
-                yield "sync", expect, permit, step.get("index", 0), *given
+                yield "sync", expect, permit, label(step), *given
             case "learn":
                 headers = text("\n".join(word for pair in step.get("headers", []) for word in pair))
                 answer = step.get("status", -1), headers, text(step.get("body", ""))

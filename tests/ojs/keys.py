@@ -2,22 +2,17 @@
 
 from datetime import datetime, timezone
 
-from paddlegate import Paddlegate
+from paddlegate import Bucket, Concurrency, Paddlegate, Throttle, Window
 
+# A strategy is the label of its limit.
 STRATEGIES = ("concurrency", "rate", "throttle")
-STRATEGY_OF = {
-    "concurrency": "concurrency",
-    "window": "rate",
-    "bucket": "rate",
-    "throttle": "throttle",
-}
 # In force for a strategy that only an override has named, when that has ended: as good as no
-# limit. A limiter of other kinds would count anew.
+# limit.
 NO_LIMIT = {
-    "concurrency": (100_000,),
-    "window": (100_000, 1e-6),
-    "bucket": (10**12, 1e-6),
-    "throttle": (1e-6,),
+    "concurrency": Concurrency(100_000),
+    "window": Window(100_000, 1e-6),
+    "bucket": Bucket(10**12, 1e-6),
+    "throttle": Throttle(1e-6),
 }
 
 
@@ -31,7 +26,7 @@ def parse(document):
     limiter.try_acquire()
     limits = [limit for listed in store.limiters() for limit in listed.limits]
     name = limiter.name.removeprefix("ojs/key/").removeprefix("ojs/")
-    return name, limiter.on_limit, {STRATEGY_OF[limit.kind]: limit for limit in limits}
+    return name, limiter.on_limit, {limit.label: limit for limit in limits}
 
 
 def rfc3339(micros):
@@ -62,60 +57,52 @@ class Key:
         self.exceeded = None
         self._make, self._clock = make, clock
         self._defined = {}
-        # What kind of limit each strategy is; none goes, because its counters would go with it.
+        # What kind of limit each strategy is; none goes, because an override may still rule it.
         self._kinds = {}
         # As `limiters_from_document` names it: a queue is called `queue/...` here, and no key has
         # a slash.
         self._limiter_name = f"ojs/{name}" if "/" in name else f"ojs/key/{name}"
-        self.limiter = make(self._limiter_name, [])
-
-    @property
-    def _order(self):
-        return [strategy for strategy in STRATEGIES if strategy in self._kinds]
+        self.limiter = make(self._limiter_name, {})
 
     def define(self, limits):
         """Take over a definition, and tell whether it changed an earlier one."""
         known, self._defined = self._defined, limits
         self._grow({strategy: limit.kind for strategy, limit in limits.items()})
-        self.limiter = self._limiter()
         return bool(known) and known != limits
 
     def _rule(self, strategy):
         kind, limit = self._kinds[strategy], self._defined.get(strategy)
         if not limit:
-            return (kind, *NO_LIMIT[kind])
-        numbers = {
-            "concurrency": (limit.amount,),
-            "rate": (limit.amount, limit.interval),
-            "throttle": (limit.amount, limit.interval),
+            return NO_LIMIT[kind]
+        of_kind = {
+            "concurrency": lambda: Concurrency(limit.amount),
+            "window": lambda: Window(limit.amount, limit.interval),
+            "bucket": lambda: Bucket(limit.amount, limit.interval),
+            "throttle": lambda: Throttle(limit.interval, limit=limit.amount),
         }
-        return (kind, *numbers[strategy])
+        return of_kind[kind]()
 
     def _limiter(self, alone=None):
         """Make the limiter; or one that reads the same counters, but limits in one way alone."""
-        rules = [
-            self._rule(strategy)
-            if alone in (None, strategy)
-            else (self._kinds[strategy], *NO_LIMIT[self._kinds[strategy]])
-            for strategy in self._order
-        ]
+        rules = {
+            strategy: self._rule(strategy)
+            for strategy in STRATEGIES
+            if strategy in self._kinds and alone in (None, strategy)
+        }
         return self._make(self._limiter_name, rules)
 
     def _grow(self, kinds):
-        """Make room for more strategies. What was ordered for the others holds on."""
-        if kinds.items() <= self._kinds.items():
-            return
-        before, order = self.limiter, self._order
+        """Make room for more strategies. What was ordered for a label holds on for its kind."""
+        changed = [it for it in kinds if self._kinds.get(it, kinds[it]) != kinds[it]]
+        told, runtime_state = self._told() if changed else ({}, None)
         self._kinds = self._kinds | kinds
         self.limiter = self._limiter()
-        if not order:
-            return
-        runtime_state = before.runtime_state()
-        for strategy, numbers in zip(order, runtime_state.overrides, strict=True):
-            if numbers:
-                self._override(strategy, numbers, {"expires_in": runtime_state.expires_in})
-        if runtime_state.paused_for:
-            self.limiter.pause(runtime_state.paused_for)
+        for strategy in told.keys() & changed:
+            amount, interval = told[strategy].amount, told[strategy].interval
+            self.limiter.restore(strategy)
+            self.limiter.override(
+                amount, interval, label=strategy, expires_in=runtime_state.expires_in
+            )
 
     def admit(self, job, on_limit):
         return self.limiter.admit(job, on_limit)
@@ -124,7 +111,7 @@ class Key:
         """Tell which strategy refused; a pause by a worker's signal is called "dynamic"."""
         if decision.reason == "paused":
             return "dynamic"
-        return self._order[decision.index]
+        return decision.label
 
     def apply_ojs_signal(self, failure):
         """Pause as a failure says; a pause that ends later stays.
@@ -145,29 +132,17 @@ class Key:
         self.limiter.apply_ojs_override(body)
 
     def _grow_at_all(self):
-        """Nothing can be ordered for a limiter without any limit."""
+        """A limiter without any limit grants without a look at what was ordered."""
         if not self._kinds:
             self._grow({"concurrency": "concurrency"})
 
-    def _override(self, strategy, numbers, expires):
-        self.limiter.override(
-            numbers.amount,
-            numbers.interval,
-            index=self._order.index(strategy),
-            **expires,
-        )
-
     def _told(self):
-        if not self._kinds:
-            return {}, None
         runtime_state = self.limiter.runtime_state()
-        overrides = zip(self._order, runtime_state.overrides, strict=True)
-        return {strategy: numbers for strategy, numbers in overrides if numbers}, runtime_state
+        return runtime_state.overrides, runtime_state
 
     def restore(self):
         """End every override."""
-        if self._kinds:
-            self.limiter.restore()
+        self.limiter.restore()
 
     def clear(self):
         """Forget what was counted and ordered. Leases go too, so there must be none."""

@@ -23,8 +23,8 @@ LANGUAGES = {"py": "python", "mjs": "node", "rb": "ruby", "c": "c", "rs": "rust"
 APART = {"wasm", "sh", "json"}
 # A program that names one of these need not leave anything in Redis.
 ELSEWHERE = ["memory://", '127.0.0.1:1"']
-KEYS = "return redis.call('keys', 'pg1:*')"
-FORGET = f"for _, key in ipairs(redis.call('keys', 'pg1:*')) do redis.call('del', key) end {KEYS}"
+KEYS = "return redis.call('keys', 'pg2:*')"
+FORGET = f"for _, key in ipairs(redis.call('keys', 'pg2:*')) do redis.call('del', key) end {KEYS}"
 LOAD = """import sys
 from paddlegate import Paddlegate
 assert Paddlegate("memory://").load(sys.argv[1])

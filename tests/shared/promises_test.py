@@ -97,7 +97,7 @@ def test_the_commands_of_the_page_are_enough(urls, name):
         rules = [f"+{command}" for command in sorted(commands)]
         admin.execute_command(
             *("ACL", "SETUSER", name, "on", ">secret"),
-            *("~pg1:*", "resetchannels", "&pg1:hints:*", *rules),
+            *("~pg2:*", "resetchannels", "&pg2:hints:*", *rules),
         )
     limited = urls["redis"].replace("redis://", f"redis://{name}:secret@")
     with Paddlegate(limited, timeout=30) as store:
@@ -113,13 +113,13 @@ def test_the_commands_of_the_page_are_enough(urls, name):
         assert both.cancel("second") == "cancelled"
         both.pause(0.01)
         both.resume()
-        both.override(5, index=1)
+        both.override(5, label="window")
         both.restore()
-        assert both.report_budget(remaining=3, index=1).ignored is not None
+        assert both.report_budget(remaining=3, label="bucket").ignored is not None
         assert both.peek().remaining >= 0
         assert both.stats().granted >= 2
         assert name in [limiter.name for limiter in store.limiters()]
-        one = store.concurrent(name, 1)
+        one = store.concurrent(f"{name}-one", 1)
         with one.within_limit():
             assert not one.try_acquire()
         both.reset()

@@ -41,11 +41,6 @@
 #define PG_POSITION_EXISTING -1
 
 /**
- * The value of an index that stands for every limit of the policy.
- */
-#define PG_EVERY_LIMIT -1
-
-/**
  * The value of a number that is not given, in pg_pause, pg_override, pg_report_budget,
  * pg_learn_from_response, pg_load_with, pg_conductor_limiter and pg_limiter_with_on_unavailable.
  */
@@ -369,8 +364,8 @@ typedef struct pg_error {
 } pg_error;
 
 /**
- * One limit of a policy: an amount of units and an interval. A field that the kind does not use is
- * ignored.
+ * One limit of a policy, as a caller writes it: an amount of units and an interval. A field that
+ * the kind does not use is ignored.
  */
 typedef struct pg_limit {
     /**
@@ -390,6 +385,12 @@ typedef struct pg_limit {
      * How much earlier the intervals of a bucket start; two hours for UTC+2.
      */
     int64_t offset_us;
+    /**
+     * The label, by which overrides, reports and decisions name the limit; NULL for the name of the
+     * kind. 1 to 32 characters: a to z first, then also digits, _ and -. The labels of a policy
+     * differ, so a second limit of a kind needs its own.
+     */
+    const char *label;
 } pg_limit;
 
 /**
@@ -427,10 +428,10 @@ typedef struct pg_decision {
      */
     pg_kind reason;
     /**
-     * The index of the described limit in the policy, from 0. The number of limits denotes a
-     * runtime pause, see pg_pause.
+     * The label of the described limit; empty for a runtime pause, see pg_pause, and when no limit
+     * applies.
      */
-    int64_t index;
+    char label[33];
     /**
      * The limit or the capacity of the described limit, in units, 1 for a throttle; -1 when no limit
      * applies.
@@ -608,6 +609,32 @@ typedef struct pg_statistics {
 } pg_statistics;
 
 /**
+ * One limit, as the library writes it.
+ */
+typedef struct pg_labelled_limit {
+    /**
+     * The kind, a pg_kind.
+     */
+    int32_t kind;
+    /**
+     * The limit or the capacity, in units; the starts per interval of a throttle.
+     */
+    int64_t amount;
+    /**
+     * The interval, the time to drain or refill fully, or the duration of a lease.
+     */
+    int64_t interval_us;
+    /**
+     * How much earlier the intervals of a bucket start.
+     */
+    int64_t offset_us;
+    /**
+     * The label.
+     */
+    char label[33];
+} pg_labelled_limit;
+
+/**
  * One limiter of a list.
  */
 typedef struct pg_limiter_info {
@@ -616,11 +643,11 @@ typedef struct pg_limiter_info {
      */
     char name[520];
     /**
-     * The limits as they were last used.
+     * The limits of all policies of the name, as they were last used.
      */
-    struct pg_limit limits[8];
+    struct pg_labelled_limit limits[32];
     /**
-     * The number of limits.
+     * The number of limits, at most 32.
      */
     size_t count;
     /**
@@ -653,24 +680,27 @@ typedef struct pg_runtime_state {
      */
     int64_t expires_in_us;
     /**
-     * The number of limits of the policy; 0 when the limiter has no state that could change.
-     */
-    size_t count;
-    /**
-     * 1 when the store knew the limiter before this call: it had a state or statistics. 0 for a
-     * name that was never used, for limits of other kinds than those in use under the name, and
-     * without any limit. An earlier command, such as pg_pause, counts as a use.
+     * 1 when the store knew the name before this call: it had a state or statistics, otherwise 0.
+     * An earlier command, such as pg_pause, counts as a use.
      */
     int32_t in_use;
     /**
-     * The active override of each limit; its kind is PG_KIND_NONE where there is none.
+     * The number of overrides, at most 32.
      */
-    struct pg_limit overrides[8];
+    size_t override_count;
     /**
-     * The limit learned from the upstream, for each limit of the policy. It applies where no
-     * override is active. Its kind is PG_KIND_NONE where there is none.
+     * The number of learned limits, at most 32.
      */
-    struct pg_limit learned[8];
+    size_t learned_count;
+    /**
+     * The active overrides, sorted by label; also those of labels that this policy does not have.
+     */
+    struct pg_labelled_limit overrides[32];
+    /**
+     * The limits learned from the upstream, sorted by label. They apply where no override is
+     * active.
+     */
+    struct pg_labelled_limit learned[32];
 } pg_runtime_state;
 
 /**
@@ -678,7 +708,7 @@ typedef struct pg_runtime_state {
  * and why. A value that the limiter already had is in neither list.
  *
  * The lists have a word or a sentence in each line, with a line feed between the lines. With
- * several limits the index of the limit follows the word, as in `remaining[1]`.
+ * several limits the label of the limit follows the word, as in `remaining[rpm]`.
  */
 typedef struct pg_learned {
     /**
@@ -729,7 +759,7 @@ typedef struct pg_loaded_limiter {
     /**
      * The limits.
      */
-    struct pg_limit limits[8];
+    struct pg_labelled_limit limits[8];
     /**
      * The number of limits; 0 for an unlimited limiter.
      */
@@ -930,9 +960,9 @@ pg_code pg_parse_interval(const char *text, int64_t *interval_us, struct pg_erro
 /**
  * Creates a limiter of one to eight limits, which are decided together: all are charged or none.
  *
- * The name has 1 to 512 bytes. Limiters with the same name and the same kinds of limits share
- * their state, in all processes and languages. The caller must close the handle with
- * pg_limiter_close.
+ * The name has 1 to 512 bytes. Limiters with the same name share their state, in all processes and
+ * languages; what was taken from a limit is that of its label and kind. The caller must close the
+ * handle with pg_limiter_close.
  */
 pg_code pg_limiter_new(const struct pg_store *store,
                        const char *name,
@@ -1359,16 +1389,16 @@ pg_code pg_resume(const struct pg_limiter *limiter,
                   struct pg_error *error);
 
 /**
- * Overrides one limit of every policy, in all processes.
+ * Overrides one limit of this policy, in all processes.
  *
- * index is that of the limit in the policy, from 0. amount and interval_us are those of pg_limit;
- * give one or both; an amount of 0 is refused for a throttle. A number that is PG_NOT_GIVEN stays as
- * in the policy of this limiter. All overrides of the limiter last for expires_in_us, or until
+ * label is that of the limit, NULL for the only limit of the policy. amount and interval_us are
+ * those of pg_limit; give one or both; an amount of 0 is refused for a throttle. A number that is
+ * PG_NOT_GIVEN stays as in the policy of this limiter. All overrides of the limiter last for expires_in_us, or until
  * expires_at_us since 1970. If both are PG_NOT_GIVEN, they last until they are removed, or until no
  * call was granted for 90 days. runtime_state is as in pg_pause.
  */
 pg_code pg_override(const struct pg_limiter *limiter,
-                    int64_t index,
+                    const char *label,
                     int64_t amount,
                     int64_t interval_us,
                     int64_t expires_in_us,
@@ -1377,11 +1407,26 @@ pg_code pg_override(const struct pg_limiter *limiter,
                     struct pg_error *error);
 
 /**
- * Removes the override of the limit with this index, from 0, or of all limits with PG_EVERY_LIMIT.
+ * Overrides whole limits by their labels, in all processes: count limits, one to eight.
+ *
+ * Also labels that the policy of this limiter does not have: they apply to every policy of the name
+ * that has a limit with this label and kind, now or later. expires_in_us, expires_at_us and
+ * runtime_state are as in pg_override.
+ */
+pg_code pg_override_limits(const struct pg_limiter *limiter,
+                           const struct pg_limit *limits,
+                           size_t count,
+                           int64_t expires_in_us,
+                           int64_t expires_at_us,
+                           struct pg_runtime_state *runtime_state,
+                           struct pg_error *error);
+
+/**
+ * Removes the overrides of a label, or all overrides of the limiter if label is NULL.
  * runtime_state is as in pg_pause.
  */
 pg_code pg_restore(const struct pg_limiter *limiter,
-                   int64_t index,
+                   const char *label,
                    struct pg_runtime_state *runtime_state,
                    struct pg_error *error);
 
@@ -1396,17 +1441,17 @@ pg_code pg_runtime_state_get(const struct pg_limiter *limiter,
  * Applies a report of the upstream on the budget behind one limit, in all processes.
  *
  * permit is that of the call to which the upstream replied, or NULL; the time of its grant
- * distinguishes older reports from newer ones, and an older report changes nothing. index is that
- * of the limit in the policy, from 0. Each of the other numbers may be PG_NOT_GIVEN. remaining is
- * the number of units left upstream; the units that are still to be corrected here are subtracted
- * from it. amount and interval_us are the numbers of the limit upstream, as in pg_limit; instead
+ * distinguishes older reports from newer ones, and an older report changes nothing. label is that
+ * of the limit, NULL for the only limit of the policy. Each number may be PG_NOT_GIVEN. remaining
+ * is the number of units left upstream; the units that are still to be corrected here are
+ * subtracted from it. amount and interval_us are the numbers of the limit upstream, as in pg_limit; instead
  * of the interval, restore_rate is the number of units that the upstream refills per second, 0
  * when not given. The interval of a bucket ends after reset_in_us, or at reset_at_us since 1970.
  * learned receives the result and may be NULL.
  */
 pg_code pg_report_budget(const struct pg_limiter *limiter,
                          const char *permit,
-                         int64_t index,
+                         const char *label,
                          int64_t remaining,
                          int64_t amount,
                          int64_t interval_us,
@@ -1553,9 +1598,10 @@ pg_code pg_apply_ojs_signal(const struct pg_limiter *limiter,
  * Applies an override document of Open Job Spec to a limiter, in all processes.
  *
  * document is JSON with concurrency, rate, throttle and expires_at, or some of them: a member that
- * is absent leaves its override unchanged, null removes an override. The message of PG_INVALID
- * contains the JSON path of the fault, also for a strategy that the limiter does not have.
- * runtime_state receives the state after the call and may be NULL.
+ * is absent leaves its override unchanged, null removes an override. A strategy that the limiter
+ * does not have is overridden for the other policies of its name. The message of PG_INVALID
+ * contains the JSON path of the fault. runtime_state receives the state after the call and may be
+ * NULL.
  */
 pg_code pg_apply_ojs_override(const struct pg_limiter *limiter,
                               const char *document,

@@ -1,22 +1,18 @@
 //! Pauses and overrides of a running limiter, for all processes.
 
+use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use paddlegate_core::{
-    AdminRequest, Answer, Deadline, Limit as CoreLimit, LimitNumbers, MAX_LIMITS, Micros, Result,
-    RuntimeState as CoreRuntimeState,
-};
+use paddlegate_core::{AdminRequest, Answer, Deadline, LimitNumbers, Micros, Result, RuntimeState as CoreRuntimeState};
 
 use crate::call::{ON_SIGNAL, unexpected};
 use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
-use crate::limit::Limit;
+use crate::limit::{LabelledLimit, Limit, read_limits};
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::not_negative;
-
-/// The value of an index that stands for every limit of the policy.
-pub const PG_EVERY_LIMIT: i64 = -1;
+use crate::text;
 
 /// The value of a number that is not given, in pg_pause, pg_override, pg_report_budget,
 /// pg_learn_from_response, pg_load_with, pg_conductor_limiter and pg_limiter_with_on_unavailable.
@@ -33,17 +29,18 @@ pub struct RuntimeState {
     /// How long the overrides last from now; -1 when they last until they are removed, and without
     /// overrides.
     pub expires_in_us: i64,
-    /// The number of limits of the policy; 0 when the limiter has no state that could change.
-    pub count: usize,
-    /// 1 when the store knew the limiter before this call: it had a state or statistics. 0 for a
-    /// name that was never used, for limits of other kinds than those in use under the name, and
-    /// without any limit. An earlier command, such as pg_pause, counts as a use.
+    /// 1 when the store knew the name before this call: it had a state or statistics, otherwise 0.
+    /// An earlier command, such as pg_pause, counts as a use.
     pub in_use: i32,
-    /// The active override of each limit; its kind is PG_KIND_NONE where there is none.
-    pub overrides: [Limit; 8],
-    /// The limit learned from the upstream, for each limit of the policy. It applies where no
-    /// override is active. Its kind is PG_KIND_NONE where there is none.
-    pub learned: [Limit; 8],
+    /// The number of overrides, at most 32.
+    pub override_count: usize,
+    /// The number of learned limits, at most 32.
+    pub learned_count: usize,
+    /// The active overrides, sorted by label; also those of labels that this policy does not have.
+    pub overrides: [LabelledLimit; 32],
+    /// The limits learned from the upstream, sorted by label. They apply where no override is
+    /// active.
+    pub learned: [LabelledLimit; 32],
 }
 
 impl RuntimeState {
@@ -51,34 +48,30 @@ impl RuntimeState {
         version: 0,
         paused_for_us: -1,
         expires_in_us: -1,
-        count: 0,
         in_use: 0,
-        overrides: [Limit::NONE; MAX_LIMITS],
-        learned: [Limit::NONE; MAX_LIMITS],
+        override_count: 0,
+        learned_count: 0,
+        overrides: [LabelledLimit::NONE; 32],
+        learned: [LabelledLimit::NONE; 32],
     };
 }
 
 impl From<CoreRuntimeState> for RuntimeState {
     fn from(core: CoreRuntimeState) -> Self {
         let span = |span: Option<Micros>| number(span.map(|Micros(micros)| micros));
+        let (overrides, override_count) = LabelledLimit::array(&core.overrides);
+        let (learned, learned_count) = LabelledLimit::array(&core.learned);
         Self {
             version: number(Some(core.version)),
             paused_for_us: span(core.paused_for),
             expires_in_us: span(core.expires_after),
-            count: core.overrides.len().min(MAX_LIMITS),
             in_use: core.in_use.into(),
-            overrides: limit_array(&core.overrides),
-            learned: limit_array(&core.learned),
+            override_count,
+            learned_count,
+            overrides,
+            learned,
         }
     }
-}
-
-fn limit_array(limits: &[Option<CoreLimit>]) -> [Limit; MAX_LIMITS] {
-    let mut array = [Limit::NONE; MAX_LIMITS];
-    for (slot, limit) in array.iter_mut().zip(limits) {
-        *slot = limit.as_ref().map_or(Limit::NONE, Limit::from);
-    }
-    array
 }
 
 /// Refuses every call for a time, or until a time since 1970, in all processes. Waiting calls
@@ -112,17 +105,17 @@ pub extern "C" fn pg_resume(
     run_change(limiter, runtime_state, error, || Ok(AdminRequest::Resume))
 }
 
-/// Overrides one limit of every policy, in all processes.
+/// Overrides one limit of this policy, in all processes.
 ///
-/// index is that of the limit in the policy, from 0. amount and interval_us are those of pg_limit;
-/// give one or both; an amount of 0 is refused for a throttle. A number that is PG_NOT_GIVEN stays as
-/// in the policy of this limiter. All overrides of the limiter last for expires_in_us, or until
+/// label is that of the limit, NULL for the only limit of the policy. amount and interval_us are
+/// those of pg_limit; give one or both; an amount of 0 is refused for a throttle. A number that is
+/// PG_NOT_GIVEN stays as in the policy of this limiter. All overrides of the limiter last for expires_in_us, or until
 /// expires_at_us since 1970. If both are PG_NOT_GIVEN, they last until they are removed, or until no
 /// call was granted for 90 days. runtime_state is as in pg_pause.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_override(
+pub unsafe extern "C" fn pg_override(
     limiter: *const LimiterHandle,
-    index: i64,
+    label: *const c_char,
     amount: i64,
     interval_us: i64,
     expires_in_us: i64,
@@ -131,25 +124,48 @@ pub extern "C" fn pg_override(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     run_change(limiter, runtime_state, error, || {
-        let (index, numbers) = (limit_index(index)?, numbers(amount, interval_us, 0.0)?);
-        let (span, time) = (micros("expires_in", expires_in_us)?, micros("expires_at", expires_at_us)?);
-        let expires = Deadline::either(("expires_in", span), ("expires_at", time))?;
-        Ok(AdminRequest::Override { index, numbers, expires })
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let label = unsafe { text::read_some("label", label) }?.map(str::to_owned);
+        let numbers = numbers(amount, interval_us, 0.0)?;
+        Ok(AdminRequest::Override { label, numbers, expires: expiry(expires_in_us, expires_at_us)? })
     })
 }
 
-/// Removes the override of the limit with this index, from 0, or of all limits with PG_EVERY_LIMIT.
-/// runtime_state is as in pg_pause.
+/// Overrides whole limits by their labels, in all processes: count limits, one to eight.
+///
+/// Also labels that the policy of this limiter does not have: they apply to every policy of the name
+/// that has a limit with this label and kind, now or later. expires_in_us, expires_at_us and
+/// runtime_state are as in pg_override.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_restore(
+pub unsafe extern "C" fn pg_override_limits(
     limiter: *const LimiterHandle,
-    index: i64,
+    limits: *const Limit,
+    count: usize,
+    expires_in_us: i64,
+    expires_at_us: i64,
     runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     run_change(limiter, runtime_state, error, || {
-        let index = if index == PG_EVERY_LIMIT { None } else { Some(limit_index(index)?) };
-        Ok(AdminRequest::Restore(index))
+        // SAFETY: this function places the same requirements on its caller.
+        let limits = unsafe { read_limits(limits, count) }?;
+        Ok(AdminRequest::OverrideLimits { limits, expires: expiry(expires_in_us, expires_at_us)? })
+    })
+}
+
+/// Removes the overrides of a label, or all overrides of the limiter if label is NULL.
+/// runtime_state is as in pg_pause.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_restore(
+    limiter: *const LimiterHandle,
+    label: *const c_char,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    run_change(limiter, runtime_state, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let label = unsafe { text::read_some("label", label) }?;
+        Ok(AdminRequest::Restore(label.map(str::to_owned)))
     })
 }
 
@@ -202,9 +218,10 @@ pub(crate) fn micros(argument: &'static str, value: i64) -> Result<Option<Micros
     Ok(optional(argument, value)?.map(Micros))
 }
 
-/// Returns the index of a limit; the core refuses an index that does not exist.
-pub(crate) fn limit_index(index: i64) -> Result<usize> {
-    Ok(usize::try_from(not_negative("index", index)?).unwrap_or(usize::MAX))
+/// Returns the end of overrides, if they have one.
+fn expiry(expires_in_us: i64, expires_at_us: i64) -> Result<Option<Deadline>> {
+    let (span, time) = (micros("expires_in", expires_in_us)?, micros("expires_at", expires_at_us)?);
+    Deadline::either(("expires_in", span), ("expires_at", time))
 }
 
 /// Returns the numbers of a limit, as far as they are given; a rate of 0 is not given.

@@ -37,9 +37,9 @@ pub struct Decision {
     /// PG_KIND_UNAVAILABLE when refused because the store cannot decide, see
     /// pg_limiter_with_on_unavailable.
     pub reason: Kind,
-    /// The index of the described limit in the policy, from 0. The number of limits denotes a
-    /// runtime pause, see pg_pause.
-    pub index: i64,
+    /// The label of the described limit; empty for a runtime pause, see pg_pause, and when no limit
+    /// applies.
+    pub label: [c_char; 33],
     /// The limit or the capacity of the described limit, in units, 1 for a throttle; -1 when no limit
     /// applies.
     pub limit: i64,
@@ -79,7 +79,7 @@ impl Decision {
     pub(crate) const NONE: Self = Self {
         status: Status::Refused,
         reason: Kind::None,
-        index: 0,
+        label: [0; 33],
         limit: -1,
         remaining: -1,
         retry_after_us: -1,
@@ -109,7 +109,7 @@ impl From<CoreDecision> for Decision {
                 None if decision.degraded && !decision.allowed() => Kind::Unavailable,
                 None => Kind::None,
             },
-            index: decision.index.try_into().unwrap_or(i64::MAX),
+            label: text::write(decision.label.as_deref().unwrap_or_default()),
             limit: number(decision.limit),
             remaining: number(decision.remaining),
             retry_after_us: number(decision.retry_after.map(|Micros(micros)| micros)),

@@ -15,7 +15,7 @@ use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::handle::Table;
-use crate::limit::Limit;
+use crate::limit::LabelledLimit;
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::store::{STORES, StoreHandle};
 use crate::text;
@@ -41,7 +41,7 @@ pub struct LoadedLimiter {
     /// The limiter, which the caller must close with pg_limiter_close; NULL after the last limiter.
     pub limiter: *mut LimiterHandle,
     /// The limits.
-    pub limits: [Limit; 8],
+    pub limits: [LabelledLimit; 8],
     /// The number of limits; 0 for an unlimited limiter.
     pub count: usize,
     /// How long after its last use the limiter is listed and its statistics are kept.
@@ -56,7 +56,7 @@ impl LoadedLimiter {
     pub(crate) const NONE: Self = Self {
         name: [0; 520],
         limiter: ptr::null_mut(),
-        limits: [Limit::NONE; MAX_LIMITS],
+        limits: [LabelledLimit::NONE; MAX_LIMITS],
         count: 0,
         ttl_us: 0,
         wait_timeout_us: -1,
@@ -64,20 +64,16 @@ impl LoadedLimiter {
     };
 
     pub(crate) fn open(core: &CoreLoadedLimiter) -> Result<Self> {
-        let limits = core.limiter.policy().limits();
-        let mut loaded = Self {
+        let (limits, count) = LabelledLimit::array(core.limiter.policy().limits());
+        Ok(Self {
             name: text::write(core.limiter.name()),
             limiter: LIMITERS.open(core.limiter.clone())?,
-            count: limits.len().min(MAX_LIMITS),
+            limits,
+            count,
             ttl_us: number(Some(core.limiter.ttl().0)),
             wait_timeout_us: number(core.wait_timeout.map(|timeout| timeout.0)),
             on_limit: text::write(core.on_limit.name()),
-            ..Self::NONE
-        };
-        for (slot, limit) in loaded.limits.iter_mut().zip(limits) {
-            *slot = limit.into();
-        }
-        Ok(loaded)
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use paddlegate_core::{
 };
 
 use crate::call::unexpected;
-use crate::control::{limit_index, micros, numbers, optional, run_request};
+use crate::control::{micros, numbers, optional, run_request};
 use crate::decision::{Settlement, number};
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
@@ -23,7 +23,7 @@ const MAX_WORDS: usize = 1 << 16;
 /// and why. A value that the limiter already had is in neither list.
 ///
 /// The lists have a word or a sentence in each line, with a line feed between the lines. With
-/// several limits the index of the limit follows the word, as in `remaining[1]`.
+/// several limits the label of the limit follows the word, as in `remaining[rpm]`.
 #[repr(C)]
 pub struct Learned {
     /// The settlement of the permit; PG_SETTLEMENT_NONE when the report has no actual cost of a
@@ -93,10 +93,10 @@ fn run_report(
 /// Applies a report of the upstream on the budget behind one limit, in all processes.
 ///
 /// permit is that of the call to which the upstream replied, or NULL; the time of its grant
-/// distinguishes older reports from newer ones, and an older report changes nothing. index is that
-/// of the limit in the policy, from 0. Each of the other numbers may be PG_NOT_GIVEN. remaining is
-/// the number of units left upstream; the units that are still to be corrected here are subtracted
-/// from it. amount and interval_us are the numbers of the limit upstream, as in pg_limit; instead
+/// distinguishes older reports from newer ones, and an older report changes nothing. label is that
+/// of the limit, NULL for the only limit of the policy. Each number may be PG_NOT_GIVEN. remaining
+/// is the number of units left upstream; the units that are still to be corrected here are
+/// subtracted from it. amount and interval_us are the numbers of the limit upstream, as in pg_limit; instead
 /// of the interval, restore_rate is the number of units that the upstream refills per second, 0
 /// when not given. The interval of a bucket ends after reset_in_us, or at reset_at_us since 1970.
 /// learned receives the result and may be NULL.
@@ -104,7 +104,7 @@ fn run_report(
 pub unsafe extern "C" fn pg_report_budget(
     limiter: *const LimiterHandle,
     permit: *const c_char,
-    index: i64,
+    label: *const c_char,
     remaining: i64,
     amount: i64,
     interval_us: i64,
@@ -117,8 +117,10 @@ pub unsafe extern "C" fn pg_report_budget(
     run_report(learned, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read_some("permit", permit) }?;
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let label = unsafe { text::read_some("label", label) }?;
         let request = AdminRequest::ReportBudget {
-            index: limit_index(index)?,
+            label: label.map(str::to_owned),
             remaining: optional("remaining", remaining)?,
             numbers: numbers(amount, interval_us, restore_rate)?,
             reset: Deadline::either(

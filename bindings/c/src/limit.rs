@@ -2,8 +2,11 @@
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
+use std::slice;
 
-use paddlegate_core::{Error as CoreError, Kind as CoreKind, Limit as CoreLimit, Micros, Result};
+use paddlegate_core::{
+    Error as CoreError, Kind as CoreKind, Limit as CoreLimit, MAX_LABELS, MAX_LIMITS, Micros, Result,
+};
 
 use crate::decision::number;
 use crate::error::{Code, Error};
@@ -11,6 +14,9 @@ use crate::guard::guard_into;
 use crate::names;
 use crate::request::not_negative;
 use crate::text;
+
+// The arrays of runtime states and of the list have this length.
+const _: () = assert!(MAX_LABELS == 32);
 
 /// The kind of a limit. The numbers never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +44,8 @@ pub enum Kind {
     Unavailable = 9,
 }
 
-/// One limit of a policy: an amount of units and an interval. A field that the kind does not use is
-/// ignored.
+/// One limit of a policy, as a caller writes it: an amount of units and an interval. A field that
+/// the kind does not use is ignored.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Limit {
@@ -52,38 +58,86 @@ pub struct Limit {
     pub interval_us: i64,
     /// How much earlier the intervals of a bucket start; two hours for UTC+2.
     pub offset_us: i64,
+    /// The label, by which overrides, reports and decisions name the limit; NULL for the name of the
+    /// kind. 1 to 32 characters: a to z first, then also digits, _ and -. The labels of a policy
+    /// differ, so a second limit of a kind needs its own.
+    pub label: *const c_char,
 }
 
 impl Limit {
-    pub(crate) const NONE: Self = Self { kind: Kind::None as i32, amount: 0, interval_us: 0, offset_us: 0 };
-
-    pub(crate) fn of(kind: CoreKind, amount: u64, interval: Micros, offset: Micros) -> Self {
-        Self {
-            kind: Kind::from(kind) as i32,
-            amount: number(Some(amount)),
-            interval_us: number(Some(interval.0)),
-            offset_us: number(Some(offset.0)),
-        }
-    }
-
-    pub(crate) fn core(&self) -> Result<CoreLimit> {
+    /// The caller keeps the text of the label alive.
+    pub(crate) unsafe fn core(&self) -> Result<CoreLimit> {
         let kind = CoreKind::ALL
             .into_iter()
             .find(|kind| Kind::from(*kind) as i32 == self.kind)
             .ok_or_else(|| CoreError::invalid("kind", format!("is not a kind of limit: kind={}", self.kind)))?;
         let make = |amount, interval, offset| CoreLimit::of_kind(kind, amount, Micros(interval), Micros(offset));
         let units = if kind == CoreKind::Throttle && self.amount == 0 { 1 } else { self.amount };
-        make(
+        let limit = make(
             amount(units, || make(u64::MAX, 1, 0))?,
             amount(self.interval_us, || make(1, 0, 0))?,
             amount(self.offset_us, || make(1, 1, 1))?,
-        )
+        )?;
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        match unsafe { text::read_some("label", self.label) }? {
+            Some(label) => limit.labelled(label),
+            None => Ok(limit),
+        }
     }
 }
 
-impl From<&CoreLimit> for Limit {
+/// Reads an array of `count` limits.
+pub(crate) unsafe fn read_limits(limits: *const Limit, count: usize) -> Result<Vec<CoreLimit>> {
+    let limits = match count {
+        _ if limits.is_null() => return Err(CoreError::invalid("limits", "is NULL")),
+        // SAFETY: not NULL, so the caller's array of `count` limits.
+        0..=MAX_LIMITS => unsafe { slice::from_raw_parts(limits, count) },
+        // The array is not read: it may be shorter than `count`.
+        _ => return Err(CoreError::invalid("limits", format!("are more than {MAX_LIMITS}: limits={count}"))),
+    };
+    // SAFETY: the caller passes labels that are NULL or texts that end with a zero byte.
+    limits.iter().map(|limit| unsafe { limit.core() }).collect()
+}
+
+/// One limit, as the library writes it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct LabelledLimit {
+    /// The kind, a pg_kind.
+    pub kind: i32,
+    /// The limit or the capacity, in units; the starts per interval of a throttle.
+    pub amount: i64,
+    /// The interval, the time to drain or refill fully, or the duration of a lease.
+    pub interval_us: i64,
+    /// How much earlier the intervals of a bucket start.
+    pub offset_us: i64,
+    /// The label.
+    pub label: [c_char; 33],
+}
+
+impl LabelledLimit {
+    pub(crate) const NONE: Self =
+        Self { kind: Kind::None as i32, amount: 0, interval_us: 0, offset_us: 0, label: [0; 33] };
+
+    /// Writes limits into an array of `N`, and how many there are.
+    pub(crate) fn array<const N: usize>(limits: &[CoreLimit]) -> ([Self; N], usize) {
+        let mut array = [Self::NONE; N];
+        for (slot, limit) in array.iter_mut().zip(limits) {
+            *slot = limit.into();
+        }
+        (array, limits.len().min(N))
+    }
+}
+
+impl From<&CoreLimit> for LabelledLimit {
     fn from(core: &CoreLimit) -> Self {
-        Self::of(core.kind(), core.amount(), core.interval(), core.offset())
+        Self {
+            kind: Kind::from(core.kind()) as i32,
+            amount: number(Some(core.amount())),
+            interval_us: number(Some(core.interval().0)),
+            offset_us: number(Some(core.offset().0)),
+            label: text::write(core.label()),
+        }
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
+use std::ptr;
 use std::time::Duration;
-use std::{ptr, slice};
 
-use paddlegate_core::{Error as CoreError, Limiter, MAX_LIMITS, OnUnavailable, Policy, Result};
+use paddlegate_core::{Limit as CoreLimit, Limiter, OnUnavailable, Policy, Result};
 
 use crate::control::optional;
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::handle::Table;
-use crate::limit::{Kind, Limit};
+use crate::limit::{Kind, Limit, read_limits};
 use crate::request::not_negative;
 use crate::store::{STORES, StoreHandle};
 use crate::text;
@@ -25,9 +25,9 @@ pub(crate) static LIMITERS: Table<Limiter, LimiterHandle> = Table::new("limiter"
 
 /// Creates a limiter of one to eight limits, which are decided together: all are charged or none.
 ///
-/// The name has 1 to 512 bytes. Limiters with the same name and the same kinds of limits share
-/// their state, in all processes and languages. The caller must close the handle with
-/// pg_limiter_close.
+/// The name has 1 to 512 bytes. Limiters with the same name share their state, in all processes and
+/// languages; what was taken from a limit is that of its label and kind. The caller must close the
+/// handle with pg_limiter_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_new(
     store: *const StoreHandle,
@@ -228,29 +228,18 @@ unsafe fn open_single(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("limiter", limiter, ptr::null_mut, error, || {
-        let limit = Limit { kind: kind as i32, amount, interval_us, offset_us: 0 };
+        let limit = Limit { kind: kind as i32, amount, interval_us, offset_us: 0, label: ptr::null() };
         // SAFETY: this function places the same requirements on its caller.
-        unsafe { open(store, name, &[limit], None) }
+        unsafe { open(store, name, vec![limit.core()?], None) }
     })
-}
-
-unsafe fn read_limits<'a>(limits: *const Limit, count: usize) -> Result<&'a [Limit]> {
-    match count {
-        _ if limits.is_null() => Err(CoreError::invalid("limits", "is NULL")),
-        // SAFETY: not NULL, so the caller's array of `count` limits.
-        0..=MAX_LIMITS => Ok(unsafe { slice::from_raw_parts(limits, count) }),
-        // The array is not read: it may be shorter than `count`.
-        _ => Err(CoreError::invalid("limits", format!("are more than {MAX_LIMITS}: limits={count}"))),
-    }
 }
 
 unsafe fn open(
     store: *const StoreHandle,
     name: *const c_char,
-    limits: &[Limit],
+    limits: Vec<CoreLimit>,
     ttl: Option<Duration>,
 ) -> Result<*mut LimiterHandle> {
-    let limits: Vec<_> = limits.iter().map(Limit::core).collect::<Result<_>>()?;
     // SAFETY: the caller passes NULL or a text that ends with a zero byte.
     let name = unsafe { text::read("name", name) }?;
     let policy = Policy::new(limits)?;

@@ -5,13 +5,13 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use paddlegate_core::{LimiterInfo as CoreLimiterInfo, MAX_LIMITS};
+use paddlegate_core::LimiterInfo as CoreLimiterInfo;
 
 use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::handle::Table;
-use crate::limit::Limit;
+use crate::limit::LabelledLimit;
 use crate::store::{STORES, StoreHandle};
 use crate::text;
 
@@ -32,9 +32,9 @@ static LISTS: Table<List, ListHandle> = Table::new("list", 0b1100);
 pub struct LimiterInfo {
     /// The name; empty after the last limiter.
     pub name: [c_char; 520],
-    /// The limits as they were last used.
-    pub limits: [Limit; 8],
-    /// The number of limits.
+    /// The limits of all policies of the name, as they were last used.
+    pub limits: [LabelledLimit; 32],
+    /// The number of limits, at most 32.
     pub count: usize,
     /// The store's time of the last use since 1970, to the minute; -1 in memory, which does not
     /// record it.
@@ -45,22 +45,19 @@ pub struct LimiterInfo {
 
 impl LimiterInfo {
     const NONE: Self =
-        Self { name: [0; 520], limits: [Limit::NONE; MAX_LIMITS], count: 0, last_used_us: -1, ttl_us: 0 };
+        Self { name: [0; 520], limits: [LabelledLimit::NONE; 32], count: 0, last_used_us: -1, ttl_us: 0 };
 }
 
 impl From<&CoreLimiterInfo> for LimiterInfo {
     fn from(core: &CoreLimiterInfo) -> Self {
-        let mut info = Self {
+        let (limits, count) = LabelledLimit::array(&core.limits);
+        Self {
             name: text::write(&core.name),
-            count: core.limits.len().min(MAX_LIMITS),
+            limits,
+            count,
             last_used_us: number(Some(core.last_used.0).filter(|at| *at > 0)),
             ttl_us: number(Some(core.ttl.0)),
-            ..Self::NONE
-        };
-        for (slot, (kind, amount, interval, offset)) in info.limits.iter_mut().zip(&core.limits) {
-            *slot = Limit::of(*kind, *amount, *interval, *offset);
         }
-        info
     }
 }
 

@@ -43,9 +43,10 @@ pub unsafe extern "C" fn pg_apply_ojs_signal(
 /// Applies an override document of Open Job Spec to a limiter, in all processes.
 ///
 /// document is JSON with concurrency, rate, throttle and expires_at, or some of them: a member that
-/// is absent leaves its override unchanged, null removes an override. The message of PG_INVALID
-/// contains the JSON path of the fault, also for a strategy that the limiter does not have.
-/// runtime_state receives the state after the call and may be NULL.
+/// is absent leaves its override unchanged, null removes an override. A strategy that the limiter
+/// does not have is overridden for the other policies of its name. The message of PG_INVALID
+/// contains the JSON path of the fault. runtime_state receives the state after the call and may be
+/// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_apply_ojs_override(
     limiter: *const LimiterHandle,

@@ -7,7 +7,7 @@ use paddlegate::{
     Procedure, Result, RuntimeState, Settlement,
 };
 
-use crate::convert::{millis, number, time, to_millis, whole};
+use crate::convert::{LimitSpec, limits, millis, number, time, to_millis, whole};
 
 /// The operations of `lib/shared-buffer.js` that need an admin request.
 const PAUSE: usize = 13;
@@ -27,8 +27,10 @@ const ADMIT_ALL: usize = 23;
 /// numbers.
 #[napi(object, object_to_js = false)]
 pub(crate) struct AdminRequest {
-    /// The index of the limit in the policy.
-    pub index: Option<f64>,
+    /// The label of a limit of the policy.
+    pub label: Option<String>,
+    /// Whole limits for an override.
+    pub limits: Option<Vec<LimitSpec>>,
     pub limit: Option<f64>,
     pub interval_ms: Option<f64>,
     /// A deadline or the end of an interval: milliseconds from now, or since 1970.
@@ -58,7 +60,6 @@ impl AdminRequest {
 
     fn request(&self, operation: usize) -> Result<Request> {
         let whole_of = |name, value: Option<f64>| value.map(|value| whole(name, value)).transpose();
-        let index = || Ok::<_, Error>(whole_of("index", self.index)?.map(index_of));
         let (after, at) = (self.after_ms, self.at_ms);
         let deadline = |span, time_name| {
             let after = after.map(|value| millis(span, value)).transpose()?;
@@ -71,15 +72,17 @@ impl AdminRequest {
                 Request::Pause(Deadline::one_of(span, time)?)
             }
             RESUME => Request::Resume,
-            OVERRIDE => Request::Override {
-                index: index()?.unwrap_or_default(),
-                numbers: self.numbers()?,
-                expires: either("expires_in", "expires_at")?,
-            },
-            RESTORE => Request::Restore(index()?),
+            OVERRIDE => {
+                let expires = either("expires_in", "expires_at")?;
+                match &self.limits {
+                    Some(specs) => Request::OverrideLimits { limits: limits(specs)?, expires },
+                    None => Request::Override { label: self.label.clone(), numbers: self.numbers()?, expires },
+                }
+            }
+            RESTORE => Request::Restore(self.label.clone()),
             RUNTIME_STATE => Request::Get,
             REPORT_BUDGET => Request::ReportBudget {
-                index: index()?.unwrap_or_default(),
+                label: self.label.clone(),
                 remaining: whole_of("remaining", self.remaining)?,
                 numbers: self.numbers()?,
                 reset: either("reset_in", "reset_at")?,
@@ -131,20 +134,15 @@ fn pair(pair: &[String; 2]) -> (&str, &str) {
     (&pair[0], &pair[1])
 }
 
-/// Converts an index; `usize::MAX` is never a valid index.
-fn index_of(index: u64) -> usize {
-    usize::try_from(index).unwrap_or(usize::MAX)
-}
-
 /// The runtime state: pause, overrides and learned limits.
 #[napi(object, object_from_js = false)]
 pub struct InForce {
     pub version: f64,
     pub in_use: bool,
     pub paused_for_ms: Option<f64>,
-    pub overrides: Vec<Option<LimitSettings>>,
+    pub overrides: Vec<LimitSettings>,
     pub expires_in_ms: Option<f64>,
-    pub learned: Vec<Option<LimitSettings>>,
+    pub learned: Vec<LimitSettings>,
 }
 
 /// The result of a report.
@@ -176,6 +174,7 @@ impl From<Learned> for ReportAnswer {
 /// The settings of one limit.
 #[napi(object, object_from_js = false)]
 pub struct LimitSettings {
+    pub label: String,
     pub kind: &'static str,
     pub limit: f64,
     pub interval_ms: f64,
@@ -183,21 +182,25 @@ pub struct LimitSettings {
 
 impl From<&RuntimeState> for InForce {
     fn from(runtime_state: &RuntimeState) -> Self {
-        let numbers =
-            |limits: &[Option<Limit>]| limits.iter().map(|limit| limit.as_ref().map(LimitSettings::from)).collect();
+        let settings = |limits: &[Limit]| limits.iter().map(LimitSettings::from).collect();
         Self {
             version: number(runtime_state.version),
             in_use: runtime_state.in_use,
             paused_for_ms: runtime_state.paused_for.map(to_millis),
-            overrides: numbers(&runtime_state.overrides),
+            overrides: settings(&runtime_state.overrides),
             expires_in_ms: runtime_state.expires_after.map(to_millis),
-            learned: numbers(&runtime_state.learned),
+            learned: settings(&runtime_state.learned),
         }
     }
 }
 
 impl From<&Limit> for LimitSettings {
     fn from(limit: &Limit) -> Self {
-        Self { kind: limit.kind().name(), limit: number(limit.amount()), interval_ms: to_millis(limit.interval()) }
+        Self {
+            label: limit.label().to_string(),
+            kind: limit.kind().name(),
+            limit: number(limit.amount()),
+            interval_ms: to_millis(limit.interval()),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use napi::Either;
 use napi_derive::napi;
-use paddlegate::{Error, Kind, LOCK_TIMEOUT, Limit, LimiterInfo, Micros, OnUnavailable, Policy};
+use paddlegate::{Error, Kind, LOCK_TIMEOUT, Limit, LimiterInfo, Micros, OnUnavailable};
 
 /// The first integer that a float cannot distinguish from its neighbour.
 const TOO_LARGE: f64 = 9_007_199_254_740_992.0;
@@ -31,6 +31,8 @@ pub(crate) fn thrown(error: &Error) -> napi::Error<Code> {
 /// One limit of a policy. Values that its kind lacks are `None`.
 #[napi(object, object_to_js = false)]
 pub struct LimitSpec {
+    /// `None` for the name of the kind.
+    pub label: Option<String>,
     pub kind: String,
     pub amount: Option<f64>,
     /// Seconds, or text for [`Micros::parse`].
@@ -38,25 +40,30 @@ pub struct LimitSpec {
     pub offset: Option<Either<f64, String>>,
 }
 
-/// Builds a policy in the given order.
-pub(crate) fn policy(limits: Vec<LimitSpec>) -> paddlegate::Result<Policy> {
-    Policy::new(limits.into_iter().map(limit).collect::<paddlegate::Result<Vec<_>>>()?)
+/// Builds limits in the given order.
+pub(crate) fn limits(specs: &[LimitSpec]) -> paddlegate::Result<Vec<Limit>> {
+    specs.iter().map(limit).collect()
 }
 
-fn limit(spec: LimitSpec) -> paddlegate::Result<Limit> {
+fn limit(spec: &LimitSpec) -> paddlegate::Result<Limit> {
     let kind = Kind::from_name(&spec.kind)?;
     let (amount_name, interval_name) = kind.arguments();
     let amount = match amount_name {
         Some(name) => whole(name, spec.amount.unwrap_or(f64::NAN))?,
         None => 0,
     };
-    let interval = match (interval_name, spec.interval) {
+    let interval = match (interval_name, &spec.interval) {
         (Some(name), Some(interval)) => span(name, interval)?,
         (Some(_), None) if kind == Kind::Concurrency => LOCK_TIMEOUT,
-        (Some(name), None) => span(name, Either::A(f64::NAN))?,
+        (Some(name), None) => span(name, &Either::A(f64::NAN))?,
         (None, _) => Micros(0),
     };
-    Limit::of_kind(kind, amount, interval, span("offset", spec.offset.unwrap_or(Either::A(0.0)))?)
+    let offset = spec.offset.as_ref().map_or(Ok(Micros(0)), |offset| span("offset", offset))?;
+    let limit = Limit::of_kind(kind, amount, interval, offset)?;
+    match &spec.label {
+        Some(label) => limit.labelled(label),
+        None => Ok(limit),
+    }
 }
 
 /// Reads the behaviour of a limiter whose store is unavailable.
@@ -99,6 +106,7 @@ pub struct ListedLimiter {
 /// A limit of a [`ListedLimiter`].
 #[napi(object, object_from_js = false)]
 pub struct ListedLimit {
+    pub label: String,
     pub kind: &'static str,
     pub amount: f64,
     pub interval: f64,
@@ -107,11 +115,12 @@ pub struct ListedLimit {
 
 impl From<LimiterInfo> for ListedLimiter {
     fn from(listed: LimiterInfo) -> Self {
-        let limits = listed.limits.iter().map(|&(kind, amount, interval, offset)| ListedLimit {
-            kind: kind.name(),
-            amount: number(amount),
-            interval: to_seconds(interval),
-            offset: to_seconds(offset),
+        let limits = listed.limits.iter().map(|limit| ListedLimit {
+            label: limit.label().to_string(),
+            kind: limit.kind().name(),
+            amount: number(limit.amount()),
+            interval: to_seconds(limit.interval()),
+            offset: to_seconds(limit.offset()),
         });
         Self {
             limits: limits.collect(),
@@ -122,10 +131,10 @@ impl From<LimiterInfo> for ListedLimiter {
     }
 }
 
-pub(crate) fn span(argument: &'static str, span: Either<f64, String>) -> paddlegate::Result<Micros> {
+pub(crate) fn span(argument: &'static str, span: &Either<f64, String>) -> paddlegate::Result<Micros> {
     match span {
-        Either::A(seconds) => Micros::from_seconds(argument, seconds),
-        Either::B(text) => Micros::parse(argument, &text),
+        Either::A(seconds) => Micros::from_seconds(argument, *seconds),
+        Either::B(text) => Micros::parse(argument, text),
     }
 }
 

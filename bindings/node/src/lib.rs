@@ -34,6 +34,12 @@ pub fn kinds() -> Vec<&'static str> {
     Kind::ALL.iter().map(|kind| kind.name()).collect()
 }
 
+/// Returns the label with this code in the row of a decision.
+#[napi(catch_unwind)]
+pub fn label(code: u32) -> Option<String> {
+    shared_buffer::label_of(code as usize)
+}
+
 /// Returns the names of the fields in a row of statistics.
 #[napi(catch_unwind)]
 pub fn statistics() -> Vec<&'static str> {

@@ -1,8 +1,11 @@
 //! `SharedBuffer`: numbers shared with JavaScript. `packages/node/lib/shared-buffer.js` has the same layout.
 
+use std::cell::RefCell;
+
 use napi::bindgen_prelude::Buffer;
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, MAX_SPAN, Micros, Operation, QueuePosition, Request, Statistics, Wait,
+    Answer, CLAIM_TIMEOUT, Decision, Error, Label, MAX_SPAN, Micros, Operation, QueuePosition, Request, Statistics,
+    Wait,
 };
 
 use crate::convert::{millis, number, whole};
@@ -189,7 +192,7 @@ impl SharedBuffer {
             micros(decision.retry_after),
             micros(decision.reset_after),
             decision.reason.map_or(0.0, |kind| f64::from(kind as u8)),
-            number(decision.index as u64),
+            decision.label.as_ref().map_or(0.0, label_code),
             number(decision.at.0),
             micros(decision.lease),
             or_nan(decision.fencing_token),
@@ -212,6 +215,26 @@ impl SharedBuffer {
             *slot = value.to_ne_bytes();
         }
     }
+}
+
+thread_local! {
+    /// The labels in decisions of this thread, of which a program has few. The code of a label is its position plus one.
+    static LABELS: RefCell<Vec<Label>> = const { RefCell::new(Vec::new()) };
+}
+
+fn label_code(label: &Label) -> f64 {
+    LABELS.with_borrow_mut(|labels| {
+        let position = labels.iter().position(|known| known == label).unwrap_or_else(|| {
+            labels.push(label.clone());
+            labels.len() - 1
+        });
+        number(position as u64 + 1)
+    })
+}
+
+/// Returns the label with this code.
+pub(crate) fn label_of(code: usize) -> Option<String> {
+    LABELS.with_borrow(|labels| labels.get(code.checked_sub(1)?).map(Label::to_string))
 }
 
 fn or_nan(value: Option<u64>) -> f64 {

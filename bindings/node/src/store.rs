@@ -8,12 +8,12 @@ use napi::bindgen_prelude::{Buffer, ClassInstance, Function};
 use napi::{Either, Env};
 use napi_derive::napi;
 use paddlegate::store::redis::{Address, Redis};
-use paddlegate::{Error, Limiter, LoadOptions, Micros, Paddlegate};
+use paddlegate::{Error, Limiter, LoadOptions, Micros, Paddlegate, Policy};
 
 use crate::admin_request::{AdminRequest, InForce, ReportAnswer};
 use crate::calls::Calls;
 use crate::convert::{
-    Code, LimitSpec, ListedLimiter, LoadedLimiter, millis, on_unavailable, policy, span, thrown, to_millis,
+    Code, LimitSpec, ListedLimiter, LoadedLimiter, limits as limits_of, millis, on_unavailable, span, thrown, to_millis,
 };
 use crate::gate::Gate;
 use crate::multi_step::MultiStepCall;
@@ -93,10 +93,10 @@ impl Store {
         mode: Option<String>,
         share: Option<f64>,
     ) -> Result<Function<'env, (), i32>> {
-        let limiter = policy(limits).and_then(|policy| {
+        let limiter = limits_of(&limits).and_then(Policy::new).and_then(|policy| {
             let limiter = match ttl {
                 None => self.paddlegate.limiter(&name, policy),
-                Some(ttl) => self.paddlegate.limiter_with_ttl(&name, policy, span("ttl", ttl)?.duration()),
+                Some(ttl) => self.paddlegate.limiter_with_ttl(&name, policy, span("ttl", &ttl)?.duration()),
             };
             Ok(limiter?.with_on_unavailable(on_unavailable(mode.as_deref(), share)?))
         });

@@ -33,7 +33,7 @@ impl From<Wakeup> for Message {
 impl Subscription {
     pub(crate) fn new(config: &RedisConfig, name: &str) -> paddlegate::Result<Self> {
         let node = address(name).ok_or_else(|| Error::internal(format!("unknown node: node={name}")))?;
-        let channel = format!("pg1:hints:{}", paddlegate::new_id()?);
+        let channel = format!("pg2:hints:{}", paddlegate::new_id()?);
         Ok(Self { inner: paddlegate::store::redis::Subscription::new(config, &channel), channel, node })
     }
 }

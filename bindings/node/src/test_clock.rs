@@ -37,8 +37,9 @@ impl TestClock {
 
     /// Moves the clock forward by seconds, or by text for [`Micros::parse`].
     #[napi(catch_unwind)]
+    #[allow(clippy::needless_pass_by_value)]
     pub fn advance(&self, by: Either<f64, String>) -> Result<()> {
-        let by = span("span", by);
+        let by = span("span", &by);
         by.and_then(|by| self.inner.advance(by.duration())).map_err(|error| thrown(&error))
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use paddlegate::{Error, Kind, Limit, MAX_TIME, Micros, OnLimit, OnUnavailable, Policy, QueuePosition, Request};
+use paddlegate::{Error, Kind, Limit, MAX_TIME, Micros, OnLimit, OnUnavailable, QueuePosition, Request};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDateTime, PyString, PyTzInfo};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDateTime, PyList, PyMapping, PyString, PyTuple, PyType, PyTzInfo};
 
 use crate::decision::Decision;
 use crate::error::Result;
@@ -126,16 +127,63 @@ pub(crate) fn place(number: i64) -> QueuePosition {
     }
 }
 
-/// Reads a list of `(kind, amount, interval, offset)`; each kind omits the values that it does not have, and a throttle
-/// may omit an amount of 1.
-pub(crate) fn policy(limits: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Policy> {
-    let entries = limits.try_iter().map_err(|_| refused("limits", "must be a list of tuples", limits))?;
-    let limits: Result<Vec<Limit>> = entries.map(|entry| limit(&entry?, lock_timeout)).collect();
-    Ok(Policy::new(limits?)?)
+/// Reads limits: a mapping from labels, or a list of tuples, of limits that name their kind and of mappings.
+///
+/// A tuple is `(kind, amount, interval, offset)`; each kind omits the values that it does not have, and a throttle may
+/// omit an amount of 1.
+pub(crate) fn limits(given: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Vec<Limit>> {
+    let mut limits = Vec::new();
+    if let Some(labels) = mapping(given) {
+        put_labelled(&mut limits, labels, lock_timeout)?;
+        return Ok(limits);
+    }
+    for entry in given.try_iter().map_err(|_| refused("limits", "must be a mapping or a list", given))? {
+        let entry = entry?;
+        if is_list(&entry) {
+            limits.push(limit(&entry.extract::<Vec<_>>()?, lock_timeout)?);
+        } else if let Some(parts) = parts(&entry)? {
+            limits.push(limit(&parts, lock_timeout)?);
+        } else if let Some(labels) = mapping(&entry) {
+            put_labelled(&mut limits, labels, lock_timeout)?;
+        } else {
+            return Err(refused("limits", "must hold limits or tuples", &entry));
+        }
+    }
+    Ok(limits)
 }
 
-fn limit(entry: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Limit> {
-    let parts: Vec<Bound<'_, PyAny>> = entry.extract().map_err(|_| refused("limits", "must hold tuples", entry))?;
+fn put_labelled(limits: &mut Vec<Limit>, labels: &Bound<'_, PyMapping>, lock_timeout: Micros) -> Result<()> {
+    for item in labels.items()? {
+        let (label, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+        limits.push(if let Some(parts) = parts(&value)? {
+            limit(&parts, lock_timeout)?.labelled(text("label", &label)?)?
+        } else {
+            let numbers = if is_list(&value) { value.extract()? } else { vec![value] };
+            limit(&[vec![label], numbers].concat(), lock_timeout)?
+        });
+    }
+    Ok(())
+}
+
+/// A list, the usual case, is not asked whether it is a mapping, which is slow.
+fn mapping<'a, 'py>(value: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyMapping>> {
+    if is_list(value) { None } else { value.cast().ok() }
+}
+
+fn is_list(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyTuple>() || value.is_instance_of::<PyList>()
+}
+
+/// Returns the kind and the numbers of a limit that names its kind; `None` for other objects.
+fn parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = CLASS.import(value.py(), "paddlegate._limits", "LimitOfKind")?;
+    let names_kind = value.is_instance(class)?;
+    names_kind.then(|| value.call_method0("_parts")?.extract()).transpose()
+}
+
+/// Returns the limit with these parts, whose label is its kind.
+fn limit(parts: &[Bound<'_, PyAny>], lock_timeout: Micros) -> Result<Limit> {
     let missing = |what| Error::invalid("limits", format!("a limit lacks its {what}"));
     let mut parts = parts.iter();
     let kind = Kind::from_name(text("kind", parts.next().ok_or_else(|| missing("kind"))?)?)?;

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use paddlegate::{Error, Kind, Micros, Status, Ticket};
+use paddlegate::{Error, Kind, Label, Micros, Status, Ticket};
 use pyo3::prelude::*;
 
 use crate::error::Result;
@@ -20,7 +20,7 @@ type Fields = (
     Option<u64>,
     Option<u64>,
     Option<String>,
-    usize,
+    Option<String>,
     u64,
     Option<String>,
     (Option<u64>, Option<u64>),
@@ -73,10 +73,10 @@ impl Decision {
         self.0.reason.map(Kind::name).or(unavailable.then_some("unavailable"))
     }
 
-    /// The index of the described limit, from 0; the number of limits for a runtime pause.
+    /// The label of the described limit; None for a runtime pause or when no limit applies.
     #[getter]
-    fn index(&self) -> usize {
-        self.0.index
+    fn label(&self) -> Option<&str> {
+        self.0.label.as_deref()
     }
 
     /// The store's time of the decision in microseconds; 0 when no store was called.
@@ -133,7 +133,7 @@ impl Decision {
 
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.0.at, self.0.index, self.0.remaining, self.0.retry_after, &self.0.permit).hash(&mut hasher);
+        (self.0.at, &self.0.label, self.0.remaining, self.0.retry_after, &self.0.permit).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -147,7 +147,7 @@ impl Decision {
             micros(it.retry_after),
             micros(it.reset_after),
             it.reason.map(|reason| reason.name().to_owned()),
-            it.index,
+            it.label.as_deref().map(str::to_owned),
             it.at.0,
             it.permit.clone(),
             (micros(it.lease), it.fencing_token),
@@ -159,7 +159,7 @@ impl Decision {
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         const ALWAYS: [&str; 9] =
-            ["status", "limit", "remaining", "retry_after", "reset_after", "reason", "index", "at_us", "permit"];
+            ["status", "limit", "remaining", "retry_after", "reset_after", "reason", "label", "at_us", "permit"];
         const LEASED: [&str; 2] = ["lease", "fencing_token"];
         const QUEUED: [&str; 3] = ["ticket", "position", "ready_after"];
         let Self(it) = slf.get();
@@ -178,7 +178,7 @@ impl Decision {
 #[pyo3(signature = (fields, /))]
 pub(crate) fn restore(fields: Fields) -> Result<Decision> {
     const ALL: [Status; 4] = [Status::Refused, Status::Granted, Status::Queued, Status::NoTicket];
-    let (status, limit, remaining, retry_after, reset_after, reason, index, at, permit, lease, ticket, degraded) =
+    let (status, limit, remaining, retry_after, reset_after, reason, label, at, permit, lease, ticket, degraded) =
         fields;
     let (lease, fencing_token) = lease;
     let known = ALL.into_iter().find(|known| word(*known) == status);
@@ -189,7 +189,7 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
         retry_after: retry_after.map(Micros),
         reset_after: reset_after.map(Micros),
         reason: reason.map(|reason| Kind::from_name(&reason)).transpose()?,
-        index,
+        label: label.map(|label| Label::new(&label)).transpose()?,
         at: Micros(at),
         permit,
         lease: lease.map(Micros),

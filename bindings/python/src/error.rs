@@ -42,6 +42,7 @@ fn spelled(argument: &str) -> &str {
     match argument {
         "now" => "now_us",
         "for" => "seconds",
+        "override" => "limits",
         other => other,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use paddlegate::store::redis::Redis;
 use paddlegate::{
-    Admission, Answer, Error, LOCK_TIMEOUT, Micros, OnLimit, OnUnavailable, Operation, Prepared, SignalHandling,
+    Admission, Answer, Error, LOCK_TIMEOUT, Micros, OnLimit, OnUnavailable, Operation, Policy, Prepared, SignalHandling,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -66,13 +66,13 @@ impl Limiter {
         }
         let name = text("name", name)?;
         let lease = given("lock_timeout", lock_timeout, LOCK_TIMEOUT)?;
-        let limits = crate::argument::policy(limits, lease)?;
-        if lock_timeout.is_some() && limits.concurrency().is_none() {
+        let policy = Policy::new(crate::argument::limits(limits, lease)?)?;
+        if lock_timeout.is_some() && policy.concurrency().is_none() {
             return Err(Error::invalid("lock_timeout", "there is no concurrency limit").into());
         }
         let inner = match ttl {
-            Some(ttl) => store.limiter_with_ttl(name, limits, span("ttl", ttl)?.duration())?,
-            None => store.limiter(name, limits)?,
+            Some(ttl) => store.limiter_with_ttl(name, policy, span("ttl", ttl)?.duration())?,
+            None => store.limiter(name, policy)?,
         };
         Ok(Self {
             inner: inner.with_on_unavailable(on_unavailable),

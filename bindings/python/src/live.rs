@@ -1,11 +1,13 @@
 //! `AdminRequest`: changes to the runtime state of a limiter. Built once, so that the synchronous and the asynchronous
 //! form convert arguments alike.
 
-use paddlegate::{AdminRequest as Request, Deadline, LearnOptions, LimitNumbers, Micros};
+use paddlegate::{
+    AdminRequest as Request, Deadline, Error, LOCK_TIMEOUT, LearnOptions, Limit, LimitNumbers, Micros, Policy,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::argument::{OptionalArg, instant, permit_id, rate, span, text, whole};
+use crate::argument::{OptionalArg, instant, limits, permit_id, rate, span, text, whole};
 use crate::decision::seconds;
 use crate::error::Result;
 
@@ -35,18 +37,27 @@ impl AdminRequest {
     fn r#override(
         limit: OptionalArg,
         interval: OptionalArg,
-        index: &Bound<'_, PyAny>,
+        label: OptionalArg,
+        limits: OptionalArg,
         expires_in: OptionalArg,
         expires_at: OptionalArg,
     ) -> Result<Self> {
-        let (numbers, index) = (numbers(limit, interval, None)?, limit_index(index)?);
+        let numbers_are_given = limit.is_some() || interval.is_some() || label.is_some();
+        let (numbers, label) = (numbers(limit, interval, None)?, owned_label(label)?);
         let (span, time) = deadline(("expires_in", expires_in), ("expires_at", expires_at))?;
-        Ok(Self(Request::Override { index, numbers, expires: Deadline::either(span, time)? }))
+        let expires = Deadline::either(span, time)?;
+        match limits {
+            None => Ok(Self(Request::Override { label, numbers, expires })),
+            Some(_) if numbers_are_given => {
+                Err(Error::invalid("limits", "give limits or the numbers of one limit, not both").into())
+            }
+            Some(limits) => Ok(Self(Request::OverrideLimits { limits: whole_limits(limits)?, expires })),
+        }
     }
 
     #[staticmethod]
-    fn restore(index: OptionalArg) -> Result<Self> {
-        Ok(Self(Request::Restore(index.map(limit_index).transpose()?)))
+    fn restore(label: OptionalArg) -> Result<Self> {
+        Ok(Self(Request::Restore(owned_label(label)?)))
     }
 
     #[staticmethod]
@@ -58,12 +69,12 @@ impl AdminRequest {
         restore_rate: OptionalArg,
         reset_in: OptionalArg,
         reset_at: OptionalArg,
-        index: &Bound<'_, PyAny>,
+        label: OptionalArg,
         permit: OptionalArg,
     ) -> Result<Self> {
         let (span, time) = deadline(("reset_in", reset_in), ("reset_at", reset_at))?;
         Ok(Self(Request::ReportBudget {
-            index: limit_index(index)?,
+            label: owned_label(label)?,
             remaining: remaining.map(|remaining| whole("remaining", remaining)).transpose()?,
             numbers: numbers(limit, interval, restore_rate)?,
             reset: Deadline::either(span, time)?,
@@ -105,8 +116,15 @@ fn numbers(limit: OptionalArg, interval: OptionalArg, restore_rate: OptionalArg)
     })
 }
 
-fn limit_index(index: &Bound<'_, PyAny>) -> Result<usize> {
-    Ok(usize::try_from(whole("index", index)?).unwrap_or(usize::MAX))
+fn owned_label(label: OptionalArg) -> Result<Option<String>> {
+    label.map(|label| text("label", label).map(str::to_owned)).transpose()
+}
+
+/// Reads limits that could be those of a policy.
+fn whole_limits(given: &Bound<'_, PyAny>) -> Result<Vec<Limit>> {
+    let limits = limits(given, LOCK_TIMEOUT)?;
+    Policy::new(limits.iter().cloned())?;
+    Ok(limits)
 }
 
 type Named<T> = (&'static str, Option<T>);
@@ -130,17 +148,16 @@ pub(crate) fn learned(it: paddlegate::Learned) -> Learned {
     (settlement, it.learned, it.ignored, it.cost, it.pause.map(seconds), it.scope, it.bucket)
 }
 
-/// A limit as its kind, its amount and its interval in seconds.
-type Shown = Option<(&'static str, u64, f64)>;
+/// A limit as its label, its kind, its amount and its interval in seconds.
+type Shown = (String, &'static str, u64, f64);
 
 /// The fields of `paddlegate::RuntimeState` in order.
 pub(crate) type RuntimeState = (u64, bool, Option<f64>, Vec<Shown>, Option<f64>, Vec<Shown>);
 
 pub(crate) fn runtime_state(it: &paddlegate::RuntimeState) -> RuntimeState {
-    let limits = |limits: &[Option<paddlegate::Limit>]| {
-        let shown = |limit: &paddlegate::Limit| (limit.kind().name(), limit.amount(), seconds(limit.interval()));
-        limits.iter().map(|limit| limit.as_ref().map(shown)).collect()
-    };
+    let shown =
+        |limit: &Limit| (limit.label().to_string(), limit.kind().name(), limit.amount(), seconds(limit.interval()));
+    let limits = |limits: &[Limit]| limits.iter().map(shown).collect();
     let (paused_for, expires_in) = (it.paused_for.map(seconds), it.expires_after.map(seconds));
     (it.version, it.in_use, paused_for, limits(&it.overrides), expires_in, limits(&it.learned))
 }

@@ -1,6 +1,6 @@
 //! `Paddlegate`: a store that creates limiters.
 
-use paddlegate::{CostRules, Error, Kind, LimiterInfo, LoadOptions, Micros, Prepared};
+use paddlegate::{CostRules, Error, Kind, Limit, LimiterInfo, LoadOptions, Micros, Prepared};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -41,9 +41,9 @@ pub(crate) fn graphql_cost(
     Ok(paddlegate::graphql_cost(text("query", query)?, text("variables", variables)?, operation, rules)?)
 }
 
-/// An entry of the limiter list: name, limits as kind, amount, interval and offset, last use, time to live; times in
-/// microseconds.
-type Entry = (String, Vec<(String, u64, u64, u64)>, u64, u64);
+/// An entry of the limiter list: name, limits as label, kind, amount, interval and offset, last use, time to live; times
+/// in microseconds.
+type Entry = (String, Vec<(String, String, u64, u64, u64)>, u64, u64);
 
 #[pymethods]
 impl Paddlegate {
@@ -127,16 +127,18 @@ pub(crate) fn sort_listed(entries: Vec<Entry>) -> Result<Vec<Entry>> {
 }
 
 fn listed((name, limits, last_used, ttl): Entry) -> Result<LimiterInfo> {
-    let limits = limits.into_iter().map(|(kind, amount, interval, offset)| {
-        Ok((Kind::from_name(&kind)?, amount, Micros(interval), Micros(offset)))
+    let limits = limits.into_iter().map(|(label, kind, amount, interval, offset)| {
+        Limit::of_kind(Kind::from_name(&kind)?, amount, Micros(interval), Micros(offset))?.labelled(&label)
     });
-    Ok(LimiterInfo { name, limits: limits.collect::<Result<_>>()?, last_used: Micros(last_used), ttl: Micros(ttl) })
+    let limits = limits.collect::<std::result::Result<_, Error>>()?;
+    Ok(LimiterInfo { name, limits, last_used: Micros(last_used), ttl: Micros(ttl) })
 }
 
 pub(crate) fn shown(listed: Vec<LimiterInfo>) -> Vec<Entry> {
-    let limit = |(kind, amount, interval, offset): (Kind, u64, Micros, Micros)| {
-        (kind.name().to_owned(), amount, interval.0, offset.0)
+    let limit = |it: &Limit| {
+        let (label, kind) = (it.label().to_string(), it.kind().name().to_owned());
+        (label, kind, it.amount(), it.interval().0, it.offset().0)
     };
-    let entry = |it: LimiterInfo| (it.name, it.limits.into_iter().map(limit).collect(), it.last_used.0, it.ttl.0);
+    let entry = |it: LimiterInfo| (it.name, it.limits.iter().map(limit).collect(), it.last_used.0, it.ttl.0);
     listed.into_iter().map(entry).collect()
 }

@@ -77,8 +77,8 @@ pub(crate) fn text(argument: &'static str, value: &JsValue) -> Result<String> {
     Ok(text)
 }
 
-/// Reads a limit from its kind and values, in the order of the factories' arguments.
-pub(crate) fn limit(kind: &JsValue, numbers: &[JsValue]) -> Result<Limit> {
+/// Reads a limit from its kind and values, in the order of the factories' arguments, and its label.
+pub(crate) fn limit(kind: &JsValue, numbers: &[JsValue], label: &JsValue) -> Result<Limit> {
     let kind = Kind::from_name(&text("kind", kind)?)?;
     let (amount, span) = kind.arguments();
     let (count, mut numbers, absent) = (numbers.len(), numbers.iter(), JsValue::UNDEFINED);
@@ -103,7 +103,11 @@ pub(crate) fn limit(kind: &JsValue, numbers: &[JsValue]) -> Result<Limit> {
     if numbers.next().is_some() {
         return Err(Error::invalid("limits", format!("has too many numbers: kind={}", kind.name())));
     }
-    Limit::of_kind(kind, amount, span, offset)
+    let limit = Limit::of_kind(kind, amount, span, offset)?;
+    match optional(label, |label| text("label", label))? {
+        Some(label) => limit.labelled(&label),
+        None => Ok(limit),
+    }
 }
 
 fn wrong_type(argument: &'static str, wanted: &str, value: &JsValue) -> Error {

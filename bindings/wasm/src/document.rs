@@ -70,8 +70,11 @@ fn read(text: &str) -> Result<String> {
 
 fn policy(definition: &Definition) -> Value {
     let limits = definition.policy.limits();
-    let limits: Vec<Value> =
-        if limits.is_empty() { vec![json!({ "kind": "unlimited" })] } else { limits.iter().map(limit).collect() };
+    let limits: Vec<Value> = if limits.is_empty() {
+        vec![json!({ "kind": "unlimited", "label": "unlimited" })]
+    } else {
+        limits.iter().map(limit).collect()
+    };
     json!({
         "name": definition.name,
         "limits": limits,
@@ -81,7 +84,7 @@ fn policy(definition: &Definition) -> Value {
 }
 
 fn limit(limit: &Limit) -> Value {
-    let mut shown = json!({ "kind": limit.kind().name() });
+    let mut shown = json!({ "kind": limit.kind().name(), "label": &**limit.label() });
     if !matches!(limit.kind(), paddlegate::Kind::Paused) {
         shown["interval"] = json!(period::show(limit.interval()));
         // A throttle of one start is shown with its interval alone.

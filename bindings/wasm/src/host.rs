@@ -1,6 +1,6 @@
 //! `Host`: the JavaScript object that builds results, so that one call passes a whole answer.
 
-use paddlegate::{Decision, Error, ErrorKind, Learned, LimiterInfo, Micros, RuntimeState};
+use paddlegate::{Decision, Error, ErrorKind, Learned, Limit, LimiterInfo, Micros, RuntimeState};
 use wasm_bindgen::prelude::*;
 
 /// A value, or the JavaScript error to throw.
@@ -22,7 +22,7 @@ extern "C" {
         retry_after_us: Option<f64>,
         reset_after_us: Option<f64>,
         reason: Option<&str>,
-        index: usize,
+        label: Option<&str>,
         at_us: f64,
         permit: Option<&str>,
         lease_us: Option<f64>,
@@ -32,20 +32,23 @@ extern "C" {
         ready_after_us: Option<f64>,
     ) -> JsValue;
 
-    /// `numbers`: for each limit the index of its kind in the list of kinds, its amount, interval and offset; then the
-    /// ttl. Durations in microseconds.
+    /// `numbers`: for each label the position of the limit's kind in the list of kinds, its amount, interval and offset;
+    /// then the ttl. Durations in microseconds.
     #[wasm_bindgen(method)]
-    fn listed(this: &Host, name: &str, numbers: &[f64]) -> JsValue;
+    fn listed(this: &Host, name: &str, labels: Vec<String>, numbers: &[f64]) -> JsValue;
 
-    /// `numbers`: for each limit of the policy the index of the override's kind in the list of kinds (-1: no override),
-    /// its amount and its interval in microseconds; then the same for the learned limits.
+    /// `labels`: of the first `overrides` limits, which are overrides, and of the others, which are learned. `numbers`: as
+    /// in `listed`, without the ttl.
     #[wasm_bindgen(method, js_name = runtimeState)]
+    #[allow(clippy::too_many_arguments)]
     fn runtime_state(
         this: &Host,
         version: f64,
         in_use: bool,
         paused_for_us: Option<f64>,
         expires_in_us: Option<f64>,
+        overrides: usize,
+        labels: Vec<String>,
         numbers: &[f64],
     ) -> JsValue;
 
@@ -88,7 +91,7 @@ impl Host {
             micros(decision.retry_after),
             micros(decision.reset_after),
             decision.reason.map(paddlegate::Kind::name),
-            decision.index,
+            decision.label.as_deref(),
             number(decision.at.0),
             decision.permit.as_deref(),
             micros(decision.lease),
@@ -100,24 +103,23 @@ impl Host {
     }
 
     pub(crate) fn limiter(&self, listed: &LimiterInfo) -> JsValue {
-        let limits = listed.limits.iter().flat_map(|&(kind, amount, interval, offset)| {
-            [f64::from(kind as u8 - 1), number(amount), number(interval.0), number(offset.0)]
-        });
-        let numbers: Vec<f64> = limits.chain([number(listed.ttl.0)]).collect();
-        self.listed(&listed.name, &numbers)
+        let (labels, mut numbers) = flat(listed.limits.iter());
+        numbers.push(number(listed.ttl.0));
+        self.listed(&listed.name, labels, &numbers)
     }
 
     pub(crate) fn in_force(&self, runtime_state: &RuntimeState) -> JsValue {
         let micros = |span: Option<Micros>| span.map(|span| number(span.0));
-        let limits = runtime_state.overrides.iter().chain(&runtime_state.learned);
-        let numbers: Vec<f64> = limits
-            .flat_map(|limit| match limit {
-                None => [-1.0, 0.0, 0.0],
-                Some(limit) => [f64::from(limit.kind() as u8 - 1), number(limit.amount()), number(limit.interval().0)],
-            })
-            .collect();
-        let (paused, expires) = (micros(runtime_state.paused_for), micros(runtime_state.expires_after));
-        self.runtime_state(number(runtime_state.version), runtime_state.in_use, paused, expires, &numbers)
+        let (labels, numbers) = flat(runtime_state.overrides.iter().chain(&runtime_state.learned));
+        self.runtime_state(
+            number(runtime_state.version),
+            runtime_state.in_use,
+            micros(runtime_state.paused_for),
+            micros(runtime_state.expires_after),
+            runtime_state.overrides.len(),
+            labels,
+            &numbers,
+        )
     }
 
     pub(crate) fn report(&self, learned: Learned) -> JsValue {
@@ -144,6 +146,16 @@ impl Host {
             ErrorKind::Internal => self.internal(message),
         }
     }
+}
+
+/// Returns the labels of limits, and for each four numbers.
+fn flat<'a>(limits: impl Iterator<Item = &'a Limit>) -> (Vec<String>, Vec<f64>) {
+    let numbers = |limit: &Limit| {
+        let kind = f64::from(limit.kind() as u8 - 1);
+        [kind, number(limit.amount()), number(limit.interval().0), number(limit.offset().0)]
+    };
+    let (labels, numbers): (_, Vec<_>) = limits.map(|limit| (limit.label().to_string(), numbers(limit))).unzip();
+    (labels, numbers.concat())
 }
 
 /// Converts a value of core; all are below 2^53, where a JavaScript number is exact.

@@ -6,6 +6,7 @@ use wasm_bindgen::prelude::*;
 use crate::argument::{deadline, millis, number, one_deadline, optional, text, whole};
 use crate::host::Thrown;
 use crate::limiter::{Limiter, unexpected};
+use crate::store::Limit;
 
 #[wasm_bindgen]
 impl Limiter {
@@ -19,11 +20,11 @@ impl Limiter {
         self.changed(|| Ok(AdminRequest::Resume))
     }
 
-    /// Overrides values of the policy. Returns the runtime state.
+    /// Overrides values of one limit of the policy. Returns the runtime state.
     #[wasm_bindgen(js_name = override)]
     pub fn overrule(
         &self,
-        index: &JsValue,
+        label: &JsValue,
         amount: &JsValue,
         interval: &JsValue,
         after: &JsValue,
@@ -31,17 +32,28 @@ impl Limiter {
     ) -> Thrown<JsValue> {
         self.changed(|| {
             Ok(AdminRequest::Override {
-                index: index_of(index)?.unwrap_or_default(),
+                label: label_of(label)?,
                 numbers: numbers(amount, interval, &JsValue::UNDEFINED)?,
                 expires: deadline(("expires_in", after), ("expires_at", until))?,
             })
         })
     }
 
-    /// Removes the overrides of one limit or of all; the policy or the learned limits apply again. Returns the runtime
+    /// Overrides limits by their labels, also such that the policy does not have. Returns the runtime state.
+    #[wasm_bindgen(js_name = overrideLimits)]
+    pub fn override_limits(&self, limits: Vec<Limit>, after: &JsValue, until: &JsValue) -> Thrown<JsValue> {
+        self.changed(|| {
+            Ok(AdminRequest::OverrideLimits {
+                limits: limits.into_iter().map(|limit| limit.0).collect(),
+                expires: deadline(("expires_in", after), ("expires_at", until))?,
+            })
+        })
+    }
+
+    /// Removes the overrides of one label or all; the policy or the learned limits apply again. Returns the runtime
     /// state.
-    pub fn restore(&self, index: &JsValue) -> Thrown<JsValue> {
-        self.changed(|| Ok(AdminRequest::Restore(index_of(index)?)))
+    pub fn restore(&self, label: &JsValue) -> Thrown<JsValue> {
+        self.changed(|| Ok(AdminRequest::Restore(label_of(label)?)))
     }
 
     /// Returns the runtime state.
@@ -55,7 +67,7 @@ impl Limiter {
     #[wasm_bindgen(js_name = reportBudget)]
     pub fn report_budget(
         &self,
-        index: &JsValue,
+        label: &JsValue,
         remaining: &JsValue,
         amount: &JsValue,
         interval: &JsValue,
@@ -66,7 +78,7 @@ impl Limiter {
     ) -> Thrown<JsValue> {
         self.reported(|| {
             Ok(AdminRequest::ReportBudget {
-                index: index_of(index)?.unwrap_or_default(),
+                label: label_of(label)?,
                 remaining: optional(remaining, |units| whole("remaining", units))?,
                 numbers: numbers(amount, interval, rate)?,
                 reset: deadline(("reset_in", after), ("reset_at", until))?,
@@ -107,7 +119,6 @@ fn numbers(amount: &JsValue, interval: &JsValue, rate: &JsValue) -> Result<Limit
     })
 }
 
-fn index_of(index: &JsValue) -> Result<Option<usize>> {
-    let index = optional(index, |index| whole("index", index))?;
-    Ok(index.map(|index| usize::try_from(index).unwrap_or(usize::MAX)))
+fn label_of(label: &JsValue) -> Result<Option<String>> {
+    optional(label, |label| text("label", label))
 }

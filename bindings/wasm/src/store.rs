@@ -18,7 +18,7 @@ pub struct Store {
 
 /// One limit of a policy.
 #[wasm_bindgen]
-pub struct Limit(paddlegate::Limit);
+pub struct Limit(pub(crate) paddlegate::Limit);
 
 #[wasm_bindgen]
 impl Store {
@@ -34,10 +34,10 @@ impl Store {
             .error(Error::invalid("url", "this package keeps limits in memory; for Redis use the package paddlegate")))
     }
 
-    /// Creates a limit from its kind and values.
+    /// Creates a limit from its kind and values. Without a label it has the name of its kind.
     #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
-    pub fn limit(&self, kind: &JsValue, numbers: Vec<JsValue>) -> Thrown<Limit> {
-        argument::limit(kind, &numbers).map(Limit).map_err(|error| self.host.error(error))
+    pub fn limit(&self, kind: &JsValue, numbers: Vec<JsValue>, label: &JsValue) -> Thrown<Limit> {
+        argument::limit(kind, &numbers, label).map(Limit).map_err(|error| self.host.error(error))
     }
 
     /// Creates a limiter with these limits.

@@ -4,14 +4,16 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
 use crate::model::budget::UpstreamReport;
+use crate::model::label::Label;
+use crate::model::limit::Limit;
 use crate::model::operation::Operation;
-use crate::model::overrides::{AdminCommand, Deadline};
+use crate::model::overrides::{AdminCommand, Deadline, LimitOverride};
 #[cfg(feature = "providers")]
 use crate::upstream::{Feedback, MAX_PAUSE, Provider, Response};
 
 /// A change of a running limiter, or a report of its upstream, before the limiter is known.
 ///
-/// An index counts the limits of the policy from 0.
+/// A label names a limit of the policy; without one the request is about its only limit.
 #[derive(Clone, Debug)]
 pub enum AdminRequest {
     /// Returns the runtime state and changes nothing.
@@ -20,21 +22,28 @@ pub enum AdminRequest {
     Pause(Deadline),
     /// Ends the pause.
     Resume,
-    /// Overrides one limit.
+    /// Overrides a limit of the policy.
     Override {
-        /// The limit.
-        index: usize,
+        /// The label of the limit.
+        label: Option<String>,
         /// Its numbers.
         numbers: LimitNumbers,
         /// The end of all overrides; `None` when they last until they are removed.
         expires: Option<Deadline>,
     },
-    /// Ends the override of one limit, or of all limits without an index.
-    Restore(Option<usize>),
+    /// Overrides limits by their labels, also such that the policy does not have.
+    OverrideLimits {
+        /// The limits.
+        limits: Vec<Limit>,
+        /// The end of all overrides; `None` when they last until they are removed.
+        expires: Option<Deadline>,
+    },
+    /// Ends the overrides of a label, or all without one.
+    Restore(Option<String>),
     /// Applies the budget that the upstream reports for one limit.
     ReportBudget {
-        /// The limit.
-        index: usize,
+        /// The label of the limit.
+        label: Option<String>,
         /// The units that are left at the upstream.
         remaining: Option<u64>,
         /// The numbers of the limit at the upstream.
@@ -121,18 +130,25 @@ impl AdminRequest {
             Self::Get => run(admin(AdminCommand::Get)),
             Self::Pause(deadline) => run(admin(AdminCommand::Pause(*deadline))),
             Self::Resume => run(admin(AdminCommand::Resume)),
-            Self::Override { index, numbers, expires } => {
-                let interval = numbers.interval(limiter, *index)?;
-                let changes = limiter.override_changes(*index, numbers.amount, interval)?;
+            Self::Override { label, numbers, expires } => {
+                let label = label.as_deref();
+                let interval = numbers.interval(limiter.policy().limit(label)?)?;
+                let changes = limiter.override_changes(label, numbers.amount, interval)?;
                 run(admin(AdminCommand::Override { changes: &changes, expires: *expires }))
             }
-            Self::Restore(index) => {
-                let changes = limiter.override_removals(*index)?;
+            Self::OverrideLimits { limits, expires } => {
+                let changes: Vec<LimitOverride> = limits.iter().cloned().map(LimitOverride::Set).collect();
+                run(admin(AdminCommand::Override { changes: &changes, expires: *expires }))
+            }
+            Self::Restore(label) => {
+                let change = label.as_deref().map(Label::new).transpose()?;
+                let changes = [change.map_or(LimitOverride::RemoveAll, LimitOverride::Remove)];
                 run(admin(AdminCommand::Override { changes: &changes, expires: None }))
             }
-            Self::ReportBudget { index, remaining, numbers, reset, permit } => {
-                let interval = numbers.interval(limiter, *index)?;
-                let budgets = limiter.budget_updates(*index, *remaining, numbers.amount, interval, *reset)?;
+            Self::ReportBudget { label, remaining, numbers, reset, permit } => {
+                let label = label.as_deref();
+                let interval = numbers.interval(limiter.policy().limit(label)?)?;
+                let budgets = limiter.budget_updates(label, *remaining, numbers.amount, interval, *reset)?;
                 let permit = permit.as_deref();
                 let report = UpstreamReport { permit, budgets: &budgets, ..UpstreamReport::default() };
                 run(Operation::ApplyReport { report })
@@ -148,13 +164,11 @@ impl AdminRequest {
 
 impl LimitNumbers {
     /// Returns the interval, which may be given as a rate.
-    fn interval(self, limiter: &Limiter, index: usize) -> Result<Option<Micros>> {
+    fn interval(self, limit: &Limit) -> Result<Option<Micros>> {
         match (self.rate, self.interval) {
             (None, interval) => Ok(interval),
             (Some(_), Some(_)) => Err(Error::invalid("restore_rate", "give an interval or a rate, not both")),
             (Some(rate), None) => {
-                // `limit_at` refuses an index without a limit.
-                let Some(limit) = limiter.policy().limits().get(index) else { return Ok(None) };
                 Micros::of_rate("restore_rate", self.amount.unwrap_or(limit.amount()), rate).map(Some)
             }
         }
@@ -167,6 +181,7 @@ mod tests {
 
     use super::*;
     use crate::client::paddlegate::Paddlegate;
+    use crate::model::kind::Kind;
     use crate::store::signal_handling::SignalHandling;
 
     fn result(request: &AdminRequest) -> std::result::Result<(), Option<&'static str>> {
@@ -177,14 +192,29 @@ mod tests {
 
     #[test]
     fn an_interval_is_given_once_and_for_a_limit_of_the_policy() {
-        let report = |index, numbers| {
-            result(&AdminRequest::ReportBudget { index, remaining: Some(1), numbers, reset: None, permit: None })
+        let report = |label: Option<&str>, numbers| {
+            let label = label.map(str::to_owned);
+            result(&AdminRequest::ReportBudget { label, remaining: Some(1), numbers, reset: None, permit: None })
         };
         let rate = LimitNumbers { rate: Some(2.0), ..LimitNumbers::default() };
-        assert_eq!(report(0, rate), Ok(()));
-        assert_eq!(report(1, rate), Err(Some("index")));
-        assert_eq!(report(0, LimitNumbers { interval: Some(Micros(1)), ..rate }), Err(Some("restore_rate")));
-        assert_eq!(report(0, LimitNumbers { rate: Some(0.0), ..rate }), Err(Some("restore_rate")));
+        assert_eq!(report(None, rate), Ok(()));
+        assert_eq!(report(Some("leaky"), rate), Ok(()));
+        assert_eq!(report(Some("window"), rate), Err(Some("label")));
+        assert_eq!(report(None, LimitNumbers { interval: Some(Micros(1)), ..rate }), Err(Some("restore_rate")));
+        assert_eq!(report(None, LimitNumbers { rate: Some(0.0), ..rate }), Err(Some("restore_rate")));
+    }
+
+    #[test]
+    fn limits_are_overridden_by_their_labels() {
+        let window = |label| Limit::of_kind(Kind::Window, 1, Micros(1), Micros(0)).unwrap().labelled(label).unwrap();
+        let overridden =
+            |limits: &[Limit]| result(&AdminRequest::OverrideLimits { limits: limits.to_vec(), expires: None });
+        assert_eq!(overridden(&[window("rpm"), window("rpd")]), Ok(()));
+        assert_eq!(overridden(&[]), Err(Some("limits")));
+        assert_eq!(overridden(&[window("leaky")]), Err(Some("limits")));
+        let restored = |label: Option<&str>| result(&AdminRequest::Restore(label.map(str::to_owned)));
+        assert_eq!((restored(None), restored(Some("rpm"))), (Ok(()), Ok(())));
+        assert_eq!(restored(Some("RPM")), Err(Some("label")));
     }
 
     #[cfg(feature = "providers")]

@@ -6,16 +6,18 @@ use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
 use crate::model::decision::Decision;
-use crate::model::limit::Kind;
+use crate::model::kind::Kind;
+use crate::model::label::Label;
 use crate::model::overrides::{AdminCommand, Deadline};
 
 /// The last decision of the store, until a process begins to decide alone.
 #[derive(Debug, Default)]
 pub(crate) struct LastKnown(Mutex<Option<Snapshot>>);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Snapshot {
-    index: usize,
+    /// `None` for a pause.
+    label: Option<Label>,
     remaining: u64,
     /// By the clock of this process.
     paused_until: Option<Micros>,
@@ -26,7 +28,7 @@ impl LastKnown {
         let Some(remaining) = decision.remaining else { return };
         let pause = decision.retry_after.filter(|_| decision.reason == Some(Kind::Paused));
         let paused_until = pause.map(|pause| Micros(now + pause.0));
-        let snapshot = Snapshot { index: decision.index, remaining, paused_until };
+        let snapshot = Snapshot { label: decision.label.clone(), remaining, paused_until };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
     }
 
@@ -34,9 +36,10 @@ impl LastKnown {
     /// it is done.
     pub(crate) fn seed(&self, local: &Limiter) -> Result<()> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(snapshot) = *last else { return Ok(()) };
-        if snapshot.index < local.policy().limits().len() {
-            local.transact("", |transaction| transaction.seed_local(snapshot.index, snapshot.remaining))?;
+        let Some(snapshot) = &*last else { return Ok(()) };
+        let position = snapshot.label.as_ref().and_then(|label| local.policy().position(label));
+        if let Some(position) = position {
+            local.transact("", |transaction| transaction.seed_local(position, snapshot.remaining))?;
         } else if let Some(until) = snapshot.paused_until.filter(|until| until.0 > local.now()) {
             local.admin(AdminCommand::Pause(Deadline::At(until)))?;
         }
@@ -59,7 +62,11 @@ mod tests {
     fn threads_wait_while_another_seeds_the_local_limiter() {
         // Enough leases that adding them takes a while.
         let local = Paddlegate::memory().concurrent("alone", 5_000, Duration::from_secs(3_600)).unwrap();
-        let known = LastKnown(Mutex::new(Some(Snapshot { index: 0, remaining: 0, paused_until: None })));
+        let known = LastKnown(Mutex::new(Some(Snapshot {
+            label: Some(Label::of(Kind::Concurrency)),
+            remaining: 0,
+            paused_until: None,
+        })));
         let barrier = Barrier::new(8);
         thread::scope(|scope| {
             for _ in 0..8 {

@@ -79,7 +79,7 @@ enum StateLocation {
     Stateless,
     Memory {
         store: Arc<Memory>,
-        key: String,
+        name: String,
         cell: OnceLock<Cell>,
     },
     #[cfg(feature = "redis")]
@@ -92,11 +92,17 @@ enum StateLocation {
 impl StateLocation {
     fn new(store: &Store, name: &str, policy: &Policy) -> Self {
         if policy.limits().is_empty() || policy.paused().is_some() {
-            return Self::Stateless;
+            Self::Stateless
+        } else {
+            Self::of(store, name, policy)
         }
+    }
+
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
+    fn of(store: &Store, name: &str, policy: &Policy) -> Self {
         match &store.backend {
             Backend::Memory(memory) => {
-                Self::Memory { store: memory.clone(), key: format!("{}:{name}", policy.shape()), cell: OnceLock::new() }
+                Self::Memory { store: memory.clone(), name: name.to_owned(), cell: OnceLock::new() }
             }
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => Self::Redis { store: redis.clone(), keys: Arc::new(Keys::new(name, policy)) },
@@ -117,11 +123,23 @@ impl Limiter {
     }
 
     fn made(store: &Store, name: &str, policy: &Arc<Policy>, ttl: Micros, on_unavailable: OnUnavailable) -> Self {
+        let location = StateLocation::new(store, name, policy);
+        Self::at(location, store, name, policy, ttl, on_unavailable)
+    }
+
+    fn at(
+        location: StateLocation,
+        store: &Store,
+        name: &str,
+        policy: &Arc<Policy>,
+        ttl: Micros,
+        on_unavailable: OnUnavailable,
+    ) -> Self {
         let inner = Inner {
             name: name.to_owned(),
             policy: policy.clone(),
             store: store.clone(),
-            location: StateLocation::new(store, name, policy),
+            location,
             ttl,
             on_unavailable,
             local: OnceLock::new(),
@@ -151,6 +169,14 @@ impl Limiter {
     pub fn with_on_unavailable(&self, on_unavailable: OnUnavailable) -> Self {
         let Inner { store, name, policy, ttl, .. } = &*self.inner;
         Self::made(store, name, policy, *ttl, on_unavailable)
+    }
+
+    /// Returns a limiter of the same name without limits, whose commands reach the state of the name.
+    fn named(&self) -> Self {
+        let Inner { store, name, ttl, .. } = &*self.inner;
+        let policy = Arc::new(Policy::without_limits());
+        let location = StateLocation::of(store, name, &policy);
+        Self::at(location, store, name, &policy, *ttl, OnUnavailable::Raise)
     }
 
     /// Returns the behaviour when the store is unavailable.
@@ -189,6 +215,15 @@ impl Limiter {
             return None;
         };
         self.local().filter(|_| permit.starts_with(permit::LOCAL))
+    }
+
+    /// Returns the server of the store.
+    #[cfg(feature = "redis")]
+    fn server(&self) -> Result<&Arc<Redis>> {
+        match &self.inner.store.backend {
+            Backend::Redis(redis) => Ok(redis),
+            Backend::Memory(_) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
+        }
     }
 
     /// Returns the circuit breaker of the limiter's node; `None` where it has no effect.

@@ -151,7 +151,7 @@ pub(crate) fn shared(policy: &Policy, share: u8) -> Option<Policy> {
             Kind::Throttle => (limit.amount(), Micros(limit.interval().0 * 100 / share)),
             _ => (limit.amount() * share / 100, limit.interval().min(MAX_SPAN)),
         };
-        Limit::of_kind(limit.kind(), amount, interval, limit.offset())
+        limit.with_numbers(amount, interval, limit.offset())
     };
     let limits: Result<Vec<Limit>> = policy.limits().iter().map(part).collect();
     limits.and_then(Policy::new).ok()

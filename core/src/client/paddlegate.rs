@@ -182,12 +182,12 @@ impl Paddlegate {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Kind, Limit, Paddlegate, Policy, Request};
+    /// # use paddlegate::{Limit, Paddlegate, Policy, Request};
     /// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
-    /// let policy = Policy::new([Limit::window(5, second)?, Limit::window(100, minute)?])?;
+    /// let policy = Policy::new([Limit::window(5, second)?, Limit::window(100, minute)?.labelled("rpm")?])?;
     /// let api = Paddlegate::memory().limiter("api", policy)?;
     /// assert_eq!(api.acquire(Request::cost(3))?.remaining, Some(2), "of the tighter limit");
-    /// assert_eq!(api.acquire(Request::cost(3))?.reason, Some(Kind::Window), "and nothing was charged");
+    /// assert_eq!(api.acquire(Request::cost(3))?.label.as_deref(), Some("window"), "and nothing was charged");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn limiter(&self, name: &str, policy: Policy) -> Result<Limiter> {
@@ -312,7 +312,8 @@ impl Paddlegate {
     pub fn prepare_list(&self, part: u16, cursor: u64) -> Prepared {
         match &self.store.backend {
             Backend::Memory(memory) => {
-                let listed = memory.list().iter().map(|(key, policy)| LimiterInfo::of_memory(key, policy)).collect();
+                let listed =
+                    memory.list().into_iter().map(|(name, limits)| LimiterInfo::of_memory(name, limits)).collect();
                 Prepared::Answered(Answer::List(ListPage { listed, cursor: 0 }))
             }
             #[cfg(feature = "redis")]

@@ -1,8 +1,9 @@
 //! `ReportOutcome`: the changes of the state by an upstream report, and the conversion to a result.
 
 use crate::model::budget::UpstreamReport;
-use crate::model::learned::{Learned, Notes, label};
-use crate::model::limit::{Kind, Limit};
+use crate::model::label::Label;
+use crate::model::learned::{Learned, Notes, property};
+use crate::model::limit::Kind;
 use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
 
@@ -43,20 +44,23 @@ pub(crate) struct PendingReport {
     /// The part of the result that the report alone determines.
     learned: Learned,
     settles: bool,
-    kinds: Vec<Kind>,
+    limits: Vec<(Label, Kind)>,
 }
 
 impl PendingReport {
     pub(crate) fn new(report: &UpstreamReport<'_>, policy: &Policy) -> Self {
         let notes = report.notes.cloned().unwrap_or_default();
         let Notes { mut ignored, cost, pause, scope, bucket } = notes;
-        let kinds: Vec<Kind> = policy.limits().iter().map(Limit::kind).collect();
-        for (i, (budget, kind)) in report.budgets.iter().zip(&kinds).enumerate() {
-            let mut ignore = |what, why| ignored.push(format!("{}: {why}", label(what, i, kinds.len())));
+        let limits: Vec<(Label, Kind)> =
+            policy.limits().iter().map(|limit| (limit.label().clone(), limit.kind())).collect();
+        for limit in policy.limits() {
+            let (kind, Some(budget)) = (limit.kind(), report.budget(limit)) else { continue };
+            let mut ignore =
+                |what, why| ignored.push(format!("{}: {why}", property(what, limit.label(), limits.len())));
             if budget.remaining.is_some() && matches!(kind, Kind::Throttle | Kind::Concurrency) {
                 ignore("remaining", "this kind of limit has no budget");
             }
-            if budget.reset.is_some() && *kind != Kind::Bucket {
+            if budget.reset.is_some() && kind != Kind::Bucket {
                 ignore("reset", "only the interval of a bucket has an end");
             }
         }
@@ -64,17 +68,17 @@ impl PendingReport {
             ignored.push("cost: no permit was given".to_owned());
         }
         let learned = Learned { settlement: report.settled, ignored, cost, pause, scope, bucket, ..Learned::default() };
-        Self { learned, settles: report.actual.is_some(), kinds }
+        Self { learned, settles: report.actual.is_some(), limits }
     }
 
     #[cfg(feature = "redis")]
     pub(crate) fn limits(&self) -> usize {
-        self.kinds.len()
+        self.limits.len()
     }
 
     /// Returns the result for the store's reply.
     pub(crate) fn learned(self, outcome: &ReportOutcome) -> Learned {
-        let Self { mut learned, settles, kinds } = self;
+        let Self { mut learned, settles, limits } = self;
         if settles {
             learned.settlement = Some(outcome.settlement);
         }
@@ -83,8 +87,8 @@ impl PendingReport {
         if has(ReportOutcome::OLD) {
             ignore("a later answer was learned before".to_owned());
         }
-        for (i, (mark, kind)) in outcome.marks.iter().zip(&kinds).enumerate() {
-            let label = |what| label(what, i, kinds.len());
+        for (mark, (label, kind)) in outcome.marks.iter().zip(&limits) {
+            let label = |what| property(what, label, limits.len());
             for (bit, what) in [
                 (ReportOutcome::LIMIT, "limit"),
                 (ReportOutcome::INTERVAL, "interval"),

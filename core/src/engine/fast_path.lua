@@ -1,6 +1,6 @@
--- The fast path: calls without an id, which count the queue's summary as load ahead and do not read the queue. The same
--- decision as in limits.lua, in one pass and without a table or a function, which the script would make anew for every
--- call: that halves the time.
+-- The fast path: calls without an id, which count the queue's summary as load ahead and do not read the queue, on a state
+-- whose records are those of the call's limits, in their order. The same decision as in limits.lua, in one pass and without
+-- a table or a function, which the script would make anew for every call: that halves the time.
 --
 -- REQUIRES: bucket leaky window push MAX DAMAGED call attempt format find min max limit_count verb_at verb units id
 -- REQUIRES: expire_statistics register_limiter raw last skew levels_at tickets queued_units queued_until now
@@ -22,7 +22,8 @@ if not id and (verb == 'acquire' or verb == 'peek') then
   local levels, windows, key, damaged, cursor = '', nil, 2, false, levels_at
   for i = 0, limit_count - 1 do
     local o = 4 * i + 2
-    local kind, a, b, c = ARGV[o], ARGV[o + 1] + 0, ARGV[o + 2] + 0, ARGV[o + 3] + 0
+    local tag, a, b, c = ARGV[o], ARGV[o + 1] + 0, ARGV[o + 2] + 0, ARGV[o + 3] + 0
+    local kind, held_tag = #tag == 1 and tag or string.sub(tag, 1, 1), tag
     local cost, delta = units_ahead + units, change
     if units > a and kind ~= 't' and kind ~= 'c' then
       return {5, i, a, 0, 0, now}
@@ -36,6 +37,15 @@ if not id and (verb == 'acquire' or verb == 'peek') then
     local limit_wait, limit_remaining, limit_reset
     if kind == 'w' then
       windows, key = windows or {}, key + 1
+      if raw then
+        local _
+        _, cursor, held_tag = find(raw, '^ ([^ @]+)', cursor + 1)
+        if held_tag ~= tag then
+          is_decided = false
+          break
+        end
+      end
+      levels = levels .. ' ' .. tag
       local log = KEYS[key]
       local length = call('LLEN', log)
       local function at(entry)
@@ -53,24 +63,26 @@ if not id and (verb == 'acquire' or verb == 'peek') then
       local count, held = 0, a
       if raw then
         local _
-        _, cursor, count, held = find(raw, '^ (%d+) (%d+)', cursor + 1)
-        if not held or held - MAX > 0 or count - 2 * held > 0 then
-          return redis.error_reply(DAMAGED)
+        _, cursor, held_tag, count, held = find(raw, '^ ([^ @]+) (%d+) (%d+)', cursor + 1)
+        if held_tag ~= tag or held - MAX > 0 or count - 2 * held > 0 then
+          is_decided = false
+          break
         end
         count, held = count + 0, held + 0
       end
       count, limit_wait, limit_remaining, limit_reset = bucket(count, held, a, b, c, last, now, cost, delta)
       if limit_wait == 0 then
-        levels = levels .. format(' %.0f ', count) .. ARGV[o + 1]
+        levels = levels .. format(' %s %.0f ', tag, count) .. ARGV[o + 1]
       end
     else
       local level, held, scale = 0, a, c
       if raw then
         local _
-        _, cursor, level, held, scale = find(raw, '^ (%d+) (%d+) (%d+)', cursor + 1)
-        local full = cursor and held * 1.0 * scale or 0
+        _, cursor, held_tag, level, held, scale = find(raw, '^ ([^ @]+) (%d+) (%d+) (%d+)', cursor + 1)
+        local full = held_tag == tag and held * 1.0 * scale or 0
         if full == 0 or full > MAX or level - 2 * full > 0 then
-          return redis.error_reply(DAMAGED)
+          is_decided = false
+          break
         end
         level, held, scale = level + 0, held + 0, scale + 0
       end
@@ -79,13 +91,13 @@ if not id and (verb == 'acquire' or verb == 'peek') then
       end
       level, limit_wait, limit_remaining, limit_reset = leaky(level, held, scale, a, b, c, last, now, cost, delta)
       if limit_wait == 0 then
-        levels = levels .. format(' %.0f ', level) .. ARGV[o + 1] .. ' ' .. ARGV[o + 3]
+        levels = levels .. format(' %s %.0f ', tag, level) .. ARGV[o + 1] .. ' ' .. ARGV[o + 3]
       end
     end
     if limit_wait > MAX then
       limit_wait = MAX
     end
-    if overridden and limit_wait > overridden_until - now and overridden_until < MAX and overridden[i + 1] ~= '-' then
+    if overridden and limit_wait > overridden_until - now and overridden_until < MAX and overridden[tag] then
       -- The override ends before that, and then other numbers apply.
       limit_wait = overridden_until - now
     end
@@ -104,8 +116,9 @@ if not id and (verb == 'acquire' or verb == 'peek') then
     -- Perhaps only tickets that have expired are in its way.
     is_decided = false
   end
-  if is_decided then
-    if damaged or raw and cursor ~= #raw then
+  -- The state ends with " .".
+  if is_decided and (not raw or string.sub(raw, cursor + 1) == ' .') then
+    if damaged then
       return redis.error_reply(DAMAGED)
     end
     if wait == 0 and change > 0 then
@@ -132,7 +145,7 @@ if not id and (verb == 'acquire' or verb == 'peek') then
         end
         call('PEXPIRE', log, math.ceil(window_limit[2] / 1000) + 10000)
       end
-      call('SET', KEYS[1], state .. levels, 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))
+      call('SET', KEYS[1], state .. levels .. ' .', 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))
     elseif verb == 'acquire' then
       if wait > 0 and attempt('HINCRBY', KEYS[2], 'refused', 1) == 1 then
         expire_statistics()

@@ -3,13 +3,17 @@
 --
 -- REQUIRES: bucket concurrency leaky window push MAX DAMAGED call attempt format find min max limit_count units
 -- REQUIRES: expire_statistics raw last skew levels_at tickets queued_units queued_until now skew_changed overrides
--- PROVIDES: LATE_RELEASE unpack ctx handlers key_count evaluate limit_exceeded_by add_statistic expiry write_state
--- PROVIDES: append_to_logs keep_skew
+-- PROVIDES: LATE_RELEASE MAX_LABELS TOO_MANY_LABELS unpack ctx handlers key_count others kept_until evaluate
+-- PROVIDES: limit_exceeded_by add_statistic expiry write_state append_to_logs keep_skew
 
 -- How long leases and their fencing token are kept after their end: a late release is counted, and the token rises also
 -- after the server's clock ran backwards.
 local LATE_RELEASE = 300000000
 local unpack = table.unpack or unpack
+
+-- How many limits of a name can be in use, over all its policies.
+local MAX_LABELS = 32
+local TOO_MANY_LABELS = 'PGLABELS too many limits of this name are in use'
 
 -- What changes during the call. `lease_limit` is the concurrency limit, and `longest_reset` the time until every limit is
 -- whole again after the last evaluation; `queue_changed` says that the state must be written for the queue's sake.
@@ -22,14 +26,52 @@ local ctx = {
 -- chunk that it uses.
 local handlers = {}
 
+-- The records of limits that this call does not have, and until when the state matters without this call.
+local others, kept_until = {}, nil
+
 local key_count = 2
 do
-  local cursor, _ = levels_at, nil
+  local METER = '^ (%d+) (%d+) (%d+)'
+  local NUMBERS = {b = '^ (%d+) (%d+)', c = '^ (%d+)', w = '^', l = METER, p = METER, t = METER}
+  local records, order, cursor = {}, {}, levels_at
+  while raw and cursor + 2 < #raw do
+    local _, tag_end, tag = find(raw, '^ (%l[^ @]*)', cursor + 1)
+    local numbers = tag and not records[tag] and NUMBERS[string.sub(tag, 1, 1)]
+    local stop, level, held, scale
+    if numbers then
+      _, stop, level, held, scale = find(raw, numbers, tag_end + 1)
+    end
+    local full = scale and held * 1.0 * scale or held or MAX
+    if not stop or full - MAX > 0 or full - 1 < 0 or level and level - 2 * full > 0 then
+      return redis.error_reply(DAMAGED)
+    end
+    local _, suffix_end, at, ends = find(raw, '^@(%d+)~(%d+)', stop + 1)
+    if at and (at - last > 0 or ends - MAX > 0) then
+      return redis.error_reply(DAMAGED)
+    end
+    records[tag] = {
+      text = string.sub(raw, cursor + 1, stop), at = (at or last) + 0, ends = ends and ends + 0, level = (level or 0) + 0,
+      held_a = (held or 0) + 0, held_scale = (scale or 0) + 0,
+    }
+    order[#order + 1] = tag
+    cursor = suffix_end or stop
+  end
+
+  if raw and string.sub(raw, cursor + 1) ~= ' .' then
+    return redis.error_reply(DAMAGED)
+  end
+
   for i = 1, limit_count do
     local o = 4 * i - 2
-    local kind, a, c = ARGV[o], ARGV[o + 1] + 0, ARGV[o + 3] + 0
+    local tag, a, c = ARGV[o], ARGV[o + 1] + 0, ARGV[o + 3] + 0
+    local kind = string.sub(tag, 1, 1)
+    -- Leases are of the name, whatever the label of the limit.
+    local record_tag = kind == 'c' and kind or tag
+    local record = records[record_tag] or {at = last, level = 0, held_a = a, held_scale = c}
+    records[record_tag] = nil
     local limit = {
-      kind = kind, a = a, b = ARGV[o + 2] + 0, c = c, level = 0, held_a = a, held_scale = c, new_level = 0,
+      tag = tag, record_tag = record_tag, kind = kind, a = a, b = ARGV[o + 2] + 0, c = c, at_time = record.at,
+      level = record.level, held_a = record.held_a, held_scale = record.held_scale, new_level = 0,
     }
     ctx.limits[i] = limit
     if kind == 'w' then
@@ -58,93 +100,78 @@ do
         end
         return lease_end
       end
-      if raw then
-        _, cursor, limit.level = find(raw, '^ (%d+)', cursor + 1)
-        if not cursor or limit.level - 2 * MAX > 0 then
-          return redis.error_reply(DAMAGED)
-        end
-        limit.level = limit.level + 0
-      end
-    elseif not raw then
-      -- Nothing was taken yet.
-    elseif kind == 'b' then
-      local count, held
-      _, cursor, count, held = find(raw, '^ (%d+) (%d+)', cursor + 1)
-      if not cursor or held - MAX > 0 or count - 2 * held > 0 then
-        return redis.error_reply(DAMAGED)
-      end
-      limit.level, limit.held_a = count + 0, held + 0
-    else
-      local level, held, scale
-      _, cursor, level, held, scale = find(raw, '^ (%d+) (%d+) (%d+)', cursor + 1)
-      local full = cursor and held * 1.0 * scale or 0
-      if full == 0 or full > MAX or level - 2 * full > 0 then
-        return redis.error_reply(DAMAGED)
-      end
-      limit.level, limit.held_a, limit.held_scale = level + 0, held + 0, scale + 0
     end
   end
-  if raw and cursor ~= #raw then
-    return redis.error_reply(DAMAGED)
+  for _, tag in ipairs(order) do
+    local record = records[tag]
+    if record and (record.ends or MAX) > now then
+      others[#others + 1] = record
+    end
+  end
+  if limit_count + #others > MAX_LABELS then
+    return redis.error_reply(TOO_MANY_LABELS)
   end
 end
 
--- Checks every limit for `cost` behind `ahead` calls that take `units_ahead`; a cost of nil checks only the change, which
--- corrects a grant of `granted_at`. Returns the limit with the longest wait, else the one with the least left, and as
--- `rate` the longest wait that no release can shorten. The changed levels are left in `new_level`.
-local function evaluate(ahead, units_ahead, cost, change, granted_at)
+-- Checks every limit, or those whose tags are in `only`, for `cost` behind `ahead` calls that take `units_ahead`; a cost of
+-- nil checks only the change, which corrects a grant of `granted_at`. Returns the limit with the longest wait, else the one
+-- with the least left, and as `rate` the longest wait that no release can shorten. The changed levels are left in
+-- `new_level`.
+local function evaluate(ahead, units_ahead, cost, change, granted_at, only)
   local index, wait, remaining, reset, least_remaining, rate, longest_reset = 0, 0, 0, 0, MAX, 0, 0
-  local last, limits = ctx.last, ctx.limits
+  local limits = ctx.limits
   for i = 1, limit_count do
     local limit = limits[i]
-    local kind, a, limit_cost, delta = limit.kind, limit.a, cost and units_ahead + cost, change
-    if kind == 't' or kind == 'c' then
-      -- Counts starts.
-      limit_cost, delta = cost and ahead + min(cost, 1), cost and min(change, 1) or 0
-    elseif not cost then
-      -- A debt is at most one whole limit.
-      delta = max(min(change, 2 * a), -2 * a)
-    end
-    local level, limit_wait, limit_remaining, limit_reset
-    if kind == 'w' then
-      level, limit_wait, limit_remaining, limit_reset = window(limit.length, limit.at, a, limit.b, now, limit_cost, delta)
-    elseif kind == 'c' then
-      level, limit_wait, limit_remaining, limit_reset =
-        concurrency(limit.live, limit.lease_end, a, limit.b, now, limit_cost, delta)
-    elseif kind == 'b' then
-      if not cost and delta ~= 0 and now - granted_at > (now + limit.c) % limit.b then
-        delta = 0
+    if not only or only[limit.record_tag] then
+      local kind, a, limit_cost, delta = limit.kind, limit.a, cost and units_ahead + cost, change
+      if kind == 't' or kind == 'c' then
+        -- Counts starts.
+        limit_cost, delta = cost and ahead + min(cost, 1), cost and min(change, 1) or 0
+      elseif not cost then
+        -- A debt is at most one whole limit.
+        delta = max(min(change, 2 * a), -2 * a)
       end
-      level, limit_wait, limit_remaining, limit_reset =
-        bucket(limit.level, limit.held_a, a, limit.b, limit.c, last, now, limit_cost, delta)
-    else
-      if ahead > 0 then
-        limit_cost = min(limit_cost, math.floor(MAX / limit.c))
+      local level, limit_wait, limit_remaining, limit_reset
+      if kind == 'w' then
+        level, limit_wait, limit_remaining, limit_reset = window(limit.length, limit.at, a, limit.b, now, limit_cost, delta)
+      elseif kind == 'c' then
+        level, limit_wait, limit_remaining, limit_reset =
+          concurrency(limit.live, limit.lease_end, a, limit.b, now, limit_cost, delta)
+      elseif kind == 'b' then
+        if not cost and delta ~= 0 and now - granted_at > (now + limit.c) % limit.b then
+          delta = 0
+        end
+        level, limit_wait, limit_remaining, limit_reset =
+          bucket(limit.level, limit.held_a, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
+      else
+        if ahead > 0 then
+          limit_cost = min(limit_cost, math.floor(MAX / limit.c))
+        end
+        level, limit_wait, limit_remaining, limit_reset =
+          leaky(limit.level, limit.held_a, limit.held_scale, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
       end
-      level, limit_wait, limit_remaining, limit_reset =
-        leaky(limit.level, limit.held_a, limit.held_scale, a, limit.b, limit.c, last, now, limit_cost, delta)
-    end
-    limit.new_level = level
-    if limit_wait > MAX or limit_wait > 0 and a == 0 then
-      -- A limit of zero leases passes nobody, whatever is released.
-      limit_wait = MAX
-    end
-    local is_rate = kind ~= 'c' or limit_wait == MAX
-    if overrides and overrides.overridden then
-      local ends = overrides.overridden_until
-      if limit_wait > ends - now and ends < MAX and overrides.overridden[i] ~= '-' then
-        -- The override ends before that, and then other numbers apply.
-        limit_wait = ends - now
+      limit.new_level = level
+      if limit_wait > MAX or limit_wait > 0 and a == 0 then
+        -- A limit of zero leases passes nobody, whatever is released.
+        limit_wait = MAX
       end
-    end
-    if limit_wait > wait or wait == 0 and limit_remaining < least_remaining then
-      index, wait, remaining, reset, least_remaining = i - 1, limit_wait, limit_remaining, limit_reset, limit_remaining
-    end
-    if limit_wait > rate and is_rate then
-      rate = limit_wait
-    end
-    if limit_reset > longest_reset then
-      longest_reset = limit_reset
+      local is_rate = kind ~= 'c' or limit_wait == MAX
+      if overrides and overrides.overridden then
+        local ends = overrides.overridden_until
+        if limit_wait > ends - now and ends < MAX and overrides.overridden[limit.tag] then
+          -- The override ends before that, and then other numbers apply.
+          limit_wait = ends - now
+        end
+      end
+      if limit_wait > wait or wait == 0 and limit_remaining < least_remaining then
+        index, wait, remaining, reset, least_remaining = i - 1, limit_wait, limit_remaining, limit_reset, limit_remaining
+      end
+      if limit_wait > rate and is_rate then
+        rate = limit_wait
+      end
+      if limit_reset > longest_reset then
+        longest_reset = limit_reset
+      end
     end
   end
   ctx.longest_reset = longest_reset
@@ -158,11 +185,11 @@ local function evaluate(ahead, units_ahead, cost, change, granted_at)
   return index, wait, remaining, reset, rate
 end
 
--- The first limit whose capacity is below so many units.
-local function limit_exceeded_by(cost)
+-- The first limit, or the first of those in `only`, whose capacity is below so many units.
+local function limit_exceeded_by(cost, only)
   for i = 1, limit_count do
     local limit = ctx.limits[i]
-    if cost > limit.a and limit.kind ~= 't' and limit.kind ~= 'c' then
+    if cost > limit.a and limit.kind ~= 't' and limit.kind ~= 'c' and (not only or only[limit.record_tag]) then
       return i
     end
   end
@@ -196,15 +223,24 @@ local function write_state(lifetime)
   for i = 1, limit_count do
     local limit = ctx.limits[i]
     local kind = limit.kind
+    state = state .. ' ' .. limit.record_tag
     if kind == 'b' then
-      state = state .. format(' %.0f ', limit.new_level) .. ARGV[4 * i - 1]
+      state = state .. format(' %.0f %.0f', limit.new_level, limit.a)
     elseif kind == 'c' then
       state = state .. format(' %.0f', limit.level)
     elseif kind ~= 'w' then
-      state = state .. format(' %.0f ', limit.new_level) .. ARGV[4 * i - 1] .. ' ' .. ARGV[4 * i + 1]
+      state = state .. format(' %.0f %.0f %.0f', limit.new_level, limit.a, limit.c)
     end
   end
-  call('SET', KEYS[1], state, 'PX', expiry(lifetime))
+  for _, record in ipairs(others) do
+    -- The last call with this limit gave the state the time that it needs, and ten seconds.
+    kept_until = kept_until or min(now + max(call('PTTL', KEYS[1]) - 10000, 0) * 1000, MAX)
+    -- The log of a window lives ten seconds longer than its units count, and a reset must know of it.
+    local slack = string.sub(record.text, 2, 2) == 'w' and 10000000 or 0
+    local ends = record.ends or min(kept_until + slack, MAX)
+    state, lifetime = state .. format('%s@%.0f~%.0f', record.text, record.at, ends), max(lifetime, ends - slack - now)
+  end
+  call('SET', KEYS[1], state .. ' .', 'PX', expiry(lifetime))
 end
 
 -- Adds what was granted to every log.

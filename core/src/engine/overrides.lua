@@ -3,14 +3,16 @@
 --
 -- ";version;paused_until;overridden_until;reported_at;overridden;learned" behind the first part of the state: version
 -- rises with every change, nothing passes before `paused_until`, `overridden` holds until `overridden_until`, and
--- `reported_at` is the time of the call whose response was learned from last. `overridden` and `learned` have per limit
--- "a/b/c" as in ARGV, or "-". An overridden limit has precedence over a learned one, and that over the caller's.
+-- `reported_at` is the time of the call whose response was learned from last. `overridden` and `learned` are lists of
+-- "tag=a/b/c" with commas between, also for limits that this call does not have. An overridden limit has precedence over a
+-- learned one, and that over the caller's.
 --
 -- REQUIRES: MAX DAMAGED format find max limit_count verb overrides_text now
--- PROVIDES: overrides decode_limit encode_overrides effective_limit
+-- PROVIDES: overrides decode_limit limit_list encode_overrides effective_limit
 
--- `overrides.own` has the caller's limits per limit, and is nil while no override, pause or learned limit is stored.
-local overrides, decode_limit, encode_overrides, effective_limit
+-- `overrides.own` has the caller's limits by their tags, and is nil while no override, pause or learned limit is stored;
+-- `overrides.tags` are all tags of `overridden` and `learned`, in the order in which they came.
+local overrides, decode_limit, limit_list, encode_overrides, effective_limit
 
 -- Most calls need none of this, and Lua would make the functions anew for each.
 if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
@@ -28,17 +30,26 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
     return a, b, c
   end
 
+  -- The text of `overridden` or `learned`.
+  function limit_list(limits)
+    local list = {}
+    for _, tag in ipairs(overrides.tags) do
+      list[#list + 1] = limits[tag] and tag .. '=' .. limits[tag]
+    end
+    return table.concat(list, ',')
+  end
+
   -- Sets the text of the overrides and for how many microseconds it matters; overrides that say nothing have no text.
   function encode_overrides()
     local OVERRIDES_EXPIRY, REPORT_MEMORY = 7776000000000, 300000000
     local overridden, learned, own, ends = overrides.overridden, overrides.learned, overrides.own, overrides.overridden_until
     local lifetime, has_learned = max(overrides.paused_until - now, 0), false
-    for i = 1, limit_count do
-      has_learned = has_learned or learned[i] ~= '-'
-      if overridden[i] ~= '-' then
+    for _, tag in ipairs(overrides.tags) do
+      has_learned = has_learned or learned[tag]
+      if overridden[tag] then
         -- What was taken counts again under the other numbers when the override has ended.
-        local kind = ARGV[4 * i - 2]
-        local a, b, c = decode_limit(kind, learned[i] ~= '-' and learned[i] or own[i])
+        local kind = string.sub(tag, 1, 1)
+        local a, b, c = decode_limit(kind, learned[tag] or own[tag] or overridden[tag])
         local drain = (kind == 'b' or kind == 'w' or kind == 'c') and b or a * c / b
         lifetime = max(lifetime, ends == MAX and OVERRIDES_EXPIRY or ends - now + drain)
       end
@@ -49,18 +60,18 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
     overrides.text, overrides.lifetime = '', lifetime
     if lifetime > 0 or overrides.reported_at + REPORT_MEMORY > now then
       overrides.text = format(';%.0f;%.0f;%.0f;%.0f;', overrides.version, overrides.paused_until, ends, overrides.reported_at)
-        .. table.concat(overridden, ',') .. ';' .. table.concat(learned, ',')
+        .. limit_list(overridden) .. ';' .. limit_list(learned)
     end
   end
 
   -- The numbers of a limit that apply; nil when a stored one is impossible. A bucket's interval ends where upstream's does,
   -- also while its limit is overridden.
-  function effective_limit(i, kind)
-    local overridden, learned = overrides.overridden[i], overrides.learned[i]
-    local a, b, c = decode_limit(kind, learned ~= '-' and learned or overrides.own[i])
-    if c and overridden ~= '-' then
+  function effective_limit(tag)
+    local overridden, learned, kind = overrides.overridden[tag], overrides.learned[tag], string.sub(tag, 1, 1)
+    local a, b, c = decode_limit(kind, learned or overrides.own[tag])
+    if c and overridden then
       local other_a, other_b, other_c = decode_limit(kind, overridden)
-      if kind == 'b' and learned ~= '-' and other_b == b then
+      if kind == 'b' and learned and other_b == b then
         other_c = c
       end
       return other_a, other_b, other_c
@@ -75,30 +86,39 @@ if overrides_text ~= '' then
   if not learned_list or version - MAX > 0 or pause - MAX > 0 or ends - MAX > 0 or reported_at - MAX > 0 then
     return redis.error_reply(DAMAGED)
   end
-  local overridden, learned, own = {}, {}, {}
+  local tags, is_known, is_damaged = {}, {}, false
   ends = ends + 0
+  local function read_list(list, is_active)
+    local limits, length = {}, 0
+    for tag, numbers in string.gmatch(list, '([^=,]+)=([^=,]+)') do
+      length = length + #tag + #numbers + 2
+      is_damaged = is_damaged or not decode_limit(string.sub(tag, 1, 1), numbers)
+      if is_active then
+        tags[#tags + 1] = not is_known[tag] and tag or nil
+        is_known[tag], limits[tag] = true, numbers
+      end
+    end
+    is_damaged = is_damaged or length ~= #list + (length > 0 and 1 or 0)
+    return limits
+  end
   overrides = {
-    version = version + 0, paused_until = pause + 0, overridden_until = ends, reported_at = reported_at + 0,
-    overridden = overridden, learned = learned, own = own, text = '', lifetime = 0,
+    version = version + 0, paused_until = pause + 0, overridden_until = ends, reported_at = reported_at + 0, tags = tags,
+    overridden = read_list(overridden_list, ends > now), learned = read_list(learned_list, true), own = {}, text = '',
+    lifetime = 0,
   }
-  for text in string.gmatch(overridden_list, '[^,]+') do
-    overridden[#overridden + 1] = ends > now and text or '-'
-  end
-  for text in string.gmatch(learned_list, '[^,]+') do
-    learned[#learned + 1] = text
-  end
-  if #overridden ~= limit_count or #learned ~= limit_count then
+  if is_damaged then
     return redis.error_reply(DAMAGED)
   end
   for i = 1, limit_count do
-    local o = 4 * i - 1
-    own[i] = ARGV[o] .. '/' .. ARGV[o + 1] .. '/' .. ARGV[o + 2]
-    if overridden[i] ~= '-' or learned[i] ~= '-' then
-      local a, b, c = effective_limit(i, ARGV[o - 1])
+    local o = 4 * i - 2
+    local tag = ARGV[o]
+    overrides.own[tag] = ARGV[o + 1] .. '/' .. ARGV[o + 2] .. '/' .. ARGV[o + 3]
+    if overrides.overridden[tag] or overrides.learned[tag] then
+      local a, b, c = effective_limit(tag)
       if not c then
         return redis.error_reply(DAMAGED)
       end
-      ARGV[o], ARGV[o + 1], ARGV[o + 2] = a, b, c
+      ARGV[o + 1], ARGV[o + 2], ARGV[o + 3] = a, b, c
     end
   end
   encode_overrides()
@@ -106,5 +126,5 @@ if overrides_text ~= '' then
     overrides.version, overrides.reported_at, overrides.own = 0, 0, nil
   end
 elseif verb == 'control' or verb == 'learn' then
-  overrides = {version = 0, paused_until = 0, overridden_until = 0, reported_at = 0, text = '', lifetime = 0}
+  overrides = {version = 0, paused_until = 0, overridden_until = 0, reported_at = 0, tags = {}, text = '', lifetime = 0}
 end

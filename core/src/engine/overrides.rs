@@ -2,14 +2,16 @@
 
 use std::borrow::Cow;
 
+use crate::base::error::Result;
 use crate::base::micros::{MAX_TIME, Micros};
+use crate::model::label::{Label, MAX_LABELS, too_many_labels};
 use crate::model::limit::{Kind, Limit};
 use crate::model::overrides::{AdminCommand, LimitOverride, RuntimeState};
 use crate::model::permit::PERMIT_TIMEOUT;
 use crate::model::policy::Policy;
 use crate::model::statistics::DEFAULT_STATISTICS_TTL;
 
-/// The stored overrides, learned limits and pause.
+/// The stored overrides, learned limits and pause of a name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overrides {
     pub(crate) version: u64,
@@ -19,30 +21,24 @@ pub(crate) struct Overrides {
     pub(crate) until: u64,
     /// The time of the call whose report was applied last.
     pub(crate) reported_at: u64,
-    pub(crate) overridden: Vec<Option<Limit>>,
-    pub(crate) learned: Vec<Option<Limit>>,
+    overridden: Vec<Limit>,
+    pub(crate) learned: Vec<Limit>,
 }
 
 impl Overrides {
-    pub(crate) fn new(policy: &Policy) -> Self {
-        let none = vec![None; policy.limits().len()];
-        Self { overridden: none.clone(), learned: none, ..Self::default() }
-    }
-
     /// Returns `own` with active overrides and learned limits applied.
     pub(crate) fn policy<'a>(&self, own: &'a Policy, now: u64) -> Cow<'a, Policy> {
-        let overridden = |i: usize| self.overridden.get(i).and_then(Option::as_ref).filter(|_| self.until > now);
-        let learned = |i: usize| self.learned.get(i).and_then(Option::as_ref);
-        if (0..own.limits().len()).all(|i| overridden(i).is_none() && learned(i).is_none()) {
+        if own.limits().iter().all(|limit| self.overridden(limit, now).is_none() && self.learned(limit).is_none()) {
             return Cow::Borrowed(own);
         }
-        Cow::Owned(own.with(|i, limit| {
-            match (overridden(i), learned(i)) {
+        Cow::Owned(own.with(|_, limit| {
+            match (self.overridden(limit, now), self.learned(limit)) {
                 // An overridden bucket keeps the interval boundaries of the upstream.
                 (Some(overridden), Some(learned))
                     if overridden.kind() == Kind::Bucket && overridden.interval() == learned.interval() =>
                 {
-                    Limit::of_kind(Kind::Bucket, overridden.amount(), overridden.interval(), learned.offset())
+                    overridden
+                        .with_numbers(overridden.amount(), overridden.interval(), learned.offset())
                         .unwrap_or_else(|_| overridden.clone())
                 }
                 (overridden, learned) => overridden.or(learned).unwrap_or(limit).clone(),
@@ -50,18 +46,42 @@ impl Overrides {
         }))
     }
 
+    /// Returns the active override of a limit.
+    fn overridden(&self, limit: &Limit, now: u64) -> Option<&Limit> {
+        self.overridden.iter().find(|other| other.is_same(limit)).filter(|_| self.until > now)
+    }
+
+    /// Returns the learned numbers of a limit.
+    pub(crate) fn learned(&self, limit: &Limit) -> Option<&Limit> {
+        self.learned.iter().find(|other| other.is_same(limit))
+    }
+
+    /// Stores the learned numbers of a limit.
+    pub(crate) fn learn(&mut self, limit: Limit) {
+        put(&mut self.learned, limit);
+    }
+
+    /// Returns an error when these and the limits of `policy` have more labels than a name may have.
+    pub(crate) fn check_labels(&self, policy: &Policy) -> Result<()> {
+        let mut limits: Vec<&Limit> = self.overridden.iter().collect();
+        for limit in self.learned.iter().chain(policy.limits()) {
+            if !limits.iter().any(|other| other.is_same(limit)) {
+                limits.push(limit);
+            }
+        }
+        if limits.len() > MAX_LABELS { Err(too_many_labels()) } else { Ok(()) }
+    }
+
     /// Returns the end of the override of one limit, if it is active and has an end.
     #[inline]
-    pub(crate) fn end(&self, i: usize, now: u64) -> Option<u64> {
-        let is_overridden =
-            self.until > now && self.until < MAX_TIME.0 && self.overridden.get(i).is_some_and(Option::is_some);
-        is_overridden.then_some(self.until)
+    pub(crate) fn end(&self, limit: &Limit, now: u64) -> Option<u64> {
+        (self.until < MAX_TIME.0 && self.overridden(limit, now).is_some()).then_some(self.until)
     }
 
     /// Returns whether forgetting the overrides changes a decision, after a call at `last`.
     pub(crate) fn affects_decisions(&self, last: u64, now: u64) -> bool {
-        let overridden = self.overridden.iter().any(Option::is_some) && self.until > now;
-        let kept = last + DEFAULT_STATISTICS_TTL.0 > now && self.learned.iter().any(Option::is_some);
+        let overridden = !self.overridden.is_empty() && self.until > now;
+        let kept = last + DEFAULT_STATISTICS_TTL.0 > now && !self.learned.is_empty();
         self.paused_until > now
             || kept
             || overridden && (self.until < MAX_TIME.0 || last + DEFAULT_STATISTICS_TTL.0 > now)
@@ -69,11 +89,8 @@ impl Overrides {
 
     /// Returns whether anything is in force or must be remembered.
     pub(crate) fn hold(&self, now: u64) -> bool {
-        let overridden = self.until > now && self.overridden.iter().any(Option::is_some);
-        overridden
-            || self.paused_until > now
-            || self.learned.iter().any(Option::is_some)
-            || self.reported_at + PERMIT_TIMEOUT.0 > now
+        let overridden = self.until > now && !self.overridden.is_empty();
+        overridden || self.paused_until > now || !self.learned.is_empty() || self.reported_at + PERMIT_TIMEOUT.0 > now
     }
 
     pub(crate) fn apply(&mut self, control: &AdminCommand<'_>, now: u64) {
@@ -83,21 +100,25 @@ impl Overrides {
             AdminCommand::Resume => self.paused_until = 0,
             AdminCommand::Override { changes, expires } => {
                 if self.until <= now {
-                    self.overridden.fill(None);
+                    self.overridden.clear();
                 }
                 if changes.iter().any(|change| matches!(change, LimitOverride::Set(_))) {
                     self.until = expires.map_or(MAX_TIME.0, |moment| moment.on(now));
                 }
-                for (overridden, change) in self.overridden.iter_mut().zip(*changes) {
+                for change in *changes {
                     match change {
-                        LimitOverride::Keep => {}
-                        LimitOverride::Remove => *overridden = None,
-                        LimitOverride::Set(limit) => *overridden = Some(limit.clone()),
+                        LimitOverride::Set(limit) => put(&mut self.overridden, limit.clone()),
+                        LimitOverride::Remove(label) => self.remove(label),
+                        LimitOverride::RemoveAll => self.overridden.clear(),
                     }
                 }
             }
         }
         self.changed(now);
+    }
+
+    fn remove(&mut self, label: &Label) {
+        self.overridden.retain(|limit| limit.label() != label);
     }
 
     pub(crate) fn changed(&mut self, now: u64) {
@@ -106,8 +127,8 @@ impl Overrides {
 
     pub(crate) fn runtime_state(&self, now: u64) -> RuntimeState {
         let span = |until: u64| (until > now).then(|| Micros(until - now));
-        let overrides = if self.until > now { self.overridden.clone() } else { vec![None; self.overridden.len()] };
-        let lasts = overrides.iter().any(Option::is_some) && self.until < MAX_TIME.0;
+        let overrides = if self.until > now { self.overridden.clone() } else { Vec::new() };
+        let lasts = !overrides.is_empty() && self.until < MAX_TIME.0;
         RuntimeState {
             version: if self.hold(now) { self.version } else { 0 },
             in_use: false,
@@ -116,5 +137,14 @@ impl Overrides {
             overrides,
             learned: self.learned.clone(),
         }
+        .sorted()
+    }
+}
+
+/// Adds a limit, or replaces the one with its label and kind.
+fn put(limits: &mut Vec<Limit>, limit: Limit) {
+    match limits.iter_mut().find(|other| other.is_same(&limit)) {
+        Some(other) => *other = limit,
+        None => limits.push(limit),
     }
 }

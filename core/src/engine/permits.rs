@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use crate::base::bounds::MAX_REMOVALS;
 use crate::base::ranked::Ranked;
-use crate::model::permit::MAX_PERMITS;
+use crate::model::permit::{MAX_PERMITS, Permit};
+use crate::model::policy::Policy;
 
 /// The open and recently settled permits of a limiter. In Redis a sorted set.
 ///
-/// The mark of a permit is `deadline * 2`, plus one when it is settled.
+/// A permit belongs to the limits that its call had: its key is the tags of these and its id. Its mark is `deadline * 2`,
+/// plus one when it is settled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Permits {
     by_mark: Ranked<(u64, String)>,
@@ -49,4 +51,14 @@ impl Permits {
     pub(crate) fn end(&self) -> u64 {
         self.by_mark.len().checked_sub(1).and_then(|last| self.by_mark.get(last)).map_or(0, |(mark, _)| mark / 2)
     }
+}
+
+/// Returns the key of a permit of a policy.
+pub(crate) fn key(policy: &Policy, permit: &Permit<'_>) -> String {
+    format!("{}|{permit}", policy.tags())
+}
+
+/// Returns the permit of a key.
+pub(crate) fn parse(key: &str) -> Option<Permit<'_>> {
+    Permit::parse(key.split_once('|')?.1)
 }

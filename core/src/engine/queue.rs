@@ -1,6 +1,7 @@
 //! `Queue`: the tickets of a limiter in the order of their numbers. Twin of `queue.lua`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::base::micros::Micros;
 use crate::base::ranked::Ranked;
@@ -30,6 +31,8 @@ pub(crate) struct Ticket {
     pub(crate) expires_at: u64,
     pub(crate) claim_timeout: u64,
     pub(crate) channel: String,
+    /// The tags of the limits that its call has.
+    pub(crate) tags: Arc<str>,
 }
 
 #[derive(Clone, Debug, Default)]

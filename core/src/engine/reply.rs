@@ -65,7 +65,7 @@ impl Reply {
             reset_after: known(reply.reset_after).filter(|_| reply.retry_after < MAX_TIME.0),
             reason: matches!(reply.status, Status::Refused | Status::Queued)
                 .then(|| limit.map_or(Kind::Paused, Limit::kind)),
-            index: reply.index,
+            label: limit.map(|limit| limit.label().clone()),
             at: Micros(reply.at),
             permit: permit.filter(|_| granted).map(|(id, charged)| {
                 // A repeated call with the id of a live lease gets the permit of that lease.

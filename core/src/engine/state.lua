@@ -2,22 +2,30 @@
 -- state. Most calls end in fast_path.lua; the others are decided by a handler per verb, from the table of handlers, see dispatch.lua.
 --
 -- KEYS  1            string   state: "last skew", with a queue ":tickets:units:until:written_at", with overrides the text
---                             of overrides.lua, then per bucket "count limit", per meter "level capacity scale", per
---                             concurrency limit "fencing_token"
+--                             of overrides.lua, then a record " tag numbers" for each limit in use: a bucket's "count
+--                             limit", a meter's "level capacity scale", nothing of a window, "fencing_token" of leases.
+--                             All records are of the time `last`, but those of limits that the policies of later calls
+--                             did not have: they end with "@time~until", and are kept unchanged until then. The last
+--                             record is " .", so that a state which was cut off is known as damaged
 --       2            hash     statistics; the fields are those of statistics.rs
 --       3..          zset or list, one per concurrency and window limit, in policy order
 --                             leases: member: id, score: end in us, negative when it ended without a release and
 --                             another lease took its room.  log: times in us, newest first
 --       then         to release and renew while a slot moves: hash of tickets alone (see queue.lua)
---       or           only with an id: zset of permits (member: permit id, score: deadline * 2, + 1 when settled),
+--       or           only with an id: zset of permits (member: "tags|permit id" with the tags of the call's limits, to
+--                             which it belongs, score: deadline * 2, + 1 when settled),
 --                             zset and hash of tickets (see queue.lua)
+--       then         only for statistics and a reset without a concurrency limit: the leases of the name
 --       last         only with an entry: zset of limiters (score: when it is forgotten)
--- ARGV  1            count    number of limits, 1 to 8
---       per limit    kind, a, b, c:  b limit interval_us offset_us    bucket
+-- ARGV  1            count    number of limits, 0 to 8
+--       per limit    tag, a, b, c:   b limit interval_us offset_us    bucket
 --                                    w limit interval_us 0            window
 --                                    l capacity leak scale            leaky; p points, t throttle (cost is 1)
 --                                    c limit lock_timeout_us 0        concurrency (cost is 1)
---       then verb    'acquire', 'peek', 'correct', 'learn', 'release', 'renew', 'cancel', 'statistics' or 'control'
+--                    A tag is the letter of the kind, and with a label of its own "w:label". Policies of one name share
+--                    the limits with equal tags, and the leases whatever the label
+--       then verb    'acquire', 'peek', 'correct', 'learn', 'release', 'renew', 'cancel', 'statistics', 'control' or
+--                    'reset', which deletes the keys and the windows of all policies of the name
 --            units   cost to take, or the actual cost
 --            time    us since 1970 for tests; absent or '' reads the server's clock
 --            id      acquire: absent or '', or the id of the permit, lease and ticket; else: id of what was granted
@@ -28,7 +36,8 @@
 --       learn        the same ('0': no permit), settle ('1': units is the actual cost), pause (see control), then per
 --                    limit remaining, numbers ('' or "a/b/c") and reset (as pause), from the upstream's response
 --       control      pause ('': unchanged, '0': none, us from now, or '@' and a time), expiry of the overrides (as pause;
---                    '': never), overrides (per limit '=' unchanged, '-' removed, or "a/b/c"; '': all unchanged)
+--                    '': never), overrides (with commas between: "tag=a/b/c", "-label" removes those of a label, "-" all;
+--                    '': all unchanged)
 --       cancel       '1' when it waited until its time was up
 -- REPLY status (0 refused, 1 granted, 2 queued, 3 no ticket, 4 call again with an id, which reads the queue, 5 exceeds the
 --       capacity, which stands in remaining), index of the limit described (from 0; the number of limits in a pause),
@@ -36,9 +45,11 @@
 --       none), position (from 0), ready_us (-1 unknown), granted_at and charged (0, or of the lease that the id has); with
 --       overrides, last the amount of that limit.  To correct, release and cancel: status alone (3 to 8, see model/permit.rs).
 --       To learn: that, flags, and per limit marks (see engine/budget.rs).  To control: version, remaining us of the pause,
---       remaining us of the overrides, overrides, learned limits, 1 when there was a state or a statistic before the call.
+--       remaining us of the overrides, overrides and learned limits as "tag=a/b/c" with commas between, 1 when there was a
+--       state or a statistic before the call.
 --       To renew: status and lease_us.  To statistics: the fields in order, then leases and tickets.
--- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range.
+-- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range. PGLABELS: more than 32
+--       limits of the name are in use.
 -- STATE is written by calls that change it: granted, queued, corrected, removed tickets, control and learn; a refusal
 --       at most keeps the distance to a clock that ran backwards and removes the ticket of its call. Everything that
 --       decides is read before the first write, but for lapsed tickets, which leave the queue first; and the first write
@@ -47,8 +58,8 @@
 -- LUA   5.1 and 5.4. Whole numbers of 5.4 wrap round, so no product may exceed 2^63.
 --
 -- Example: leaky of 2 units that drain in 1 s, first call at time 5000000
---   KEYS pg1:{8b}:l:s:erp pg1:{8b}:l:m:erp   ARGV 1 l 2 1 500000 acquire 1 5000000
---   reply 1 0 1 0 500000 5000000, and the state is "5000000 0 500000 2 500000"
+--   KEYS pg2:{8b}:s:erp pg2:{8b}:m:erp   ARGV 1 l 2 1 500000 acquire 1 5000000
+--   reply 1 0 1 0 500000 5000000, and the state is "5000000 0 l 500000 2 500000 ."
 --
 -- REQUIRES: nothing
 -- PROVIDES: MAX DAMAGED STATISTICS_EXPIRY MAX_REMOVALS call attempt format find min max limit_count verb_at verb units
@@ -75,6 +86,21 @@ else
 end
 if not (units >= 0 and units <= MAX and units % 1 == 0 and server_time >= 0 and server_time <= MAX) then
   return redis.error_reply('PGINVALID cost or time is out of range')
+end
+
+-- Also of a damaged state. The state lists the windows of all policies of the name; their keys differ in the role alone.
+if verb == 'reset' then
+  local keys, text = {}, attempt('GET', KEYS[1])
+  for i = 1, #KEYS do
+    keys[i] = KEYS[i]
+  end
+  for tag in string.gmatch(type(text) == 'string' and text or '', ' (w[:%l%d_-]*)') do
+    -- A foreign text may have any number of such words.
+    if #keys < 100 then
+      keys[#keys + 1] = (string.gsub(KEYS[1], ':s:', ':' .. string.gsub(tag, ':', '.') .. ':', 1))
+    end
+  end
+  return call('UNLINK', (table.unpack or unpack)(keys))
 end
 
 -- The first statistic may have created the hash, which then needs an expiry: a short one, since a process that keeps

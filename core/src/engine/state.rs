@@ -5,28 +5,31 @@
 
 use std::borrow::Cow;
 
+use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
 use crate::engine::budget::ReportOutcome;
 use crate::engine::overrides::Overrides;
-use crate::engine::permits::Permits;
+use crate::engine::permits::{self, Permits};
 use crate::engine::queue::{Queue, QueueSummary};
 use crate::limits::check::LimitCheck;
 use crate::limits::concurrency::Leases;
 use crate::limits::leaky::Meter;
 use crate::limits::window::Log;
-use crate::model::limit::{Limit, Rule};
+use crate::model::label::{MAX_LABELS, too_many_labels};
+use crate::model::limit::Rule;
 use crate::model::permit::{PERMIT_TIMEOUT, Permit};
 use crate::model::policy::{MAX_LIMITS, Policy};
 use crate::model::statistics::Statistics;
 
-/// The state of a limiter for the policies of one shape.
-#[derive(Clone, Debug)]
+/// The state of a name. Policies of one name share what they have in common: limits with the same label and kind, leases,
+/// tickets, the pause and the overrides.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     /// The time of the last change; the limiter's clock never returns an earlier time.
     pub(crate) last: u64,
     /// The correction that is added to the store's clock since it ran backwards.
     pub(crate) skew: u64,
-    levels: Vec<Level>,
+    records: Vec<Record>,
     pub(crate) permits: Permits,
     /// The last written summary of the queue.
     pub(crate) queue_summary: QueueSummary,
@@ -37,10 +40,22 @@ pub(crate) struct State {
     pub(crate) overrides: Option<Box<Overrides>>,
 }
 
+/// What was taken of one limit.
+#[derive(Clone, Debug)]
+struct Record {
+    /// As in the policy, but `c` for leases, which are of the name.
+    tag: Box<str>,
+    /// The limit under which the level was stored.
+    rule: Rule,
+    /// The time at which it was stored.
+    at: u64,
+    level: Level,
+}
+
 #[derive(Clone, Debug)]
 enum Level {
-    Count { count: u64, held: u64 },
-    Meter(Meter),
+    /// The count of a bucket, or the level of a meter.
+    Number(u64),
     Log(Log),
     Leases(Leases),
 }
@@ -50,7 +65,9 @@ pub(crate) type Levels = [u64; MAX_LIMITS];
 
 /// The demand of a call on every limit.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Demand {
+pub(crate) struct Demand<'a> {
+    /// The tags of the limits that the call has, with commas between; `None` for all of the policy.
+    pub(crate) tags: Option<&'a str>,
     /// The number of calls ahead of this one, and the units that they take.
     pub(crate) ahead: u64,
     pub(crate) before: u64,
@@ -74,24 +91,46 @@ pub(crate) struct Evaluation {
 }
 
 impl State {
-    /// Returns the state of a limiter before its first call.
-    pub(crate) fn new(policy: &Policy) -> Self {
-        let levels = policy.limits().iter().map(|limit| match limit.rule {
-            Rule::Bucket(bucket) => Level::Count { count: 0, held: bucket.limit },
-            Rule::Leaky(leaky) => Level::Meter(Meter { level: 0, capacity: leaky.capacity, scale: leaky.scale }),
-            Rule::Concurrency(_) => Level::Leases(Leases::default()),
-            Rule::Window(_) | Rule::Unlimited | Rule::Paused => Level::Log(Log::default()),
-        });
-        Self {
-            last: 0,
-            skew: 0,
-            levels: levels.collect(),
-            permits: Permits::default(),
-            queue_summary: QueueSummary::default(),
-            queue: None,
-            statistics: Statistics::default(),
-            overrides: None,
+    /// Adds a record for each limit of the policy that has none.
+    ///
+    /// `Invalid` when the name has too many limits in use.
+    #[inline]
+    pub(crate) fn adopt(&mut self, policy: &Policy, server: u64) -> Result<()> {
+        for i in 0..policy.limits().len() {
+            if self.find(policy.record_tag(i), i).is_none() {
+                self.add(policy, i, server)?;
+            }
         }
+        Ok(())
+    }
+
+    #[cold]
+    fn add(&mut self, policy: &Policy, i: usize, server: u64) -> Result<()> {
+        if self.records.len() >= MAX_LABELS {
+            let (now, _) = self.clock(server);
+            let records = std::mem::take(&mut self.records);
+            let is_used = |record: &Record| policy.tags().split(',').any(|tag| tag == &*record.tag);
+            self.records = records.into_iter().filter(|record| is_used(record) || !record.is_whole(now)).collect();
+            if self.records.len() >= MAX_LABELS {
+                return Err(too_many_labels());
+            }
+        }
+        self.records.push(Record::new(policy, i, self.last));
+        Ok(())
+    }
+
+    /// Returns the position of a record, which usually is that of the limit in its policy.
+    #[inline]
+    fn find(&self, tag: &str, usually: usize) -> Option<usize> {
+        match self.records.get(usually) {
+            Some(record) if *record.tag == *tag => Some(usually),
+            _ => self.records.iter().position(|record| *record.tag == *tag),
+        }
+    }
+
+    fn record_mut(&mut self, policy: &Policy, i: usize) -> Option<&mut Record> {
+        let at = self.find(policy.record_tag(i), i)?;
+        Some(&mut self.records[at])
     }
 
     /// Returns whether any call has changed the state: Redis would contain a state or statistics.
@@ -104,13 +143,12 @@ impl State {
     }
 
     /// Returns whether forgetting this state changes no later decision.
-    pub(crate) fn is_idle(&self, policy: &Policy, server: u64) -> bool {
+    pub(crate) fn is_idle(&self, server: u64) -> bool {
         let now = self.clock(server).0;
         if self.overrides.as_ref().is_some_and(|overrides| overrides.affects_decisions(self.last, now)) {
             return false;
         }
-        let whole = |(i, limit)| self.check(limit, i, now, None, 0).reset == 0;
-        policy.limits().iter().enumerate().all(whole)
+        self.records.iter().all(|record| record.is_whole(now))
             && self.permits.end() <= now
             && self
                 .fencing_token()
@@ -134,10 +172,13 @@ impl State {
     /// Evaluates every limit and describes the one with the longest wait, or without a wait the one with the fewest
     /// remaining units.
     #[inline]
-    pub(crate) fn decide(&self, policy: &Policy, now: u64, ask: Demand) -> Evaluation {
+    pub(crate) fn decide(&self, policy: &Policy, now: u64, ask: Demand<'_>) -> Evaluation {
         let mut outcome = Evaluation::default();
         let mut least = u64::MAX;
         for (i, limit) in policy.limits().iter().enumerate() {
+            if ask.tags.is_some_and(|tags| !has_tag(tags, policy.record_tag(i))) {
+                continue;
+            }
             let (mut cost, mut change) = (ask.cost.map(|cost| ask.before + cost), ask.change);
             if limit.counts_starts() {
                 cost = ask.cost.map(|cost| ask.ahead + cost.min(1));
@@ -152,7 +193,7 @@ impl State {
                 Rule::Leaky(leaky) if ask.ahead > 0 => cost = cost.map(|cost| cost.min(MAX_TIME.0 / leaky.scale)),
                 _ => {}
             }
-            let check = self.check(limit, i, now, cost, change);
+            let check = self.check(policy, i, now, cost, change);
             outcome.levels[i] = check.level;
             let mut wait = check.wait.min(MAX_TIME.0);
             if wait > 0 && limit.amount() == 0 {
@@ -160,7 +201,7 @@ impl State {
                 wait = MAX_TIME.0;
             }
             let is_rate = !matches!(limit.rule, Rule::Concurrency(_)) || wait == MAX_TIME.0;
-            if let Some(end) = self.overrides.as_ref().and_then(|overrides| overrides.end(i, now)) {
+            if let Some(end) = self.overrides.as_ref().and_then(|overrides| overrides.end(limit, now)) {
                 // The override ends earlier, and another limit applies then.
                 wait = wait.min(end - now);
             }
@@ -189,22 +230,16 @@ impl State {
     pub(crate) fn standing(&self, own: &Policy, server: u64, left: &mut Vec<u64>) -> u64 {
         let now = self.clock(server).0;
         let policy = self.effective_policy(own, now);
-        left.extend(policy.limits().iter().enumerate().map(|(i, limit)| self.check(limit, i, now, None, 0).remaining));
+        left.extend((0..policy.limits().len()).map(|i| self.check(&policy, i, now, None, 0).remaining));
         self.queue_summary.tickets
     }
 
     #[inline]
-    fn check(&self, limit: &Limit, i: usize, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
-        match (limit.rule, &self.levels[i]) {
-            (Rule::Bucket(bucket), Level::Count { count, held }) => {
-                bucket.decide(*count, *held, self.last, now, cost, change)
-            }
-            (Rule::Leaky(leaky), Level::Meter(meter)) => leaky.decide(*meter, self.last, now, cost, change),
-            (Rule::Window(window), Level::Log(log)) => window.decide(log, now, cost, change),
-            (Rule::Concurrency(concurrency), Level::Leases(leases)) => {
-                concurrency.decide(leases, now, cost, change.unsigned_abs())
-            }
-            _ => LimitCheck::default(),
+    fn check(&self, policy: &Policy, i: usize, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
+        let rule = policy.limits()[i].rule;
+        match self.find(policy.record_tag(i), i) {
+            Some(at) => self.records[at].check(rule, now, cost, change),
+            None => Record::new(policy, i, now).check(rule, now, cost, change),
         }
     }
 
@@ -213,14 +248,11 @@ impl State {
     pub(crate) fn settle(&mut self, policy: &Policy, levels: &Levels, now: u64, skew: u64) {
         (self.last, self.skew) = (now, skew);
         for (i, limit) in policy.limits().iter().enumerate() {
-            match (limit.rule, &mut self.levels[i]) {
-                (Rule::Bucket(bucket), Level::Count { count, held }) => {
-                    (*count, *held) = (levels[i], bucket.limit);
+            if let Some(record) = self.record_mut(policy, i) {
+                (record.rule, record.at) = (limit.rule, now);
+                if let Level::Number(level) = &mut record.level {
+                    *level = levels[i];
                 }
-                (Rule::Leaky(leaky), Level::Meter(meter)) => {
-                    *meter = Meter { level: levels[i], capacity: leaky.capacity, scale: leaky.scale };
-                }
-                _ => {}
             }
         }
     }
@@ -228,11 +260,12 @@ impl State {
     /// Sets the taken units of a limit to `taken` and returns the marks of the change.
     ///
     /// Fewer units than before are set only when `is_known`: no call can be in flight.
-    pub(crate) fn take_over(&mut self, limit: &Limit, i: usize, taken: u64, is_known: bool, now: u64) -> u64 {
-        let live = self.check(limit, i, now, None, 0).level;
-        match (limit.rule, &mut self.levels[i]) {
-            (Rule::Bucket(_), Level::Count { count, .. }) => replace(count, taken, is_known),
-            (Rule::Leaky(leaky), Level::Meter(meter)) => replace(&mut meter.level, taken * leaky.scale, is_known),
+    pub(crate) fn take_over(&mut self, policy: &Policy, i: usize, taken: u64, is_known: bool, now: u64) -> u64 {
+        let (rule, live) = (policy.limits()[i].rule, self.check(policy, i, now, None, 0).level);
+        let Some(record) = self.record_mut(policy, i) else { return 0 };
+        match (rule, &mut record.level) {
+            (Rule::Bucket(_), Level::Number(count)) => replace(count, taken, is_known),
+            (Rule::Leaky(leaky), Level::Number(level)) => replace(level, taken * leaky.scale, is_known),
             (Rule::Window(_), Level::Log(log)) if taken > live => {
                 log.push(now, taken - live, live);
                 ReportOutcome::REMAINING
@@ -242,9 +275,9 @@ impl State {
         }
     }
 
-    /// Returns the leases, if the policy has a concurrency limit.
+    /// Returns the leases of the name, if a policy with a concurrency limit has used it.
     pub(crate) fn leases(&mut self) -> Option<&mut Leases> {
-        self.levels.iter_mut().find_map(|level| match level {
+        self.records.iter_mut().find_map(|record| match &mut record.level {
             Level::Leases(leases) => Some(leases),
             _ => None,
         })
@@ -252,27 +285,66 @@ impl State {
 
     /// Returns the log of a limit, if it is a window.
     #[inline]
-    pub(crate) fn log(&mut self, i: usize) -> Option<&mut Log> {
-        match &mut self.levels[i] {
+    pub(crate) fn log(&mut self, policy: &Policy, i: usize) -> Option<&mut Log> {
+        match &mut self.record_mut(policy, i)?.level {
             Level::Log(log) => Some(log),
             _ => None,
         }
     }
 
     fn fencing_token(&self) -> Option<u64> {
-        self.levels.iter().find_map(|level| match level {
+        self.records.iter().find_map(|record| match &record.level {
             Level::Leases(leases) => Some(leases.fencing_token),
             _ => None,
         })
     }
 
-    pub(crate) fn open_permit(&mut self, permit: &Permit, now: u64) {
-        self.permits.keep(permit.to_string(), (permit.granted_at + PERMIT_TIMEOUT.0) * 2);
+    pub(crate) fn open_permit(&mut self, policy: &Policy, permit: &Permit<'_>, now: u64) {
+        self.permits.keep(permits::key(policy, permit), (permit.granted_at + PERMIT_TIMEOUT.0) * 2);
         // Each removal is bounded, but happens often enough that ended permits do not pile up.
         if now / 10_000 != self.last / 10_000 {
             self.permits.forget(now);
         }
     }
+}
+
+impl Record {
+    fn new(policy: &Policy, i: usize, at: u64) -> Self {
+        let rule = policy.limits()[i].rule;
+        let level = match rule {
+            Rule::Bucket(_) | Rule::Leaky(_) => Level::Number(0),
+            Rule::Concurrency(_) => Level::Leases(Leases::default()),
+            Rule::Window(_) | Rule::Unlimited | Rule::Paused => Level::Log(Log::default()),
+        };
+        Self { tag: policy.record_tag(i).into(), rule, at, level }
+    }
+
+    #[inline]
+    fn check(&self, rule: Rule, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
+        match (rule, self.rule, &self.level) {
+            (Rule::Bucket(bucket), Rule::Bucket(held), Level::Number(count)) => {
+                bucket.decide(*count, held.limit, self.at, now, cost, change)
+            }
+            (Rule::Leaky(leaky), Rule::Leaky(held), Level::Number(level)) => {
+                let meter = Meter { level: *level, capacity: held.capacity, scale: held.scale };
+                leaky.decide(meter, self.at, now, cost, change)
+            }
+            (Rule::Window(window), _, Level::Log(log)) => window.decide(log, now, cost, change),
+            (Rule::Concurrency(concurrency), _, Level::Leases(leases)) => {
+                concurrency.decide(leases, now, cost, change.unsigned_abs())
+            }
+            _ => LimitCheck::default(),
+        }
+    }
+
+    fn is_whole(&self, now: u64) -> bool {
+        self.check(self.rule, now, None, 0).reset == 0
+    }
+}
+
+/// Returns whether a list of tags has this one.
+pub(crate) fn has_tag(tags: &str, tag: &str) -> bool {
+    tags.split(',').any(|other| other == tag)
 }
 
 /// Replaces a level; lowers it only when `may_fall`.

@@ -8,9 +8,10 @@ mod upstream;
 
 use std::borrow::Cow;
 
-use crate::engine::queue::QueueSummary;
-use crate::engine::state::{Demand, Evaluation, State};
-use crate::limits::concurrency::Lease;
+use crate::base::error::Result;
+use crate::engine::queue::{QueueSummary, Ticket};
+use crate::engine::state::{Demand, Evaluation, State, has_tag};
+use crate::limits::concurrency::{Lease, Leases};
 use crate::model::policy::Policy;
 use crate::model::request::QueuePosition;
 
@@ -67,14 +68,15 @@ impl<'a> Transaction<'a> {
         channels: &'a dyn Publish,
         server: u64,
         id: &'a str,
-    ) -> Self {
+    ) -> Result<Self> {
+        state.adopt(own, server)?;
         let (now, skew) = state.clock(server);
         let policy = state.effective_policy(own, now);
         let tickets = state.queue.as_ref().map_or(0, |queue| queue.len());
         // As in Redis, where the summary can be lost and the tickets remain: a ticket has at least one unit.
         let units = if tickets == 0 { 0 } else { state.queue_summary.units.max(tickets) };
         let queue_summary = QueueSummary { tickets, units, ..state.queue_summary };
-        Self {
+        Ok(Self {
             state,
             own,
             policy,
@@ -86,12 +88,41 @@ impl<'a> Transaction<'a> {
             queue_changed: false,
             removed: 0,
             is_admin: false,
-        }
+        })
     }
 
     pub(crate) fn evaluate(&self, ahead: u64, before: u64, cost: u64, change: u64) -> Evaluation {
-        let ask = Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 };
+        let ask = Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), ..Demand::default() };
         self.state.decide(&self.policy, self.now, ask)
+    }
+
+    /// Evaluates a ticket over those limits of this call that the ticket's call has too.
+    pub(crate) fn evaluate_ticket(&self, ahead: u64, before: u64, ticket: &Ticket) -> Evaluation {
+        let ask = Demand { ahead, before, cost: Some(ticket.units), tags: self.tags_of(ticket), ..Demand::default() };
+        self.state.decide(&self.policy, self.now, ask)
+    }
+
+    /// Returns the tags of a ticket; `None` when they are those of this call.
+    fn tags_of<'t>(&self, ticket: &'t Ticket) -> Option<&'t str> {
+        (ticket.tags != *self.own.tags()).then_some(&*ticket.tags)
+    }
+
+    /// Returns whether the limits that this call and a ticket have in common can ever grant the ticket.
+    pub(crate) fn fits(&self, ticket: &Ticket) -> bool {
+        self.policy.fits(ticket.units, self.tags_of(ticket))
+    }
+
+    /// Returns whether this call and a ticket have a limit in common. A call without limits, which works on the name alone,
+    /// has to do with every ticket.
+    pub(crate) fn shares_with(&self, ticket: &Ticket) -> bool {
+        let own = self.own.tags();
+        own.is_empty() || self.tags_of(ticket).is_none_or(|tags| tags.split(',').any(|tag| has_tag(own, tag)))
+    }
+
+    /// Returns the leases, if the call's policy has a concurrency limit.
+    pub(crate) fn leases(&mut self) -> Option<&mut Leases> {
+        self.own.concurrency()?;
+        self.state.leases()
     }
 
     /// Writes the summary of the queue; the charged units stay unchanged.
@@ -105,10 +136,10 @@ impl<'a> Transaction<'a> {
     }
 
     fn lease_of(&mut self, id: &str, granted_at: Option<u64>) -> Option<Lease> {
-        self.state.leases()?.get(id, granted_at)
+        self.leases()?.get(id, granted_at)
     }
 
     fn is_reclaimed(&mut self, id: &str, lease: &Lease) -> bool {
-        self.state.leases().is_some_and(|leases| leases.is_reclaimed(id, lease))
+        self.leases().is_some_and(|leases| leases.is_reclaimed(id, lease))
     }
 }

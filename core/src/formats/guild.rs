@@ -72,7 +72,8 @@ impl Reservoir {
         format!("guild/{}:{}", self.name, self.group)
     }
 
-    /// Returns one limiter: a bucket for this group. A job over the limit is rescheduled.
+    /// Returns one limiter: a bucket for this group. A job over the limit is rescheduled. Queues of one name share the
+    /// calls of a group, whatever numbers each has.
     ///
     /// # Examples
     ///

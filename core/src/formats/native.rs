@@ -6,7 +6,7 @@
 //!     "shopify-42": {"points": {"limit": 1000, "refill": "20s"}, "wait_timeout": "5s"},
 //!     "stripe": {
 //!       "concurrency": {"limit": 5, "lock_timeout": "30s"},
-//!       "window": [{"limit": 100, "per": "minute"}, {"limit": 1000, "per": "hour"}],
+//!       "limits": {"rpm": {"window": {"limit": 100, "per": "minute"}}, "rph": {"window": {"limit": 1000, "per": "hour"}}},
 //!       "throttle": {"every": "PT0.1S"},
 //!       "on_limit": "reschedule"
 //!     }
@@ -15,9 +15,8 @@
 //! ```
 //!
 //! A duration is a number of seconds, a word (`second`, `minute`, `hour`, `day`), a number with its unit (`500ms`,
-//! `10s`, `5m`, `1h`, `1d`) or an ISO 8601 duration (`PT0.1S`). The limits of one limiter are always checked in the
-//! order concurrency, bucket, window, leaky, points, throttle, paused, regardless of their order in the text. A
-//! decision's `index` follows this order, and code that shares the limiter must list its limits in the same order.
+//! `10s`, `5m`, `1h`, `1d`) or an ISO 8601 duration (`PT0.1S`). A kind of limit is a member
+//! of its limiter, and has its name as label; `limits` has further ones by their labels.
 
 mod kinds;
 mod limiter;
@@ -30,7 +29,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use self::kinds::{Bucket, Concurrency, Leaky, Points, Throttle, Window};
+pub use self::kinds::{Bucket, Concurrency, Labelled, Leaky, Points, Throttle, Window};
 pub use self::limiter::Limiter;
 pub use self::span::Span;
 

@@ -14,7 +14,7 @@ mod tests;
 
 use serde_json::Value;
 
-pub use self::amend::{Expiry, Override};
+pub use self::amend::{Change, Expiry, Override};
 pub use self::override_procedure::OverrideProcedure;
 pub use self::pause_procedure::{PauseProcedure, SIGNAL_PAUSE};
 pub use self::signal::Signal;
@@ -111,8 +111,8 @@ impl RateLimit {
     /// Returns the limits as a policy, unlimited without any strategy. `lock_timeout` is the lifetime of an active
     /// job's lease that is not renewed.
     ///
-    /// Two policies of one key share their counters even if their limits differ. Adding or removing a strategy, or
-    /// moving a `rate` across 100,000, starts new counters.
+    /// All policies of one key share its active jobs, its starts and its overrides, whatever strategies they have. Moving
+    /// a `rate` across 100,000 starts a new counter.
     ///
     /// # Examples
     ///
@@ -210,7 +210,7 @@ impl RateLimit {
 }
 
 impl Rate {
-    /// Returns a window up to 100,000, otherwise a bucket.
+    /// Returns a window up to 100,000, otherwise a bucket, with the label `rate`.
     ///
     /// # Examples
     ///
@@ -224,7 +224,7 @@ impl Rate {
     /// ```
     pub fn limit(self) -> Result<Limit> {
         let kind = if self.limit > MAX_WINDOW { Kind::Bucket } else { Kind::Window };
-        Limit::of_kind(kind, self.limit, self.period, Micros(0))
+        Limit::of_kind(kind, self.limit, self.period, Micros(0))?.labelled("rate")
     }
 
     fn checked(self, place: &Field<'_>) -> Result<Self> {

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
+use crate::model::label::Label;
 use crate::model::learned::Notes;
 use crate::model::limit::Limit;
 use crate::model::overrides::Deadline;
@@ -16,7 +17,7 @@ pub struct UpstreamReport<'a> {
     pub permit: Option<&'a str>,
     /// The actual cost of the call, in units; settles the permit.
     pub actual: Option<u64>,
-    /// The upstream's budget behind each limit, in the order of the policy; may be shorter.
+    /// The upstream's budgets behind limits of the policy, at most one for each.
     pub budgets: &'a [BudgetUpdate],
     /// No call is granted until this time.
     pub pause: Option<Deadline>,
@@ -27,8 +28,10 @@ pub struct UpstreamReport<'a> {
 }
 
 /// The upstream's budget behind one limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetUpdate {
+    /// The label of the limit in the policy.
+    pub label: Label,
     /// The remaining units upstream.
     ///
     /// The limiter takes over this number minus the charges of open permits. It raises its own remaining units only
@@ -48,12 +51,11 @@ impl UpstreamReport<'_> {
         if self.actual.is_some() && self.permit.is_none() {
             return Err(Error::invalid("permit", "is missing; give the permit of the call with this actual cost"));
         }
-        if self.budgets.len() > policy.limits().len() {
-            let (given, limits) = (self.budgets.len(), policy.limits().len());
-            let message = format!("must not be more than the limits: budgets={given} limits={limits}");
-            return Err(Error::invalid("budgets", message));
-        }
-        for (budget, limit) in self.budgets.iter().zip(policy.limits()) {
+        for (i, budget) in self.budgets.iter().enumerate() {
+            let limit = policy.limit(Some(&budget.label))?;
+            if self.budgets[..i].iter().any(|other| other.label == budget.label) {
+                return Err(Error::invalid("budgets", format!("names a limit twice: label={}", budget.label)));
+            }
             check_units("remaining", budget.remaining.unwrap_or(0))?;
             // An interval may end at this moment, so a span of zero is valid here.
             let reset = budget.reset.filter(|reset| *reset != Deadline::After(Micros(0)));
@@ -67,7 +69,24 @@ impl UpstreamReport<'_> {
         Ok(())
     }
 
+    /// Returns whether the report changes a limit.
     pub(crate) fn says(&self) -> bool {
-        self.budgets.iter().any(|budget| *budget != BudgetUpdate::default())
+        self.budgets.iter().any(BudgetUpdate::says)
+    }
+
+    /// Returns the budget behind a limit of the policy.
+    pub(crate) fn budget(&self, limit: &Limit) -> Option<&BudgetUpdate> {
+        self.budgets.iter().find(|budget| budget.label == *limit.label())
+    }
+}
+
+impl BudgetUpdate {
+    /// Creates a report that says nothing of this limit yet.
+    pub fn new(label: Label) -> Self {
+        Self { label, remaining: None, limit: None, reset: None }
+    }
+
+    pub(crate) fn says(&self) -> bool {
+        self.remaining.is_some() || self.limit.is_some() || self.reset.is_some()
     }
 }

@@ -1,7 +1,8 @@
 //! `Decision`: the result of one call.
 
 use crate::base::micros::Micros;
-use crate::model::limit::Kind;
+use crate::model::kind::Kind;
+use crate::model::label::Label;
 
 /// The status of a decision. The codes never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +46,7 @@ impl Status {
 /// clock.advance(Duration::from_secs(20))?;
 /// let refused = api.acquire(Request::cost(1))?;
 /// assert_eq!((refused.status, refused.reason), (Status::Refused, Some(Kind::Window)));
+/// assert_eq!(refused.label.as_deref(), Some("window"));
 /// assert_eq!(refused.retry_after, Some(Micros(40_000_000)));
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
@@ -66,8 +68,8 @@ pub struct Decision {
     pub reset_after: Option<Micros>,
     /// The kind of the limit that refused or queued the call; `None` when granted.
     pub reason: Option<Kind>,
-    /// The index of the described limit in the policy, from 0. The number of limits denotes a runtime pause.
-    pub index: usize,
+    /// The label of the described limit; `None` for a pause, and when no limit applies.
+    pub label: Option<Label>,
     /// The store's time of the decision; zero when no store was called.
     pub at: Micros,
     /// The id with which any process can correct or release the grant. Present for a grant with an estimate or a lease.
@@ -113,7 +115,7 @@ impl Decision {
             retry_after: Some(Micros(0)),
             reset_after: Some(Micros(0)),
             reason: None,
-            index: 0,
+            label: None,
             at: Micros(0),
             permit,
             lease: None,
@@ -123,7 +125,8 @@ impl Decision {
         }
     }
 
-    pub(crate) fn paused(index: usize) -> Self {
+    /// Returns the refusal of a limit that refuses every call.
+    pub(crate) fn paused(label: Option<&Label>) -> Self {
         Self {
             status: Status::Refused,
             limit: Some(0),
@@ -131,7 +134,7 @@ impl Decision {
             retry_after: None,
             reset_after: None,
             reason: Some(Kind::Paused),
-            index,
+            label: label.cloned(),
             at: Micros(0),
             permit: None,
             lease: None,

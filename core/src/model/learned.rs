@@ -1,6 +1,7 @@
 //! `Learned`: the result of an upstream report.
 
 use crate::base::micros::Micros;
+use crate::model::label::Label;
 use crate::model::permit::Settlement;
 
 /// The result of an upstream report: which of its values changed the limiter, which did not, and why.
@@ -11,7 +12,7 @@ pub struct Learned {
     /// The settlement of the permit; `None` when the report had no actual cost of a permit.
     pub settlement: Option<Settlement>,
     /// What has changed: `limit`, `interval`, `remaining`, `reset` (the end of a bucket's interval) and `pause`. With
-    /// several limits the index of the limit follows, as in `remaining[1]`.
+    /// several limits the label of the limit follows, as in `remaining[tokens]`.
     pub learned: Vec<String>,
     /// The values that changed nothing, with the reason: `remaining: calls are open`.
     pub ignored: Vec<String>,
@@ -41,6 +42,7 @@ pub struct Notes {
     pub bucket: Option<String>,
 }
 
-pub(crate) fn label(what: &str, index: usize, limits: usize) -> String {
-    if limits == 1 { what.to_owned() } else { format!("{what}[{index}]") }
+/// Returns the name of a property of a limit.
+pub(crate) fn property(what: &str, label: &Label, limits: usize) -> String {
+    if limits == 1 { what.to_owned() } else { format!("{what}[{label}]") }
 }

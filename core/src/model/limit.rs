@@ -8,6 +8,8 @@ use crate::limits::bucket::Bucket;
 use crate::limits::concurrency::Concurrency;
 use crate::limits::leaky::Leaky;
 use crate::limits::window::Window;
+pub(crate) use crate::model::kind::Kind;
+use crate::model::label::Label;
 
 /// The maximum limit, capacity, cost and actual cost, in units.
 pub const MAX_UNITS: u64 = 1_000_000_000_000;
@@ -20,104 +22,6 @@ pub const MAX_CONCURRENCY: u64 = 100_000;
 
 /// The default duration of a lease: 30 s.
 pub const LOCK_TIMEOUT: Micros = Micros(30_000_000);
-
-/// The kind of a limit. `reason` shows its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Kind {
-    /// A fixed number of units in each aligned interval.
-    Bucket = 1,
-    /// A fixed number of units in any interval, wherever it starts.
-    Window = 2,
-    /// A burst of the capacity, then the rate at which it drains.
-    Leaky = 3,
-    /// A leaky meter whose cost is estimated first and corrected later.
-    Points = 4,
-    /// Evenly spaced starts, whatever their cost.
-    Throttle = 5,
-    /// No limit.
-    Unlimited = 6,
-    /// Every call is refused.
-    Paused = 7,
-    /// A fixed number of leases at once.
-    Concurrency = 8,
-}
-
-impl Kind {
-    /// All kinds, in the order of their codes.
-    pub const ALL: [Self; 8] = [
-        Self::Bucket,
-        Self::Window,
-        Self::Leaky,
-        Self::Points,
-        Self::Throttle,
-        Self::Unlimited,
-        Self::Paused,
-        Self::Concurrency,
-    ];
-
-    /// Returns the names of the arguments that give the amount and the interval of a limit; `None` where the kind has no
-    /// such number.
-    pub const fn arguments(self) -> (Option<&'static str>, Option<&'static str>) {
-        match self {
-            Self::Bucket | Self::Window | Self::Throttle => (Some("limit"), Some("interval")),
-            Self::Leaky => (Some("capacity"), Some("drain")),
-            Self::Points => (Some("capacity"), Some("refill")),
-            Self::Concurrency => (Some("limit"), Some("lock_timeout")),
-            Self::Unlimited | Self::Paused => (None, None),
-        }
-    }
-
-    /// Returns the name of the kind, as `reason` shows it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bucket => "bucket",
-            Self::Window => "window",
-            Self::Leaky => "leaky",
-            Self::Points => "points",
-            Self::Throttle => "throttle",
-            Self::Unlimited => "unlimited",
-            Self::Paused => "paused",
-            Self::Concurrency => "concurrency",
-        }
-    }
-
-    /// Returns the kind with this name.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use paddlegate::Kind;
-    /// assert_eq!(Kind::from_name("leaky")?, Kind::Leaky);
-    /// assert_eq!(Kind::from_name("token").unwrap_err().argument(), Some("kind"));
-    /// # Ok::<(), paddlegate::Error>(())
-    /// ```
-    pub fn from_name(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            let shown: String = name.chars().take(40).collect();
-            Error::invalid(
-                "kind",
-                format!(
-                    "must be bucket, window, leaky, points, throttle, concurrency, unlimited or paused: kind={shown:?}"
-                ),
-            )
-        })
-    }
-
-    /// Returns the letter of this kind in keys and in the script.
-    pub(crate) const fn letter(self) -> char {
-        match self {
-            Self::Bucket => 'b',
-            Self::Window => 'w',
-            Self::Leaky => 'l',
-            Self::Points => 'p',
-            Self::Throttle => 't',
-            Self::Unlimited => 'u',
-            Self::Paused => 'z',
-            Self::Concurrency => 'c',
-        }
-    }
-}
 
 /// One rule of a policy: an amount of units and an interval.
 ///
@@ -134,6 +38,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
     kind: Kind,
+    label: Label,
     amount: u64,
     interval: Micros,
     pub(crate) rule: Rule,
@@ -204,7 +109,13 @@ impl Limit {
             return Err(Error::invalid("offset", format!("must be below the interval: offset_us={}", offset.0)));
         }
         let rule = Bucket { limit, interval: interval.0, offset: offset.0 };
-        Ok(Self { kind: Kind::Bucket, amount: limit, interval, rule: Rule::Bucket(rule) })
+        Ok(Self {
+            kind: Kind::Bucket,
+            label: Label::of(Kind::Bucket),
+            amount: limit,
+            interval,
+            rule: Rule::Bucket(rule),
+        })
     }
 
     /// Creates a limit of `limit` units in any half-open interval, exactly.
@@ -242,7 +153,13 @@ impl Limit {
         units("limit", limit, MAX_WINDOW)?;
         span("interval", interval)?;
         let rule = Window { limit, interval: interval.0 };
-        Ok(Self { kind: Kind::Window, amount: limit, interval, rule: Rule::Window(rule) })
+        Ok(Self {
+            kind: Kind::Window,
+            label: Label::of(Kind::Window),
+            amount: limit,
+            interval,
+            rule: Rule::Window(rule),
+        })
     }
 
     /// Creates a meter that holds `capacity` units and drains fully in `drain`.
@@ -335,7 +252,13 @@ impl Limit {
             return Err(Error::invalid("limit", message));
         }
         let rule = Leaky::throttle(limit, interval.0);
-        Ok(Self { kind: Kind::Throttle, amount: limit, interval, rule: Rule::Leaky(rule) })
+        Ok(Self {
+            kind: Kind::Throttle,
+            label: Label::of(Kind::Throttle),
+            amount: limit,
+            interval,
+            rule: Rule::Leaky(rule),
+        })
     }
 
     /// Creates a limit of `limit` leases at once; 0 is a pause.
@@ -368,17 +291,29 @@ impl Limit {
         }
         span("lock_timeout", lock_timeout)?;
         let rule = Concurrency { limit, timeout: lock_timeout.0 };
-        Ok(Self { kind: Kind::Concurrency, amount: limit, interval: lock_timeout, rule: Rule::Concurrency(rule) })
+        Ok(Self {
+            kind: Kind::Concurrency,
+            label: Label::of(Kind::Concurrency),
+            amount: limit,
+            interval: lock_timeout,
+            rule: Rule::Concurrency(rule),
+        })
     }
 
     /// Creates a limit that grants every call without a call to the store.
     pub const fn unlimited() -> Self {
-        Self { kind: Kind::Unlimited, amount: 0, interval: Micros(0), rule: Rule::Unlimited }
+        Self {
+            kind: Kind::Unlimited,
+            label: Label::of(Kind::Unlimited),
+            amount: 0,
+            interval: Micros(0),
+            rule: Rule::Unlimited,
+        }
     }
 
     /// Creates a limit that refuses every call without a call to the store.
     pub const fn paused() -> Self {
-        Self { kind: Kind::Paused, amount: 0, interval: Micros(0), rule: Rule::Paused }
+        Self { kind: Kind::Paused, label: Label::of(Kind::Paused), amount: 0, interval: Micros(0), rule: Rule::Paused }
     }
 
     /// Creates a limit of this kind; `unlimited` and `paused` ignore the numbers.
@@ -405,6 +340,43 @@ impl Limit {
             Kind::Paused => Ok(Self::paused()),
             Kind::Concurrency => Self::checked_concurrency(amount, interval),
         }
+    }
+
+    /// Returns the limit with this label, by which costs, overrides and decisions name it.
+    ///
+    /// A label has 1 to 32 bytes: a lower-case letter, then lower-case letters, digits, `_` and `-`. Without one the label
+    /// is the name of the kind; a second limit of a kind in one policy needs its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Paddlegate, Policy, Request};
+    /// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+    /// let policy = Policy::new([Limit::window(5, second)?.labelled("burst")?, Limit::window(100, minute)?])?;
+    /// let api = Paddlegate::memory().limiter("api", policy)?;
+    /// assert_eq!(api.acquire(Request::cost(1))?.label.as_deref(), Some("burst"));
+    /// assert_eq!(Limit::unlimited().labelled("Per Minute").unwrap_err().argument(), Some("label"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn labelled(mut self, label: &str) -> Result<Self> {
+        self.label = Label::new(label)?;
+        Ok(self)
+    }
+
+    /// Returns the label.
+    pub fn label(&self) -> &Label {
+        &self.label
+    }
+
+    /// Returns whether the other limit counts the same units: label and kind are equal.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.label == other.label
+    }
+
+    /// Returns a limit of the same kind and label with other numbers.
+    pub(crate) fn with_numbers(&self, amount: u64, interval: Micros, offset: Micros) -> Result<Self> {
+        Ok(Self { label: self.label.clone(), ..Self::of_kind(self.kind, amount, interval, offset)? })
     }
 
     /// Returns the kind.
@@ -479,7 +451,13 @@ impl Limit {
         // The interval that a lower rate takes also gives that rate, so that a limit can be made again from its numbers.
         let lower = Leaky::new(capacity, interval.0).drain();
         let rule = Leaky::new(capacity, lower);
-        Ok(Self { kind, amount: capacity, interval: Micros(rule.drain()), rule: Rule::Leaky(rule) })
+        Ok(Self {
+            kind,
+            label: Label::of(kind),
+            amount: capacity,
+            interval: Micros(rule.drain()),
+            rule: Rule::Leaky(rule),
+        })
     }
 }
 

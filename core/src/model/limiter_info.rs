@@ -1,8 +1,10 @@
 //! `LimiterInfo`: one limiter in the list of all limiters of a store.
 
 use crate::base::micros::Micros;
-use crate::model::limit::Kind;
-use crate::model::policy::Policy;
+use crate::model::label::MAX_LABELS;
+use crate::model::limit::Limit;
+#[cfg(feature = "redis")]
+use crate::model::policy::{Policy, parse_tag, tag};
 use crate::model::statistics::DEFAULT_STATISTICS_TTL;
 
 /// A page of the list of limiters.
@@ -14,13 +16,13 @@ pub struct ListPage {
     pub cursor: u64,
 }
 
-/// One limiter of the list.
+/// One name of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimiterInfo {
     /// The name of the limiter.
     pub name: String,
-    /// The limits as last used: kind, amount, interval and offset.
-    pub limits: Vec<(Kind, u64, Micros, Micros)>,
+    /// The limits of all policies of the name, each as last used.
+    pub limits: Vec<Limit>,
     /// The store's time of the last use, to the minute; zero in memory, which does not record it.
     pub last_used: Micros,
     /// How long the statistics are kept after the last use.
@@ -28,62 +30,74 @@ pub struct LimiterInfo {
 }
 
 impl LimiterInfo {
-    /// Formats an entry: `ttl|amount/interval/offset,...|shape|name`.
+    /// Formats an entry: `ttl|tag amount interval offset,...|name`.
     #[cfg(feature = "redis")]
     pub(crate) fn entry(name: &str, policy: &Policy, ttl: Micros) -> String {
-        let numbers = policy
-            .limits()
-            .iter()
-            .map(|limit| format!("{}/{}/{}", limit.amount(), limit.interval().0, limit.offset().0));
-        let numbers: Vec<String> = numbers.collect();
-        format!("{}|{}|{}|{}", ttl.0, numbers.join(","), policy.shape(), name)
+        let limit =
+            |limit: &Limit| format!("{} {} {} {}", tag(limit), limit.amount(), limit.interval().0, limit.offset().0);
+        let limits: Vec<String> = policy.limits().iter().map(limit).collect();
+        format!("{}|{}|{}", ttl.0, limits.join(","), name)
     }
 
     /// Parses an entry that is forgotten at `forgotten_at`; `None` when it is malformed.
     #[cfg(feature = "redis")]
     pub(crate) fn parse(entry: &str, forgotten_at: u64) -> Option<Self> {
-        let mut parts = entry.splitn(4, '|');
-        let ttl: u64 = parts.next()?.parse().ok()?;
-        let (numbers, shape, name) = (parts.next()?, parts.next()?, parts.next()?);
-        let limits = shape.chars().zip(numbers.split(',')).map(|(letter, numbers)| {
-            let kind = Kind::ALL.into_iter().find(|kind| kind.letter() == letter)?;
-            let mut numbers = numbers.split('/').map(|number| number.parse().ok());
-            Some((kind, numbers.next()??, Micros(numbers.next()??), Micros(numbers.next()??)))
-        });
+        let mut parts = entry.splitn(3, '|');
+        let (ttl, limits, name) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
+        let limit = |words: &str| {
+            let mut words = words.split(' ');
+            let (kind, label) = parse_tag(words.next()?)?;
+            let mut number = || words.next()?.parse().ok();
+            let (amount, interval, offset) = (number()?, Micros(number()?), Micros(number()?));
+            Limit::of_kind(kind, amount, interval, offset).ok()?.labelled(&label).ok()
+        };
         Some(Self {
             name: name.to_owned(),
-            limits: limits.collect::<Option<_>>()?,
+            limits: limits.split(',').map(limit).collect::<Option<_>>()?,
             last_used: Micros(forgotten_at.checked_sub(ttl)?),
             ttl: Micros(ttl),
         })
     }
 
-    pub(crate) fn of_memory(key: &str, policy: &Policy) -> Self {
-        let name = key.split_once(':').map_or(key, |(_, name)| name).to_owned();
-        let limits =
-            policy.limits().iter().map(|limit| (limit.kind(), limit.amount(), limit.interval(), limit.offset()));
-        Self { name, limits: limits.collect(), last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
+    pub(crate) fn of_memory(name: String, limits: Vec<Limit>) -> Self {
+        Self { name, limits, last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
     }
 
-    /// Sorts by name and kinds. Of limiters that differ only in their numbers, the last used one stays.
+    /// Sorts by name, and merges the entries of one name: it has every limit as last used.
     ///
     /// # Examples
     ///
     /// ```
-    /// # use paddlegate::{LimiterInfo, Micros};
-    /// let info = |name: &str, last_used| LimiterInfo {
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, LimiterInfo, Micros};
+    /// let info = |name: &str, limit: u64, last_used| LimiterInfo {
     ///     name: name.to_owned(),
-    ///     limits: Vec::new(),
+    ///     limits: vec![Limit::window(limit, Duration::from_secs(1)).unwrap()],
     ///     last_used: Micros(last_used),
     ///     ttl: Micros(300_000_000),
     /// };
-    /// let listed = LimiterInfo::sorted(vec![info("b", 1), info("a", 1), info("a", 2)]);
-    /// assert_eq!(listed, [info("a", 2), info("b", 1)]);
+    /// let listed = LimiterInfo::sorted(vec![info("b", 1, 1), info("a", 1, 1), info("a", 2, 2)]);
+    /// assert_eq!(listed, [info("a", 2, 2), info("b", 1, 1)]);
     /// ```
     pub fn sorted(mut listed: Vec<Self>) -> Vec<Self> {
-        let kinds = |listed: &Self| listed.limits.iter().map(|limit| limit.0 as u8).collect::<Vec<_>>();
-        listed.sort_by(|a, b| (&a.name, kinds(a), b.last_used).cmp(&(&b.name, kinds(b), a.last_used)));
-        listed.dedup_by(|b, a| a.name == b.name && kinds(a) == kinds(b));
+        // A page may repeat an entry; equal times need an order too.
+        let order =
+            |it: &Self| it.limits.iter().map(|limit| (limit.label().to_string(), limit.amount())).collect::<Vec<_>>();
+        listed.sort_by(|a, b| (&a.name, b.last_used, order(a)).cmp(&(&b.name, a.last_used, order(b))));
+        listed.dedup_by(|older, newer| {
+            let is_same = older.name == newer.name;
+            if is_same {
+                newer.limits = merged(&newer.limits, &older.limits);
+                newer.ttl = newer.ttl.max(older.ttl);
+            }
+            is_same
+        });
         listed
     }
+}
+
+/// Returns the newer limits, then the older ones with other labels or kinds.
+pub(crate) fn merged(newer: &[Limit], older: &[Limit]) -> Vec<Limit> {
+    let others = older.iter().filter(|limit| !newer.iter().any(|other| other.is_same(limit)));
+    newer.iter().chain(others).take(MAX_LABELS).cloned().collect()
 }

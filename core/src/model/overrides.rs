@@ -1,7 +1,10 @@
 //! `AdminCommand`: an override or a pause of a running limiter, for all processes at once.
 
+use std::borrow::Cow;
+
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
+use crate::model::label::Label;
 use crate::model::limit::Limit;
 use crate::model::policy::Policy;
 
@@ -64,7 +67,7 @@ impl Deadline {
 /// let changes = [LimitOverride::Set(Limit::window(50, Duration::from_secs(60))?)];
 /// let expires = Some(Deadline::After(Micros(3_600_000_000)));
 /// let state = api.admin(AdminCommand::Override { changes: &changes, expires })?;
-/// assert_eq!(state.expires_after, Some(Micros(3_600_000_000)));
+/// assert_eq!((state.overrides.len(), state.expires_after), (1, Some(Micros(3_600_000_000))));
 /// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(50));
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
@@ -78,7 +81,7 @@ pub enum AdminCommand<'a> {
     Resume,
     /// Overrides limits of the policy in every process.
     Override {
-        /// One change for each limit of the policy.
+        /// The changes, by the labels and kinds of limits.
         changes: &'a [LimitOverride],
         /// The end of all overrides, including earlier ones. Ignored unless `changes` sets a limit.
         ///
@@ -87,16 +90,16 @@ pub enum AdminCommand<'a> {
     },
 }
 
-/// The change of the override of one limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A change of the overrides of a limiter. Overrides that it does not name stay.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitOverride {
-    /// Leaves the current override unchanged.
-    #[default]
-    Keep,
-    /// Removes the override; the limit learned from the upstream applies again, otherwise the policy.
-    Remove,
-    /// Overrides the limit. A lower limit ends no lease; levels are clamped to it.
+    /// Overrides the limits of this name with this label and kind, in every policy that has one, now or later. A lower
+    /// limit ends no lease; levels are clamped to it.
     Set(Limit),
+    /// Removes the overrides of a label; the limit learned from the upstream applies again, otherwise the policy.
+    Remove(Label),
+    /// Removes all overrides.
+    RemoveAll,
 }
 
 /// The pause, the overrides and the learned limits of a limiter.
@@ -106,17 +109,16 @@ pub struct RuntimeState {
     pub version: u64,
     /// Whether the store knew the limiter before this call: it had a state or statistics.
     ///
-    /// False for a name that was never used, and for limits of other kinds than those in use under the name. An earlier
-    /// command counts as a use.
+    /// False for a name that was never used. An earlier command counts as a use.
     pub in_use: bool,
     /// How long the pause lasts from now; `None` without a pause.
     pub paused_for: Option<Micros>,
-    /// The active override of each limit.
-    pub overrides: Vec<Option<Limit>>,
+    /// The active overrides, sorted by label; also those of limits that the policy does not have.
+    pub overrides: Vec<Limit>,
     /// How long the overrides last from now; `None` when they last until they are removed.
     pub expires_after: Option<Micros>,
-    /// The limit learned from the upstream, for each limit of the policy. It applies where no override is active.
-    pub learned: Vec<Option<Limit>>,
+    /// The limits learned from the upstream, sorted by label. They apply where no override is active.
+    pub learned: Vec<Limit>,
 }
 
 impl AdminCommand<'_> {
@@ -126,23 +128,74 @@ impl AdminCommand<'_> {
             Self::Pause(moment) => moment.check(("for", "until")),
             Self::Override { changes, expires } => {
                 expires.map_or(Ok(()), |moment| moment.check(("expires_in", "expires_at")))?;
-                if changes.len() != policy.limits().len() {
-                    let (given, limits) = (changes.len(), policy.limits().len());
-                    let message = format!("must have one change for each limit: changes={given} limits={limits}");
-                    return Err(Error::invalid("override", message));
+                if changes.is_empty() {
+                    return Err(Error::invalid("limits", "changes nothing; give at least one limit"));
                 }
-                for (change, limit) in changes.iter().zip(policy.limits()) {
-                    match change {
-                        LimitOverride::Set(other) if other.kind() != limit.kind() => {
-                            let (other, kind) = (other.kind().name(), limit.kind().name());
-                            let message = format!("must be of the kind of the limit: kind={other} limit={kind}");
-                            return Err(Error::invalid("override", message));
-                        }
-                        _ => {}
+                for (i, set) in changes.iter().enumerate().filter_map(|(i, change)| Some((i, change.limit()?))) {
+                    let (label, kind) = (set.label(), set.kind());
+                    if changes[..i].iter().filter_map(LimitOverride::limit).any(|other| other.label() == label) {
+                        return Err(Error::invalid("limits", format!("names a label twice: label={label}")));
+                    }
+                    if !kind.has_state() {
+                        let message = format!("must be a limit that counts: label={label} kind={}", kind.name());
+                        return Err(Error::invalid("limits", message));
+                    }
+                    let known = policy.limits().iter().find(|limit| limit.label() == label);
+                    if let Some(known) = known.filter(|known| known.kind() != kind) {
+                        let (kind, known) = (kind.name(), known.kind().name());
+                        let message =
+                            format!("must be of the kind of the limit: label={label} kind={kind} limit={known}");
+                        return Err(Error::invalid("limits", message));
                     }
                 }
                 Ok(())
             }
         }
+    }
+
+    /// Returns the caller's policy with the limits that the command overrides and the policy does not have.
+    pub(crate) fn policy<'a>(&self, own: &'a Policy) -> Result<Cow<'a, Policy>> {
+        match self {
+            Self::Override { changes, .. } => own.extended(changes.iter().filter_map(LimitOverride::limit)),
+            _ => Ok(Cow::Borrowed(own)),
+        }
+    }
+}
+
+impl LimitOverride {
+    fn limit(&self) -> Option<&Limit> {
+        match self {
+            Self::Set(limit) => Some(limit),
+            _ => None,
+        }
+    }
+}
+
+impl RuntimeState {
+    pub(crate) fn sorted(mut self) -> Self {
+        let order = |a: &Limit, b: &Limit| (&**a.label(), a.kind() as u8).cmp(&(&**b.label(), b.kind() as u8));
+        self.overrides.sort_by(order);
+        self.learned.sort_by(order);
+        self
+    }
+
+    /// Returns the active override of a label.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{AdminCommand, Paddlegate};
+    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// assert!(api.admin(AdminCommand::Get)?.override_of("window").is_none());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn override_of(&self, label: &str) -> Option<&Limit> {
+        self.overrides.iter().find(|limit| **limit.label() == *label)
+    }
+
+    /// Returns the limit of a label that was learned from the upstream.
+    pub fn learned_of(&self, label: &str) -> Option<&Limit> {
+        self.learned.iter().find(|limit| **limit.label() == *label)
     }
 }

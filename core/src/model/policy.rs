@@ -1,23 +1,37 @@
 //! `Policy`: limits that are decided together; all are charged or none.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use crate::base::error::{Error, Result};
+use crate::model::label::Label;
 use crate::model::limit::{Kind, Limit, Rule};
 
 /// The maximum number of limits in a policy.
 pub const MAX_LIMITS: usize = 8;
 
-/// One to eight limits of any kind. Every limit must allow a call; the most restrictive one decides.
+/// One to eight limits of any kind, each with its own label. Every limit must allow a call; the most restrictive one
+/// decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     limits: Vec<Limit>,
     estimated: bool,
-    shape: String,
+    tags: Tags,
+}
+
+/// The tag of each limit, by which the store finds what was taken: the letter of the kind, and the label if it is not the
+/// kind's name. `l` is a `leaky`, `w:rpm` a window with the label `rpm`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Tags {
+    each: Box<[Box<str>]>,
+    /// The tags of their records, with commas between.
+    joined: Arc<str>,
 }
 
 impl Policy {
     /// Creates a policy; unlimited limits are dropped, since they never refuse.
     ///
-    /// `Invalid` for an empty list, more than eight limits, or more than one concurrency limit.
+    /// `Invalid` for an empty list, more than eight limits, two limits with one label, or more than one concurrency limit.
     ///
     /// # Examples
     ///
@@ -43,11 +57,22 @@ impl Policy {
         if limits.iter().filter(|limit| limit.kind() == Kind::Concurrency).count() > 1 {
             return Err(Error::invalid("limits", "a policy has at most one concurrency limit; keep the lower"));
         }
-        Ok(Self {
-            estimated: limits.iter().any(|limit| limit.kind() == Kind::Points),
-            shape: limits.iter().map(|limit| limit.kind().letter()).collect(),
-            limits,
-        })
+        if let Some((_, twice)) =
+            limits.iter().enumerate().find(|(i, limit)| limits[..*i].iter().any(|other| other.label() == limit.label()))
+        {
+            let message = format!("two limits have the same label; give each its own: label={}", twice.label());
+            return Err(Error::invalid("limits", message));
+        }
+        Ok(Self::of(limits))
+    }
+
+    /// Returns the policy of a call that works on the name alone.
+    pub(crate) fn without_limits() -> Self {
+        Self::of(Vec::new())
+    }
+
+    fn of(limits: Vec<Limit>) -> Self {
+        Self { estimated: limits.iter().any(|limit| limit.kind() == Kind::Points), tags: Tags::new(&limits), limits }
     }
 
     /// Returns the limits that can refuse, in the given order; empty when the policy is unlimited.
@@ -60,9 +85,63 @@ impl Policy {
         self.estimated
     }
 
-    /// Returns the kinds as letters. They are part of the key, so other kinds under the same name have their own state.
-    pub(crate) fn shape(&self) -> &str {
-        &self.shape
+    /// Returns the limit with this label.
+    ///
+    /// `Invalid` with the argument `label` when the policy has none. Without a label it is the only limit of the policy.
+    pub fn limit(&self, label: Option<&str>) -> Result<&Limit> {
+        let labels = || self.limits.iter().map(|limit| &**limit.label()).collect::<Vec<_>>().join(", ");
+        match label {
+            Some(label) => self.limits.iter().find(|limit| **limit.label() == *label).ok_or_else(|| {
+                let shown: String = label.chars().take(40).collect();
+                Error::invalid("label", format!("must be one of {}: label={shown:?}", labels()))
+            }),
+            None if self.limits.len() == 1 => Ok(&self.limits[0]),
+            None if self.limits.is_empty() => Err(Error::invalid("label", "the policy has no limit")),
+            None => Err(Error::invalid("label", format!("is missing; give one of {}", labels()))),
+        }
+    }
+
+    /// Returns the position of a label.
+    pub(crate) fn position(&self, label: &Label) -> Option<usize> {
+        self.limits.iter().position(|limit| limit.label() == label)
+    }
+
+    /// Returns the tag of a limit.
+    #[inline]
+    pub(crate) fn tag(&self, i: usize) -> &str {
+        &self.tags.each[i]
+    }
+
+    /// Returns the tag under which what was taken is stored: leases are of the name, whatever the label of the limit.
+    #[inline]
+    pub(crate) fn record_tag(&self, i: usize) -> &str {
+        match self.limits[i].rule {
+            Rule::Concurrency(_) => LEASES,
+            _ => self.tag(i),
+        }
+    }
+
+    /// Returns the record tags of all limits, with commas between.
+    pub(crate) fn tags(&self) -> &Arc<str> {
+        &self.tags.joined
+    }
+
+    /// Returns the policy with these limits added that it does not have.
+    pub(crate) fn extended<'a>(&self, others: impl IntoIterator<Item = &'a Limit>) -> Result<Cow<'_, Self>> {
+        let mut limits = Cow::Borrowed(&self.limits);
+        for other in others {
+            if !limits.iter().any(|limit| limit.is_same(other)) {
+                limits.to_mut().push(other.clone());
+            }
+        }
+        if limits.len() > MAX_LIMITS {
+            let message = format!("changes too many labels that the policy does not have: limits={}", limits.len());
+            return Err(Error::invalid("limits", message));
+        }
+        Ok(match limits {
+            Cow::Borrowed(_) => Cow::Borrowed(self),
+            Cow::Owned(limits) => Cow::Owned(Self::of(limits)),
+        })
     }
 
     /// Returns the concurrency limit, whose grants are leases.
@@ -70,10 +149,10 @@ impl Policy {
         self.limits.iter().find(|limit| limit.kind() == Kind::Concurrency)
     }
 
-    /// Returns a policy of the same kinds with other numbers.
+    /// Returns a policy of the same kinds and labels with other numbers.
     pub(crate) fn with(&self, number: impl Fn(usize, &Limit) -> Limit) -> Self {
         let limits = self.limits.iter().enumerate().map(|(i, limit)| number(i, limit));
-        Self { limits: limits.collect(), estimated: self.estimated, shape: self.shape.clone() }
+        Self { limits: limits.collect(), estimated: self.estimated, tags: self.tags.clone() }
     }
 
     /// Returns the capacity of a limit; zero for the index after the last, which denotes a runtime pause.
@@ -81,9 +160,9 @@ impl Policy {
         self.limits.get(index).map_or(0, Limit::capacity)
     }
 
-    /// Returns the index of a limit of the kind `paused`, which refuses before any other limit is checked.
-    pub(crate) fn paused(&self) -> Option<usize> {
-        self.limits.iter().position(|limit| limit.rule == Rule::Paused)
+    /// Returns the limit of the kind `paused`, which refuses before any other limit is checked.
+    pub(crate) fn paused(&self) -> Option<&Limit> {
+        self.limits.iter().find(|limit| limit.rule == Rule::Paused)
     }
 
     /// Returns an error for a cost that can never be granted.
@@ -95,15 +174,15 @@ impl Policy {
         }
     }
 
-    /// Returns whether a cost can ever be granted.
-    #[inline]
-    pub(crate) fn fits(&self, cost: u64) -> bool {
-        self.limit_exceeded_by(cost).is_none()
+    /// Returns whether the limits with these tags, or all, can ever grant a cost.
+    pub(crate) fn fits(&self, cost: u64, tags: Option<&str>) -> bool {
+        let counts = |i| tags.is_none_or(|tags| tags.split(',').any(|tag| tag == self.record_tag(i)));
+        self.limits.iter().enumerate().all(|(i, limit)| !is_exceeded(limit, cost) || !counts(i))
     }
 
     #[inline]
     fn limit_exceeded_by(&self, cost: u64) -> Option<&Limit> {
-        self.limits.iter().find(|limit| cost > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts())
+        self.limits.iter().find(|limit| is_exceeded(limit, cost))
     }
 }
 
@@ -111,4 +190,38 @@ impl Policy {
 pub(crate) fn exceeds_capacity(argument: &'static str, cost: u64, kind: Kind, most: u64) -> Error {
     let message = format!("can never pass, take smaller steps: {argument}={cost} {}={most}", kind.name());
     Error::invalid(argument, message)
+}
+
+#[inline]
+fn is_exceeded(limit: &Limit, cost: u64) -> bool {
+    cost > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts()
+}
+
+impl Tags {
+    fn new(limits: &[Limit]) -> Self {
+        let each: Box<[Box<str>]> = limits.iter().map(|limit| tag(limit).into_boxed_str()).collect();
+        let of_record = |(i, limit): (usize, &Limit)| match limit.rule {
+            Rule::Concurrency(_) => LEASES,
+            _ => &*each[i],
+        };
+        let joined: Vec<&str> = limits.iter().enumerate().map(of_record).collect();
+        Self { joined: joined.join(",").into(), each }
+    }
+}
+
+/// The tag of the leases of a name.
+const LEASES: &str = "c";
+
+/// Returns the tag of a limit.
+pub(crate) fn tag(limit: &Limit) -> String {
+    let letter = limit.kind().letter();
+    if *limit.label() == Label::of(limit.kind()) { letter.to_string() } else { format!("{letter}:{}", limit.label()) }
+}
+
+/// Returns the kind and the label of a tag; `None` for another text.
+#[cfg(feature = "redis")]
+pub(crate) fn parse_tag(tag: &str) -> Option<(Kind, Label)> {
+    let (letter, label) = tag.split_once(':').map_or((tag, None), |(letter, label)| (letter, Some(label)));
+    let kind = Kind::ALL.into_iter().find(|kind| kind.letter().to_string() == letter)?;
+    Some((kind, label.map_or(Ok(Label::of(kind)), Label::new).ok()?))
 }

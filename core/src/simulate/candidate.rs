@@ -115,9 +115,10 @@ fn limit(field: &Field<'_>) -> Result<Limit> {
     }
     let offset = offset.span()?.unwrap_or_default();
     // The argument names for amount and interval depend on the kind.
-    Limit::of_kind(kind, amount, interval, offset).map_err(|error| match error.argument() {
+    let limit = Limit::of_kind(kind, amount, interval, offset).map_err(|error| match error.argument() {
         Some("capacity" | "limit") => field.get("limit").fault(error.message()),
         Some("offset") => field.get("offset").fault(error.message()),
         _ => field.get("interval").fault(error.message()),
-    })
+    })?;
+    field.get("label").label()?.map_or(Ok(limit.clone()), |label| limit.labelled(&label))
 }

@@ -4,26 +4,28 @@ use super::clients::MAX_CLIENTS;
 use super::fields::{Field, Fields};
 use crate::base::error::Result;
 use crate::base::micros::Micros;
+use crate::model::label::Label;
 use crate::model::limit::MAX_UNITS;
 
 /// The maximum number of events in a scenario.
 const MAX_EVENTS: usize = 1_000;
 
 /// An event and its time, measured from the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) at: Micros,
     pub(super) what: EventKind,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum EventKind {
     /// Nothing is granted for this time.
     Pause(Micros),
     Resume,
     /// New values for one limit, temporarily or permanently.
     Override {
-        index: usize,
+        /// `None` for the only limit of the policy.
+        label: Option<Label>,
         amount: Option<u64>,
         interval: Option<Micros>,
         lasts: Option<Micros>,
@@ -60,7 +62,7 @@ impl Event {
             Word::Pause => EventKind::Pause(lasts.required(lasts.length()?)?),
             Word::Resume => EventKind::Resume,
             Word::Override => EventKind::Override {
-                index: size(field.get("index").whole(0, 7)?.unwrap_or(0)),
+                label: field.get("label").label()?,
                 amount: field.get("limit").whole(0, MAX_UNITS)?,
                 interval: field.get("interval").length()?,
                 lasts: lasts.length()?,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::base::decimal;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
+use crate::model::label::Label;
 
 /// The value at a path of a scenario, such as `policies[0].limits[1].interval`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +87,12 @@ impl Field<'_> {
             Some(Scalar::Text(text)) => Ok(Some(text)),
             Some(other) => Err(self.fault(&format!("must be a text: value={}", shown(other)))),
         }
+    }
+
+    /// Reads the label of a limit.
+    pub(super) fn label(&self) -> Result<Option<Label>> {
+        let text = self.text()?;
+        text.map(|text| Label::new(text).map_err(|error| self.fault(error.message()))).transpose()
     }
 
     /// Reads an integer in a range.

@@ -19,13 +19,13 @@ pub(super) struct LimitLevel {
 pub(super) fn headers(policy: &Policy, standing: &LimitLevel) -> Vec<(&'static str, String)> {
     let limits = policy.limits();
     let mut headers = Vec::new();
-    let policies: Vec<String> = limits.iter().enumerate().map(|(i, limit)| described(policy, i, limit)).collect();
+    let policies: Vec<String> = limits.iter().map(described).collect();
     if !policies.is_empty() {
         headers.push(("RateLimit-Policy", policies.join(", ")));
     }
-    if standing.limit < limits.len() {
+    if let Some(limit) = limits.get(standing.limit) {
         let reset = standing.reset_after.map_or_else(String::new, |reset| format!(";t={}", reset.div_ceil(1_000_000)));
-        let item = format!("\"{}\";r={}{reset}", name(policy, standing.limit), standing.remaining);
+        let item = format!("\"{}\";r={}{reset}", limit.label(), standing.remaining);
         headers.push(("RateLimit", item));
     }
     if let Some(retry) = standing.retry_after {
@@ -34,21 +34,13 @@ pub(super) fn headers(policy: &Policy, standing: &LimitLevel) -> Vec<(&'static s
     headers
 }
 
-fn described(policy: &Policy, index: usize, limit: &Limit) -> String {
-    let (name, amount) = (name(policy, index), limit.amount());
+fn described(limit: &Limit) -> String {
+    let (label, amount) = (limit.label(), limit.amount());
     match limit.kind() {
-        Kind::Concurrency => format!("\"{name}\";q={amount};qu=\"concurrent-requests\""),
-        Kind::Paused | Kind::Unlimited => format!("\"{name}\";q=0"),
-        _ => format!("\"{name}\";q={amount};w={}", limit.interval().0.div_ceil(1_000_000)),
+        Kind::Concurrency => format!("\"{label}\";q={amount};qu=\"concurrent-requests\""),
+        Kind::Paused | Kind::Unlimited => format!("\"{label}\";q=0"),
+        _ => format!("\"{label}\";q={amount};w={}", limit.interval().0.div_ceil(1_000_000)),
     }
-}
-
-/// Returns the kind, with a number if the policy has several limits of this kind.
-fn name(policy: &Policy, index: usize) -> String {
-    let limits = policy.limits();
-    let kind = limits[index].kind();
-    let same = |limits: &[Limit]| limits.iter().filter(|limit| limit.kind() == kind).count();
-    if same(limits) == 1 { kind.name().to_owned() } else { format!("{}-{}", kind.name(), same(&limits[..=index])) }
 }
 
 #[cfg(test)]
@@ -60,15 +52,16 @@ mod tests {
     #[test]
     fn they_are_those_of_the_draft() {
         let second = Duration::from_secs(1);
-        let limits = [Limit::bucket(5, second), Limit::bucket(100, 60 * second), Limit::concurrency(3, second)];
+        let minutely = Limit::bucket(100, 60 * second).and_then(|limit| limit.labelled("rpm"));
+        let limits = [Limit::bucket(5, second), minutely, Limit::concurrency(3, second)];
         let policy = Policy::new(limits.map(Result::unwrap)).unwrap();
-        let policies = "\"bucket-1\";q=5;w=1, \"bucket-2\";q=100;w=60, \"concurrency\";q=3;qu=\"concurrent-requests\"";
+        let policies = "\"bucket\";q=5;w=1, \"rpm\";q=100;w=60, \"concurrency\";q=3;qu=\"concurrent-requests\"";
         let refused = LimitLevel { limit: 1, remaining: 0, reset_after: Some(1_500_000), retry_after: Some(1) };
         assert_eq!(
             headers(&policy, &refused),
             [
                 ("RateLimit-Policy", policies.to_owned()),
-                ("RateLimit", "\"bucket-2\";r=0;t=2".to_owned()),
+                ("RateLimit", "\"rpm\";r=0;t=2".to_owned()),
                 ("Retry-After", "1".to_owned())
             ]
         );

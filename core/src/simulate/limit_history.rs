@@ -30,9 +30,9 @@ impl LimitHistory {
     pub(super) fn change(&mut self, now: u64, own: &Policy, runtime_state: &RuntimeState) {
         // The new state replaces the expiry of an earlier override.
         self.stretches.retain(|(from, _)| *from < now);
-        let limits = own.limits().iter().zip(&runtime_state.overrides);
-        self.stretches
-            .push((now, limits.map(|(own, overridden)| overridden.as_ref().unwrap_or(own).clone()).collect()));
+        let overridden = |own: &Limit| runtime_state.overrides.iter().find(|limit| limit.is_same(own));
+        let limits = own.limits().iter().map(|own| overridden(own).unwrap_or(own).clone()).collect();
+        self.stretches.push((now, limits));
         if let Some(lasts) = runtime_state.expires_after {
             self.stretches.push((now + lasts.0, own.limits().to_vec()));
         }
@@ -103,11 +103,7 @@ mod tests {
     }
 
     fn runtime_state(limit: &Limit, lasts: Option<u64>) -> RuntimeState {
-        RuntimeState {
-            overrides: vec![Some(limit.clone())],
-            expires_after: lasts.map(Micros),
-            ..RuntimeState::default()
-        }
+        RuntimeState { overrides: vec![limit.clone()], expires_after: lasts.map(Micros), ..RuntimeState::default() }
     }
 
     fn seconds(seconds: u64) -> Duration {

@@ -31,9 +31,6 @@ pub const MAX_DECISIONS: u64 = 20_000_000;
 /// The store's time at the start: 2026-01-01T00:00:00Z, the start of a day and an hour.
 const START: u64 = 1_767_225_600_000_000;
 
-/// The limit index of a row that no limit of the policy decided.
-const NONE: usize = u8::MAX as usize;
-
 /// The retry delay after an upstream refusal without one.
 const DEFAULT_RETRY: u64 = 1_000_000;
 
@@ -143,7 +140,7 @@ impl Simulation {
             job_states: vec![JobState::default(); jobs.len()],
             jobs,
             clients: Clients::new(scenario.clients, scenario.at_once),
-            events: scenario.events.iter().map(|event| event.what).collect(),
+            events: scenario.events.iter().map(|event| event.what.clone()).collect(),
             plan: BinaryHeap::new(),
             planned: 0,
             come: 0,

@@ -8,13 +8,15 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::engine::state::State;
 use crate::engine::transaction::Publish;
+use crate::model::limit::Limit;
+use crate::model::limiter_info::merged;
 use crate::model::policy::Policy;
 use crate::model::wakeup::Wakeup;
 
 /// The maximum number of limiters in a memory store.
 pub const MAX_KEYS: usize = 1_000_000;
 
-/// The states of a process by key. Adding a limiter may evict idle states that no limiter holds.
+/// The states of a process by name. Adding a limiter may evict idle states that no limiter holds.
 pub(crate) struct Memory {
     entries: ForkSafe<Entries>,
     channels: ForkSafe<HashMap<String, Weak<Inbox>>>,
@@ -83,7 +85,7 @@ impl Publish for Memory {
 
 #[derive(Debug, Default)]
 struct Entries {
-    by_key: HashMap<String, Entry>,
+    by_name: HashMap<String, Entry>,
     /// The number of entries that triggers a sweep of idle ones: twice what the last sweep left, so the cost per entry
     /// is constant.
     sweep_at: usize,
@@ -91,13 +93,14 @@ struct Entries {
     swept_at: u64,
 }
 
-/// A state, shared by all limiters with the same name and shape.
+/// A state, shared by all limiters with the same name.
 pub(crate) type Cell = Arc<ForkSafe<State>>;
 
 #[derive(Debug)]
 struct Entry {
     cell: Cell,
-    policy: Arc<Policy>,
+    /// The limits that the list shows.
+    limits: Vec<Limit>,
 }
 
 impl Memory {
@@ -112,35 +115,36 @@ impl Memory {
         Ok(inbox)
     }
 
-    /// Returns keys and policies of all stored limiters.
-    pub(crate) fn list(&self) -> Vec<(String, Arc<Policy>)> {
+    /// Returns the names and limits of all stored limiters.
+    pub(crate) fn list(&self) -> Vec<(String, Vec<Limit>)> {
         let entries = self.entries.lock(Entries::default);
-        entries.by_key.iter().map(|(key, entry)| (key.clone(), entry.policy.clone())).collect()
+        entries.by_name.iter().map(|(name, entry)| (name.clone(), entry.limits.clone())).collect()
     }
 
-    /// Returns the state under `key`.
-    pub(crate) fn find(&self, key: &str) -> Option<Cell> {
-        self.entries.lock(Entries::default).by_key.get(key).map(|entry| entry.cell.clone())
+    /// Returns the state of a name.
+    pub(crate) fn find(&self, name: &str) -> Option<Cell> {
+        self.entries.lock(Entries::default).by_name.get(name).map(|entry| entry.cell.clone())
     }
 
-    /// Returns the state under `key`, creating it if needed. `now` decides which other states are idle.
-    pub(crate) fn cell(&self, key: &str, policy: &Arc<Policy>, now: u64) -> Result<Cell> {
+    /// Returns the state of a name, creating it if needed. `now` decides which other states are idle.
+    pub(crate) fn cell(&self, name: &str, policy: &Policy, now: u64) -> Result<Cell> {
         let mut entries = self.entries.lock(Entries::default);
-        if let Some(entry) = entries.by_key.get_mut(key) {
-            // The latest policy decides when the state is idle and what the list shows.
-            entry.policy = policy.clone();
+        if let Some(entry) = entries.by_name.get_mut(name) {
+            if !policy.limits().is_empty() {
+                entry.limits = merged(policy.limits(), &entry.limits);
+            }
             return Ok(entry.cell.clone());
         }
-        if entries.by_key.len() >= entries.sweep_at {
+        if entries.by_name.len() >= entries.sweep_at {
             entries.forget_idle(now);
         }
-        if entries.by_key.len() >= MAX_KEYS {
+        if entries.by_name.len() >= MAX_KEYS {
             return Err(Error::unavailable(format!(
                 "the memory store is full; drop limiters that are not used or use redis: keys={MAX_KEYS}"
             )));
         }
-        let cell = Arc::new(ForkSafe::new(State::new(policy)));
-        entries.by_key.insert(key.to_owned(), Entry { cell: cell.clone(), policy: policy.clone() });
+        let cell = Arc::new(ForkSafe::new(State::default()));
+        entries.by_name.insert(name.to_owned(), Entry { cell: cell.clone(), limits: policy.limits().to_vec() });
         Ok(cell)
     }
 }
@@ -151,11 +155,9 @@ impl Entries {
             return;
         }
         self.swept_at = now;
-        self.by_key.retain(|_, entry| {
-            Arc::strong_count(&entry.cell) > 1
-                || !entry.cell.lock(|| State::new(&entry.policy)).is_idle(&entry.policy, now)
-        });
-        self.sweep_at = (2 * self.by_key.len()).clamp(1_024, MAX_KEYS);
+        self.by_name
+            .retain(|_, entry| Arc::strong_count(&entry.cell) > 1 || !entry.cell.lock(State::default).is_idle(now));
+        self.sweep_at = (2 * self.by_name.len()).clamp(1_024, MAX_KEYS);
     }
 }
 
@@ -166,8 +168,8 @@ mod tests {
     use super::*;
     use crate::model::limit::Limit;
 
-    fn policy() -> Arc<Policy> {
-        Arc::new(Policy::new([Limit::leaky(1, Duration::from_secs(3_600)).unwrap()]).unwrap())
+    fn policy() -> Policy {
+        Policy::new([Limit::leaky(1, Duration::from_secs(3_600)).unwrap()]).unwrap()
     }
 
     #[test]
@@ -175,7 +177,7 @@ mod tests {
         let (memory, policy) = (Memory::default(), policy());
         let now = 1_000_000;
         let busy = memory.cell("busy", &policy, now).unwrap();
-        busy.lock(|| State::new(&policy)).acquire(&policy, now, 1).unwrap();
+        busy.lock(State::default).acquire(&policy, now, 1).unwrap();
         drop(busy);
         let held = memory.cell("held", &policy, now).unwrap();
         for i in 0..10_000 {
@@ -184,7 +186,7 @@ mod tests {
         memory.entries.lock(Entries::default).swept_at = 0;
         memory.entries.lock(Entries::default).forget_idle(now);
         let entries = memory.entries.lock(Entries::default);
-        let mut kept: Vec<&str> = entries.by_key.keys().map(String::as_str).collect();
+        let mut kept: Vec<&str> = entries.by_name.keys().map(String::as_str).collect();
         kept.sort_unstable();
         assert_eq!(kept, ["busy", "held"]);
         assert_eq!(entries.sweep_at, 1_024);
@@ -192,27 +194,31 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_that_came_last_says_what_is_idle() {
+    fn a_name_is_idle_when_the_limits_of_all_its_policies_are() {
         let memory = Memory::default();
-        let bucket =
-            |seconds| Arc::new(Policy::new([Limit::bucket(1, Duration::from_secs(seconds)).unwrap()]).unwrap());
-        let (short, long, now) = (bucket(1), bucket(86_400), 1_000_000);
-        memory.cell("name", &short, now).unwrap();
-        memory.cell("name", &long, now).unwrap().lock(|| State::new(&long)).acquire(&long, now, 1).unwrap();
+        let bucket = |seconds| Limit::bucket(1, Duration::from_secs(seconds)).unwrap();
+        let short = Policy::new([bucket(1)]).unwrap();
+        let long = Policy::new([bucket(86_400).labelled("day").unwrap()]).unwrap();
+        let now = 1_000_000;
+        memory.cell("name", &long, now).unwrap().lock(State::default).acquire(&long, now, 1).unwrap();
+        memory.cell("name", &short, now).unwrap().lock(State::default).acquire(&short, now, 1).unwrap();
         memory.entries.lock(Entries::default).forget_idle(now + 10_000_000);
         assert!(memory.find("name").is_some());
-        assert_eq!(memory.list(), [("name".to_owned(), long)]);
+        let labels: Vec<String> = memory.list()[0].1.iter().map(|limit| limit.label().to_string()).collect();
+        assert_eq!(labels, ["bucket", "day"]);
+        memory.entries.lock(Entries::default).forget_idle(now + 86_400_000_000);
+        assert!(memory.find("name").is_none());
     }
 
     #[test]
     fn a_full_store_refuses_new_names_and_knows_the_old_ones() {
         let (memory, policy) = (Memory::default(), policy());
-        let cell = Cell::new(ForkSafe::new(State::new(&policy)));
+        let cell = Cell::new(ForkSafe::new(State::default()));
         {
             let mut entries = memory.entries.lock(Entries::default);
             for i in 0..MAX_KEYS {
                 // All share one state, which `cell` holds, so that none is idle and the test is small.
-                entries.by_key.insert(i.to_string(), Entry { cell: cell.clone(), policy: policy.clone() });
+                entries.by_name.insert(i.to_string(), Entry { cell: cell.clone(), limits: policy.limits().to_vec() });
             }
         }
         let error = memory.cell("one more", &policy, 1).unwrap_err();

@@ -6,7 +6,7 @@ mod tests;
 use super::{Budget, Feedback, LEARNED_FACTOR, Reset, Scope, Unit};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
-use crate::model::learned::{Notes, label};
+use crate::model::learned::{Notes, property};
 use crate::model::limit::{Kind, Limit, MAX_WINDOW};
 use crate::model::overrides::Deadline;
 use crate::model::policy::Policy;
@@ -16,7 +16,7 @@ use crate::model::policy::Policy;
 pub struct LimiterUpdate {
     /// The actual cost of the call.
     pub actual: Option<u64>,
-    /// The reported budget of each limit of the policy.
+    /// The reported budgets of limits of the policy.
     pub budgets: Vec<BudgetUpdate>,
     /// The end of a pause, during which nothing is granted.
     pub pause: Option<Deadline>,
@@ -73,15 +73,12 @@ impl Feedback {
         let (matched, rest) = self.matched_budgets(policy);
         let mut update = LimiterUpdate { actual: self.actual, notes: self.notes(&rest), ..LimiterUpdate::default() };
         let mut pause = None;
-        for (i, (limit, budget)) in policy.limits().iter().zip(matched).enumerate() {
-            let Some(budget) = budget else {
-                update.budgets.push(BudgetUpdate::default());
-                continue;
-            };
+        for (limit, budget) in policy.limits().iter().zip(matched) {
+            let Some(budget) = budget else { continue };
             let known = is_window_of(&budget, limit);
             let is_shorter = !known && budget.window.is_some_and(|window| window < limit.interval());
             let mut ignore = |what, why| {
-                update.notes.ignored.push(format!("{}: {why}", label(what, i, policy.limits().len())));
+                update.notes.ignored.push(format!("{}: {why}", property(what, limit.label(), policy.limits().len())));
             };
             let numbers = numbers(&budget, limit, max_learned).unwrap_or_else(|why| {
                 ignore("limit", why);
@@ -91,6 +88,7 @@ impl Feedback {
                 ignore("remaining", "is of a shorter interval");
             }
             update.budgets.push(BudgetUpdate {
+                label: limit.label().clone(),
                 remaining: budget.remaining.filter(|_| !is_shorter),
                 limit: numbers,
                 reset: budget.reset.filter(|_| known && limit.kind() == Kind::Bucket).and_then(moment),
@@ -158,7 +156,7 @@ impl Feedback {
 
 fn is_window_of(budget: &Budget, limit: &Limit) -> bool {
     // A meter that is not exact may have a slightly longer interval than was asked for.
-    let made = |window| Limit::of_kind(limit.kind(), limit.amount(), window, limit.offset());
+    let made = |window| limit.with_numbers(limit.amount(), window, limit.offset());
     budget.window.is_some_and(|window| made(window).is_ok_and(|made| made == *limit))
 }
 
@@ -181,7 +179,7 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<O
     if amount > most || rate > u128::from(most) * u128::from(interval.0) {
         return Err("above max_learned");
     }
-    match Limit::of_kind(limit.kind(), amount, interval, limit.offset()) {
+    match limit.with_numbers(amount, interval, limit.offset()) {
         Ok(limit) => Ok(Some(limit)),
         Err(_) if limit.kind() == Kind::Window && amount > MAX_WINDOW => Err("is above the maximum of a window"),
         Err(_) => Err("is out of range"),

@@ -2,6 +2,7 @@
 
 use paddlegate::Kind;
 
+use crate::support::sequence::Spec;
 use crate::support::workload::{Admin, Channel, ReportedBudget, Step, Workload};
 use crate::workloads::{limit, take, wait};
 
@@ -70,6 +71,27 @@ pub fn admin_commands() -> Vec<Workload> {
                 wait(1, 1, 60_000_000, Channel::None),
             ],
         },
+        // An override with a deadline in the past ends all overrides.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 2, 30), limit(Kind::Bucket, 2, 30)],
+            steps: vec![
+                Step::Admin(Admin::Override(vec![4, 0], None)),
+                Step::Admin(Admin::Override(vec![0, 4], Some(-1))),
+                Step::Acquire { units: 2 },
+                Step::Admin(Admin::Get),
+            ],
+        },
+        // A removal keeps the end of the others.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 2, 30), limit(Kind::Bucket, 2, 30)],
+            steps: vec![
+                Step::Admin(Admin::Override(vec![4, 4], Some(1_000_000))),
+                Step::Admin(Admin::Override(vec![1, 0], None)),
+                Step::Admin(Admin::Get),
+                Step::Advance(1_000_000),
+                Step::Admin(Admin::Get),
+            ],
+        },
         // An override of the amount keeps the end of the interval that was learned from the upstream.
         Workload {
             limits: vec![limit(Kind::Bucket, 2, 30)],
@@ -80,6 +102,19 @@ pub fn admin_commands() -> Vec<Workload> {
             ],
         },
     ]
+    .into_iter()
+    .chain(Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Unlimited | Kind::Paused)).map(removals))
+    .collect()
+}
+
+/// Returns a case that removes the override of a limit, and that of another with a label of its own.
+fn removals(kind: Kind) -> Workload {
+    let set = || Step::Admin(Admin::Override(vec![4, 4], Some(30_000_000)));
+    let remove = |amounts: [u64; 2]| Step::Admin(Admin::Override(amounts.into(), None));
+    Workload {
+        limits: vec![limit(kind, 2, 30), Spec { number: 1, ..limit(Kind::Leaky, 2, 30) }],
+        steps: vec![set(), remove([1, 0]), Step::Admin(Admin::Get), set(), remove([0, 1]), Step::Admin(Admin::Get)],
+    }
 }
 
 fn report(caller: Option<usize>, budget: ReportedBudget) -> Step {

@@ -40,6 +40,7 @@ impl Checks {
         };
         let mut quick: Vec<Check> = workloads::rare().into_iter().map(Check::workload).collect();
         quick.extend(workloads::SELECTED_SEEDS.iter().map(|seed| Check::workload(workloads::random(*seed))));
+        quick.extend(workloads::POLICY_SEEDS.iter().map(|seed| Check::workload(workloads::random_policies(*seed))));
         quick.extend(sequences::rare().into_iter().map(Check::Sequence));
         quick.extend(sequences::SELECTED_SEEDS.iter().map(|seed| Check::Sequence(sequences::random(*seed))));
         quick.extend(scenarios(SCENARIOS));
@@ -48,7 +49,9 @@ impl Checks {
 
     /// Panics if a check fails on the original script.
     pub fn assert_pass(&self, server: &Server) {
-        self.quick.iter().chain(&self.slow).for_each(|check| check.assert_pass(server));
+        let failures: Vec<String> =
+            self.quick.iter().chain(&self.slow).filter_map(|check| check.failure(server)).collect();
+        assert!(failures.is_empty(), "checks fail on the original script:\n{}", failures.join("\n"));
     }
 
     /// Returns whether a check fails on this script.
@@ -63,12 +66,16 @@ impl Checks {
         }
         // After a change of the strategies the selected seeds generate other workloads.
         let more = (0..EXTRA_SEEDS).flat_map(|seed| {
-            [(seed, Check::workload(workloads::random(seed))), (seed, Check::Sequence(sequences::random(seed)))]
+            [
+                (seed, "workload", Check::workload(workloads::random(seed))),
+                (seed, "workload with policies", Check::workload(workloads::random_policies(seed))),
+                (seed, "sequence", Check::Sequence(sequences::random(seed))),
+            ]
         });
-        for (seed, check) in more {
+        for (seed, kind, check) in more {
             if check.run(server, text).is_err() {
-                check.assert_pass(server);
-                println!("add seed {seed} of a {} to the selected seeds", check.name());
+                assert_eq!(check.failure(server), None);
+                println!("add seed {seed} of a {kind} to the selected seeds");
                 self.quick.insert(0, check);
                 return true;
             }
@@ -93,8 +100,9 @@ impl Check {
         }
     }
 
-    fn assert_pass(&self, server: &Server) {
-        assert_eq!(self.run(server, SCRIPT), Ok(()), "{} fails on the original script", self.name());
+    /// Returns what is wrong with the original script.
+    fn failure(&self, server: &Server) -> Option<String> {
+        self.run(server, SCRIPT).err().map(|wrong| format!("{}: {wrong}", self.name()))
     }
 
     /// Runs the check. A panic counts as a detection, because a broken script may return an unexpected reply.

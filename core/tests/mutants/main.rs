@@ -6,6 +6,7 @@
 mod admin;
 mod check;
 mod list;
+mod policies;
 mod scenario;
 mod script;
 mod sequences;

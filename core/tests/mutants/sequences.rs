@@ -6,7 +6,7 @@ use crate::check::value;
 use crate::support::sequence::{COUNTING_KINDS, Cost, Operation, Sequence, Spec, Wait, composite, sequence};
 
 /// Each of these seeds is the first to detect some mutant.
-pub const SELECTED_SEEDS: &[u64] = &[0, 3, 5, 6, 11, 13, 18, 40, 98, 135];
+pub const SELECTED_SEEDS: &[u64] = &[0, 3, 5, 6, 11, 13, 18, 40, 98, 135, 17, 28, 39, 69, 70];
 
 pub fn random(seed: u64) -> Sequence {
     let kinds = usize::try_from(seed % 10).expect("a few");
@@ -21,15 +21,32 @@ pub fn rare() -> Vec<Sequence> {
     let later = |by| Operation::Wait(Wait::By(by));
     let correct = |quarters| Operation::Correct { age: 0, quarters };
     let case = |kind, amount, interval, operations| {
-        let limits = vec![Spec { kind, amount, interval, offset: 0 }];
+        let limits = vec![Spec { kind, number: 0, amount, interval, offset: 0 }];
         Sequence { limits, start: 1_700_000_000_000_000, operations }
     };
     let (minute, second) = (60_000_000, 1_000_000);
+    // Three limits of a kind; each policy has one or two of them, in their order or in the other.
+    let policies = |kind| {
+        let limits = (0..3).map(|number| Spec {
+            kind,
+            number,
+            amount: 10,
+            interval: [60_000_000, 600_000_000, 3_600_000_000][number],
+            offset: 0,
+        });
+        let policy = |mask| [Operation::Policy(mask), take(3, true), later(7 * second), take(2, false), later(second)];
+        let masks = [1, 2, 3, 0x83, 4, 6, 0x86, 5, 0x85, 1, 7, 0x87];
+        let mut operations: Vec<Operation> = masks.into_iter().flat_map(policy).collect();
+        // A refusal after the clock went backwards.
+        operations.extend([Operation::Policy(2), take(10, false), later(-minute), take(10, false), later(second)]);
+        Sequence { limits: limits.collect(), start: 1_700_000_000_000_000, operations }
+    };
     let mut middle_of_log = vec![take(1, true)];
     middle_of_log.extend((0..3).flat_map(|_| [later(second), take(1, false)]));
     middle_of_log.extend([later(second), correct(12)]);
     middle_of_log.extend((0..60).map(|_| later(second)));
-    vec![
+    let policies: Vec<Sequence> = COUNTING_KINDS.into_iter().map(policies).collect();
+    let cases = vec![
         // One correction adds entries in the middle of a log, another adds more entries than a log may hold.
         case(Kind::Window, 10, 60_000_000, middle_of_log),
         case(
@@ -55,7 +72,7 @@ pub fn rare() -> Vec<Sequence> {
         // A correction follows in the next interval.
         case(Kind::Bucket, 10, 10, vec![later(9), take(2, true), later(1), correct(12)]),
         Sequence {
-            limits: vec![Spec { kind: Kind::Bucket, amount: 10, interval: 10, offset: 3 }],
+            limits: vec![Spec { kind: Kind::Bucket, number: 0, amount: 10, interval: 10, offset: 3 }],
             start: 1_700_000_000_000_000,
             operations: vec![later(6), take(2, true), later(1), correct(12)],
         },
@@ -76,7 +93,15 @@ pub fn rare() -> Vec<Sequence> {
         ),
         // A resize with another scale converts fractions of a unit.
         case(Kind::Leaky, 3, 7, vec![take(2, false), later(1), Operation::Resize(vec![(5, 11, 0)]), take(1, false)]),
+        // A throttle starts on average as often as its rate says.
+        case(
+            Kind::Throttle,
+            3,
+            10,
+            (0..6).flat_map(|_| [take(1, false), Operation::Wait(Wait::RetryAfter(0))]).collect(),
+        ),
         // A correction does not change a throttle, which counts starts.
         case(Kind::Throttle, 1, 60_000_000, vec![take(1, true), correct(0), take(1, true), correct(12)]),
-    ]
+    ];
+    [policies, cases].concat()
 }

@@ -4,14 +4,18 @@ use paddlegate::Kind;
 
 use crate::admin;
 use crate::check::value;
+use crate::policies;
 use crate::support::sequence::Spec;
 use crate::support::workload::{Channel, Step, WaitOptions, Workload, workload, workload_with_admin};
 
 /// Each of these seeds is the first to detect some mutant.
 pub const SELECTED_SEEDS: &[u64] = &[
     4, 5, 6, 7, 8, 9, 10, 11, 15, 20, 22, 23, 33, 38, 47, 59, 70, 77, 84, 103, 107, 114, 117, 129, 148, 167, 177, 202,
-    213, 223, 230, 199, 151,
+    213, 223, 230, 199, 151, 28, 128, 212, 215,
 ];
+
+/// The same of workloads with several policies.
+pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47];
 
 const KINDS: [&[Kind]; 6] = [
     &[Kind::Concurrency],
@@ -28,9 +32,29 @@ pub fn random(seed: u64) -> Workload {
     if has_admin == 0 { value(&workload(kinds, 50), seed) } else { value(&workload_with_admin(kinds, 50), seed) }
 }
 
+/// Returns a random workload whose calls have several policies of the same name. Limits keep their numbers: Redis keeps
+/// what was taken of a limit that later calls do not have only for as long as its numbers say.
+pub fn random_policies(seed: u64) -> Workload {
+    let Workload { limits, steps } = value(&workload(KINDS[usize::try_from(seed % 3 + 3).expect("a few")], 50), seed);
+    let others = [vec![Kind::Leaky], vec![Kind::Bucket, Kind::Window], vec![Kind::Throttle]];
+    let mut limits = limits;
+    for kind in others[usize::try_from(seed / 3 % 3).expect("a few")].clone() {
+        limits.push(Spec { kind, number: limits.len(), ..limits[0] });
+    }
+    let mut policies = seed;
+    let steps = steps.into_iter().filter(|step| !matches!(step, Step::Resize(_))).enumerate().flat_map(|(i, step)| {
+        policies = policies.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let all = (1 << limits.len()) - 1;
+        let policy = u8::try_from((policies >> 33) % all + 1).expect("a mask");
+        (i % 3 == 0).then_some(Step::Policy(policy)).into_iter().chain([step])
+    });
+    let steps = steps.collect();
+    Workload { limits, steps }
+}
+
 /// Returns cases that random workloads rarely contain.
 pub fn rare() -> Vec<Workload> {
-    [wakeups(), leases(), rates(), admin::admin_commands(), admin::reports()].concat()
+    [wakeups(), leases(), rates(), policies::cases(), admin::admin_commands(), admin::reports()].concat()
 }
 
 /// The options of a waiter that returns with its previous ticket number.
@@ -38,7 +62,7 @@ const RETURNING: WaitOptions =
     WaitOptions { max_wait: 1_000_000_000, claim_timeout: 1, channel: Channel::None, position: 1 };
 
 pub fn limit(kind: Kind, amount: u64, seconds: u64) -> Spec {
-    Spec { kind, amount, interval: seconds * 1_000_000, offset: 0 }
+    Spec { kind, number: 0, amount, interval: seconds * 1_000_000, offset: 0 }
 }
 
 pub fn take(caller: usize, units: u64) -> Step {

@@ -7,7 +7,7 @@ use paddlegate::{
 
 use crate::states::{self, NOW, SPAN, wait};
 use crate::support::calls::{acquire, cancel, correct, enter, peek, release, renew, run, statistics};
-use crate::{Bound, Case, HOUR, Run, Times};
+use crate::{Bound, Case, HOUR, LARGE, Run, Times};
 
 /// The largest number of expired entries that one script removes.
 const MAX_REMOVED: u64 = 10_000;
@@ -19,6 +19,7 @@ pub(crate) fn all(times: &mut Times) {
     times.on(1_000, states::meter_and_queue, &meter_and_queue());
     times.on(1_000, states::window, &window());
     times.on(1_000, states::permits, &permits());
+    times.on(8, states::labels, &labels());
     for case in corrections() {
         times.on_new_states(1_000, states::window_with_permits, &case);
     }
@@ -83,6 +84,7 @@ pub(crate) fn all(times: &mut Times) {
     times.on_new_states(1_000, states::leases_and_queue, &case("reset, leases and tickets", reset));
     times.on_new_states(1_000, states::window, &case("reset, window", reset));
     times.on_new_states(1_000, states::permits, &case("reset, permits", reset));
+    times.on_new_states(8, states::labels, &case("reset, labels", reset));
 }
 
 fn case(verb: &'static str, run: fn(&Run<'_>)) -> Case {
@@ -155,7 +157,7 @@ pub(crate) fn leases() -> Vec<Case> {
         }),
         case("leases: look at what is in force", |run| admin(run.limiter, AdminCommand::Get)),
         case("leases: end of an override", |run| {
-            admin(run.limiter, AdminCommand::Override { changes: &[LimitOverride::Remove], expires: None });
+            admin(run.limiter, AdminCommand::Override { changes: &[LimitOverride::RemoveAll], expires: None });
         }),
         case("leases: learn", |run| {
             let report = UpstreamReport { pause: Some(Deadline::After(Micros(1))), ..UpstreamReport::default() };
@@ -312,6 +314,49 @@ fn permit(id: &str, at: u64, size: u64) -> String {
     format!("{id}:{at}:{}", size / 10)
 }
 
+fn labels() -> Vec<Case> {
+    let labels = |verb, run| Case { bound: Bound::Labels, ..case(verb, run) };
+    vec![
+        labels("labels: acquire of one limit", |run| {
+            assert!(acquire(run.limiter, Request::cost(1), NOW + 1).allowed());
+        }),
+        labels("labels: acquire of one limit, refused", |run| {
+            assert!(!acquire(run.limiter, Request::cost(LARGE), NOW + 1).allowed());
+        }),
+        labels("labels: acquire of one limit, with a permit", |run| estimate(run.limiter, NOW + 1)),
+        labels("labels: acquire of eight limits", |run| {
+            assert!(acquire(&eight_limits(run), Request::cost(1), NOW + 1).allowed());
+        }),
+        labels("labels: acquire of eight limits, refused", |run| {
+            assert!(!acquire(&eight_limits(run), Request::cost(LARGE), NOW + 1).allowed());
+        }),
+        labels("labels: acquire of eight limits, with a permit", |run| estimate(&eight_limits(run), NOW + 1)),
+        labels("labels: peek", |run| {
+            peek(run.limiter, Request::cost(1), NOW + 1);
+        }),
+        labels("labels: statistics", |run| {
+            statistics(run.limiter, NOW + 1);
+        }),
+        labels("labels: override of eight limits", |run| {
+            let changes: Vec<LimitOverride> =
+                (0..8).map(|number| LimitOverride::Set(states::labelled(number))).collect();
+            admin(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
+        }),
+        labels("labels: acquire of one limit, overridden", |run| {
+            assert!(acquire(run.limiter, Request::cost(1), NOW + 2).allowed());
+        }),
+        labels("labels: acquire of eight limits, overridden", |run| {
+            assert!(acquire(&eight_limits(run), Request::cost(1), NOW + 2).allowed());
+        }),
+    ]
+}
+
+/// Returns the limiter of the run with another policy, of as many limits as a policy can have.
+fn eight_limits(run: &Run<'_>) -> Limiter {
+    let limits = (0..states::MAX_LIMITS as u64).map(states::labelled);
+    states::with_limits(run.store, run.limiter.name(), limits.collect())
+}
+
 fn corrections() -> Vec<Case> {
     vec![
         case("window: correct the last up by one", |run| {
@@ -364,7 +409,7 @@ fn whole_windows() -> Vec<Case> {
         Case {
             bound: Bound::Units,
             ..case("window: learn that nothing is left", |run| {
-                let budgets = [BudgetUpdate { remaining: Some(0), ..BudgetUpdate::default() }];
+                let budgets = left(run.limiter, 0);
                 run_report(run.limiter, UpstreamReport { budgets: &budgets, ..UpstreamReport::default() });
             })
         },
@@ -379,7 +424,7 @@ pub(crate) fn permits() -> Vec<Case> {
         }),
         case("permits: learn, of a permit", |run| {
             let permit = format!("{:032}:{NOW}:10", 100 + run.number);
-            let budgets = [BudgetUpdate { remaining: Some(1_000), ..BudgetUpdate::default() }];
+            let budgets = left(run.limiter, 1_000);
             run_report(
                 run.limiter,
                 UpstreamReport {
@@ -391,11 +436,16 @@ pub(crate) fn permits() -> Vec<Case> {
             );
         }),
         case("permits: learn, without a permit", |run| {
-            let budgets = [BudgetUpdate { remaining: Some(1_000), ..BudgetUpdate::default() }];
+            let budgets = left(run.limiter, 1_000);
             run_report(run.limiter, UpstreamReport { budgets: &budgets, ..UpstreamReport::default() });
         }),
         case("permits: peek", |run| {
             peek(run.limiter, Request::cost(1), NOW + 1);
         }),
     ]
+}
+
+/// Returns a report of the units that the only limit has left upstream.
+fn left(limiter: &Limiter, remaining: u64) -> Vec<BudgetUpdate> {
+    limiter.budget_updates(None, Some(remaining), None, None, None).expect("budgets")
 }

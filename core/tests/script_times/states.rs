@@ -1,6 +1,6 @@
 //! Builds states of any size: a separate script writes them in the layout of `engine/state.lua`.
 
-use paddlegate::{Limiter, Micros, Operation, Paddlegate, Prepared, QueuePosition, Request, Wait};
+use paddlegate::{Limit, Limiter, Micros, Operation, Paddlegate, Policy, Prepared, QueuePosition, Request, Wait};
 
 use crate::support::calls::{acquire, enter};
 use crate::support::raw::{Raw, Reply, words};
@@ -9,6 +9,10 @@ use crate::{HOUR, LARGE};
 
 pub(crate) const NOW: u64 = 1_700_000_000_000_000;
 pub(crate) const SPAN: u64 = 3_600_000_000;
+/// The maximum number of limits that one name can have in use.
+pub(crate) const MAX_LABELS: u64 = 32;
+/// The maximum number of limits of a policy.
+pub(crate) const MAX_LIMITS: usize = 8;
 
 /// Builds leases that expire in an hour, under a limit that leaves room for a hundred more.
 pub(crate) fn leases(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
@@ -94,15 +98,43 @@ pub(crate) fn list(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> 
     limiter
 }
 
+/// Builds the state of a name whose policies have `size` limits in use, at most as many as a name may have. The limiter
+/// has the first of them.
+pub(crate) fn labels(store: &Paddlegate, _: &mut Raw, name: &str, size: u64) -> Limiter {
+    let limits: Vec<Limit> = (0..size.min(MAX_LABELS)).map(labelled).collect();
+    for limits in limits.chunks(MAX_LIMITS) {
+        acquire(&with_limits(store, name, limits.to_vec()), Request::estimate(10), NOW);
+    }
+    with_limits(store, name, limits[..1].to_vec())
+}
+
+/// Returns a limiter of this name with the limits of another policy.
+pub(crate) fn with_limits(store: &Paddlegate, name: &str, limits: Vec<Limit>) -> Limiter {
+    store.limiter(name, Policy::new(limits).expect("a policy")).expect("a limiter")
+}
+
+/// Returns the limit with this number: of every kind that several limits of a name can have, with the longest label.
+pub(crate) fn labelled(number: u64) -> Limit {
+    let limit = match number % 4 {
+        0 => Limit::window(LARGE, HOUR),
+        1 => Limit::leaky(LARGE, HOUR),
+        2 => Limit::bucket(LARGE, HOUR),
+        _ => Limit::points(LARGE, HOUR),
+    };
+    limit.and_then(|limit| limit.labelled(&format!("limit-{number:026}"))).expect("a limit")
+}
+
 /// As a job waits: for as long as it takes, and for an hour after its time.
 pub(crate) fn wait() -> Wait<'static> {
     Wait { max_wait: Micros(SPAN), claim_timeout: Micros(SPAN), channel: "", position: QueuePosition::End }
 }
 
 const FILL: &str = r"
-local what, n, now, span = ARGV[1], ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
-local keys = #KEYS
-local first, permits, queue, records, list = KEYS[3], KEYS[keys - 3], KEYS[keys - 2], KEYS[keys - 1], KEYS[keys]
+local what, n, now, span, tag = ARGV[1], ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0, ARGV[5]
+local keys = {}
+for i = 1, #KEYS do
+  keys[string.match(KEYS[i], '}:(%l+)')] = KEYS[i]
+end
 local function text(number) return string.format('%.0f', number) end
 -- A thousand at a time.
 local function add(command, key, each)
@@ -118,38 +150,42 @@ local function add(command, key, each)
 end
 if what == 'leases' then
   local record = text(now - 1) .. ' ' .. text(now - 1) .. ' 1'
-  add('ZADD', first, function(i) return text(now + span + i), 'lease' .. i end)
-  add('HSET', records, function(i) return '\31lease' .. i, record end)
+  add('ZADD', keys.h, function(i) return text(now + span + i), 'lease' .. i end)
+  add('HSET', keys.t, function(i) return '\31lease' .. i, record end)
 elseif what == 'tickets' or what == 'waiters' then
   local times = string.format(' 1 %.0f %.0f %.0f %.0f ', now, now + span, now + 2 * span, span)
-  times = times .. (what == 'waiters' and 'nobody' or '')
-  add('ZADD', queue, function(i) return i + 1, 'ticket' .. i end)
-  add('HSET', records, function(i) return 'ticket' .. i, (i + 1) .. ' ' .. i .. times end)
+  times = times .. tag .. ' ' .. (what == 'waiters' and 'nobody' or '')
+  add('ZADD', keys.q, function(i) return i + 1, 'ticket' .. i end)
+  add('HSET', keys.t, function(i) return 'ticket' .. i, (i + 1) .. ' ' .. i .. times end)
 elseif what == 'events' then
-  add('LPUSH', first, function(i) return text(now - (n - i)) end)
+  add('LPUSH', keys.w, function(i) return text(now - (n - i)) end)
 elseif what == 'between' then
-  add('LPUSH', first, function() return text(now - 5) end)
+  add('LPUSH', keys.w, function() return text(now - 5) end)
 elseif what == 'permits' then
-  local mark, rest = text((now + 300000000) * 2), ':' .. text(now) .. ':10'
-  add('ZADD', permits, function(i) return mark, string.format('%032d', i) .. rest end)
+  local mark = text((now + 300000000) * 2)
+  add('ZADD', keys.p, function(i) return mark, string.format('%s|%032d:%.0f:10', tag, i, now) end)
 elseif what == 'list' then
-  add('ZADD', list, function(i) return text(now - i), 'limiter' .. i end)
+  add('ZADD', keys.limiters, function(i) return text(now - i), 'limiter' .. i end)
 end
 if what == 'tickets' or what == 'waiters' then
-  redis.call('HSET', records, '', (n + 1) .. ' ' .. (n + 1))
+  redis.call('HSET', keys.t, '', (n + 1) .. ' ' .. (n + 1))
 end
 ";
 
 /// Adds `size` entries of each kind to the keys of a limiter.
 fn fill(limiter: &Limiter, raw: &mut Raw, what: &[&str], size: u64) {
     let Ok(Prepared::Call(call)) = limiter.prepare(Operation::Reset) else { panic!("not on redis") };
-    let mut keys = words(call.bytes()).split_off(1);
-    let text = String::from_utf8_lossy(&keys[0]).into_owned();
-    keys.push(format!("{}}}:limiters", text.split_once('}').expect("a tag").0).into_bytes());
+    // The script, its digest, the number of keys, the keys, the number of limits, and the tag of the first.
+    let words = words(call.bytes());
+    let text = |word: &[u8]| String::from_utf8_lossy(word).into_owned();
+    let count: usize = text(&words[2]).parse().expect("a number of keys");
+    let (mut keys, tag) = (words[3..3 + count].to_vec(), words[4 + count].clone());
+    keys.push(format!("{}}}:limiters", text(&keys[0]).split_once('}').expect("a tag").0).into_bytes());
     for what in what {
         let mut command = vec![b"EVAL".to_vec(), FILL.into(), keys.len().to_string().into()];
         command.extend(keys.clone());
         command.extend([(*what).into(), size.to_string().into(), NOW.to_string().into(), SPAN.to_string().into()]);
+        command.push(tag.clone());
         let reply = raw.execute(&command);
         assert_eq!(reply, Reply::Nil, "{what}");
     }

@@ -59,10 +59,15 @@ impl Implementation for Library {
 }
 
 pub fn policy(limits: &[Spec]) -> Policy {
-    let limits = limits.iter().map(|limit| {
-        Limit::of_kind(limit.kind, limit.amount, Micros(limit.interval), Micros(limit.offset)).expect("a limit")
-    });
-    Policy::new(limits).expect("a policy")
+    Policy::new(limits.iter().map(limit)).expect("a policy")
+}
+
+pub fn limit(spec: &Spec) -> Limit {
+    let limit = Limit::of_kind(spec.kind, spec.amount, Micros(spec.interval), Micros(spec.offset)).expect("a limit");
+    match spec.label() {
+        Some(label) => limit.labelled(&label).expect("a label"),
+        None => limit,
+    }
 }
 
 pub fn outcome(decision: &Decision) -> Outcome {

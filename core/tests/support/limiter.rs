@@ -2,8 +2,8 @@
 
 use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
-    AdminCommand, CLAIM_TIMEOUT, Deadline, Decision, Feedback, Kind, Learned, Limit, LimitOverride, Limiter, MAX_PAUSE,
-    Micros, Operation, Paddlegate, Policy, Provider, Request, RuntimeState, Statistics, Status, Wait,
+    AdminCommand, CLAIM_TIMEOUT, Deadline, Decision, Feedback, Kind, Label, Learned, Limit, LimitOverride, Limiter,
+    MAX_PAUSE, Micros, Operation, Paddlegate, Policy, Provider, Request, RuntimeState, Statistics, Status, Wait,
 };
 use serde_json::Value;
 
@@ -81,7 +81,7 @@ impl Subject for Named {
         let deadline = |after: &str, at: &str| {
             given(after).map(|span| Deadline::After(Micros(span))).or(given(at).map(|time| Deadline::At(Micros(time))))
         };
-        let index = given("index").map(|index| usize::try_from(index).expect("an index"));
+        let label = step["label"].as_str();
         let run = || {
             let changes: Vec<LimitOverride>;
             let control = match step["do"].as_str() {
@@ -89,11 +89,17 @@ impl Subject for Named {
                 Some("resume") => AdminCommand::Resume,
                 Some("override") => {
                     let interval = given("interval_us").map(Micros);
-                    changes = self.limiter.override_changes(index.expect("index"), given("amount"), interval)?;
+                    changes = self.limiter.override_changes(label, given("amount"), interval)?;
+                    AdminCommand::Override { changes: &changes, expires: deadline("expires_in_us", "expires_at_us") }
+                }
+                Some("overrides") => {
+                    let limits = step["limits"].as_array().expect("limits").iter().map(limit);
+                    changes = limits.map(|limit| limit.map(LimitOverride::Set)).collect::<paddlegate::Result<_>>()?;
                     AdminCommand::Override { changes: &changes, expires: deadline("expires_in_us", "expires_at_us") }
                 }
                 Some("restore") => {
-                    changes = self.limiter.override_removals(index)?;
+                    let label = label.map(Label::new).transpose()?;
+                    changes = vec![label.map_or(LimitOverride::RemoveAll, LimitOverride::Remove)];
                     AdminCommand::Override { changes: &changes, expires: None }
                 }
                 _ => AdminCommand::Get,
@@ -128,11 +134,11 @@ impl Subject for Named {
                 given("max_learned"),
             )
         } else {
-            let index = usize::try_from(given("index").unwrap_or(0)).expect("an index");
+            let label = step["label"].as_str();
             let reset = given("reset_in_us").map(|span| Deadline::After(Micros(span)));
             let reset = reset.or(given("reset_at_us").map(|at| Deadline::At(Micros(at))));
             let interval = given("interval_us").map(Micros);
-            let budgets = self.limiter.budget_updates(index, given("remaining"), given("amount"), interval, reset);
+            let budgets = self.limiter.budget_updates(label, given("remaining"), given("amount"), interval, reset);
             LimiterUpdate { budgets: budgets.expect("budgets"), ..LimiterUpdate::default() }
         };
         set_clock(at);
@@ -150,15 +156,15 @@ fn learned_text(learned: &Learned) -> String {
 
 /// Returns the runtime state in the form that the vectors compare.
 fn runtime_state_text(runtime_state: &RuntimeState) -> String {
-    let limits = |limits: &[Option<Limit>]| {
-        let limits = limits.iter().map(|limit| match limit {
-            None => "null".to_owned(),
-            Some(limit) => format!(
-                r#"{{"kind":"{}","amount":{},"interval_us":{}}}"#,
+    let limits = |limits: &[Limit]| {
+        let limits = limits.iter().map(|limit| {
+            format!(
+                r#"{{"label":"{}","kind":"{}","amount":{},"interval_us":{}}}"#,
+                limit.label(),
                 limit.kind().name(),
                 limit.amount(),
                 limit.interval().0
-            ),
+            )
         });
         limits.collect::<Vec<_>>().join(",")
     };
@@ -174,21 +180,19 @@ fn runtime_state_text(runtime_state: &RuntimeState) -> String {
 
 /// Returns the policy that a vector file describes.
 pub fn policy(limits: &[Value]) -> paddlegate::Result<Policy> {
-    let number = |limit: &Value, key: &str| limit[key].as_u64().unwrap_or(0);
-    let limits = limits.iter().map(|limit| {
-        let kind = Kind::from_name(limit["kind"].as_str().expect("kind"))?;
-        Limit::of_kind(
-            kind,
-            match limit["amount"].as_str() {
-                Some("$2^53") => 1 << 53,
-                _ if kind == Kind::Throttle && limit["amount"].is_null() => 1,
-                _ => number(limit, "amount"),
-            },
-            Micros(number(limit, "interval_us")),
-            Micros(number(limit, "offset_us")),
-        )
-    });
-    Policy::new(limits.collect::<paddlegate::Result<Vec<_>>>()?)
+    Policy::new(limits.iter().map(limit).collect::<paddlegate::Result<Vec<_>>>()?)
+}
+
+fn limit(limit: &Value) -> paddlegate::Result<Limit> {
+    let number = |key: &str| limit[key].as_u64().unwrap_or(0);
+    let kind = Kind::from_name(limit["kind"].as_str().expect("kind"))?;
+    let amount = match limit["amount"].as_str() {
+        Some("$2^53") => 1 << 53,
+        _ if kind == Kind::Throttle && limit["amount"].is_null() => 1,
+        _ => number("amount"),
+    };
+    let made = Limit::of_kind(kind, amount, Micros(number("interval_us")), Micros(number("offset_us")))?;
+    limit["label"].as_str().map_or(Ok(made.clone()), |label| made.labelled(label))
 }
 
 pub fn request(step: &Step) -> Request {
@@ -221,13 +225,13 @@ fn entered(decision: &Decision) -> String {
 
 fn numbers(decision: &Decision) -> String {
     format!(
-        r#""limit":{},"remaining":{},"retry_after_us":{},"reset_after_us":{},"reason":{},"index":{},"at_us":{}"#,
+        r#""limit":{},"remaining":{},"retry_after_us":{},"reset_after_us":{},"reason":{},"label":{},"at_us":{}"#,
         number(decision.limit),
         number(decision.remaining),
         number(decision.retry_after.map(|micros| micros.0)),
         number(decision.reset_after.map(|micros| micros.0)),
         decision.reason.map_or_else(|| "null".to_owned(), |kind| format!("\"{}\"", kind.name())),
-        decision.index,
+        decision.label.as_ref().map_or_else(|| "null".to_owned(), |label| format!("\"{label}\"")),
         decision.at.0,
     )
 }

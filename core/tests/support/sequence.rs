@@ -8,6 +8,8 @@ use proptest::test_runner::{FileFailurePersistence, TestCaseResult};
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     pub kind: Kind,
+    /// The number of the limit in its sequence; the first has the label of its kind, the others their own.
+    pub number: usize,
     pub amount: u64,
     pub interval: u64,
     pub offset: u64,
@@ -34,6 +36,8 @@ pub enum Operation {
     Wait(Wait),
     /// Other amounts, intervals and offsets for the same kinds.
     Resize(Vec<(u64, u64, u64)>),
+    /// Another policy of the same name: those limits whose bit is set, the last one first if the last bit is set.
+    Policy(u8),
     Reset,
     /// The store loses every key of the limiter.
     Lose,
@@ -113,7 +117,11 @@ pub fn compare(sequence: &Sequence, left: &mut impl Implementation, right: &mut 
 
 /// The progress of a sequence.
 pub struct Run {
+    /// The limits of the policy in use.
     pub limits: Vec<Spec>,
+    /// The limits of all policies.
+    all: Vec<Spec>,
+    policy: u8,
     pub at: u64,
     /// The charge of each permit.
     permits: Vec<u64>,
@@ -124,7 +132,16 @@ pub struct Run {
 impl Run {
     pub fn new(sequence: &Sequence) -> Self {
         let limits = sequence.limits.clone();
-        Self { limits, at: sequence.start, permits: Vec::new(), retry_after: 0, reset_after: 0 }
+        let all = limits.clone();
+        Self {
+            limits,
+            all,
+            policy: u8::MAX >> 1,
+            at: sequence.start,
+            permits: Vec::new(),
+            retry_after: 0,
+            reset_after: 0,
+        }
     }
 
     /// Returns the largest cost that can ever fit.
@@ -159,9 +176,15 @@ impl Run {
                 Event::Nothing
             }
             Operation::Resize(parameters) => {
-                for (limit, (amount, interval, offset)) in self.limits.iter_mut().zip(parameters) {
-                    *limit = spec(limit.kind, *amount, *interval, *offset);
+                for (limit, (amount, interval, offset)) in self.all.iter_mut().zip(parameters) {
+                    *limit = spec(limit.kind, limit.number, *amount, *interval, *offset);
                 }
+                self.choose(self.policy);
+                implementation.resize(&self.limits);
+                Event::Nothing
+            }
+            Operation::Policy(policy) => {
+                self.choose(*policy);
                 implementation.resize(&self.limits);
                 Event::Nothing
             }
@@ -174,6 +197,18 @@ impl Run {
                 Event::Nothing
             }
         }
+    }
+
+    fn choose(&mut self, policy: u8) {
+        let chosen = |limit: &&Spec| policy >> limit.number & 1 == 1;
+        let mut limits: Vec<Spec> = self.all.iter().filter(chosen).copied().collect();
+        if limits.is_empty() {
+            limits.push(self.all[0]);
+        }
+        if policy >> 7 == 1 {
+            limits.reverse();
+        }
+        (self.limits, self.policy) = (limits, policy);
     }
 
     /// Returns the server's time after a wait.
@@ -201,29 +236,46 @@ impl Run {
 }
 
 /// Returns a limit whose parameters are reduced to values that are valid for its kind.
-fn spec(kind: Kind, amount: u64, interval: u64, offset: u64) -> Spec {
+fn spec(kind: Kind, number: usize, amount: u64, interval: u64, offset: u64) -> Spec {
+    let offset = if kind == Kind::Bucket { offset % interval } else { 0 };
+    let whole = Spec { kind, number, amount, interval, offset };
     match kind {
-        Kind::Bucket => Spec { kind, amount, interval, offset: offset % interval },
         // A window stores a time for each unit, so a large amount would be slow.
-        Kind::Window => Spec { kind, amount: (amount - 1) % 40 + 1, interval, offset: 0 },
-        Kind::Throttle => Spec { kind, amount: amount.min(interval), interval, offset: 0 },
-        _ => Spec { kind, amount, interval, offset: 0 },
+        Kind::Window => Spec { amount: (amount - 1) % 40 + 1, ..whole },
+        Kind::Throttle => Spec { amount: amount.min(interval), ..whole },
+        _ => whole,
     }
 }
 
 pub const COUNTING_KINDS: [Kind; 5] = [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle];
 
+impl Spec {
+    /// Returns the label; `None` for that of the kind.
+    pub fn label(&self) -> Option<String> {
+        (self.number > 0).then(|| format!("limit-{}", self.number))
+    }
+}
+
 /// Generates a limiter of these kinds in this order, and fewer than `length` operations.
 pub fn sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequence> {
     let limits = prop::collection::vec(parameters(), kinds.len()).prop_map(move |parameters| {
-        let parameters = parameters.into_iter().zip(&kinds);
-        parameters.map(|((amount, interval, offset), kind)| spec(*kind, amount, interval, offset)).collect()
+        let parameters = parameters.into_iter().zip(&kinds).enumerate();
+        let limit = |(number, ((amount, interval, offset), kind)): (usize, (_, &Kind))| {
+            spec(*kind, number, amount, interval, offset)
+        };
+        parameters.map(limit).collect()
     });
     let start = prop_oneof![Just(1), Just(1_700_000_000_000_000), Just(4_000_000_000_000_000)];
-    (limits, start, prop::collection::vec(operation(), 1..length)).prop_map(|(limits, start, operations)| Sequence {
-        limits,
-        start,
-        operations,
+    let operations = (prop::collection::vec(operation(), 1..length), any::<bool>());
+    (limits, start, operations).prop_map(|(limits, start, (mut operations, has_policies))| {
+        // Redis keeps what was taken of a limit that later calls do not have only for as long as its numbers say. A resize
+        // in between would count it for longer.
+        operations.retain(|operation| match operation {
+            Operation::Resize(_) => !has_policies,
+            Operation::Policy(_) => has_policies,
+            _ => true,
+        });
+        Sequence { limits, start, operations }
     })
 }
 
@@ -245,7 +297,7 @@ pub fn keeps_state_and_clock(operation: &Operation) -> bool {
         Operation::Wait(Wait::By(by)) => *by >= 0,
         Operation::Wait(Wait::Quarters { quarters, more, .. }) => *quarters >= 0 && *more >= 0,
         Operation::Wait(Wait::RetryAfter(more) | Wait::ResetAfter(more)) => *more >= 0,
-        Operation::Resize(_) | Operation::Reset | Operation::Lose => false,
+        Operation::Resize(_) | Operation::Policy(_) | Operation::Reset | Operation::Lose => false,
         Operation::Acquire(_) | Operation::Peek(_) | Operation::Correct { .. } => true,
     }
 }
@@ -269,6 +321,7 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(age, quarters)| Operation::Correct { age, quarters }),
         8 => wait().prop_map(Operation::Wait),
         1 => prop::collection::vec(parameters(), 4).prop_map(Operation::Resize),
+        2 => any::<u8>().prop_map(Operation::Policy),
         1 => prop_oneof![Just(Operation::Reset), Just(Operation::Lose)],
     ]
 }

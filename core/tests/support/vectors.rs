@@ -99,7 +99,7 @@ pub fn replay(case: &Value, subject: &mut impl Subject) {
                 step["gave_up"].as_bool().unwrap_or(false),
                 integer(&step["at_us"]),
             ),
-            "pause" | "resume" | "override" | "restore" | "controls" => {
+            "pause" | "resume" | "override" | "overrides" | "restore" | "controls" => {
                 match (subject.admin(step, integer(&step["at_us"])), step["error"].as_str()) {
                     (Err(argument), expected) => {
                         assert_eq!(Some(argument.as_str()), expected, "step {number} of {}", case["title"]);

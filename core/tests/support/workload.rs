@@ -9,7 +9,7 @@ use paddlegate::{
 use proptest::prelude::*;
 
 use super::inbox::Inbox;
-use super::library::policy;
+use super::library::{limit, policy};
 use super::raw::Raw;
 use super::script_client::ScriptClient;
 use super::sequence::Spec;
@@ -64,6 +64,8 @@ pub enum Step {
     RetryAfter(i64),
     /// Changes the amount of the first limit.
     Resize(u64),
+    /// Another policy of the same name: those limits of the workload whose bit is set.
+    Policy(u8),
     Admin(Admin),
     Report {
         caller: Option<usize>,
@@ -129,7 +131,13 @@ fn workload_of(kinds: &'static [Kind], steps: impl Strategy<Value = Vec<Step>>) 
     );
     let limits = limits.prop_map(move |parameters| {
         let limits = parameters.into_iter().zip(kinds);
-        let limits = limits.map(|((amount, interval), kind)| Spec { kind: *kind, amount, interval, offset: 0 });
+        let limits = limits.enumerate().map(|(number, ((amount, interval), kind))| Spec {
+            kind: *kind,
+            number,
+            amount,
+            interval,
+            offset: 0,
+        });
         limits.collect::<Vec<_>>()
     });
     (limits, steps).prop_map(|(limits, steps)| Workload { limits, steps })
@@ -205,7 +213,10 @@ pub struct Runner {
     pub limiter: Limiter,
     /// Sends the calls when a test replaces the library's script.
     client: Option<ScriptClient>,
+    /// The limits of the policy in use.
     limits: Vec<Spec>,
+    /// The limits of all policies.
+    all: Vec<Spec>,
     inbox: Inbox,
     pub at: u64,
     retry_after: u64,
@@ -266,6 +277,7 @@ impl Runner {
             limiter,
             client,
             limits: workload.limits.clone(),
+            all: workload.limits.clone(),
             inbox,
             at: START,
             retry_after: 0,
@@ -347,6 +359,12 @@ impl Runner {
                 self.limiter = self.store.limiter(&self.name, policy(&self.limits)).expect("a limiter");
                 None
             }
+            Step::Policy(mask) => {
+                let chosen = self.all.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1);
+                self.limits = chosen.map(|(_, limit)| *limit).collect();
+                self.limiter = self.store.limiter(&self.name, policy(&self.limits)).expect("a limiter");
+                None
+            }
             Step::Admin(admin) => Some(self.admin(admin)),
             Step::Report { caller, actual, budgets, pause } => Some(self.report(*caller, *actual, budgets, *pause)),
             Step::Reset => {
@@ -375,10 +393,10 @@ impl Runner {
 
     /// Returns the limit with another amount and interval.
     fn changed_limit(&self, i: usize, amount: u64) -> Limit {
-        let Spec { kind, interval, .. } = self.limits[i];
+        let spec @ Spec { kind, interval, .. } = self.limits[i];
         let interval = if amount > 4 { 2 * interval } else { interval };
         let amount = if kind == Kind::Concurrency { amount - 2 } else { amount.max(2) - 1 };
-        Limit::of_kind(kind, amount, Micros(interval), Micros(0)).expect("a limit")
+        limit(&Spec { amount, interval, ..spec })
     }
 
     fn admin(&mut self, admin: &Admin) -> Result<Answer, String> {
@@ -389,10 +407,10 @@ impl Runner {
             Admin::Resume => AdminCommand::Resume,
             Admin::Override(amounts, expires) => {
                 changes = (0..self.limits.len())
-                    .map(|i| match amounts[i] {
-                        0 => LimitOverride::Keep,
-                        1 => LimitOverride::Remove,
-                        amount => LimitOverride::Set(self.changed_limit(i, amount)),
+                    .filter_map(|i| match amounts[i] {
+                        0 => None,
+                        1 => Some(LimitOverride::Remove(limit(&self.limits[i]).label().clone())),
+                        amount => Some(LimitOverride::Set(self.changed_limit(i, amount))),
                     })
                     .collect();
                 AdminCommand::Override { changes: &changes, expires: expires.map(|by| self.deadline(by)) }
@@ -414,6 +432,7 @@ impl Runner {
             .iter()
             .enumerate()
             .map(|(i, budget)| BudgetUpdate {
+                label: limit(&self.limits[i]).label().clone(),
                 remaining: budget.remaining,
                 limit: budget.amount.map(|amount| self.changed_limit(i, amount.max(2))),
                 reset: budget.reset.map(|by| self.deadline(by)),

@@ -87,7 +87,7 @@ pub(crate) fn limits(definition: &Definition) -> Value {
 
 fn limit(limit: &Limit) -> Value {
     let kind = limit.kind();
-    let mut shown = json!({ "kind": kind.name() });
+    let mut shown = json!({ "kind": kind.name(), "label": &**limit.label() });
     if !matches!(kind, Kind::Unlimited | Kind::Paused) {
         shown["interval"] = json!(period::show(limit.interval()));
         // A throttle of one start is shown with its interval alone.
@@ -121,6 +121,7 @@ mod tests {
             Limit::leaky(5, Duration::from_micros(1)),
             Limit::points(5, MINUTE),
             Limit::throttle(MINUTE),
+            Limit::window(5, MINUTE).unwrap().labelled("per-minute"),
             Limit::concurrency(0, MINUTE),
             Ok(Limit::unlimited()),
             Ok(Limit::paused()),

@@ -14,6 +14,13 @@ fn documents() -> Vec<(Value, Vec<(&'static str, u64)>)> {
             vec![("off", 0), ("slots", 100)],
         ),
         (
+            json!({ "limiters": { "two": {
+                "window": { "limit": 9, "per": "1s" },
+                "limits": { "rpm": { "window": { "limit": 6, "per": "1m" } } },
+            } } }),
+            vec![("two", 6)],
+        ),
+        (
             json!({ "key": "email-provider", "rate": { "limit": 60, "period": "PT1H" } }),
             vec![("ojs/key/email-provider", 60)],
         ),
@@ -94,6 +101,41 @@ fn a_document_within_a_scenario_stands_for_its_limits() {
     let of_document = with(json!({ "document": { "key": "a", "concurrency": 1 } }));
     assert_eq!(of_document, with(json!({ "limits": [{ "kind": "concurrency", "limit": 1 }] })));
     assert_eq!((&of_document[0]["name"], &of_document[0]["granted"]), (&json!("mine"), &json!(5)));
+}
+
+#[test]
+fn an_event_names_a_limit_by_its_label() {
+    let granted = |limits: Value, label: Value| {
+        let scenario = json!({
+            "policies": [{ "limits": limits }],
+            "arrivals": { "kind": "jobs", "count": 100, "from": "1s" },
+            "events": [{ "at": "0s", "do": "override", "label": label, "limit": 3 }],
+        });
+        let said = simulate(&["--scenario", Temporary::new(scenario.to_string()).path(), "--json"]);
+        if said.err.is_empty() {
+            Ok(said.totals()[0]["granted"].as_u64().unwrap())
+        } else {
+            Err(said.error(2).to_owned())
+        }
+    };
+    let window = |label: Value| json!({ "kind": "window", "label": label, "limit": 9, "interval": "1m" });
+    let two = json!([window(json!("rpm")), window(Value::Null)]);
+    assert_eq!(granted(two.clone(), json!("rpm")), Ok(3));
+    assert_eq!(granted(two.clone(), json!("window")), Ok(3));
+    assert_eq!(granted(two.clone(), json!("other")), Ok(9), "a label that the policy does not have");
+    assert_eq!(granted(json!([window(json!("rpm"))]), Value::Null), Ok(3), "the only limit");
+    let fault = |limits, label, message: &str| {
+        let said = granted(limits, label).unwrap_err();
+        assert!(said.contains(message), "{said}");
+    };
+    fault(two.clone(), Value::Null, "is missing; give one of rpm, window");
+    fault(two, json!("Rpm"), "at $.events[0].label: must have 1 to 32 characters");
+    fault(json!([window(json!("a b"))]), Value::Null, "at $.policies[0].limits[0].label: ");
+    fault(
+        json!([window(Value::Null), window(Value::Null)]),
+        Value::Null,
+        "at $.policies[0].limits: two limits have the same label",
+    );
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_fault_found_on_the_way_has_the_file_s_name() {
     let scenario = json!({
         "policies": [{ "limits": [{ "kind": "window", "limit": 5, "interval": "1s" }] }],
         "arrivals": { "kind": "jobs", "count": 1 },
-        "events": [{ "at": "1s", "do": "override", "index": 0, "limit": 1_000_000_000_000_u64 }],
+        "events": [{ "at": "1s", "do": "override", "label": "window", "limit": 1_000_000_000_000_u64 }],
     });
     let file = Temporary::new(scenario.to_string());
     let said = simulate(&["--scenario", file.path()]);

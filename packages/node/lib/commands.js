@@ -1,6 +1,7 @@
 "use strict";
 
 const { InvalidError } = require("./errors.js");
+const { limitSpecs } = require("./limits.js");
 const { isDate } = require("./timers.js");
 const { numeric, object, only, permitId, text } = require("./request.js");
 
@@ -15,14 +16,21 @@ const resume = (options) => read([], options);
 
 const runtimeState = resume;
 
-const override = (options) =>
-  read(["limit", "intervalMs", "index", "expiresInMs", "expiresAt"], options);
+function override(options) {
+  const names = ["limit", "intervalMs", "label", "limits", "expiresInMs", "expiresAt"];
+  const { command, call } = read(names, options);
+  const { limit, intervalMs, label, limits } = command;
+  if (limits !== undefined && (limit ?? intervalMs ?? label) !== undefined) {
+    throw new InvalidError("limits", "give whole limits or the numbers of one limit, not both");
+  }
+  return { command, call };
+}
 
-const restore = (options) => read(["index"], options);
+const restore = (options) => read(["label"], options);
 
 const reportBudget = (options) =>
   read(
-    ["remaining", "limit", "intervalMs", "restoreRate", "resetInMs", "resetAt", "index", "permit"],
+    ["remaining", "limit", "intervalMs", "restoreRate", "resetInMs", "resetAt", "label", "permit"],
     options,
   );
 
@@ -71,7 +79,8 @@ const FIELDS = {
   resetAt: ["atMs", time],
   limit: ["limit", numeric],
   intervalMs: ["intervalMs", numeric],
-  index: ["index", numeric],
+  label: ["label", (value) => text("label", value)],
+  limits: ["limits", limitSpecs],
   remaining: ["remaining", numeric],
   restoreRate: ["restoreRate", numeric],
   maxPauseMs: ["maxPauseMs", numeric],

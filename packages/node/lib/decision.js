@@ -1,9 +1,11 @@
 "use strict";
 
 const { slots, STATUS, WITH_PERMIT, DEGRADED } = require("./shared-buffer.js");
-const { kinds } = require("./native.js");
+const native = require("./native.js");
 
-const KINDS = [null, ...kinds()];
+const KINDS = [null, ...native.kinds()];
+/** The labels by their codes, as far as they were read. */
+const LABELS = [];
 const STATUSES = ["refused", "granted", "queued", "no_ticket"];
 
 /** The decision about one call, with the values of the tightest limit. */
@@ -19,7 +21,7 @@ class Decision {
     this.resetAfterMs = wholeMs(slots[row + 6] / 1000);
     this.degraded = (code & DEGRADED) !== 0;
     this.reason = KINDS[slots[row + 7]] ?? (this.degraded && !this.allowed ? "unavailable" : null);
-    this.index = slots[row + 8];
+    this.label = labelOf(slots[row + 8]);
     this.atUs = slots[row + 9];
     this.permit = code & WITH_PERMIT ? store.text(ticket) : null;
     this.leaseMs = orNull(slots[row + 10] / 1000);
@@ -32,6 +34,13 @@ class Decision {
     this.readyAfterUs = orNull(slots[row + 14]);
     Object.freeze(this);
   }
+}
+
+/** Returns the label with this code; null for 0. */
+function labelOf(code) {
+  if (code === 0) return null;
+  LABELS[code] ??= native.label(code);
+  return LABELS[code];
 }
 
 const orNull = (value) => (Number.isNaN(value) ? null : value);

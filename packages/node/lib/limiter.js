@@ -42,7 +42,14 @@ const { runtimeState, fromNative } = require("./runtime-state.js");
 const { learned } = require("./learned.js");
 const { finish } = require("./multi-step.js");
 const { Decision } = require("./decision.js");
-const { IN_COMMAND, InvalidError, OverLimitError, callNative, failure } = require("./errors.js");
+const {
+  IN_COMMAND,
+  IN_LIMIT,
+  InvalidError,
+  OverLimitError,
+  callNative,
+  failure,
+} = require("./errors.js");
 const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
 const commands = require("./commands.js");
 const { Permit } = require("./permit.js");
@@ -313,7 +320,8 @@ class Limiter {
       const signal = request(operation, options, more?.options);
       const isPlain = more === undefined || operation === ACQUIRE;
       const ticket = isPlain ? this.#run() : this.#runWith(more);
-      const names = more?.command === undefined ? undefined : IN_COMMAND;
+      const command = more?.command;
+      const names = command && (command.limits === undefined ? IN_COMMAND : IN_LIMIT);
       const promise = this.#finish(ticket, read, names);
       const tries =
         operation === ACQUIRE || (operation === ACQUIRE_WITH_ID && more.channel === undefined);

@@ -7,13 +7,12 @@ const { IN_LIMIT, InvalidError, NAMES, callNative } = require("./errors.js");
 const { Gate } = require("./gate.js");
 const { MemoryHub, RedisHub } = require("./hubs.js");
 const { Limiter } = require("./limiter.js");
+const { kinds, limitSpecs, only, optional, setLockTimeout } = require("./limits.js");
 const native = require("./native.js");
 const { json } = require("./commands.js");
 const { Redis } = require("./redis.js");
-const request = require("./request.js");
+const { numeric, text } = require("./request.js");
 const { nativeClock } = require("./test-clock.js");
-
-const { numeric, span, text } = request;
 
 /** A store, which creates limiters. */
 class Paddlegate {
@@ -38,29 +37,29 @@ class Paddlegate {
   }
 
   concurrent(name, limit, options) {
-    return this.limiter(name, [["concurrency", limit]], options);
+    return this.limiter(name, [kinds.concurrency(limit)], options);
   }
 
   bucket(name, limit, interval, options) {
     const { offset, ...others } = only(["offset", ...OPTIONS], options);
-    return this.limiter(name, [["bucket", limit, interval, offset]], others);
+    return this.limiter(name, [kinds.bucket(limit, interval, { offset })], others);
   }
 
   window(name, limit, interval, options) {
-    return this.#single(name, ["window", limit, interval], options);
+    return this.#single(name, kinds.window(limit, interval), options);
   }
 
   leaky(name, capacity, drain, options) {
-    return this.#single(name, ["leaky", capacity, drain], options);
+    return this.#single(name, kinds.leaky(capacity, drain), options);
   }
 
   points(name, capacity, refill, options) {
-    return this.#single(name, ["points", capacity, refill], options);
+    return this.#single(name, kinds.points(capacity, refill), options);
   }
 
   throttle(name, interval, options) {
-    const { limit = 1, ...others } = only(["limit", ...OPTIONS], options);
-    return this.limiter(name, [["throttle", limit, interval]], others);
+    const { limit, ...others } = only(["limit", ...OPTIONS], options);
+    return this.limiter(name, [kinds.throttle(interval, { limit })], others);
   }
 
   unlimited(name = "unlimited", options = undefined) {
@@ -82,7 +81,7 @@ class Paddlegate {
       names,
       options,
     );
-    const specs = limitList(limits).map(spec);
+    const specs = limitSpecs(limits);
     const argumentNames = setLockTimeout(specs, lockTimeoutMs) ? NAMES : IN_LIMIT;
     const keptFor = optional(ttl);
     const given = text("name", name);
@@ -230,76 +229,5 @@ const onUnavailableArguments = (mode, localSharePercent) => [
     ? undefined
     : numeric(localSharePercent),
 ];
-
-/** Converts `{ window: [100, 60], throttle: 0.1 }` to `[["window", 100, 60], ["throttle", 0.1]]`. */
-function limitList(limits) {
-  rejectFunctions(limits);
-  if (typeof limits !== "object" || limits === null) {
-    throw new InvalidError("limits", "must be an object or a list of limits");
-  }
-  if (Array.isArray(limits)) return limits;
-  return Object.entries(limits).map(([kind, numbers]) =>
-    numbers === true ? [kind] : [kind].concat(numbers),
-  );
-}
-
-/** Converts one limit to the form that the addon takes. */
-function spec(limit) {
-  if (!Array.isArray(limit)) {
-    throw new InvalidError("limits", "every limit is a list such as ['window', 100, 60]");
-  }
-  rejectFunctions(...limit);
-  const [kind, ...numbers] = limit;
-  const isThrottleOfOne = kind === "throttle" && numbers.length < 2;
-  const [amount, interval, offset] = isThrottleOfOne ? [1, ...numbers] : numbers;
-  if (numbers.length > MAX_NUMBERS[kind]) {
-    throw new InvalidError("limits", `has too many numbers: kind=${kind}`);
-  }
-  return {
-    kind: String(kind),
-    amount: numeric(amount),
-    interval: kind === "concurrency" ? optional(interval) : span(interval),
-    offset: optional(offset),
-  };
-}
-
-const MAX_NUMBERS = {
-  bucket: 3,
-  window: 2,
-  leaky: 2,
-  points: 2,
-  throttle: 2,
-  concurrency: 2,
-  unlimited: 0,
-  paused: 0,
-};
-
-/** Sets the lock timeout of a limit that has none; returns whether it set one. */
-function setLockTimeout(specs, ms) {
-  if (ms === undefined || ms === null) return false;
-  const limit = specs.find(({ kind }) => kind === "concurrency" || kind === "unlimited");
-  if (limit === undefined) throw new InvalidError("lockTimeoutMs", "there is no concurrency limit");
-  if (limit.interval !== undefined) return false;
-  limit.interval = numeric(ms) / 1000;
-  return true;
-}
-
-const optional = (value) => (value === undefined || value === null ? undefined : span(value));
-
-/** Checks the names of options; the error for a function points to `withinLimit`. */
-function only(names, options) {
-  rejectFunctions(options);
-  return request.only(names, options);
-}
-
-/** Throws if a value is a function: only `withinLimit` takes one. */
-function rejectFunctions(...values) {
-  if (values.some((value) => typeof value === "function")) {
-    throw new InvalidError(
-      "fn",
-      "a limiter is made without a function; call withinLimit(fn) on it",
-    );
-  }
-}
 
 module.exports = { Paddlegate };

@@ -11,12 +11,15 @@ function fromNative({ version, inUse, pausedForMs, overrides, expiresInMs, learn
     version,
     inUse,
     pausedForMs: pausedForMs ?? null,
-    overrides: Object.freeze(overrides.map(frozen)),
+    overrides: byLabel(overrides),
     expiresInMs: expiresInMs ?? null,
-    learned: Object.freeze(learned.map(frozen)),
+    learned: byLabel(learned),
   });
 }
 
-const frozen = (numbers) => (numbers ? Object.freeze(numbers) : null);
+const byLabel = (limits) =>
+  Object.freeze(
+    Object.fromEntries(limits.map(({ label, ...settings }) => [label, Object.freeze(settings)])),
+  );
 
 module.exports = { runtimeState, fromNative };

@@ -43,7 +43,7 @@ for (const [store, pg] of Object.entries(stores)) {
         retryAfterMs: null,
         resetAfterMs: null,
         reason: "paused",
-        index: 0,
+        label: "paused",
         atUs: 0,
         permit: null,
         leaseMs: null,
@@ -371,7 +371,7 @@ test("over the limit says by which limiter, why and until when", async () => {
     assert.equal(error.decision.retryAfterUs, 59_999_999);
     assert.equal(error.decision.reason, "throttle");
     assert.equal(error.reason, "throttle");
-    assert.equal(error.decision.index, 1);
+    assert.equal(error.decision.label, "throttle");
     return true;
   });
 });

@@ -20,9 +20,9 @@ const nothing = {
   version: 0,
   inUse: true,
   pausedForMs: null,
-  overrides: [null],
+  overrides: {},
   expiresInMs: null,
-  learned: [null],
+  learned: {},
 };
 
 /** Another connection to the same store, as another process has it. */
@@ -69,14 +69,16 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal((await limiter.runtimeState()).inUse, false);
     await limiter.allow();
     assert.equal((await elsewhere(store).window(name, 10, 60).pause({ forMs: 1 })).inUse, true);
-    assert.equal((await pg.bucket(name, 10, 60).pause({ forMs: 1 })).inUse, false);
+    assert.equal((await pg.bucket(name, 10, 60).pause({ forMs: 1 })).inUse, true);
   });
 
   test(`${store}: OJS-T03 an override rules until it is restored or expires`, async () => {
     const limiter = pg.concurrent(unique(), 0);
     assert.equal((await limiter.tryAcquire()).retryAfterMs, null);
     const { overrides, expiresInMs } = await limiter.override({ limit: 1 });
-    assert.deepEqual(overrides, [{ kind: "concurrency", limit: 1, intervalMs: 30_000 }]);
+    assert.deepEqual(overrides, {
+      concurrency: { kind: "concurrency", limit: 1, intervalMs: 30_000 },
+    });
     assert.equal(expiresInMs, null);
     const permit = await limiter.acquire();
     assert.equal((await limiter.tryAcquire()).allowed, false);
@@ -85,16 +87,16 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal((await limiter.tryAcquire()).allowed, false);
 
     const short = await limiter.override({ limit: 1, intervalMs: 1000, expiresInMs: 60_000 });
-    assert.equal(short.overrides[0].intervalMs, 1000);
+    assert.equal(short.overrides.concurrency.intervalMs, 1000);
     assert.ok(short.expiresInMs > 50_000 && short.expiresInMs <= 60_000);
     const expiresAt = new Date(Date.now() + 120_000);
-    const later = await limiter.override({ limit: 2, expiresAt, index: 0 });
+    const later = await limiter.override({ limit: 2, expiresAt, label: "concurrency" });
     assert.ok(later.expiresInMs > 60_000 && later.expiresInMs <= 121_000);
     assert.deepEqual(
       (await elsewhere(store).concurrent(limiter.name, 0).runtimeState()).overrides,
-      [{ kind: "concurrency", limit: 2, intervalMs: 30_000 }],
+      { concurrency: { kind: "concurrency", limit: 2, intervalMs: 30_000 } },
     );
-    await limiter.restore({ index: 0 });
+    await limiter.restore({ label: "concurrency" });
     assert.deepEqual(await limiter.runtimeState(), nothing);
   });
 
@@ -166,11 +168,11 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal((await shop.reportBudget({ limit: 2000, restoreRate: 100 })).settlement, null);
     const other = store === "memory" ? clocked : withClock(store, clock);
     const seen = await other.points(shop.name, 1000, 20).runtimeState();
-    assert.deepEqual(seen.learned, [{ kind: "points", limit: 2000, intervalMs: 20_000 }]);
+    assert.deepEqual(seen.learned, { points: { kind: "points", limit: 2000, intervalMs: 20_000 } });
     await shop.reportBudget({ restoreRate: 100, permit });
-    assert.equal((await shop.runtimeState()).learned[0].intervalMs, 10_000);
+    assert.equal((await shop.runtimeState()).learned.points.intervalMs, 10_000);
     await shop.reportBudget({ intervalMs: 5000 });
-    assert.equal((await shop.runtimeState()).learned[0].intervalMs, 5000);
+    assert.equal((await shop.runtimeState()).learned.points.intervalMs, 5000);
 
     const hub = clocked.bucket(unique(), 5000, "hour");
     await hub.reportBudget({ remaining: 0, resetInMs: 1_800_000 });
@@ -201,14 +203,14 @@ for (const [store, pg] of Object.entries(stores)) {
           () => limiter.override({ limit }),
           () => limiter.reportBudget({ limit }),
         ])
-        .concat(() => limiter.override({ index: 0 })),
+        .concat(() => limiter.override({ label: "leaky" })),
       intervalMs: [-1, 0, "1", Number.NaN, 1e15].map(
         (intervalMs) => () => limiter.override({ intervalMs }),
       ),
-      index: [1, -1, 0.5, "0"].flatMap((index) => [
-        () => limiter.override({ index, limit: 1 }),
-        () => limiter.restore({ index }),
-        () => limiter.reportBudget({ index, restoreRate: 1 }),
+      label: [1, "", "Leaky"].flatMap((label) => [
+        () => limiter.override({ label, limit: 1 }),
+        () => limiter.restore({ label }),
+        () => limiter.reportBudget({ label, restoreRate: 1 }),
       ]),
       expiresInMs: [0, -1, "1"].map(
         (expiresInMs) => () => limiter.override({ limit: 1, expiresInMs }),
@@ -255,15 +257,10 @@ for (const [store, pg] of Object.entries(stores)) {
         await assert.rejects(call, { name: "InvalidError", argument }, `${argument}: ${call}`);
       }
     }
-    const stateless = pg.unlimited(unique());
-    await assert.rejects(stateless.pause({ forMs: 1 }), { argument: "limiter" });
-    assert.deepEqual(await stateless.runtimeState(), {
-      ...nothing,
-      inUse: false,
-      overrides: [],
-      learned: [],
-    });
-    assert.equal(stateless.onLimit, null);
+    const unlimited = pg.unlimited(unique());
+    await assert.rejects(unlimited.override({ limit: 1 }), { argument: "label" });
+    assert.deepEqual(await unlimited.runtimeState(), { ...nothing, inUse: false });
+    assert.equal(unlimited.onLimit, null);
     assert.deepEqual(await limiter.runtimeState(), { ...nothing, inUse: false });
     assert.equal((await limiter.peek({ cost: 0 })).remaining, 10);
   });

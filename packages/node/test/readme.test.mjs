@@ -8,6 +8,7 @@ const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
 const examples = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code);
 const printed = [
   /^charged\ncome back in \d+(\.\d+)? ms$/,
+  /^burst window$/,
   /^1\ntrue\nreleased$/,
   /^queued 0 true\nrefused\ngranted\nno_ticket$/,
   /^run\nwait true\nrun$/,

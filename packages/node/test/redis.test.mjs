@@ -129,7 +129,7 @@ const afterThousand = (t, answer) =>
   server(t, (socket) => {
     let asked = 0;
     socket.setNoDelay().on("data", (chunk) => {
-      asked += String(chunk).split("\r\nUNLINK").length - 1;
+      asked += String(chunk).split("\r\nEVALSHA").length - 1;
       if (asked === 1000) answer(socket);
     });
   });

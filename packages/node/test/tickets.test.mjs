@@ -132,15 +132,15 @@ test("memory: the limiters of this store", async () => {
     {
       name: "a",
       limits: [
-        { kind: "concurrency", amount: 2, interval: 10, offset: 0 },
-        { kind: "throttle", amount: 1, interval: 0.1, offset: 0 },
+        { label: "concurrency", kind: "concurrency", amount: 2, interval: 10, offset: 0 },
+        { label: "throttle", kind: "throttle", amount: 1, interval: 0.1, offset: 0 },
       ],
       lastUsed: null,
       ttl: 90 * 86_400,
     },
     {
       name: "b",
-      limits: [{ kind: "bucket", amount: 5, interval: 86_400, offset: 7200 }],
+      limits: [{ label: "bucket", kind: "bucket", amount: 5, interval: 86_400, offset: 7200 }],
       lastUsed: null,
       ttl: 90 * 86_400,
     },
@@ -183,7 +183,7 @@ test("redis: the limiters of all processes, with their last use", async (t) => {
   const { lastUsed, ...erp } = listed[0];
   assert.deepEqual(erp, {
     name: "erp",
-    limits: [{ kind: "concurrency", amount: 5, interval: 30, offset: 0 }],
+    limits: [{ label: "concurrency", kind: "concurrency", amount: 5, interval: 30, offset: 0 }],
     ttl: 90 * 86_400,
   });
   assert.ok(Math.abs(Date.now() / 1000 - lastUsed) < 120, `lastUsed=${lastUsed}`);

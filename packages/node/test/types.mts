@@ -1,17 +1,23 @@
 // Checked by the compiler, never run.
 import {
   type Admission,
+  bucket,
+  concurrency,
   type Decision,
   graphqlCost,
   InvalidError,
   type Learned,
+  type Limit,
   type Limiter,
   type LimitSettings,
+  type Limits,
+  leaky,
   type OnLimit,
   OverLimitError,
   Paddlegate,
   PaddlegateError,
   type Permit,
+  points,
   type Release,
   type RuntimeState,
   type Settlement,
@@ -19,7 +25,9 @@ import {
   type Skipped,
   type Statistics,
   TestClock,
+  throttle,
   UnavailableError,
+  window,
 } from "paddlegate";
 
 /** Fails to compile unless A and B are the same type; `any` is the same as nothing else. */
@@ -38,6 +46,16 @@ pg.limiter("both", [
   ["unlimited"],
 ]);
 pg.limiter("three", { concurrency: 5, window: [100, 60] }, { lockTimeoutMs: 1000, ttl: "day" });
+pg.limiter("llm", { rpm: window(500, "minute"), tpm: points(150_000, 60), concurrency: 20 });
+pg.limiter("llm", {
+  "per-day": bucket(5, "day", { offset: 1 }),
+  throttle: leaky(1, 2),
+  window: [1, 2],
+});
+pg.limiter("ways", [throttle(1, { limit: 3 }), concurrency(5, { lockTimeoutMs: 1000 })]);
+declare const known: Limits;
+pg.limiter<"ignore">("known", known);
+same<ReturnType<typeof window>, Limit>(true);
 pg.limiter("list", [["concurrency", 5, "minute"]]);
 new Paddlegate().unlimited("any", { lockTimeoutMs: 1000, offset: 1 });
 
@@ -77,9 +95,11 @@ const ordered = shop.pause({ forMs: 30_000 });
 same<typeof ordered, Promise<RuntimeState>>(true);
 await erp.pause({ until: new Date(), signal });
 await erp.resume();
-await erp.override({ limit: 5, intervalMs: 1000, index: 0, expiresAt: Date.now() });
-const [rules] = (await erp.restore({ index: 0 })).overrides;
-if (rules) same<typeof rules, LimitSettings>(true);
+await erp.override({ limit: 5, intervalMs: 1000, label: "concurrency", expiresAt: Date.now() });
+await erp.override({ limits: { rpm: window(50, 60), concurrency: 5 }, expiresInMs: 1000 });
+const { rpm } = (await erp.restore({ label: "rpm" })).overrides;
+same<typeof rpm, LimitSettings>(true);
+same<typeof held.decision.label, string | null>(true);
 const late = shop.reportBudget({ remaining: 5, limit: 1000, restoreRate: 50, resetAt: new Date() });
 same<typeof late, Promise<Learned>>(true);
 declare const fetched: Response;
@@ -151,6 +171,14 @@ if (error instanceof PaddlegateError) same<typeof error.stack, string | undefine
 pg.limiter("x", "window");
 // @ts-expect-error no such kind
 pg.limiter("x", { concurency: 5 });
+// @ts-expect-error a label says no kind
+pg.limiter("x", { rpm: [500, 60] });
+// @ts-expect-error a label says no kind here either
+erp.override({ limits: { rpm: [500, 60] } });
+// @ts-expect-error limits have labels
+erp.restore({ index: 0 });
+// @ts-expect-error a window has no options
+window(1, 1, { offset: 1 });
 // @ts-expect-error an interval is missing
 pg.window("x", 1);
 // @ts-expect-error no such policy

@@ -57,7 +57,7 @@ for (const [store, pg] of Object.entries(stores)) {
     const early = await limiter.acquire();
     const late = await limiter.acquire();
     const left = (remaining) => ({ headers: { "X-RateLimit-Remaining": remaining } });
-    assert.equal((await late.learnFromResponse(left(700))).learned[0], "remaining[1]");
+    assert.equal((await late.learnFromResponse(left(700))).learned[0], "remaining[bucket]");
     // An answer to an earlier call says less.
     assert.equal(
       (await early.learnFromResponse(left(100))).ignored[0],

@@ -33,7 +33,7 @@ for (const [store, url] of Object.entries(stores)) {
 }
 
 async function replay(pg, clock, example, name) {
-  let limiter = pg.limiter(name, example.limits.map(limit));
+  let limiter = pg.limiter(name, policy(example.limits));
   const permits = new Map();
   for (const [i, step] of example.steps.entries()) {
     const message = `${example.title}, step ${i}: ${JSON.stringify(step)}`;
@@ -89,6 +89,7 @@ async function replay(pg, clock, example, name) {
       case "pause":
       case "resume":
       case "override":
+      case "overrides":
       case "restore":
       case "controls":
         await control(limiter, step, message);
@@ -101,7 +102,7 @@ async function replay(pg, clock, example, name) {
         break;
       }
       case "limits":
-        limiter = pg.limiter(name, step.limits.map(limit));
+        limiter = pg.limiter(name, policy(step.limits));
         break;
       default:
         assert.fail(`an unknown step: ${message}`);
@@ -111,7 +112,11 @@ async function replay(pg, clock, example, name) {
 
 async function misuse(pg, example, name) {
   if (example.not_in?.includes("node")) return;
-  const make = () => pg.limiter("name" in example ? example.name : name, example.limits.map(limit));
+  // The members of an object are distinct.
+  const isObject = example.limits.some(({ label }) => label !== undefined);
+  const labels = new Set(example.limits.map(({ label, kind }) => label ?? kind));
+  if (isObject && labels.size < example.limits.length) return;
+  const make = () => pg.limiter("name" in example ? example.name : name, policy(example.limits));
   const asked = { cost: value(example.cost), estimate: value(example.estimate) };
   const limiter = example.do === "limiter" ? undefined : make();
   const calls = {
@@ -156,13 +161,15 @@ function enter(limiter, { id, patience_us, grace_us, place }, asked) {
 
 /** Admin commands, which return the runtime state. */
 async function control(limiter, step, message) {
-  const { forMs, until, index, expiresInMs, expiresAt, intervalMs } = orders(step);
+  const { forMs, until, label, expiresInMs, expiresAt, intervalMs } = orders(step);
   const options = {
     pause: { forMs, until },
-    override: { index, limit: step.amount, intervalMs, expiresInMs, expiresAt },
-    restore: { index },
+    override: { label, limit: step.amount, intervalMs, expiresInMs, expiresAt },
+    overrides: { limits: step.limits && policy(step.limits), expiresInMs, expiresAt },
+    restore: { label },
   };
-  const ordered = limiter[step.do === "controls" ? "runtimeState" : step.do](options[step.do]);
+  const verbs = { controls: "runtimeState", overrides: "override" };
+  const ordered = limiter[verbs[step.do] ?? step.do](options[step.do]);
   if (step.error) {
     await assert.rejects(ordered, (error) => {
       assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
@@ -172,10 +179,10 @@ async function control(limiter, step, message) {
     return;
   }
   const { version, pausedForMs, overrides, expiresInMs: lasts, learned } = await ordered;
-  const limits = (list) =>
-    list.map(
-      (one) => one && { kind: one.kind, amount: one.limit, interval_us: micros(one.intervalMs) },
-    );
+  const limits = (settings) =>
+    Object.entries(settings).map(([label, { kind, limit, intervalMs }]) => {
+      return { label, kind, amount: limit, interval_us: micros(intervalMs) };
+    });
   const answer = {
     version,
     paused_for_us: micros(pausedForMs),
@@ -188,7 +195,7 @@ async function control(limiter, step, message) {
 
 /** What upstream says. */
 function taught(limiter, step, permit) {
-  const { index, intervalMs, resetInMs, resetAt } = orders(step);
+  const { label, intervalMs, resetInMs, resetAt } = orders(step);
   if (step.do === "learn") {
     const { status, headers, body, provider } = step;
     const options = { provider, maxLearned: step.max_learned, permit };
@@ -201,7 +208,7 @@ function taught(limiter, step, permit) {
     intervalMs,
     resetInMs,
     resetAt,
-    index,
+    label,
     permit,
   });
 }
@@ -209,7 +216,7 @@ function taught(limiter, step, permit) {
 function orders(step) {
   const ms = (us) => (us === undefined ? undefined : us / 1000);
   return {
-    index: step.index,
+    label: step.label,
     forMs: ms(step.for_us),
     until: ms(step.until_us),
     intervalMs: ms(step.interval_us),
@@ -255,12 +262,18 @@ function numbers(decision) {
     retry_after_us: decision.retryAfterUs,
     reset_after_us: decision.resetAfterUs,
     reason: decision.reason,
-    index: decision.index,
+    label: decision.label,
     at_us: decision.atUs,
   };
 }
 
 const micros = (ms) => (ms === null ? null : Math.round(ms * 1000));
+
+/** A policy as an object if a limit has its own label, otherwise as a list. */
+const policy = (limits) =>
+  limits.some(({ label }) => label !== undefined)
+    ? Object.fromEntries(limits.map((one) => [one.label ?? one.kind, limit(one)]))
+    : limits.map(limit);
 
 function limit({ kind, amount, interval_us, interval, offset_us }) {
   const span = interval === undefined ? seconds(interval_us) : value(interval);

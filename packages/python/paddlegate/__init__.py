@@ -16,6 +16,7 @@ from paddlegate._gate_decision import GateDecision
 from paddlegate._graphql import graphql_cost
 from paddlegate._learned import Learned
 from paddlegate._limiter import Limiter
+from paddlegate._limits import Bucket, Concurrency, Leaky, Points, Throttle, Window
 from paddlegate._native import Decision, TestClock, __version__
 from paddlegate._paddlegate import Paddlegate
 from paddlegate._permit import AsyncPermit, Permit, Settlement
@@ -29,12 +30,15 @@ __all__ = [
     "Admission",
     "AsyncPermit",
     "BlockingWarning",
+    "Bucket",
+    "Concurrency",
     "DataError",
     "Decision",
     "Gate",
     "GateDecision",
     "InternalError",
     "InvalidError",
+    "Leaky",
     "Learned",
     "LeaseLostWarning",
     "LimitInfo",
@@ -45,11 +49,14 @@ __all__ = [
     "Paddlegate",
     "PaddlegateError",
     "Permit",
+    "Points",
     "RuntimeState",
     "Settlement",
     "Statistics",
     "TestClock",
+    "Throttle",
     "UnavailableError",
+    "Window",
     "WithinGate",
     "WithinLimit",
     "__version__",

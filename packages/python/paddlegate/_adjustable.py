@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from paddlegate._asyncio import Links
     from paddlegate._convert import Headers, Json
     from paddlegate._learned import Learned
+    from paddlegate._limits import Limits
     from paddlegate._native import Decision, _Provider
     from paddlegate._permit import Grant
     from paddlegate._runtime_state import RuntimeState
@@ -59,19 +60,23 @@ class AdjustableLimiter(_native.Limiter):
         limit: int | None = None,
         interval: Span | None = None,
         *,
-        index: int = 0,
+        label: str | None = None,
+        limits: Limits | None = None,
         expires_in: Span | None = None,
         expires_at: datetime | float | None = None,
     ) -> RuntimeState:
-        """Override one limit in all processes at once, whatever their policies.
+        """Override limits in all processes at once, whatever their policies.
 
-        `limit` is the amount and `interval` the time of the limit with this `index` in the policy,
-        from 0; a value that is not given stays as in this policy. A lower limit ends no lease. The
-        override lasts for `expires_in` or until `expires_at`, a `datetime` with a time zone or
+        `limit` is the amount and `interval` the time of the limit with this `label`, which a policy
+        of one limit may omit; a value that is not given stays as in this policy. Or `limits` are
+        whole limits as for `Paddlegate.limiter`, `{"rpm": Window(50, 60)}`, also with labels that
+        this policy does not have. A lower limit ends no lease.
+
+        The override lasts for `expires_in` or until `expires_at`, a `datetime` with a time zone or
         seconds since 1970; this end then applies to all overrides of the limiter. Without an end it
         lasts until `restore`, or until no call was granted for 90 days.
         """
-        request = AdminRequest.override(limit, interval, index, expires_in, expires_at)
+        request = AdminRequest.override(limit, interval, label, limits, expires_in, expires_at)
         return to_runtime_state(self._admin(False, request))
 
     async def aoverride(
@@ -79,12 +84,13 @@ class AdjustableLimiter(_native.Limiter):
         limit: int | None = None,
         interval: Span | None = None,
         *,
-        index: int = 0,
+        label: str | None = None,
+        limits: Limits | None = None,
         expires_in: Span | None = None,
         expires_at: datetime | float | None = None,
     ) -> RuntimeState:
         """Like `override`."""
-        request = AdminRequest.override(limit, interval, index, expires_in, expires_at)
+        request = AdminRequest.override(limit, interval, label, limits, expires_in, expires_at)
         return to_runtime_state(await self._send_admin_request(request))
 
     def apply_ojs_override(self, document: Json) -> RuntimeState:
@@ -118,16 +124,16 @@ class AdjustableLimiter(_native.Limiter):
         is_signal: bool = await run_operation(self._links, call.start)
         return is_signal
 
-    def restore(self, index: int | None = None) -> RuntimeState:
-        """Remove the override of one limit, by default of all limits.
+    def restore(self, label: str | None = None) -> RuntimeState:
+        """Remove the overrides of a label, by default of all limits.
 
         The limit learned from the upstream applies again, otherwise that of the policy.
         """
-        return to_runtime_state(self._admin(False, AdminRequest.restore(index)))
+        return to_runtime_state(self._admin(False, AdminRequest.restore(label)))
 
-    async def arestore(self, index: int | None = None) -> RuntimeState:
+    async def arestore(self, label: str | None = None) -> RuntimeState:
         """Like `restore`."""
-        return to_runtime_state(await self._send_admin_request(AdminRequest.restore(index)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.restore(label)))
 
     def runtime_state(self) -> RuntimeState:
         """Return the pause, the overrides and the learned limits; change nothing."""
@@ -146,7 +152,7 @@ class AdjustableLimiter(_native.Limiter):
         restore_rate: float | None = None,
         reset_in: Span | None = None,
         reset_at: datetime | float | None = None,
-        index: int = 0,
+        label: str | None = None,
         permit: str | Grant | Decision | None = None,
     ) -> Learned:
         """Apply the budget that the upstream reports, for all processes.
@@ -154,8 +160,8 @@ class AdjustableLimiter(_native.Limiter):
         `remaining` is the remaining units upstream. `limit` and `interval` are those of the
         upstream; `restore_rate`, in units per second, may be given instead of `interval`.
         `reset_in` or `reset_at` is the end of the interval of a bucket. Values that are not given
-        stay unchanged. `index` is that of the limit in the policy, from 0. `permit` is the permit
-        of the call that was answered, or its id.
+        stay unchanged. `label` names the limit of the policy; a policy of one limit may omit it.
+        `permit` is the permit of the call that was answered, or its id.
         """
         return to_learned(
             self._admin(
@@ -167,7 +173,7 @@ class AdjustableLimiter(_native.Limiter):
                     restore_rate,
                     reset_in,
                     reset_at,
-                    index,
+                    label,
                     permit,
                 ),
             )
@@ -182,7 +188,7 @@ class AdjustableLimiter(_native.Limiter):
         restore_rate: float | None = None,
         reset_in: Span | None = None,
         reset_at: datetime | float | None = None,
-        index: int = 0,
+        label: str | None = None,
         permit: str | Grant | Decision | None = None,
     ) -> Learned:
         """Like `report_budget`."""
@@ -195,7 +201,7 @@ class AdjustableLimiter(_native.Limiter):
                     restore_rate,
                     reset_in,
                     reset_at,
-                    index,
+                    label,
                     permit,
                 )
             )

@@ -22,8 +22,8 @@ class Learned:
     learned: tuple[str, ...]
     """The values that changed: "limit", "interval", "remaining", "reset" and "pause".
 
-    "reset" is the end of the interval of a bucket. With several limits the index of the limit
-    follows, as in "remaining[1]".
+    "reset" is the end of the interval of a bucket. With several limits the label of the limit
+    follows, as in "remaining[rpm]".
     """
     ignored: tuple[str, ...]
     """The values that changed nothing, with the reason: "remaining: calls are open"."""

@@ -14,9 +14,10 @@ from paddlegate._waiting import INTERRUPT_CANCEL_TIMEOUT, TaskWaiter, ThreadWait
 from paddlegate._within import WithinLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable
 
     from paddlegate._guarded import Function
+    from paddlegate._limits import Limits
     from paddlegate._native import Decision, LoadedLimiter, _OnLimit, _OnUnavailable
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Grant, Permit
@@ -37,7 +38,7 @@ class Limiter(Jobs):
         self,
         paddlegate: Paddlegate,
         name: str,
-        limits: Iterable[tuple[object, ...]] | LoadedLimiter,
+        limits: Limits | LoadedLimiter,
         wait_timeout: Span | None = None,
         *,
         lock_timeout: Span | None = None,

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, final
 
 from typing_extensions import disjoint_base
 
+from paddlegate._limits import Limits
 from paddlegate._permit import Grant
 
 # `id` is the name in all languages.
@@ -45,7 +46,7 @@ _OnUnavailable: TypeAlias = Literal["raise", "fail_closed", "fail_open", "local"
 _JobOnLimit: TypeAlias = Literal["raise", "ignore", "wait", "reschedule", "drop"]
 _Action: TypeAlias = Literal["run", "wait", "reschedule", "drop", "refuse"]
 _Level: TypeAlias = Literal["second", "minute", "hour"]
-_LimiterFields: TypeAlias = tuple[str, list[tuple[str, int, int, int]], int, int]
+_LimiterFields: TypeAlias = tuple[str, list[tuple[str, str, int, int, int]], int, int]
 _Provider: TypeAlias = Literal[
     "auto",
     "shopify",
@@ -58,7 +59,7 @@ _Provider: TypeAlias = Literal[
     "ietf",
 ]
 _Rules: TypeAlias = Literal["shopify", "github"]
-_LimitFields: TypeAlias = tuple[str, int, float] | None
+_LimitFields: TypeAlias = tuple[str, str, int, float]
 _RuntimeStateFields: TypeAlias = tuple[
     int, bool, float | None, list[_LimitFields], float | None, list[_LimitFields]
 ]
@@ -105,8 +106,8 @@ class Decision:
     def reason(self) -> str | None:
         """The kind of limit that refused or queued, "paused" or "unavailable"; None if granted."""
     @property
-    def index(self) -> int:
-        """The index of the described limit, from 0; the number of limits for a runtime pause."""
+    def label(self) -> str | None:
+        """The label of the described limit; None for a runtime pause or when no limit applies."""
     @property
     def at_us(self) -> int:
         """The store's time of the decision in microseconds; 0 when no store was called."""
@@ -215,7 +216,7 @@ class Limiter:
         cls,
         paddlegate: Paddlegate,
         name: str,
-        limits: Iterable[tuple[object, ...]] | LoadedLimiter,
+        limits: Limits | LoadedLimiter,
         wait_timeout: _Span | None = None,
         *,
         lock_timeout: _Span | None = None,
@@ -379,12 +380,13 @@ class AdminRequest:
     def override(
         limit: int | None,
         interval: _Span | None,
-        index: int,
+        label: str | None,
+        limits: Limits | None,
         expires_in: _Span | None,
         expires_at: _Deadline | None,
     ) -> AdminRequest: ...
     @staticmethod
-    def restore(index: int | None) -> AdminRequest: ...
+    def restore(label: str | None) -> AdminRequest: ...
     @staticmethod
     def report_budget(
         remaining: int | None,
@@ -393,7 +395,7 @@ class AdminRequest:
         restore_rate: float | None,
         reset_in: _Span | None,
         reset_at: _Deadline | None,
-        index: int,
+        label: str | None,
         permit: str | Grant | Decision | None,
     ) -> AdminRequest: ...
     @staticmethod

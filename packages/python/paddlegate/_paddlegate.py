@@ -14,16 +14,17 @@ from paddlegate._daemon_thread import call_in_thread
 from paddlegate._gate import Gate
 from paddlegate._hub import Hubs
 from paddlegate._limiter import Limiter
+from paddlegate._limits import joined
 from paddlegate._statistics import to_limiter_info
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
     from types import TracebackType
 
     from typing_extensions import Self, Unpack
 
     from paddlegate._convert import Json
+    from paddlegate._limits import LimitOfKind, Limits
     from paddlegate._native import TestClock, _OnLimit, _OnUnavailable
     from paddlegate._options import LimiterOptions
     from paddlegate._statistics import LimiterInfo
@@ -176,7 +177,7 @@ class Paddlegate(_native.Paddlegate):
     def limiter(
         self,
         name: str,
-        limits: Iterable[tuple[object, ...]] = (),
+        limits: Limits = (),
         *,
         wait_timeout: Span | None = None,
         lock_timeout: Span | None = None,
@@ -184,23 +185,24 @@ class Paddlegate(_native.Paddlegate):
         ttl: Span | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
-        **kinds: tuple[object, ...] | Span,
+        **labels: LimitOfKind | tuple[object, ...] | Span,
     ) -> Limiter:
         """Create a limiter with up to eight limits, which are all charged or none.
 
-        Write each limit by its kind, `concurrency=5, window=(100, 60), throttle=0.1`, or in a list,
-        `[("window", 100, 60), ("throttle", 0.1)]`, which can contain a kind twice. A throttle
-        of three starts per second is `throttle=(3, "second")`. The `index` of a decision counts the
-        limits in their order. `lock_timeout` is the duration of a lease.
+        Each limit has a label of its own, by which decisions and overrides name it. A keyword is
+        a label: that of a kind with its numbers, `concurrency=5, window=(100, 60), throttle=0.1`,
+        or any label with a limit, `rpm=Window(500, "minute"), tpm=Points(150_000, 60)`. A throttle
+        of three starts per second is `throttle=(3, "second")`.
+
+        `limits` is a mapping of the same form, for labels that are no keywords, or a list of limits
+        with their kinds as labels, `[("window", 100, 60), Throttle(0.1)]`. A label has 1 to 32
+        characters: a to z first, then also digits, `_` and `-`. `lock_timeout` is the duration of a
+        lease.
         """
-        named = [
-            (kind, *(numbers if isinstance(numbers, (tuple, list)) else (numbers,)))
-            for kind, numbers in kinds.items()
-        ]
         return Limiter(
             self,
             name,
-            [*limits, *named] if named else limits,
+            joined(limits, labels),
             wait_timeout,
             lock_timeout=lock_timeout,
             on_limit=on_limit,

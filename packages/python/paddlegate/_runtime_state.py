@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 class LimitSettings(NamedTuple):
     """The numbers of one limit."""
 
+    label: str
     kind: str
     amount: int
     """The limit or the capacity in units; for a throttle the starts per interval."""
@@ -28,18 +29,18 @@ class RuntimeState:
     in_use: bool
     """Whether the store knew the limiter before this call: it had a state or statistics.
 
-    False for a name that was never used, for limits of other kinds than those in use under the
-    name, and for a limiter without limits. An earlier command counts as a use.
+    False for a name that was never used. An earlier command counts as a use.
     """
     paused_for: float | None
     """Seconds until the pause ends; None without a pause."""
-    overrides: tuple[LimitSettings | None, ...]
-    """For each limit of the policy its override, which takes precedence; None without one."""
+    overrides: dict[str, LimitSettings] = field(hash=False)
+    """The overrides by their labels, also of limits that this policy does not have. They take
+    precedence."""
     expires_in: float | None
     """Seconds until the overrides end; None when they last until they are removed."""
-    learned: tuple[LimitSettings | None, ...]
-    """For each limit of the policy the limit learned from the upstream; it applies where no
-    override is active."""
+    learned: dict[str, LimitSettings] = field(hash=False)
+    """The limits learned from the upstream by their labels; they apply where no override is
+    active."""
 
 
 def to_runtime_state(fields: _RuntimeStateFields) -> RuntimeState:
@@ -49,7 +50,7 @@ def to_runtime_state(fields: _RuntimeStateFields) -> RuntimeState:
         version,
         in_use,
         paused_for,
-        tuple(limit and LimitSettings(*limit) for limit in overrides),
+        {limit[0]: LimitSettings(*limit) for limit in overrides},
         expires_in,
-        tuple(limit and LimitSettings(*limit) for limit in learned),
+        {limit[0]: LimitSettings(*limit) for limit in learned},
     )

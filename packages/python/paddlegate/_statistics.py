@@ -53,6 +53,7 @@ def to_statistics(fields: _StatisticsFields) -> Statistics:
 class LimitInfo:
     """One limit as last used; times in seconds. The numbers are as in `LimitSettings`."""
 
+    label: str
     kind: str
     amount: int
     interval: float
@@ -77,8 +78,8 @@ def to_limiter_info(entry: _LimiterFields) -> LimiterInfo:
     return LimiterInfo(
         name,
         tuple(
-            LimitInfo(kind, amount, interval / 1e6, offset / 1e6)
-            for kind, amount, interval, offset in limits
+            LimitInfo(label, kind, amount, interval / 1e6, offset / 1e6)
+            for label, kind, amount, interval, offset in limits
         ),
         last_used / 1e6 if last_used else None,
         ttl / 1e6,

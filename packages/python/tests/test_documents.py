@@ -12,7 +12,7 @@ LIMITS = {
         "shopify-42": {"points": {"limit": 1000, "refill": "20s"}, "wait_timeout": "7s"},
         "stripe": {
             "concurrency": {"limit": 5, "lock_timeout": "10s"},
-            "window": [{"limit": 100, "per": "minute"}],
+            "limits": {"rpm": {"window": {"limit": 100, "per": "minute"}}},
             "throttle": {"every": "PT0.1S"},
             "on_limit": "reschedule",
             "ttl": "1d",
@@ -46,6 +46,7 @@ def test_a_document_gives_limiters_by_name(store, name, limits, form):
     assert shop.try_acquire(400).remaining == 600
     assert stripe.try_acquire().lease == 10
     assert stripe.try_acquire().reason == "throttle"
+    assert stripe.override(50, label="rpm").overrides["rpm"].kind == "window"
 
 
 def test_it_shares_the_limiter_with_code(store, name, limits):
@@ -87,9 +88,8 @@ def test_what_code_makes_says_it_too(store, name):
 def test_documents_of_other_systems(document, limit, interval):
     [loaded] = Paddlegate("memory://").limiters_from_document(document).values()
     assert loaded.peek().limit == limit
-    numbers = loaded.override(limit + 1).overrides[0]
-    assert numbers
-    assert numbers[1:] == (limit + 1, interval)
+    [overridden] = loaded.override(limit + 1).overrides.values()
+    assert (overridden.amount, overridden.interval) == (limit + 1, interval)
 
 
 def test_a_file(store, name, limits, tmp_path):

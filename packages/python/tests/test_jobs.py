@@ -6,7 +6,7 @@ import dataclasses
 import pickle
 
 import pytest
-from paddlegate import LimiterInfo, LimitInfo, Paddlegate, Statistics
+from paddlegate import LimiterInfo, LimitInfo, Paddlegate, Statistics, Window
 from paddlegate._asyncio import run_operation
 
 
@@ -147,15 +147,18 @@ def test_the_list_of_limiters(server, run):
     assert both(store, run) == []
     store.concurrent("b", 5, ttl="hour").try_acquire()
     store.bucket("a", 7, "day", 3600).allow()
-    store.limiter("c", window=(100, 60), throttle=0.5).allow()
+    store.limiter("c", rpm=Window(100, 60), throttle=0.5).allow()
     store.unlimited("nothing").allow()
     listed = both(Paddlegate(server.url, timeout=20), run)
     assert [(it.name, it.limits) for it in listed] == [
-        ("a", (LimitInfo("bucket", 7, 86400.0, 3600.0),)),
-        ("b", (LimitInfo("concurrency", 5, 30.0, 0.0),)),
+        ("a", (LimitInfo("bucket", "bucket", 7, 86400.0, 3600.0),)),
+        ("b", (LimitInfo("concurrency", "concurrency", 5, 30.0, 0.0),)),
         (
             "c",
-            (LimitInfo("window", 100, 60.0, 0.0), LimitInfo("throttle", 1, 0.5, 0.0)),
+            (
+                LimitInfo("rpm", "window", 100, 60.0, 0.0),
+                LimitInfo("throttle", "throttle", 1, 0.5, 0.0),
+            ),
         ),
     ]
     assert [it.ttl for it in listed] == [90 * 86400.0, 3600.0, 90 * 86400.0]
@@ -184,7 +187,9 @@ def test_the_list_of_limiters_in_memory(run):
     limiter = store.concurrent("a", 5)
     limiter.try_acquire()
     (listed,) = both(store, run)
-    assert listed == LimiterInfo("a", (LimitInfo("concurrency", 5, 30.0, 0.0),), None, 90 * 86400.0)
+    assert listed == LimiterInfo(
+        "a", (LimitInfo("concurrency", "concurrency", 5, 30.0, 0.0),), None, 90 * 86400.0
+    )
 
 
 def test_the_list_of_limiters_of_a_loop_that_cannot_watch_sockets(redis, name):

@@ -77,7 +77,7 @@ def test_ojs_t13_a_pause_holds_everywhere_and_a_shorter_one_does_not_shorten_it(
         there.acquire()
     assert caught.value.decision.reason == "paused"
     assert (caught.value.retry_after or 0) > 20
-    assert there.resume() == RuntimeState(0, True, None, (None,), None, (None,))
+    assert there.resume() == RuntimeState(0, True, None, {}, None, {})
     assert here.allow()
 
 
@@ -135,13 +135,17 @@ def test_cn_t21_a_raised_limit_lets_in_who_waits_and_a_lowered_one_evicts_nobody
     waiters = [Waiter(here), Waiter(here)]
     until(lambda: there.stats().tickets == 2)
     changed = time.monotonic()
-    assert there.override(5).overrides == (LimitSettings("concurrency", 5, 30),)
+    assert there.override(5).overrides == {
+        "concurrency": LimitSettings("concurrency", "concurrency", 5, 30)
+    }
     assert all(waiter.entered_after(changed) < SOON for waiter in waiters)
     there.override(2)
     assert here.stats().leases == 5
     assert all(permit.renew() for permit in held)
     assert not here.try_acquire()
-    assert here.override(6).overrides == (LimitSettings("concurrency", 6, 30),)
+    assert here.override(6).overrides == {
+        "concurrency": LimitSettings("concurrency", "concurrency", 6, 30)
+    }
     assert there.try_acquire()
 
 
@@ -193,26 +197,31 @@ def test_a_task_that_is_cancelled_in_a_pause_leaves_nothing(store, name, run):
 
 def test_an_override_keeps_what_is_not_given(store, name):
     limiter = store.limiter(name, [("window", 10, 60), ("throttle", 5)])
-    runtime_state = limiter.override(20)
-    assert runtime_state.overrides == (LimitSettings("window", 20, 60), None)
-    runtime_state = limiter.override(interval=timedelta(seconds=2), index=1, expires_in=100)
-    assert runtime_state.overrides == (
-        LimitSettings("window", 20, 60),
-        LimitSettings("throttle", 1, 2),
+    runtime_state = limiter.override(20, label="window")
+    window = LimitSettings("window", "window", 20, 60)
+    assert runtime_state.overrides == {"window": window}
+    runtime_state = limiter.override(
+        interval=timedelta(seconds=2), label="throttle", expires_in=100
     )
+    throttle = LimitSettings("throttle", "throttle", 1, 2)
+    assert runtime_state.overrides == {"window": window, "throttle": throttle}
     assert runtime_state.expires_in == 100
-    assert limiter.try_acquire().limit == 20 or limiter.peek().index == 1
-    assert limiter.restore(0).overrides == (None, LimitSettings("throttle", 1, 2))
-    assert limiter.restore().overrides == (None, None)
+    assert limiter.try_acquire().limit == 20 or limiter.peek().label == "throttle"
+    assert limiter.restore("window").overrides == {"throttle": throttle}
+    assert limiter.restore().overrides == {}
     assert limiter.runtime_state().version == 0
 
 
 def test_an_override_of_a_throttle(clocked, clock, name):
     limiter = clocked.throttle(name, 1)
-    assert limiter.override(3).overrides == (LimitSettings("throttle", 3, 1),)
+    assert limiter.override(3).overrides == {
+        "throttle": LimitSettings("throttle", "throttle", 3, 1)
+    }
     assert limiter.allow()
     assert limiter.try_acquire().retry_after == 0.333_334
-    assert limiter.override(10, 1).overrides == (LimitSettings("throttle", 10, 1),)
+    assert limiter.override(10, 1).overrides == {
+        "throttle": LimitSettings("throttle", "throttle", 10, 1)
+    }
     for bad in 0, 1_000_001:
         with pytest.raises(InvalidError) as caught:
             limiter.override(bad)
@@ -222,8 +231,10 @@ def test_an_override_of_a_throttle(clocked, clock, name):
     assert limiter.allow()
     assert limiter.try_acquire().retry_after == 1
     ten = clocked.throttle(f"{name}2", 1, limit=10)
-    assert ten.override(20).overrides == (LimitSettings("throttle", 20, 1),)
-    assert ten.override(interval=2).overrides == (LimitSettings("throttle", 10, 2),)
+    assert ten.override(20).overrides == {"throttle": LimitSettings("throttle", "throttle", 20, 1)}
+    assert ten.override(interval=2).overrides == {
+        "throttle": LimitSettings("throttle", "throttle", 10, 2)
+    }
     with pytest.raises(InvalidError) as caught:
         ten.override(interval=1e-6)
     assert caught.value.argument == "interval"
@@ -244,8 +255,12 @@ def test_every_verb_is_there_for_tasks(store, name, run):
         limiter = store.points(name, 100, 1000)
         assert (await limiter.apause(60)).paused_for == 60
         assert (await limiter.aresume()).paused_for is None
-        assert (await limiter.aoverride(50)).overrides == (LimitSettings("points", 50, 1000),)
-        assert (await limiter.aruntime_state()).overrides == (LimitSettings("points", 50, 1000),)
+        assert (await limiter.aoverride(50)).overrides == {
+            "points": LimitSettings("points", "points", 50, 1000)
+        }
+        assert (await limiter.aruntime_state()).overrides == {
+            "points": LimitSettings("points", "points", 50, 1000)
+        }
         assert (await limiter.arestore()).version == 0
         assert (await limiter.areport_budget(30)).settlement is None
         assert (await limiter.apeek(1)).remaining <= 31
@@ -262,7 +277,8 @@ def test_a_pause_of_a_name_that_nobody_has_used_says_so(two, name):
     assert not here.runtime_state().in_use
     assert here.allow()
     assert there.pause(0.001).in_use
-    assert not two[1].bucket(name, 10, 60).pause(0.001).in_use
+    assert two[1].bucket(name, 10, 60).runtime_state().in_use, "whatever its limits"
+    assert not two[1].bucket(f"{name}2", 10, 60).pause(0.001).in_use
 
 
 def test_controls_are_values(store, name):
@@ -273,8 +289,8 @@ def test_controls_are_values(store, name):
         pickle.loads(pickle.dumps(runtime_state)) == copy.deepcopy(runtime_state) == runtime_state
     )
     assert hash(runtime_state)
-    kind, amount, interval = runtime_state.overrides[0]
-    assert (kind, amount, interval) == ("window", 20, 60)
+    label, kind, amount, interval = runtime_state.overrides["window"]
+    assert (label, kind, amount, interval) == ("window", "window", 20, 60)
     with pytest.raises(AttributeError):
         runtime_state.version = 1
 
@@ -303,7 +319,7 @@ def limiter(store, name):
     """A limiter in which nothing is changed by what is refused."""
     limiter = store.bucket(name, 10, 60)
     yield limiter
-    assert limiter.runtime_state() == RuntimeState(0, False, None, (None,), None, (None,))
+    assert limiter.runtime_state() == RuntimeState(0, False, None, {}, None, {})
     assert limiter.peek(0).remaining == 10
 
 
@@ -331,9 +347,6 @@ def test_numbers_are_checked(limiter, bad):
     refused("limit", [limiter.override, limiter.aoverride], bad)
     refused("limit", [limiter.report_budget, limiter.areport_budget], 5, bad)
     refused("remaining", [limiter.report_budget, limiter.areport_budget], bad)
-    refused("index", [limiter.override, limiter.aoverride], 5, index=bad)
-    refused("index", [limiter.restore, limiter.arestore], bad)
-    refused("index", [limiter.report_budget, limiter.areport_budget], 5, index=bad)
     refused("status", [limiter.learn_from_response, limiter.alearn_from_response], {}, status=bad)
 
 
@@ -352,17 +365,20 @@ def test_what_excludes_each_other(limiter):
     refused("expires_at", [limiter.override], 5, expires_in=5, expires_at=now)
     refused("reset_at", [limiter.report_budget], 5, reset_in=5, reset_at=now)
     refused("restore_rate", [limiter.report_budget], 5, 5, 5, restore_rate=5)
-    refused("index", [limiter.override, limiter.report_budget], 5, index=1)
-    refused("index", [limiter.override, limiter.report_budget], 5, index=2**53 - 1)
-    refused("index", [limiter.restore], 1)
     refused("until", [limiter.pause], until=2**52 / 1e6)
     refused("expires_in", [limiter.override], 5, expires_in=0)
     refused("limit", [limiter.override], 0)
     refused("interval", [limiter.override], 5, 0)
 
 
-def test_a_limiter_without_a_state_has_nothing_to_change(store, name):
-    for limiter in store.unlimited(name), store.paused(name):
-        refused("limiter", [limiter.pause, limiter.apause], 5)
-        refused("limiter", [limiter.resume, limiter.aresume])
+def test_a_limiter_without_a_state_controls_its_name(store, name):
+    limiter = store.window(name, 10, 60)
+    for other in store.unlimited(name), store.paused(name):
+        assert other.pause(60).paused_for == 60
+        assert limiter.try_acquire().reason == "paused"
+        assert limiter.try_acquire().label is None
+        other.resume()
+        assert other.override(limits={"window": (3, 60)}).overrides["window"].amount == 3
+        assert limiter.peek().limit == 3
+        other.restore()
         assert limiter.runtime_state().version == 0

@@ -5,7 +5,7 @@ import asyncio
 import json
 
 import pytest
-from paddlegate import InvalidError, LimitSettings, Paddlegate
+from paddlegate import InvalidError, LimitSettings
 
 MINUTE = 60_000_000
 
@@ -85,30 +85,32 @@ def test_a_signal_that_cannot_be_read_changes_nothing(store, name, told, failure
 
 def test_ojs_t03_an_override_is_merged(clocked, clock, name, told):
     limiter = clocked.limiter(name, concurrency=0, window=(100, 60), throttle=1)
+    one = LimitSettings("concurrency", "concurrency", 1, 30)
     runtime_state = told(limiter, "apply_ojs_override", {"concurrency": 1})
-    assert runtime_state.overrides == (LimitSettings("concurrency", 1, 30), None, None)
+    assert runtime_state.overrides == {"concurrency": one}
     assert runtime_state.expires_in is None
     ends = {"limit": 5, "period": "10s", "expires_at": "1970-01-01T01:00:50Z"}
     runtime_state = told(limiter, "apply_ojs_override", json.dumps(ends))
-    window = LimitSettings("window", 5, 10)
-    assert runtime_state.overrides == (LimitSettings("concurrency", 1, 30), window, None)
+    window = LimitSettings("window", "window", 5, 10)
+    assert runtime_state.overrides == {"concurrency": one, "window": window}
     assert runtime_state.expires_in == 50
     more = {"throttle": {"interval": "PT2S"}, "concurrency": None}
     clock.advance(10)
     runtime_state = told(limiter, "apply_ojs_override", more)
-    assert runtime_state.overrides == (None, window, LimitSettings("throttle", 1, 2))
+    throttle = LimitSettings("throttle", "throttle", 1, 2)
+    assert runtime_state.overrides == {"window": window, "throttle": throttle}
     assert runtime_state.expires_in == 40, "what is not named stays, the end too"
     runtime_state = told(limiter, "apply_ojs_override", {"expires_at": None})
-    assert (runtime_state.overrides[1], runtime_state.expires_in) == (window, None)
+    assert (runtime_state.overrides["window"], runtime_state.expires_in) == (window, None)
     nulls = {"rate": None, "throttle": None}
-    assert not any(told(limiter, "apply_ojs_override", nulls).overrides)
+    assert told(limiter, "apply_ojs_override", nulls).overrides == {}
 
 
 def test_an_end_by_the_clock_of_the_store(store, name, told):
     limiter = store.bucket(name, 5, 60)
     document = {"rate": {"limit": 9, "period": "PT1M"}, "expires_at": "2110-01-01T00:00:00Z"}
     runtime_state = told(limiter, "apply_ojs_override", document)
-    assert runtime_state.overrides == (LimitSettings("bucket", 9, 60),)
+    assert runtime_state.overrides == {"bucket": LimitSettings("bucket", "bucket", 9, 60)}
     assert runtime_state.expires_in > 1e9
 
 
@@ -120,7 +122,6 @@ def test_an_end_by_the_clock_of_the_store(store, name, told):
         {},
         {"limits": 5},
         {"concurrency": -1},
-        {"throttle": {"interval": "PT1S"}},
         {"expires_at": "2110-01-01T00:00:00Z"},
         {"rate": {"limit": 9, "period": "PT1M"}, "expires_at": "2001-01-01T00:00:00Z"},
     ],
@@ -133,11 +134,14 @@ def test_an_override_that_is_wrong_changes_nothing(store, name, told, document):
     assert limiter.runtime_state().version == 0
 
 
-def test_a_limiter_without_a_limit_cannot_be_overridden(told):
-    limiter = Paddlegate("memory://").unlimited("x")
-    for document in {"concurrency": 5}, {"concurrency": None}:
-        with pytest.raises(InvalidError):
-            told(limiter, "apply_ojs_override", document)
+def test_a_strategy_that_the_limiter_does_not_have_is_overridden_too(store, name, told):
+    five, unlimited = store.concurrent(name, 5), store.unlimited(name)
+    for limiter in unlimited, store.window(name, 100, 60):
+        one = told(limiter, "apply_ojs_override", {"concurrency": 1})
+        assert one.overrides == {"concurrency": LimitSettings("concurrency", "concurrency", 1, 30)}
+        assert five.peek().limit == 1
+        assert told(limiter, "apply_ojs_override", {"concurrency": None}).overrides == {}
+        assert five.peek().limit == 5
 
 
 def test_ojs_t19_a_batch_that_cannot_run_gives_back_what_it_took(redis, name, run):

@@ -28,9 +28,10 @@ def test_the_readme(url, name, script, tmp_path, monkeypatch):
     assert "settled" in lines
     assert "released unknown" in lines
     assert lines[lines.index("token True") + 1] == "False"
-    assert lines[lines.index("(None,)") + 1 :][:5] == [
+    assert lines[lines.index("{}") + 1 :][:6] == [
         "paused",
         "None",
+        "['rpd', 'rpm']",
         "local 25",
         "2000",
         "True raise",

@@ -20,7 +20,7 @@ from paddlegate import (
 
 FIELDS = ["status", "allowed", "limit", "remaining", "retry_after", "reset_after", "reason"]
 FIELDS += [
-    "index",
+    "label",
     "at_us",
     "permit",
     "lease",
@@ -36,7 +36,7 @@ def decisions(name):
     clock = TestClock(1_000_000)
     pg = Paddlegate("memory://", clock=clock)
     points = pg.points(name, 10, 20)
-    both = pg.limiter(name, concurrency=1, lock_timeout=9, leaky=(2, 4))
+    both = pg.limiter(f"{name}2", concurrency=1, lock_timeout=9, leaky=(2, 4))
     granted = points.try_acquire(estimate=7)
     leased, queued, gone = both.try_acquire(id="a"), both.enqueue("b"), both.claim("c")
     clock.advance(1e-6)
@@ -53,7 +53,7 @@ def test_decisions(decisions):
     status = ["granted", "refused"] * 2 + ["granted", "queued", "no_ticket"]
     assert [decision.status for decision in decisions] == status
     assert (granted.limit, granted.remaining, granted.retry_after) == (10, 3, 0.0)
-    assert (granted.reset_after, granted.reason, granted.index) == (14.0, None, 0)
+    assert (granted.reset_after, granted.reason, granted.label) == (14.0, None, "points")
     assert (granted.at_us, granted.permit.count(":")) == (1_000_000, 2)
     assert (refused.retry_after, refused.reset_after) == (7.999999, 13.999999)
     assert (refused.reason, refused.permit) == ("points", None)
@@ -76,7 +76,7 @@ def test_decisions_are_frozen(decisions):
 def test_decisions_are_shown(decisions):
     assert repr(decisions[1]) == (
         "Decision(status='refused', limit=10, remaining=3, retry_after=7.999999, "
-        "reset_after=13.999999, reason='points', index=0, at_us=1000001, permit=None)"
+        "reset_after=13.999999, reason='points', label='points', at_us=1000001, permit=None)"
     )
 
 

@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paddlegate import InvalidError, Paddlegate, PaddlegateError, TestClock
+from paddlegate import (
+    Bucket,
+    Concurrency,
+    InvalidError,
+    Leaky,
+    Paddlegate,
+    PaddlegateError,
+    Points,
+    TestClock,
+    Throttle,
+    Window,
+)
 from paddlegate._asyncio import run_operation
 
 DIRECTORY = Path(__file__).parents[3] / "tests" / "vectors"
@@ -24,7 +35,8 @@ SPECIAL = {"$nan": math.nan, "$inf": math.inf, "$-inf": -math.inf, "$2^53": 2**5
 # A status that the vectors write in another way.
 STATUSES = {"no_ticket": "gone"}
 # What answers with what is in force, which a case need not say.
-ORDERS = {"pause", "resume", "override", "restore"}
+ORDERS = {"pause", "resume", "override", "overrides", "restore"}
+KINDS: dict[str, Any] = {"window": Window, "leaky": Leaky, "points": Points}
 PREFIXES = {file: uuid.uuid4().hex for file in FILES}
 
 
@@ -56,6 +68,28 @@ def limit(spec):
     return tuple(parts)
 
 
+def policy(specs):
+    """Write limits as a list, or those with labels of their own as mappings from them."""
+    if not any("label" in spec for spec in specs):
+        return [limit(spec) for spec in specs]
+    # Each in its own mapping, because one mapping cannot have a label twice.
+    return [{spec.get("label", spec["kind"]): labelled(*limit(spec))} for spec in specs]
+
+
+def labelled(kind, *numbers):
+    match kind, numbers:
+        case "bucket", (amount, interval, *offset):
+            return Bucket(amount, interval, *offset)
+        case "throttle", (*starts, interval):
+            return Throttle(interval, limit=starts[0]) if starts else Throttle(interval)
+        case "concurrency", (amount, *lock_timeout):
+            return Concurrency(amount, lock_timeout=lock_timeout[0] if lock_timeout else None)
+        case (("unlimited" | "paused"), ()):
+            return ()
+        case _:
+            return KINDS[kind](*numbers)
+
+
 def micros(seconds):
     return None if seconds is None else round(seconds * 1e6)
 
@@ -68,7 +102,7 @@ def shown(decision):
         "retry_after_us": micros(decision.retry_after),
         "reset_after_us": micros(decision.reset_after),
         "reason": decision.reason,
-        "index": decision.index,
+        "label": decision.label,
         "at_us": decision.at_us,
     }
 
@@ -109,13 +143,13 @@ def seconds(step, field):
 def controlled(runtime_state):
     def numbers(limits):
         return [
-            limit
-            and {
+            {
+                "label": label,
                 "kind": limit.kind,
                 "amount": limit.amount,
                 "interval_us": micros(limit.interval),
             }
-            for limit in limits
+            for label, limit in limits.items()
         ]
 
     return {
@@ -138,12 +172,15 @@ def ordered(how, limiter, step):
                 "override",
                 step.get("amount"),
                 seconds(step, "interval_us"),
-                index=step["index"],
+                label=step.get("label"),
                 expires_in=seconds(step, "expires_in_us"),
                 expires_at=seconds(step, "expires_at_us"),
             )
+        case "overrides":
+            limits, expires_in = policy(step["limits"]), seconds(step, "expires_in_us")
+            return how.call(limiter, "override", limits=limits, expires_in=expires_in)
         case "restore":
-            return how.call(limiter, "restore", step["index"])
+            return how.call(limiter, "restore", step["label"])
         case verb:
             return how.call(limiter, verb)
 
@@ -157,7 +194,7 @@ def synced(how, limiter, step, permit):
         seconds(step, "interval_us"),
         reset_in=seconds(step, "reset_in_us"),
         reset_at=seconds(step, "reset_at_us"),
-        index=step.get("index", 0),
+        label=step.get("label"),
         permit=permit,
     )
 
@@ -233,7 +270,7 @@ def step_answer(how, limiter, step, permits):
             return counted(how.call(limiter, "stats"))
         case "reset":
             return how.call(limiter, "reset")
-        case "pause" | "resume" | "override" | "restore" | "controls":
+        case "pause" | "resume" | "override" | "overrides" | "restore" | "controls":
             return controlled(ordered(how, limiter, step))
         case "sync":
             return told(synced(how, limiter, step, permit))
@@ -257,12 +294,12 @@ def replay(how, address, file, number, case, suffix):
     clock = TestClock()
     store = Paddlegate(address, timeout=60, clock=clock)
     name = f"{PREFIXES[file]}{suffix}{case.get('name', number)}"
-    limiter = store.limiter(name, [limit(spec) for spec in case["limits"]])
+    limiter = store.limiter(name, policy(case["limits"]))
     permits: dict[str, str] = {}
     for i, step in enumerate(case["steps"]):
         clock.now_us = step.get("at_us", clock.now_us)
         if step["do"] == "limits":
-            limiter = store.limiter(name, [limit(spec) for spec in step["limits"]])
+            limiter = store.limiter(name, policy(step["limits"]))
             continue
         if "error" in step:
             with pytest.raises(InvalidError) as caught:
@@ -301,7 +338,7 @@ def test_answers_on_an_event_loop(address, file, number, case):
 @pytest.mark.parametrize(("file", "number", "case"), cases(errors=True))
 def test_errors(store, name, file, number, case):
     def misuse(how):
-        limiter = store.limiter(case.get("name", name), map(limit, case["limits"]))
+        limiter = store.limiter(case.get("name", name), policy(case["limits"]))
         asked = {key: value(case[key]) for key in ("cost", "estimate") if key in case}
         match case["do"]:
             case "clock":
@@ -325,6 +362,6 @@ def test_errors(store, name, file, number, case):
     fail(Synchronous)
     if case["do"] != "limiter":
         fail(Asynchronous)
-        limiter = store.limiter(case.get("name", name), map(limit, case["limits"]))
+        limiter = store.limiter(case.get("name", name), policy(case["limits"]))
         untouched = limiter.peek(0)
         assert untouched.remaining == untouched.limit

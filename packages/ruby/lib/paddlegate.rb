@@ -3,6 +3,7 @@
 require_relative "paddlegate/version"
 require_relative "paddlegate/error"
 require_relative "paddlegate/factories"
+require_relative "paddlegate/limit"
 require_relative "paddlegate/skipped"
 
 # A rate limiter that processes in several languages share through Redis.

@@ -172,8 +172,8 @@ class ConcurrencyTest < Minitest::Test
     permit = limiter.acquire(estimate: 200)
     assert_equal :settled, limiter.correct(permit, 50)
     assert_in_delta 30.0, limiter.renew(permit)
-    assert_equal ["remaining[1]"],
-                 limiter.report_budget(remaining: 500, index: 1, permit: permit).learned
+    assert_equal ["remaining[points]"],
+                 limiter.report_budget(remaining: 500, label: :points, permit: permit).learned
     assert_equal %i[released unknown], [limiter.release(permit), limiter.release(permit.id)]
     without = memory.window(unique, 5, 60)
     [->(one) { without.release(one) }, ->(one) { without.renew(one) },

@@ -27,7 +27,7 @@ class ErrorsTest < Minitest::Test
       name = misuse.key?("name") ? misuse["name"] : unique("errors")
       if misuse["do"] == "limiter"
         refused(misuse) { memory.limiter(name, rows) }
-        refused(misuse) { by_factory(name, rows.first) } if factory?(rows)
+        refused(misuse) { by_factory(name, rows.first) } if factory?(misuse, rows)
       else
         limiter = memory.limiter(name, rows)
         refused(misuse) { call(limiter, misuse) }
@@ -48,8 +48,9 @@ class ErrorsTest < Minitest::Test
     assert_includes error.message, argument
   end
 
-  def factory?(rows)
-    rows.size == 1 && Paddlegate::Factories.method_defined?(rows.first.first)
+  def factory?(misuse, rows)
+    misuse["limits"].none? { |limit| limit.key?("label") } &&
+      rows.size == 1 && Paddlegate::Factories.method_defined?(rows.first.first)
   end
 
   def by_factory(name, row)
@@ -77,7 +78,9 @@ class ErrorsTest < Minitest::Test
     numbers << number(limit["interval"]) if limit.key?("interval")
     numbers << (limit["interval_us"] / 1_000_000.0) if limit.key?("interval_us")
     numbers << (limit["offset_us"] / 1_000_000.0) if limit.key?("offset_us")
-    [limit["kind"], *numbers]
+    return [limit["kind"], *numbers] unless limit.key?("label")
+
+    Paddlegate::Limit.new(limit["kind"], numbers, limit["label"])
   end
 
   def number(value)

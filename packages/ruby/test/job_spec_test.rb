@@ -54,14 +54,14 @@ class JobSpecTest < Minitest::Test
                    "expires_at" => Time.at((NOW / 1_000_000) + 60).utc.strftime("%FT%TZ") }
       runtime_state = limiter.apply_ojs_override(document)
       assert_equal([[:concurrency, 4, 30.0], [:window, 3, 3600.0]],
-                   runtime_state.overrides.map { _1.values_at(:kind, :amount, :interval) })
+                   runtime_state.overrides.values.map { _1.values_at(:kind, :amount, :interval) })
       assert_equal 60.0, runtime_state.expires_in
       at(10_000_000)
       runtime_state = limiter.apply_ojs_override('{"concurrency":null}')
-      assert_equal [nil, 3, 50.0],
-                   [*runtime_state.overrides.map { _1&.fetch(:amount) }, runtime_state.expires_in]
+      assert_equal [3, 50.0],
+                   [*runtime_state.overrides.values.map { _1[:amount] }, runtime_state.expires_in]
       at(60_000_000)
-      assert_empty limiter.runtime_state.overrides.compact
+      assert_empty limiter.runtime_state.overrides
     end
   end
 
@@ -74,11 +74,15 @@ class JobSpecTest < Minitest::Test
     end
   end
 
-  def test_limiters_without_a_state
-    signal = { "type" => "rate_limited" }
-    refused("limiter", "document", "duration") { memory.unlimited.apply_ojs_signal(signal) }
-    refute memory.unlimited.apply_ojs_signal({})
-    refused("document") { memory.unlimited.apply_ojs_override({ "concurrency" => 1 }) }
+  def test_a_strategy_that_the_policy_does_not_have
+    on_both do |limiter, store|
+      other = store.unlimited(limiter.name)
+      other.apply_ojs_override({ "concurrency" => 1, "throttle" => { "interval" => "PT1S" } })
+      assert_equal %i[concurrency throttle], limiter.runtime_state.overrides.keys
+      assert_equal [true, false], Array.new(2) { limiter.try_acquire.allowed? }
+      assert other.apply_ojs_signal({ "type" => "rate_limited", "retry_after" => 60 })
+      assert_equal :paused, limiter.try_acquire.reason
+    end
   end
 
   def test_without_the_store
@@ -99,7 +103,7 @@ class JobSpecTest < Minitest::Test
         refused("document") { limiter.apply_ojs_signal(bad) }
       end
       ["{", "[]", nil, 5, [], {}, { "concurency" => 1 }, { "concurrency" => -1 },
-       { "throttle" => { "interval" => "PT1S" } },
+       { "throttle" => { "interval" => "soon" } },
        { "concurrency" => 1, "expires_at" => "2001-01-01T00:00:00Z" }].each do |bad|
         refused("document") { limiter.apply_ojs_override(bad) }
       end
@@ -107,7 +111,7 @@ class JobSpecTest < Minitest::Test
     end
     error = assert_raises(Paddlegate::InvalidError) do
       memory.concurrent("c",
-                        1).apply_ojs_override({ "rate" => { "limit" => 1, "period" => "PT1S" } })
+                        1).apply_ojs_override({ "rate" => { "limit" => 0, "period" => "PT1S" } })
     end
     assert_includes error.message, "$.rate"
   end
@@ -120,7 +124,7 @@ class JobSpecTest < Minitest::Test
     end
   end
 
-  def refused(*arguments, &block)
-    assert_includes arguments, assert_raises(Paddlegate::InvalidError, &block).argument
+  def refused(argument, &block)
+    assert_equal argument, assert_raises(Paddlegate::InvalidError, &block).argument
   end
 end

@@ -70,7 +70,7 @@ class LiveTest < Minitest::Test
       waiters.each(&:join)
       # A process that still has the old number does not bring it back.
       assert_equal 3, limiter.peek.limit
-      assert_equal [nil], other.concurrent(name, 7).restore.overrides
+      assert_empty other.concurrent(name, 7).restore.overrides
       assert_equal 1, limiter.peek.limit
     end
   end
@@ -92,33 +92,34 @@ class LiveTest < Minitest::Test
   def test_an_override_of_a_throttle
     both do |store|
       limiter = store.throttle(unique, 1)
-      three = { kind: :throttle, amount: 3, interval: 1.0, offset: 0.0 }
-      assert_equal [three], limiter.override(limit: 3).overrides
+      three = { label: :throttle, kind: :throttle, amount: 3, interval: 1.0, offset: 0.0 }
+      assert_equal({ throttle: three }, limiter.override(limit: 3).overrides)
       six = limiter.override(limit: 6, interval: 60).overrides
-      assert_equal [three.merge(amount: 6, interval: 60.0)], six
+      assert_equal({ throttle: three.merge(amount: 6, interval: 60.0) }, six)
       [0, 1_000_001].each do |bad|
         error = assert_raises(Paddlegate::InvalidError) { limiter.override(limit: bad) }
         assert_equal "limit", error.argument
       end
-      assert_equal [nil], limiter.restore.overrides
+      assert_empty limiter.restore.overrides
     end
   end
 
   def test_an_override
     both do |store|
       limiter = store.limiter(unique, window: [5, :minute], leaky: [50, :minute])
-      runtime_state = limiter.override(limit: 2, expires_in: :hour)
-      window = { kind: :window, amount: 2, interval: 60.0, offset: 0.0 }
-      assert_equal [window, nil], runtime_state.overrides
+      runtime_state = limiter.override(limit: 2, label: :window, expires_in: :hour)
+      window = { label: :window, kind: :window, amount: 2, interval: 60.0, offset: 0.0 }
+      assert_equal({ window: window }, runtime_state.overrides)
+      assert_predicate runtime_state.overrides, :frozen?
       assert_in_delta 3600, runtime_state.expires_in, 5
       assert_equal 2, limiter.peek.limit
-      runtime_state = limiter.override(index: 1, interval: 10, expires_at: Time.now + 60)
-      assert_equal [2, 50], (runtime_state.overrides.map { |limit| limit[:amount] })
-      assert_in_delta 10.0, runtime_state.overrides[1][:interval]
+      runtime_state = limiter.override(label: "leaky", interval: 10, expires_at: Time.now + 60)
+      assert_equal [50, 2], (runtime_state.overrides.values.map { |limit| limit[:amount] })
+      assert_in_delta 10.0, runtime_state.overrides[:leaky][:interval]
       assert_in_delta 60, runtime_state.expires_in, 5
-      assert_equal [window, nil], limiter.restore(1).overrides
+      assert_equal({ window: window }, limiter.restore(:leaky).overrides)
       assert_operator limiter.runtime_state.version, :>, 0
-      assert_equal [nil, nil], limiter.restore.overrides
+      assert_empty limiter.restore.overrides
       assert_equal 0, limiter.runtime_state.version
       assert_equal 5, limiter.peek.limit
     end
@@ -131,8 +132,39 @@ class LiveTest < Minitest::Test
       assert_same false, limiter.runtime_state.in_use
       limiter.try_acquire
       assert_same true, store.window(name, 10, :minute).pause(1).in_use
-      assert_same false, store.bucket(name, 10, :minute).pause(1).in_use
+      assert_same false, store.bucket(unique, 10, :minute).pause(1).in_use
     end
+  end
+
+  def test_an_override_of_whole_limits
+    both do |store|
+      name = unique
+      window = store.window(name, 5, :minute)
+      limits = { window: Paddlegate::Limit.window(9, :minute),
+                 "sms" => Paddlegate::Limit.bucket(2, :day, :hour) }
+      runtime_state = window.override(limits: limits, expires_in: :hour)
+      assert_equal %i[sms window], runtime_state.overrides.keys
+      assert_equal [:bucket, 2, 3600.0],
+                   runtime_state.overrides[:sms].values_at(:kind, :amount, :offset)
+      assert_in_delta 3600, runtime_state.expires_in, 5
+      assert_equal 9, window.peek.limit
+      # The policy that has the other label.
+      sms = store.limiter(name, sms: Paddlegate::Limit.bucket(100, :day, :hour))
+      assert_equal [:sms, 2], sms.peek.to_h.values_at(:label, :limit)
+      assert_equal [:window], window.restore("sms").overrides.keys
+      assert_equal 100, sms.peek.limit
+      # Numbers as in the factory.
+      assert_equal 3, sms.override(limits: { throttle: [3, 1] }).overrides[:throttle][:amount]
+      assert_empty sms.restore.overrides
+    end
+  end
+
+  def test_of_two_limits_one_must_be_named
+    limiter = memory.limiter(unique, rpm: Paddlegate::Limit.window(5, 60), throttle: 1)
+    refused(:label, limiter, :override, limit: 5)
+    refused(:label, limiter, :report_budget, remaining: 5)
+    refused(:label, limiter, :override, limit: 5, label: :window)
+    assert_equal ["remaining[rpm]"], limiter.report_budget(remaining: 2, label: :rpm).learned
   end
 
   def test_wrong_arguments_change_nothing
@@ -142,24 +174,32 @@ class LiveTest < Minitest::Test
     ].each { |verb, given| refused(given.keys.last || :pause, limiter, verb, **given) }
     [-1, "5", Float::NAN, 0, 1e300].each { |bad| refused(:pause, limiter, :pause, bad) }
     refused(:until, limiter, :pause, 5, until: Time.now)
-    { limit: [-1, 0, 1.5, "5", 1 << 52], interval: [0, -1, "never"], index: [-1, 1, nil, 1.0],
+    { limit: [-1, 0, 1.5, "5", 1 << 52], interval: [0, -1, "never"], label: [-1, "", "other", 1.0],
       expires_in: [0, -1, "never"], expires_at: [-1, "never", 1e300] }.each do |argument, values|
       values.each { |bad| refused(argument, limiter, :override, limit: 3, **{ argument => bad }) }
     end
     refused(:expires_at, limiter, :override, limit: 3, expires_in: 5, expires_at: Time.now)
-    [1, -1, 1.5, "0"].each { |bad| refused(:index, limiter, :restore, bad) }
-    assert_equal [0, nil, [nil]],
+    [1, "", "A", "0"].each { |bad| refused(:label, limiter, :restore, bad) }
+    limits = { bucket: [1, 1] }
+    [{ limit: 3 }, { interval: 3 }, { label: :bucket }].each do |more|
+      refused(:limits, limiter, :override, limits: limits, **more)
+    end
+    [5, {}, [], [5]].each { |bad| refused(:limits, limiter, :override, limits: bad) }
+    window = Paddlegate::Limit.window(1, 1)
+    refused(:limits, limiter, :override, limits: { bucket: window })
+    refused(:limits, limiter, :override, limits: { "a" => window, a: window })
+    assert_equal [0, nil, {}],
                  limiter.runtime_state.to_h.values_at(:version, :paused_for, :overrides)
     assert_equal 5, limiter.peek(cost: 0).remaining
   end
 
-  def test_what_has_no_state
-    [memory.unlimited, redis.unlimited, memory.paused("p")].each do |limiter|
-      refused(:limiter, limiter, :pause, 5)
-      refused(:limiter, limiter, :resume)
-      limiter.learn_from_response({ "Retry-After" => 5 }, status: 429)
-      assert_equal [0, nil, []],
-                   limiter.runtime_state.to_h.values_at(:version, :paused_for, :learned)
+  def test_a_policy_without_limits_can_be_paused
+    both do |store|
+      limiter = store.unlimited(unique)
+      refused(:label, limiter, :override, limit: 5)
+      limiter.pause(20)
+      assert_in_delta 20, limiter.runtime_state.paused_for, 5
+      assert_nil limiter.resume.paused_for
     end
   end
 

@@ -242,6 +242,7 @@ class MisuseTest < Minitest::Test
     refused("limits", nil) { memory.limiter("l") }
     refused("limits", "nine") { memory.limiter("l", [[:window, 1, 1]] * 9) }
     refused("limits", "both") { memory.limiter("l", [[:window, 1, 1]], throttle: 1) }
+    refused("limits", "twice") { memory.limiter("l", [[:window, 1, 1], [:window, 2, 2]]) }
     refused("limits", "surplus") { memory.limiter("l", window: [1, 1, 1]) }
     refused("limits", "surplus") { memory.limiter("l", paused: 1) }
     refused("limit", "missing") { memory.limiter("l", window: []) }
@@ -249,6 +250,16 @@ class MisuseTest < Minitest::Test
     [nil, 5, "windows", :Window, []].each do |kind|
       refused("kind", kind) { memory.limiter("l", [[kind, 1, 1]]) }
     end
+  end
+
+  def test_labels
+    window = Paddlegate::Limit.window(1, 1)
+    [5, nil, [], "", "Window", "1st", "a b", "\u00e4", "a" * 33, "a\0", BROKEN].each do |bad|
+      refused("label", bad) { memory.limiter("l", { bad => window }) }
+    end
+    refused("limits", "twice") { memory.limiter("l", { "a" => window, a: window }) }
+    refused("kind", "rpm") { memory.limiter("l", rpm: 5) }
+    refused("limit", "in a value") { memory.limiter("l", rpm: Paddlegate::Limit.window(-1, 1)) }
   end
 
   def test_factories_take_no_block

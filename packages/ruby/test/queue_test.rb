@@ -114,8 +114,9 @@ class QueueTest < Minitest::Test
       limiter.acquire
       found = store.limiters.select { |listed| listed.name.start_with?(name) }
       assert_equal [name], found.map(&:name)
-      assert_equal [{ kind: :concurrency, amount: 5, interval: 30.0, offset: 0.0 },
-                    { kind: :window, amount: 100, interval: 60.0, offset: 0.0 }], found.first.limits
+      slots = { label: :concurrency, kind: :concurrency, amount: 5, interval: 30.0, offset: 0.0 }
+      window = { label: :window, kind: :window, amount: 100, interval: 60.0, offset: 0.0 }
+      assert_equal [slots, window], found.first.limits
       assert_equal store.memory? ? 90.0 * DAY : 3600.0, found.first.ttl
       assert_in_delta Time.now.to_f, found.first.last_used, 120 unless store.memory?
       assert_nil found.first.last_used if store.memory?

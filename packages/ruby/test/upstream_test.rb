@@ -26,12 +26,12 @@ class UpstreamTest < Minitest::Test
     assert_nil redis.points(name, 1000, 20).report_budget(limit: 2000, restore_rate: 100).settlement
     other = Paddlegate::Store.new(URL, timeout: 10).points(name, 1000, 20)
     assert_equal 2000, other.peek(cost: 0).limit
-    learned = { kind: :points, amount: 2000, interval: 20.0, offset: 0.0 }
-    assert_equal [learned], other.runtime_state.learned
+    learned = { label: :points, kind: :points, amount: 2000, interval: 20.0, offset: 0.0 }
+    assert_equal({ points: learned }, other.runtime_state.learned)
     assert_nil other.report_budget(limit: 4000, interval: :minute).settlement
-    assert_in_delta 60.0, other.runtime_state.learned[0][:interval]
+    assert_in_delta 60.0, other.runtime_state.learned[:points][:interval]
     assert_nil other.report_budget(restore_rate: 1r).settlement
-    assert_in_delta 1000.0, other.runtime_state.learned[0][:interval]
+    assert_in_delta 1000.0, other.runtime_state.learned[:points][:interval]
   end
 
   def test_pt_t06_a_window_ends_when_upstream_says
@@ -62,7 +62,7 @@ class UpstreamTest < Minitest::Test
         assert_equal 12, shop.stats.units
         # Upstream refills sooner, and goes on meanwhile.
         assert_includes 988..1000, shop.peek(cost: 0).remaining
-        assert_in_delta 20.0, shop.runtime_state.learned[0][:interval]
+        assert_in_delta 20.0, shop.runtime_state.learned[:points][:interval]
       end
     end
   end
@@ -188,7 +188,7 @@ class UpstreamTest < Minitest::Test
       end
     end
     { remaining: [-1, 1.5, "5", 1 << 52], restore_rate: [-1, 0, "5", Float::NAN],
-      interval: [-1, "never"], index: [-1, 1, nil], reset_in: [-1, "never"],
+      interval: [-1, "never"], label: [-1, "", "other"], reset_in: [-1, "never"],
       reset_at: [-1, "never"], permit: [5] }.each do |argument, values|
       values.each { |bad| refused(argument.to_s, bad) { api.report_budget(**{ argument => bad }) } }
     end

@@ -53,8 +53,8 @@ class UsageTest < Minitest::Test
     assert_predicate granted, :allowed?
     assert_predicate granted, :frozen?
     assert_equal({ status: :granted, allowed: true, limit: 5, remaining: 3, retry_after: 0.0,
-                   reset_after: 6400.0, reason: nil, index: 0, at_us: NOW, permit: nil, lease: nil,
-                   fencing_token: nil, ticket: nil, position: nil, ready_after: nil,
+                   reset_after: 6400.0, reason: nil, label: :bucket, at_us: NOW, permit: nil,
+                   lease: nil, fencing_token: nil, ticket: nil, position: nil, ready_after: nil,
                    degraded: false }, granted.to_h)
     again = store.bucket("b", 5, :day).peek(cost: 0)
     assert_equal again, store.bucket("b", 5, :day).peek(cost: 0)
@@ -175,11 +175,59 @@ class UsageTest < Minitest::Test
     by_list = store.limiter("stripe", [["window", 100, :minute], [:throttle, "PT0.1S"]])
     assert_predicate by_keyword, :allow?
     refused = by_list.try_acquire
-    assert_equal [:throttle, 1, 0.1], [refused.reason, refused.index, refused.retry_after]
-    twice = store.limiter(unique, [[:window, 1, :second], [:window, 2, :minute]])
-    assert_predicate twice, :allow?
-    assert_equal 0, twice.try_acquire.index
+    assert_equal [:throttle, :throttle, 0.1], [refused.reason, refused.label, refused.retry_after]
     refute store.limiter(unique, paused: [], unlimited: nil).allow?
+  end
+
+  def test_labels
+    limit = Paddlegate::Limit
+    store = clocked
+    limits = { burst: limit.window(1, :second), "per-minute" => limit.window(2, :minute) }
+    by_keyword = store.limiter("labels", **limits)
+    by_mapping = store.limiter("labels", limits.transform_keys(&:to_s))
+    assert_equal [true, :burst], by_keyword.try_acquire.to_h.values_at(:allowed, :label)
+    assert_equal :burst, by_mapping.try_acquire.label
+    at(1_000_000)
+    assert_predicate by_mapping, :allow?
+    refused = by_keyword.try_acquire
+    assert_equal [:window, :"per-minute", 59.0],
+                 [refused.reason, refused.label, refused.retry_after]
+    assert_includes refused.inspect, 'label=:"per-minute"'
+    assert_nil store.unlimited.try_acquire.label
+  end
+
+  def test_a_limit_as_a_value_takes_the_arguments_of_its_factory
+    limit = Paddlegate::Limit
+    limits = { a: limit.concurrency(5, lock_timeout: 3), b: limit.bucket(5, :day, :hour),
+               c: limit.window(5, 60), d: limit.leaky(5, 60), e: limit.points(5, 60),
+               f: limit.throttle(1, limit: 3), throttle: 0.1 }
+    name = unique
+    store = memory
+    assert_in_delta 3.0, store.limiter(name, limits).try_acquire(cost: 1).lease
+    listed = store.limiters.find { |info| info.name == name }.limits
+    assert_equal %i[a b c d e f throttle], (listed.map { |info| info[:label] })
+    assert_equal({ label: :b, kind: :bucket, amount: 5, interval: 86_400.0, offset: 3600.0 },
+                 listed[1])
+    assert_equal [3, 1.0], listed[5].values_at(:amount, :interval)
+    assert_equal limit.window(5, 60), limit.window(5, 60)
+    assert_predicate limit.window(5, 60), :frozen?
+    assert_equal "#<Paddlegate::Limit window 5, :minute>", limit.window(5, :minute).inspect
+    of_list = store.limiter(unique, [limit.window(5, 60), [:throttle, 0.1]])
+    assert_equal :throttle, of_list.try_acquire.label
+    erp = store.limiter(unique, erp: limit.concurrency(2), lock_timeout: 7)
+    assert_in_delta 7.0, erp.try_acquire.lease
+  end
+
+  def test_a_name_has_one_state
+    [memory, redis].each do |store|
+      name = unique
+      one = store.window(name, 5, :day)
+      both = store.limiter(name, window: [5, :day], sms: Paddlegate::Limit.window(5, :day))
+      assert_predicate one.try_acquire(cost: 4), :allowed?
+      assert_equal [:window, 0], both.try_acquire.to_h.values_at(:label, :remaining)
+      both.pause(2 * DAY)
+      assert_equal [:paused, nil], one.try_acquire.to_h.values_at(:reason, :label)
+    end
   end
 
   def test_a_bucket_may_have_an_offset

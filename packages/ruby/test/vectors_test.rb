@@ -62,8 +62,10 @@ class VectorsTest < Minitest::Test
       end
     end
 
-    # A single limit is made by the factory of its kind, several by the list.
+    # A single limit is made by the factory of its kind, several by the list, labels by a mapping.
     def self.limiter(store, name, limits)
+      return store.limiter(name, mapping(limits)) if limits.any? { |limit| limit.key?("label") }
+
       rows = limits.map { |limit| row(limit) }
       return store.limiter(name, rows) unless rows.size == 1
 
@@ -72,6 +74,13 @@ class VectorsTest < Minitest::Test
       return store.throttle(name, numbers[1], limit: numbers[0]) if kind == "throttle" && numbers[1]
 
       store.public_send(kind, name, *numbers)
+    end
+
+    def self.mapping(limits)
+      limits.to_h do |limit|
+        kind, *numbers = row(limit)
+        [limit.fetch("label", kind), Paddlegate::Limit.new(kind, numbers)]
+      end
     end
 
     def self.row(limit)
@@ -144,13 +153,20 @@ class VectorsTest < Minitest::Test
       expires_at = step["expires_at_us"] && (step["expires_at_us"] / 1_000_000r)
       runtime_state(step) do
         @limiter.override(limit: step["amount"], interval: seconds(step["interval_us"]),
-                          index: step["index"], expires_in: seconds(step["expires_in_us"]),
+                          label: step["label"], expires_in: seconds(step["expires_in_us"]),
                           expires_at: expires_at)
       end
     end
 
+    def do_overrides(step)
+      runtime_state(step) do
+        @limiter.override(limits: Replay.mapping(step["limits"]),
+                          expires_in: seconds(step["expires_in_us"]))
+      end
+    end
+
     def do_restore(step)
-      runtime_state(step) { @limiter.restore(step["index"]) }
+      runtime_state(step) { @limiter.restore(step["label"]) }
     end
 
     def do_controls(step)
@@ -161,7 +177,7 @@ class VectorsTest < Minitest::Test
       reset_at = step["reset_at_us"] && (step["reset_at_us"] / 1_000_000r)
       told(step) do
         @limiter.report_budget(remaining: step["remaining"], limit: step["amount"],
-                               index: step["index"], reset_at: reset_at,
+                               label: step["label"], reset_at: reset_at,
                                interval: seconds(step["interval_us"]),
                                reset_in: seconds(step["reset_in_us"]), permit: permit(step))
       end
@@ -218,7 +234,7 @@ class VectorsTest < Minitest::Test
       JSON.generate(
         allowed: decision.allowed?, limit: decision.limit, remaining: decision.remaining,
         retry_after_us: micros(decision.retry_after), reset_after_us: micros(decision.reset_after),
-        reason: decision.reason, index: decision.index, at_us: decision.at_us
+        reason: decision.reason, label: decision.label, at_us: decision.at_us
       )
     end
 
@@ -227,7 +243,7 @@ class VectorsTest < Minitest::Test
         status: STATUSES.fetch(decision.status, decision.status),
         limit: decision.limit, remaining: decision.remaining,
         retry_after_us: micros(decision.retry_after), reset_after_us: micros(decision.reset_after),
-        reason: decision.reason, index: decision.index, at_us: decision.at_us,
+        reason: decision.reason, label: decision.label, at_us: decision.at_us,
         lease_us: micros(decision.lease), fence: decision.fencing_token, number: decision.ticket,
         position: decision.position, ready_after_us: micros(decision.ready_after)
       )
@@ -242,10 +258,9 @@ class VectorsTest < Minitest::Test
     end
 
     def numbers(limits)
-      limits.map do |limit|
-        next if limit.nil?
-
-        { kind: limit[:kind], amount: limit[:amount], interval_us: micros(limit[:interval]) }
+      limits.map do |label, limit|
+        { label: label, kind: limit[:kind], amount: limit[:amount],
+          interval_us: micros(limit[:interval]) }
       end
     end
 

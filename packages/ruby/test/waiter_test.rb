@@ -41,9 +41,9 @@ class WaiterTest < Minitest::Test
     status = { "refused" => 0, "granted" => 1, "queued" => 2 }.fetch(step["status"])
     bytes = "\0".b * Paddlegate::Decision::SIZE
     bytes[0, 4] = [status].pack("l")
-    bytes[32, 8] = [step["retry_after_us"] || -1].pack("q")
-    bytes[72, 8] = [step["ticket"] || -1].pack("q")
-    bytes[192, 4] = [step["degraded"] ? 1 : 0].pack("l")
+    bytes[64, 8] = [step["retry_after_us"] || -1].pack("q")
+    bytes[104, 8] = [step["ticket"] || -1].pack("q")
+    bytes[224, 4] = [step["degraded"] ? 1 : 0].pack("l")
     waiter.on_decision(seconds(step["now_us"]), Paddlegate::Decision.new(bytes)) == 1
   end
 

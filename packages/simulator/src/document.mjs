@@ -1,5 +1,5 @@
 // Policies as documents: written in Paddlegate's own format; the core reads every format, in the worker.
-import { draftOfLimit, entryOf, KINDS } from "./scenario.mjs";
+import { draftOfLimit, entryOf, KINDS, labelOf } from "./scenario.mjs";
 import { micros, shortest } from "./span.mjs";
 
 const INTERVAL = {
@@ -14,11 +14,14 @@ const INTERVAL = {
 /** Returns the policy of a scenario as a document in Paddlegate's own format. */
 export function documentOf(policy) {
   const limiter = { __proto__: null };
+  const limits = { __proto__: null };
   for (const limit of policy.limits) {
-    const rule = ruleOf(limit);
-    if (limiter[limit.kind] === undefined) limiter[limit.kind] = rule;
-    else limiter[limit.kind] = [limiter[limit.kind], rule].flat();
+    const label = labelOf(limit);
+    const isCounted = entryOf(KINDS, limit.kind)?.interval !== null;
+    if (isCounted && label !== limit.kind) limits[label] = { [limit.kind]: ruleOf(limit) };
+    else limiter[limit.kind] = ruleOf(limit);
   }
+  if (Object.keys(limits).length > 0) limiter.limits = limits;
   return JSON.stringify({ limiters: { [policy.name || "policy"]: limiter } }, null, 2);
 }
 
@@ -35,6 +38,7 @@ export function limitsFrom(policy) {
   const span = (text) => (text === undefined || text === null ? "" : shortest(micros(text)));
   return policy.limits.map((limit) => ({
     ...draftOfLimit(limit),
+    label: limit.label === limit.kind ? "" : limit.label,
     interval: span(limit.interval),
     offset: limit.offset && micros(limit.offset) > 0 ? span(limit.offset) : "",
   }));

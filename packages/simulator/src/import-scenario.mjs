@@ -92,12 +92,15 @@ const limits = (list, path) =>
   );
 
 function limit(given, path) {
-  const one = members(given, path, ["kind", "limit", "interval", "offset"]);
+  const one = members(given, path, ["kind", "label", "limit", "interval", "offset"]);
   for (const name of Object.keys(one)) checkValue(one, name, path);
   const kind = entryOf(KINDS, one.kind);
   if (kind === undefined) return one;
   const isCounted = kind.interval !== null;
-  const has = { kind: true, limit: isCounted, interval: isCounted, offset: one.kind === "bucket" };
+  const has = {
+    ...{ kind: true, label: true, limit: isCounted, interval: isCounted },
+    offset: one.kind === "bucket",
+  };
   // The core reports a limit of 1 for kinds without a limit.
   if (!has.limit && one.limit === 1) delete one.limit;
   for (const name of Object.keys(one)) if (!has[name]) rejectMember(`${path}.${name}`);

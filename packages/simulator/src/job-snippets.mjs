@@ -5,14 +5,15 @@ const joined = (lines) => lines.map((line) => `${line}\n`).join("");
 const asked = ({ actual, cost }, separator) =>
   `${actual === null ? "cost" : "estimate"}${separator}${cost}`;
 
-export function python(maker, facts) {
+/** `names`: the imports. */
+export function python(maker, facts, names) {
   const after = [];
   if (facts.actual !== null) {
     after.push(`    limiter.correct(job.permit, ${facts.actual})  # the actual cost of the call`);
   }
   if (facts.isHeld)
     after.push("    limiter.release(job.permit)  # when the job has ended, also after an error");
-  return `from paddlegate import Paddlegate
+  return `from paddlegate import ${names}
 
 pg = Paddlegate("redis://localhost:6379/0")
 limiter = pg.${maker}
@@ -25,7 +26,7 @@ ${joined(after)}else:
 `;
 }
 
-export function node(maker, facts) {
+export function node(maker, facts, names) {
   const after = [];
   if (facts.actual !== null) {
     after.push(`  await permit.pointsUsed(${facts.actual}); // the actual cost of the call`);
@@ -33,7 +34,7 @@ export function node(maker, facts) {
   if (facts.isHeld)
     after.push("  await permit.release(); // when the job has ended, also after an error");
   const permit = after.length > 0 ? ", permit" : "";
-  return `import { Paddlegate } from "paddlegate";
+  return `import { ${names} } from "paddlegate";
 
 const pg = new Paddlegate("redis://localhost:6379/0");
 const limiter = pg.${maker};

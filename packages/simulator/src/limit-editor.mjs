@@ -1,7 +1,7 @@
 // The editor of the limits of a policy, or of the upstream.
 import { button, h, named } from "./dom.mjs";
 import { field } from "./field.mjs";
-import { entryOf, KINDS, MAX_LIMITS, newLimit } from "./scenario.mjs";
+import { entryOf, KINDS, labelTwins, MAX_LIMITS, newLimit, unlabelTwin } from "./scenario.mjs";
 
 const NAMES = Object.fromEntries(Object.entries(KINDS).map(([kind, { name }]) => [kind, name]));
 const SPAN = "as 500ms, 10s, 5m, 1h, 1d or PT0.1S";
@@ -13,6 +13,7 @@ export function limitEditor(limits, path, changed) {
   const rows = limits.map((_, i) => limitRow(limits, i, `${path}.limits[${i}]`, changed));
   const add = () => {
     limits.push(newLimit(limits.some(({ kind }) => kind === "bucket") ? "window" : "bucket"));
+    labelTwins(limits);
     changed(true, `${path}.limits[${limits.length - 1}].kind`);
   };
   const list = h("div", { class: "limits", role: "group", "aria-label": "Limits" }, rows);
@@ -44,10 +45,24 @@ function limitRow(limits, i, path, changed) {
       changed: () => {
         // Most throttles have one call per interval.
         if (limit.kind === "throttle") limit.limit = "";
+        unlabelTwin(limit);
+        labelTwins(limits);
         changed(true, `${path}.kind`);
       },
     }),
   ];
+  if (limit.label || limits.some((other) => other !== limit && other.kind === limit.kind)) {
+    parts.push(
+      field({
+        path: `${path}.label`,
+        label: "Label",
+        source: limit,
+        key: "label",
+        placeholder: limit.kind,
+        changed: edited,
+      }),
+    );
+  }
   if (kind.interval !== null) {
     parts.push(
       field({

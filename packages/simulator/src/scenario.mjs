@@ -47,7 +47,7 @@ export const ARRIVALS = {
 export const EVENTS = {
   pause: ["at", "for"],
   resume: ["at"],
-  override: ["at", "index", "limit", "interval", "for"],
+  override: ["at", "label", "limit", "interval", "for"],
   crash: ["at", "client", "for"],
 };
 export const RETRIES = {
@@ -61,9 +61,34 @@ export const RETRIES = {
 /** Returns the own entry of a table; a file may contain a key such as "constructor". */
 export const entryOf = (table, key) => (Object.hasOwn(table, key) ? table[key] : undefined);
 
-const WHOLE = new Set(["count", "to", "attempts", "index", "limit", "client"]);
+const WHOLE = new Set(["count", "to", "attempts", "limit", "client"]);
 
-export const newLimit = (kind = "bucket") => ({ kind, limit: "100", interval: "1m", offset: "" });
+export const newLimit = (kind = "bucket") => ({
+  ...{ kind, label: "", limit: "100", interval: "1m", offset: "" },
+});
+
+/** Returns the label of a limit of a draft or a scenario: without one of its own the name of its kind. */
+export const labelOf = ({ kind, label }) => String(label ?? "").trim() || kind;
+
+/** Gives a label to each limit of a draft that has none and would have that of an earlier limit, such as "window-2". */
+export function labelTwins(limits) {
+  const used = new Set(limits.filter(({ label }) => label).map(labelOf));
+  const earlier = new Set();
+  for (const limit of limits) {
+    if (limit.kind === "unlimited") continue; // the core drops it
+    for (let n = 2; !limit.label && earlier.has(labelOf(limit)); n += 1) {
+      if (!used.has(`${limit.kind}-${n}`)) limit.label = `${limit.kind}-${n}`;
+    }
+    used.add(labelOf(limit));
+    earlier.add(labelOf(limit));
+  }
+}
+
+/** Removes a label that `labelTwins` gave, for a limit that gets another kind. */
+export function unlabelTwin(limit) {
+  const [, kind] = /^(.+)-\d+$/.exec(limit.label ?? "") ?? [];
+  if (entryOf(KINDS, kind)) limit.label = "";
+}
 
 export const newPolicy = (name) => draftOfPolicy({ name, limits: [] }, [newLimit()]);
 
@@ -91,6 +116,7 @@ export function scenarioOf(draft) {
   const limits = (list, path) =>
     list.map((limit, i) => {
       const result = kindOf(limit);
+      field(result, limit, "label", `${path}.limits[${i}]`);
       const kind = entryOf(KINDS, limit.kind);
       if (kind?.interval === null) return result;
       field(result, limit, "limit", `${path}.limits[${i}]`);
@@ -181,7 +207,7 @@ export function draftOf(scenario) {
 }
 
 export const newEvent = () => ({
-  ...{ at: "30s", do: "pause", for: "", index: "0", limit: "", interval: "", client: "0" },
+  ...{ at: "30s", do: "pause", for: "", label: "", limit: "", interval: "", client: "0" },
 });
 
 /** Converts a limit of a scenario or of `limitersFromDocument` to a limit of a draft. */
@@ -198,8 +224,13 @@ export function asDecided(policy) {
   return limits.length > 0 ? { ...policy, limits } : policy;
 }
 
-/** Returns a short name of a limit, such as "bucket 10 in 1m". */
-export function nameOfLimit({ kind, limit, interval }) {
+/** Returns a short name of a limit, such as "bucket 10 in 1m", or "rpm: window 500 in 1m" with a label of its own. */
+export function nameOfLimit(limit) {
+  const label = labelOf(limit);
+  return label === limit.kind ? ruleOf(limit) : `${label}: ${ruleOf(limit)}`;
+}
+
+function ruleOf({ kind, limit, interval }) {
   if (entryOf(KINDS, kind)?.interval === null) return kind;
   if (kind === "throttle" && (limit ?? 1) === 1) return `throttle ${interval ?? ""}`;
   if (kind === "concurrency") return `concurrency ${limit ?? ""}`;

@@ -1,6 +1,17 @@
 // A policy as code in each language, with the names and units of the Paddlegate packages.
 import * as jobs from "./job-snippets.mjs";
-import { KINDS } from "./scenario.mjs";
+import {
+  capital,
+  hasLabel,
+  isRate,
+  kindsWithLabels,
+  nodeLimits,
+  numbersOf,
+  pythonLimits,
+  rubyLimits,
+  text,
+} from "./limit-snippets.mjs";
+import { KINDS, labelOf } from "./scenario.mjs";
 import { micros, seconds } from "./span.mjs";
 
 const URL = "redis://localhost:6379/0";
@@ -17,22 +28,32 @@ export const LANGUAGES = [
 
 /** Returns the facts that the code of every language needs, from a scenario and one of its policies. */
 function factsOf(policy, scenario) {
-  const all = policy.limits.map(({ kind, limit, interval, offset }) => ({
+  const all = policy.limits.map(({ kind, label, limit, interval, offset }) => ({
     kind,
+    label: KINDS[kind].interval === null ? kind : labelOf({ kind, label }),
     limit: limit ?? 1,
     interval: interval === undefined ? LOCK_TIMEOUT : micros(interval),
     offset: offset === undefined ? 0 : micros(offset),
   }));
-  const limits = all.some(({ kind }) => kind !== "unlimited")
-    ? all.filter(({ kind }) => kind !== "unlimited")
-    : all.slice(0, 1);
+  // As in the core, and a second pause adds nothing.
+  const ruling = all.filter(
+    ({ kind }, i) =>
+      kind !== "unlimited" &&
+      (kind !== "paused" || all.findIndex((one) => one.kind === kind) === i),
+  );
+  const limits = ruling.length > 0 ? ruling : all.slice(0, 1);
+  const isLabelled = limits.some(hasLabel);
   const most = (range) => (Array.isArray(range) ? range[1] : range);
   const isEstimated = scenario.actual !== undefined && policy.correct !== false;
   const waits = policy.retry === "wait";
   return {
     name: policy.name || "policy",
     limits,
-    only: limits.length === 1 && limits[0].offset === 0 && !isRate(limits[0]) ? limits[0] : null,
+    isLabelled,
+    only:
+      limits.length === 1 && limits[0].offset === 0 && !isRate(limits[0]) && !isLabelled
+        ? limits[0]
+        : null,
     cost: most(scenario.cost) ?? 1,
     actual: isEstimated ? (most(scenario.actual) ?? 1) : null,
     wait: waits ? micros(policy.wait ?? "3650d") : 0,
@@ -41,23 +62,13 @@ function factsOf(policy, scenario) {
   };
 }
 
-/** Whether a limit is a throttle of several starts per interval. */
-const isRate = ({ kind, limit }) => kind === "throttle" && limit > 1;
-
-const text = (value) =>
-  JSON.stringify(value).replaceAll("#", "\\u0023").replaceAll("\u2028", "\\u2028");
-
-/** Returns limit, interval and offset as far as the kind has them, with durations in seconds. */
-function numbersOf({ kind, limit, interval, offset }, unit = seconds) {
-  if (KINDS[kind].interval === null) return [];
-  const isOneStart = kind === "throttle" && limit === 1;
-  const numbers = isOneStart ? [unit(interval)] : [String(limit), unit(interval)];
-  return offset > 0 ? [...numbers, unit(offset)] : numbers;
-}
-
-/** Returns code such as `window("name", 100, 60)`, which is the same in Python, Node and Ruby except for leases. */
-function makerOf(facts, lease, list) {
+/**
+ * Returns code such as `window("name", 100, 60)`, which is the same in Python, Node and Ruby except for leases.
+ * `labelled` writes limits with labels.
+ */
+function makerOf(facts, lease, list, labelled) {
   const { name, only, limits } = facts;
+  if (facts.isLabelled) return `limiter(${text(name)}, ${labelled(limits)})`;
   if (only === null) return `limiter(${text(name)}, [${limits.map(list).join(", ")}])`;
   if (only.kind === "concurrency")
     return `concurrent(${text(name)}, ${only.limit}, ${lease(only)})`;
@@ -71,15 +82,18 @@ function python(policy, scenario) {
     ({ interval }) => `lock_timeout=${seconds(interval)}`,
     (limit) =>
       `(${[text(limit.kind), ...numbersOf(limit)].join(", ")}${KINDS[limit.kind].interval === null ? "," : ""})`,
+    pythonLimits,
   );
-  if (facts.isJob) return jobs.python(maker, facts);
+  const classes = kindsWithLabels(facts).map(capital);
+  const names = (others) => [...others, "Paddlegate", ...classes].sort().join(", ");
+  if (facts.isJob) return jobs.python(maker, facts, names([]));
   const asked = [facts.actual === null ? `cost=${facts.cost}` : `estimate=${facts.cost}`];
   asked.push(`wait_timeout=${seconds(facts.wait)}`);
   const body =
     facts.actual === null
       ? ['    print("the call")']
       : [`    permit.points_used(${facts.actual})  # the actual cost of the call`];
-  return `from paddlegate import OverLimit, Paddlegate
+  return `from paddlegate import ${names(["OverLimit"])}
 
 pg = Paddlegate("${URL}")
 limiter = pg.${maker}
@@ -98,14 +112,16 @@ function node(policy, scenario) {
     facts,
     ({ interval }) => `{ lockTimeoutMs: ${interval / 1000} }`,
     (limit) => `[${[text(limit.kind), ...numbersOf(limit)].join(", ")}]`,
+    nodeLimits,
   );
-  if (facts.isJob) return jobs.node(maker, facts);
+  const names = (others) => [...others, "Paddlegate", ...kindsWithLabels(facts).sort()].join(", ");
+  if (facts.isJob) return jobs.node(maker, facts, names([]));
   const asked = facts.actual === null ? `cost: ${facts.cost}` : `estimate: ${facts.cost}`;
   const body =
     facts.actual === null
       ? '() => console.log("the call")'
       : `(permit) =>\n    permit.pointsUsed(${facts.actual}), // the actual cost of the call\n  `;
-  return `import { OverLimitError, Paddlegate } from "paddlegate";
+  return `import { ${names(["OverLimitError"])} } from "paddlegate";
 
 const pg = new Paddlegate("${URL}");
 const limiter = pg.${maker};
@@ -125,6 +141,7 @@ function ruby(policy, scenario) {
     facts,
     ({ interval }) => `lock_timeout: ${seconds(interval)}`,
     (limit) => `[${[`:${limit.kind}`, ...numbersOf(limit)].join(", ")}]`,
+    rubyLimits,
   );
   if (facts.isJob) return jobs.ruby(maker, facts);
   const asked = facts.actual === null ? `cost: ${facts.cost}` : `estimate: ${facts.cost}`;
@@ -162,7 +179,9 @@ function rust(policy, scenario) {
       : [grouped(limit.limit), ...numbersOf(limit, rustSpan).slice(1)];
   const numbers = (limit) => (KINDS[limit.kind].interval === null ? [] : parts(limit));
   const quoted = rustText(name);
-  const limit = (one) => {
+  const limit = (one) =>
+    hasLabel(one) ? `${made(one)}.labelled(${rustText(one.label)})?` : made(one);
+  const made = (one) => {
     if (one.kind === "paused") return "Limit::paused()";
     if (isRate(one)) return `Limit::throttle_rate(${numbers(one).join(", ")})?`;
     if (one.offset > 0) return `Limit::bucket_with_offset(${numbers(one).join(", ")})?`;
@@ -224,6 +243,7 @@ function c(policy, scenario) {
       : `pg_limiter_${only.kind === "concurrency" ? "concurrent" : only.kind}(${["store", quoted, ...numbersOf(only, us), "&limiter", "&error"].join(", ")})`;
   const row = (limit) => {
     const members = [`.kind = PG_KIND_${limit.kind.toUpperCase()}`];
+    if (hasLabel(limit)) members.push(`.label = ${cText(limit.label)}`);
     if (KINDS[limit.kind].interval !== null) {
       if (limit.kind !== "throttle" || isRate(limit)) members.push(`.amount = ${limit.limit}`);
       members.push(`.interval_us = ${us(limit.interval)}`);

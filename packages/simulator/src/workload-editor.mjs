@@ -30,7 +30,7 @@ const EVENT_NAMES = {
 const EVENT_LABELS = {
   at: ["At", ""],
   for: ["For", "permanently"],
-  index: ["Limit index (from 0)", "0"],
+  label: ["Label of the limit", "the only limit"],
   limit: ["New limit", "unchanged"],
   interval: ["New interval", "unchanged"],
   client: ["Client index (from 0)", "0"],

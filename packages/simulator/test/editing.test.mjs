@@ -108,6 +108,51 @@ test("the form edits policies, arrivals, calls, upstream and events", async (t) 
   );
 });
 
+test("a second limit of a kind gets a label, by which events name it", async (t) => {
+  const page = await opened(t);
+  const label = at(page, "policies[0].limits[1].label");
+  const kind = at(page, "policies[0].limits[1].kind");
+  await page.getByRole("button", { name: "Add limit" }).first().click();
+  await kind.selectOption("bucket");
+  assert.equal(await label.inputValue(), "bucket-2");
+  await kind.selectOption("window");
+  assert.equal(await label.count(), 0);
+  await kind.selectOption("bucket");
+  await at(page, "policies[0].limits[1].limit").fill("1000");
+  await at(page, "policies[0].limits[1].interval").fill("1h");
+  await rerun(page);
+  for (const [text, path] of [
+    ["Per hour", "policies[0].limits[1].label"],
+    ["bucket", "policies[0].limits"],
+    ["", "policies[0].limits"],
+  ]) {
+    await label.fill(text);
+    await hasError(page, path, /label/);
+  }
+  await label.fill("rph");
+  await isRight(page, "policies[0].limits");
+  await page.getByText("Events", { exact: true }).click();
+  await page.getByRole("button", { name: "Add event" }).click();
+  await at(page, "events[0].do").selectOption("override");
+  await at(page, "events[0].at").fill("0s");
+  await at(page, "events[0].label").fill("rph");
+  await at(page, "events[0].limit").fill("50");
+  await rerun(page);
+  const scenario = await shownScenario(page);
+  assert.deepEqual(scenario.policies[0].limits, [
+    { kind: "bucket", limit: 100, interval: "1m" },
+    { kind: "bucket", label: "rph", limit: 1000, interval: "1h" },
+  ]);
+  assert.deepEqual(scenario.events, [{ do: "override", at: "0s", label: "rph", limit: 50 }]);
+  assert.equal(JSON.parse((await totalsOf(page))[0]).granted, 50);
+  assert.ok(await page.getByText("rph: bucket 1000 in 1h").first().isVisible());
+  await page.getByRole("button", { name: "JSON", exact: true }).nth(1).click();
+  const document = JSON.parse(await at(page, "policies[0].document").inputValue());
+  assert.deepEqual(document.limiters.bucket.limits, {
+    rph: { bucket: { limit: 1000, per: "1h" } },
+  });
+});
+
 test("what a kind has no use for just now is there when it comes back", async (t) => {
   const page = await opened(t);
   await at(page, "arrivals.kind").selectOption("times");

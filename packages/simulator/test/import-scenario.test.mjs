@@ -24,6 +24,17 @@ const right = { policies: [{ limits }], arrivals: { kind: "jobs", count: 20 } };
 const policy = (more) => ({ ...right, policies: [{ limits, ...more }] });
 const limit = (more) => ({ ...right, policies: [{ limits: [{ ...limits[0], ...more }] }] });
 const several = { limiters: { a: { window: { limit: 5, per: "1s" } }, b: { unlimited: true } } };
+const labelled = {
+  limiters: {
+    a: {
+      window: { limit: 9, per: "1s" },
+      limits: {
+        rpm: { window: { limit: 5, per: "1m" } },
+        rpd: { bucket: { limit: 7, per: "1d" } },
+      },
+    },
+  },
+};
 const inDocument = (more) => ({ ...right, policies: [{ document: several, ...more }] });
 
 /** What the page would run of what is given. */
@@ -58,6 +69,10 @@ test("what the editor has no place for is refused, as the terminal refuses it", 
     [{ ...right, events: new Array(1001).fill({ at: "1s", do: "resume" }) }, /^events: .* 1000/],
     [{ ...right, events: [null, { at: "1s", do: "resume" }] }, /^events\[0\]: must be/],
     [{ ...right, events: [{ at: "1s", do: "resume", for: "1s" }] }, /^events\[0\]\.for: has no/],
+    [
+      { ...right, events: [{ at: "1s", do: "override", index: 0, limit: 5 }] },
+      /^events\[0\]\.index: has no meaning/,
+    ],
     [inDocument({}), /^policies\[0\]\.document: has several limiters.*"a", "b"/],
     [inDocument({ limiter: "c" }), /^policies\[0\]\.limiter: is not in the document/],
     [inDocument({ limiter: 1 }), /^policies\[0\]\.limiter: must be a text/],
@@ -85,6 +100,12 @@ test("what is wrong or missing stays for the core to tell", async () => {
     [{ ...right, events: [{ at: "1s", do: "toString" }] }, "events[0].do"],
     [{ ...right, events: [{ at: "1s" }] }, "events[0].do"],
     [{ ...right, events: [{ at: "1s", do: "crash" }] }, "events[0].client"],
+    [limit({ label: "Per Minute" }), "policies[0].limits[0].label"],
+    [policy({ limits: [limits[0], limits[0]] }), "policies[0].limits"],
+    [
+      { ...right, events: [{ at: "1s", do: "override", label: "a b", limit: 5 }] },
+      "events[0].label",
+    ],
   ]) {
     const scenario = await run(given);
     assert.throws(
@@ -104,8 +125,12 @@ test("what is right runs as it does in the terminal", async () => {
     { ...right, ...nothing, totals: [{}] },
     policy({ retry: null, attempts: 5, wait: "0s" }),
     limit({ kind: "throttle", limit: 1 }),
+    policy({ limits: [limits[0], { ...limits[0], label: "rpm", limit: 5 }] }),
+    limit({ label: "rpm" }),
+    { ...right, events: [{ at: "1s", do: "override", label: "rpm", limit: 5 }] },
     inDocument({ limiter: "a" }),
     inDocument({ limiter: "b", name: "mine" }),
+    inDocument({ document: labelled }),
   ]) {
     const scenario = await run(given);
     const printed = (input) =>
@@ -117,6 +142,12 @@ test("what is right runs as it does in the terminal", async () => {
   const [one] = (await run(inDocument({ limiter: "a" }))).policies;
   assert.equal(one.name, "a");
   assert.deepEqual(one.limits, [{ kind: "window", limit: 5, interval: "1s" }]);
+  const [two] = (await run(inDocument({ document: labelled }))).policies;
+  assert.deepEqual(two.limits, [
+    { kind: "window", limit: 9, interval: "1s" },
+    { kind: "bucket", label: "rpd", limit: 7, interval: "1d" },
+    { kind: "window", label: "rpm", limit: 5, interval: "1m" },
+  ]);
 });
 
 test("a link holds what a scenario needs, and no more", async () => {

@@ -20,7 +20,14 @@ import { marksOf, rowsOfLines } from "../src/decimate.mjs";
 import { documentOf, limitsFrom } from "../src/document.mjs";
 import { duration, moment } from "../src/format.mjs";
 import { jsonFrom } from "../src/json.mjs";
-import { draftOf, scenarioOf } from "../src/scenario.mjs";
+import {
+  draftOf,
+  labelTwins,
+  nameOfLimit,
+  newLimit,
+  scenarioOf,
+  unlabelTwin,
+} from "../src/scenario.mjs";
 import { fragmentOf, scenarioFrom } from "../src/share.mjs";
 import { micros, seconds, shortest } from "../src/span.mjs";
 
@@ -41,6 +48,25 @@ test("spans are read as the core reads them", () => {
     "1d",
   ]);
   assert.deepEqual([1e5, 6e7, 1].map(seconds), ["0.1", "60", "0.000001"]);
+});
+
+test("each limit of a kind has a label of its own", () => {
+  const limits = ["window", "window", "bucket", "unlimited", "unlimited"].map(newLimit);
+  limits[2].label = "window-2";
+  labelTwins(limits);
+  const labels = () => limits.map(({ label }) => label);
+  assert.deepEqual(labels(), ["", "window-3", "window-2", "", ""]);
+  labelTwins(limits);
+  assert.deepEqual(labels(), ["", "window-3", "window-2", "", ""], "once");
+  Object.assign(limits[1], { kind: "leaky" });
+  unlabelTwin(limits[1]);
+  labelTwins(limits);
+  assert.deepEqual(labels(), ["", "", "window-2", "", ""]);
+  const mine = { ...newLimit("points"), label: "tpm" };
+  unlabelTwin(mine);
+  assert.equal(mine.label, "tpm");
+  assert.equal(nameOfLimit(mine), "tpm: points 100 in 1m");
+  assert.equal(nameOfLimit({ ...mine, label: "points" }), "points 100 in 1m");
 });
 
 test("numbers for people", () => {
@@ -83,22 +109,31 @@ test("a scenario is the same after its draft, and what is wrong stays", () => {
 test("policies as documents", () => {
   const limits = [
     { kind: "window", limit: 10, interval: "1s" },
-    { kind: "window", limit: 100, interval: "1m" },
-    { kind: "concurrency", limit: 3 },
+    { kind: "window", label: "per-minute", limit: 100, interval: "1m" },
+    { kind: "bucket", label: "rpd", limit: 9, interval: "1d" },
+    { kind: "concurrency", label: "concurrency", limit: 3 },
     { kind: "throttle", interval: "100ms" },
     { kind: "bucket", limit: 5, interval: "1d", offset: "2h" },
   ];
   assert.deepEqual(JSON.parse(documentOf({ name: "api", limits })).limiters.api, {
-    window: [
-      { limit: 10, per: "1s" },
-      { limit: 100, per: "1m" },
-    ],
+    window: { limit: 10, per: "1s" },
     concurrency: { limit: 3 },
     throttle: { every: "100ms" },
     bucket: { limit: 5, per: "1d", offset: "2h" },
+    limits: {
+      "per-minute": { window: { limit: 100, per: "1m" } },
+      rpd: { bucket: { limit: 9, per: "1d" } },
+    },
   });
-  const [limit] = limitsFrom({ limits: [{ kind: "points", limit: 1000, interval: "PT20S" }] });
-  assert.deepEqual(limit, { kind: "points", limit: "1000", interval: "20s", offset: "" });
+  const points = { kind: "points", limit: 1000, interval: "PT20S" };
+  for (const [given, label] of [
+    ["points", ""],
+    ["tpm", "tpm"],
+  ]) {
+    const [limit] = limitsFrom({ limits: [{ ...points, label: given }] });
+    const texts = { kind: "points", limit: "1000", interval: "20s", offset: "" };
+    assert.deepEqual(limit, { ...texts, label });
+  }
 });
 
 test("JSON has no member twice", () => {

@@ -22,10 +22,26 @@ const limits = {
   lease: [{ kind: "concurrency", limit: 5 }],
   unlimited: [{ kind: "unlimited" }],
   paused: [{ kind: "paused" }],
+  label: [{ kind: "window", label: "rpm", limit: 100, interval: "minute" }],
+  labels: [
+    { kind: "bucket", label: "rpd", limit: 5000, interval: "1d", offset: "1h" },
+    { kind: "bucket", limit: 100, interval: "1d", offset: "1h" },
+    { kind: "window", label: "class", limit: 500, interval: "1m" },
+    { kind: "leaky", label: "ttl", limit: 500, interval: "1m" },
+    { kind: "points", label: "tpm", limit: 150_000, interval: "1m" },
+    { kind: "throttle", label: "rps", limit: 3, interval: "1s" },
+    { kind: "throttle", label: "window", interval: "100ms" },
+    { kind: "concurrency", label: "jobs", limit: 5 },
+  ],
+  off: [
+    { kind: "window", label: "rpm", limit: 100, interval: "minute" },
+    { kind: "paused" },
+    { kind: "paused", label: "paused-2" },
+  ],
   several: [
     { kind: "concurrency", limit: 5, interval: "1m" },
     { kind: "window", limit: 100, interval: "minute" },
-    { kind: "window", limit: 1000, interval: "hour" },
+    { kind: "window", label: "per-hour", limit: 1000, interval: "hour" },
     { kind: "bucket", limit: 5000, interval: "1d", offset: "1h" },
     { kind: "points", limit: 1000, interval: "20s" },
     { kind: "throttle", interval: "PT0.1S" },
@@ -37,7 +53,7 @@ const cases = Object.entries(limits).flatMap(([key, list]) =>
   [{}, { cost: [10, 20], actual: [1, 5] }].flatMap((calls) =>
     ["none", "wait", "ticket"].map((retry) => ({
       key: `${key}, ${calls.actual ? "estimated" : "final"}, ${retry}`,
-      isPaused: key === "paused",
+      isPaused: key === "paused" || key === "off",
       // What can never pass is known at once; else a call may wait for a second.
       policy: { name, limits: list, retry, ...(retry === "wait" ? { wait: "1s" } : {}) },
       calls: {

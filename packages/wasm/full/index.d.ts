@@ -38,6 +38,8 @@ export type Span = string;
 /** One limit of a simulated policy. */
 export interface SimulatedLimit {
   readonly kind: Kind;
+  /** The label of the limit. Default: the name of the kind; a second limit of a kind needs one of its own. */
+  readonly label?: string;
   /** The limit in units, or in concurrent calls; for a throttle the starts per interval (1). */
   readonly limit?: number;
   /** The interval, the time to drain or refill fully, or the duration of a lease (default 30 s). */
@@ -106,7 +108,8 @@ export type ScenarioEvent =
   | {
       readonly at: Span;
       readonly do: "override";
-      readonly index?: number;
+      /** The label of the limit; a policy without it ignores the event. Default: the only limit of the policy. */
+      readonly label?: string;
       readonly limit?: number;
       readonly interval?: Span;
       readonly for?: Span;
@@ -154,7 +157,7 @@ export interface Columns {
   readonly outcome: Uint8Array;
   readonly cost: Float64Array;
   readonly wait: Float64Array;
-  /** The index of the limit that refused or is the tightest; for a pause the number of limits, for none 255. */
+  /** The position in `levels` of the limit that refused or is the tightest; for a pause their number, for none 255. */
   readonly limit: Uint8Array;
   /** NaN if unknown, as in `resetAfter`. */
   readonly retryAfter: Float64Array;

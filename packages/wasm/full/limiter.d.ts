@@ -5,6 +5,7 @@ import type {
   ConcurrencyOptions,
   Decision,
   Interval,
+  Labelled,
   Learned,
   Limit,
   LimiterOptions,
@@ -253,9 +254,9 @@ export class Paddlegate extends small.Paddlegate {
     name: string,
     options?: LimiterOptions<P>,
   ): Limiter<Refusal<P>>;
-  limiter<P extends Policy = "raise">(
+  limiter<P extends Policy = "raise", L extends Limits = Limits>(
     name: string,
-    limits: Limits | readonly Limit[],
+    limits: (L & Labelled<L>) | readonly Limit[],
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
   /**

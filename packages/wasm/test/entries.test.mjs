@@ -13,7 +13,9 @@ const require = createRequire(import.meta.url);
 const root = new URL("../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
 const declared = [
-  ...read("index.d.ts").matchAll(/^export (?:abstract class|class|const) (\w+)/gm),
+  ...(read("index.d.ts") + read("types.d.ts")).matchAll(
+    /^export (?:abstract class|class|const|function) (\w+)/gm,
+  ),
 ].map(([, name]) => name);
 
 test("what is declared is there, and no others", () => {

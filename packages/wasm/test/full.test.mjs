@@ -14,7 +14,9 @@ const { OverLimitError, Paddlegate, TestClock, limitersFromDocument, SKIPPED } =
 const require = createRequire(import.meta.url);
 const root = new URL("../", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), "utf8");
-const files = ["index.d.ts", "full/index.d.ts", "full/limiter.d.ts"].map(read).join("\n");
+const files = ["index.d.ts", "types.d.ts", "full/index.d.ts", "full/limiter.d.ts"]
+  .map(read)
+  .join("\n");
 const exported = /^export (?:abstract class|class|const|function) (\w+)/gm;
 const declared = [...new Set([...files.matchAll(exported)].map(([, name]) => name))].sort();
 const invalid = (argument, message) => ({ name: "InvalidError", argument, message });
@@ -71,7 +73,7 @@ const native = {
     erp: {
       concurrency: { limit: 2, lock_timeout: "1m" },
       bucket: { limit: 100, per: "day", offset: "2h" },
-      throttle: { every: "PT0.1S" },
+      limits: { burst: { throttle: { every: "PT0.1S" } } },
       on_limit: "drop",
     },
     shop: { points: { limit: 1000, refill: "20s" }, wait_timeout: "20ms" },
@@ -82,7 +84,7 @@ const native = {
 const policy = (name, onLimit, limits, waitTimeout = null) => ({
   name,
   onLimit,
-  limits,
+  limits: limits.map((limit) => ({ label: limit.kind, ...limit })),
   waitTimeout,
 });
 const dialects = {
@@ -91,7 +93,7 @@ const dialects = {
     policy("erp", "drop", [
       { kind: "concurrency", limit: 2, interval: "PT60S" },
       { kind: "bucket", limit: 100, interval: "PT86400S", offset: "PT7200S" },
-      { kind: "throttle", interval: "PT0.1S" },
+      { kind: "throttle", label: "burst", interval: "PT0.1S" },
     ]),
     policy("open", "raise", [{ kind: "unlimited" }]),
     policy("quiet", "ignore", [{ kind: "paused" }], "PT0S"),
@@ -99,7 +101,9 @@ const dialects = {
   ],
   "OJS rate limit": [
     { key: "reports", rate: { limit: 10, period: "PT1M" }, on_limit: "reschedule" },
-    policy("ojs/key/reports", "reschedule", [{ kind: "window", limit: 10, interval: "PT60S" }]),
+    policy("ojs/key/reports", "reschedule", [
+      { kind: "window", label: "rate", limit: 10, interval: "PT60S" },
+    ]),
   ],
   "Conductor task definition": [
     { name: "charge", rateLimitPerFrequency: 5, rateLimitFrequencyInSeconds: 60 },
@@ -114,8 +118,8 @@ const dialects = {
   "Invantive rate limit control": [
     control,
     policy("invantive/fail/api", "raise", [
-      { kind: "bucket", limit: 2, interval: "PT1S" },
-      { kind: "bucket", limit: 5, interval: "PT60S" },
+      { kind: "bucket", label: "second", limit: 2, interval: "PT1S" },
+      { kind: "bucket", label: "minute", limit: 5, interval: "PT60S" },
     ]),
   ],
   "guild-queues reservoir": [
@@ -255,8 +259,8 @@ test("a run of a workflow has the limit of its key", () => {
 test("documents of Open Job Spec override and pause", () => {
   const clock = new TestClock(1_700_000_000_000_000);
   const limiter = new Paddlegate("memory://", { clock }).concurrent("erp", 5);
-  assert.equal(limiter.applyOjsOverride({ concurrency: 20 }).overrides[0].limit, 20);
-  assert.deepEqual(limiter.applyOjsOverride('{"concurrency": null}').overrides, [null]);
+  assert.equal(limiter.applyOjsOverride({ concurrency: 20 }).overrides.concurrency.limit, 20);
+  assert.deepEqual(limiter.applyOjsOverride('{"concurrency": null}').overrides, {});
   assert.equal(limiter.applyOjsSignal({ type: "timeout" }), false);
   assert.equal(limiter.applyOjsSignal({ type: "rate_limited", retry_after: 30 }), true);
   assert.equal(limiter.tryAcquire().retryAfterMs, 30_000);

@@ -181,8 +181,8 @@ test("statistics, and the limiters of the store", () => {
   const [{ name, limits, lastUsed }] = pg.limiters();
   assert.deepEqual([name, lastUsed], ["shop", null]);
   assert.deepEqual(limits, [
-    { kind: "concurrency", amount: 2, interval: 10, offset: 0 },
-    { kind: "throttle", amount: 1, interval: 0.1, offset: 0 },
+    { label: "concurrency", kind: "concurrency", amount: 2, interval: 10, offset: 0 },
+    { label: "throttle", kind: "throttle", amount: 1, interval: 0.1, offset: 0 },
   ]);
 });
 

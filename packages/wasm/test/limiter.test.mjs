@@ -61,7 +61,7 @@ test("a decision is plain, frozen and complete", () => {
     retryAfterMs: 0,
     resetAfterMs: 1000,
     reason: null,
-    index: 0,
+    label: "window",
     atUs: 5,
     permit: null,
     leaseMs: null,
@@ -99,8 +99,8 @@ test("limits by name and as a list are the same policy, in the order written", (
   const limits = { window: [100, "PT1M"], throttle: 0.1, unlimited: true };
   assert.equal(pg.limiter("both", limits).allow(), true);
   const list = [["window", 100, 60], ["throttle", 0.1], ["unlimited"]];
-  const { allowed, reason, index } = pg.limiter("both", list).tryAcquire();
-  assert.deepEqual({ allowed, reason, index }, { allowed: false, reason: "throttle", index: 1 });
+  const { allowed, reason, label } = pg.limiter("both", list).tryAcquire();
+  assert.deepEqual([allowed, reason, label], [false, "throttle", "throttle"]);
   assert.equal(pg.limiter("both", { paused: true }).peek().reason, "paused");
 });
 

@@ -22,7 +22,7 @@ function clocked({ Paddlegate, TestClock }) {
 
 function steps({ pg, clock }, testCase, name) {
   const permits = new Map();
-  let limiter = pg.limiter(name, testCase.limits.map(asList));
+  let limiter = pg.limiter(name, asLimits(testCase.limits));
   testCase.steps.forEach((step, number) => {
     let answer;
     if (step.at_us !== undefined) clock.nowUs = step.at_us;
@@ -61,6 +61,7 @@ function steps({ pg, clock }, testCase, name) {
       case "pause":
       case "resume":
       case "override":
+      case "overrides":
       case "restore":
       case "controls":
         if (step.error) {
@@ -85,7 +86,7 @@ function steps({ pg, clock }, testCase, name) {
         limiter.reset();
         return;
       case "limits":
-        limiter = pg.limiter(name, step.limits.map(asList));
+        limiter = pg.limiter(name, asLimits(step.limits));
         return;
       default:
         throw new Error(`no such step: ${step.do}`);
@@ -95,9 +96,9 @@ function steps({ pg, clock }, testCase, name) {
 }
 
 function misuse({ Paddlegate, TestClock, InvalidError }, testCase, name) {
-  if (testCase.not_in?.includes("wasm")) return;
+  if (testCase.not_in?.includes("wasm") || isAmbiguous(testCase.limits)) return;
   const pg = new Paddlegate();
-  const limits = testCase.limits.map(asList);
+  const limits = asLimits(testCase.limits);
   const call = {
     limiter: () => pg.limiter("name" in testCase ? testCase.name : name, limits),
     acquire: () => limiter.tryAcquire(request(testCase)),
@@ -134,6 +135,18 @@ function thrown(call) {
     return error;
   }
   return undefined;
+}
+
+// Members of an object cannot have one name.
+const isAmbiguous = (limits) =>
+  limits.some(({ label }) => label !== undefined) &&
+  new Set(limits.map(({ kind, label = kind }) => label)).size < limits.length;
+
+// The object form, if a limit has a label.
+function asLimits(limits) {
+  const lists = limits.map(asList);
+  if (limits.every(({ label }) => label === undefined)) return lists;
+  return Object.fromEntries(limits.map(({ kind, label = kind }, i) => [label, lists[i]]));
 }
 
 function asList({ kind, amount, interval_us, interval, offset_us }) {
@@ -176,27 +189,29 @@ function enter(limiter, step) {
 }
 
 function control(limiter, step) {
-  const { index, amount } = step;
+  const { label, amount } = step;
+  const expires = { expiresInMs: ms(step.expires_in_us), expiresAt: ms(step.expires_at_us) };
   const options = {
     pause: { forMs: ms(step.for_us), until: ms(step.until_us) },
     override: {
-      index,
+      label,
       limit: amount,
       intervalMs: ms(step.interval_us),
-      expiresInMs: ms(step.expires_in_us),
-      expiresAt: ms(step.expires_at_us),
+      ...expires,
     },
-    restore: { index },
+    overrides: { limits: asLimits(step.limits ?? []), ...expires },
+    restore: { label },
   };
-  return limiter[step.do === "controls" ? "runtimeState" : step.do](options[step.do]);
+  const name = { controls: "runtimeState", overrides: "override" }[step.do] ?? step.do;
+  return limiter[name](options[step.do]);
 }
 
 function sync(limiter, step, permit) {
-  const { index, remaining, amount: limit } = step;
+  const { label, remaining, amount: limit } = step;
   const [intervalMs, resetInMs] = [ms(step.interval_us), ms(step.reset_in_us)];
   const resetAt = ms(step.reset_at_us);
   return limiter.reportBudget({
-    index,
+    label,
     remaining,
     limit,
     intervalMs,
@@ -218,10 +233,13 @@ function asLearned({ settlement, learned, ignored }) {
 const ms = (us) => (us === undefined ? undefined : us / 1000);
 
 function asControls({ version, pausedForMs, overrides, expiresInMs, learned }) {
-  const limits = (list) =>
-    list.map(
-      (one) => one && { kind: one.kind, amount: one.limit, interval_us: micros(one.intervalMs) },
-    );
+  const limits = (byLabel) =>
+    Object.entries(byLabel).map(([label, { kind, limit, intervalMs }]) => ({
+      label,
+      kind,
+      amount: limit,
+      interval_us: micros(intervalMs),
+    }));
   return JSON.stringify({
     version,
     paused_for_us: micros(pausedForMs),
@@ -259,14 +277,14 @@ function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
 }
 
 function numbers(decision) {
-  const { limit, remaining, reason, index } = decision;
+  const { limit, remaining, reason, label } = decision;
   return {
     limit,
     remaining,
     retry_after_us: decision.retryAfterUs,
     reset_after_us: decision.resetAfterUs,
     reason,
-    index,
+    label,
     at_us: decision.atUs,
   };
 }

@@ -114,6 +114,29 @@ test("the headers of a row say what its caller would be told", () => {
   assert.deepEqual(simulation.headers(200), []);
 });
 
+test("limits of one kind have labels, by which an event names them", () => {
+  const limits = [
+    { kind: "window", limit: 10, interval: "1s" },
+    { kind: "window", label: "rpm", limit: 50, interval: "1m" },
+  ];
+  const overrule = (label) => ({ at: "0s", do: "override", label, limit: 5 });
+  const granted = (events) => {
+    const arrivals = { kind: "jobs", count: 100, from: "1s" };
+    const simulation = new Simulation({ policies: [{ limits }], arrivals, events });
+    simulation.run();
+    const { limit } = simulation.columns();
+    return [simulation.totals().granted, limit.at(-1)];
+  };
+  assert.deepEqual(granted([]), [10, 0]);
+  assert.deepEqual(granted([overrule("rpm")]), [5, 1]);
+  assert.deepEqual(granted([overrule("other")]), [10, 0]);
+  assert.deepEqual(granted([{ at: "0s", do: "pause", for: "1m" }]), [0, limits.length]);
+  assert.throws(
+    () => granted([overrule()]),
+    invalid("scenario", /^at \$\.events\[0\]\.label: is missing; give one of window, rpm/),
+  );
+});
+
 test("without a timeline the totals are the same", () => {
   const [kept, counted] = [new Simulation(queues), new Simulation(queues).withoutTimeline()];
   kept.run();

@@ -1,14 +1,23 @@
 // Compiled only: what users may write, and what the compiler must refuse.
 import {
+  bucket,
+  concurrency,
   type Decision,
   InvalidError,
+  type Limit,
   type Limiter,
+  type LimitSettings,
+  type Limits,
+  leaky,
   Paddlegate,
   type Permit,
+  points,
   type RuntimeState,
   SKIPPED,
   type Skipped,
   TestClock,
+  throttle,
+  window,
 } from "paddlegate-wasm";
 import init, { Paddlegate as WebPaddlegate } from "paddlegate-wasm/web";
 
@@ -26,6 +35,12 @@ const wait: number = decision.retryAfterMs ?? Number.POSITIVE_INFINITY;
 wait.toFixed();
 pg.bucket("day", 10, "day", { offset: "PT2H" }).allow();
 pg.limiter("both", { window: [100, 60], throttle: 0.1 }).peek({ cost: 0 });
+pg.limiter("llm", { rpm: window(500, "minute"), tpm: points(150_000, 60), concurrency: 20 });
+pg.limiter("a", { "per-day": bucket(5, "day", { offset: 1 }), throttle: leaky(1, 2) });
+pg.limiter("b", [throttle(1, { limit: 3 }), concurrency(5, { lockTimeoutMs: 1000 })]);
+declare const known: Limits;
+pg.limiter<"ignore">("known", known);
+window(1, 1) satisfies Limit;
 pg.limiter("list", [["window", 10, "second"], ["window", 100, "PT1M"], ["unlimited"]]);
 const error: unknown = undefined;
 if (error instanceof InvalidError) {
@@ -41,6 +56,10 @@ pg.points("x");
 shop.allow(5);
 // @ts-expect-error: no such limit
 pg.limiter("x", [["throttle", 1, 2, 3]]);
+// @ts-expect-error: a label says no kind
+pg.limiter("x", { rpm: [500, 60] });
+// @ts-expect-error: a window has no options
+window(1, 1, { offset: 1 });
 // @ts-expect-error: decisions are frozen
 decision.allowed = true;
 // @ts-expect-error: the store has the clock
@@ -68,9 +87,16 @@ erp.peek().degraded satisfies false;
 permit.degraded satisfies false;
 pg.limiters()[0]?.limits[0]?.kind satisfies string | undefined;
 const ordered: RuntimeState = erp.pause({ until: new Date() });
-ordered.overrides[0]?.limit satisfies number | undefined;
-erp.override({ limit: 5, index: 0, expiresInMs: 5 }).learned satisfies readonly unknown[];
+ordered.overrides.rpm satisfies LimitSettings | undefined;
+erp.override({ limit: 5, label: "concurrency", expiresInMs: 5 }).learned satisfies object;
+erp.override({ limits: { rpm: window(50, 60), concurrency: 5 }, expiresInMs: 1000 });
 erp.restore().version satisfies number;
+erp.restore({ label: "rpm" }).version satisfies number;
+erp.peek().label satisfies string | null;
+// @ts-expect-error: a label says no kind here either
+erp.override({ limits: { rpm: [500, 60] } });
+// @ts-expect-error: limits have labels
+erp.restore({ index: 0 });
 erp.reportBudget({ remaining: 5, restoreRate: 50, resetAt: 1 }).learned satisfies readonly string[];
 // @ts-expect-error: a pause needs an end
 erp.pause();

@@ -38,9 +38,9 @@ test("an answer settles its permit, once", async () => {
 test("upstream's numbers rule from then on", () => {
   const shop = frozen().points("shop", 500, 50);
   assert.equal(shop.learnFromResponse({ body: answer(12, 700) }).settlement, null);
-  assert.deepEqual(shop.runtimeState().learned, [
-    { kind: "points", limit: 1000, intervalMs: 20_000 },
-  ]);
+  assert.deepEqual(shop.runtimeState().learned, {
+    points: { kind: "points", limit: 1000, intervalMs: 20_000 },
+  });
   assert.equal(shop.peek({ cost: 0 }).remaining, 700);
 });
 
@@ -51,7 +51,7 @@ test("a lease without an estimate has nothing to settle, but learns", async () =
   for (const now = Date.now(); Date.now() <= now; );
   const late = await limiter.acquire();
   const left = (remaining) => ({ headers: { "X-RateLimit-Remaining": remaining } });
-  assert.equal(late.learnFromResponse(left(700)).learned[0], "remaining[1]");
+  assert.equal(late.learnFromResponse(left(700)).learned[0], "remaining[bucket]");
   // An answer to an earlier call says less.
   assert.equal(early.learnFromResponse(left(100)).ignored[0], "a later answer was learned before");
   assert.equal(limiter.peek({ cost: 0 }).remaining, 700);

@@ -22,7 +22,7 @@ impl Limiter {
     /// # use paddlegate::{Paddlegate, Request, Settlement, UpstreamReport};
     /// let shop = Paddlegate::memory().points("shopify-42", 1_000, Duration::from_secs(86_400))?;
     /// let permit = shop.acquire(Request::estimate(200))?.permit;
-    /// let budgets = shop.budget_updates(0, Some(700), None, None, None)?;
+    /// let budgets = shop.budget_updates(None, Some(700), None, None, None)?;
     /// let (permit, actual) = (permit.as_deref(), Some(50));
     /// let learned = shop.apply_report(UpstreamReport { permit, actual, budgets: &budgets, ..Default::default() })?;
     /// assert_eq!((learned.settlement, learned.learned), (Some(Settlement::Settled), vec!["remaining".to_owned()]));
@@ -38,7 +38,8 @@ impl Limiter {
 
     /// Runs a command on the limits of all processes, and returns the runtime state after it.
     ///
-    /// `Invalid` for a limiter without a state (unlimited, or paused by its policy), except for `Get`.
+    /// A command works on the name, whatever the limits of this policy: also an unlimited policy pauses and overrides the
+    /// limits that other processes have under the name, now or later.
     ///
     /// # Examples
     ///
@@ -60,7 +61,8 @@ impl Limiter {
         }
     }
 
-    /// Returns the changes that override one limit. An amount or interval that is not given stays as in the policy.
+    /// Returns the changes that override one limit, by default the only one of the policy. An amount or interval that is
+    /// not given stays as in the policy.
     ///
     /// # Examples
     ///
@@ -68,54 +70,27 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{AdminCommand, Limit, Paddlegate, Request};
     /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
-    /// let changes = api.override_changes(0, Some(2), None)?;
+    /// let changes = api.override_changes(None, Some(2), None)?;
     /// let state = api.admin(AdminCommand::Override { changes: &changes, expires: None })?;
-    /// assert_eq!(state.overrides[0].as_ref().map(Limit::amount), Some(2));
+    /// assert_eq!(state.override_of("window").map(Limit::amount), Some(2));
     /// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(2));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn override_changes(
         &self,
-        index: usize,
+        label: Option<&str>,
         amount: Option<u64>,
         interval: Option<Micros>,
     ) -> Result<Vec<LimitOverride>> {
-        let limit = self.limit_at(index)?;
+        let limit = self.policy().limit(label)?;
         if (amount, interval) == (None, None) {
             return Err(Error::invalid("limit", "give another limit, another interval, or both"));
         }
-        let other = numbered(limit, amount, interval)?;
-        let mut changes = vec![LimitOverride::Keep; self.policy().limits().len()];
-        changes[index] = LimitOverride::Set(other);
-        Ok(changes)
-    }
-
-    /// Returns the changes that end the override of one limit, or of all limits without an index.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use paddlegate::{AdminCommand, Paddlegate, Request};
-    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
-    /// let changes = api.override_changes(0, Some(2), None)?;
-    /// api.admin(AdminCommand::Override { changes: &changes, expires: None })?;
-    /// let removals = api.override_removals(None)?;
-    /// api.admin(AdminCommand::Override { changes: &removals, expires: None })?;
-    /// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(5));
-    /// # Ok::<(), paddlegate::Error>(())
-    /// ```
-    pub fn override_removals(&self, index: Option<usize>) -> Result<Vec<LimitOverride>> {
-        let limits = self.policy().limits().len();
-        let Some(index) = index else { return Ok(vec![LimitOverride::Remove; limits]) };
-        self.limit_at(index)?;
-        let mut changes = vec![LimitOverride::Keep; limits];
-        changes[index] = LimitOverride::Remove;
-        Ok(changes)
+        Ok(vec![LimitOverride::Set(numbered(limit, amount, interval)?)])
     }
 
     /// Returns the budgets for [`apply_report`](Self::apply_report) with the remaining units and the numbers of one
-    /// limit.
+    /// limit, by default the only one of the policy.
     ///
     /// An amount or interval that is not given stays as in the policy.
     ///
@@ -125,33 +100,23 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request, UpstreamReport};
     /// let api = Paddlegate::memory().window("api", 100, Duration::from_secs(60))?;
-    /// let budgets = api.budget_updates(0, Some(7), None, None, None)?;
+    /// let budgets = api.budget_updates(None, Some(7), None, None, None)?;
     /// api.apply_report(UpstreamReport { budgets: &budgets, ..UpstreamReport::default() })?;
     /// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(7));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn budget_updates(
         &self,
-        index: usize,
+        label: Option<&str>,
         remaining: Option<u64>,
         amount: Option<u64>,
         interval: Option<Micros>,
         reset: Option<Deadline>,
     ) -> Result<Vec<BudgetUpdate>> {
-        let known = self.limit_at(index)?;
+        let known = self.policy().limit(label)?;
         let numbers = (amount, interval) != (None, None);
         let limit = numbers.then(|| numbered(known, amount, interval)).transpose()?;
-        let mut budgets = vec![BudgetUpdate::default(); index + 1];
-        budgets[index] = BudgetUpdate { remaining, limit, reset };
-        Ok(budgets)
-    }
-
-    fn limit_at(&self, index: usize) -> Result<&Limit> {
-        let limits = self.policy().limits();
-        limits.get(index).ok_or_else(|| {
-            let message = format!("must be below the number of limits: index={index} limits={}", limits.len());
-            Error::invalid("index", message)
-        })
+        Ok(vec![BudgetUpdate { label: known.label().clone(), remaining, limit, reset }])
     }
 }
 
@@ -159,7 +124,7 @@ impl Limiter {
 fn numbered(known: &Limit, amount: Option<u64>, interval: Option<Micros>) -> Result<Limit> {
     let given = amount.is_some();
     let (amount, interval) = (amount.unwrap_or(known.amount()), interval.unwrap_or(known.interval().min(MAX_SPAN)));
-    Limit::of_kind(known.kind(), amount, interval, known.offset()).map_err(|error| match error.argument() {
+    known.with_numbers(amount, interval, known.offset()).map_err(|error| match error.argument() {
         Some("limit" | "capacity") if given => Error::invalid("limit", error.message()),
         _ => Error::invalid("interval", error.message()),
     })

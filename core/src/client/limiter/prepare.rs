@@ -1,8 +1,10 @@
 //! The start of an operation: answered in this process when no server is needed, otherwise encoded as a call.
 
 #[cfg(feature = "redis")]
+use std::borrow::Cow;
+use std::sync::OnceLock;
+#[cfg(feature = "redis")]
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 
 use super::{Limiter, StateLocation};
 use crate::base::clock;
@@ -22,7 +24,7 @@ use crate::model::decision::Decision;
 use crate::model::limiter_info::LimiterInfo;
 use crate::model::on_unavailable::OnUnavailable;
 use crate::model::operation::{Answer, Operation};
-use crate::model::overrides::{AdminCommand, RuntimeState};
+use crate::model::overrides::AdminCommand;
 use crate::model::permit;
 use crate::model::permit::{MAX_PERMIT_ID, PERMIT_TIMEOUT, Permit, Settlement};
 use crate::model::policy::Policy;
@@ -30,7 +32,7 @@ use crate::model::request::{Request, Wait, check_id, check_units};
 use crate::model::statistics::Statistics;
 use crate::store::memory::{Cell, Memory};
 #[cfg(feature = "redis")]
-use crate::store::redis::Call;
+use crate::store::redis::{Call, Keys};
 
 impl Limiter {
     /// Starts an operation: returns its answer when no server is needed, otherwise the call that the host must send.
@@ -135,10 +137,10 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(units, permit, None),
             _ if needs_id => self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }),
-            StateLocation::Memory { store, key, cell } => {
+            StateLocation::Memory { store, name, cell } => {
                 let now = self.now();
-                let cell = get_or_create_cell(store, key, cell, policy, now)?;
-                let reply = cell.lock(|| State::new(policy)).acquire(policy, now, units)?;
+                let cell = get_or_create_cell(store, name, cell, policy, now)?;
+                let reply = cell.lock(State::default).acquire(policy, now, units)?;
                 match reply {
                     Some(reply) => Ok(decided(reply.decision(policy, None))),
                     None => self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }),
@@ -190,11 +192,11 @@ impl Limiter {
         let (cost, permit) = request.charge(policy)?;
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(cost, permit, None),
-            StateLocation::Memory { store, key, cell } => {
+            StateLocation::Memory { store, name, cell } => {
                 let now = self.now();
-                let cell = get_or_create_cell(store, key, cell, policy, now)?;
+                let cell = get_or_create_cell(store, name, cell, policy, now)?;
                 let argument = if permit { "estimate" } else { "cost" };
-                let reply = cell.lock(|| State::new(policy)).peek(policy, now, argument, cost)?;
+                let reply = cell.lock(State::default).peek(policy, now, argument, cost)?;
                 Ok(decided(reply.decision(policy, None)))
             }
             #[cfg(feature = "redis")]
@@ -278,7 +280,7 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => Ok(self.report_without_state(report, Settlement::Unknown)),
             StateLocation::Memory { .. } => {
-                let outcome = self.transact("", |transaction| transaction.apply_report(permit.as_ref(), report))?;
+                let outcome = self.transact("", |transaction| transaction.apply_report(permit.as_ref(), report))??;
                 let learned = PendingReport::new(report, &self.inner.policy).learned(&outcome);
                 Ok(Prepared::Answered(Answer::Report(Box::new(learned))))
             }
@@ -301,33 +303,28 @@ impl Limiter {
 
     fn prepare_admin(&self, command: &AdminCommand<'_>) -> Result<Prepared> {
         command.check(&self.inner.policy)?;
-        let answered = |runtime_state| Ok(Prepared::Answered(Answer::RuntimeState(Box::new(runtime_state))));
+        let policy = command.policy(&self.inner.policy)?;
         match &self.inner.location {
-            StateLocation::Stateless if matches!(command, AdminCommand::Get) => answered(RuntimeState::default()),
-            StateLocation::Stateless => Err(Error::invalid(
-                "limiter",
-                "is unlimited or paused by its policy, so nothing can change; use a high limit or concurrency 0",
-            )),
-            StateLocation::Memory { .. } => answered(self.transact("", |transaction| transaction.admin(command))?),
-            #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::admin(&self.inner.policy, keys, command, self.test_time())))
+            StateLocation::Stateless => self.named().start(Operation::Admin { command: *command }),
+            StateLocation::Memory { .. } => {
+                let runtime_state = self.transact_with(&policy, "", |transaction| transaction.admin(command))??;
+                Ok(Prepared::Answered(Answer::RuntimeState(Box::new(runtime_state))))
             }
+            #[cfg(feature = "redis")]
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(match &policy {
+                Cow::Borrowed(_) => Call::admin(keys, command, self.test_time()),
+                Cow::Owned(policy) => Call::admin(&Keys::new(&self.inner.name, policy), command, self.test_time()),
+            })),
         }
     }
 
     fn prepare_statistics(&self) -> Result<Prepared> {
         let counted = |statistics| Ok(Prepared::Answered(Answer::Statistics(Box::new(statistics))));
-        let policy = &self.inner.policy;
         match &self.inner.location {
             StateLocation::Stateless => counted(Statistics::default()),
-            StateLocation::Memory { store, key, cell } => {
-                let cell = cell.get().cloned().or_else(|| store.find(key));
-                counted(
-                    cell.map_or_else(Statistics::default, |cell| {
-                        cell.lock(|| State::new(policy)).statistics(self.now())
-                    }),
-                )
+            StateLocation::Memory { store, name, cell } => {
+                let cell = cell.get().cloned().or_else(|| store.find(name));
+                counted(cell.map_or_else(Statistics::default, |cell| cell.lock(State::default).statistics(self.now())))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::statistics(keys, self.test_time()))),
@@ -335,12 +332,11 @@ impl Limiter {
     }
 
     fn prepare_reset(&self) -> Prepared {
-        let policy = &self.inner.policy;
         match &self.inner.location {
             StateLocation::Stateless => Prepared::Answered(Answer::Reset),
-            StateLocation::Memory { store, key, cell } => {
-                if let Some(cell) = cell.get().cloned().or_else(|| store.find(key)) {
-                    *cell.lock(|| State::new(policy)) = State::new(policy);
+            StateLocation::Memory { store, name, cell } => {
+                if let Some(cell) = cell.get().cloned().or_else(|| store.find(name)) {
+                    *cell.lock(State::default) = State::default();
                 }
                 Prepared::Answered(Answer::Reset)
             }
@@ -365,12 +361,16 @@ impl Limiter {
 
     /// Runs a transaction on a state in memory.
     pub(crate) fn transact<T>(&self, id: &str, run: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
-        let StateLocation::Memory { store, key, cell } = &self.inner.location else {
+        self.transact_with(&self.inner.policy, id, run)
+    }
+
+    fn transact_with<T>(&self, policy: &Policy, id: &str, run: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
+        let StateLocation::Memory { store, name, cell } = &self.inner.location else {
             return Err(Error::internal("the limiter has no state in memory"));
         };
-        let (policy, now) = (&self.inner.policy, self.now());
-        let mut state = get_or_create_cell(store, key, cell, policy, now)?.lock(|| State::new(policy));
-        Ok(run(Transaction::new(&mut state, policy, &**store, now, id)))
+        let now = self.now();
+        let mut state = get_or_create_cell(store, name, cell, &self.inner.policy, now)?.lock(State::default);
+        Ok(run(Transaction::new(&mut state, policy, &**store, now, id)?))
     }
 
     /// Returns the entry for the list of limiters, once a minute or twice per `ttl`, whichever is more often.
@@ -388,7 +388,7 @@ impl Limiter {
     fn decide_without_state(&self, units: u64, estimate: bool, id: Option<&str>) -> Result<Prepared> {
         self.inner.policy.check_fits(if estimate { "estimate" } else { "cost" }, units)?;
         Ok(decided(match self.inner.policy.paused() {
-            Some(index) => Decision::paused(index),
+            Some(limit) => Decision::paused(Some(limit.label())),
             None => Decision::unlimited((estimate || id.is_some()).then(|| permit::UNLIMITED.to_owned())),
         }))
     }
@@ -400,15 +400,15 @@ fn decided(decision: Decision) -> Prepared {
 
 fn get_or_create_cell<'a>(
     store: &Memory,
-    key: &str,
+    name: &str,
     cell: &'a OnceLock<Cell>,
-    policy: &Arc<Policy>,
+    policy: &Policy,
     now: u64,
 ) -> Result<&'a Cell> {
     if let Some(cell) = cell.get() {
         return Ok(cell);
     }
-    let created = store.cell(key, policy, now)?;
+    let created = store.cell(name, policy, now)?;
     Ok(cell.get_or_init(|| created))
 }
 

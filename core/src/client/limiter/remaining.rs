@@ -9,10 +9,10 @@ impl Limiter {
     pub(crate) fn standing(&self, left: &mut Vec<u64>) -> u64 {
         left.clear();
         let policy = &self.inner.policy;
-        let StateLocation::Memory { store, key, cell } = &self.inner.location else { return 0 };
-        match cell.get().cloned().or_else(|| store.find(key)) {
-            Some(cell) => cell.lock(|| State::new(policy)).standing(policy, self.now(), left),
-            None => State::new(policy).standing(policy, self.now(), left),
+        let StateLocation::Memory { store, name, cell } = &self.inner.location else { return 0 };
+        match cell.get().cloned().or_else(|| store.find(name)) {
+            Some(cell) => cell.lock(State::default).standing(policy, self.now(), left),
+            None => State::default().standing(policy, self.now(), left),
         }
     }
 }

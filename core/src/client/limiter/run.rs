@@ -3,10 +3,6 @@
 use std::time::Duration;
 
 use super::Limiter;
-#[cfg(feature = "redis")]
-use super::StateLocation;
-#[cfg(feature = "redis")]
-use crate::base::error::Error;
 use crate::base::error::Result;
 use crate::base::micros::MAX_SPAN;
 #[cfg(feature = "redis")]
@@ -42,15 +38,13 @@ impl Limiter {
         interrupt: SignalHandling<'_>,
         limit: Duration,
     ) -> Result<Answer> {
-        match (self.prepare(operation)?, &self.inner.location) {
-            (Prepared::Answered(answer), _) => Ok(answer),
+        match self.prepare(operation)? {
+            Prepared::Answered(answer) => Ok(answer),
             #[cfg(feature = "redis")]
-            (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
+            Prepared::Call(call) => {
                 let fallback = self.fallback(&operation);
-                settled(fallback, store.run(call, interrupt, limit))
+                settled(fallback, self.server()?.run(call, interrupt, limit))
             }
-            #[cfg(feature = "redis")]
-            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Runs the operations of a limiter on tokio.
 
 use super::run::settled;
-use super::{Limiter, StateLocation, unexpected};
-use crate::base::error::{Error, Result};
+use super::{Limiter, unexpected};
+use crate::base::error::Result;
 use crate::client::prepared::Prepared;
 use crate::model::decision::Decision;
 use crate::model::operation::{Answer, Operation};
@@ -27,13 +27,12 @@ impl Limiter {
     /// # }).unwrap();
     /// ```
     pub async fn run_async(&self, operation: Operation<'_>) -> Result<Answer> {
-        match (self.prepare(operation)?, &self.inner.location) {
-            (Prepared::Answered(answer), _) => Ok(answer),
-            (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
+        match self.prepare(operation)? {
+            Prepared::Answered(answer) => Ok(answer),
+            Prepared::Call(call) => {
                 let fallback = self.fallback(&operation);
-                settled(fallback, store.run_async(call).await)
+                settled(fallback, self.server()?.run_async(call).await)
             }
-            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Operations on a connection of the `redis` crate that the caller brings.
 
+use super::Limiter;
 use super::run::settled;
-use super::{Limiter, StateLocation};
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::client::prepared::Prepared;
 use crate::model::operation::{Answer, Operation};
 use crate::store::redis::connection_like;
@@ -30,13 +30,12 @@ impl Limiter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_on<C: redis::ConnectionLike>(&self, connection: &mut C, operation: Operation<'_>) -> Result<Answer> {
-        match (self.prepare(operation)?, &self.inner.location) {
-            (Prepared::Answered(answer), _) => Ok(answer),
-            (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
-                let (fallback, node) = (self.fallback(&operation), store.node_of(call.slot()));
+        match self.prepare(operation)? {
+            Prepared::Answered(answer) => Ok(answer),
+            Prepared::Call(call) => {
+                let (fallback, node) = (self.fallback(&operation), self.server()?.node_of(call.slot()));
                 settled(fallback, connection_like::run(connection, call, &node))
             }
-            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
         }
     }
 
@@ -50,13 +49,12 @@ impl Limiter {
         connection: &mut C,
         operation: Operation<'_>,
     ) -> Result<Answer> {
-        match (self.prepare(operation)?, &self.inner.location) {
-            (Prepared::Answered(answer), _) => Ok(answer),
-            (Prepared::Call(call), StateLocation::Redis { store, .. }) => {
-                let (fallback, node) = (self.fallback(&operation), store.node_of(call.slot()));
+        match self.prepare(operation)? {
+            Prepared::Answered(answer) => Ok(answer),
+            Prepared::Call(call) => {
+                let (fallback, node) = (self.fallback(&operation), self.server()?.node_of(call.slot()));
                 settled(fallback, connection_like::run_async(connection, call, &node).await)
             }
-            (Prepared::Call(_), _) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
         }
     }
 }

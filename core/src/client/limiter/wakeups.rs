@@ -49,7 +49,7 @@ impl Limiter {
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
     pub(crate) fn listen_within(&self, limit: Duration) -> Result<WakeupListener> {
         self.check_open()?;
-        let channel = format!("pg1:hints:{}", permit::new_id()?);
+        let channel = format!("pg2:hints:{}", permit::new_id()?);
         match &self.inner.location {
             StateLocation::Stateless => Err(Error::internal("a limiter without limits has no wake-ups")),
             StateLocation::Memory { store, .. } => {

@@ -16,6 +16,7 @@ impl State {
     /// with an id.
     #[inline]
     pub(crate) fn acquire(&mut self, own: &Policy, server: u64, cost: u64) -> Result<Option<Reply>> {
+        self.adopt(own, server)?;
         let (now, skew) = self.clock(server);
         let policy = &*self.effective_policy(own, now);
         policy.check_fits("cost", cost)?;
@@ -40,7 +41,8 @@ impl State {
     }
 
     /// Returns what `acquire` would return and changes nothing. `remaining` does not subtract the cost.
-    pub(crate) fn peek(&self, own: &Policy, server: u64, argument: &'static str, cost: u64) -> Result<Reply> {
+    pub(crate) fn peek(&mut self, own: &Policy, server: u64, argument: &'static str, cost: u64) -> Result<Reply> {
+        self.adopt(own, server)?;
         let now = self.clock(server).0;
         let policy = &*self.effective_policy(own, now);
         policy.check_fits(argument, cost)?;
@@ -51,7 +53,7 @@ impl State {
 
     pub(super) fn take(&mut self, policy: &Policy, evaluation: &Evaluation, now: u64, skew: u64, cost: u64) {
         for i in 0..policy.limits().len() {
-            if let Some(log) = self.log(i) {
+            if let Some(log) = self.log(policy, i) {
                 log.push(now, cost, evaluation.levels[i]);
             }
         }
@@ -70,10 +72,10 @@ impl State {
 
 impl QueueSummary {
     /// Returns the demand of a call that does not examine the queue.
-    fn demand(self, now: u64, cost: u64, change: u64) -> Demand {
+    fn demand(self, now: u64, cost: u64, change: u64) -> Demand<'static> {
         let counts = cost > 0 && now < self.until;
         let (ahead, before) = if counts { (self.tickets, self.units) } else { (0, 0) };
-        Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), granted_at: 0 }
+        Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), ..Demand::default() }
     }
 
     /// Returns the summary to write, which is empty for an empty queue.

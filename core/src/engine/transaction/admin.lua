@@ -1,10 +1,11 @@
 -- Admin: sets, ends and reads overrides and pauses. Twin of `admin` in transaction/upstream.rs.
 --
--- REQUIRES: MAX DAMAGED call attempt format find min max limit_count verb_at verb raw now overrides encode_overrides
--- REQUIRES: effective_limit ctx handlers evaluate expiry write_state advance_queue adopt_levels
--- PROVIDES: to_time ensure_overrides apply_overrides
+-- REQUIRES: MAX DAMAGED call attempt format find min max limit_count verb_at verb raw now overrides limit_list
+-- REQUIRES: encode_overrides effective_limit MAX_LABELS TOO_MANY_LABELS ctx handlers evaluate expiry write_state
+-- REQUIRES: advance_queue adopt_levels
+-- PROVIDES: to_time ensure_overrides set_limit has_too_many_labels apply_overrides
 
-local to_time, ensure_overrides, apply_overrides
+local to_time, ensure_overrides, set_limit, has_too_many_labels, apply_overrides
 
 if verb == 'control' or verb == 'learn' then
   -- The time that "@time" or a span from now names.
@@ -15,12 +16,32 @@ if verb == 'control' or verb == 'learn' then
   -- The first override of a limiter finds none stored.
   function ensure_overrides()
     if not overrides.own then
-      local own, overridden, learned = {}, {}, {}
+      local own = {}
       for i = 1, limit_count do
-        own[i], overridden[i], learned[i] = format('%s/%s/%s', ARGV[4 * i - 1], ARGV[4 * i], ARGV[4 * i + 1]), '-', '-'
+        own[ARGV[4 * i - 2]] = format('%s/%s/%s', ARGV[4 * i - 1], ARGV[4 * i], ARGV[4 * i + 1])
       end
-      overrides.own, overrides.overridden, overrides.learned = own, overridden, learned
+      overrides.own, overrides.overridden, overrides.learned, overrides.tags = own, {}, {}, {}
     end
+  end
+
+  -- Overrides or learns the numbers of a tag.
+  function set_limit(limits, tag, numbers)
+    limits[tag] = numbers
+    for _, known in ipairs(overrides.tags) do
+      if known == tag then
+        return
+      end
+    end
+    table.insert(overrides.tags, tag)
+  end
+
+  -- Whether the overrides and learned limits, with `more` others, are of more labels than a name may have.
+  function has_too_many_labels(more)
+    local labels = more
+    for _, tag in ipairs(overrides.tags) do
+      labels = labels + ((overrides.overridden[tag] or overrides.learned[tag]) and 1 or 0)
+    end
+    return labels > MAX_LABELS
   end
 
   -- Replaces the limits of the call by the effective ones, as a new version.
@@ -28,8 +49,7 @@ if verb == 'control' or verb == 'learn' then
     overrides.version = max(overrides.version + 1, now)
     for i = 1, limit_count do
       local limit = ctx.limits[i]
-      local a, b, c = effective_limit(i, limit.kind)
-      ARGV[4 * i - 1], ARGV[4 * i], ARGV[4 * i + 1] = a, b, c
+      local a, b, c = effective_limit(limit.tag)
       limit.a, limit.b, limit.c = a + 0, b + 0, c + 0
       if limit.kind == 'w' and call('PTTL', limit.key) < limit.b / 1000 + 10000 then
         call('PEXPIRE', limit.key, expiry(limit.b))
@@ -40,6 +60,8 @@ end
 
 if verb == 'control' then
   function handlers.control()
+    local KIND_NAMES =
+      {b = 'bucket', w = 'window', l = 'leaky', p = 'points', t = 'throttle', c = 'concurrency'}
     local pause, ends, changes = ARGV[verb_at + 4], ARGV[verb_at + 5], ARGV[verb_at + 6]
     if ctx.damaged then
       return redis.error_reply(DAMAGED)
@@ -58,16 +80,28 @@ if verb == 'control' then
         overrides.paused_until = max(overrides.paused_until, to_time(pause))
       end
       if changes ~= '' then
-        if find(changes, '%d') then
+        if find(changes, '=', 1, true) then
           overrides.overridden_until = ends == '' and MAX or to_time(ends)
         end
-        local i = 0
-        for text in string.gmatch(changes, '[^,]+') do
-          i = i + 1
-          if text ~= '=' or overrides.overridden_until <= now then
-            overrides.overridden[i] = overrides.overridden_until > now and text or '-'
+        if overrides.overridden_until <= now then
+          overrides.overridden = {}
+        end
+        for change in string.gmatch(changes, '[^,]+') do
+          local _, _, tag, numbers = find(change, '^(%l[^=]*)=(.*)$')
+          if tag then
+            set_limit(overrides.overridden, tag, overrides.overridden_until > now and numbers or nil)
+          else
+            local label = string.sub(change, 2)
+            for overridden in pairs(overrides.overridden) do
+              if label == '' or label == (string.match(overridden, ':(.*)') or KIND_NAMES[overridden]) then
+                overrides.overridden[overridden] = nil
+              end
+            end
           end
         end
+      end
+      if has_too_many_labels(0) then
+        return redis.error_reply(TOO_MANY_LABELS)
       end
       apply_overrides()
       evaluate(0, 0, nil, 0)
@@ -81,11 +115,11 @@ if verb == 'control' then
       write_state(lifetime)
     end
     encode_overrides()
-    local overridden, until_time = table.concat(overrides.overridden, ','), overrides.overridden_until
-    local remaining = find(overridden, '%d') and until_time < MAX and until_time - now or 0
+    local overridden, until_time = limit_list(overrides.overridden), overrides.overridden_until
+    local remaining = overridden ~= '' and until_time < MAX and until_time - now or 0
     return {
       overrides.text == '' and 0 or overrides.version, max(overrides.paused_until - now, 0), remaining, overridden,
-      table.concat(overrides.learned, ','), in_use,
+      limit_list(overrides.learned), in_use,
     }
   end
 end

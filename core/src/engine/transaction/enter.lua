@@ -3,7 +3,7 @@
 -- REQUIRES: MAX DAMAGED MAX_REMOVALS call format find min max limit_count verb_at verb units id register_limiter now
 -- REQUIRES: overrides LATE_RELEASE unpack ctx handlers evaluate limit_exceeded_by add_statistic expiry write_state
 -- REQUIRES: append_to_logs keep_skew MAX_CHECKED_TICKETS LEASE permits_key queue_key records_key read_ticket
--- REQUIRES: caller_ticket records_expiry write_ticket remove_ticket load_ahead advance_queue PERMIT_TIMEOUT
+-- REQUIRES: caller_ticket own_tags records_expiry write_ticket remove_ticket load_ahead advance_queue PERMIT_TIMEOUT
 -- REQUIRES: PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease
 -- PROVIDES: nothing
 
@@ -144,7 +144,7 @@ if verb == 'acquire' then
         ctx.tickets, ctx.queued_units = ctx.tickets + 1, ctx.queued_units + units
       end
       ticket.next_check, ticket.expires_at = now + delay, now + delay + claim_timeout
-      ticket.claim_timeout, ticket.channel = claim_timeout, channel
+      ticket.claim_timeout, ticket.tags, ticket.channel = claim_timeout, own_tags(), channel
       write_ticket(ticket)
       call('PEXPIRE', queue_key, expiry(ctx.queued_until - now))
       call('PEXPIRE', records_key, records_expiry())
@@ -157,7 +157,8 @@ if verb == 'acquire' then
     -- Grants.
     local lifetime, timeout, fencing_token = ctx.longest_reset, 0, 0
     if ARGV[verb_at + 4] == '1' then
-      call('ZADD', permits_key, to_text((now + PERMIT_TIMEOUT) * 2), format('%s:%.0f:%.0f', id, now, units))
+      local permit = format('%s|%s:%.0f:%.0f', own_tags(), id, now, units)
+      call('ZADD', permits_key, to_text((now + PERMIT_TIMEOUT) * 2), permit)
       call('PEXPIRE', permits_key, PERMIT_EXPIRY)
       -- Removes a bounded number, and often enough that there are never many more.
       if math.floor(now / 10000) ~= math.floor(ctx.last / 10000) then

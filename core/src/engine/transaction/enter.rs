@@ -178,6 +178,7 @@ impl Transaction<'_> {
         ticket.next_check = self.now + check_after;
         ticket.expires_at = ticket.next_check + waiting.claim_timeout;
         ticket.claim_timeout = waiting.claim_timeout;
+        ticket.tags = self.own.tags().clone();
         waiting.channel.clone_into(&mut ticket.channel);
         let (number, position) = (ticket.number, self.rank(&ticket));
         self.keep(ticket);
@@ -215,13 +216,14 @@ impl Transaction<'_> {
             expires_at: 0,
             claim_timeout: 0,
             channel,
+            tags: self.own.tags().clone(),
         }
     }
 
     fn grant(mut self, entry: Entry<'_>, evaluation: &Evaluation, ticket: Option<Ticket>) -> Reply {
         let (now, mut lease_and_ticket) = (self.now, LeaseAndTicket::default());
         if let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule)
-            && let Some(leases) = self.state.leases()
+            && let Some(leases) = self.leases()
         {
             let fencing_token = now.max(leases.fencing_token + 1);
             leases.fencing_token = fencing_token;
@@ -232,7 +234,7 @@ impl Transaction<'_> {
             self.state.statistics.reclaimed += reclaimed;
         }
         if entry.permit {
-            self.state.open_permit(&Permit { id: entry.id, granted_at: now, charged: entry.units }, now);
+            self.state.open_permit(self.own, &Permit { id: entry.id, granted_at: now, charged: entry.units }, now);
         }
         self.state.take(&self.policy, evaluation, now, self.skew, entry.units);
         if let Some(ticket) = ticket {

@@ -1,7 +1,7 @@
 -- Leases, and the verbs of a permit: statistics, release, renew and cancel. Twin of permit.rs.
 --
 -- REQUIRES: MAX DAMAGED call attempt format find max limit_count verb_at verb id raw skew now overrides LATE_RELEASE
--- REQUIRES: unpack ctx handlers evaluate add_statistic expiry write_state LEASE records_key caller_ticket remove_ticket
+-- REQUIRES: unpack ctx handlers key_count evaluate add_statistic expiry write_state LEASE records_key caller_ticket remove_ticket
 -- REQUIRES: advance_queue
 -- PROVIDES: PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease remove_lease
 
@@ -19,7 +19,7 @@ local function adopt_levels()
     if limit.kind == 'c' then
       limit.live = limit.new_level
     elseif limit.kind ~= 'w' then
-      limit.level, limit.held_a, limit.held_scale = limit.new_level, limit.a, limit.c
+      limit.level, limit.held_a, limit.held_scale, limit.at_time = limit.new_level, limit.a, limit.c, now
     end
   end
 end
@@ -83,7 +83,9 @@ if verb == 'statistics' then
     end
     -- Granted units are stored as what exceeds one for each grant.
     counts[5] = max((tonumber(stored[5] or nil) or 0) + counts[1], 0)
-    counts[#fields + 1], counts[#fields + 2] = ctx.lease_limit and ctx.lease_limit.live or 0, ctx.tickets
+    local leases = KEYS[key_count + 4]
+    local live = ctx.lease_limit and ctx.lease_limit.live or leases and call('ZCOUNT', leases, format('(%.0f', now), '+inf')
+    counts[#fields + 1], counts[#fields + 2] = live or 0, ctx.tickets
     return counts
   end
 end

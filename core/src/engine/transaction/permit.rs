@@ -2,6 +2,7 @@
 //! `correct` of `upstream.lua`.
 
 use crate::base::micros::Micros;
+use crate::engine::permits;
 use crate::engine::state::Demand;
 use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
@@ -24,7 +25,7 @@ impl Transaction<'_> {
             return Settlement::Unknown;
         };
         let lease = self.lease_of(permit.id, Some(permit.granted_at));
-        if let Some(leases) = self.state.leases().filter(|_| lease.is_some()) {
+        if let Some(leases) = self.leases().filter(|_| lease.is_some()) {
             leases.remove(permit.id);
         }
         let live = lease.is_some_and(|lease| lease.end > now);
@@ -54,7 +55,8 @@ impl Transaction<'_> {
             return None;
         };
         let held = self.lease_of(permit.id, Some(permit.granted_at)).filter(|lease| lease.end > self.now)?;
-        self.state.leases()?.set(permit.id, Lease { end: self.now + concurrency.timeout, ..held });
+        let lease = Lease { end: self.now + concurrency.timeout, ..held };
+        self.leases()?.set(permit.id, lease);
         Some(Micros(concurrency.timeout))
     }
 
@@ -62,7 +64,7 @@ impl Transaction<'_> {
     pub(crate) fn cancel(mut self, id: &str, gave_up: bool) -> Settlement {
         let ticket = self.ticket_of(id);
         let lease = self.lease_of(id, None).filter(|lease| !self.is_reclaimed(id, lease));
-        if let Some(leases) = self.state.leases().filter(|_| lease.is_some()) {
+        if let Some(leases) = self.leases().filter(|_| lease.is_some()) {
             leases.remove(id);
         }
         if let Some(ticket) = &ticket {
@@ -81,7 +83,7 @@ impl Transaction<'_> {
         if now >= deadline {
             return Settlement::Late;
         }
-        let id = permit.to_string();
+        let id = permits::key(self.own, permit);
         match self.state.permits.mark(&id) {
             None => return Settlement::Unknown,
             Some(mark) if mark % 2 == 1 => {
@@ -93,7 +95,7 @@ impl Transaction<'_> {
         let ask = Demand { change, granted_at: permit.granted_at, ..Demand::default() };
         let evaluation = self.state.decide(&self.policy, now, ask);
         for (i, limit) in self.policy.limits().iter().enumerate() {
-            if let (Rule::Window(window), Some(log)) = (limit.rule, self.state.log(i))
+            if let (Rule::Window(window), Some(log)) = (limit.rule, self.state.log(&self.policy, i))
                 && permit.granted_at + window.interval > now
             {
                 let most = (2 * window.limit).saturating_sub(evaluation.levels[i]);

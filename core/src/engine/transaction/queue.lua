@@ -1,19 +1,19 @@
 -- The queue of a limiter: tickets in the order they came. Twin of transaction/queue.rs; the contract is in state.lua.
 --
 -- queue    zset    member: ticket id, score: its number
--- records  hash    ticket id -> "number units_before units queued_at next_check expires_at claim_timeout channel";
+-- records  hash    ticket id -> "number units_before units queued_at next_check expires_at claim_timeout tags channel";
 --                  '' -> "number units": counts both over the life of the queue;
 --                  LEASE .. id -> "granted_at fencing_token units": which grant a lease is of when an id is used again
 --                  units_before: units queued before it; next_check: when the ticket calls again; expires_at: when its
---                  position is lost unless it has called.
+--                  position is lost unless it has called; tags: those of its call's limits, with commas between.
 --
 -- A ticket is notified by a message "delay_us id" on its channel when its turn has come, or comes before its next check.
 -- A message without a subscriber costs the ticket its position, which it gets back when it calls.
 --
--- REQUIRES: MAX call attempt format find min max verb id now LATE_RELEASE ctx key_count evaluate limit_exceeded_by
+-- REQUIRES: MAX call attempt format find min max limit_count verb id now LATE_RELEASE ctx key_count evaluate limit_exceeded_by
 -- REQUIRES: add_statistic expiry
 -- PROVIDES: MAX_CHECKED_TICKETS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket caller_ticket
--- PROVIDES: records_expiry write_ticket remove_ticket ticket_at load_ahead advance_queue
+-- PROVIDES: own_tags tags_of records_expiry write_ticket remove_ticket ticket_at load_ahead advance_queue
 
 local MAX_CHECKED_TICKETS, MAX_EXPIRED = 64, 500
 local LEASE = '\31'
@@ -31,8 +31,8 @@ local function read_ticket(name)
   if not record then
     return nil
   end
-  local _, _, number, before, cost, queued_at, next_check, expires_at, claim_timeout, channel =
-    find(record, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+  local _, _, number, before, cost, queued_at, next_check, expires_at, claim_timeout, tags, channel =
+    find(record, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
   if not channel or expires_at - MAX > 0 or claim_timeout - MAX > 0 or next_check - MAX > 0 or before - MAX > 0
     or cost - MAX > 0 then
     ctx.damaged = true
@@ -40,8 +40,33 @@ local function read_ticket(name)
   end
   return {
     id = name, number = number + 0, units_before = before + 0, units = cost + 0, queued_at = queued_at + 0,
-    next_check = next_check + 0, expires_at = expires_at + 0, claim_timeout = claim_timeout + 0, channel = channel,
+    next_check = next_check + 0, expires_at = expires_at + 0, claim_timeout = claim_timeout + 0, tags = tags,
+    channel = channel,
   }
+end
+
+-- The tags of this call's limits, as a ticket stores them.
+local function own_tags()
+  local tags = {}
+  for i = 1, limit_count do
+    tags[i] = ctx.limits[i].record_tag
+  end
+  return table.concat(tags, ',')
+end
+
+-- The tags of a ticket of another policy as a set, and whether this call has one of them; nil and true for a ticket with
+-- the tags of this call. A call without limits, which works on the name alone, has to do with every ticket.
+local function tags_of(ticket)
+  ctx.own_tags = ctx.own_tags or own_tags()
+  if ticket.tags == ctx.own_tags then
+    return nil, true
+  end
+  local tags, is_shared = {}, limit_count == 0
+  for tag in string.gmatch(ticket.tags, '[^,]+') do
+    tags[tag] = true
+    is_shared = is_shared or find(',' .. ctx.own_tags .. ',', ',' .. tag .. ',', 1, true) ~= nil
+  end
+  return tags, is_shared
 end
 
 local function caller_ticket()
@@ -56,8 +81,9 @@ local function records_expiry()
 end
 
 local function write_ticket(ticket)
-  call('HSET', records_key, ticket.id, format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %s', ticket.number, ticket.units_before,
-    ticket.units, ticket.queued_at, ticket.next_check, ticket.expires_at, ticket.claim_timeout, ticket.channel))
+  call('HSET', records_key, ticket.id, format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %s %s', ticket.number, ticket.units_before,
+    ticket.units, ticket.queued_at, ticket.next_check, ticket.expires_at, ticket.claim_timeout, ticket.tags,
+    ticket.channel))
   ctx.queued_until, ctx.queue_changed = max(ctx.queued_until, ticket.expires_at), true
 end
 
@@ -75,7 +101,7 @@ local function ticket_at(position)
   while true do
     local name = call('ZRANGE', queue_key, position, position)[1]
     local ticket = name and read_ticket(name)
-    local stays = ticket and (name == id or ticket.expires_at > now and not limit_exceeded_by(ticket.units))
+    local stays = ticket and (name == id or ticket.expires_at > now and not limit_exceeded_by(ticket.units, (tags_of(ticket))))
     if not name or ticket and (stays or ctx.removed >= MAX_EXPIRED) then
       return ticket
     end
@@ -84,56 +110,68 @@ local function ticket_at(position)
   end
 end
 
--- The tickets before a position, their units, and the first time at which one of them may expire.
+-- The tickets before a position that have a limit in common with this call, their units, and the first time at which one of
+-- them may expire.
 local function load_ahead(position)
-  local ahead, units_ahead, first_expiry = 0, 0, MAX
-  while ahead < position and ahead < MAX_CHECKED_TICKETS do
+  local checked, ahead, units_ahead, first_expiry = 0, 0, 0, MAX
+  while checked < position and checked < MAX_CHECKED_TICKETS do
     local tickets = ctx.tickets
-    local ticket = ticket_at(ahead)
+    local ticket = ticket_at(checked)
     position = position - (tickets - ctx.tickets)
-    if not ticket or ahead >= position then
+    if not ticket or checked >= position then
       return ahead, units_ahead, first_expiry
     end
-    ahead, units_ahead, first_expiry = ahead + 1, units_ahead + ticket.units, min(first_expiry, ticket.expires_at)
+    checked = checked + 1
+    local _, is_shared = tags_of(ticket)
+    if is_shared then
+      ahead, units_ahead, first_expiry = ahead + 1, units_ahead + ticket.units, min(first_expiry, ticket.expires_at)
+    end
   end
-  return position, units_ahead + position - ahead, first_expiry
+  local unchecked = max(position - checked, 0)
+  return ahead + unchecked, units_ahead + unchecked, first_expiry
 end
 
 -- Notifies every ticket that can be granted, and the next one of the time at which it can be. The caller's own ticket
--- needs no message.
+-- needs no message. The call changes nothing for tickets that have no limit in common with it, unless it ends a pause.
 local function advance_queue()
   local NOTIFY_SLACK = 1000
-  local ahead, units_ahead, first_expiry = 0, 0, MAX
-  while ctx.tickets > 0 and ahead < MAX_CHECKED_TICKETS and ctx.removed < MAX_EXPIRED do
-    local ticket = ticket_at(ahead)
+  local checked, ahead, units_ahead, first_expiry = 0, 0, 0, MAX
+  while ctx.tickets > 0 and checked < MAX_CHECKED_TICKETS and ctx.removed < MAX_EXPIRED do
+    local ticket = ticket_at(checked)
     if not ticket then
       return
     end
-    local _, wait = evaluate(ahead, units_ahead, ticket.units, 0)
-    local check = wait == 0 and now or min(now + wait, first_expiry)
-    local is_present = true
-    if ticket.id ~= id and ticket.channel ~= '' and ticket.next_check > check + (wait == 0 and 0 or NOTIFY_SLACK) then
-      -- PUBLISH fails for a user without that right: then tickets are not notified and call by themselves.
-      local receivers = attempt('PUBLISH', ticket.channel, format('%.0f %s', check - now, ticket.id))
-      if receivers == 0 then
-        is_present = false
-        remove_ticket(ticket)
-      elseif type(receivers) == 'number' then
+    local tags, is_shared = tags_of(ticket)
+    if is_shared or verb == 'control' then
+      local _, wait = evaluate(ahead, units_ahead, ticket.units, 0, nil, tags)
+      local check = wait == 0 and now or min(now + wait, first_expiry)
+      local is_present = true
+      if ticket.id ~= id and ticket.channel ~= '' and ticket.next_check > check + (wait == 0 and 0 or NOTIFY_SLACK) then
+        -- PUBLISH fails for a user without that right: then tickets are not notified and call by themselves.
+        local receivers = attempt('PUBLISH', ticket.channel, format('%.0f %s', check - now, ticket.id))
+        if receivers == 0 then
+          is_present = false
+          remove_ticket(ticket)
+        elseif type(receivers) == 'number' then
+          ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout
+          write_ticket(ticket)
+        end
+      end
+      if verb == 'control' and ticket.channel == '' and ticket.next_check > check + NOTIFY_SLACK then
+        -- It cannot be notified that a pause has ended, and must not block the others until the pause was to end.
         ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout
         write_ticket(ticket)
       end
-    end
-    if verb == 'control' and ticket.channel == '' and ticket.next_check > check + NOTIFY_SLACK then
-      -- It cannot be notified that a pause has ended, and must not block the others until the pause was to end.
-      ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout
-      write_ticket(ticket)
-    end
-    if wait > 0 and is_present then
-      return
-    end
-    if is_present then
-      ahead, units_ahead = ahead + 1, units_ahead + ticket.units
-      first_expiry = ticket.id == id and first_expiry or min(first_expiry, ticket.expires_at)
+      if wait > 0 and is_present then
+        return
+      end
+      if is_present and is_shared then
+        ahead, units_ahead = ahead + 1, units_ahead + ticket.units
+        first_expiry = ticket.id == id and first_expiry or min(first_expiry, ticket.expires_at)
+      end
+      checked = is_present and checked + 1 or checked
+    else
+      checked = checked + 1
     end
   end
 end

@@ -41,7 +41,7 @@ impl Transaction<'_> {
     fn ticket_at(&mut self, position: u64) -> Option<Ticket> {
         loop {
             let ticket = self.state.queue.as_ref()?.at(position)?.clone();
-            let stays = ticket.expires_at > self.now && self.policy.fits(ticket.units) || ticket.id == self.id;
+            let stays = ticket.expires_at > self.now && self.fits(&ticket) || ticket.id == self.id;
             if stays || self.removed >= MAX_EXPIRED {
                 return Some(ticket);
             }
@@ -53,27 +53,37 @@ impl Transaction<'_> {
     /// Returns the load ahead of a position: tickets, their units, and the earliest time at which one of them may
     /// lapse.
     pub(crate) fn load_ahead(&mut self, mut position: u64) -> (u64, u64, u64) {
-        let (mut ahead, mut units_ahead, mut first_expiry) = (0, 0, MAX_TIME.0);
-        while ahead < position && ahead < MAX_CHECKED_TICKETS {
+        let (mut read, mut ahead, mut units_ahead, mut first_expiry) = (0, 0, 0, MAX_TIME.0);
+        while read < position && read < MAX_CHECKED_TICKETS {
             let tickets = self.queue_summary.tickets;
-            let ticket = self.ticket_at(ahead);
+            let ticket = self.ticket_at(read);
             position = position.saturating_sub(tickets - self.queue_summary.tickets);
-            let Some(ticket) = ticket.filter(|_| ahead < position) else {
+            let Some(ticket) = ticket.filter(|_| read < position) else {
                 return (ahead, units_ahead, first_expiry);
             };
-            ahead += 1;
-            units_ahead += ticket.units;
-            first_expiry = first_expiry.min(ticket.expires_at);
+            read += 1;
+            if self.shares_with(&ticket) {
+                ahead += 1;
+                units_ahead += ticket.units;
+                first_expiry = first_expiry.min(ticket.expires_at);
+            }
         }
-        (position, units_ahead + position - ahead, first_expiry)
+        let unread = position.saturating_sub(read);
+        (ahead + unread, units_ahead + unread, first_expiry)
     }
 
-    /// Wakes every ticket that can be granted and schedules the next. The ticket of this call gets no wake-up.
+    /// Wakes every ticket that can be granted and schedules the next. The ticket of this call gets no wake-up. The call
+    /// changes nothing for tickets that have no limit in common with it, unless it ends a pause.
     pub(crate) fn advance(&mut self) {
-        let (mut ahead, mut units_ahead, mut first_expiry) = (0, 0, MAX_TIME.0);
-        while self.queue_summary.tickets > 0 && ahead < MAX_CHECKED_TICKETS && self.removed < MAX_EXPIRED {
-            let Some(mut ticket) = self.ticket_at(ahead) else { return };
-            let wait = self.evaluate(ahead, units_ahead, ticket.units, 0).wait;
+        let (mut read, mut ahead, mut units_ahead, mut first_expiry) = (0, 0, 0, MAX_TIME.0);
+        while self.queue_summary.tickets > 0 && read < MAX_CHECKED_TICKETS && self.removed < MAX_EXPIRED {
+            let Some(mut ticket) = self.ticket_at(read) else { return };
+            let is_shared = self.shares_with(&ticket);
+            if !is_shared && !self.is_admin {
+                read += 1;
+                continue;
+            }
+            let wait = self.evaluate_ticket(ahead, units_ahead, &ticket).wait;
             let check_at = if wait == 0 { self.now } else { (self.now + wait).min(first_expiry) };
             let mut is_present = true;
             let slack = if wait == 0 { 0 } else { NOTIFY_SLACK };
@@ -95,7 +105,8 @@ impl Transaction<'_> {
             if wait > 0 && is_present {
                 return;
             }
-            if is_present {
+            read += u64::from(is_present);
+            if is_present && is_shared {
                 ahead += 1;
                 units_ahead += ticket.units;
                 if ticket.id != self.id {

@@ -1,9 +1,10 @@
 -- What comes back: the actual cost of a permit, and what the upstream's response says of its budget. Twin of
 -- transaction/upstream.rs.
 --
--- REQUIRES: push MAX DAMAGED call format find min max limit_count verb_at verb units id now overrides encode_overrides
--- REQUIRES: ctx handlers evaluate add_statistic expiry write_state permits_key advance_queue PERMIT_TIMEOUT
--- REQUIRES: PERMIT_EXPIRY to_text adopt_levels correct_log to_time ensure_overrides apply_overrides
+-- REQUIRES: push MAX DAMAGED call format find min max limit_count verb_at verb units id now overrides limit_list
+-- REQUIRES: encode_overrides TOO_MANY_LABELS ctx handlers evaluate add_statistic expiry write_state permits_key own_tags
+-- REQUIRES: advance_queue PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels correct_log to_time ensure_overrides set_limit
+-- REQUIRES: has_too_many_labels apply_overrides
 -- PROVIDES: nothing
 
 if verb == 'learn' or verb == 'correct' then
@@ -15,9 +16,10 @@ if verb == 'learn' or verb == 'correct' then
     local limits = ctx.limits
     local granted_at, charged = ARGV[verb_at + 4] + 0, ARGV[verb_at + 5] + 0
     local settles = verb == 'correct' or ARGV[verb_at + 6] == '1'
+    local permit = own_tags() .. '|' .. (id or '')
     local status, corrections = 3, {}
     if settles then
-      local mark = tonumber(call('ZSCORE', permits_key, id) or nil)
+      local mark = tonumber(call('ZSCORE', permits_key, permit) or nil)
       if now >= granted_at + PERMIT_TIMEOUT then
         status = 5
       elseif not mark then
@@ -67,7 +69,7 @@ if verb == 'learn' or verb == 'correct' then
       end
       is_open = unread > 0
       for i = 1, #open, 2 do
-        if not (settles and open[i] == id) then
+        if not (settles and open[i] == permit) then
           is_open = true
           -- The charge has thirteen digits at most.
           in_flight = in_flight + (open[i + 1] % 2 == 0 and string.match(open[i], ':(%d+)$', -14) or 0)
@@ -82,9 +84,19 @@ if verb == 'learn' or verb == 'correct' then
     if ctx.damaged then
       return redis.error_reply(DAMAGED)
     end
+    if has_report then
+      local new = 0
+      for i = 1, limit_count do
+        local tag = limits[i].tag
+        new = new + (overrides.own and (overrides.overridden[tag] or overrides.learned[tag]) and 0 or 1)
+      end
+      if has_too_many_labels(new) then
+        return redis.error_reply(TOO_MANY_LABELS)
+      end
+    end
 
     if corrects then
-      call('ZADD', permits_key, to_text(min(now + SETTLED_MEMORY, granted_at + PERMIT_TIMEOUT) * 2 + 1), id)
+      call('ZADD', permits_key, to_text(min(now + SETTLED_MEMORY, granted_at + PERMIT_TIMEOUT) * 2 + 1), permit)
       call('PEXPIRE', permits_key, PERMIT_EXPIRY)
       for i = 1, limit_count do
         local limit = limits[i]
@@ -104,7 +116,7 @@ if verb == 'learn' or verb == 'correct' then
       adopt_levels()
       ensure_overrides()
       local learned, paused_until = overrides.learned, overrides.paused_until
-      local learned_before, is_past = table.concat(learned, ','), {}
+      local learned_before, is_past = limit_list(learned), {}
       if pause ~= '' then
         overrides.paused_until = max(paused_until, to_time(pause))
         flags = flags + (overrides.paused_until > paused_until and 1 or 2)
@@ -112,9 +124,10 @@ if verb == 'learn' or verb == 'correct' then
       if has_report then
         overrides.reported_at = reported_at
         for i = 1, limit_count do
-          local kind, own = limits[i].kind, overrides.own[i]
+          local kind, tag = limits[i].kind, limits[i].tag
+          local own = overrides.own[tag]
           local numbers, reset = ARGV[verb_at + 6 + 3 * i], ARGV[verb_at + 7 + 3 * i]
-          local _, _, a, b, c = find(learned[i] ~= '-' and learned[i] or own, '^(%d+)/(%d+)/(%d+)$')
+          local _, _, a, b, c = find(learned[tag] or own, '^(%d+)/(%d+)/(%d+)$')
           local a_before, b_before, c_before = a, b, c
           if numbers ~= '' then
             local offset = c
@@ -152,10 +165,10 @@ if verb == 'learn' or verb == 'correct' then
           end
           marks[i] = mark
           local text = format('%s/%s/%s', a, b, c)
-          learned[i] = (learned[i] ~= '-' or text ~= own) and text or '-'
+          set_limit(learned, tag, (learned[tag] or text ~= own) and text or nil)
         end
       end
-      if pause ~= '' or overrides.paused_until ~= paused_until or table.concat(learned, ',') ~= learned_before then
+      if pause ~= '' or overrides.paused_until ~= paused_until or limit_list(learned) ~= learned_before then
         apply_overrides()
       end
       -- Levels under the new limits first, then what the upstream says of them.

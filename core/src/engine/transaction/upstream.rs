@@ -1,8 +1,10 @@
 //! Reports of the upstream, which correct the limiter, and admin commands. Twin of `upstream.lua` and `admin.lua`.
 
+use crate::base::error::Result;
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::budget::ReportOutcome;
 use crate::engine::overrides::Overrides;
+use crate::engine::permits;
 use crate::engine::state::Demand;
 use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
@@ -10,7 +12,7 @@ use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit::{OURS, PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
-use crate::model::policy::MAX_LIMITS;
+use crate::model::policy::{MAX_LIMITS, Policy};
 
 /// The maximum distance between two ends of an interval that count as the same end: upstreams report whole seconds.
 const SAME_END: u64 = 2_000_000;
@@ -20,30 +22,35 @@ const MAX_OPEN: usize = 250;
 
 impl Transaction<'_> {
     /// Applies a command and returns the runtime state.
-    pub(crate) fn admin(mut self, command: &AdminCommand<'_>) -> RuntimeState {
+    pub(crate) fn admin(mut self, command: &AdminCommand<'_>) -> Result<RuntimeState> {
         let in_use = self.state.is_used();
-        let fresh = Overrides::new(self.own);
+        let fresh = Overrides::default();
         if matches!(command, AdminCommand::Get) {
             let overrides = self.state.overrides.as_deref().unwrap_or(&fresh);
-            return RuntimeState { in_use, ..overrides.runtime_state(self.now) };
+            return Ok(RuntimeState { in_use, ..overrides.runtime_state(self.now) });
         }
+        let held = self.state.overrides.as_deref().filter(|overrides| overrides.hold(self.now));
+        let mut overrides = held.cloned().unwrap_or(fresh);
+        overrides.apply(command, self.now);
+        overrides.check_labels(&Policy::without_limits())?;
         // Until now the levels drained under the previous limits.
         self.settle_now();
-        let mut overrides =
-            self.state.overrides.take().filter(|overrides| overrides.hold(self.now)).unwrap_or(Box::new(fresh));
-        overrides.apply(command, self.now);
         let runtime_state = RuntimeState { in_use, ..overrides.runtime_state(self.now) };
         self.policy = overrides.policy(self.own, self.now);
-        self.state.overrides = Some(overrides);
+        self.state.overrides = Some(Box::new(overrides));
         self.is_admin = true;
         self.settle_now();
         self.advance();
         self.state.queue_summary = self.queue_summary.written(self.now);
-        runtime_state
+        Ok(runtime_state)
     }
 
     /// Applies a report of the upstream.
-    pub(crate) fn apply_report(mut self, permit: Option<&Permit<'_>>, report: &UpstreamReport<'_>) -> ReportOutcome {
+    pub(crate) fn apply_report(
+        mut self,
+        permit: Option<&Permit<'_>>,
+        report: &UpstreamReport<'_>,
+    ) -> Result<ReportOutcome> {
         let now = self.now;
         let settles = permit.zip(report.actual);
         let mut settlement = Settlement::Settled;
@@ -56,7 +63,11 @@ impl Transaction<'_> {
             .map_or(0, |overrides| overrides.reported_at);
         let late = since < reported_at || now >= since + PERMIT_TIMEOUT.0;
         let reports = report.says() && !late;
-        let own = settles.map(|(permit, _)| permit.to_string()).unwrap_or_default();
+        if reports {
+            let held = self.state.overrides.as_deref().filter(|overrides| overrides.hold(now));
+            held.map_or(Ok(()), |overrides| overrides.check_labels(self.own))?;
+        }
+        let own = settles.map(|(permit, _)| permits::key(self.own, permit)).unwrap_or_default();
         let (in_flight, is_known) = if reports { self.in_flight(&own, since) } else { (0, false) };
         let mut outcome = ReportOutcome { settlement, flags: 0, marks: vec![0; self.own.limits().len()] };
         if reports && !is_known {
@@ -75,13 +86,13 @@ impl Transaction<'_> {
                 self.advance();
                 self.state.queue_summary = self.queue_summary.written(now);
             }
-            return outcome;
+            return Ok(outcome);
         }
 
         // Charged units must stay charged when the end of an interval moves.
         self.settle_now();
         let overrides = self.state.overrides.take().filter(|overrides| overrides.hold(now));
-        let mut overrides = overrides.unwrap_or_else(|| Box::new(Overrides::new(self.own)));
+        let mut overrides = overrides.unwrap_or_default();
         let (before, paused_before) = (overrides.learned.clone(), overrides.paused_until);
         if let Some(moment) = report.pause {
             overrides.paused_until = overrides.paused_until.max(moment.on(now));
@@ -91,9 +102,9 @@ impl Transaction<'_> {
         let mut past = [false; MAX_LIMITS];
         if reports {
             overrides.reported_at = since;
-            for (i, budget) in report.budgets.iter().enumerate() {
-                let own = &self.own.limits()[i];
-                let known = overrides.learned[i].as_ref().unwrap_or(own);
+            for (i, own) in self.own.limits().iter().enumerate() {
+                let Some(budget) = report.budget(own) else { continue };
+                let known = overrides.learned(own).unwrap_or(own);
                 let learned = learned_limit(known, budget, now);
                 past[i] = learned.past;
                 outcome.marks[i] = learned.marks(known, budget);
@@ -101,8 +112,8 @@ impl Transaction<'_> {
                     overrides.paused_until = learned.pause;
                     outcome.flags |= ReportOutcome::PAUSED;
                 }
-                if overrides.learned[i].is_some() || learned.limit != *own {
-                    overrides.learned[i] = Some(learned.limit);
+                if overrides.learned(own).is_some() || learned.limit != *own {
+                    overrides.learn(learned.limit);
                 }
             }
         }
@@ -113,17 +124,17 @@ impl Transaction<'_> {
         self.state.overrides = Some(overrides);
         // Sets the levels under the new limits before the reported remaining units are applied.
         self.settle_now();
-        for (i, budget) in report.budgets.iter().enumerate().filter(|(i, _)| reports && !past[*i]) {
-            let limit = &self.policy.limits()[i];
-            if let Some(remaining) = budget.remaining.filter(|_| !limit.counts_starts()) {
+        for (i, limit) in self.policy.limits().iter().enumerate().filter(|(i, _)| reports && !past[*i]) {
+            let remaining = report.budget(limit).and_then(|budget| budget.remaining);
+            if let Some(remaining) = remaining.filter(|_| !limit.counts_starts()) {
                 let taken = limit.amount() - remaining.saturating_sub(in_flight).min(limit.amount());
-                outcome.marks[i] |= self.state.take_over(limit, i, taken, is_known, now);
+                outcome.marks[i] |= self.state.take_over(&self.policy, i, taken, is_known, now);
             }
         }
         self.settle_now();
         self.advance();
         self.state.queue_summary = self.queue_summary.written(now);
-        outcome
+        Ok(outcome)
     }
 
     /// Lowers the remaining units of one limit to `left`; never raises them.
@@ -134,13 +145,14 @@ impl Transaction<'_> {
         self.settle_now();
         let (now, limit) = (self.now, &self.policy.limits()[i]);
         let taken = left.min(limit.capacity())..limit.capacity();
-        match (limit.rule, self.state.leases()) {
+        let rule = limit.rule;
+        match (rule, self.leases()) {
             (Rule::Concurrency(concurrency), Some(leases)) => {
                 let lease = Lease { end: now + concurrency.timeout, granted_at: now, fencing_token: 0, charged: 1 };
                 taken.for_each(|n| leases.set(&format!("{OURS}known-{n}"), lease));
             }
             _ => {
-                self.state.take_over(limit, i, taken.end - taken.start, false, now);
+                self.state.take_over(&self.policy, i, taken.end - taken.start, false, now);
             }
         }
         self.settle_now();
@@ -161,7 +173,7 @@ impl Transaction<'_> {
         let (marks, more) = self.state.permits.since(first_mark, MAX_OPEN);
         let mut others = marks.filter(|(_, id)| id != own).peekable();
         let is_known = more == 0 && others.peek().is_none();
-        let open = others.filter(|(mark, _)| mark % 2 == 0).filter_map(|(_, id)| Permit::parse(id));
+        let open = others.filter(|(mark, _)| mark % 2 == 0).filter_map(|(_, id)| permits::parse(id));
         let read: u64 = open.map(|permit| permit.charged).sum();
         // The rest is assumed to have the average charge of the permits that were read.
         let unread = if more > 0 { more * read.div_ceil(MAX_OPEN as u64).min(MAX_TIME.0 / more) } else { 0 };
@@ -195,7 +207,8 @@ impl LearnedLimit {
 
 fn learned_limit(known: &Limit, budget: &BudgetUpdate, now: u64) -> LearnedLimit {
     let reported = budget.limit.as_ref().unwrap_or(known);
-    let mut learned = LearnedLimit { limit: reported.clone(), past: false, pause: 0 };
+    let limit = known.with_numbers(reported.amount(), reported.interval(), reported.offset());
+    let mut learned = LearnedLimit { limit: limit.unwrap_or_else(|_| known.clone()), past: false, pause: 0 };
     let Rule::Bucket(bucket) = known.rule else { return learned };
     let interval = reported.interval().0;
     let mut offset = if bucket.offset < interval { bucket.offset } else { reported.offset().0 };
@@ -212,7 +225,7 @@ fn learned_limit(known: &Limit, budget: &BudgetUpdate, now: u64) -> LearnedLimit
             learned.pause = end;
         }
     }
-    if let Ok(limit) = Limit::of_kind(reported.kind(), reported.amount(), reported.interval(), Micros(offset)) {
+    if let Ok(limit) = reported.with_numbers(reported.amount(), reported.interval(), Micros(offset)) {
         learned.limit = limit;
     }
     learned

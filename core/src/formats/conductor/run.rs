@@ -14,7 +14,7 @@ impl Paddlegate {
     /// the run's [key](WorkflowDefinition::key).
     ///
     /// `run` is a JSON object with `input`, `correlationId` and `version`, as far as the key needs them. A run without
-    /// a key has an unlimited limiter, which keeps no state. A lease that is not renewed ends after `lock_timeout`,
+    /// a key has an unlimited limiter, which counts nothing. A lease that is not renewed ends after `lock_timeout`,
     /// default 30 seconds. `Invalid` names `definition`, `run` or `lock_timeout`. Does no I/O.
     ///
     /// # Examples

@@ -77,7 +77,7 @@ impl TaskDefinition {
 
     /// Returns one limiter, `conductor/task/` and the name of the task: leases for the concurrency limit and a sliding
     /// window for the rate, checked together. Unlimited when the definition limits nothing. A task over the limit
-    /// waits.
+    /// waits. Definitions of one name share its running and started tasks, whatever each of them limits.
     pub fn definitions(&self) -> Result<Vec<Definition>> {
         let mut limits = Vec::new();
         if self.concurrent_exec_limit > 0 {

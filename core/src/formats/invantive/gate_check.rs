@@ -82,7 +82,7 @@ impl GateCheck {
             &Stage::Hard(index) if decision.allowed() => self.stage = Stage::Soft(index, 0),
             &Stage::Hard(index) => {
                 let (slot, _) = self.gate.slot(index).ok_or_else(over)?;
-                let level = slot.hard_level(decision.index);
+                let level = decision.label.as_ref().and_then(|label| slot.hard_level(label));
                 self.decision = Ok(GateDecision {
                     allowed: false,
                     delay: level.map_or(Micros(0), |level| slot.delay_of(level)),

@@ -32,7 +32,7 @@ pub enum Level {
 /// }] }"#)?;
 /// let slot = &control.slots()[0];
 /// assert_eq!((slot.soft()[0].level, slot.soft()[0].delay), (Level::Second, Micros(300_000)));
-/// assert_eq!((slot.hard().unwrap().limits()[0].amount(), slot.hard_level(0)), (1_000, Some(Level::Hour)));
+/// assert_eq!((slot.hard().unwrap().limits()[0].amount(), slot.hard_level("hour")), (1_000, Some(Level::Hour)));
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,6 @@ pub struct Slot {
     name: Option<String>,
     delays: Vec<(Level, Micros)>,
     hard: Option<Policy>,
-    hard_levels: Vec<Level>,
     soft: Vec<Soft>,
 }
 
@@ -97,8 +96,7 @@ impl Slot {
         if let Some(description) = field.get("Description") {
             description.text()?;
         }
-        let mut slot =
-            Self { name: name(field)?, delays: Vec::new(), hard: None, hard_levels: Vec::new(), soft: Vec::new() };
+        let mut slot = Self { name: name(field)?, delays: Vec::new(), hard: None, soft: Vec::new() };
         let mut hard = Vec::new();
         for level in Level::ALL {
             let [actions, delay, fail] = level.members();
@@ -112,8 +110,7 @@ impl Slot {
                 Limit::bucket(actions, level.interval().duration()).map_err(|error| in_document(field, &error))?
             };
             if fail {
-                hard.push(limit);
-                slot.hard_levels.push(level);
+                hard.push(limit.labelled(level.name())?);
             } else {
                 let policy = Policy::new([limit]).map_err(|error| in_document(field, &error))?;
                 slot.soft.push(Soft { level, policy, delay });
@@ -136,9 +133,9 @@ impl Slot {
         self.hard.clone()
     }
 
-    /// Returns the level of a limit of [`hard`](Self::hard), by the [`index`](crate::Decision::index) of its decision.
-    pub fn hard_level(&self, index: usize) -> Option<Level> {
-        self.hard_levels.get(index).copied()
+    /// Returns the level of a limit of [`hard`](Self::hard) by its label: `second`, `minute` or `hour`.
+    pub fn hard_level(&self, label: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == label)
     }
 
     /// Returns the levels that only delay, shortest first.

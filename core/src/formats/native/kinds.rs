@@ -97,6 +97,55 @@ pub struct Throttle {
     pub every: Span,
 }
 
+/// A limit with a label: an object with one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Labelled {
+    /// The maximum number of leases at once.
+    Concurrency(Concurrency),
+    /// A number of units in each aligned interval.
+    Bucket(Bucket),
+    /// A number of units in any interval, wherever it starts.
+    Window(Window),
+    /// A burst, then the rate at which it drains.
+    Leaky(Leaky),
+    /// A budget of points; calls estimate their cost and correct it.
+    Points(Points),
+    /// A minimum time between two starts.
+    Throttle(Throttle),
+}
+
+impl Counted for Labelled {
+    fn read(place: &Field<'_>) -> Result<Self> {
+        const KINDS: [&str; 6] = ["concurrency", "bucket", "window", "leaky", "points", "throttle"];
+        place.object(&KINDS)?;
+        let mut kinds = KINDS.into_iter().filter_map(|kind| Some((kind, place.get(kind)?)));
+        let (Some((kind, limit)), None) = (kinds.next(), kinds.next()) else {
+            return Err(place.fault(format!("must have one kind, as in {{\"window\": {{...}}}}: {}", KINDS.join(", "))));
+        };
+        Ok(match kind {
+            "concurrency" => Self::Concurrency(Concurrency::checked(&limit)?),
+            "bucket" => Self::Bucket(Bucket::checked(&limit)?),
+            "window" => Self::Window(Window::checked(&limit)?),
+            "leaky" => Self::Leaky(Leaky::checked(&limit)?),
+            "points" => Self::Points(Points::checked(&limit)?),
+            _ => Self::Throttle(Throttle::checked(&limit)?),
+        })
+    }
+
+    fn limit(&self) -> Result<Limit> {
+        match self {
+            Self::Concurrency(limit) => limit.limit(),
+            Self::Bucket(limit) => limit.limit(),
+            Self::Window(limit) => limit.limit(),
+            Self::Leaky(limit) => limit.limit(),
+            Self::Points(limit) => limit.limit(),
+            Self::Throttle(limit) => limit.limit(),
+        }
+    }
+}
+
 impl Counted for Concurrency {
     fn read(place: &Field<'_>) -> Result<Self> {
         place.object(&["limit", "lock_timeout"])?;

@@ -1,18 +1,22 @@
 //! `Limiter`: the limits of one name, and the handling of refused calls.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use super::kinds::{Bucket, Concurrency, Counted, Leaky, Points, Throttle, Window};
+use super::kinds::{Bucket, Concurrency, Counted, Labelled, Leaky, Points, Throttle, Window};
 use super::span::Span;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::formats::Definition;
 use crate::formats::field::Field;
+use crate::model::label::Label;
 use crate::model::limit::Limit;
 use crate::model::on_limit::OnLimit;
-use crate::model::policy::{MAX_LIMITS, Policy};
+use crate::model::policy::Policy;
 
-/// One limiter: one to eight limits, all charged or none. A kind is given once, or as a list of several.
+/// One limiter: one to eight limits, all charged or none. A kind is a member, its label the name of the kind; `limits` has
+/// further ones by their labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -21,25 +25,27 @@ pub struct Limiter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<Concurrency>,
     /// A number of units in each aligned interval.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<OneOrMany<Bucket>>"))]
-    pub bucket: Vec<Bucket>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<Bucket>,
     /// A number of units in any interval, wherever it starts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<OneOrMany<Window>>"))]
-    pub window: Vec<Window>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
     /// A burst, then the rate at which it drains.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<OneOrMany<Leaky>>"))]
-    pub leaky: Vec<Leaky>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaky: Option<Leaky>,
     /// A budget of points; calls estimate their cost and correct it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<OneOrMany<Points>>"))]
-    pub points: Vec<Points>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub points: Option<Points>,
     /// A minimum time between two starts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<OneOrMany<Throttle>>"))]
-    pub throttle: Vec<Throttle>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttle: Option<Throttle>,
+    /// Limits by their labels: a lower-case letter, then up to 31 lower-case letters, digits, `_` and `-`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(default, extend("maxProperties" = crate::model::policy::MAX_LIMITS, "propertyNames" = {"pattern": "^[a-z][a-z0-9_-]{0,31}$"}))
+    )]
+    pub limits: BTreeMap<String, Labelled>,
     /// No limit; true excludes all other limits. Default false.
     #[serde(skip_serializing_if = "is_false")]
     #[cfg_attr(feature = "schema", schemars(default))]
@@ -68,6 +74,7 @@ impl Limiter {
             "leaky",
             "points",
             "throttle",
+            "limits",
             "unlimited",
             "paused",
             "wait_timeout",
@@ -78,11 +85,12 @@ impl Limiter {
         let on_limit = |action: Field<'_>| action.text().and_then(|name| action.checked(OnLimit::from_name(name)));
         let limiter = Self {
             concurrency: place.get("concurrency").as_ref().map(Concurrency::checked).transpose()?,
-            bucket: several(place, "bucket")?,
-            window: several(place, "window")?,
-            leaky: several(place, "leaky")?,
-            points: several(place, "points")?,
-            throttle: several(place, "throttle")?,
+            bucket: place.get("bucket").as_ref().map(Bucket::checked).transpose()?,
+            window: place.get("window").as_ref().map(Window::checked).transpose()?,
+            leaky: place.get("leaky").as_ref().map(Leaky::checked).transpose()?,
+            points: place.get("points").as_ref().map(Points::checked).transpose()?,
+            throttle: place.get("throttle").as_ref().map(Throttle::checked).transpose()?,
+            limits: place.get("limits").map_or(Ok(BTreeMap::new()), |limits| labelled(&limits))?,
             unlimited: flag("unlimited")?,
             paused: flag("paused")?,
             wait_timeout: place.get("wait_timeout").as_ref().map(Span::read).transpose()?,
@@ -96,15 +104,16 @@ impl Limiter {
         Ok(limiter)
     }
 
-    /// Returns the limits as a policy, in the order of the fields.
+    /// Returns the limits as a policy, in the order of the fields, those of `limits` by label.
     pub fn policy(&self) -> Result<Policy> {
         let mut limits = Vec::new();
         limits.extend(self.concurrency.as_ref().map(Counted::limit));
-        limits.extend(self.bucket.iter().map(Counted::limit));
-        limits.extend(self.window.iter().map(Counted::limit));
-        limits.extend(self.leaky.iter().map(Counted::limit));
-        limits.extend(self.points.iter().map(Counted::limit));
-        limits.extend(self.throttle.iter().map(Counted::limit));
+        limits.extend(self.bucket.as_ref().map(Counted::limit));
+        limits.extend(self.window.as_ref().map(Counted::limit));
+        limits.extend(self.leaky.as_ref().map(Counted::limit));
+        limits.extend(self.points.as_ref().map(Counted::limit));
+        limits.extend(self.throttle.as_ref().map(Counted::limit));
+        limits.extend(self.limits.iter().map(|(label, limit)| limit.limit()?.labelled(label)));
         if self.paused {
             limits.push(Ok(Limit::paused()));
         }
@@ -117,7 +126,7 @@ impl Limiter {
         if limits.is_empty() {
             return Err(Error::invalid(
                 "limits",
-                "has no limit; give concurrency, bucket, window, leaky, points or throttle, or unlimited or paused as true",
+                "has no limit; give concurrency, bucket, window, leaky, points, throttle or limits, or unlimited or paused as true",
             ));
         }
         Policy::new(limits.into_iter().collect::<Result<Vec<Limit>>>()?)
@@ -137,28 +146,12 @@ impl Limiter {
     }
 }
 
-/// One limit of this kind, or a list.
-#[cfg(feature = "schema")]
-#[derive(schemars::JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-#[allow(dead_code, reason = "only its schema is used")]
-enum OneOrMany<T> {
-    One(T),
-    #[schemars(extend("minItems" = 1, "maxItems" = MAX_LIMITS))]
-    Many(Vec<T>),
-}
-
-fn several<T: Counted>(limiter: &Field<'_>, kind: &str) -> Result<Vec<T>> {
-    let Some(place) = limiter.get(kind) else { return Ok(Vec::new()) };
-    if place.is_object() {
-        return Ok(vec![T::checked(&place)?]);
-    }
-    let places = place.list()?;
-    if places.is_empty() || places.len() > MAX_LIMITS {
-        return Err(place.fault(format!("must be an object or a list of 1 to {MAX_LIMITS}: limits={}", places.len())));
-    }
-    places.iter().map(T::checked).collect()
+fn labelled(place: &Field<'_>) -> Result<BTreeMap<String, Labelled>> {
+    let limit = |(label, place): (&str, Field<'_>)| {
+        place.checked(Label::new(label))?;
+        Ok((label.to_owned(), Labelled::checked(&place)?))
+    };
+    place.members()?.map(limit).collect()
 }
 
 fn check_ttl(ttl: Span) -> Result<()> {

@@ -28,9 +28,9 @@ fn the_example_of_the_documentation() {
     assert_eq!(definitions[0].on_limit, OnLimit::Raise);
     let stripe = [
         of_kind(Kind::Concurrency, 5, 30),
-        of_kind(Kind::Window, 100, 60),
-        of_kind(Kind::Window, 1_000, 3_600),
         Limit::of_kind(Kind::Throttle, 1, Micros(100_000), Micros(0)).unwrap(),
+        of_kind(Kind::Window, 1_000, 3_600).labelled("rph").unwrap(),
+        of_kind(Kind::Window, 100, 60).labelled("rpm").unwrap(),
     ];
     assert_eq!(definitions[1].policy.limits(), stripe);
     assert_eq!(definitions[1].on_limit, OnLimit::Reschedule);
@@ -54,7 +54,35 @@ fn every_kind_in_one_order() {
 }
 
 #[test]
+fn limits_have_labels() {
+    let limits = |limiter: Value| one(&limiter).policy.limits().to_vec();
+    let labelled = |kind, amount, label: &str| of_kind(kind, amount, 60).labelled(label).unwrap();
+    let each = limits(json!({"limits": {
+        "f": {"throttle": {"limit": 6, "every": 60}}, "e": {"points": {"limit": 5, "refill": 60}},
+        "d": {"leaky": {"limit": 4, "drain": 60}}, "c": {"window": {"limit": 3, "per": 60}},
+        "b": {"bucket": {"limit": 2, "per": 60}}, "a": {"concurrency": {"limit": 1, "lock_timeout": 60}}
+    }}));
+    let expected = [
+        labelled(Kind::Concurrency, 1, "a"),
+        labelled(Kind::Bucket, 2, "b"),
+        labelled(Kind::Window, 3, "c"),
+        labelled(Kind::Leaky, 4, "d"),
+        labelled(Kind::Points, 5, "e"),
+        labelled(Kind::Throttle, 6, "f"),
+    ];
+    assert_eq!(each, expected, "by label");
+    let window = json!({"limit": 3, "per": 60});
+    let both = limits(json!({"window": window, "limits": {"rpm": {"window": window}}}));
+    assert_eq!(both, [of_kind(Kind::Window, 3, 60), labelled(Kind::Window, 3, "rpm")]);
+    assert_eq!(limits(json!({"limits": {"window": {"window": window}}})), limits(json!({"window": window})));
+    assert_eq!(limits(json!({"limits": {"window": {"bucket": window}}})), [labelled(Kind::Bucket, 3, "window")]);
+    assert_eq!(limits(json!({"window": window, "limits": {}})), limits(json!({"window": window, "limits": null})));
+}
+
+#[test]
 fn faults_say_where_they_are() {
+    let (start, window) = (json!({"throttle": {"every": 1}}), json!({"window": {"limit": 1, "per": 1}}));
+    let nine: serde_json::Map<String, Value> = ('a'..='i').map(|label| (label.to_string(), start.clone())).collect();
     for (limiter, path) in [
         (json!({}), "at $.limiters.a: has no limit"),
         (json!({"unlimited": false}), "at $.limiters.a: has no limit"),
@@ -64,14 +92,35 @@ fn faults_say_where_they_are() {
         (json!({"window": {"limit": 1, "per": 0}}), "at $.limiters.a.window.per: must be above zero"),
         (json!({"window": {"limit": 1, "per": "P1M"}}), "at $.limiters.a.window.per: months"),
         (json!({"window": {"per": 1}}), "at $.limiters.a.window.limit: is missing"),
-        (json!({"window": [{"limit": 1, "per": 1}, {"limit": 1}]}), "at $.limiters.a.window[1].per: is missing"),
-        (json!({"window": []}), "at $.limiters.a.window: must be an object or a list"),
-        (json!({"window": 5}), "at $.limiters.a.window: must be a list"),
-        (json!({"throttle": vec![json!({"every": 1}); 9]}), "at $.limiters.a.throttle: "),
+        (json!({"window": [{"limit": 1, "per": 1}]}), "at $.limiters.a.window: must be an object"),
+        (json!({"window": 5}), "at $.limiters.a.window: must be an object"),
+        (json!({"limits": {}}), "at $.limiters.a: has no limit"),
+        (json!({"limits": [window]}), "at $.limiters.a.limits: must be an object"),
+        (json!({"limits": {"RPM": window}}), "at $.limiters.a.limits.RPM: must have 1 to 32 characters"),
+        (json!({"limits": {"": window}}), "at $.limiters.a.limits[\"\"]: must have 1 to 32 characters"),
+        (json!({"limits": {"rpm": {}}}), "at $.limiters.a.limits.rpm: must have one kind"),
+        (json!({"limits": {"rpm": null}}), "at $.limiters.a.limits.rpm: must be an object"),
         (
-            json!({"throttle": vec![json!({"every": 1}); 8], "paused": true}),
-            "at $.limiters.a: a policy has one to 8 limits",
+            json!({"limits": {"rpm": {"window": {"limit": 1, "per": 1}, "throttle": {"every": 1}}}}),
+            "at $.limiters.a.limits.rpm: must have one kind",
         ),
+        (json!({"limits": {"rpm": {"paused": true}}}), "at $.limiters.a.limits.rpm.paused: is not known here"),
+        (json!({"limits": {"rpm": {"window": {"limit": 1}}}}), "at $.limiters.a.limits.rpm.window.per: is missing"),
+        (json!({"limits": {"rpm": {"window": {"limit": 0, "per": 1}}}}), "at $.limiters.a.limits.rpm.window: "),
+        (
+            json!({"throttle": {"every": 1}, "limits": {"throttle": start}}),
+            "at $.limiters.a: two limits have the same label; give each its own: label=throttle",
+        ),
+        (
+            json!({"throttle": {"every": 1}, "limits": {"throttle": window}}),
+            "at $.limiters.a: two limits have the same",
+        ),
+        (
+            json!({"concurrency": {"limit": 1}, "limits": {"b": {"concurrency": {"limit": 1}}}}),
+            "at $.limiters.a: a policy has at most one concurrency limit",
+        ),
+        (json!({"unlimited": true, "limits": {"b": start}}), "at $.limiters.a: unlimited excludes other limits"),
+        (json!({"limits": nine}), "at $.limiters.a: a policy has one to 8 limits"),
         (json!({"concurrency": [{"limit": 1}]}), "at $.limiters.a.concurrency: must be an object"),
         (json!({"bucket": {"limit": 1, "per": 1, "offset": 1}}), "at $.limiters.a.bucket: must be below"),
         (json!({"paused": true, "ttl": 0.5}), "at $.limiters.a.ttl: must be from one second"),
@@ -106,18 +155,20 @@ fn spans() -> impl Strategy<Value = Span> {
 }
 
 fn limiters() -> impl Strategy<Value = Limiter> {
-    let windows =
-        prop::collection::vec((1_u64..=100_000, spans()).prop_map(|(limit, per)| Window { limit, per }), 0..3);
-    let throttle = (prop::option::of(1..=9_u64), spans()).prop_map(|(limit, every)| Throttle { limit, every });
-    let throttles = prop::collection::vec(throttle, 1..3);
+    let window = || (1_u64..=100_000, spans()).prop_map(|(limit, per)| Window { limit, per });
+    let throttle = || (prop::option::of(1..=9_u64), spans()).prop_map(|(limit, every)| Throttle { limit, every });
+    let labelled = prop_oneof![window().prop_map(Labelled::Window), throttle().prop_map(Labelled::Throttle)];
+    let labels = prop_oneof![Just("window".to_owned()), "[a-z][a-z0-9_-]{0,3}", "\\PC{1,3}"];
+    let limits = prop::collection::btree_map(labels, labelled, 0..3);
     let concurrency = prop::option::of((0_u64..=100_000, prop::option::of(spans())))
         .prop_map(|both| both.map(|(limit, lock_timeout)| Concurrency { limit, lock_timeout }));
     let rest = (any::<bool>(), prop::option::of(spans()), prop::sample::select(&OnLimit::ALL[..]));
-    (windows, throttles, concurrency, rest).prop_map(
-        |(window, throttle, concurrency, (paused, wait_timeout, on_limit))| Limiter {
+    (prop::option::of(window()), throttle(), limits, concurrency, rest).prop_map(
+        |(window, throttle, limits, concurrency, (paused, wait_timeout, on_limit))| Limiter {
             concurrency,
             window,
-            throttle,
+            throttle: Some(throttle),
+            limits,
             paused,
             wait_timeout,
             on_limit,

@@ -8,19 +8,29 @@ use crate::base::micros::Micros;
 use crate::base::{json, period};
 use crate::formats::field::Field;
 use crate::model::limit::{Kind, Limit};
-use crate::model::overrides::LimitOverride;
 
 /// The body of `PUT /ojs/v1/rate-limits/{key}`: overrides the strategies it names and leaves the others unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// The maximum number of active jobs; 0 pauses.
-    pub concurrency: LimitOverride,
+    pub concurrency: Change,
     /// The maximum number of starts per period.
-    pub rate: LimitOverride,
+    pub rate: Change,
     /// The minimum time between two starts.
-    pub throttle: LimitOverride,
+    pub throttle: Change,
     /// The end of all overrides. Parsing accepts a past time.
     pub expires_at: Expiry,
+}
+
+/// The change of one strategy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Not given: leaves the override unchanged.
+    Keep,
+    /// Null: removes the override.
+    Remove,
+    /// Overrides the strategy.
+    Set(Limit),
 }
 
 /// The end of the overrides in a document.
@@ -44,11 +54,11 @@ impl Override {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Limit, LimitOverride, Micros};
-    /// # use paddlegate::formats::ojs::{Expiry, Override};
+    /// # use paddlegate::{Limit, Micros};
+    /// # use paddlegate::formats::ojs::{Change, Expiry, Override};
     /// let change = Override::parse(r#"{ "concurrency": 2, "throttle": null }"#, Micros(30_000_000))?;
-    /// assert_eq!(change.concurrency, LimitOverride::Set(Limit::concurrency(2, Duration::from_secs(30))?));
-    /// assert_eq!((change.rate, change.throttle), (LimitOverride::Keep, LimitOverride::Remove));
+    /// assert_eq!(change.concurrency, Change::Set(Limit::concurrency(2, Duration::from_secs(30))?));
+    /// assert_eq!((change.rate, change.throttle), (Change::Keep, Change::Remove));
     /// assert_eq!(change.expires_at, Expiry::Keep);
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
@@ -79,15 +89,15 @@ impl Override {
     }
 }
 
-fn change(root: &Field<'_>, name: &str, read: impl FnOnce(&Field<'_>) -> Result<Limit>) -> Result<LimitOverride> {
+fn change(root: &Field<'_>, name: &str, read: impl FnOnce(&Field<'_>) -> Result<Limit>) -> Result<Change> {
     match root.get(name) {
-        Some(place) => read(&place).map(LimitOverride::Set),
-        None if root.has(name) => Ok(LimitOverride::Remove),
-        None => Ok(LimitOverride::Keep),
+        Some(place) => read(&place).map(Change::Set),
+        None if root.has(name) => Ok(Change::Remove),
+        None => Ok(Change::Keep),
     }
 }
 
-fn rate_of(root: &Field<'_>) -> Result<LimitOverride> {
+fn rate_of(root: &Field<'_>) -> Result<Change> {
     if !root.has("limit") && !root.has("period") {
         return change(root, "rate", |place| place.checked(rate_at(place)?.limit()));
     }
@@ -95,10 +105,10 @@ fn rate_of(root: &Field<'_>) -> Result<LimitOverride> {
         return Err(root.fault("give either rate or limit and period"));
     }
     match (root.get("limit"), root.get("period")) {
-        (None, None) => Ok(LimitOverride::Remove),
+        (None, None) => Ok(Change::Remove),
         (Some(limit), Some(period)) => {
             let rate = Rate { limit: limit.integer()?, period: period.period(period::period)? };
-            limit.checked(rate.limit()).map(LimitOverride::Set)
+            limit.checked(rate.limit()).map(Change::Set)
         }
         (Some(limit), None) => Err(limit.fault("needs a period beside it")),
         (None, Some(period)) => Err(period.fault("needs a limit beside it")),

@@ -1,11 +1,13 @@
 //! `OverrideProcedure`: the steps that apply an override to a limiter.
 
-use super::amend::{Expiry, Override};
+use super::amend::{Change, Expiry, Override};
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::client::limiter::{Limiter, unexpected};
 use crate::client::multi_step::{MultiStep, decided};
-use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit};
+use crate::model::kind::Kind;
+use crate::model::label::Label;
+use crate::model::limit::{LOCK_TIMEOUT, Limit};
 use crate::model::operation::{Answer, Operation};
 use crate::model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 use crate::model::policy::Policy;
@@ -17,7 +19,6 @@ use crate::store::signal_handling::SignalHandling;
 #[derive(Clone, Debug)]
 pub struct OverrideProcedure {
     limiter: Limiter,
-    /// One per limit of the policy.
     changes: Vec<LimitOverride>,
     expiry: Expiry,
     stage: Stage,
@@ -35,8 +36,9 @@ impl Limiter {
     /// Applies an Open Job Spec override for all processes and returns the resulting runtime state.
     ///
     /// See [`Override::parse`] for the document: strategies that it omits stay unchanged, as does an earlier end; null
-    /// removes an override. `Invalid` contains the JSON path of a fault. Faults include a strategy that the limiter
-    /// does not have or has twice, and an `expires_at` that is past or has no override to end.
+    /// removes an override. A strategy that the limiter does not have is overridden too, for the other policies of its
+    /// name. `Invalid` contains the JSON path of a fault. Faults include a strategy that the limiter has twice, and an
+    /// `expires_at` that is past or has no override to end.
     ///
     /// # Examples
     ///
@@ -45,9 +47,9 @@ impl Limiter {
     /// # use paddlegate::{Limit, Paddlegate};
     /// let workers = Paddlegate::memory().concurrent("workers", 5, Duration::from_secs(30))?;
     /// let state = workers.apply_ojs_override(r#"{ "concurrency": 2 }"#)?;
-    /// assert_eq!(state.overrides[0].as_ref().map(Limit::amount), Some(2));
-    /// let error = workers.apply_ojs_override(r#"{ "rate": { "limit": 5, "period": "PT1S" } }"#).unwrap_err();
-    /// assert!(error.message().starts_with("at $.rate: "), "{error}");
+    /// assert_eq!(state.override_of("concurrency").map(Limit::amount), Some(2));
+    /// let error = workers.apply_ojs_override(r#"{ "rate": { "limit": 0, "period": "PT1S" } }"#).unwrap_err();
+    /// assert!(error.message().starts_with("at $.rate.limit: "), "{error}");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn apply_ojs_override(&self, document: &str) -> Result<RuntimeState> {
@@ -67,22 +69,20 @@ impl Limiter {
     ///     let reply = limiter.run(operation, SignalHandling::Ignore); // or the I/O of the host
     ///     steps.on_reply(reply);
     /// }
-    /// assert_eq!(steps.outcome()?.overrides[0].as_ref().map(Limit::amount), Some(2));
+    /// assert_eq!(steps.outcome()?.override_of("concurrency").map(Limit::amount), Some(2));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn override_procedure(&self, document: &str) -> Result<OverrideProcedure> {
         let lease = self.policy().concurrency().map_or(LOCK_TIMEOUT, Limit::interval);
         let document = Override::parse(document, lease)?;
-        let mut changes = vec![LimitOverride::Keep; self.policy().limits().len()];
+        let mut changes = Vec::new();
         let strategies = [
             ("concurrency", &[Kind::Concurrency][..], document.concurrency),
             ("rate", &[Kind::Window, Kind::Bucket], document.rate),
             ("throttle", &[Kind::Throttle], document.throttle),
         ];
         for (name, kinds, change) in strategies {
-            if let Some((index, change)) = changed(self.policy(), name, kinds, change)? {
-                changes[index] = change;
-            }
+            changes.extend(changed(self.policy(), name, kinds, change)?);
         }
         let stage = match document.expires_at {
             Expiry::At(_) => Stage::Clock,
@@ -137,6 +137,9 @@ impl OverrideProcedure {
                 if expiry != Expiry::Keep {
                     self.set_again(&in_force)?;
                 }
+                if self.changes.is_empty() {
+                    return Ok(Stage::Over(Ok(in_force)));
+                }
                 Ok(Stage::Order(expires))
             }
             (Stage::Order(_), _) => runtime_state(outcome).map(|runtime_state| Stage::Over(Ok(runtime_state))),
@@ -150,9 +153,14 @@ impl OverrideProcedure {
 
     /// A new end applies to all overrides, so existing overrides are sent again with that end.
     fn set_again(&mut self, in_force: &RuntimeState) -> Result<()> {
-        for (change, overridden) in self.changes.iter_mut().zip(&in_force.overrides) {
-            if let (LimitOverride::Keep, Some(overridden)) = (&*change, overridden) {
-                *change = LimitOverride::Set(overridden.clone());
+        for overridden in &in_force.overrides {
+            let is_named = |change: &LimitOverride| match change {
+                LimitOverride::Set(limit) => limit.is_same(overridden),
+                LimitOverride::Remove(label) => label == overridden.label(),
+                LimitOverride::RemoveAll => true,
+            };
+            if !self.changes.iter().any(is_named) {
+                self.changes.push(LimitOverride::Set(overridden.clone()));
             }
         }
         if self.sets() {
@@ -169,29 +177,26 @@ fn check(end: Micros, now: Micros) -> Result<()> {
     if end > now { Ok(()) } else { Err(fault("expires_at", "is past; give a later time")) }
 }
 
-/// Returns the changed limit and its index; `None` when the document omits the strategy or removes one that the limiter
-/// does not have.
-fn changed(
-    policy: &Policy,
-    name: &str,
-    kinds: &[Kind],
-    change: LimitOverride,
-) -> Result<Option<(usize, LimitOverride)>> {
-    let mut found = policy.limits().iter().enumerate().filter(|(_, limit)| kinds.contains(&limit.kind()));
-    let (index, known, change) = match (change, found.next()) {
-        (LimitOverride::Keep, _) | (LimitOverride::Remove, None) => return Ok(None),
-        (LimitOverride::Set(_), None) => {
-            return Err(fault(name, "the limiter has no such limit; give its policy one to override"));
-        }
-        (change, Some((index, known))) => (index, known, change),
-    };
-    if found.next().is_some() {
-        return Err(fault(name, "the limiter has several of these; override one by its index"));
+/// Returns the change of a strategy; `None` when the document omits it.
+///
+/// Where the policy has no such limit, the change is that of the limits which policies of this format have.
+fn changed(policy: &Policy, name: &str, kinds: &[Kind], change: Change) -> Result<Option<LimitOverride>> {
+    let mut found = policy.limits().iter().filter(|limit| kinds.contains(&limit.kind()));
+    let (known, others) = (found.next(), found.next());
+    if others.is_some() && change != Change::Keep {
+        return Err(fault(name, "the limiter has several of these; override one by its label"));
     }
-    let LimitOverride::Set(limit) = change else { return Ok(Some((index, change))) };
-    // Window and bucket both limit a rate; the override keeps the limiter's kind.
-    let limit = Limit::of_kind(known.kind(), limit.amount(), limit.interval(), known.offset());
-    Ok(Some((index, LimitOverride::Set(limit.map_err(|error| fault(name, error.message()))?))))
+    Ok(match (change, known) {
+        (Change::Keep, _) => None,
+        (Change::Remove, Some(known)) => Some(LimitOverride::Remove(known.label().clone())),
+        (Change::Remove, None) => Some(LimitOverride::Remove(Label::new(name)?)),
+        (Change::Set(limit), None) => Some(LimitOverride::Set(limit.labelled(name)?)),
+        // Window and bucket both limit a rate; the override keeps the limiter's kind.
+        (Change::Set(limit), Some(known)) => {
+            let limit = known.with_numbers(limit.amount(), limit.interval(), known.offset());
+            Some(LimitOverride::Set(limit.map_err(|error| fault(name, error.message()))?))
+        }
+    })
 }
 
 fn runtime_state(outcome: Result<Answer>) -> Result<RuntimeState> {

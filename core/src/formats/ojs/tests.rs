@@ -2,7 +2,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::formats::document::Document;
-use crate::model::overrides::LimitOverride;
 
 fn limits(value: &Value) -> Vec<Limit> {
     RateLimit::read(value).unwrap().policy(LOCK_TIMEOUT).unwrap().limits().to_vec()
@@ -10,6 +9,10 @@ fn limits(value: &Value) -> Vec<Limit> {
 
 fn of_kind(kind: Kind, amount: u64, micros: u64) -> Limit {
     Limit::of_kind(kind, amount, Micros(micros), Micros(0)).unwrap()
+}
+
+fn rate(limit: u64, micros: u64) -> Limit {
+    Rate { limit, period: Micros(micros) }.limit().unwrap()
 }
 
 fn fault(value: &Value) -> String {
@@ -33,7 +36,7 @@ fn ojs_t03_concurrency_zero_is_a_pause_in_the_same_place() {
     let paused = RateLimit::read(&json!({"key": "a", "concurrency": 0})).unwrap().policy(LOCK_TIMEOUT).unwrap();
     assert_eq!(paused.limits(), [Limit::concurrency(0, LOCK_TIMEOUT.duration()).unwrap()]);
     let open = RateLimit::read(&json!({"key": "a", "concurrency": 1})).unwrap().policy(LOCK_TIMEOUT).unwrap();
-    assert_eq!(paused.shape(), open.shape());
+    assert_eq!(paused.tags(), open.tags());
 }
 
 #[test]
@@ -112,17 +115,14 @@ fn ojs_shape_1_the_full_policy() {
     let definition = RateLimit::read(&value).unwrap().definition(None, Some(Micros(7_000_000))).unwrap();
     assert_eq!(definition.name, "ojs/key/api.example.com");
     assert_eq!(definition.on_limit, OnLimit::Reschedule);
-    let expected = [
-        of_kind(Kind::Concurrency, 5, 7_000_000),
-        of_kind(Kind::Window, 100, 60_000_000),
-        of_kind(Kind::Throttle, 1, 1_000_000),
-    ];
+    let expected =
+        [of_kind(Kind::Concurrency, 5, 7_000_000), rate(100, 60_000_000), of_kind(Kind::Throttle, 1, 1_000_000)];
     assert_eq!(definition.policy.limits(), expected);
 }
 
 #[test]
 fn ojs_shape_2_and_t18_so_many_per_second_of_a_queue() {
-    assert_eq!(limits(&json!({"max_per_second": 2_000})), [of_kind(Kind::Window, 2_000, 1_000_000)]);
+    assert_eq!(limits(&json!({"max_per_second": 2_000})), [rate(2_000, 1_000_000)]);
     let job = json!({"type": "t", "options": {"queue": "mail", "rate_limit": {"max_per_second": 1}}});
     assert_eq!(RateLimit::read(&job).unwrap().definitions().unwrap()[0].name, "ojs/queue/mail");
     let job = json!({"type": "t", "rate_limit": {"max_per_second": 1}});
@@ -134,7 +134,7 @@ fn ojs_shape_2_and_t18_so_many_per_second_of_a_queue() {
 #[test]
 fn ojs_shape_3_a_whole_rate_and_a_word() {
     let value = json!({"key": "a", "rate": 1, "period": "second"});
-    assert_eq!(limits(&value), [of_kind(Kind::Window, 1, 1_000_000)]);
+    assert_eq!(limits(&value), [rate(1, 1_000_000)]);
 }
 
 #[test]
@@ -148,15 +148,15 @@ fn ojs_shape_4_a_limit_and_a_period_of_a_queue() {
         ("PT1M", 60_000_000),
     ] {
         let value = json!({"limit": 50, "period": text});
-        assert_eq!(limits(&value), [of_kind(Kind::Window, 50, micros)], "{text}");
+        assert_eq!(limits(&value), [rate(50, micros)], "{text}");
     }
 }
 
 #[test]
 fn a_rate_above_what_a_window_keeps_is_a_bucket() {
     let value = |limit: u64| json!({"key": "a", "rate": {"limit": limit, "period": "PT1H"}});
-    assert_eq!(limits(&value(100_000)), [of_kind(Kind::Window, 100_000, 3_600_000_000)]);
-    assert_eq!(limits(&value(100_001)), [of_kind(Kind::Bucket, 100_001, 3_600_000_000)]);
+    assert_eq!(limits(&value(100_000)), [of_kind(Kind::Window, 100_000, 3_600_000_000).labelled("rate").unwrap()]);
+    assert_eq!(limits(&value(100_001)), [of_kind(Kind::Bucket, 100_001, 3_600_000_000).labelled("rate").unwrap()]);
     assert!(fault(&value(1_000_000_000_001)).starts_with("at $.rate.limit: "));
 }
 
@@ -200,7 +200,7 @@ fn keys_of_tenants() {
 fn a_queue_has_a_concurrency_beside_its_rate() {
     let queue = |rate_limit: Value| RateLimit::read(&json!({"concurrency": 20, "rate_limit": rate_limit}));
     let policy = queue(json!({"limit": 100, "period": "PT1M"})).unwrap();
-    let limits = [of_kind(Kind::Concurrency, 20, LOCK_TIMEOUT.0), of_kind(Kind::Window, 100, 60_000_000)];
+    let limits = [of_kind(Kind::Concurrency, 20, LOCK_TIMEOUT.0), rate(100, 60_000_000)];
     assert_eq!(policy.definitions().unwrap()[0].policy.limits(), limits);
     assert_eq!(queue(json!({"key": "a", "concurrency": 20})).unwrap().concurrency, Some(20));
     for (document, path) in [
@@ -289,19 +289,15 @@ fn ojs_t21_other_numbers_are_the_same_counters() {
     };
     let (one, other) = (policy(1, 10, "PT1S"), policy(50, 100_000, "PT1H"));
     assert_ne!(one, other);
-    assert_eq!(one.shape(), other.shape());
+    assert_eq!(one.tags(), other.tags());
 }
 
 #[test]
 fn overrides_are_partial() {
     let read = |value: Value| Override::read(&value, LOCK_TIMEOUT);
-    let keep = Override {
-        concurrency: LimitOverride::Keep,
-        rate: LimitOverride::Keep,
-        throttle: LimitOverride::Keep,
-        expires_at: Expiry::Keep,
-    };
-    let set = |kind, amount, micros| LimitOverride::Set(of_kind(kind, amount, micros));
+    let keep =
+        Override { concurrency: Change::Keep, rate: Change::Keep, throttle: Change::Keep, expires_at: Expiry::Keep };
+    let set = |kind, amount, micros| Change::Set(of_kind(kind, amount, micros));
     let lease = LOCK_TIMEOUT.0;
     for (value, expected) in [
         (json!({"concurrency": 20}), Override { concurrency: set(Kind::Concurrency, 20, lease), ..keep.clone() }),
@@ -313,22 +309,22 @@ fn overrides_are_partial() {
                 ..keep.clone()
             },
         ),
-        (json!({"concurrency": null}), Override { concurrency: LimitOverride::Remove, ..keep.clone() }),
+        (json!({"concurrency": null}), Override { concurrency: Change::Remove, ..keep.clone() }),
         (
             json!({"rate": null, "expires_at": null}),
-            Override { rate: LimitOverride::Remove, expires_at: Expiry::Never, ..keep.clone() },
+            Override { rate: Change::Remove, expires_at: Expiry::Never, ..keep.clone() },
         ),
-        (json!({"limit": null, "period": null}), Override { rate: LimitOverride::Remove, ..keep.clone() }),
-        (json!({"limit": 5, "period": "10s"}), Override { rate: set(Kind::Window, 5, 10_000_000), ..keep.clone() }),
+        (json!({"limit": null, "period": null}), Override { rate: Change::Remove, ..keep.clone() }),
+        (json!({"limit": 5, "period": "10s"}), Override { rate: Change::Set(rate(5, 10_000_000)), ..keep.clone() }),
         (
             json!({"rate": {"limit": 5, "period": "PT10S"}, "throttle": {"limit": 10, "period": "PT1S"}}),
             Override {
-                rate: set(Kind::Window, 5, 10_000_000),
+                rate: Change::Set(rate(5, 10_000_000)),
                 throttle: set(Kind::Throttle, 10, 1_000_000),
                 ..keep.clone()
             },
         ),
-        (json!({"throttle": null}), Override { throttle: LimitOverride::Remove, ..keep.clone() }),
+        (json!({"throttle": null}), Override { throttle: Change::Remove, ..keep.clone() }),
     ] {
         assert_eq!(read(value.clone()).unwrap(), expected, "{value}");
     }

@@ -1,6 +1,7 @@
 //! Requests of jobs to the limiter, and the effects of its decisions.
 
-use super::{NONE, Simulation, Step};
+use super::record::undecided;
+use super::{Simulation, Step};
 use crate::base::bounds::CLAIM_TIMEOUT;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::micros::Micros;
@@ -44,8 +45,9 @@ impl Simulation {
             Ok(decision) => decision,
             // The cost exceeds the capacity of a limit.
             Err(error) if error.kind() == ErrorKind::Invalid => {
-                let limit_exceeded_by = self.limit_history.limit_exceeded_by(self.now, self.jobs[job].cost);
-                self.leave(job, JobOutcome::Refused, &Decision::paused(limit_exceeded_by.unwrap_or(NONE)));
+                let exceeded = self.limit_history.limit_exceeded_by(self.now, self.jobs[job].cost);
+                let label = exceeded.map(|exceeded| self.candidate.policy.limits()[exceeded].label().clone());
+                self.leave(job, JobOutcome::Refused, &Decision { label, ..undecided() });
                 return Ok(());
             }
             Err(error) => return Err(error),

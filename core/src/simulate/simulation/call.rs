@@ -1,6 +1,7 @@
 //! A granted call: upstream, end and settlement.
 
-use super::{DEFAULT_RETRY, NONE, Simulation, Step};
+use super::record::undecided;
+use super::{DEFAULT_RETRY, Simulation, Step};
 use crate::base::error::{ErrorKind, Result};
 use crate::model::decision::Decision;
 use crate::model::operation::Operation;
@@ -43,16 +44,17 @@ impl Simulation {
                 self.plan_end(job);
                 return Ok(());
             }
-            Ok(decision) => Decision { index: NONE, ..decision },
+            // The decision is not one of the policy.
+            Ok(decision) => Decision { label: None, reason: None, ..decision },
             // The cost exceeds the capacity of an upstream limit.
             Err(error) if error.kind() == ErrorKind::Invalid => {
                 self.undo(job)?;
-                self.leave(job, JobOutcome::Throttled, &Decision::paused(NONE));
+                self.leave(job, JobOutcome::Throttled, &undecided());
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
-        // A limiter without limits cannot be paused.
+        // A limiter without limits ignores a pause.
         let learns = learns && self.limiter.notification_node().is_some();
         if let (true, Some(retry)) = (learns, decision.retry_after) {
             let command = AdminCommand::Pause(Deadline::After(retry));

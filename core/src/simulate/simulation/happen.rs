@@ -1,9 +1,10 @@
 //! Events of the scenario, and wake-ups of waiters.
 
-use super::{NONE, Simulation, Step};
+use super::record::undecided;
+use super::{Simulation, Step};
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
-use crate::model::decision::Decision;
+use crate::model::label::Label;
 use crate::model::operation::{Answer, Operation};
 use crate::model::overrides::{AdminCommand, Deadline};
 use crate::simulate::event::EventKind;
@@ -22,10 +23,10 @@ impl Simulation {
             EventKind::Pause(lasts) => AdminCommand::Pause(Deadline::After(lasts)),
             EventKind::Resume => AdminCommand::Resume,
             // An override of a limit that the policy does not have has no effect.
-            EventKind::Override { index, .. } if index >= self.candidate.policy.limits().len() => return Ok(()),
-            EventKind::Override { index, amount, interval, lasts } => {
-                changes =
-                    self.limiter.override_changes(index, amount, interval).map_err(|error| caused(event, &error))?;
+            EventKind::Override { ref label, .. } if !self.has(label.as_ref()) => return Ok(()),
+            EventKind::Override { ref label, amount, interval, lasts } => {
+                let made = self.limiter.override_changes(label.as_deref(), amount, interval);
+                changes = made.map_err(|error| caused(event, &error))?;
                 AdminCommand::Override { changes: &changes, expires: lasts.map(Deadline::After) }
             }
         };
@@ -35,6 +36,12 @@ impl Simulation {
         }
         self.receive_wakeups();
         Ok(())
+    }
+
+    /// Returns whether the policy has the limit of an override, without a label any limit.
+    fn has(&self, label: Option<&Label>) -> bool {
+        let policy = &self.candidate.policy;
+        label.map_or(!policy.limits().is_empty(), |label| policy.position(label).is_some())
     }
 
     /// Leases of the client's jobs stay until they expire.
@@ -54,7 +61,7 @@ impl Simulation {
                 }
             }
             self.totals.lost += 1;
-            self.record(job, JobOutcome::Lost, &Decision::paused(NONE));
+            self.record(job, JobOutcome::Lost, &undecided());
             let state = &mut self.job_states[job];
             state.phase = Phase::Lost;
             state.turn += 1;
@@ -86,5 +93,6 @@ impl Simulation {
 }
 
 fn caused(event: usize, error: &Error) -> Error {
-    Error::invalid("scenario", format!("at $.events[{event}]: {}", error.message()))
+    let member = if error.argument() == Some("label") { ".label" } else { "" };
+    Error::invalid("scenario", format!("at $.events[{event}]{member}: {}", error.message()))
 }

@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use crate::model::decision::Decision;
+use crate::model::limit::Kind;
 use crate::simulate::headers::{LimitLevel, headers};
 use crate::simulate::timeline::{JobOutcome, Row, Timeline};
 
@@ -45,6 +46,11 @@ impl Simulation {
         self.levels.resize(self.timeline.levels.len(), 0);
         self.left.resize(self.levels.len(), 0);
         let state = &self.job_states[job];
+        let policy = &self.candidate.policy;
+        let limit = match &decision.label {
+            Some(label) => policy.position(label),
+            None => (decision.reason == Some(Kind::Paused)).then_some(policy.limits().len()),
+        };
         let row = Row {
             at: self.now,
             job: u32::try_from(job).unwrap_or(u32::MAX),
@@ -53,14 +59,19 @@ impl Simulation {
             outcome,
             cost: self.jobs[job].cost,
             wait: self.now - self.jobs[job].at,
-            limit: u8::try_from(decision.index).unwrap_or(u8::MAX),
+            limit: limit.and_then(|limit| u8::try_from(limit).ok()).unwrap_or(u8::MAX),
             retry_after: decision.retry_after.map(|retry| retry.0),
             reset_after: decision.reset_after.map(|reset| reset.0),
-            before: self.left.get(decision.index).copied(),
-            after: self.levels.get(decision.index).copied(),
+            before: limit.and_then(|limit| self.left.get(limit)).copied(),
+            after: limit.and_then(|limit| self.levels.get(limit)).copied(),
             queue: u32::try_from(queue).unwrap_or(u32::MAX),
             held: self.under_way,
         };
         self.timeline.push(row, &self.levels);
     }
+}
+
+/// Returns the decision of a row that neither a limit of the policy nor a pause decided.
+pub(super) fn undecided() -> Decision {
+    Decision { reason: None, ..Decision::paused(None) }
 }

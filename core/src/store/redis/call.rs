@@ -13,11 +13,11 @@ use crate::base::micros::Micros;
 use crate::engine::budget::PendingReport;
 use crate::engine::script::{SCRIPT, digest};
 use crate::engine::transaction::Entry;
-use crate::model::budget::UpstreamReport;
+use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::operation::Answer;
 use crate::model::overrides::{AdminCommand, LimitOverride};
 use crate::model::permit::{Permit, new_id};
-use crate::model::policy::{Policy, exceeds_capacity};
+use crate::model::policy::{Policy, exceeds_capacity, tag};
 use crate::model::request::QueuePosition;
 use crate::model::statistics::Statistics;
 
@@ -69,7 +69,7 @@ enum Expects {
     },
     Settlement,
     Learned(Box<PendingReport>),
-    RuntimeState(Arc<Policy>),
+    RuntimeState,
     Renewal,
     Statistics,
     Reset,
@@ -174,7 +174,7 @@ impl Call {
     }
 
     pub(crate) fn statistics(keys: &Keys, at: Option<Micros>) -> Self {
-        Self::verb(keys, b"statistics", 0, at, &[""], Expects::Statistics)
+        Self::new(keys, invocation(&keys.all, b"statistics", 0, at, &[""]), Expects::Statistics)
     }
 
     pub(crate) fn apply_report(
@@ -192,8 +192,8 @@ impl Call {
             if report.actual.is_some() { "1" } else { "" }.to_owned(),
             encode_deadline(report.pause),
         ];
-        for i in 0..policy.limits().len() {
-            let budget = report.budgets.get(i).cloned().unwrap_or_default();
+        for limit in policy.limits() {
+            let budget = report.budget(limit).cloned().unwrap_or_else(|| BudgetUpdate::new(limit.label().clone()));
             words.push(budget.remaining.map(|remaining| remaining.to_string()).unwrap_or_default());
             words.push(budget.limit.as_ref().map(encode_limit).unwrap_or_default());
             words.push(encode_deadline(budget.reset));
@@ -209,33 +209,26 @@ impl Call {
         )
     }
 
-    pub(crate) fn admin(policy: &Arc<Policy>, keys: &Keys, command: &AdminCommand<'_>, at: Option<Micros>) -> Self {
+    pub(crate) fn admin(keys: &Keys, command: &AdminCommand<'_>, at: Option<Micros>) -> Self {
         let words = match command {
             AdminCommand::Get => Default::default(),
             AdminCommand::Pause(until) => [encode_deadline(Some(*until)), String::new(), String::new()],
             AdminCommand::Resume => ["0".to_owned(), String::new(), String::new()],
             AdminCommand::Override { changes, expires } => {
                 let changes = changes.iter().map(|change| match change {
-                    LimitOverride::Keep => "=".to_owned(),
-                    LimitOverride::Remove => "-".to_owned(),
-                    LimitOverride::Set(limit) => encode_limit(limit),
+                    LimitOverride::Set(limit) => format!("{}={}", tag(limit), encode_limit(limit)),
+                    LimitOverride::Remove(label) => format!("-{label}"),
+                    LimitOverride::RemoveAll => "-".to_owned(),
                 });
                 [String::new(), encode_deadline(*expires), changes.collect::<Vec<_>>().join(",")]
             }
         };
         let words = ["", &words[0], &words[1], &words[2]];
-        Self::verb(keys, b"control", 0, at, &words, Expects::RuntimeState(policy.clone()))
+        Self::verb(keys, b"control", 0, at, &words, Expects::RuntimeState)
     }
 
     pub(crate) fn reset(keys: &Keys) -> Self {
-        let mut bytes = Vec::with_capacity(64);
-        header(&mut bytes, keys.all.len() + 1);
-        // `UNLINK` frees the memory of large keys in the background.
-        word(&mut bytes, b"UNLINK");
-        for key in &keys.all {
-            word(&mut bytes, key.as_bytes());
-        }
-        Self::new(keys, bytes, Expects::Reset)
+        Self::new(keys, invocation(&keys.all, b"reset", 0, None, &[]), Expects::Reset)
     }
 
     /// Creates a call that reads one page of the limiter list of a tag. A scan returns every entry that exists
@@ -361,8 +354,8 @@ impl Call {
                 Ok(Answer::Statistics(Box::new(Statistics::from_values(values))))
             }
             (Expects::List, Value::Array(items)) => page(items).map(Answer::List),
-            (Expects::RuntimeState(policy), Value::Array(items)) => {
-                runtime_state(items, policy).map(|runtime_state| Answer::RuntimeState(Box::new(runtime_state)))
+            (Expects::RuntimeState, Value::Array(items)) => {
+                runtime_state(items).map(|runtime_state| Answer::RuntimeState(Box::new(runtime_state)))
             }
             (Expects::Decision { policy, units, estimate, .. }, Value::Array(items))
                 if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>

@@ -5,16 +5,16 @@ use super::wire::word;
 use crate::base::micros::Micros;
 use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::overrides::Deadline;
-use crate::model::policy::Policy;
+use crate::model::policy::{Policy, parse_tag};
 
 /// The version of the stored layout. It is part of every key, so that another layout uses other keys.
-const LAYOUT: &str = "pg1";
+const LAYOUT: &str = "pg2";
 
 /// The keys of a limiter, and the constant part of its commands.
 pub(crate) struct Keys {
     slot: u16,
-    /// All keys, for `reset`.
-    pub(super) all: Vec<String>,
+    /// All keys, for `statistics` and `reset`.
+    pub(super) all: FixedArguments,
     /// For calls without an id and with one. The `_listed` variants also update the limiter list.
     pub(super) without_id: FixedArguments,
     pub(super) without_id_listed: FixedArguments,
@@ -48,17 +48,23 @@ impl Keys {
     pub(crate) fn new(name: &str, policy: &Policy) -> Self {
         // Eight bits of a digest, so that no limiter name can choose or break the tag.
         let tag = sha1_smol::Sha1::from(name).hexdigest()[..2].to_owned();
-        let key = |role: &str| format!("{LAYOUT}:{{{tag}}}:{}:{role}:{name}", policy.shape());
+        let key = |role: &str| format!("{LAYOUT}:{{{tag}}}:{role}:{name}");
         let mut keys = vec![key("s"), key("m")];
         for (i, limit) in policy.limits().iter().enumerate() {
             match limit.rule {
-                Rule::Window(_) => keys.push(key(&format!("w{i}"))),
+                // `:` ends the role, and a label cannot contain it.
+                Rule::Window(_) => keys.push(key(&policy.tag(i).replace(':', "."))),
                 Rule::Concurrency(_) => keys.push(key("h")),
                 _ => {}
             }
         }
         let mut all = keys.clone();
         all.extend([key("p"), key("q"), key("t")]);
+        // The leases of the name may be those of another policy.
+        let mut reset = all.clone();
+        if policy.concurrency().is_none() {
+            reset.push(key("h"));
+        }
         let with_list = |keys: &[String]| [keys, &[list(&tag)]].concat();
         let limits = limit_arguments(policy);
         Self {
@@ -68,7 +74,7 @@ impl Keys {
             with_id: FixedArguments::new(&all, &limits),
             with_id_listed: FixedArguments::new(&with_list(&all), &limits),
             with_leases: FixedArguments::new(&[&keys[..], &[key("t")]].concat(), &limits),
-            all,
+            all: FixedArguments::new(&reset, &limits),
         }
     }
 
@@ -85,8 +91,8 @@ pub(super) fn list(tag: &str) -> String {
 /// Returns `ARGV` before the verb: the number of limits, then four words per limit.
 fn limit_arguments(policy: &Policy) -> Vec<String> {
     let mut words = vec![policy.limits().len().to_string()];
-    for limit in policy.limits() {
-        words.push(limit.kind().letter().to_string());
+    for (i, limit) in policy.limits().iter().enumerate() {
+        words.push(policy.tag(i).to_owned());
         words.extend(limit_numbers(limit).map(|number| number.to_string()));
     }
     words
@@ -108,17 +114,19 @@ pub(super) fn encode_limit(limit: &Limit) -> String {
     limit_numbers(limit).map(|number| number.to_string()).join("/")
 }
 
-/// Decodes a word made by `encode_limit`; `-` gives `None`.
-pub(super) fn decode_limit(limit: &Limit, word: &str) -> Option<Limit> {
-    let mut numbers = word.split('/').map(|number| number.parse::<u64>().ok());
+/// Decodes `tag=numbers`, the numbers as `encode_limit` makes them.
+pub(super) fn decode_limit(word: &str) -> Option<Limit> {
+    let (tag, numbers) = word.split_once('=')?;
+    let (kind, label) = parse_tag(tag)?;
+    let mut numbers = numbers.split('/').map(|number| number.parse::<u64>().ok());
     let (a, b, c) = (numbers.next()??, numbers.next()??, numbers.next()??);
-    let (amount, interval, offset) = match limit.kind() {
+    let (amount, interval, offset) = match kind {
         Kind::Bucket => (a, b, c),
         Kind::Throttle => (b, c, 0),
         Kind::Leaky | Kind::Points => (a, a.checked_mul(c)?.checked_div(b)?, 0),
         _ => (a, b, 0),
     };
-    Limit::of_kind(limit.kind(), amount, Micros(interval), Micros(offset)).ok()
+    Limit::of_kind(kind, amount, Micros(interval), Micros(offset)).ok()?.labelled(&label).ok()
 }
 
 pub(super) fn encode_deadline(deadline: Option<Deadline>) -> String {

@@ -7,6 +7,7 @@ use crate::base::micros::Micros;
 use crate::engine::budget::ReportOutcome;
 use crate::engine::reply::{LeaseAndTicket, Reply};
 use crate::model::decision::Status;
+use crate::model::label::too_many_labels;
 use crate::model::limit::Limit;
 use crate::model::limiter_info::{LimiterInfo, ListPage};
 use crate::model::overrides::RuntimeState;
@@ -52,17 +53,13 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
     })
 }
 
-pub(super) fn runtime_state(items: &[Value], policy: &Policy) -> Result<RuntimeState> {
+pub(super) fn runtime_state(items: &[Value]) -> Result<RuntimeState> {
     let [version, pause, expires, overrides, learned, in_use] = items else { return Err(garbled()) };
     let number = |value| integer(value).and_then(|number| u64::try_from(number).ok()).ok_or_else(garbled);
-    let limits = |value: &Value| -> Result<Vec<Option<Limit>>> {
+    let limits = |value: &Value| -> Result<Vec<Limit>> {
         let Value::Text(text) = value else { return Err(garbled()) };
         let text = std::str::from_utf8(text).map_err(|_| garbled())?;
-        let words: Vec<&str> = text.split(',').collect();
-        if words.len() != policy.limits().len() {
-            return Err(garbled());
-        }
-        Ok(policy.limits().iter().zip(words).map(|(limit, word)| decode_limit(limit, word)).collect())
+        text.split(',').filter(|word| !word.is_empty()).map(|word| decode_limit(word).ok_or_else(garbled)).collect()
     };
     let span = |span: u64| (span > 0).then_some(Micros(span));
     Ok(RuntimeState {
@@ -72,7 +69,8 @@ pub(super) fn runtime_state(items: &[Value], policy: &Policy) -> Result<RuntimeS
         overrides: limits(overrides)?,
         expires_after: span(number(expires)?),
         learned: limits(learned)?,
-    })
+    }
+    .sorted())
 }
 
 /// Decodes a page of limiters and their expiry times. Skips entries of other programs.
@@ -149,6 +147,7 @@ pub(super) fn reply_error(error: &str) -> Error {
             Error::data("a key of this limiter holds a value of another program; use another database or name")
         }
         "PGDATA" => Error::data(shown.strip_prefix("PGDATA ").unwrap_or("the stored value is damaged").to_owned()),
+        "PGLABELS" => too_many_labels(),
         "PGINVALID" => Error::internal(format!("the script refused an argument: error={shown:?}")),
         // The script was stopped while running and may have written.
         "ERR" if error.contains("user_script") => Error::unknown_outcome(format!("the script failed: error={shown:?}")),

@@ -11,6 +11,7 @@ use super::*;
 use crate::base::micros::{MAX_SPAN, MAX_TIME};
 use crate::base::test_clock::TestClock;
 use crate::client::paddlegate::Paddlegate;
+use crate::model::label::Label;
 use crate::model::learned::Learned;
 use crate::model::permit::Settlement;
 use crate::model::request::Request;
@@ -62,8 +63,8 @@ fn update<const N: usize>(feedback: &Feedback, limits: [Limit; N]) -> LimiterUpd
     }
 }
 
-fn remaining(remaining: u64) -> BudgetUpdate {
-    BudgetUpdate { remaining: Some(remaining), ..BudgetUpdate::default() }
+fn remaining(label: &str, remaining: u64) -> BudgetUpdate {
+    BudgetUpdate { remaining: Some(remaining), ..BudgetUpdate::new(Label::new(label).unwrap()) }
 }
 
 const fn after(micros: u64) -> Deadline {
@@ -83,17 +84,17 @@ fn with<const N: usize>(
 #[test]
 fn shopify_teaches_points_their_numbers() {
     let feedback = body(Provider::Shopify, SHOPIFY);
-    let learned = BudgetUpdate { limit: Some(points(2_000, 20)), ..remaining(1_988) };
+    let learned = BudgetUpdate { limit: Some(points(2_000, 20)), ..remaining("points", 1_988) };
     let expected =
         LimiterUpdate { actual: Some(12), budgets: vec![learned.clone()], pause: None, ..LimiterUpdate::default() };
     assert_eq!(update(&feedback, [points(1_000, 20)]), expected);
     // The numbers are those of upstream whatever was configured, and a meter of calls hears nothing of points.
     let both = update(&feedback, [window(4, 1), points(100, 5)]);
-    assert_eq!(both.budgets, [BudgetUpdate::default(), learned]);
+    assert_eq!(both.budgets, [learned]);
     // In a policy without points, costs are what every limit counts.
     let leaky = update(&feedback, [Limit::leaky(1_000, seconds(10)).unwrap()]);
     assert_eq!(leaky.budgets[0].limit, Some(Limit::leaky(2_000, seconds(20)).unwrap()));
-    assert_eq!(update(&feedback, [bucket(1_000, 20)]).budgets, [remaining(1_988)]);
+    assert_eq!(update(&feedback, [bucket(1_000, 20)]).budgets, [remaining("bucket", 1_988)]);
 }
 
 #[test]
@@ -106,20 +107,19 @@ fn shopify_spent_refills_and_needs_no_pause() {
 #[test]
 fn github_teaches_the_limit_that_has_its_window() {
     let feedback = read(Provider::GitHub, 200, &GITHUB, "[]");
-    let learned =
-        BudgetUpdate { limit: Some(bucket(5_000, 3_600)), reset: Some(after(1_800_000_000)), ..remaining(4_990) };
+    let learned = BudgetUpdate {
+        limit: Some(bucket(5_000, 3_600)),
+        reset: Some(after(1_800_000_000)),
+        ..remaining("bucket", 4_990)
+    };
     assert_eq!(update(&feedback, [bucket(5_000, 3_600)]).budgets, std::slice::from_ref(&learned));
     assert_eq!(update(&feedback, [bucket(60, 3_600)]).budgets, std::slice::from_ref(&learned), "other numbers");
-    assert_eq!(update(&feedback, [window(10, 1)]).budgets, [remaining(4_990)]);
-    assert_eq!(update(&feedback, [bucket(10, 60)]).budgets, [remaining(4_990)]);
-    let sliding = BudgetUpdate { limit: Some(window(5_000, 3_600)), ..remaining(4_990) };
+    assert_eq!(update(&feedback, [window(10, 1)]).budgets, [remaining("window", 4_990)]);
+    assert_eq!(update(&feedback, [bucket(10, 60)]).budgets, [remaining("bucket", 4_990)]);
+    let sliding = BudgetUpdate { limit: Some(window(5_000, 3_600)), ..remaining("window", 4_990) };
     assert_eq!(update(&feedback, [window(60, 3_600)]).budgets, [sliding], "only a bucket has an end");
     for others in [[window(10, 1), bucket(60, 3_600)], [bucket(60, 3_600), window(10, 1)]] {
-        let expected = others.clone().map(|limit| match limit.kind() {
-            Kind::Bucket => learned.clone(),
-            _ => BudgetUpdate::default(),
-        });
-        assert_eq!(update(&feedback, others).budgets, expected, "its own limit goes first");
+        assert_eq!(update(&feedback, others).budgets, std::slice::from_ref(&learned), "its own limit goes first");
     }
 }
 
@@ -145,7 +145,7 @@ fn github_spent_is_no_pause_of_its_own_limit() {
 fn openai_teaches_requests_and_tokens_in_both_orders() {
     let usage = r#"{"usage":{"total_tokens":21}}"#;
     let feedback = read(Provider::OpenAi, 200, &OPENAI, usage);
-    let (requests, tokens) = (remaining(59), remaining(149_984));
+    let (requests, tokens) = (remaining("window", 59), remaining("points", 149_984));
     let ahead = update(&feedback, [window(60, 60), points(150_000, 60)]);
     assert_eq!(
         ahead,
@@ -156,12 +156,9 @@ fn openai_teaches_requests_and_tokens_in_both_orders() {
     // Without requests a limit beside points hears nothing; without points all limits count one thing.
     let only_tokens = read(Provider::OpenAi, 200, &[OPENAI[1], OPENAI[3]], usage);
     let both = update(&only_tokens, [window(60, 60), points(150_000, 60)]);
-    assert_eq!(both.budgets, [BudgetUpdate::default(), tokens.clone()]);
-    assert_eq!(update(&only_tokens, [bucket(150_000, 60)]).budgets, [tokens]);
-    assert_eq!(
-        update(&feedback, [window(60, 60), bucket(10_000, 86_400)]).budgets,
-        [requests, BudgetUpdate::default()]
-    );
+    assert_eq!(both.budgets, [tokens]);
+    assert_eq!(update(&only_tokens, [bucket(150_000, 60)]).budgets, [remaining("bucket", 149_984)]);
+    assert_eq!(update(&feedback, [window(60, 60), bucket(10_000, 86_400)]).budgets, [requests]);
 }
 
 #[test]
@@ -176,13 +173,12 @@ fn openai_spent_twice_waits_for_the_later() {
 #[test]
 fn discord_spent_without_a_window_is_a_pause() {
     let feedback = read(Provider::Discord, 200, &DISCORD, "{}");
-    let expected = LimiterUpdate {
-        actual: None,
-        budgets: vec![remaining(0)],
-        pause: Some(after(1_500_000)),
-        ..LimiterUpdate::default()
-    };
     for limit in [bucket(50, 1), window(50, 1), Limit::leaky(50, seconds(1)).unwrap()] {
+        let expected = LimiterUpdate {
+            budgets: vec![remaining(limit.label(), 0)],
+            pause: Some(after(1_500_000)),
+            ..LimiterUpdate::default()
+        };
         assert_eq!(update(&feedback, [limit]), expected);
     }
     let left = read(Provider::Discord, 200, &with(DISCORD, "X-RateLimit-Remaining", "1"), "{}");
@@ -200,7 +196,7 @@ fn concurrency_and_throttle_learn_only_pauses() {
     let feedback = read(Provider::Discord, 429, &DISCORD, r#"{"retry_after":2,"global":false}"#);
     let limits = [Limit::concurrency(5, seconds(30)).unwrap(), Limit::throttle(seconds(1)).unwrap(), Limit::paused()];
     let learned = update(&feedback, limits);
-    assert_eq!((learned.budgets, learned.pause), (vec![BudgetUpdate::default(); 3], Some(after(2_000_000))));
+    assert_eq!((learned.budgets, learned.pause), (vec![], Some(after(2_000_000))));
     let spent = read(Provider::Discord, 200, &DISCORD, "{}");
     assert_eq!(update(&spent, [Limit::unlimited()]), LimiterUpdate::default());
 }
@@ -221,23 +217,27 @@ fn the_caller_bounds_every_pause() {
 #[test]
 fn a_budget_is_used_for_one_limit_only() {
     let feedback = read(Provider::GitHub, 200, &GITHUB, "[]");
-    let twice = update(&feedback, [window(10, 1), window(20, 2)]);
-    assert_eq!(twice.budgets, [remaining(4_990), BudgetUpdate::default()]);
-    let same = update(&feedback, [bucket(60, 3_600), bucket(70, 3_600)]);
-    assert_eq!((same.budgets[0].remaining, &same.budgets[1]), (Some(4_990), &BudgetUpdate::default()));
+    let twice = update(&feedback, [window(10, 1), window(20, 2).labelled("other").unwrap()]);
+    assert_eq!(twice.budgets, [remaining("window", 4_990)]);
+    let same = update(&feedback, [bucket(60, 3_600).labelled("core").unwrap(), bucket(70, 3_600)]);
+    let labels: Vec<&str> = same.budgets.iter().map(|budget| &*budget.label).collect();
+    assert_eq!((labels, same.budgets[0].remaining), (vec!["core"], Some(4_990)));
     let headers =
         [("RateLimit", "\"s\";r=3;t=1, \"h\";r=90;t=60"), ("RateLimit-Policy", "\"s\";q=5;w=1, \"h\";q=100;w=3600")];
     let ietf = read(Provider::Ietf, 200, &headers, "");
-    let learned = update(&ietf, [bucket(1_000, 3_600), bucket(10, 1)]);
-    let second = BudgetUpdate { limit: Some(bucket(5, 1)), reset: Some(after(1_000_000)), ..remaining(3) };
-    let hour = BudgetUpdate { limit: Some(bucket(100, 3_600)), reset: Some(after(60_000_000)), ..remaining(90) };
+    let labelled = |label, limit, interval| bucket(limit, interval).labelled(label).unwrap();
+    let learned = update(&ietf, [labelled("hour", 1_000, 3_600), labelled("second", 10, 1)]);
+    let hour = labelled("hour", 100, 3_600);
+    let hour = BudgetUpdate { limit: Some(hour), reset: Some(after(60_000_000)), ..remaining("hour", 90) };
+    let second = labelled("second", 5, 1);
+    let second = BudgetUpdate { limit: Some(second), reset: Some(after(1_000_000)), ..remaining("second", 3) };
     assert_eq!(learned.budgets, [hour, second]);
 }
 
 #[test]
 fn numbers_that_no_limit_can_have_are_not_learned() {
     let many = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "100001"), "[]");
-    assert_eq!(update(&many, [window(60, 3_600)]).budgets, [remaining(4_990)]);
+    assert_eq!(update(&many, [window(60, 3_600)]).budgets, [remaining("window", 4_990)]);
     let none = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "0"), "[]");
     assert_eq!(update(&none, [bucket(60, 3_600)]).budgets[0].limit, None);
 }
@@ -308,11 +308,12 @@ fn what_is_not_learned_is_told_with_its_reason() {
         ignored(&github, &[window(10_000, 86_400)]),
         ["limit: is of another interval", "remaining: is of a shorter interval"]
     );
-    assert_eq!(ignored(&github, &[bucket(50, 1), bucket(5_000, 3_600)]), [""; 0]);
+    assert_eq!(ignored(&github, &[bucket(50, 1), bucket(5_000, 3_600).labelled("core").unwrap()]), [""; 0]);
     let many = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "100001"), "[]");
     assert_eq!(ignored(&many, &[window(50_000, 3_600)]), ["limit: is above the maximum of a window"]);
     let none = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "0"), "[]");
-    assert_eq!(ignored(&none, &[window(1, 1), window(60, 3_600)]), ["limit[1]: is zero"]);
+    let hourly = window(60, 3_600).labelled("hourly").unwrap();
+    assert_eq!(ignored(&none, &[window(1, 1), hourly]), ["limit[hourly]: is zero"]);
     assert_eq!(
         ignored(&read(Provider::Auto, 200, &[("Date", "x")], "hello"), &[bucket(1, 1)]),
         ["not a rate limit answer"]
@@ -365,7 +366,7 @@ fn discord_tells_its_limit_with_the_first_call_of_a_window() {
     };
     let first = feedback("5", "4", "0.998");
     assert_eq!((first.budgets[0].window, first.bucket.as_deref()), (Some(Micros(1_000_000)), Some("abcd1234")));
-    let learned = BudgetUpdate { limit: Some(bucket(5, 1)), reset: Some(after(998_000)), ..remaining(4) };
+    let learned = BudgetUpdate { limit: Some(bucket(5, 1)), reset: Some(after(998_000)), ..remaining("bucket", 4) };
     assert_eq!(update(&first, [bucket(50, 1)]).budgets, [learned]);
     assert_eq!(update(&first, [window(50, 1)]).budgets[0].limit, Some(window(5, 1)));
     assert_eq!(update(&first, [window(50, 60)]).budgets[0].limit, None, "of another interval");
@@ -423,15 +424,17 @@ proptest! {
         pause in prop::option::of((1..=MAX_SPAN.0).prop_map(Micros)), max_pause in prop_oneof![0..3_u64, 0..=u64::MAX],
         max_learned in prop::option::of(prop_oneof![0..2_000_u64, any::<u64>()]),
     ) {
-        let policy = Policy::new(limits).unwrap();
+        let labelled = limits.into_iter().enumerate().map(|(i, limit)| limit.labelled(&format!("l{i}")).unwrap());
+        let policy = Policy::new(labelled).unwrap();
         let reported = budgets.iter().filter(|budget| budget.remaining.is_some()).count();
         let feedback = Feedback { budgets, pause, ..Feedback::default() };
         let update = feedback.update_for(&policy, Micros(max_pause), max_learned);
-        prop_assert_eq!(update.budgets.len(), policy.limits().len());
+        prop_assert!(update.budgets.len() <= policy.limits().len());
         prop_assert!(update.budgets.iter().filter(|budget| budget.remaining.is_some()).count() <= reported);
         prop_assert_eq!(update.report(None).check(&policy), Ok(()));
         // No answer opens a limit further than its owner allows, neither at once nor over time.
-        for (learned, own) in update.budgets.iter().zip(policy.limits()) {
+        for learned in &update.budgets {
+            let own = policy.limit(Some(&learned.label)).unwrap();
             let Some(numbers) = &learned.limit else { continue };
             let most = max_learned.unwrap_or(LEARNED_FACTOR * own.amount()).max(own.amount());
             prop_assert!(numbers.amount() <= most, "{numbers:?} {own:?}");

@@ -10,13 +10,24 @@ pub const FAST_PATH: &[Mutant] = &[
     ),
     (
         "check: text behind the state is accepted, without an id",
-        "if damaged or raw and cursor ~= #raw then",
-        "if damaged then",
+        "if is_decided and (not raw or string.sub(raw, cursor + 1) == ' .') then",
+        "if is_decided then",
     ),
     (
+        "check: a state that was cut off is accepted, without an id",
+        "string.sub(raw, cursor + 1) == ' .') then",
+        "cursor + 2 > #raw or string.sub(raw, cursor + 1) == ' .') then",
+    ),
+    (
+        "check: another end of the state is accepted, without an id",
+        "string.sub(raw, cursor + 1) == ' .') then",
+        "cursor + 2 == #raw) then",
+    ),
+    ("write: the end of the state is missing", "state .. levels .. ' .', 'PX'", "state .. levels, 'PX'"),
+    (
         "check: a damaged log is used without an id",
-        "if damaged or raw and cursor ~= #raw then",
-        "if raw and cursor ~= #raw then",
+        "    if damaged then\n      return redis.error_reply(DAMAGED)\n    end\n",
+        "",
     ),
     (
         "check: invalid log entries are accepted, without an id",
@@ -79,13 +90,13 @@ pub const FAST_PATH: &[Mutant] = &[
     ("log: one entry too few is kept, without an id", "0, live + units - 1)", "0, live + units - 2)"),
     (
         "write: a grant is not written",
-        "      call('SET', KEYS[1], state .. levels, 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))\n",
+        "      call('SET', KEYS[1], state .. levels .. ' .', 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))\n",
         "",
     ),
     (
         "write: the state of a grant without an id has no expiry",
-        "state .. levels, 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))",
-        "state .. levels)",
+        "state .. levels .. ' .', 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))",
+        "state .. levels .. ' .')",
     ),
     (
         "write: the state of a grant without an id expires as soon as it is reset",
@@ -116,11 +127,6 @@ pub const FAST_PATH: &[Mutant] = &[
         "new calls: a new call passes before the queue, without an id",
         "local ahead, units_ahead = tickets, queued_units",
         "local ahead, units_ahead = 0, 0",
-    ),
-    (
-        "new calls: a new call waits behind an expired queue, without an id",
-        "if now >= queued_until or units == 0 then",
-        "if units == 0 then",
     ),
     (
         "new calls: expired tickets ahead refuse a new call, without an id",
@@ -158,6 +164,21 @@ pub const FAST_PATH: &[Mutant] = &[
         "attempt('HINCRBY', KEYS[2], 'refused', 0)",
     ),
     ("check: a capacity of zero is accepted", "if full == 0 or full > MAX", "if full > MAX"),
+    (
+        "records: a window takes the record of another window",
+        "        if held_tag ~= tag then",
+        "        if not held_tag then",
+    ),
+    (
+        "records: a bucket takes the record of another bucket",
+        "if held_tag ~= tag or held - MAX > 0",
+        "if not held_tag or held - MAX > 0",
+    ),
+    (
+        "records: a meter takes the record of another meter",
+        "local full = held_tag == tag and",
+        "local full = held_tag and",
+    ),
     ("decide: a refusal is reported as a grant", "wait == 0 and 1 or 0, index", "1, index"),
     ("decide: the reply has the server's time", "remaining, wait, reset, now,", "remaining, wait, reset, server_time,"),
     (
@@ -206,12 +227,12 @@ pub const FAST_PATH: &[Mutant] = &[
     ),
     (
         "override: the wait ignores the end of the override, without an id",
-        "if overridden and limit_wait > overridden_until - now and overridden_until < MAX and overridden[i + 1] ~= '-' then",
+        "if overridden and limit_wait > overridden_until - now and overridden_until < MAX and overridden[tag] then",
         "if false then",
     ),
     (
         "override: its end shortens the wait for limits without an override, without an id",
-        "if overridden and limit_wait > overridden_until - now and overridden_until < MAX and overridden[i + 1] ~= '-' then",
+        "if overridden and limit_wait > overridden_until - now and overridden_until < MAX and overridden[tag] then",
         "if overridden and limit_wait > overridden_until - now and overridden_until > now and overridden_until < MAX then",
     ),
 ];

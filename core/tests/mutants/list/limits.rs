@@ -3,7 +3,102 @@
 use super::Mutant;
 
 pub const LIMITS: &[Mutant] = &[
-    ("check: text behind the state is accepted", "if raw and cursor ~= #raw then", "if false then"),
+    (
+        "check: a state that was cut off is accepted",
+        "if raw and string.sub(raw, cursor + 1) ~= ' .' then",
+        "if false then",
+    ),
+    ("write: the end of the state is missing", "state .. ' .', 'PX', expiry", "state, 'PX', expiry"),
+    ("check: a record without its numbers fails otherwise", "if not stop or full", "if full"),
+    (
+        "check: a record of an unknown kind is accepted",
+        "NUMBERS[string.sub(tag, 1, 1)]",
+        "(NUMBERS[string.sub(tag, 1, 1)] or '^')",
+    ),
+    ("check: a second record of a limit is accepted", "tag and not records[tag] and NUMBERS", "tag and NUMBERS"),
+    ("check: a record of a later time than the state is accepted", "at - last > 0 or ends - MAX > 0", "ends - MAX > 0"),
+    ("check: a record that ends too late is accepted", "at - last > 0 or ends - MAX > 0", "at - last > 0"),
+    ("labels: their number is not checked", "if limit_count + #others > MAX_LABELS then", "if false then"),
+    (
+        "labels: the limits of the call are not counted",
+        "if limit_count + #others > MAX_LABELS then",
+        "if #others > MAX_LABELS then",
+    ),
+    (
+        "labels: one label too few is accepted",
+        "if limit_count + #others > MAX_LABELS then",
+        "if limit_count + #others >= MAX_LABELS then",
+    ),
+    ("labels: an error does not name the labels", "'PGLABELS too many", "'PGDATA too many"),
+    ("records: a record of another policy is dropped", "      others[#others + 1] = record\n", ""),
+    (
+        "records: a record of another policy is kept for one call",
+        "if record and (record.ends or MAX) > now then",
+        "if record and not record.ends then",
+    ),
+    (
+        "records: a record of another policy is never dropped",
+        "if record and (record.ends or MAX) > now then",
+        "if record then",
+    ),
+    (
+        "records: a record of another policy is dropped one microsecond late",
+        "if record and (record.ends or MAX) > now then",
+        "if record and (record.ends or MAX) >= now then",
+    ),
+    ("records: a record of another policy counts from the last call on", "at = (at or last) + 0", "at = last"),
+    (
+        "records: a record of another policy is kept under the time of the call",
+        "record.text, record.at, ends)",
+        "record.text, now, ends)",
+    ),
+    (
+        "records: every call extends the life of the records of other policies",
+        "local ends = record.ends or min(kept_until + slack, MAX)",
+        "local ends = min(kept_until + slack, MAX)",
+    ),
+    (
+        "records: a record of another policy is kept without end",
+        "kept_until = kept_until or min(now + max(call('PTTL', KEYS[1]) - 10000, 0) * 1000, MAX)",
+        "kept_until = MAX",
+    ),
+    (
+        "records: calls in turn extend the life of the state by the slack of windows",
+        ", max(lifetime, ends - slack - now)\n",
+        ", max(lifetime, ends - now)\n",
+    ),
+    (
+        "records: a record of another policy ends a thousand times too early",
+        "max(call('PTTL', KEYS[1]) - 10000, 0) * 1000, MAX)",
+        "max(call('PTTL', KEYS[1]) - 10000, 0), MAX)",
+    ),
+    (
+        "records: every change of the policy keeps the records for ten more seconds",
+        "max(call('PTTL', KEYS[1]) - 10000, 0)",
+        "max(call('PTTL', KEYS[1]), 0)",
+    ),
+    (
+        "records: the state expires before the records of other policies",
+        ", max(lifetime, ends - slack - now)\n",
+        ", lifetime\n",
+    ),
+    ("records: a used record of another policy is kept too", "    records[record_tag] = nil\n", ""),
+    ("leases: leases of another label have another fencing token", "kind == 'c' and kind or tag", "tag"),
+    (
+        "tickets: a ticket of another policy is evaluated with limits that it does not have",
+        "if not only or only[limit.record_tag] then",
+        "if true then",
+    ),
+    (
+        "tickets: a ticket is evaluated without the leases of another label",
+        "if not only or only[limit.record_tag] then",
+        "if not only or only[limit.tag] then",
+    ),
+    (
+        "tickets: a ticket of another policy is too large for a limit that it does not have",
+        " and (not only or only[limit.record_tag]) then",
+        " then",
+    ),
     (
         "check: invalid log entries are accepted, with an id",
         "if not (time and time >= 0 and time <= now and time % 1 == 0) then",
@@ -13,12 +108,15 @@ pub const LIMITS: &[Mutant] = &[
     ("check: fractional log entries are accepted, with an id", "time <= now and time % 1 == 0", "time <= now"),
     (
         "check: a count above its maximum is accepted, with an id",
-        "held - MAX > 0 or count - 2 * held > 0",
-        "held - MAX > 0",
+        "level and level - 2 * full > 0",
+        "(scale or not held) and level and level - 2 * full > 0",
     ),
-    ("check: any stored limit is accepted, with an id", "held - MAX > 0 or ", ""),
-    ("check: any stored capacity is accepted, with an id", "full > MAX or ", ""),
-    ("check: a level above its maximum is accepted, with an id", " or level - 2 * full > 0", ""),
+    (
+        "check: a level above its maximum is accepted, with an id",
+        "level and level - 2 * full > 0",
+        "not scale and level and level - 2 * full > 0",
+    ),
+    ("check: any stored limit or capacity is accepted, with an id", "full - MAX > 0 or ", ""),
     ("kinds: a throttle counts the cost", "if kind == 't' or kind == 'c' then", "if kind == 'c' then"),
     ("kinds: a throttle counts a peek of cost 0", "cost and ahead + min(cost, 1)", "cost and ahead + 1"),
     ("kinds: a throttle is corrected", "cost and min(change, 1) or 0", "min(change, 1)"),
@@ -58,8 +156,8 @@ pub const LIMITS: &[Mutant] = &[
     ("log: one entry too few is kept", "0, limit.new_level + units - 1)", "0, limit.new_level + units - 2)"),
     (
         "write: the state of a grant has no expiry",
-        "call('SET', KEYS[1], state, 'PX', expiry(lifetime))",
-        "call('SET', KEYS[1], state)",
+        "call('SET', KEYS[1], state .. ' .', 'PX', expiry(lifetime))",
+        "call('SET', KEYS[1], state .. ' .')",
     ),
     (
         "write: the state expires as soon as it is reset",
@@ -83,14 +181,10 @@ pub const LIMITS: &[Mutant] = &[
     ),
     (
         "write: a level is written with the old scale",
-        "ARGV[4 * i - 1] .. ' ' .. ARGV[4 * i + 1]",
-        "ARGV[4 * i - 1] .. ' ' .. format('%.0f', limit.held_scale)",
+        "limit.new_level, limit.a, limit.c)",
+        "limit.new_level, limit.a, limit.held_scale)",
     ),
-    (
-        "write: a count is written with the old limit",
-        "format(' %.0f ', limit.new_level) .. ARGV[4 * i - 1]\n",
-        "format(' %.0f ', limit.new_level) .. format('%.0f', limit.held_a)\n",
-    ),
+    ("write: a count is written with the old limit", "limit.new_level, limit.a)\n", "limit.new_level, limit.held_a)\n"),
     (
         "leases: a lease that expires now counts",
         "leases, after = KEYS[key_count], format('(%.0f', now)",
@@ -112,7 +206,7 @@ pub const LIMITS: &[Mutant] = &[
         "lease_end <= 2 * MAX and lease_end % 1 == 0",
         "lease_end <= 2 * MAX",
     ),
-    ("leases: any fencing token is accepted", "limit.level - 2 * MAX > 0", "false"),
+    ("leases: any fencing token is accepted", "level and level - 2 * full > 0", "held and level - 2 * full > 0"),
     ("leases: the fencing token is not stored", "state .. format(' %.0f', limit.level)", "state .. ' 0'"),
     ("leases: a call takes as many leases as its cost", "if kind == 't' or kind == 'c' then", "if kind == 't' then"),
     (
@@ -131,7 +225,7 @@ pub const LIMITS: &[Mutant] = &[
         "attempt('HINCRBY', KEYS[2], field, by)",
         "call('HINCRBY', KEYS[2], field, by)",
     ),
-    ("check: a capacity of zero is accepted", "if full == 0 or full > MAX", "if full > MAX"),
+    ("check: a capacity of zero is accepted", "full - 1 < 0 or ", ""),
     ("write: the log has no expiry", "      call('PEXPIRE', limit.key, expiry(limit.b))\n", ""),
     (
         "write: the log expires early",
@@ -147,12 +241,12 @@ pub const LIMITS: &[Mutant] = &[
     ("leases: the fencing token expires early", "    lifetime = lifetime + LATE_RELEASE\n", ""),
     (
         "override: the wait ignores the end of the override",
-        "if limit_wait > ends - now and ends < MAX and overrides.overridden[i] ~= '-' then",
+        "if limit_wait > ends - now and ends < MAX and overrides.overridden[limit.tag] then",
         "if false then",
     ),
     (
         "override: its end shortens the wait for limits without an override",
-        "if limit_wait > ends - now and ends < MAX and overrides.overridden[i] ~= '-' then",
+        "if limit_wait > ends - now and ends < MAX and overrides.overridden[limit.tag] then",
         "if limit_wait > ends - now and ends > now and ends < MAX then",
     ),
     (
@@ -204,8 +298,8 @@ pub const WITHOUT_ID: &[Mutant] = &[
     ),
     (
         "new calls: a peek at leases passes before the queue",
-        "local index, wait, remaining, reset = evaluate(ahead, units_ahead, units, 0)",
-        "local index, wait, remaining, reset = evaluate(0, 0, units, 0)",
+        "local index, wait, remaining, reset = evaluate(ahead, units_ahead, units, verb",
+        "local index, wait, remaining, reset = evaluate(0, 0, units, verb",
     ),
     (
         "check: a damaged log or lease is used by a peek",
@@ -224,4 +318,20 @@ pub const WITHOUT_ID: &[Mutant] = &[
         "return {5, exceeded - 1, ctx.limits[exceeded].a, 0, 0, now}",
         "return {5, exceeded, ctx.limits[exceeded].a, 0, 0, now}",
     ),
+    ("decide: a call beside other policies charges nothing", "verb == 'acquire' and units or 0)", "0)"),
+    ("decide: a peek reports the remaining units after a grant", "verb == 'acquire' and units or 0)", "units)"),
+    ("decide: a call of cost 0 is written", "if wait == 0 and units > 0 then", "if wait == 0 then"),
+    ("log: a call beside other policies adds no entries", "      append_to_logs()\n", ""),
+    ("write: a grant beside other policies is not written", "      write_state(ctx.longest_reset)\n", ""),
+    (
+        "write: the state expires at once after a grant beside other policies",
+        "      write_state(ctx.longest_reset)\n",
+        "      write_state(0)\n",
+    ),
+    ("clock: a refusal does not write the changed skew", "      keep_skew()\n", ""),
+    ("statistics: grants beside other policies are not counted", "      add_statistic('granted', 1)\n", ""),
+    ("statistics: units beside other policies are not counted", "      add_statistic('units', units - 1)\n", ""),
+    ("statistics: refusals beside other policies are not counted", "        add_statistic('refused', 1)\n", ""),
+    ("list: a call beside other policies does not add its limiter", "    register_limiter(now)\n", ""),
+    ("new calls: expired tickets ahead refuse a new call", "if wait_alone == 0 then", "if false then"),
 ];

@@ -55,8 +55,23 @@ pub const PERMIT: &[Mutant] = &[
     ),
     (
         "statistics: the number of leases is missing",
-        "ctx.lease_limit and ctx.lease_limit.live or 0, ctx.tickets",
-        "0, ctx.tickets",
+        "ctx.lease_limit and ctx.lease_limit.live or leases and call",
+        "leases and call",
+    ),
+    (
+        "statistics: the number of leases of another policy is missing",
+        "ctx.lease_limit.live or leases and call('ZCOUNT', leases, format('(%.0f', now), '+inf')",
+        "ctx.lease_limit.live",
+    ),
+    (
+        "statistics: expired leases of another policy are counted",
+        "call('ZCOUNT', leases, format('(%.0f', now), '+inf')",
+        "call('ZCARD', leases)",
+    ),
+    (
+        "statistics: a lease of another policy that expires now is counted",
+        "call('ZCOUNT', leases, format('(%.0f', now), '+inf')",
+        "call('ZCOUNT', leases, format('%.0f', now), '+inf')",
     ),
     ("verbs: a released lease is kept", "call('ZREM', lease_limit.key, id)", ""),
     (

@@ -84,7 +84,7 @@ pub const QUEUE: &[Mutant] = &[
     ),
     (
         "advance: a wake-up is not recorded in the ticket",
-        "check, check + ticket.claim_timeout\n        write_ticket(ticket)",
+        "check, check + ticket.claim_timeout\n          write_ticket(ticket)",
         "check, check + ticket.claim_timeout",
     ),
     ("advance: a waiter without a listener stops the advance", "if wait > 0 and is_present then", "if wait > 0 then"),
@@ -101,7 +101,7 @@ pub const QUEUE: &[Mutant] = &[
     ),
     (
         "queue: an expired ticket keeps its position",
-        "(name == id or ticket.expires_at > now and not limit_exceeded_by(ticket.units))",
+        "(name == id or ticket.expires_at > now and not limit_exceeded_by(ticket.units, (tags_of(ticket))))",
         "true",
     ),
     (
@@ -115,12 +115,92 @@ pub const QUEUE: &[Mutant] = &[
         "(ticket.expires_at > now and",
     ),
     ("queue: one call removes all expired tickets", "(stays or ctx.removed >= MAX_EXPIRED)", "stays"),
-    ("queue: a ticket above a lowered limit is kept", " and not limit_exceeded_by(ticket.units))", ")"),
+    (
+        "queue: a ticket above a lowered limit is kept",
+        " and not limit_exceeded_by(ticket.units, (tags_of(ticket))))",
+        ")",
+    ),
+    (
+        "tickets: a ticket of another policy is removed as too large for a limit that it does not have",
+        "limit_exceeded_by(ticket.units, (tags_of(ticket)))",
+        "limit_exceeded_by(ticket.units)",
+    ),
+    (
+        "tickets: a ticket of another policy is evaluated with all limits",
+        "ticket.units, 0, nil, tags)",
+        "ticket.units, 0)",
+    ),
+    (
+        "tickets: a ticket that shares a limit is not ahead",
+        "    if is_shared then\n",
+        "    if not tags_of(ticket) then\n",
+    ),
+    ("tickets: a ticket that shares no limit is ahead", "    if is_shared then\n", "    if true then\n"),
+    ("tickets: only the last limit of a ticket can be shared", "is_shared = is_shared or find(", "is_shared = find("),
+    (
+        "tickets: a tag that begins like another one is shared",
+        "find(',' .. ctx.own_tags .. ',', ',' .. tag .. ',', 1, true)",
+        "find(',' .. ctx.own_tags, ',' .. tag, 1, true)",
+    ),
+    (
+        "tickets: a tag that ends like another one is shared",
+        "find(',' .. ctx.own_tags .. ',', ',' .. tag .. ',', 1, true)",
+        "find(ctx.own_tags .. ',', tag .. ',', 1, true)",
+    ),
+    ("tickets: a ticket of another policy has no limits", "    tags[tag] = true\n", ""),
+    ("tickets: every ticket has the limits of the call", "ticket.tags == ctx.own_tags then", "true then"),
+    (
+        "tickets: a ticket that shares no limit hides those behind it",
+        "local ticket = ticket_at(checked)\n    position",
+        "local ticket = ticket_at(ahead)\n    position",
+    ),
+    ("tickets: all policies have the same tags", "  return table.concat(tags, ',')\n", "  return '-'\n"),
     ("advance: the caller wakes itself", "ticket.id ~= id and ticket.channel ~= ''", "ticket.channel ~= ''"),
     (
         "advance: a wake-up does not set the expiry of the ticket",
+        "ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout\n          write_ticket(ticket)",
+        "ticket.next_check = check\n          write_ticket(ticket)",
+    ),
+    (
+        "advance: the end of a pause is not recorded in a ticket without a channel",
+        "check, check + ticket.claim_timeout\n        write_ticket(ticket)",
+        "check, check + ticket.claim_timeout",
+    ),
+    (
+        "advance: the end of a pause does not set the expiry of a ticket without a channel",
         "ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout\n        write_ticket(ticket)",
         "ticket.next_check = check\n        write_ticket(ticket)",
+    ),
+    ("advance: tickets that share no limit get a message", "if is_shared or verb == 'control' then", "if true then"),
+    (
+        "advance: the end of a pause wakes no ticket of another policy",
+        "if is_shared or verb == 'control' then",
+        "if is_shared then",
+    ),
+    (
+        "advance: tickets that share no limit take units",
+        "    else\n      checked = checked + 1\n",
+        "    else\n      ahead, units_ahead, checked = ahead + 1, units_ahead + ticket.units, checked + 1\n",
+    ),
+    (
+        "advance: tickets that share no limit take units at the end of a pause",
+        "if is_present and is_shared then",
+        "if is_present then",
+    ),
+    (
+        "advance: a ticket that shares no limit hides those behind it",
+        "    else\n      checked = checked + 1\n",
+        "    else\n      return\n",
+    ),
+    (
+        "advance: the ticket behind one that was removed is passed over",
+        "checked = is_present and checked + 1 or checked\n",
+        "checked = checked + 1\n",
+    ),
+    (
+        "tickets: leases of another label are another limit",
+        "tags[i] = ctx.limits[i].record_tag",
+        "tags[i] = ctx.limits[i].tag",
     ),
     (
         "advance: a waiter without a channel blocks the others after a pause",

@@ -53,11 +53,28 @@ pub const STATE: &[Mutant] = &[
     ("statistics: their expiry is not set with the others", "redis.call('PEXPIRE', KEYS[2], lifetime)", ""),
     ("statistics: new statistics never expire", "attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)", ""),
     ("statistics: a new field extends their expiry", "if attempt('PTTL', KEYS[2]) == -1 then", "if true then"),
+    ("reset: the windows of other policies are kept", "type(text) == 'string' and text or ''", "''"),
+    ("reset: the windows before those of the last call are kept", "' (w[:%l%d_-]*)'", "' (w[^ ]*)'"),
+    ("reset: a foreign text is taken as the name of a key", "' (w[:%l%d_-]*)'", "' (w[^ @]*)'"),
+    ("reset: any number of keys is deleted", "if #keys < 100 then", "if true then"),
+    ("reset: the windows of some policies are kept", "if #keys < 100 then", "if #keys < 35 then"),
+    ("reset: windows with a label of their own are kept", "string.gsub(tag, ':', '.')", "tag"),
+    ("reset: the leases of another policy are kept", "for i = 1, #KEYS do", "for i = 1, #KEYS - 1 do"),
+    ("reset: a state of a foreign type cannot be reset", "type(text) == 'string' and text or ''", "text or ''"),
+    (
+        "check: a damaged summary of the queue is accepted",
+        "if not (levels_at and written_at) then",
+        "if not levels_at then",
+    ),
 ];
 
 pub const OVERRIDES: &[Mutant] = &[
-    ("overrides: they apply after their expiry", "ends > now and text or '-'", "ends >= now and text or '-'"),
-    ("overrides: they never expire", "ends > now and text or '-'", "text"),
+    (
+        "overrides: they apply after their expiry",
+        "read_list(overridden_list, ends > now)",
+        "read_list(overridden_list, ends >= now)",
+    ),
+    ("overrides: they never expire", "read_list(overridden_list, ends > now)", "read_list(overridden_list, true)"),
     (
         "overrides: a pause is not stored",
         "overrides.version, overrides.paused_until, ends",
@@ -86,9 +103,35 @@ pub const OVERRIDES: &[Mutant] = &[
         "OVERRIDES_EXPIRY",
     ),
     (
-        "overrides: the number of limits is not checked",
-        "if #overridden ~= limit_count or #learned ~= limit_count then",
-        "if false then",
+        "overrides: text between the limits is accepted",
+        "    is_damaged = is_damaged or length ~= #list + (length > 0 and 1 or 0)\n",
+        "",
+    ),
+    (
+        "overrides: impossible numbers of a limit that the call does not have are accepted",
+        "      is_damaged = is_damaged or not decode_limit(string.sub(tag, 1, 1), numbers)\n",
+        "",
+    ),
+    (
+        "overrides: those of limits that the call does not have are dropped",
+        "list[#list + 1] = limits[tag] and",
+        "list[#list + 1] = limits[tag] and overrides.own[tag] and",
+    ),
+    (
+        "overrides: those of limits that the call does not have expire with the state",
+        "      if overridden[tag] then\n",
+        "      if overridden[tag] and own[tag] then\n",
+    ),
+    (
+        "overrides: learned limits that the call does not have expire with the state",
+        "has_learned = has_learned or learned[tag]",
+        "has_learned = has_learned or own[tag] and learned[tag]",
+    ),
+    ("overrides: a limit that is overridden and learned is listed twice", "not is_known[tag] and tag or nil", "tag"),
+    (
+        "overrides: a limit takes the override of another label",
+        "overrides.overridden[tag], overrides.learned[tag], string.sub",
+        "overrides.overridden[string.sub(tag, 1, 1)], overrides.learned[tag], string.sub",
     ),
     (
         "overrides: malformed text is accepted",
@@ -107,11 +150,11 @@ pub const OVERRIDES: &[Mutant] = &[
         "      other_c = other_c\n",
     ),
     ("limits in force: a bucket of another interval takes the learned end", "and other_b == b then", "then"),
-    ("limits in force: they are ignored", "      ARGV[o], ARGV[o + 1], ARGV[o + 2] = a, b, c\n", ""),
+    ("limits in force: they are ignored", "      ARGV[o + 1], ARGV[o + 2], ARGV[o + 3] = a, b, c\n", ""),
     (
         "limits in force: the offset or scale is not replaced",
-        "ARGV[o], ARGV[o + 1], ARGV[o + 2] = a, b, c",
-        "ARGV[o], ARGV[o + 1] = a, b",
+        "ARGV[o + 1], ARGV[o + 2], ARGV[o + 3] = a, b, c",
+        "ARGV[o + 1], ARGV[o + 2] = a, b",
     ),
     ("decode: an amount above the maximum of a meter is accepted", "(c - 1 < 0 or a - MAX / c > 0)", "(c - 1 < 0)"),
     ("decode: a scale of zero is accepted", "(c - 1 < 0 or a - MAX / c > 0)", "(a - MAX / c > 0)"),
@@ -140,12 +183,12 @@ pub const OVERRIDES: &[Mutant] = &[
     ("overrides: the time to drain ignores the scale", "b or a * c / b", "b or a / b"),
     (
         "limits in force: learned limits outrank overrides",
-        "if c and overridden ~= '-' then",
-        "if c and overridden ~= '-' and learned == '-' then",
+        "if c and overridden then",
+        "if c and overridden and not learned then",
     ),
     (
         "limits in force: learned limits are ignored",
-        "decode_limit(kind, learned ~= '-' and learned or overrides.own[i])",
-        "decode_limit(kind, overrides.own[i])",
+        "decode_limit(kind, learned or overrides.own[tag])",
+        "decode_limit(kind, overrides.own[tag])",
     ),
 ];

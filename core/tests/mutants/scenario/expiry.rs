@@ -22,19 +22,17 @@ pub(super) fn keys(port: u16, text: &str) -> Result<(), String> {
         script.acquire(NOW, 1, false);
         let state = time_to_reset(&mut script);
         check_expiry(&mut script, ":s:", state, "a grant without a permit")?;
-        let mut kinds = script.limiter().policy().limits().iter().map(paddlegate::Limit::kind);
-        if let Some(window) = kinds.position(|kind| kind == Kind::Window) {
-            check_expiry(&mut script, &format!(":w{window}:"), interval, "a grant without a permit")?;
+        let kinds: Vec<Kind> = script.limiter().policy().limits().iter().map(paddlegate::Limit::kind).collect();
+        if kinds.contains(&Kind::Window) {
+            check_expiry(&mut script, ":w:", interval, "a grant without a permit")?;
         }
         script.raw.command("FLUSHALL");
         script.acquire(NOW, 1, true);
         let state = time_to_reset(&mut script);
         check_expiry(&mut script, ":s:", state, "a grant")?;
         check_expiry(&mut script, ":p:", 300_000, "a grant")?;
-        let limits = script.limiter().policy().limits().iter();
-        let kinds: Vec<Kind> = limits.map(paddlegate::Limit::kind).collect();
-        if let Some(window) = kinds.iter().position(|kind| *kind == Kind::Window) {
-            check_expiry(&mut script, &format!(":w{window}:"), interval, "a grant")?;
+        if kinds.contains(&Kind::Window) {
+            check_expiry(&mut script, ":w:", interval, "a grant")?;
         }
         if kinds.contains(&Kind::Concurrency) {
             check_expiry(&mut script, ":h:", interval + LATE_RELEASE, "a grant")?;

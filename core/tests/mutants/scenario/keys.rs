@@ -85,7 +85,7 @@ pub(super) fn permits(port: u16, text: &str) -> Result<(), String> {
         let mut words = vec![b"ZADD".to_vec(), key.clone()];
         for i in start..start + 1_000 {
             words.push(((NOW + 500_000_000) * 2 + 2 * i).to_string().into_bytes());
-            words.push(format!("{i:032}:{NOW}:1").into_bytes());
+            words.push(format!("p|{i:032}:{NOW}:1").into_bytes());
         }
         script.raw.execute(&words);
     }
@@ -127,7 +127,7 @@ pub(super) fn long_logs(port: u16, text: &str) -> Result<(), String> {
         for (permit, actual) in corrections {
             script.correct(*permit, *actual, NOW + 10);
         }
-        let log = key(&mut script, ":w0:");
+        let log = key(&mut script, ":w:");
         if script.raw.ttl(&log) < 0 {
             return Err("a log has no expiry after a correction".into());
         }
@@ -196,7 +196,7 @@ pub(super) fn log_length(port: u16, text: &str) -> Result<(), String> {
         for i in 0..12 {
             script.acquire(NOW + i * HOUR / 5, 1, estimate);
         }
-        let log = key(&mut script, ":w0:");
+        let log = key(&mut script, ":w:");
         match script.raw.execute(&[&b"LLEN"[..], &log]) {
             Reply::Integer(5) => {}
             other => return Err(format!("{other:?} entries")),
@@ -275,7 +275,7 @@ pub(super) fn many_expired(port: u16, text: &str) -> Result<(), String> {
     for number in 2..=750 {
         let id = format!("dead {number}").into_bytes();
         positions.extend([number.to_string().into_bytes(), id.clone()]);
-        records.extend([id, format!("{number} 1 1 {NOW} {NOW} {NOW} 1 ").into_bytes()]);
+        records.extend([id, format!("{number} 1 1 {NOW} {NOW} {NOW} 1 c ").into_bytes()]);
     }
     script.raw.execute(&positions);
     script.raw.execute(&records);
@@ -297,7 +297,7 @@ pub(super) fn foreign_permits(port: u16, text: &str) -> Result<(), String> {
     let permits = key(&mut script, ":p:");
     script.raw.execute(&[&b"SET"[..], &permits, b"theirs"]);
     let counts = |script: &mut Script| {
-        [("LLEN", ":w0:"), ("ZCARD", ":h:")].map(|(command, role)| {
+        [("LLEN", ":w:"), ("ZCARD", ":h:")].map(|(command, role)| {
             let key = key(script, role);
             script.raw.execute(&[command.as_bytes(), &key])
         })

@@ -5,6 +5,7 @@ mod damage;
 mod expiry;
 mod keys;
 mod overrides;
+mod policies;
 
 use paddlegate::{Kind, Micros, Operation, Request, Wait};
 
@@ -43,13 +44,24 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("a report estimates the units of many open permits", overrides::many_open),
     ("a correction changes a long log", keys::long_logs),
     ("the number of reclaimed leases is bounded", keys::many_reclaimed),
+    ("records of other policies are kept while they count", policies::kept_records),
+    ("a name has at most 32 limits in use", policies::number_of_labels),
+    ("overrides and learned limits have at most 32 labels", policies::labels_of_overrides),
+    ("a reset removes what all policies have stored", policies::reset),
+    ("overrides of other policies are kept", policies::overrides),
+    ("leases of all labels have one fencing token", policies::fencing_tokens),
+    ("a call beside another policy is listed", policies::list),
+    ("calls beside another policy write nothing without a grant", policies::nothing_written),
+    ("a ticket has the limits of its last call", policies::tags_of_tickets),
+    ("leases of another label are the same limit for those who wait", policies::woken_tickets),
+    ("similar tags are different", policies::similar_tags),
 ];
 
 /// Each of these scenarios takes up to a second.
 pub const SLOW_SCENARIOS: &[(&str, Scenario)] = &[("the server's clock is read", keys::own_clock)];
 
 fn limit(kind: Kind, amount: u64) -> Spec {
-    Spec { kind, amount, interval: HOUR, offset: 0 }
+    Spec { kind, number: 0, amount, interval: HOUR, offset: 0 }
 }
 
 fn every_kind(port: u16, text: &str) -> Vec<Script> {

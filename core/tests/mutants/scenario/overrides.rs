@@ -21,7 +21,8 @@ fn set_override(script: &mut Script, amount: u64, interval: u64, expires: Option
 
 /// Applies an upstream report with no remaining units.
 fn report(script: &mut Script, at: u64) -> Reply {
-    let budgets = [BudgetUpdate { remaining: Some(0), ..BudgetUpdate::default() }];
+    let label = script.limiter().policy().limits()[0].label().clone();
+    let budgets = [BudgetUpdate { remaining: Some(0), ..BudgetUpdate::new(label) }];
     let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
     script.run(Operation::ApplyReport { report }, at)
 }
@@ -47,39 +48,53 @@ pub(super) fn damaged(port: u16, text: &str) -> Result<(), String> {
         for field in 0..4 {
             bad_values.extend(["", "x", "-1", "1.5", beyond].map(|bad_value| (field, bad_value.to_owned())));
         }
-        let numbers_of_limit: Vec<&str> = fields[4].split('/').collect();
-        for number in 0..3 {
-            for bad_value in ["", "x", "-1", beyond] {
-                let mut numbers_of_limit = numbers_of_limit.clone();
-                numbers_of_limit[number] = bad_value;
-                bad_values.push((4, numbers_of_limit.join("/")));
-            }
-        }
-        // These numbers are invalid for the kind.
+        let (tag, numbers) = fields[4].split_once('=').ok_or("no tag")?;
+        let numbers_of_limit: Vec<&str> = numbers.split('/').collect();
         let [amount, interval, _] = numbers_of_limit[..] else {
             return Err(format!("unexpected numbers: {overrides}"));
         };
-        bad_values.push(match kind {
-            Kind::Bucket => (4, format!("{amount}/{interval}/{interval}")),
-            Kind::Window => (4, format!("100001/{interval}/0")),
-            _ => (4, format!("4503599627370496/{interval}/2")),
+        let mut bad_numbers = Vec::new();
+        for number in 0..3 {
+            let bad = ["", "x", "-1", beyond].into_iter().chain((number < 2).then_some("0"));
+            bad_numbers.extend(bad.map(|bad_value| {
+                let mut numbers = numbers_of_limit.clone();
+                numbers[number] = bad_value;
+                numbers.join("/")
+            }));
+        }
+        // These numbers are invalid for the kind.
+        bad_numbers.push(match kind {
+            Kind::Bucket => format!("{amount}/{interval}/{interval}"),
+            Kind::Window => format!("100001/{interval}/0"),
+            _ => format!("4503599627370496/{interval}/2"),
         });
         if kind == Kind::Leaky {
-            bad_values.push((4, format!("{amount}/{interval}/0")));
+            bad_numbers.push(format!("{amount}/{interval}/0"));
         }
-        for number in 0..2 {
-            let mut numbers_of_limit = numbers_of_limit.clone();
-            numbers_of_limit[number] = "0";
-            bad_values.push((4, numbers_of_limit.join("/")));
+        for numbers in bad_numbers {
+            // Also of a limit that the call does not have.
+            for tag in [tag, &format!("{tag}:other")] {
+                bad_values.extend([4, 5].map(|field| (field, format!("{tag}={numbers}"))));
+            }
         }
-        for field in [4, 5] {
-            bad_values.extend(["", "x", "-,-", "1/1"].map(|bad_value| (field, bad_value.to_owned())));
+        for bad_list in [
+            "x",
+            "-",
+            tag,
+            &format!("{tag}="),
+            &format!("={numbers}"),
+            &format!("{tag}={numbers},"),
+            &format!(",{tag}={numbers}"),
+            &format!("{tag}={numbers}={numbers}"),
+            &format!("{tag}={numbers},,{tag}:other={numbers}"),
+        ] {
+            bad_values.extend([4, 5].map(|field| (field, bad_list.to_owned())));
         }
         for (field, bad_value) in bad_values {
             let mut fields = fields.clone();
-            // A learned limit is only read if the limit has no override.
+            // The limit has no override when its learned numbers are wrong.
             if field == 5 {
-                fields[4] = "-";
+                fields[4] = "";
             }
             fields[field] = &bad_value;
             let state = format!("{time} 0;{} {rest}", fields.join(";")).trim_end().to_owned();
@@ -122,19 +137,19 @@ pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
     script.raw.command("FLUSHALL");
     take(&mut script);
     set_override(&mut script, 2, HOUR, None);
-    check_expiry(&mut script, ":w0:", hour, "an override with a longer window")
+    check_expiry(&mut script, ":w:", hour, "an override with a longer window")
 }
 
 pub(super) fn log_after_a_report(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &[limit(Kind::Window, 5)]);
     script.raw.command("FLUSHALL");
     report(&mut script, NOW);
-    for role in [":w0:", ":s:"] {
+    for role in [":w:", ":s:"] {
         check_expiry(&mut script, role, HOUR / 1_000, "a report")?;
     }
     // The next report removes expired entries.
     report(&mut script, NOW + 2 * HOUR);
-    let log = key(&mut script, ":w0:");
+    let log = key(&mut script, ":w:");
     match script.raw.execute(&[&b"LLEN"[..], &log]) {
         Reply::Integer(5) => {}
         other => return Err(format!("{other:?} entries")),
@@ -150,7 +165,8 @@ pub(super) fn many_open(port: u16, text: &str) -> Result<(), String> {
     for i in 0..300 {
         script.acquire(NOW + i, 10, true);
     }
-    let budgets = [BudgetUpdate { remaining: Some(100_000), ..BudgetUpdate::default() }];
+    let label = script.limiter().policy().limits()[0].label().clone();
+    let budgets = [BudgetUpdate { remaining: Some(100_000), ..BudgetUpdate::new(label) }];
     let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
     script.run(Operation::ApplyReport { report }, NOW + 300);
     let peek = script.decision(Operation::Peek(Request::cost(0)), NOW + 300)?;
@@ -162,8 +178,8 @@ pub(super) fn many_open(port: u16, text: &str) -> Result<(), String> {
 pub(super) fn end_of_an_override(port: u16, text: &str) -> Result<(), String> {
     let numbers = |kind, amount| Limit::of_kind(kind, amount, Micros(HOUR), Micros(0)).expect("a limit");
     let cases = [
-        (5, [LimitOverride::Set(numbers(Kind::Window, 1)), LimitOverride::Keep], 10_000_000),
-        (1, [LimitOverride::Keep, LimitOverride::Set(numbers(Kind::Leaky, 4))], HOUR),
+        (5, [LimitOverride::Set(numbers(Kind::Window, 1))], 10_000_000),
+        (1, [LimitOverride::Set(numbers(Kind::Leaky, 4))], HOUR),
     ];
     for (amount, changes, wait) in cases {
         let window = Spec { amount, ..limit(Kind::Window, 5) };

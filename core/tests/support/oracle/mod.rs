@@ -16,27 +16,32 @@ const SETTLED_MEMORY: i128 = 60_000_000;
 /// The state of one limiter name.
 pub struct Oracle {
     rules: Vec<Rule>,
-    paused: Option<usize>,
-    /// The library keeps a separate state for each list of kinds.
-    states: HashMap<Vec<&'static str>, State>,
+    state: State,
     /// The grant time of each permit. It is never removed, because the library stores it in the permit.
     granted_at: Vec<i128>,
 }
 
+/// What all policies of the name share.
+#[derive(Default)]
 struct State {
     last: i128,
     skew: i128,
-    parts: Vec<Part>,
+    /// By kind and label.
+    parts: HashMap<(&'static str, String), Part>,
     permits: HashMap<usize, Charge>,
 }
 
-/// The stored state of one limit, and the rule under which it was written.
+/// The stored state of one limit, and the rule and the time under which it was written.
+#[derive(Clone)]
 struct Part {
     rule: Rule,
     amount: Amount,
+    at: i128,
 }
 
 struct Charge {
+    /// Kind and label of each limit that its call had.
+    limits: Vec<(&'static str, String)>,
     at: i128,
     units: i128,
     settled_at: Option<i128>,
@@ -44,7 +49,7 @@ struct Charge {
 
 impl Oracle {
     pub fn new(rules: &[Rule]) -> Self {
-        let mut oracle = Self { rules: Vec::new(), paused: None, states: HashMap::new(), granted_at: Vec::new() };
+        let mut oracle = Self { rules: Vec::new(), state: State::default(), granted_at: Vec::new() };
         oracle.resize(rules);
         oracle
     }
@@ -52,22 +57,19 @@ impl Oracle {
     /// Replaces the rules; the name stays the same.
     pub fn resize(&mut self, rules: &[Rule]) {
         self.rules = rules.iter().filter(|rule| rule.kind != "unlimited").cloned().collect();
-        self.paused = self.rules.iter().position(|rule| rule.kind == "paused");
-        let rules = &self.rules;
-        self.states.entry(kinds(rules)).or_insert_with(|| State::new(rules));
     }
 
     pub fn reset(&mut self) {
-        self.states.insert(kinds(&self.rules), State::new(&self.rules));
+        self.state = State::default();
     }
 
     /// Charges `cost` to all limits or to none. With `permit`, a grant returns the number of a permit.
     pub fn acquire(&mut self, server: i128, cost: i128, permit: bool) -> (Verdict, Option<usize>) {
         let before = self.peek(server, cost);
-        if self.rules.is_empty() || self.paused.is_some() {
+        if self.rules.is_empty() || self.paused().is_some() {
             return (before, None);
         }
-        let (rules, state) = self.state();
+        let (rules, state) = (self.rules.clone(), &mut self.state);
         let now = before.at;
         if !before.allowed || cost == 0 {
             state.skew = now - server;
@@ -75,13 +77,13 @@ impl Oracle {
         }
         let mut amounts = state.amounts(&rules, now);
         let early = state.early(&rules, now);
-        for (((rule, amount), early), part) in rules.iter().zip(&mut amounts).zip(early).zip(&mut state.parts) {
+        for ((rule, amount), early) in rules.iter().zip(&mut amounts).zip(early) {
             match amount {
                 Amount::Level(level) => *level += early + rule.charge(cost),
                 Amount::Count(count) => *count += rule.charge(cost),
                 Amount::Times(times) => {
                     times.extend((0..cost).map(|_| now));
-                    part.amount = Amount::Times(times.clone());
+                    state.part(rule).amount = Amount::Times(times.clone());
                 }
             }
         }
@@ -92,19 +94,19 @@ impl Oracle {
             return (verdict, None);
         }
         self.granted_at.push(now);
-        self.state().1.permits.insert(number, Charge { at: now, units: cost, settled_at: None });
+        self.state.permits.insert(number, Charge { limits: limits(&rules), at: now, units: cost, settled_at: None });
         (verdict, Some(number))
     }
 
     /// Returns the decision of `acquire` without a charge.
     pub fn peek(&mut self, server: i128, cost: i128) -> Verdict {
-        if let Some(index) = self.paused {
-            return Verdict::paused(index);
+        if let Some(rule) = self.paused() {
+            return Verdict::paused(&rule.label);
         }
         if self.rules.is_empty() {
             return Verdict::unlimited();
         }
-        let (rules, state) = self.state();
+        let (rules, state) = (self.rules.clone(), &mut self.state);
         let now = state.clock(server);
         let amounts = state.amounts(&rules, now);
         let mut waits = Vec::new();
@@ -125,7 +127,7 @@ impl Oracle {
             retry_after: Some(longest),
             reset_after: Some(reset),
             reason: Some(rule.kind),
-            index,
+            label: Some(rule.label.clone()),
             at: now,
         }
     }
@@ -133,20 +135,21 @@ impl Oracle {
     /// Replaces the charge of a permit by the actual cost.
     pub fn correct(&mut self, permit: usize, actual: i128, server: i128) -> &'static str {
         let granted_at = self.granted_at[permit];
-        let (rules, state) = self.state();
+        let (rules, state) = (self.rules.clone(), &mut self.state);
         let now = state.clock(server);
         if now >= granted_at + PERMIT_TIMEOUT {
             return "late";
         }
-        let Some(charge) = state.permits.get_mut(&permit) else { return "unknown" };
+        let charge = state.permits.get_mut(&permit).filter(|charge| charge.limits == limits(&rules));
+        let Some(charge) = charge else { return "unknown" };
         if let Some(settled_at) = charge.settled_at {
             return if now < settled_at + SETTLED_MEMORY { "already" } else { "unknown" };
         }
         charge.settled_at = Some(now);
         let (at, difference) = (charge.at, actual - charge.units);
         let mut amounts = state.amounts(&rules, now);
-        for ((rule, amount), part) in rules.iter().zip(&mut amounts).zip(&mut state.parts) {
-            match (amount, &mut part.amount) {
+        for (rule, amount) in rules.iter().zip(&mut amounts) {
+            match (amount, &mut state.part(rule).amount) {
                 // A throttle counts starts, so the actual cost changes nothing.
                 _ if rule.kind == "throttle" => {}
                 (Amount::Level(level), _) => {
@@ -178,17 +181,16 @@ impl Oracle {
         self.rules.is_empty()
     }
 
-    fn state(&mut self) -> (Vec<Rule>, &mut State) {
-        let rules = self.rules.clone();
-        let state = self.states.get_mut(&kinds(&rules)).expect("a state for these kinds");
-        (rules, state)
+    fn paused(&self) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.kind == "paused")
     }
 }
 
 impl State {
-    fn new(rules: &[Rule]) -> Self {
-        let parts = rules.iter().map(|rule| Part { rule: rule.clone(), amount: Amount::nothing(rule) });
-        Self { last: 0, skew: 0, parts: parts.collect(), permits: HashMap::new() }
+    fn part(&mut self, rule: &Rule) -> &mut Part {
+        let at = self.last;
+        let part = || Part { rule: rule.clone(), amount: Amount::nothing(rule), at };
+        self.parts.entry((rule.kind, rule.label.clone())).or_insert_with(part)
     }
 
     /// Returns the limiter's time. It never runs backwards: if the server's clock does, it continues from its last
@@ -198,33 +200,36 @@ impl State {
     }
 
     /// Returns the level of a meter at `now`, below zero when it has been empty for a while.
-    fn drained(&self, part: &Part, rule: &Rule, mut level: Units, now: i128) -> Units {
+    fn drained(part: &Part, rule: &Rule, mut level: Units, now: i128) -> Units {
         if part.rule.scale() != rule.scale() {
             level = level.ceil();
         }
         if part.rule.amount != rule.amount {
             level = level.min(rule.amount.into());
         }
-        level - rule.rate() * (now - self.last)
+        level - rule.rate() * (now - part.at)
     }
 
     /// Returns what each throttle has earned for its next start.
-    fn early(&self, rules: &[Rule], now: i128) -> Vec<Units> {
-        let parts = rules.iter().zip(&self.parts);
-        let early = parts.map(|(rule, part)| match &part.amount {
-            Amount::Level(level) => rule.early(self.drained(part, rule, *level, now)),
-            _ => 0.into(),
+    fn early(&mut self, rules: &[Rule], now: i128) -> Vec<Units> {
+        let early = rules.iter().map(|rule| {
+            let part = self.part(rule);
+            match &part.amount {
+                Amount::Level(level) => rule.early(Self::drained(part, rule, *level, now)),
+                _ => 0.into(),
+            }
         });
         early.collect()
     }
 
     /// Returns the amount in use of each limit at `now`.
-    fn amounts(&self, rules: &[Rule], now: i128) -> Vec<Amount> {
+    fn amounts(&mut self, rules: &[Rule], now: i128) -> Vec<Amount> {
         let mut amounts = Vec::new();
-        for (rule, part) in rules.iter().zip(&self.parts) {
+        for rule in rules {
+            let part = self.part(rule);
             amounts.push(match &part.amount {
-                Amount::Level(level) => Amount::Level(self.drained(part, rule, *level, now).max(0.into())),
-                Amount::Count(_) if rule.window_of(self.last) != rule.window_of(now) => Amount::Count(0),
+                Amount::Level(level) => Amount::Level(Self::drained(part, rule, *level, now).max(0.into())),
+                Amount::Count(_) if rule.window_of(part.at) != rule.window_of(now) => Amount::Count(0),
                 Amount::Count(count) if part.rule.amount == rule.amount => Amount::Count(*count),
                 Amount::Count(count) => Amount::Count(*count.min(&rule.amount)),
                 Amount::Times(times) => Amount::Times(rule.live(times, now)),
@@ -236,8 +241,9 @@ impl State {
     /// Stores levels and counts; the callers change the times of a window in place.
     fn write(&mut self, rules: &[Rule], amounts: Vec<Amount>, now: i128, server: i128) {
         (self.last, self.skew) = (now, now - server);
-        for ((part, rule), amount) in self.parts.iter_mut().zip(rules).zip(amounts) {
-            part.rule = rule.clone();
+        for (rule, amount) in rules.iter().zip(amounts) {
+            let part = self.part(rule);
+            (part.rule, part.at) = (rule.clone(), now);
             if !matches!(amount, Amount::Times(_)) {
                 part.amount = amount;
             }
@@ -245,6 +251,6 @@ impl State {
     }
 }
 
-fn kinds(rules: &[Rule]) -> Vec<&'static str> {
-    rules.iter().map(|rule| rule.kind).collect()
+fn limits(rules: &[Rule]) -> Vec<(&'static str, String)> {
+    rules.iter().map(|rule| (rule.kind, rule.label.clone())).collect()
 }

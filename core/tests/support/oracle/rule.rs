@@ -11,6 +11,7 @@ const MAX_LEVEL: i128 = 1 << 51;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub kind: &'static str,
+    pub label: String,
     /// The limit or the capacity; one start of a throttle.
     pub amount: i128,
     /// The starts of a throttle per interval.
@@ -39,13 +40,14 @@ pub struct Verdict {
     pub retry_after: Option<i128>,
     pub reset_after: Option<i128>,
     pub reason: Option<&'static str>,
-    pub index: usize,
+    pub label: Option<String>,
     pub at: i128,
 }
 
 impl Rule {
     pub fn new(kind: &'static str, amount: i128, interval: i128, offset: i128) -> Self {
-        Self { kind, amount: if kind == "throttle" { 1 } else { amount }, starts: amount, interval, offset }
+        let label = kind.to_owned();
+        Self { kind, label, amount: if kind == "throttle" { 1 } else { amount }, starts: amount, interval, offset }
     }
 
     /// Units per microsecond, or starts of a throttle.
@@ -138,14 +140,14 @@ pub fn left(rule: &Rule, taken: &Amount, now: i128) -> (i128, i128) {
 /// Returns a grant with the values of the limit with the fewest remaining units; the first one on a tie.
 pub fn describe(rules: &[Rule], amounts: &[Amount], now: i128) -> Verdict {
     let mut verdict: Option<Verdict> = None;
-    for (index, (rule, amount)) in rules.iter().zip(amounts).enumerate() {
+    for (rule, amount) in rules.iter().zip(amounts) {
         let (remaining, reset) = left(rule, amount, now);
         if verdict.as_ref().is_none_or(|verdict| verdict.remaining > Some(remaining)) {
             verdict = Some(Verdict {
                 limit: Some(rule.amount),
                 remaining: Some(remaining),
                 reset_after: Some(reset),
-                index,
+                label: Some(rule.label.clone()),
                 at: now,
                 ..Verdict::unlimited()
             });
@@ -163,12 +165,12 @@ impl Verdict {
             retry_after: Some(0),
             reset_after: Some(0),
             reason: None,
-            index: 0,
+            label: None,
             at: 0,
         }
     }
 
-    pub fn paused(index: usize) -> Self {
+    pub fn paused(label: &str) -> Self {
         Self {
             allowed: false,
             limit: Some(0),
@@ -176,7 +178,7 @@ impl Verdict {
             retry_after: None,
             reset_after: None,
             reason: Some("paused"),
-            index,
+            label: Some(label.to_owned()),
             at: 0,
         }
     }
@@ -185,14 +187,14 @@ impl Verdict {
     pub fn text(&self) -> String {
         let number = |number: Option<i128>| number.map_or_else(|| "null".to_owned(), |number| number.to_string());
         format!(
-            r#"{{"allowed":{},"limit":{},"remaining":{},"retry_after_us":{},"reset_after_us":{},"reason":{},"index":{},"at_us":{}}}"#,
+            r#"{{"allowed":{},"limit":{},"remaining":{},"retry_after_us":{},"reset_after_us":{},"reason":{},"label":{},"at_us":{}}}"#,
             self.allowed,
             number(self.limit),
             number(self.remaining),
             number(self.retry_after),
             number(self.reset_after),
             self.reason.map_or_else(|| "null".to_owned(), |reason| format!("{reason:?}")),
-            self.index,
+            self.label.as_ref().map_or_else(|| "null".to_owned(), |label| format!("{label:?}")),
             self.at,
         )
     }

@@ -11,7 +11,9 @@ pub fn rules(limits: &[Value]) -> Vec<Rule> {
     let number = |limit: &Value, key: &str| i128::from(limit[key].as_u64().unwrap_or(0));
     let rule = |limit: &Value| {
         let kind = kind(limit["kind"].as_str().expect("kind"));
-        Rule::new(kind, number(limit, "amount").max(1), number(limit, "interval_us"), number(limit, "offset_us"))
+        let rule =
+            Rule::new(kind, number(limit, "amount").max(1), number(limit, "interval_us"), number(limit, "offset_us"));
+        limit["label"].as_str().map_or(rule.clone(), |label| Rule { label: label.to_owned(), ..rule })
     };
     limits.iter().map(rule).collect()
 }
@@ -61,7 +63,8 @@ const UNLIMITED: &str = "unlimited";
 /// Returns the rules of the limits of a random sequence.
 pub fn of(limits: &[Spec]) -> Vec<Rule> {
     let rule = |limit: &Spec| {
-        Rule::new(kind(limit.kind.name()), limit.amount.into(), limit.interval.into(), limit.offset.into())
+        let rule = Rule::new(kind(limit.kind.name()), limit.amount.into(), limit.interval.into(), limit.offset.into());
+        limit.label().map_or(rule.clone(), |label| Rule { label, ..rule })
     };
     limits.iter().map(rule).collect()
 }

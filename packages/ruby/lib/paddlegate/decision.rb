@@ -7,23 +7,23 @@ module Paddlegate
     # The offsets and types of the fields of a `pg_decision`.
     STATUS = "@0l"
     REASON = "@4l"
-    INDEX = "@8q"
-    LIMIT = "@16q"
-    REMAINING = "@24q"
-    RETRY_AFTER = "@32q"
-    RESET_AFTER = "@40q"
-    AT = "@48q"
-    LEASE = "@56q"
-    FENCE = "@64q"
-    TICKET = "@72q"
-    POSITION = "@80q"
-    READY_AFTER = "@88q"
-    PERMIT = "@96Z96"
-    DEGRADED = "@192l"
-    SIZE = 200
+    LABEL = "@8Z33"
+    LIMIT = "@48q"
+    REMAINING = "@56q"
+    RETRY_AFTER = "@64q"
+    RESET_AFTER = "@72q"
+    AT = "@80q"
+    LEASE = "@88q"
+    FENCE = "@96q"
+    TICKET = "@104q"
+    POSITION = "@112q"
+    READY_AFTER = "@120q"
+    PERMIT = "@128Z96"
+    DEGRADED = "@224l"
+    SIZE = 232
     GRANTED = 1
     STATUSES = %i[refused granted queued no_ticket].freeze
-    private_constant :STATUS, :REASON, :INDEX, :LIMIT, :REMAINING, :RETRY_AFTER, :RESET_AFTER, :AT,
+    private_constant :STATUS, :REASON, :LABEL, :LIMIT, :REMAINING, :RETRY_AFTER, :RESET_AFTER, :AT,
                      :LEASE, :FENCE, :TICKET, :POSITION, :READY_AFTER, :PERMIT, :DEGRADED, :STATUSES
 
     # The `pg_decision`.
@@ -60,10 +60,11 @@ module Paddlegate
       Library::KINDS[@bytes.unpack1(REASON)]
     end
 
-    # Returns the index of the described limit in the policy, from 0. The number of limits denotes a
-    # pause at run time.
-    def index
-      @bytes.unpack1(INDEX)
+    # Returns the label of the described limit, such as `:rpm`; without a label of its own that is
+    # its kind. `nil` for a pause at run time, and when no limit applies.
+    def label
+      label = @bytes.unpack1(LABEL)
+      label.to_sym unless label.empty?
     end
 
     # Returns the amount of the described limit in units, 1 for a throttle; `nil` when no limit
@@ -135,7 +136,7 @@ module Paddlegate
     def to_h
       {
         status: status, allowed: allowed?, limit: limit, remaining: remaining,
-        retry_after: retry_after, reset_after: reset_after, reason: reason, index: index,
+        retry_after: retry_after, reset_after: reset_after, reason: reason, label: label,
         at_us: at_us, permit: permit, lease: lease, fencing_token: fencing_token, ticket: ticket,
         position: position, ready_after: ready_after, degraded: degraded?
       }

@@ -70,21 +70,26 @@ module Paddlegate
       make(name, [[:paused]], options, &block)
     end
 
-    # Creates a limiter with several limits, given as keywords or as a list: all are charged or
-    # none. `lock_timeout` applies to a concurrency limit without its own. A throttle of
-    # several starts has their number before the interval.
+    # Creates a limiter with several limits, all of which are charged or none. Each has a label, by
+    # which decisions and overrides name it: the keyword of a {Limit}, otherwise the kind.
+    # `lock_timeout` applies to a concurrency limit without its own. A throttle of several starts
+    # has their number before the interval.
     #
     #   limiter("stripe", concurrency: 5, lock_timeout: 30, window: [100, 60], throttle: 0.1)
     #   limiter("sms", throttle: [3, :second])
-    #   limiter("stripe", [[:window, 10, :second], [:window, 100, :minute]])
+    #   limiter("api", burst: Limit.window(10, :second), sustained: Limit.window(100, :minute))
+    #
+    # `limits`, in place of the keywords: a Hash of them, or a list of {Limit}s and of lists such as
+    # `[:window, 10, :second]`, whose labels are their kinds. A label is 1 to 32 characters: a to z
+    # first, then also digits, _ and -.
     def limiter(name, limits = nil, lock_timeout: nil, **keywords, &block)
       options = keywords.slice(*OPTIONS)
-      by_kind = keywords.except(*OPTIONS)
-      unless limits.nil? || by_kind.empty?
-        raise InvalidError.new("give a list or keywords, not both", "limits")
+      by_label = keywords.except(*OPTIONS)
+      unless limits.nil? || by_label.empty?
+        raise InvalidError.new("give keywords, or a list or a mapping, not both", "limits")
       end
 
-      limits ||= by_kind.map { |kind, numbers| [kind, *numbers] }
+      limits = by_label if limits.nil?
       limits = with_lock_timeout(limits, lock_timeout) unless lock_timeout.nil?
       make(name, limits, options, &block)
     end
@@ -158,15 +163,16 @@ module Paddlegate
 
     # Sets the lock timeout of a concurrency limit that has none.
     def with_lock_timeout(limits, lock_timeout)
-      unless limits.is_a?(Array) && limits.any? { |kind, *| kind&.to_s == "concurrency" }
+      limits = Policy.read(limits)
+      unless limits.any? { |limit| limit.kind.to_s == "concurrency" }
         raise InvalidError.new("is for a limit of concurrency", "lock_timeout")
       end
 
-      limits.map do |numbers|
-        kind, limit, given, *surplus = numbers
-        next numbers unless kind.to_s == "concurrency" && given.nil?
+      limits.map do |limit|
+        amount, given, *surplus = limit.numbers
+        next limit unless limit.kind.to_s == "concurrency" && given.nil?
 
-        [kind, limit, lock_timeout, *surplus]
+        Limit.new(limit.kind, [amount, lock_timeout, *surplus], limit.label)
       end
     end
   end

@@ -7,7 +7,7 @@ module Paddlegate
   # - `settlement`: the settlement of the permit, as {Limiter#correct} returns it; `nil` when the
   #   report had no actual cost of a permit
   # - `learned`: the values that changed: "limit", "interval", "remaining", "reset" and "pause";
-  #   with several limits the index of the limit follows, as in "remaining[1]"
+  #   with several limits the label of the limit follows, as in "remaining[rpm]"
   # - `ignored`: the values that changed nothing, with the reason: "remaining: calls are open"
   # - `cost`: the actual cost of the call, as the response reports it; otherwise `nil`
   # - `pause`: the pause that the response asks for, in seconds (Float); otherwise `nil`

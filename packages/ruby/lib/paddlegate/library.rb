@@ -41,17 +41,15 @@ module Paddlegate
       make(Native::TestClockHandle) { |*outputs| Native.pg_test_clock_new(now_us, *outputs) }
     end
 
-    # Creates a limiter. `limits`: one or several `pg_limit` in sequence, as {limit} returns them.
-    # `ttl_us` may be `nil`.
+    # Creates a limiter. `limits` is as in {Policy.pack}; `ttl_us` may be `nil`.
     def make_limiter(store, name, limits, ttl_us)
-      buffer = FFI::MemoryPointer.new(:char, [limits.bytesize, LIMIT_SIZE].max)
-      buffer.put_bytes(0, limits)
-      count = limits.bytesize / LIMIT_SIZE
-      make(Native::LimiterHandle) do |result, error|
-        if ttl_us
-          Native.pg_limiter_new_with_ttl(store, name, buffer, count, ttl_us, result, error)
-        else
-          Native.pg_limiter_new(store, name, buffer, count, result, error)
+      Policy.pack(limits) do |*array|
+        make(Native::LimiterHandle) do |result, error|
+          if ttl_us
+            Native.pg_limiter_new_with_ttl(store, name, *array, ttl_us, result, error)
+          else
+            Native.pg_limiter_new(store, name, *array, result, error)
+          end
         end
       end
     end
@@ -193,11 +191,6 @@ module Paddlegate
       text
     end
 
-    # Returns the bytes of a `pg_limit`.
-    def limit(kind, amount, interval_us, offset_us)
-      [KINDS.index(kind), amount, interval_us, offset_us].pack("lx4q3")
-    end
-
     # Returns an interval in microseconds. An error has the caller's name of the argument.
     def parse_interval(argument, text)
       buffer = CallBuffer.checkout
@@ -207,9 +200,8 @@ module Paddlegate
       raise e.argument == argument ? e : InvalidError.new(e.reason, argument)
     end
 
-    LIMIT_SIZE = 32
     ID_SIZE = 32
-    private_constant :LIMIT_SIZE, :ID_SIZE
+    private_constant :ID_SIZE
 
     def make(type)
       buffer = CallBuffer.checkout

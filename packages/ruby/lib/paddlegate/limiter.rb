@@ -41,7 +41,7 @@ module Paddlegate
       @skips = !on_limit.nil? && Limiter.ignores?(on_limit)
       @on_limit = @skips ? :ignore : :raise
       ttl = Value.interval("ttl", ttl) unless ttl.nil?
-      handle = Library.make_limiter(store.handle, @name, Policy.pack(limits), ttl)
+      handle = Library.make_limiter(store.handle, @name, limits, ttl)
       attach(store, Library.with_on_unavailable(handle, on_unavailable, local_share_percent))
     end
 

@@ -3,10 +3,10 @@
 module Paddlegate
   # A limiter in the list of {Factories#limiters}. Frozen.
   #
-  # `limits`: the limits as last used, each a Hash of `kind`, `amount`, `interval` and `offset`
-  # (seconds) as in a {RuntimeState}. `last_used`: seconds since 1970, to the minute; `nil` in
-  # memory, which does not record it. `ttl`: seconds for which the limiter is listed and its
-  # statistics are kept after that.
+  # `limits`: the limits of all policies of the name as last used, each a Hash of `label`, `kind`,
+  # `amount`, `interval` and `offset` (seconds) as in a {RuntimeState}. `last_used`: seconds since
+  # 1970, to the minute; `nil` in memory, which does not record it. `ttl`: seconds for which the
+  # limiter is listed and its statistics are kept after that.
   LimiterInfo = Struct.new(:name, :limits, :last_used, :ttl) do
     # @api private
     # Reads a `pg_limiter_info`; `nil` for the one that marks the end of the list.
@@ -24,6 +24,6 @@ module Paddlegate
 
   # The offsets of the fields of a `pg_limiter_info`.
   LimiterInfo::LIMITS = 520
-  LimiterInfo::COUNT = 776
-  LimiterInfo::SIZE = 800
+  LimiterInfo::COUNT = 2824
+  LimiterInfo::SIZE = 2848
 end

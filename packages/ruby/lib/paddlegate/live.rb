@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # Changes of a running {Limiter}, for all processes at once. `index` is the index of a limit in
-  # the policy, from 0. A limiter that is unlimited, or paused by its policy, has no state to
-  # change: all commands except {#runtime_state} raise {InvalidError}, and reports change nothing.
+  # Changes of a running {Limiter}, for all processes at once. `label` is the label of a limit, a
+  # Symbol or a String; a policy with one limit needs none.
   module Live
     NOT_GIVEN = -1
     private_constant :NOT_GIVEN
@@ -30,23 +29,37 @@ module Paddlegate
     end
 
     # Overrides one limit of the policy in every process: `limit`, in units of the kind, and an
-    # `interval`. An argument that is not given keeps the value of this policy. A lower limit ends
+    # `interval`. An argument that is not given keeps the value of this policy. Or overrides whole
+    # `limits`, a Hash from labels to {Limit}s as in {Factories#limiter}: also labels that this
+    # policy does not have, for every policy of the name that has such a limit. A lower limit ends
     # no lease; waiters get a wake-up. Returns the {RuntimeState}.
+    #
+    #   llm.override(limit: 50, label: :rpm, expires_in: :hour)
+    #   llm.override(limits: { rpm: Paddlegate::Limit.window(50, :minute) })
     #
     # All overrides of the limiter end after `expires_in`, an interval, or at `expires_at`, a Time
     # or a number of seconds since 1970; otherwise when they are removed, or when no call was
     # granted for 90 days.
-    def override(limit: nil, interval: nil, index: 0, expires_in: nil, expires_at: nil)
-      numbers = [Value.whole("index", index), units("limit", limit), interval("interval", interval),
-                 interval("expires_in", expires_in), time("expires_at", expires_at)]
+    def override(limit: nil, interval: nil, label: nil, limits: nil, expires_in: nil,
+                 expires_at: nil)
+      expiry = [interval("expires_in", expires_in), time("expires_at", expires_at)]
+      unless limits.nil?
+        unless [limit, interval, label].all?(&:nil?)
+          raise InvalidError.new("give the numbers of one limit or limits, not both", "limits")
+        end
+
+        return override_limits(limits, expiry)
+      end
+
+      numbers = [label(label), units("limit", limit), interval("interval", interval), *expiry]
       command { |*outputs| @functions.override(@handle, *numbers, *outputs) }
     end
 
-    # Removes the override of one limit, or of all limits without an index. Returns the
+    # Removes the override of one label, or all overrides without a label. Returns the
     # {RuntimeState}.
-    def restore(index = nil)
-      index = units("index", index)
-      command { |*outputs| @functions.restore(@handle, index, *outputs) }
+    def restore(label = nil)
+      label = label(label)
+      command { |*outputs| @functions.restore(@handle, label, *outputs) }
     end
 
     # Returns the {RuntimeState}: the pause, the overrides and the learned limits. Changes nothing.
@@ -56,10 +69,10 @@ module Paddlegate
 
     # Applies an override document of Open Job Spec, a Hash or JSON with any of `concurrency`,
     # `rate`, `throttle` and `expires_at`. A member that is absent leaves its override unchanged,
-    # and a null removes an override. Returns the {RuntimeState}.
+    # and a null removes an override. A strategy that this limiter does not have is overridden for
+    # the other policies of its name. Returns the {RuntimeState}.
     #
-    # The message of an {InvalidError} contains the JSON path of a fault. A strategy that this
-    # limiter does not have is a fault too.
+    # The message of an {InvalidError} contains the JSON path of a fault.
     def apply_ojs_override(document)
       document = Value.json("document", document)
       command do |*outputs|
@@ -89,9 +102,9 @@ module Paddlegate
     # bucket's interval. `permit`: the {Permit} of the call that got the response, or its id; the
     # time of its grant distinguishes older reports from newer ones.
     def report_budget(remaining: nil, limit: nil, interval: nil, restore_rate: nil, reset_in: nil,
-                      reset_at: nil, permit: nil, index: 0)
+                      reset_at: nil, permit: nil, label: nil)
       permit = Value.permit(permit) unless permit.nil?
-      numbers = [Value.whole("index", index), units("remaining", remaining), units("limit", limit),
+      numbers = [label(label), units("remaining", remaining), units("limit", limit),
                  interval("interval", interval), rate(restore_rate), interval("reset_in", reset_in),
                  time("reset_at", reset_at)]
       report do |*outputs|
@@ -134,6 +147,12 @@ module Paddlegate
 
     private
 
+    def override_limits(limits, expiry)
+      Policy.pack(limits) do |*array|
+        command { |*outputs| @functions.override_limits(@handle, *array, *expiry, *outputs) }
+      end
+    end
+
     def command
       buffer = CallBuffer.checkout
       buffer.check(yield(buffer.runtime_state, buffer.error))
@@ -148,6 +167,10 @@ module Paddlegate
       learned = Learned.read(buffer.learned)
       buffer.checkin
       learned
+    end
+
+    def label(label)
+      Policy.label(label) unless label.nil?
     end
 
     def units(argument, value)

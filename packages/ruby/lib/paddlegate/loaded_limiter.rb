@@ -20,7 +20,7 @@ module Paddlegate
 
   # The offsets of the fields of a `pg_loaded_limiter`.
   LoadedLimiter::HANDLE = 520
-  LoadedLimiter::WAIT_TIMEOUT = 800
-  LoadedLimiter::ON_LIMIT = 808
-  LoadedLimiter::SIZE = 824
+  LoadedLimiter::WAIT_TIMEOUT = 1120
+  LoadedLimiter::ON_LIMIT = 1128
+  LoadedLimiter::SIZE = 1144
 end

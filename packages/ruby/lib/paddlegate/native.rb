@@ -155,12 +155,13 @@ module Paddlegate
       reset: %i[pointer pointer],
       pause: %i[pointer int64 int64 pointer pointer],
       resume: %i[pointer pointer pointer],
-      override: %i[pointer int64 int64 int64 int64 int64 pointer pointer],
-      restore: %i[pointer int64 pointer pointer],
+      override: %i[pointer string int64 int64 int64 int64 pointer pointer],
+      override_limits: %i[pointer pointer size_t int64 int64 pointer pointer],
+      restore: %i[pointer string pointer pointer],
       runtime_state_get: %i[pointer pointer pointer],
       apply_ojs_signal: %i[pointer string pointer pointer],
       apply_ojs_override: %i[pointer string pointer pointer],
-      report_budget: %i[pointer string int64 int64 int64 int64 double int64 int64 pointer pointer],
+      report_budget: %i[pointer string string int64 int64 int64 double int64 int64 pointer pointer],
       learn_from_response: %i[pointer string string int32 pointer size_t pointer size_t int64 int64
                               pointer pointer]
     }.freeze
