@@ -3,7 +3,7 @@
 --
 -- REQUIRES: bucket concurrency leaky window push MAX DAMAGED call attempt format find min max limit_count units
 -- REQUIRES: expire_statistics raw last skew levels_at tickets queued_units queued_until now skew_changed overrides
--- PROVIDES: LATE_RELEASE MAX_LABELS TOO_MANY_LABELS unpack ctx handlers key_count others kept_until evaluate
+-- PROVIDES: LATE_RELEASE MAX_LABELS TOO_MANY_LABELS unpack ctx handlers key_count others kept_until SLACK evaluate
 -- PROVIDES: limit_exceeded_by add_statistic expiry write_state append_to_logs keep_skew
 
 -- How long leases and their fencing token are kept after their end: a late release is counted, and the token rises also
@@ -26,8 +26,9 @@ local ctx = {
 -- chunk that it uses.
 local handlers = {}
 
--- The records of limits that this call does not have, and until when the state matters without this call.
-local others, kept_until = {}, nil
+-- The records of limits that this call does not have, until when the state lives without this call, and how much longer that
+-- is than it matters.
+local others, kept_until, SLACK = {}, nil, 10000000
 
 local key_count = 2
 do
@@ -233,12 +234,11 @@ local function write_state(lifetime)
     end
   end
   for _, record in ipairs(others) do
-    -- The last call with this limit gave the state the time that it needs, and ten seconds.
-    kept_until = kept_until or min(now + max(call('PTTL', KEYS[1]) - 10000, 0) * 1000, MAX)
-    -- The log of a window lives ten seconds longer than its units count, and a reset must know of it.
-    local slack = string.sub(record.text, 2, 2) == 'w' and 10000000 or 0
-    local ends = record.ends or min(kept_until + slack, MAX)
-    state, lifetime = state .. format('%s@%.0f~%.0f', record.text, record.at, ends), max(lifetime, ends - slack - now)
+    -- The last call with this limit gave the state the time that it needs, and ten seconds. The record stays for these too:
+    -- a window's log does, and expiry is not exact to the microsecond. They are not added again and again.
+    kept_until = kept_until or min(now + max(call('PTTL', KEYS[1]), 0) * 1000, MAX)
+    local ends = record.ends or kept_until
+    state, lifetime = state .. format('%s@%.0f~%.0f', record.text, record.at, ends), max(lifetime, ends - SLACK - now)
   end
   call('SET', KEYS[1], state .. ' .', 'PX', expiry(lifetime))
 end

@@ -107,7 +107,10 @@ impl Overrides {
                 }
                 for change in *changes {
                     match change {
-                        LimitOverride::Set(limit) => put(&mut self.overridden, limit.clone()),
+                        LimitOverride::Set(limit) => {
+                            self.remove(limit.label());
+                            self.overridden.push(limit.clone());
+                        }
                         LimitOverride::Remove(label) => self.remove(label),
                         LimitOverride::RemoveAll => self.overridden.clear(),
                     }

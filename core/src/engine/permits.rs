@@ -62,3 +62,8 @@ pub(crate) fn key(policy: &Policy, permit: &Permit<'_>) -> String {
 pub(crate) fn parse(key: &str) -> Option<Permit<'_>> {
     Permit::parse(key.split_once('|')?.1)
 }
+
+/// Returns the tags of a key.
+pub(crate) fn tags(key: &str) -> Option<&str> {
+    key.split_once('|').map(|(tags, _)| tags).filter(|tags| !tags.is_empty())
+}

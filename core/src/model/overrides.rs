@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
+use crate::model::kind::Kind;
 use crate::model::label::Label;
 use crate::model::limit::Limit;
 use crate::model::policy::Policy;
@@ -93,8 +94,8 @@ pub enum AdminCommand<'a> {
 /// A change of the overrides of a limiter. Overrides that it does not name stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitOverride {
-    /// Overrides the limits of this name with this label and kind, in every policy that has one, now or later. A lower
-    /// limit ends no lease; levels are clamped to it.
+    /// Overrides the limits of this name with this label and kind, in every policy that has one, now or later. It replaces
+    /// an override of the label with another kind. A lower limit ends no lease; levels are clamped to it.
     Set(Limit),
     /// Removes the overrides of a label; the limit learned from the upstream applies again, otherwise the policy.
     Remove(Label),
@@ -133,8 +134,12 @@ impl AdminCommand<'_> {
                 }
                 for (i, set) in changes.iter().enumerate().filter_map(|(i, change)| Some((i, change.limit()?))) {
                     let (label, kind) = (set.label(), set.kind());
-                    if changes[..i].iter().filter_map(LimitOverride::limit).any(|other| other.label() == label) {
+                    let mut before = changes[..i].iter().filter_map(LimitOverride::limit);
+                    if before.clone().any(|other| other.label() == label) {
                         return Err(Error::invalid("limits", format!("names a label twice: label={label}")));
+                    }
+                    if kind == Kind::Concurrency && before.any(|other| other.kind() == kind) {
+                        return Err(Error::invalid("limits", "has two concurrency limits; override one at a time"));
                     }
                     if !kind.has_state() {
                         let message = format!("must be a limit that counts: label={label} kind={}", kind.name());

@@ -121,7 +121,7 @@ impl Policy {
         }
     }
 
-    /// Returns the record tags of all limits, with commas between.
+    /// Returns the sorted record tags of all limits, with commas between.
     pub(crate) fn tags(&self) -> &Arc<str> {
         &self.tags.joined
     }
@@ -130,7 +130,10 @@ impl Policy {
     pub(crate) fn extended<'a>(&self, others: impl IntoIterator<Item = &'a Limit>) -> Result<Cow<'_, Self>> {
         let mut limits = Cow::Borrowed(&self.limits);
         for other in others {
-            if !limits.iter().any(|limit| limit.is_same(other)) {
+            // Leases are of the name, so another concurrency limit has nothing of its own in the state.
+            let has_leases =
+                other.kind() == Kind::Concurrency && limits.iter().any(|limit| limit.kind() == other.kind());
+            if !has_leases && !limits.iter().any(|limit| limit.is_same(other)) {
                 limits.to_mut().push(other.clone());
             }
         }
@@ -204,7 +207,9 @@ impl Tags {
             Rule::Concurrency(_) => LEASES,
             _ => &*each[i],
         };
-        let joined: Vec<&str> = limits.iter().enumerate().map(of_record).collect();
+        let mut joined: Vec<&str> = limits.iter().enumerate().map(of_record).collect();
+        // Permits and tickets of the same limits are alike, in whatever order a policy has them.
+        joined.sort_unstable();
         Self { joined: joined.join(",").into(), each }
     }
 }

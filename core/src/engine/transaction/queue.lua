@@ -51,6 +51,8 @@ local function own_tags()
   for i = 1, limit_count do
     tags[i] = ctx.limits[i].record_tag
   end
+  -- Permits and tickets of the same limits are alike, in whatever order a policy has them.
+  table.sort(tags)
   return table.concat(tags, ',')
 end
 
@@ -77,6 +79,10 @@ end
 local function records_expiry()
   local lease_limit = ctx.lease_limit
   local lifetime = lease_limit and lease_limit.live > 0 and lease_limit.lease_end(lease_limit.live) - now + LATE_RELEASE or 0
+  if not lease_limit then
+    -- Leases of another policy may need them for longer.
+    lifetime = max(call('PTTL', records_key) - 10000, 0) * 1000
+  end
   return expiry(max(lifetime, ctx.tickets > 0 and ctx.queued_until - now or 0))
 end
 

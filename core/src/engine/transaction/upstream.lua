@@ -2,7 +2,7 @@
 -- transaction/upstream.rs.
 --
 -- REQUIRES: push MAX DAMAGED call format find min max limit_count verb_at verb units id now overrides limit_list
--- REQUIRES: encode_overrides TOO_MANY_LABELS ctx handlers evaluate add_statistic expiry write_state permits_key own_tags
+-- REQUIRES: encode_overrides TOO_MANY_LABELS ctx handlers evaluate add_statistic expiry write_state permits_key own_tags tags_of
 -- REQUIRES: advance_queue PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels correct_log to_time ensure_overrides set_limit
 -- REQUIRES: has_too_many_labels apply_overrides
 -- PROVIDES: nothing
@@ -69,7 +69,13 @@ if verb == 'learn' or verb == 'correct' then
       end
       is_open = unread > 0
       for i = 1, #open, 2 do
-        if not (settles and open[i] == permit) then
+        -- Units of limits that this report is not about do not count.
+        local tags, is_shared = string.match(open[i], '^([^|]+)|'), true
+        if tags then
+          local _
+          _, is_shared = tags_of({tags = tags})
+        end
+        if is_shared and not (settles and open[i] == permit) then
           is_open = true
           -- The charge has thirteen digits at most.
           in_flight = in_flight + (open[i + 1] % 2 == 0 and string.match(open[i], ':(%d+)$', -14) or 0)

@@ -5,7 +5,7 @@ use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::budget::ReportOutcome;
 use crate::engine::overrides::Overrides;
 use crate::engine::permits;
-use crate::engine::state::Demand;
+use crate::engine::state::{Demand, has_tag};
 use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
@@ -171,7 +171,10 @@ impl Transaction<'_> {
     fn in_flight(&self, own: &str, since: u64) -> (u64, bool) {
         let first_mark = (since + SETTLED_MEMORY.0) * 2;
         let (marks, more) = self.state.permits.since(first_mark, MAX_OPEN);
-        let mut others = marks.filter(|(_, id)| id != own).peekable();
+        // Units of limits that this report is not about do not count.
+        let is_shared =
+            |id: &str| permits::tags(id).is_none_or(|tags| tags.split(',').any(|tag| has_tag(self.own.tags(), tag)));
+        let mut others = marks.filter(|(_, id)| id != own && is_shared(id)).peekable();
         let is_known = more == 0 && others.peek().is_none();
         let open = others.filter(|(mark, _)| mark % 2 == 0).filter_map(|(_, id)| permits::parse(id));
         let read: u64 = open.map(|permit| permit.charged).sum();
@@ -225,7 +228,7 @@ fn learned_limit(known: &Limit, budget: &BudgetUpdate, now: u64) -> LearnedLimit
             learned.pause = end;
         }
     }
-    if let Ok(limit) = reported.with_numbers(reported.amount(), reported.interval(), Micros(offset)) {
+    if let Ok(limit) = known.with_numbers(reported.amount(), reported.interval(), Micros(offset)) {
         learned.limit = limit;
     }
     learned

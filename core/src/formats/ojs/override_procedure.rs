@@ -155,7 +155,7 @@ impl OverrideProcedure {
     fn set_again(&mut self, in_force: &RuntimeState) -> Result<()> {
         for overridden in &in_force.overrides {
             let is_named = |change: &LimitOverride| match change {
-                LimitOverride::Set(limit) => limit.is_same(overridden),
+                LimitOverride::Set(limit) => limit.label() == overridden.label(),
                 LimitOverride::Remove(label) => label == overridden.label(),
                 LimitOverride::RemoveAll => true,
             };

@@ -216,7 +216,8 @@ impl Call {
             AdminCommand::Resume => ["0".to_owned(), String::new(), String::new()],
             AdminCommand::Override { changes, expires } => {
                 let changes = changes.iter().map(|change| match change {
-                    LimitOverride::Set(limit) => format!("{}={}", tag(limit), encode_limit(limit)),
+                    // An override replaces one of another kind.
+                    LimitOverride::Set(limit) => format!("-{},{}={}", limit.label(), tag(limit), encode_limit(limit)),
                     LimitOverride::Remove(label) => format!("-{label}"),
                     LimitOverride::RemoveAll => "-".to_owned(),
                 });

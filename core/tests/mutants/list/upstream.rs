@@ -185,7 +185,11 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     ("learn: unread permits count as settled", "    if unread > 0 then\n", "    if false then\n"),
     ("learn: unread permits add no units in flight", "math.ceil(in_flight / MAX_OPEN)", "0"),
-    ("learn: the report's own permit counts as open", "if not (settles and open[i] == permit) then", "if true then"),
+    (
+        "learn: the report's own permit counts as open",
+        "if is_shared and not (settles and open[i] == permit) then",
+        "if is_shared then",
+    ),
     ("learn: the report's own permit never counts as open", "(settles and open[i] == permit)", "(open[i] == permit)"),
     ("learn: settled permits count as open", "open[i + 1] % 2 == 0 and string.match", "string.match"),
     ("learn: an end close to the known end counts as another", "<= SAME_END", "<= 0"),
