@@ -40,7 +40,7 @@ struct Part {
 }
 
 struct Charge {
-    /// Kind and label of each limit that its call had.
+    /// Kind and label of each limit that its call had, sorted.
     limits: Vec<(&'static str, String)>,
     at: i128,
     units: i128,
@@ -252,5 +252,7 @@ impl State {
 }
 
 fn limits(rules: &[Rule]) -> Vec<(&'static str, String)> {
-    rules.iter().map(|rule| (rule.kind, rule.label.clone())).collect()
+    let mut limits: Vec<_> = rules.iter().map(|rule| (rule.kind, rule.label.clone())).collect();
+    limits.sort();
+    limits
 }
