@@ -83,6 +83,22 @@ mod redis_keys {
     }
 
     #[test]
+    fn of_leases_live_as_long_beside_tickets_of_another_policy() {
+        let (store, mut raw) = database(3);
+        let leases = store.concurrent("both", 1, HOUR).expect("a limiter");
+        let bucket = store.bucket("both", 1, Duration::from_secs(2)).expect("a limiter");
+        let permit = enter(&leases, "holder", 1, None, NOW).permit.expect("a permit");
+        acquire(&bucket, Request::cost(1), NOW);
+        let waits = Wait { claim_timeout: Micros(1), ..longest_wait() };
+        assert_eq!(enter(&bucket, "waiter", 1, Some(waits), NOW).status, Status::Queued);
+        run(&bucket, Operation::Cancel { id: "waiter", gave_up: true }, NOW);
+        let records = raw.keys(":t:").pop().expect("the records");
+        assert!(raw.ttl(&records) > 3_600_000, "{} ms", raw.ttl(&records));
+        run(&leases, Operation::Release { permit: &permit }, NOW);
+        raw.command("FLUSHDB");
+    }
+
+    #[test]
     fn of_leases_and_tickets_expire_after_any_operation() {
         let (store, mut raw) = database(8);
         for (limiter, _) in every_kind(&store, "SK-T13") {

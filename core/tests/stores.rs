@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    AdminCommand, Deadline, ErrorKind, Kind, Label, Limit, LimitOverride, Limiter, MAX_PERMITS, MAX_SPAN, MAX_TIME,
-    Micros, Paddlegate, Policy, Request, Settlement, TestClock,
+    AdminCommand, BudgetUpdate, Deadline, ErrorKind, Kind, Label, Limit, LimitOverride, Limiter, MAX_PERMITS, MAX_SPAN,
+    MAX_TIME, Micros, Paddlegate, Policy, Request, Settlement, TestClock, UpstreamReport,
 };
 use support::calls::{acquire, correct};
 use support::names::names;
@@ -37,6 +37,7 @@ on_both_stores![
     limiters_of_one_name_share_their_state,
     policies_of_one_name_share_the_labels_they_have_in_common,
     overrides_are_of_the_name_and_of_a_label,
+    a_learned_limit_has_the_label_of_its_budget,
     a_test_clock_may_begin_at_zero,
     a_limiter_is_in_use_from_its_first_change_on,
     threads_take_no_more_than_the_limit,
@@ -213,6 +214,19 @@ fn a_test_clock_may_begin_at_zero(store: &Paddlegate) {
         assert_eq!(wait, Some(Micros(999_999)), "{limiter:?}");
         assert!(acquire(&limiter, Request::estimate(1), 1_000_000).allowed(), "{limiter:?}");
         assert_ne!(correct(&limiter, &first.permit.expect("a permit"), 0, 1_000_000), Settlement::Unknown);
+    }
+}
+
+fn a_learned_limit_has_the_label_of_its_budget(store: &Paddlegate) {
+    for made in [Limit::bucket as fn(u64, Duration) -> paddlegate::Result<Limit>, Limit::leaky] {
+        let policy = Policy::new([made(10, HOUR).unwrap().labelled("rpm").unwrap()]).unwrap();
+        let limiter = store.limiter(&unique("learned"), policy).unwrap();
+        let limit = Some(made(5, HOUR).unwrap());
+        let budgets = [BudgetUpdate { limit, ..BudgetUpdate::new(Label::new("rpm").unwrap()) }];
+        limiter.apply_report(UpstreamReport { budgets: &budgets, ..UpstreamReport::default() }).unwrap();
+        let learned = limiter.admin(AdminCommand::Get).unwrap();
+        assert_eq!(learned.learned_of("rpm").map(Limit::amount), Some(5), "{learned:?}");
+        assert_eq!(limiter.peek(Request::cost(1)).unwrap().remaining, Some(5));
     }
 }
 

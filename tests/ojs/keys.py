@@ -67,7 +67,7 @@ class Key:
     def define(self, limits):
         """Take over a definition, and tell whether it changed an earlier one."""
         known, self._defined = self._defined, limits
-        self._grow({strategy: limit.kind for strategy, limit in limits.items()})
+        self._add_strategies({strategy: limit.kind for strategy, limit in limits.items()})
         return bool(known) and known != limits
 
     def _rule(self, strategy):
@@ -91,14 +91,14 @@ class Key:
         }
         return self._make(self._limiter_name, rules)
 
-    def _grow(self, kinds):
-        """Make room for more strategies. What was ordered for a label holds on for its kind."""
+    def _add_strategies(self, kinds):
+        """Add strategies. An override stays in force if its limit changes its kind."""
         changed = [it for it in kinds if self._kinds.get(it, kinds[it]) != kinds[it]]
-        told, runtime_state = self._told() if changed else ({}, None)
+        overrides, runtime_state = self._in_force() if changed else ({}, None)
         self._kinds = self._kinds | kinds
         self.limiter = self._limiter()
-        for strategy in told.keys() & changed:
-            amount, interval = told[strategy].amount, told[strategy].interval
+        for strategy in overrides.keys() & changed:
+            amount, interval = overrides[strategy].amount, overrides[strategy].interval
             self.limiter.restore(strategy)
             self.limiter.override(
                 amount, interval, label=strategy, expires_in=runtime_state.expires_in
@@ -118,7 +118,7 @@ class Key:
 
         Answers when it ends, in microseconds; None when the failure is no signal.
         """
-        self._grow_at_all()
+        self._ensure_a_strategy()
         if not self.limiter.apply_ojs_signal(failure):
             return None
         return self._clock.after(self.limiter.runtime_state().paused_for or 0)
@@ -127,16 +127,16 @@ class Key:
         """Override what the body names, remove what it nulls, keep the rest."""
         values = {name: it for name, it in body.items() if it is not None and name != "expires_at"}
         named = parse({"key": "override", **values})[2] if values else {}
-        self._grow({it: named[it].kind for it in named.keys() - self._kinds.keys()})
-        self._grow_at_all()
+        self._add_strategies({it: named[it].kind for it in named.keys() - self._kinds.keys()})
+        self._ensure_a_strategy()
         self.limiter.apply_ojs_override(body)
 
-    def _grow_at_all(self):
-        """A limiter without any limit grants without a look at what was ordered."""
+    def _ensure_a_strategy(self):
+        """Add a strategy to a limiter without one, which would grant every job even in a pause."""
         if not self._kinds:
-            self._grow({"concurrency": "concurrency"})
+            self._add_strategies({"concurrency": "concurrency"})
 
-    def _told(self):
+    def _in_force(self):
         runtime_state = self.limiter.runtime_state()
         return runtime_state.overrides, runtime_state
 
@@ -165,7 +165,7 @@ class Key:
 
     def show(self, waiting):
         """Show the state as the specification has it; a strategy that is not there is left out."""
-        told, runtime_state = self._told()
+        told, runtime_state = self._in_force()
         ruling = self._defined | told
         shown = {"key": self.name}
         show = {"concurrency": self._concurrency, "rate": self._rate, "throttle": self._throttle}
