@@ -103,6 +103,7 @@ pub use formats::procedure::{Procedure, ProcedureOutcome};
 #[cfg(feature = "documents")]
 pub use formats::{Definition, LoadOptions};
 pub use model::budget::{BudgetUpdate, UpstreamReport};
+pub use model::cost::Cost;
 pub use model::decision::{Decision, Status, Ticket};
 pub use model::kind::Kind;
 pub use model::label::{Label, MAX_LABEL, MAX_LABELS};
@@ -115,6 +116,7 @@ pub use model::operation::{Answer, Operation};
 pub use model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 pub use model::permit::{MAX_ID, MAX_PERMIT_ID, MAX_PERMITS, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement, new_id};
 pub use model::policy::{MAX_LIMITS, Policy};
+pub use model::reason::Reason;
 pub use model::request::{QueuePosition, Request, Wait};
 pub use model::statistics::{DEFAULT_STATISTICS_TTL, Statistics};
 pub use model::wakeup::Wakeup;

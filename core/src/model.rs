@@ -1,6 +1,8 @@
 //! What callers write and read: limits, policies, requests, decisions, permits, overrides, budgets.
 
 pub(crate) mod budget;
+pub(crate) mod charge;
+pub(crate) mod cost;
 pub(crate) mod decision;
 pub(crate) mod kind;
 pub(crate) mod label;
@@ -13,6 +15,7 @@ pub(crate) mod operation;
 pub(crate) mod overrides;
 pub(crate) mod permit;
 pub(crate) mod policy;
+pub(crate) mod reason;
 pub(crate) mod request;
 pub(crate) mod statistics;
 pub(crate) mod wakeup;

@@ -34,6 +34,7 @@ mod simulation;
 mod timeline;
 mod totals;
 mod trace;
+mod units;
 
 pub use arrivals::MAX_ARRIVALS;
 pub use clients::MAX_CLIENTS;

@@ -155,8 +155,12 @@ pub enum Unit {
     Points,
     /// Calls.
     Requests,
-    /// Tokens of a language model.
+    /// Tokens of a language model, input and output together.
     Tokens,
+    /// Tokens that a language model reads.
+    InputTokens,
+    /// Tokens that a language model writes.
+    OutputTokens,
 }
 
 impl Unit {
@@ -166,6 +170,8 @@ impl Unit {
             Self::Points => "points",
             Self::Requests => "requests",
             Self::Tokens => "tokens",
+            Self::InputTokens => "input_tokens",
+            Self::OutputTokens => "output_tokens",
         }
     }
 }
@@ -212,7 +218,7 @@ pub struct Budget {
     pub limit: Option<u64>,
     /// The time from empty to full, for a budget that refills continuously.
     pub refill: Option<Micros>,
-    /// The length of a fixed window, if known.
+    /// The interval for which the limit is meant, if known: the length of a fixed window, or a minute for "per minute".
     pub window: Option<Micros>,
     /// The time at which the budget is full again.
     pub reset: Option<Reset>,
@@ -239,6 +245,10 @@ impl Budget {
 pub struct Feedback {
     /// The actual cost of the call in the provider's own unit, rounded up; zero when it was refused at no cost.
     pub actual: Option<u64>,
+    /// The input tokens of `actual`; language models only.
+    pub actual_input: Option<u64>,
+    /// The output tokens of `actual`; language models only.
+    pub actual_output: Option<u64>,
     /// All reported budgets, in the order of the provider's documentation.
     pub budgets: Vec<Budget>,
     /// The time during which no call should be made; only after a refusal, never zero.
@@ -289,7 +299,9 @@ impl Feedback {
         } else {
             Self::of(provider, &parsed)
         };
-        feedback.actual = feedback.actual.map(|actual| actual.min(MAX_UNITS));
+        for actual in [&mut feedback.actual, &mut feedback.actual_input, &mut feedback.actual_output] {
+            *actual = actual.map(|actual| actual.min(MAX_UNITS));
+        }
         feedback.needs_status = response.status.is_none()
             && !feedback.throttled
             && feedback.pause.is_none()

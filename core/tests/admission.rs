@@ -17,7 +17,7 @@ fn on_both(limits: &[Limit], test: impl Fn(&Limiter)) {
     }
 }
 
-fn cost_one() -> Request {
+fn cost_one() -> Request<'static> {
     Request::cost(1)
 }
 

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    Action, AdminCommand, Deadline, Kind, Limit, Limiter, MAX_SPAN, Micros, OnLimit, Paddlegate, Policy, QueuePosition,
-    Request, Settlement, Status, Wait,
+    Action, AdminCommand, Deadline, Limit, Limiter, MAX_SPAN, Micros, OnLimit, Paddlegate, Policy, QueuePosition,
+    Reason, Request, Settlement, Status, Wait,
 };
 use support::{memory_with_clock, redis_with_clock, set_clock, unique};
 
@@ -143,7 +143,7 @@ fn ojs_t13_a_signal_pauses_all_policies_of_its_key() {
         at(1);
         for policy in &limited {
             let paused = policy.admit("job", Request::cost(1), OnLimit::Raise).unwrap().decision;
-            assert_eq!((paused.reason, paused.label), (Some(Kind::Paused), None));
+            assert_eq!((paused.reason, paused.label), (Some(Reason::Paused), None));
             assert_eq!(policy.admin(AdminCommand::Get).unwrap().paused_for, Some(Micros(60 * SECOND - 1)));
         }
         assert_eq!(admit(&free, "job", OnLimit::Raise), Action::Run, "it has no strategy");

@@ -19,8 +19,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use paddlegate::{
-    Decision, Error, ErrorKind, Limit, Limiter, MAX_SPAN, Paddlegate, Policy, QueuePosition, Request, Settlement,
-    Status, Wait,
+    Decision, Error, ErrorKind, Kind, Limit, Limiter, MAX_SPAN, Paddlegate, Policy, QueuePosition, Reason, Request,
+    Settlement, Status, Wait,
 };
 use proxy::{Fault, Proxy};
 use server::{Server, free_port, wait_until};
@@ -487,7 +487,7 @@ fn a_foreign_type_in_place_of_the_permits_charges_nothing() {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Data),
             // A throttle refuses a second call within its interval anyway.
             Ok(decision) => {
-                assert_eq!(decision.reason, Some(paddlegate::Kind::Throttle));
+                assert_eq!(decision.reason, Some(Reason::Limit(Kind::Throttle)));
                 continue;
             }
         }

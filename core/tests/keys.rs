@@ -381,7 +381,7 @@ mod redis_keys {
 }
 
 /// Returns limiters of every kind and one with a policy of all kinds, each with a request.
-fn every_kind(store: &Paddlegate, name: &str) -> Vec<(Limiter, Request)> {
+fn every_kind(store: &Paddlegate, name: &str) -> Vec<(Limiter, Request<'static>)> {
     let single = |kind: Kind| {
         // A call takes one lease, whatever its cost.
         let amount = if kind == Kind::Concurrency { 2 } else { 10 };

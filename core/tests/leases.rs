@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use paddlegate::{
     AdminCommand, Answer, Deadline, Decision, Kind, Limit, LimitOverride, Limiter, Micros, Operation, Paddlegate,
-    Policy, Prepared, QueuePosition, Request, Settlement, Status, Wait, Wakeup,
+    Policy, Prepared, QueuePosition, Reason, Request, Settlement, Status, Wait, Wakeup,
 };
 use proptest::prelude::*;
 use support::calls::{
@@ -157,7 +157,10 @@ fn sk_t01_a_third_caller_of_two_leases_is_refused_with_a_retry_after(test_store:
     granted(&limiter, "second", NOW + SECOND);
     let third = take(&limiter, "third", NOW + 2 * SECOND);
     assert_eq!(third.status, Status::Refused);
-    assert_eq!((third.limit, third.remaining, third.reason), (Some(2), Some(0), Some(Kind::Concurrency)));
+    assert_eq!(
+        (third.limit, third.remaining, third.reason),
+        (Some(2), Some(0), Some(Reason::Limit(Kind::Concurrency)))
+    );
     assert_eq!(third.retry_after, Some(Micros(28 * SECOND)), "when the first lease ends by itself");
     assert_eq!(third.reset_after, Some(Micros(29 * SECOND)), "when the last lease ends");
     assert_eq!((third.permit, third.lease, third.fencing_token, third.ticket), (None, None, None, None));
@@ -918,7 +921,7 @@ fn a_waiter_for_a_lease_also_waits_for_the_rate(test_store: &TestStore) {
     let limiter = test_store.store.limiter(&unique("both"), policy.expect("a policy")).expect("a limiter");
     let permit = granted(&limiter, "first", NOW);
     let decision = enter(&limiter, "second", 1, Some(longest_wait()), NOW);
-    assert_eq!((decision.status, decision.reason), (Status::Queued, Some(Kind::Throttle)));
+    assert_eq!((decision.status, decision.reason), (Status::Queued, Some(Reason::Limit(Kind::Throttle))));
     assert_eq!(decision.retry_after, Some(Micros(10 * SECOND)));
     release(&limiter, &permit, NOW + SECOND);
     assert_eq!(status(&limiter, "second", NOW + 10 * SECOND - 1), Status::Queued, "a release does not shorten a rate");
@@ -926,7 +929,7 @@ fn a_waiter_for_a_lease_also_waits_for_the_rate(test_store: &TestStore) {
     let too_short = enter(&limiter, "third", 1, Some(Wait::up_to(Micros(9 * SECOND))), NOW + 10 * SECOND);
     assert_eq!(
         (too_short.status, too_short.reason),
-        (Status::Refused, Some(Kind::Throttle)),
+        (Status::Refused, Some(Reason::Limit(Kind::Throttle))),
         "the grant would come too late"
     );
     let refused = take(&limiter, "fourth", NOW + 11 * SECOND);

@@ -25,6 +25,7 @@ use base::micros::MAX_SPAN;
 use engine::queue::Ticket;
 use engine::state::State;
 use engine::transaction::{Entry, Publish, Transaction, Waiting};
+use model::charge::Charge;
 use model::decision::Status;
 use model::limit::Limit;
 use model::permit::{Permit, Settlement};
@@ -33,6 +34,7 @@ use model::request::QueuePosition;
 use product::{base, engine, limits, model};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
+const ONE: Charge = Charge::All(1);
 const CLIENTS: usize = 3;
 const IDS: [&str; CLIENTS] = ["a", "b", "c"];
 const START: u64 = 1_700_000_000_000_000;
@@ -272,7 +274,7 @@ impl World {
             channel: if self.clients[client].is_listening { "open" } else { "" },
             position: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
         };
-        let entry = Entry { id: IDS[client], units: 1, permit: false, queue: Some(waiting) };
+        let entry = Entry { id: IDS[client], charge: ONE, permit: false, queue: Some(waiting) };
         let call = Call::Enter(number, self.clients[client].is_listening);
         let reply = self
             .call(&protocol.policy, client, call, |transaction| transaction.enter(entry))
@@ -324,7 +326,7 @@ impl World {
         else {
             return;
         };
-        let permit = Permit { id: IDS[client], granted_at, charged: 1 };
+        let permit = Permit { id: IDS[client], granted_at, charged: ONE };
         let call = Call::Release(permit.to_string());
         let settlement = self.call(&protocol.policy, client, call, |transaction| transaction.release(&permit));
         let held = self.leases.iter().any(|(holder, end)| *holder == client && *end > self.now);
@@ -573,7 +575,7 @@ impl Model for Protocol {
             Action::Renew(client) => {
                 world.spend(|budget| &mut budget.renewals);
                 let Phase::Holding { granted_at, .. } = world.clients[client].phase else { return None };
-                let permit = Permit { id: IDS[client], granted_at, charged: 1 };
+                let permit = Permit { id: IDS[client], granted_at, charged: ONE };
                 let call = Call::Renew(permit.to_string());
                 let renewed = world.call(&self.policy, client, call, |transaction| transaction.renew(&permit));
                 let lease = world.leases.iter_mut().find(|(holder, end)| *holder == client && *end > now);
@@ -681,7 +683,7 @@ impl Model for Protocol {
 /// Returns the fields of a reply that a caller receives, as text.
 fn reply_text(id: &str, reply: &engine::reply::Reply) -> String {
     let more = &reply.lease_and_ticket;
-    let (granted_at, charged) = if more.granted_at > 0 { (more.granted_at, more.charged) } else { (reply.at, 1) };
+    let (granted_at, charged) = if more.granted_at > 0 { (more.granted_at, more.charged) } else { (reply.at, ONE) };
     let permit = (reply.status == Status::Granted).then(|| Permit { id, granted_at, charged }.to_string());
     format!(
         "{:?} {:?} remaining {} retry {} reset {} at {} lease {} fencing_token {} ticket {} {}",

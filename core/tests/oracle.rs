@@ -10,9 +10,10 @@ use support::library::Library;
 use support::memory_with_clock;
 use support::oracle::{Oracle, subject};
 use support::sequence::{
-    Event, Implementation, Operation, Run, Sequence, Spec, compare, composite, config, keep_only,
+    Event, Implementation, NOTHING, Operation, Run, Sequence, Spec, compare, composite, config, keep_only,
     keeps_state_and_clock, sequence,
 };
+use support::units::Units;
 use support::vectors::{cases, replay};
 
 const SEEDS: &str = "proptest-regressions/oracle.txt";
@@ -65,21 +66,23 @@ mod guarantees {
 
         #[test]
         fn a_refused_call_passes_at_retry_after_and_not_a_microsecond_before(sequence in composite(40)) {
+            let sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Override(..)));
             let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
             for operation in &sequence.operations {
                 let Event::Decided(units, outcome) = run.step(&mut limiter, operation) else { continue };
                 if outcome.allowed || !matches!(operation, Operation::Acquire(_)) {
                     continue;
                 }
-                let before = limiter.peek(run.at + outcome.retry_after - 1, units);
+                let before = limiter.peek(run.at + outcome.retry_after - 1, &units);
                 prop_assert!(!before.allowed && before.retry_after == 1, "{} then {}", outcome.text, before.text);
-                let then = limiter.peek(run.at + outcome.retry_after, units);
+                let then = limiter.peek(run.at + outcome.retry_after, &units);
                 prop_assert!(then.allowed, "{} then {}", outcome.text, then.text);
             }
         }
 
         #[test]
-        fn a_limit_is_fully_available_at_reset_after_and_not_a_microsecond_before(mut sequence in composite(40)) {
+        fn a_limit_is_fully_available_at_reset_after_and_not_a_microsecond_before(sequence in composite(40)) {
+            let mut sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Override(..)));
             sequence.limits.truncate(1);
             let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
             for operation in &sequence.operations {
@@ -87,8 +90,8 @@ mod guarantees {
                 if outcome.reset_after == 0 || !matches!(operation, Operation::Acquire(_)) {
                     continue;
                 }
-                prop_assert_eq!(limiter.peek(run.at + outcome.reset_after - 1, 0).reset_after, 1);
-                let whole = limiter.peek(run.at + outcome.reset_after, 0);
+                prop_assert_eq!(limiter.peek(run.at + outcome.reset_after - 1, &NOTHING).reset_after, 1);
+                let whole = limiter.peek(run.at + outcome.reset_after, &NOTHING);
                 let most = if run.limits[0].kind == Kind::Throttle { 1 } else { run.limits[0].amount };
                 prop_assert_eq!((whole.remaining, whole.reset_after), (most, 0));
             }
@@ -103,8 +106,8 @@ mod guarantees {
             let (mut first_run, mut second_run) = (Run::new(&sequence), Run::new(&sequence));
             for operation in &sequence.operations {
                 for time in times.iter().chain([&first_run.at]) {
-                    with_peeks.peek(*time, 1);
-                    with_peeks.peek(*time, second_run.largest_cost());
+                    with_peeks.peek(*time, &Units::All(1));
+                    with_peeks.peek(*time, &second_run.largest());
                 }
                 prop_assert_eq!(first_run.step(&mut plain, operation), second_run.step(&mut with_peeks, operation));
             }
@@ -121,9 +124,9 @@ mod guarantees {
                     _ => second_run.at,
                 };
                 for time in [second_run.at, second_run.at + (until - second_run.at) / cut, until] {
-                    with_refusals.acquire(time, 0, false);
-                    if !with_refusals.peek(time, second_run.largest_cost()).allowed {
-                        with_refusals.acquire(time, second_run.largest_cost(), true);
+                    with_refusals.acquire(time, &NOTHING, false);
+                    if !with_refusals.peek(time, &second_run.largest()).allowed {
+                        with_refusals.acquire(time, &second_run.largest(), true);
                     }
                 }
                 prop_assert_eq!(first_run.step(&mut plain, operation), second_run.step(&mut with_refusals, operation));
@@ -155,25 +158,30 @@ mod guarantees {
             let sequence = keep_only(sequence, |operation| {
                 !matches!(
                     operation,
-                    Operation::Resize(_) | Operation::Reset | Operation::Lose | Operation::Correct { .. }
+                    Operation::Resize(_)
+                        | Operation::Override(..)
+                        | Operation::Reset
+                        | Operation::Lose
+                        | Operation::Correct { .. }
                 )
             });
             let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
             // Each with the limits of its policy.
-            let mut grants: Vec<(u64, u64, Vec<usize>)> = Vec::new();
+            let mut grants: Vec<(u64, Units, Vec<usize>)> = Vec::new();
             for operation in &sequence.operations {
                 let event = run.step(&mut limiter, operation);
                 if let (Event::Decided(units, outcome), Operation::Acquire(_)) = (event, operation)
                     && outcome.allowed
-                    && units > 0
+                    && run.takes(&units)
                 {
                     prop_assert!(grants.last().is_none_or(|(at, ..)| *at <= outcome.at), "time ran backwards");
                     grants.push((outcome.at, units, run.limits.iter().map(|limit| limit.number).collect()));
                 }
             }
             for limit in &sequence.limits {
-                let counts = |grant: &&(u64, u64, Vec<usize>)| grant.2.contains(&limit.number);
-                let of_limit: Vec<(u64, u64)> = grants.iter().filter(counts).map(|grant| (grant.0, grant.1)).collect();
+                let counts = |grant: &&(u64, Units, Vec<usize>)| grant.2.contains(&limit.number);
+                let units = |grant: &(u64, Units, Vec<usize>)| (grant.0, grant.1.of(&limit.name()));
+                let of_limit: Vec<(u64, u64)> = grants.iter().filter(counts).map(units).collect();
                 assert_within_limit(limit, &of_limit)?;
             }
         }

@@ -4,7 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use paddlegate::{Answer, Decision, ErrorKind, Limiter, OnUnavailable, Operation, Paddlegate, Request, Settlement};
+use paddlegate::{
+    Answer, Cost, Decision, ErrorKind, Limiter, OnUnavailable, Operation, Paddlegate, Request, Settlement,
+};
 use redis::aio::ConnectionLike as AsyncConnectionLike;
 use redis::cluster::ClusterClientBuilder;
 use redis::{Client, ConnectionLike, Value, cmd};
@@ -47,7 +49,7 @@ fn uses<C: ConnectionLike>(connection: &mut C, store: &Paddlegate) {
     assert!(!refused.allowed());
     let permit = first.permit.unwrap();
     for expected in [Settlement::Settled, Settlement::Already] {
-        let correct = Operation::Correct { permit: &permit, actual: 1 };
+        let correct = Operation::Correct { permit: &permit, actual: Cost::Units(1) };
         assert_eq!(limiter.run_on(connection, correct).unwrap(), Answer::Settlement(expected));
     }
     assert!(matches!(limiter.run_on(connection, Operation::Statistics), Ok(Answer::Statistics(_))));

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::{
-    AdminCommand, BudgetUpdate, Deadline, ErrorKind, Kind, Label, Limit, LimitOverride, Limiter, MAX_PERMITS, MAX_SPAN,
-    MAX_TIME, Micros, Paddlegate, Policy, Request, Settlement, TestClock, UpstreamReport,
+    AdminCommand, BudgetUpdate, Deadline, ErrorKind, Label, Limit, LimitOverride, Limiter, MAX_PERMITS, MAX_SPAN,
+    MAX_TIME, Micros, Paddlegate, Policy, Reason, Request, Settlement, TestClock, UpstreamReport,
 };
 use support::calls::{acquire, correct};
 use support::names::names;
@@ -140,7 +140,7 @@ fn overrides_are_of_the_name_and_of_a_label(store: &Paddlegate) {
     assert_eq!(take(&two).remaining, Some(2));
     unlimited.admin(AdminCommand::Pause(Deadline::After(Micros(1_000_000)))).expect("a pause");
     let refused = take(&one);
-    assert_eq!((refused.reason, refused.label), (Some(Kind::Paused), None));
+    assert_eq!((refused.reason, refused.label), (Some(Reason::Paused), None));
     paused.admin(AdminCommand::Resume).expect("a resume");
     assert!(take(&one).allowed());
 }

@@ -9,8 +9,9 @@ use proptest::test_runner::TestCaseResult;
 use support::library::Library;
 use support::raw::{Raw, words};
 use support::sequence::{
-    Implementation, Operation, Outcome, Run, Sequence, Spec, compare, composite, config, keep_only, sequence,
+    Implementation, NOTHING, Operation, Outcome, Run, Sequence, Spec, compare, composite, config, keep_only, sequence,
 };
+use support::units::Units;
 use support::{clock, memory_with_clock, open, redis_with_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/twins.txt";
@@ -74,12 +75,12 @@ mod redis_keeps {
         #[test]
         fn a_state_for_as_long_as_it_counts(mut sequence in composite(60)) {
             sequence.limits.truncate(1);
-            let sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Resize(_)));
+            let sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Resize(_) | Operation::Override(..)));
             let mut server = OnServer::new(&unique("kept"), &sequence);
             let mut run = Run::new(&sequence);
             for operation in &sequence.operations {
                 run.step(&mut server, operation);
-                let reset_after = server.peek(run.at, 0).reset_after;
+                let reset_after = server.peek(run.at, &NOTHING).reset_after;
                 for (key, ttl) in server.keys() {
                     prop_assert!(ttl != -1, "{key} has no expiry");
                     // Permits have their own expiry, and no decision reads the statistics.
@@ -144,16 +145,24 @@ impl OnServer {
 }
 
 impl Implementation for OnServer {
-    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome {
+    fn acquire(&mut self, at: u64, units: &Units, estimate: bool) -> Outcome {
         self.library.acquire(at, units, estimate)
     }
 
-    fn peek(&mut self, at: u64, units: u64) -> Outcome {
+    fn peek(&mut self, at: u64, units: &Units) -> Outcome {
         self.library.peek(at, units)
     }
 
-    fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
+    fn debit(&mut self, at: u64, units: &Units) -> Outcome {
+        self.library.debit(at, units)
+    }
+
+    fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String {
         self.library.correct(permit, actual, at)
+    }
+
+    fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64) {
+        self.library.override_limits(limits, at);
     }
 
     fn resize(&mut self, limits: &[Spec]) {

@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use paddlegate::{
-    AdminCommand, Deadline, ErrorKind, Kind, Limit, Limiter, Micros, OnUnavailable, Paddlegate, Policy, Request,
-    Settlement, Status, UpstreamReport,
+    AdminCommand, Cost, Deadline, ErrorKind, Kind, Limit, Limiter, Micros, OnUnavailable, Paddlegate, Policy, Reason,
+    Request, Settlement, Status, UpstreamReport,
 };
 use support::{test_url, unique};
 
@@ -123,7 +123,7 @@ fn limiters_of_one_name_share_one_local_limit_scaled_by_the_share() {
 fn an_upstream_report_settles_a_locally_granted_permit() {
     let limiter = unreachable(Limit::points(1_000, MINUTE).unwrap(), OnUnavailable::Local { share_percent: 100 });
     let permit = limiter.acquire(Request::estimate(400)).unwrap().permit.unwrap();
-    let report = UpstreamReport { permit: Some(&permit), actual: Some(100), ..UpstreamReport::default() };
+    let report = UpstreamReport { permit: Some(&permit), actual: Some(Cost::Units(100)), ..UpstreamReport::default() };
     assert_eq!(
         limiter.apply_report(report).unwrap_err().kind(),
         ErrorKind::Unavailable,
@@ -213,16 +213,20 @@ fn local_continues_from_the_reported_limit_and_starts_the_others_full() {
     let switch = Switch::open();
     let full = limiter_behind(&switch, [Limit::concurrency(5, hour).unwrap(), short_throttle], 100);
     (0..5).for_each(|_| assert!(full.acquire(Request::cost(1)).unwrap().allowed()));
-    assert_eq!(full.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Concurrency));
+    assert_eq!(full.acquire(Request::cost(1)).unwrap().reason, Some(Reason::Limit(Kind::Concurrency)));
     let idle = limiter_behind(&switch, [Limit::concurrency(1, hour).unwrap(), Limit::throttle(hour).unwrap()], 100);
     let permit = idle.acquire(Request::cost(1)).unwrap().permit.unwrap();
     idle.release(&permit).unwrap();
-    assert_eq!(idle.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Throttle));
+    assert_eq!(idle.acquire(Request::cost(1)).unwrap().reason, Some(Reason::Limit(Kind::Throttle)));
 
     switch.is_off.store(true, Ordering::SeqCst);
     assert_eq!(local_grants(&full), 0, "the throttle does not free the held leases");
     let decision = idle.acquire(Request::cost(1)).unwrap();
-    assert_eq!((decision.degraded, decision.reason), (true, Some(Kind::Throttle)), "no caller holds the lease");
+    assert_eq!(
+        (decision.degraded, decision.reason),
+        (true, Some(Reason::Limit(Kind::Throttle))),
+        "no caller holds the lease"
+    );
 }
 
 #[test]
@@ -252,10 +256,10 @@ fn a_known_pause_holds_while_the_store_is_unavailable() {
     let switch = Switch::open();
     let limiter = limiter_behind(&switch, [Limit::window(5, MINUTE).unwrap()], 100);
     limiter.admin(AdminCommand::Pause(Deadline::After(Micros(3_600_000_000)))).unwrap();
-    assert_eq!(limiter.acquire(Request::cost(1)).unwrap().reason, Some(Kind::Paused));
+    assert_eq!(limiter.acquire(Request::cost(1)).unwrap().reason, Some(Reason::Paused));
     switch.is_off.store(true, Ordering::SeqCst);
     let decision = limiter.acquire(Request::cost(1)).unwrap();
-    assert_eq!((decision.degraded, decision.reason), (true, Some(Kind::Paused)));
+    assert_eq!((decision.degraded, decision.reason), (true, Some(Reason::Paused)));
     assert!(decision.retry_after > Some(Micros(3_500_000_000)), "{decision:?}");
 }
 

@@ -4,8 +4,9 @@ mod support;
 
 use paddlegate::{Limiter, Micros, Operation, Paddlegate, Request, SignalHandling, TestClock};
 use serde_json::Value;
-use support::limiter::{Named, policy};
-use support::vectors::{cases, replay};
+use support::limiter::{Named, policy, with_request};
+use support::units::Units;
+use support::vectors::{Step, cases, replay};
 use support::{memory_with_clock, redis, redis_with_clock, unique};
 
 macro_rules! files {
@@ -24,7 +25,22 @@ macro_rules! files {
     };
 }
 
-files!(leaky, points, bucket, window, throttle, policy, clock, resize, names, concurrency, queue, control, labels);
+files!(
+    leaky,
+    points,
+    bucket,
+    window,
+    throttle,
+    policy,
+    clock,
+    resize,
+    names,
+    concurrency,
+    queue,
+    control,
+    labels,
+    costs
+);
 
 #[test]
 fn every_file_of_vectors_is_replayed() {
@@ -86,19 +102,18 @@ fn provoke(store: &Paddlegate, case: &Value) -> (paddlegate::Error, Option<Limit
         return (made.err().unwrap_or_else(|| panic!("{title}: a limiter was made")), None);
     }
     let limiter = made.unwrap_or_else(|error| panic!("{title}: {error}"));
-    let units = |key: &str| match &case[key] {
-        Value::String(text) if text == "$2^53" => Some(1 << 53),
-        value => value.as_u64(),
-    };
-    let request = Request { cost: units("cost"), estimate: units("estimate") };
-    let operation = match case["do"].as_str() {
-        Some("acquire") => Operation::Acquire(request),
-        Some("peek") => Operation::Peek(request),
+    let units = |key: &str| Units::read(&case[key]);
+    let run = |operation: Operation<'_>| limiter.run(operation, SignalHandling::Ignore).err();
+    let step = Step { at: 0, cost: units("cost"), estimate: units("estimate") };
+    let error = match case["do"].as_str() {
+        Some("acquire") => with_request(&step, |request| run(Operation::Acquire(request))),
+        Some("peek") => with_request(&step, |request| run(Operation::Peek(request))),
+        Some("debit") => step.cost.expect("cost").with(|cost| run(Operation::Debit(cost))),
         _ => {
             let permit = case["permit"].as_str().expect("permit");
-            Operation::Correct { permit, actual: units("actual").expect("actual") }
+            units("actual").expect("actual").with(|actual| run(Operation::Correct { permit, actual }))
         }
     };
-    let error = limiter.run(operation, SignalHandling::Ignore).err().unwrap_or_else(|| panic!("{title}: no error"));
+    let error = error.unwrap_or_else(|| panic!("{title}: no error"));
     (error, Some(limiter))
 }

@@ -1,6 +1,6 @@
 //! Tests the rules of a waiting call without a clock, with `tests/vectors/waiting.json`.
 
-use paddlegate::{Decision, Kind, Label, Micros, QueuePosition, Status, Ticket, Waiter, reconnect_pause};
+use paddlegate::{Decision, Kind, Label, Micros, QueuePosition, Reason, Status, Ticket, Waiter, reconnect_pause};
 use serde_json::{Value, json};
 
 const VECTORS: &str = include_str!("../../tests/vectors/waiting.json");
@@ -77,7 +77,7 @@ fn decision(step: &Value) -> Decision {
         remaining: Some(0),
         retry_after: step["retry_after_us"].as_u64().map(Micros),
         reset_after: None,
-        reason: (status != Status::Granted).then_some(Kind::Concurrency),
+        reason: (status != Status::Granted).then_some(Reason::Limit(Kind::Concurrency)),
         label: Some(Label::new("concurrency").expect("a label")),
         at: Micros(0),
         permit: None,

@@ -1,13 +1,14 @@
 import type {
   BaseDecision,
+  Cost,
   Interval,
-  Kind,
   Labelled,
   Learned,
   Limit,
   LimitInfo,
   Limits,
   Policy,
+  Reason,
   Release,
   RuntimeState,
   Settlement,
@@ -96,10 +97,10 @@ export interface CallOptions {
 
 /** The demand of a call: a final cost, or an estimate to be corrected later. */
 export interface Request extends CallOptions {
-  /** The units to take, from 0 to 10^12. Default 1; `points` has no default. A cost of 0 checks without taking. */
-  readonly cost?: number;
-  /** The units to take for now, from 1 to 10^12. The grant has a permit with which the actual cost is reported. */
-  readonly estimate?: number;
+  /** The units to take. Default 1; `points` has no default. A cost of 0 checks without taking. */
+  readonly cost?: Cost;
+  /** The units to take for now, not 0. The grant has a permit with which the actual cost is reported. */
+  readonly estimate?: Cost;
 }
 
 /** A request with an id. */
@@ -133,8 +134,8 @@ export interface TicketRequest extends Request {
 
 /** The decision about one call, with the values of the tightest limit. Frozen. */
 export interface Decision extends BaseDecision {
-  /** The kind of the limit that refused, or `"unavailable"` when Redis was (see `degraded`). `null` when granted. */
-  readonly reason: Kind | "unavailable" | null;
+  /** Why the call was refused or queued; `"unavailable"` when Redis was (see `degraded`). `null` when granted. */
+  readonly reason: Reason | "unavailable" | null;
   /** Whether Redis was unavailable and `onUnavailable` determined the decision. */
   readonly degraded: boolean;
 }
@@ -169,7 +170,7 @@ export interface Permit {
   readonly decision: Decision;
   /** As in the decision. */
   readonly fencingToken: number | null;
-  /** As in the decision. If true, Redis has no record of the grant, and `release` and `pointsUsed` send nothing. */
+  /** As in the decision. If true, Redis has no record of the grant, and `release` and `correct` send nothing. */
   readonly degraded: boolean;
   /** The milliseconds until the lease ends, by this process's clock; `null` without a concurrency limit. */
   readonly expiresInMs: number | null;
@@ -179,8 +180,13 @@ export interface Permit {
   release(): Promise<Release>;
   /** Renews the lease for its full duration. Returns false if there is no lease or it has ended. */
   renew(): Promise<boolean>;
-  /** Replaces the estimate with the actual cost, once. Without an estimate it rejects with `InvalidError`. */
-  pointsUsed(actual: number): Promise<Settlement>;
+  /**
+   * Replaces the estimate with the actual cost, once, as `correct` of the limiter does. Without an estimate it rejects
+   * with `InvalidError`.
+   */
+  correct(actual: Cost): Promise<Settlement>;
+  /** The same as `correct`, for one budget of points. */
+  pointsUsed(actual: Cost): Promise<Settlement>;
   /**
    * Replaces the estimate with the cost in the response and applies its budget, in one step, as `learnFromResponse` of
    * the limiter does. For a lease without an estimate the settlement of a cost is `"unknown"`; the rest is applied.
@@ -236,8 +242,15 @@ export interface Limiter<S = never> {
   peek(request?: Request): Promise<Decision>;
   /**
    * Replaces the estimate of a permit with the actual cost, once. A lower cost is refunded; a higher cost becomes debt.
+   * A cost by label changes the limits that it or the estimate names; the others count one call before and after.
    */
-  correct(permit: string | Permit, actual: number, options?: CallOptions): Promise<Settlement>;
+  correct(permit: string | Permit, actual: Cost, options?: CallOptions): Promise<Settlement>;
+  /**
+   * Charges a cost in any case, whatever is left, up to one whole limit of debt; a repeated call charges again. For
+   * costs that are known only afterwards. The decision is a grant and describes the limit with the fewest remaining
+   * units. `concurrency` and `throttle` are not charged; a policy of these alone fails with `InvalidError`.
+   */
+  debit(cost: Cost, options?: CallOptions): Promise<Decision>;
   /** Ends the lease of a permit, once; leases of other permits are not affected. */
   release(permit: string | Permit, options?: CallOptions): Promise<Release>;
   /** Renews a lease for its full duration. Returns the duration in milliseconds, or `null` if the lease has ended. */
@@ -662,7 +675,7 @@ export class OverLimitError extends PaddlegateError {
   /** The decision that refused the call; that of a gate has a `slot`. */
   readonly decision: Decision | GateDecision;
   /** As in the decision; `"unavailable"` when Redis was unavailable. */
-  readonly reason: Kind | "unavailable" | null;
+  readonly reason: Reason | "unavailable" | null;
   /** As in the decision. */
   readonly retryAfterMs: number | null;
 }

@@ -102,6 +102,23 @@ export function throttle(interval: Interval, options?: ThrottleLimitOptions): Li
 /** Returns a limit of `limit` concurrent leases. */
 export function concurrency(limit: number, options?: ConcurrencyLimitOptions): Limit;
 
+/**
+ * The units of a call, from 0 to 10^12: a number for every limit that counts units, or a number for each label. A limit
+ * that is not named counts one, the call; a `points` limit must be named. `concurrency` and `throttle` count calls and
+ * may not be named.
+ *
+ * ```js
+ * await llm.tryAcquire({ cost: { tpm: 900 } });
+ * ```
+ */
+export type Cost = number | Readonly<Record<string, number>>;
+
+/**
+ * Why a call was refused or queued: the kind of the limit, or `"too_large"` if a limit that was lowered at run time is
+ * below the cost. Such a call can pass when the limit is raised again.
+ */
+export type Reason = Kind | "too_large";
+
 /** The wait timeout of a call. */
 export interface WaitOptions {
   /** The longest wait of `acquire` and `withinLimit` in milliseconds; 0 does not wait. Default 5000. */
@@ -162,7 +179,7 @@ export interface Statistics {
   readonly immediate: number;
   /** The total wait of the grants after a wait. */
   readonly waitTimeMs: number;
-  /** Units taken, after corrections. */
+  /** Units taken, after corrections; of a cost by label the largest number. */
   readonly units: number;
   /** Settled permits. */
   readonly corrections: number;
@@ -237,7 +254,7 @@ export interface BaseDecision {
   readonly remaining: number | null;
   /**
    * The time until the next attempt in whole milliseconds, rounded up, the unit of timers. 0 when granted, `null` when
-   * unknown (paused).
+   * unknown (paused, or too large for a limit that was lowered without an end).
    */
   readonly retryAfterMs: number | null;
   /**

@@ -119,6 +119,20 @@ function only(names, options = NOTHING) {
   return options;
 }
 
+// Returns the units of labels as a list of labels and units alternately, which WebAssembly reads, and a number as it is.
+function units(argument, cost) {
+  if (typeof cost !== "object" || cost === null) return cost;
+  // A Map or a list has no members that are labels, and would count one of every limit.
+  if (Object.prototype.toString.call(cost) !== "[object Object]") {
+    const message = "must be a whole number, or an object such as { tpm: 900 }";
+    throw new InvalidError(message, argument);
+  }
+  return Object.entries(cost).flat();
+}
+
+// The cost and the estimate of a request, for WebAssembly.
+const request = ({ cost, estimate }) => [units("cost", cost), units("estimate", estimate)];
+
 // A limit that names its kind: a list of the kind and its numbers.
 const named = (...limit) => Object.freeze(limit);
 
@@ -236,8 +250,10 @@ export {
   OverLimitError,
   only,
   PaddlegateError,
+  request,
   skips,
   UnavailableError,
+  units,
   values,
   wholeMilliseconds,
   withLockTimeout,

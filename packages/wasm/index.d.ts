@@ -1,13 +1,14 @@
 import type {
   BaseDecision,
+  Cost,
   Interval,
-  Kind,
   Labelled,
   Learned,
   Limit,
   LimitInfo,
   Limits,
   Policy,
+  Reason,
   Release,
   RuntimeState,
   Settlement,
@@ -60,10 +61,10 @@ export type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
 
 /** The demand of a call: a final cost, or an estimate to be corrected later. */
 export interface Request {
-  /** The units to take, from 0 to 10^12. Default 1; `points` has no default. A cost of 0 checks without taking. */
-  readonly cost?: number;
-  /** The units to take for now, from 1 to 10^12. The grant has a `permit` with which the actual cost is reported. */
-  readonly estimate?: number;
+  /** The units to take. Default 1; `points` has no default. A cost of 0 checks without taking. */
+  readonly cost?: Cost;
+  /** The units to take for now, not 0. The grant has a `permit` with which the actual cost is reported. */
+  readonly estimate?: Cost;
 }
 
 /** A request with an id. */
@@ -91,8 +92,8 @@ export interface TicketRequest extends Request {
 
 /** The decision about one call, with the values of the tightest limit. Frozen. */
 export interface Decision extends BaseDecision {
-  /** The kind of the limit that refused; `null` when granted. */
-  readonly reason: Kind | null;
+  /** Why the call was refused or queued; `null` when granted. */
+  readonly reason: Reason | null;
   /** Always false: memory is always available. In the package `paddlegate` Redis may be unavailable. */
   readonly degraded: false;
 }
@@ -117,8 +118,13 @@ export interface Permit {
   release(): Release;
   /** Renews the lease for its full duration. Returns false if there is no lease or it has ended. */
   renew(): boolean;
-  /** Replaces the estimate with the actual cost, once. Without an estimate it throws `InvalidError`. */
-  pointsUsed(actual: number): Settlement;
+  /**
+   * Replaces the estimate with the actual cost, once, as `correct` of the limiter does. Without an estimate it throws
+   * `InvalidError`.
+   */
+  correct(actual: Cost): Settlement;
+  /** The same as `correct`, for one budget of points. */
+  pointsUsed(actual: Cost): Settlement;
 }
 
 /** A limiter of this store. */
@@ -320,8 +326,15 @@ export interface Limiter<S = never> {
   peek(request?: Request): Decision;
   /**
    * Replaces the estimate of a permit with the actual cost, once. A lower cost is refunded; a higher cost becomes debt.
+   * A cost by label changes the limits that it or the estimate names; the others count one call before and after.
    */
-  correct(permit: string | Permit, actual: number): Settlement;
+  correct(permit: string | Permit, actual: Cost): Settlement;
+  /**
+   * Charges a cost in any case, whatever is left, up to one whole limit of debt; a repeated call charges again. For
+   * costs that are known only afterwards. The decision is a grant and describes the limit with the fewest remaining
+   * units. `concurrency` and `throttle` are not charged; a policy of these alone throws `InvalidError`.
+   */
+  debit(cost: Cost): Decision;
   /** Ends the lease of a permit, once; leases of other permits are not affected. */
   release(permit: string | Permit): Release;
   /** Renews a lease for its full duration. Returns the duration in milliseconds, or `null` if the lease has ended. */

@@ -10,6 +10,8 @@ import {
   nativeLimits,
   OverLimitError,
   only,
+  request,
+  units,
   withNames,
 } from "./arguments.mjs";
 import { abortable } from "./waiting.mjs";
@@ -40,25 +42,27 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
     }
 
     tryAcquire(options) {
-      const { id, cost, estimate } = only(["id", ...REQUEST], options);
+      const { id, ...asked } = only(["id", ...REQUEST], options);
       if (id === undefined || id === null) {
-        return this.#deliverAfter(this.#inner.acquire(cost, estimate));
+        return this.#deliverAfter(this.#inner.acquire(...request(asked)));
       }
-      return this.#deliverAfter(this.#inner.enter(id, cost, estimate));
+      return this.#deliverAfter(this.#inner.enter(id, ...request(asked)));
     }
 
     allow(options) {
-      const { cost, estimate } = only(REQUEST, options);
-      return this.#deliverAfter(this.#inner.allow(cost, estimate));
+      return this.#deliverAfter(this.#inner.allow(...request(only(REQUEST, options))));
     }
 
     peek(options) {
-      const { cost, estimate } = only(REQUEST, options);
-      return this.#inner.peek(cost, estimate);
+      return this.#inner.peek(...request(only(REQUEST, options)));
     }
 
     correct(permit, actual) {
-      return this.#deliverAfter(this.#inner.correct(idOf(permit), actual));
+      return this.#deliverAfter(this.#inner.correct(idOf(permit), units("actual", actual)));
+    }
+
+    debit(cost) {
+      return this.#deliverAfter(this.#inner.debit(units("cost", cost)));
     }
 
     release(permit) {
@@ -190,9 +194,9 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
       return this.#acquireQueued(id, asked, waitTimeoutMs, claimTimeoutMs, queuePosition, "");
     }
 
-    #acquireQueued(id, { cost, estimate }, maxWaitMs, claimTimeoutMs, queuePosition, channel) {
+    #acquireQueued(id, asked, maxWaitMs, claimTimeoutMs, queuePosition, channel) {
       return this.#deliverAfter(
-        this.#inner.queue(id, cost, estimate, maxWaitMs, claimTimeoutMs, queuePosition, channel),
+        this.#inner.queue(id, ...request(asked), maxWaitMs, claimTimeoutMs, queuePosition, channel),
       );
     }
 
@@ -295,11 +299,15 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
       return leaseMs !== null;
     }
 
-    pointsUsed(actual) {
+    correct(actual) {
       if (!this.#isEstimated) {
         throw new InvalidError("nothing was estimated; acquire with an estimate", "estimate");
       }
       return this.#limiter.correct(this.id, actual);
+    }
+
+    pointsUsed(actual) {
+      return this.correct(actual);
     }
   }
 

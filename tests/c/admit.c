@@ -69,7 +69,7 @@ static void ojs_t10_what_is_dropped_or_refused_takes_nothing(void)
     run = admit(limiter, "a", "wait", 0, PG_ACTION_RUN, -1);
     admit(limiter, "b", "drop", 0, PG_ACTION_DROP, -1);
     refused = admit(limiter, "c", "raise", 0, PG_ACTION_REFUSE, 60000000);
-    CHECK_INT(PG_KIND_CONCURRENCY, refused.decision.reason);
+    CHECK_INT(PG_REASON_CONCURRENCY, refused.decision.reason);
     admit(limiter, "d", "ignore", 0, PG_ACTION_REFUSE, 60000000);
     OK(pg_stats(limiter, &statistics, &error));
     CHECK_INT(1, statistics.units);
@@ -102,7 +102,7 @@ static void an_estimate_is_corrected(void)
     OK(pg_admit(first, "a", "drop", &request, &admission, &error));
     CHECK_INT(PG_ACTION_RUN, admission.action);
     CHECK_INT(20, admission.decision.remaining);
-    OK(pg_correct(second, admission.decision.permit, 30, &settlement, &error));
+    OK(pg_correct(second, admission.decision.permit, 30, NULL, 0, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
     request.estimate = 70;
     OK(pg_admit(second, "b", "drop", &request, &admission, &error));

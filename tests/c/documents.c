@@ -44,7 +44,7 @@ static void iv_t01_the_third_of_a_second_fails(void)
         gate_decision = pass(i == 0 ? first : second, NOW + 400000);
         CHECK_INT(1, gate_decision.allowed);
         CHECK_INT(PG_LEVEL_NONE, gate_decision.level);
-        CHECK_INT(PG_KIND_NONE, gate_decision.reason);
+        CHECK_INT(PG_REASON_NONE, gate_decision.reason);
         CHECK_INT(0, gate_decision.delay_us);
         CHECK_INT(0, gate_decision.retry_after_us);
         CHECK_TEXT(name, gate_decision.slot);
@@ -52,7 +52,7 @@ static void iv_t01_the_third_of_a_second_fails(void)
     gate_decision = pass(first, NOW + 400000);
     CHECK_INT(0, gate_decision.allowed);
     CHECK_TEXT("second", pg_level_name(gate_decision.level));
-    CHECK_INT(PG_KIND_BUCKET, gate_decision.reason);
+    CHECK_INT(PG_REASON_BUCKET, gate_decision.reason);
     CHECK_INT(600000, gate_decision.retry_after_us);
     CHECK_TEXT(name, gate_decision.slot);
     CHECK_INT(1, pass(second, NOW + 1000000).allowed);
@@ -73,7 +73,7 @@ static void iv_t04_a_level_that_does_not_fail_delays(void)
         CHECK_INT(1, gate_decision.allowed);
         CHECK_INT(delays[i], gate_decision.delay_us);
         CHECK_INT(i < 2 ? PG_LEVEL_NONE : PG_LEVEL_MINUTE, gate_decision.level);
-        CHECK_INT(PG_KIND_NONE, gate_decision.reason);
+        CHECK_INT(PG_REASON_NONE, gate_decision.reason);
     }
     close_gates(first, second);
 }
@@ -88,7 +88,7 @@ static void iv_t06_a_failure_is_delayed_too(void)
     CHECK_INT(0, gate_decision.allowed);
     CHECK_INT(250000, gate_decision.delay_us);
     CHECK_INT(PG_LEVEL_HOUR, gate_decision.level);
-    CHECK_INT(PG_KIND_PAUSED, gate_decision.reason);
+    CHECK_INT(PG_REASON_PAUSED, gate_decision.reason);
     CHECK_INT(-1, gate_decision.retry_after_us);
     close_gates(first, second);
 }
@@ -205,7 +205,7 @@ static void ojs_t19_of_five_jobs_none_runs_or_three(void)
     OK(pg_admit_all(first, ids, 5, "drop", 0, admissions, &error));
     for (int i = 0; i < 5; i++) {
         CHECK_INT(PG_ACTION_DROP, admissions[i].action);
-        CHECK_INT(PG_KIND_WINDOW, admissions[i].decision.reason);
+        CHECK_INT(PG_REASON_WINDOW, admissions[i].decision.reason);
         CHECK_TEXT("", admissions[i].decision.permit);
     }
     CHECK_INT(0x55555555, admissions[5].action);
@@ -255,7 +255,7 @@ static void ojs_t13_a_signal_pauses_and_a_shorter_one_changes_nothing(void)
     OK(pg_apply_ojs_signal(first, "{\"error\": {\"type\": \"RateLimitExceeded\", \"retry_after\": 10}}", NULL, &error));
     at(NOW + 29999999);
     OK(pg_acquire(second, NULL, &d, &error));
-    CHECK_INT(PG_KIND_PAUSED, d.reason);
+    CHECK_INT(PG_REASON_PAUSED, d.reason);
     CHECK_INT(1, d.retry_after_us);
     at(NOW + 30000000);
     OK(pg_acquire(second, NULL, &d, &error));
@@ -305,7 +305,7 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(552, sizeof(pg_gate_decision));
     CHECK_INT(16, offsetof(pg_gate_decision, delay_us));
     CHECK_INT(32, offsetof(pg_gate_decision, slot));
-    CHECK_INT(248, sizeof(pg_admission));
+    CHECK_INT(352, sizeof(pg_admission));
 }
 
 int main(void)

@@ -16,7 +16,7 @@ int main()
               pg_limiter_bucket(store, "cpp", 3, 1000000, &limiter, &error) == PG_OK &&
               pg_acquire(limiter, &request, &decision, &error) == PG_OK &&
               decision.status == PG_STATUS_GRANTED && decision.remaining == 1 &&
-              decision.reason == PG_KIND_NONE && pg_limiter_close(limiter, &error) == PG_OK &&
+              decision.reason == PG_REASON_NONE && pg_limiter_close(limiter, &error) == PG_OK &&
               pg_store_close(store, &error) == PG_OK;
     std::printf("passed=%d failed=%d\n", ok, !ok);
     return ok ? 0 : 1;

@@ -79,7 +79,7 @@ static void an_answer_settles_its_permit(void)
                 &learned, &error));
     CHECK_INT(PG_SETTLEMENT_SETTLED, learned.settlement);
     CHECK_INT(12, learned.cost);
-    OK(pg_correct(first, d.permit, 12, &settlement, &error));
+    OK(pg_correct(first, d.permit, 12, NULL, 0, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_ALREADY, settlement);
     OK(pg_learn_from_response(first, d.permit, "shopify", 200, NULL, 0, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN,
                 &learned, &error));
@@ -101,7 +101,7 @@ static void a_refusal_of_upstream_pauses_all(void)
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 60000000, PG_NOT_GIVEN, NULL, &error));
     OK(pg_acquire(second, NULL, &d, &error));
-    CHECK_INT(PG_KIND_PAUSED, d.reason);
+    CHECK_INT(PG_REASON_PAUSED, d.reason);
     CHECK_INT(60000000, d.retry_after_us);
     OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
     OK(pg_acquire(second, NULL, &d, &error));

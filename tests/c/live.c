@@ -28,7 +28,7 @@ static void ojs_t13_a_pause_refuses_until_it_ends(void)
     at(NOW + 29999999);
     OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    CHECK_INT(PG_KIND_PAUSED, d.reason);
+    CHECK_INT(PG_REASON_PAUSED, d.reason);
     CHECK_TEXT("", d.label);
     CHECK_INT(0, d.limit);
     CHECK_INT(1, d.retry_after_us);

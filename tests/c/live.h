@@ -26,7 +26,7 @@ static void close_stores(void)
 }
 
 /* One limiter, over both connections. */
-static void make(pg_limit limit, pg_limiter **first, pg_limiter **second)
+static inline void make(pg_limit limit, pg_limiter **first, pg_limiter **second)
 {
     OK(pg_new_id(name, &error));
     OK(pg_limiter_new(here, name, &limit, 1, first, &error));

@@ -43,7 +43,7 @@ static void raise_is_an_error_and_never_a_refusal(void)
     limiter = with_mode((pg_limit){PG_KIND_WINDOW, 1, 60000000, 0, NULL}, "raise", PG_NOT_GIVEN);
     for (int i = 0; i < 10; i++) {
         CHECK_INT(PG_UNAVAILABLE, pg_acquire(limiter, NULL, &d, NULL));
-        CHECK_INT(PG_KIND_NONE, d.reason);
+        CHECK_INT(PG_REASON_NONE, d.reason);
         CHECK_INT(0, d.degraded);
     }
     OK(pg_limiter_close(limiter, &error));
@@ -63,8 +63,8 @@ static void closed_refuses_and_says_so(void)
     for (int i = 0; i < 10; i++) {
         OK(pg_acquire(limiter, NULL, &d, &error));
         CHECK_INT(PG_STATUS_REFUSED, d.status);
-        CHECK_INT(PG_KIND_UNAVAILABLE, d.reason);
-        CHECK_TEXT("unavailable", pg_kind_name(d.reason));
+        CHECK_INT(PG_REASON_UNAVAILABLE, d.reason);
+        CHECK_TEXT("unavailable", pg_reason_name(d.reason));
         CHECK_INT(1, d.degraded);
         CHECK_INT(7, d.limit);
         CHECK_INT(0, d.remaining);
@@ -74,12 +74,12 @@ static void closed_refuses_and_says_so(void)
     OK(pg_peek(limiter, NULL, &d, &error));
     CHECK_INT(1, d.degraded);
     OK(pg_acquire_with_id(limiter, NULL, "id", &(pg_wait){.max_wait_us = PG_FOREVER}, &d, &error));
-    CHECK_INT(PG_KIND_UNAVAILABLE, d.reason);
+    CHECK_INT(PG_REASON_UNAVAILABLE, d.reason);
     CHECK_INT(-1, d.ticket);
     /* Nobody waits for a store. */
     since = now_us();
     OK(pg_acquire_timeout(limiter, NULL, 30000000, &d, &error));
-    CHECK_INT(PG_KIND_UNAVAILABLE, d.reason);
+    CHECK_INT(PG_REASON_UNAVAILABLE, d.reason);
     CHECK(now_us() - since < 5000000);
     OK(pg_admit(limiter, "job", "wait", NULL, &admission, &error));
     CHECK_INT(PG_ACTION_WAIT, admission.action);
@@ -105,7 +105,7 @@ static void open_grants_and_says_so(void)
     for (int i = 0; i < 10; i++) {
         OK(pg_acquire(limiter, NULL, &d, &error));
         CHECK_INT(PG_STATUS_GRANTED, d.status);
-        CHECK_INT(PG_KIND_NONE, d.reason);
+        CHECK_INT(PG_REASON_NONE, d.reason);
         CHECK_INT(1, d.degraded);
         CHECK_INT(-1, d.lease_us);
         OK(pg_release(limiter, d.permit, &settlement, &error));
@@ -139,7 +139,7 @@ static void local_keeps_its_share_of_the_limit(void)
     }
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    CHECK_INT(PG_KIND_CONCURRENCY, d.reason);
+    CHECK_INT(PG_REASON_CONCURRENCY, d.reason);
     CHECK_INT(1, d.degraded);
     OK(pg_renew(limiter, held[0].permit, &lease, &error));
     CHECK_INT(60000000, lease);
@@ -154,7 +154,7 @@ static void local_keeps_its_share_of_the_limit(void)
     limiter = with_mode((pg_limit){PG_KIND_POINTS, 1000, 60000000, 0, NULL}, "local", 50);
     OK(pg_acquire(limiter, &(pg_request){.estimate = 400}, &d, &error));
     CHECK_INT(100, d.remaining);
-    OK(pg_correct(limiter, d.permit, 100, &settlement, &error));
+    OK(pg_correct(limiter, d.permit, 100, NULL, 0, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
     OK(pg_limiter_close(limiter, &error));
 
@@ -183,7 +183,7 @@ static void in_memory_there_is_nothing_to_fail(void)
         CHECK_INT(PG_STATUS_GRANTED, d.status);
         CHECK_INT(0, d.degraded);
         OK(pg_acquire(limiter, NULL, &d, &error));
-        CHECK_INT(PG_KIND_WINDOW, d.reason);
+        CHECK_INT(PG_REASON_WINDOW, d.reason);
         CHECK_INT(0, d.degraded);
         OK(pg_limiter_close(limiter, &error));
     }

@@ -41,7 +41,7 @@ static void null_limiter(void)
     CHECK_TEXT("", decision.permit);
     REFUSED("limiter", pg_peek(NULL, NULL, &decision, &error_));
     REFUSED("limiter", pg_reset(NULL, &error_));
-    REFUSED("limiter", pg_correct(NULL, "p", 1, &settlement, &error_));
+    REFUSED("limiter", pg_correct(NULL, "p", 1, NULL, 0, &settlement, &error_));
     CHECK_INT(PG_SETTLEMENT_NONE, settlement);
     REFUSED("limiter", pg_acquire_with_id(NULL, NULL, "id", NULL, &decision, &error_));
     CHECK_INT(-1, decision.lease_us);
@@ -177,7 +177,7 @@ static void null_places(void)
     REFUSED("decision", pg_acquire(limiter, NULL, NULL, &error_));
     REFUSED("decision", pg_peek(limiter, NULL, NULL, &error_));
     REFUSED("limiter", pg_limiter_bucket(store, "n", 5, 1000000, NULL, &error_));
-    REFUSED("permit", pg_correct(limiter, NULL, 1, NULL, &error_));
+    REFUSED("permit", pg_correct(limiter, NULL, 1, NULL, 0, NULL, &error_));
     REFUSED("interval", pg_parse_interval(NULL, &us, &error_));
     REFUSED("interval_us", pg_parse_interval("day", NULL, &error_));
     CHECK_INT(PG_INVALID, pg_acquire(NULL, NULL, NULL, NULL));
@@ -250,9 +250,9 @@ static void texts(void)
     REFUSED("name", pg_limiter_bucket(store, NULL, 5, 1000000, &made, &error_));
     REFUSED("name", pg_limiter_bucket(store, "\xff\xfe", 5, 1000000, &made, &error_));
     REFUSED("name", pg_limiter_bucket(store, "\xed\xa0\x80", 5, 1000000, &made, &error_));
-    REFUSED("permit", pg_correct(limiter, long_name, 1, NULL, &error_));
-    REFUSED("permit", pg_correct(limiter, "", 1, NULL, &error_));
-    REFUSED("permit", pg_correct(limiter, "\x80", 1, NULL, &error_));
+    REFUSED("permit", pg_correct(limiter, long_name, 1, NULL, 0, NULL, &error_));
+    REFUSED("permit", pg_correct(limiter, "", 1, NULL, 0, NULL, &error_));
+    REFUSED("permit", pg_correct(limiter, "\x80", 1, NULL, 0, NULL, &error_));
     REFUSED("interval", pg_parse_interval("fortnight", &us, &error_));
     REFUSED("interval", pg_parse_interval(long_name, &us, &error_));
     REFUSED("interval", pg_parse_interval("\xff", &us, &error_));
@@ -301,9 +301,82 @@ static void numbers(void)
     REFUSED("estimate", pg_acquire(limiter, &bad, &decision, &error_));
     bad = (pg_request){.cost = 1, .estimate = 1};
     REFUSED("estimate", pg_peek(limiter, &bad, &decision, &error_));
-    REFUSED("actual", pg_correct(limiter, "p", -1, NULL, &error_));
-    REFUSED("actual", pg_correct(limiter, "p", INT64_MIN, NULL, &error_));
-    REFUSED("actual", pg_correct(limiter, "p", INT64_MAX, NULL, &error_));
+    REFUSED("actual", pg_correct(limiter, "p", -1, NULL, 0, NULL, &error_));
+    REFUSED("actual", pg_correct(limiter, "p", INT64_MIN, NULL, 0, NULL, &error_));
+    REFUSED("actual", pg_correct(limiter, "p", INT64_MAX, NULL, 0, NULL, &error_));
+}
+
+static void costs_by_label(void)
+{
+    static const char *const wrong_labels[] = {"tokens", "TPM", "", "\xff", NULL};
+    const pg_limit limits[] = {
+        {PG_KIND_WINDOW, 5, 60000000, 0, "rpm"},
+        {PG_KIND_POINTS, 1000, 60000000, 0, "tpm"},
+        {PG_KIND_CONCURRENCY, 5, 60000000, 0, NULL},
+    };
+    const pg_units good[] = {{"tpm", 5}}, unnamed[] = {{"rpm", 1}}, calls[] = {{"tpm", 1}, {"concurrency", 1}},
+                   twice[] = {{"tpm", 1}, {"tpm", 1}}, large[] = {{"tpm", 1000000000001}}, above[] = {{"tpm", 1001}},
+                   largest[] = {{"tpm", UINT64_MAX}}, nothing[] = {{"rpm", 0}, {"tpm", 0}};
+    const struct {
+        const pg_units *units;
+        size_t count;
+    } wrong[] = {
+        {unnamed, 1}, {unnamed, 0}, {calls, 2}, {twice, 2}, {large, 1}, {largest, 1}, {NULL, 1}, {good, 9},
+        {good, SIZE_MAX},
+    };
+    pg_limiter *llm, *starts, *free;
+    pg_admission admission;
+    pg_request bad;
+    pg_units unknown;
+
+    OK(pg_limiter_new(store, "costs", limits, 3, &llm, &error));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        bad = (pg_request){.cost_by_label = wrong[i].units, .cost_count = wrong[i].count};
+        REFUSED("cost", pg_acquire(llm, &bad, &decision, &error_));
+        REFUSED("cost", pg_acquire_with_id(llm, &bad, "id", NULL, &decision, &error_));
+        REFUSED("cost", pg_acquire_timeout(llm, &bad, 0, &decision, &error_));
+        REFUSED("cost", pg_admit(llm, "id", NULL, &bad, &admission, &error_));
+        REFUSED("cost", pg_debit(llm, 0, wrong[i].units, wrong[i].count, &decision, &error_));
+        bad = (pg_request){.estimate_by_label = wrong[i].units, .estimate_count = wrong[i].count};
+        REFUSED("estimate", pg_peek(llm, &bad, &decision, &error_));
+        REFUSED("actual", pg_correct(llm, "id:1:1", 0, wrong[i].units, wrong[i].count, NULL, &error_));
+    }
+    for (size_t i = 0; i < sizeof wrong_labels / sizeof *wrong_labels; i++) {
+        unknown = (pg_units){wrong_labels[i], 1};
+        bad = (pg_request){.cost_by_label = &unknown, .cost_count = 1};
+        REFUSED("cost", pg_acquire(llm, &bad, &decision, &error_));
+        REFUSED("actual", pg_correct(llm, "id:1:1", 0, &unknown, 1, NULL, &error_));
+    }
+    bad = (pg_request){.cost_by_label = above, .cost_count = 1};
+    REFUSED("cost", pg_acquire(llm, &bad, &decision, &error_));
+    /* A number and an array, or a cost and an estimate. */
+    bad = (pg_request){.cost = 5, .cost_by_label = good, .cost_count = 1};
+    REFUSED("cost", pg_acquire(llm, &bad, &decision, &error_));
+    bad = (pg_request){.cost = PG_COST_ZERO, .cost_by_label = good, .cost_count = 1};
+    REFUSED("cost", pg_acquire(llm, &bad, &decision, &error_));
+    bad = (pg_request){.estimate = 5, .estimate_by_label = good, .estimate_count = 1};
+    REFUSED("estimate", pg_acquire(llm, &bad, &decision, &error_));
+    bad = (pg_request){.cost_by_label = good, .cost_count = 1, .estimate = 5};
+    REFUSED("estimate", pg_acquire(llm, &bad, &decision, &error_));
+    bad = (pg_request){.estimate_by_label = nothing, .estimate_count = 2};
+    REFUSED("estimate", pg_acquire(llm, &bad, &decision, &error_));
+    REFUSED("actual", pg_correct(llm, "id:1:1", 5, good, 1, NULL, &error_));
+    REFUSED("cost", pg_debit(llm, 5, good, 1, &decision, &error_));
+    REFUSED("cost", pg_debit(llm, -1, NULL, 0, &decision, &error_));
+    REFUSED("cost", pg_debit(llm, -1, good, 1, &decision, &error_));
+    REFUSED("cost", pg_debit(llm, 1000000000001, NULL, 0, &decision, &error_));
+    REFUSED("limiter", pg_debit(NULL, 1, NULL, 0, &decision, &error_));
+    REFUSED("decision", pg_debit(llm, 1, NULL, 0, NULL, &error_));
+    OK(pg_limiter_throttle(store, "starts", 1000000, &starts, &error));
+    REFUSED("debit", pg_debit(starts, 1, NULL, 0, &decision, &error_));
+    OK(pg_limiter_unlimited(store, "free", &free, &error));
+    REFUSED("cost", pg_debit(free, 0, good, 1, &decision, &error_));
+    OK(pg_peek(llm, &(pg_request){.cost = 1}, &decision, &error));
+    CHECK_TEXT("rpm", decision.label);
+    CHECK_INT(5, decision.remaining);
+    OK(pg_limiter_close(llm, &error));
+    OK(pg_limiter_close(starts, &error));
+    OK(pg_limiter_close(free, &error));
 }
 
 static void clocks(void)
@@ -463,6 +536,7 @@ int main(void)
     RUN(handles_of_the_other_kind);
     RUN(texts);
     RUN(numbers);
+    RUN(costs_by_label);
     RUN(clocks);
     RUN(policies);
     RUN(an_error_is_forgotten_by_the_next_call);

@@ -18,17 +18,17 @@ static void points_are_estimated_and_corrected(void)
     CHECK_INT(PG_OK, pg_limiter_points(store, "shopify-42", 1000, 20000000, &shop, &e));
     CHECK_INT(PG_OK, pg_acquire(shop, &(pg_request){.estimate = 200}, &d, &e));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
-    CHECK_INT(PG_KIND_NONE, d.reason);
+    CHECK_INT(PG_REASON_NONE, d.reason);
     CHECK_INT(1000, d.limit);
     CHECK_INT(800, d.remaining);
     CHECK(d.permit[0] != '\0');
 
-    CHECK_INT(PG_OK, pg_correct(shop, d.permit, 50, &settlement, &e));
+    CHECK_INT(PG_OK, pg_correct(shop, d.permit, 50, NULL, 0, &settlement, &e));
     CHECK_INT(PG_SETTLEMENT_SETTLED, settlement);
-    CHECK_INT(PG_OK, pg_correct(shop, d.permit, 50, &settlement, &e));
+    CHECK_INT(PG_OK, pg_correct(shop, d.permit, 50, NULL, 0, &settlement, &e));
     CHECK_INT(PG_SETTLEMENT_ALREADY, settlement);
-    CHECK_INT(PG_OK, pg_correct(shop, d.permit, 50, NULL, NULL));
-    CHECK_INT(PG_OK, pg_correct(shop, "nobody's", 50, &settlement, &e));
+    CHECK_INT(PG_OK, pg_correct(shop, d.permit, 50, NULL, 0, NULL, NULL));
+    CHECK_INT(PG_OK, pg_correct(shop, "nobody's", 50, NULL, 0, &settlement, &e));
     CHECK_INT(PG_SETTLEMENT_UNKNOWN, settlement);
 
     CHECK_INT(PG_OK, pg_peek(shop, &(pg_request){.cost = PG_COST_ZERO}, &d, &e));
@@ -52,7 +52,7 @@ static void a_refusal_says_when_to_come_back(void)
     at(NOW + 400000);
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    CHECK_INT(PG_KIND_WINDOW, d.reason);
+    CHECK_INT(PG_REASON_WINDOW, d.reason);
     CHECK_INT(0, d.remaining);
     CHECK_INT(600000, d.retry_after_us);
     at(NOW + 999999);
@@ -114,7 +114,7 @@ static void every_kind_can_be_made(void)
     for (int i = 0; i < 8; i++) {
         OK(pg_acquire(limiters[i], &(pg_request){.cost = 1}, &d, &error));
         CHECK_INT(i == 6 ? PG_STATUS_REFUSED : PG_STATUS_GRANTED, d.status);
-        CHECK_INT(i == 6 ? PG_KIND_PAUSED : PG_KIND_NONE, d.reason);
+        CHECK_INT(i == 6 ? PG_REASON_PAUSED : PG_REASON_NONE, d.reason);
         CHECK_INT(i == 5 ? -1 : i == 6 ? 0 : i == 4 ? 1 : 5, d.limit);
         CHECK_INT(i == 6 ? -1 : 0, d.retry_after_us);
         OK(pg_limiter_close(limiters[i], &error));
@@ -138,7 +138,7 @@ static void several_limits_are_one_policy(void)
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    CHECK_INT(PG_KIND_THROTTLE, d.reason);
+    CHECK_INT(PG_REASON_THROTTLE, d.reason);
     CHECK_TEXT("throttle", d.label);
     CHECK_INT(100000, d.retry_after_us);
     OK(pg_limiter_close(limiter, &error));
@@ -204,7 +204,7 @@ static void leases_are_released_and_renewed(void)
     CHECK_INT(-1, d.ticket);
     OK(pg_acquire(limiter, NULL, &other, &error));
     CHECK_INT(PG_STATUS_REFUSED, other.status);
-    CHECK_INT(PG_KIND_CONCURRENCY, other.reason);
+    CHECK_INT(PG_REASON_CONCURRENCY, other.reason);
     CHECK_INT(-1, other.lease_us);
     CHECK_INT(-1, other.fencing_token);
     CHECK_TEXT("", other.permit);
@@ -493,7 +493,12 @@ static void numbers_have_names(void)
     CHECK_TEXT("unlimited", pg_kind_name(PG_KIND_UNLIMITED));
     CHECK_TEXT("paused", pg_kind_name(PG_KIND_PAUSED));
     CHECK_TEXT("concurrency", pg_kind_name(PG_KIND_CONCURRENCY));
-    CHECK_TEXT("unavailable", pg_kind_name(PG_KIND_UNAVAILABLE));
+    CHECK_TEXT("none", pg_kind_name(PG_KIND_NONE));
+    CHECK_TEXT("none", pg_reason_name(PG_REASON_NONE));
+    CHECK_TEXT("window", pg_reason_name(PG_REASON_WINDOW));
+    CHECK_TEXT("paused", pg_reason_name(PG_REASON_PAUSED));
+    CHECK_TEXT("too_large", pg_reason_name(PG_REASON_TOO_LARGE));
+    CHECK_TEXT("unavailable", pg_reason_name(PG_REASON_UNAVAILABLE));
     CHECK_TEXT("settled", pg_settlement_name(PG_SETTLEMENT_SETTLED));
     CHECK_TEXT("released", pg_settlement_name(PG_SETTLEMENT_RELEASED));
     CHECK_TEXT("cancelled", pg_settlement_name(PG_SETTLEMENT_CANCELLED));
@@ -506,6 +511,7 @@ static void numbers_have_names(void)
     for (int32_t i = -2; i < 100; i += 101) {
         CHECK_TEXT("?", pg_error_name(i));
         CHECK_TEXT("?", pg_kind_name(i));
+        CHECK_TEXT("?", pg_reason_name(i));
         CHECK_TEXT("?", pg_settlement_name(i));
         CHECK_TEXT("?", pg_action_name(i));
     }
@@ -520,13 +526,17 @@ static void numbers_have_names(void)
 /* Other languages read these structs by their bytes. */
 static void structs_have_a_fixed_layout(void)
 {
-    CHECK_INT(16, sizeof(pg_request));
-    CHECK_INT(232, sizeof(pg_decision));
+    CHECK_INT(16, sizeof(pg_units));
+    CHECK_INT(8, offsetof(pg_units, units));
+    CHECK_INT(48, sizeof(pg_request));
+    CHECK_INT(16, offsetof(pg_request, cost_by_label));
+    CHECK_INT(32, offsetof(pg_request, estimate_by_label));
+    CHECK_INT(336, sizeof(pg_decision));
     CHECK_INT(8, offsetof(pg_decision, label));
     CHECK_INT(88, offsetof(pg_decision, lease_us));
     CHECK_INT(128, offsetof(pg_decision, permit));
-    CHECK_INT(224, offsetof(pg_decision, degraded));
-    CHECK_INT(248, sizeof(pg_admission));
+    CHECK_INT(328, offsetof(pg_decision, degraded));
+    CHECK_INT(352, sizeof(pg_admission));
     CHECK_INT(8, offsetof(pg_admission, after_us));
     CHECK_INT(16, offsetof(pg_admission, decision));
     CHECK_INT(32, sizeof(pg_wait));

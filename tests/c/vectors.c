@@ -45,7 +45,10 @@ static void add_limit(void)
 
 static pg_request request(char **fields)
 {
-    return (pg_request){atoll(fields[0]), atoll(fields[1])};
+    static pg_units units[2][UNITS];
+    struct cost cost = cost_of(fields[0], units[0]), estimate = cost_of(fields[1], units[1]);
+
+    return (pg_request){cost.number, estimate.number, cost.by_label, cost.count, estimate.by_label, estimate.count};
 }
 
 static const char *json(const pg_decision *d)
@@ -53,14 +56,14 @@ static const char *json(const pg_decision *d)
     static char text[1024];
     char limit[24], remaining[24], retry_after[24], reset_after[24], reason[32], label[40];
 
-    snprintf(reason, sizeof reason, "\"%s\"", pg_kind_name(d->reason));
+    snprintf(reason, sizeof reason, "\"%s\"", pg_reason_name(d->reason));
     snprintf(text, sizeof text,
              "{\"allowed\":%s,\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
              "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64 "}",
              d->status == PG_STATUS_GRANTED ? "true" : "false", or_null(d->limit, limit),
              or_null(d->remaining, remaining), or_null(d->retry_after_us, retry_after),
              or_null(d->reset_after_us, reset_after),
-             d->reason == PG_KIND_NONE ? "null" : reason, label_or_null(d, label), d->at_us);
+             d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us);
     return text;
 }
 
@@ -71,14 +74,14 @@ static const char *json_of_enter(const pg_decision *d)
     char limit[24], remaining[24], retry_after[24], reset_after[24], reason[32], label[40];
     char lease[24], fence[24], number[24], position[24], ready_after[24];
 
-    snprintf(reason, sizeof reason, "\"%s\"", pg_kind_name(d->reason));
+    snprintf(reason, sizeof reason, "\"%s\"", pg_reason_name(d->reason));
     snprintf(text, sizeof text,
              "{\"status\":\"%s\",\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
              "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64
              ",\"lease_us\":%s,\"fence\":%s,\"number\":%s,\"position\":%s,\"ready_after_us\":%s}",
              statuses[d->status], or_null(d->limit, limit), or_null(d->remaining, remaining),
              or_null(d->retry_after_us, retry_after), or_null(d->reset_after_us, reset_after),
-             d->reason == PG_KIND_NONE ? "null" : reason, label_or_null(d, label), d->at_us,
+             d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us,
              or_null(d->lease_us, lease), or_null(d->fencing_token, fence), or_null(d->ticket, number),
              or_null(d->position, position), or_null(d->ready_after_us, ready_after));
     return text;
@@ -171,16 +174,33 @@ static void statistics(void)
 /* permit, actual, expected */
 static void correct(void)
 {
+    pg_units units[UNITS];
+    struct cost actual = cost_of(field[2], units);
     pg_settlement settlement;
     pg_error error;
 
-    well(pg_correct(limiter, permit_of(field[1]), atoll(field[2]), &settlement, &error), &error);
+    well(pg_correct(limiter, permit_of(field[1]), actual.number, actual.by_label, actual.count, &settlement, &error),
+         &error);
     expect(field[3], pg_settlement_name(settlement));
+}
+
+/* cost, expected */
+static void debit(void)
+{
+    pg_units units[UNITS];
+    struct cost cost = cost_of(field[1], units);
+    pg_decision d;
+    pg_error error;
+
+    well(pg_debit(limiter, cost.number, cost.by_label, cost.count, &d, &error), &error);
+    expect(field[2], json(&d));
 }
 
 /* code, kind, argument, then what the verb needs */
 static void misuse(const char *verb)
 {
+    pg_units units[UNITS];
+    struct cost cost;
     pg_request asked;
     pg_decision d;
     pg_error error = {0};
@@ -190,7 +210,11 @@ static void misuse(const char *verb)
         code = make(&error);
     } else if (strcmp(verb, "correct") == 0) {
         unquote(field[4]);
-        code = pg_correct(limiter, field[4], atoll(field[5]), NULL, &error);
+        cost = cost_of(field[5], units);
+        code = pg_correct(limiter, field[4], cost.number, cost.by_label, cost.count, NULL, &error);
+    } else if (strcmp(verb, "debit") == 0) {
+        cost = cost_of(field[4], units);
+        code = pg_debit(limiter, cost.number, cost.by_label, cost.count, &d, &error);
     } else if (strcmp(verb, "clock") == 0) {
         code = pg_test_clock_set(test_clock, atoll(field[4]), &error);
     } else {
@@ -259,6 +283,8 @@ static void obey(void)
             enter();
         } else if (strcmp(verb, "correct") == 0) {
             correct();
+        } else if (strcmp(verb, "debit") == 0) {
+            debit();
         } else if (strcmp(verb, "release") == 0) {
             release();
         } else if (strcmp(verb, "renew") == 0) {

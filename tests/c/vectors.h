@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-enum { FIELDS = 12, LIMITS = 16, PERMITS = 32, LINE = 8192 };
+enum { FIELDS = 12, LIMITS = 16, PERMITS = 32, UNITS = 16, LINE = 8192 };
 
 static pg_store *store;
 static pg_test_clock *test_clock;
@@ -13,7 +13,7 @@ static pg_limit limits[LIMITS];
 static char labels[LIMITS][64];
 static size_t limit_count;
 static struct {
-    char label[64], id[96];
+    char label[64], id[sizeof((pg_decision *)NULL)->permit];
 } permits[PERMITS];
 static size_t permit_count;
 static char title[LINE], name[LINE], *field[FIELDS + 1];
@@ -45,6 +45,31 @@ static const char *keep_label(char *text, char kept[64])
     }
     snprintf(kept, 64, "%s", text + 1);
     return kept;
+}
+
+/* A cost: a number, or units by label. */
+struct cost {
+    int64_t number;
+    const pg_units *by_label;
+    size_t count;
+};
+
+/* "5", or "=label:units,label:units", for which units has room. */
+static struct cost cost_of(char *text, pg_units units[UNITS])
+{
+    struct cost cost = {0, units, 0};
+
+    if (*text != '=') {
+        return (struct cost){atoll(text), NULL, 0};
+    }
+    for (char *pair = strtok(text + 1, ","); pair != NULL && cost.count < UNITS; pair = strtok(NULL, ",")) {
+        char *colon = strchr(pair, ':');
+
+        *colon = '\0';
+        unquote(pair);
+        units[cost.count++] = (pg_units){pair, (uint64_t)atoll(colon + 1)};
+    }
+    return cost;
 }
 
 static void fail(const char *expected, const char *actual)

@@ -33,10 +33,18 @@ def limit_lines(limits):
         yield "limit", text(limit["kind"]), *numbers, label(limit)
 
 
+def cost(value):
+    # "=" stands before a cost by label, which may be empty.
+    if isinstance(value, dict):
+        pairs = (f"{text(label)}:{number(units)}" for label, units in value.items())
+        return f"={','.join(pairs)}"
+    return number(value)
+
+
 def request_fields(step):
     # 0 means "not given" in C, and -1 a cost of 0.
     for field in ("cost", "estimate"):
-        value = number(step.get(field))
+        value = cost(step.get(field))
         yield {None: 0, 0: -1}.get(value, value)
 
 
@@ -79,7 +87,9 @@ def case_lines(file, index, case):
                 yield "enter", *request_fields(step), who, *wait, place, f"={permit}", expect
             case "correct":
                 permit = text(step["permit"])
-                yield "correct", permit, step["actual"], step["expect"]
+                yield "correct", permit, cost(step["actual"]), step["expect"]
+            case "debit":
+                yield "debit", cost(step["cost"]), compact(step["expect"])
             case "release" | "renew" as verb:
                 expect = -1 if step["expect"] is None else step["expect"]
                 yield verb, text(step["permit"]), expect
@@ -130,7 +140,10 @@ def error_lines(index, case):
         case "correct":
             yield ("make",)
             permit = text(case.get("permit", "p"))
-            yield "bad-correct", *wanted, permit, number(case["actual"])
+            yield "bad-correct", *wanted, permit, cost(case["actual"])
+        case "debit":
+            yield ("make",)
+            yield "bad-debit", *wanted, cost(case["cost"])
         case "clock":
             yield ("make",)
             yield "bad-clock", *wanted, case["now_us"]

@@ -123,59 +123,60 @@ typedef int32_t pg_status;
 #endif // __cplusplus
 
 /**
- * The kind of a limit. The numbers never change.
+ * Why a call was refused or queued. The numbers never change; those of a limit are its kind's.
  */
-enum pg_kind
+enum pg_reason
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * No kind, as the reason of a grant.
+     * No reason: the call was granted.
      */
-    PG_KIND_NONE = 0,
+    PG_REASON_NONE = 0,
     /**
-     * A fixed number of units in each aligned interval.
+     * A limit of the kind PG_KIND_BUCKET.
      */
-    PG_KIND_BUCKET = 1,
+    PG_REASON_BUCKET = 1,
     /**
-     * A fixed number of units in any interval.
+     * A limit of the kind PG_KIND_WINDOW.
      */
-    PG_KIND_WINDOW = 2,
+    PG_REASON_WINDOW = 2,
     /**
-     * A burst of the capacity, then the rate at which it drains.
+     * A limit of the kind PG_KIND_LEAKY.
      */
-    PG_KIND_LEAKY = 3,
+    PG_REASON_LEAKY = 3,
     /**
-     * A leaky meter whose cost is estimated first and corrected later.
+     * A limit of the kind PG_KIND_POINTS.
      */
-    PG_KIND_POINTS = 4,
+    PG_REASON_POINTS = 4,
     /**
-     * A number of starts per interval, evenly spaced, whatever their cost.
+     * A limit of the kind PG_KIND_THROTTLE.
      */
-    PG_KIND_THROTTLE = 5,
+    PG_REASON_THROTTLE = 5,
     /**
-     * No limit.
+     * A pause, by the policy or at run time, see pg_pause.
      */
-    PG_KIND_UNLIMITED = 6,
+    PG_REASON_PAUSED = 7,
     /**
-     * Every call is refused.
+     * A limit of the kind PG_KIND_CONCURRENCY.
      */
-    PG_KIND_PAUSED = 7,
+    PG_REASON_CONCURRENCY = 8,
     /**
-     * A fixed number of leases at once.
+     * A limit that was lowered at run time is below the cost. The call can pass when the limit is
+     * raised again.
      */
-    PG_KIND_CONCURRENCY = 8,
+    PG_REASON_TOO_LARGE = 9,
     /**
-     * Not the kind of a limit, but the reason of a refusal while the store cannot decide.
+     * The store cannot decide, see pg_limiter_with_on_unavailable.
      */
-    PG_KIND_UNAVAILABLE = 9,
+    PG_REASON_UNAVAILABLE = 10,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
-typedef enum pg_kind pg_kind;
+typedef enum pg_reason pg_reason;
 #else
-typedef int32_t pg_kind;
+typedef int32_t pg_reason;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -300,6 +301,59 @@ typedef int32_t pg_level;
 #endif // __cplusplus
 
 /**
+ * The kind of a limit. The numbers never change.
+ */
+enum pg_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * No kind, in an unused element of an array.
+     */
+    PG_KIND_NONE = 0,
+    /**
+     * A fixed number of units in each aligned interval.
+     */
+    PG_KIND_BUCKET = 1,
+    /**
+     * A fixed number of units in any interval.
+     */
+    PG_KIND_WINDOW = 2,
+    /**
+     * A burst of the capacity, then the rate at which it drains.
+     */
+    PG_KIND_LEAKY = 3,
+    /**
+     * A leaky meter whose cost is estimated first and corrected later.
+     */
+    PG_KIND_POINTS = 4,
+    /**
+     * A number of starts per interval, evenly spaced, whatever their cost.
+     */
+    PG_KIND_THROTTLE = 5,
+    /**
+     * No limit.
+     */
+    PG_KIND_UNLIMITED = 6,
+    /**
+     * Every call is refused.
+     */
+    PG_KIND_PAUSED = 7,
+    /**
+     * A fixed number of leases at once.
+     */
+    PG_KIND_CONCURRENCY = 8,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum pg_kind pg_kind;
+#else
+typedef int32_t pg_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * The limiters of a document: sorted by name for the native format, in the order of the document
  * for any other format.
  */
@@ -394,10 +448,28 @@ typedef struct pg_limit {
 } pg_limit;
 
 /**
+ * The units of a call for the limit with this label.
+ *
+ * An array of them is a cost by label. A limit that it does not name counts one, the call; a limit
+ * of points must be named. Concurrency and throttle count calls and may not be named.
+ */
+typedef struct pg_units {
+    /**
+     * The label of a limit of the policy.
+     */
+    const char *label;
+    /**
+     * The units, up to 10^12.
+     */
+    uint64_t units;
+} pg_units;
+
+/**
  * The cost of one call, final or as an estimate that is corrected later.
  *
  * A struct of zeros, or a NULL pointer instead of it, is a cost of 1. A limiter with points
- * requires a cost or an estimate.
+ * requires a cost or an estimate. Each is a number, for every limit that counts units, or an array
+ * of units by label.
  */
 typedef struct pg_request {
     /**
@@ -408,6 +480,22 @@ typedef struct pg_request {
      * Units to take until the actual cost is known; 0 when not given. The grant has a permit.
      */
     int64_t estimate;
+    /**
+     * The cost by label; NULL when not given.
+     */
+    const struct pg_units *cost_by_label;
+    /**
+     * The number of elements of cost_by_label, at most 8.
+     */
+    size_t cost_count;
+    /**
+     * The estimate by label; NULL when not given.
+     */
+    const struct pg_units *estimate_by_label;
+    /**
+     * The number of elements of estimate_by_label, at most 8.
+     */
+    size_t estimate_count;
 } pg_request;
 
 /**
@@ -422,11 +510,9 @@ typedef struct pg_decision {
      */
     pg_status status;
     /**
-     * The kind of the limit that refused or queued the call; PG_KIND_NONE when granted,
-     * PG_KIND_UNAVAILABLE when refused because the store cannot decide, see
-     * pg_limiter_with_on_unavailable.
+     * Why the call was refused or queued; PG_REASON_NONE when granted.
      */
-    pg_kind reason;
+    pg_reason reason;
     /**
      * The label of the described limit; empty for a runtime pause, see pg_pause, and when no limit
      * applies.
@@ -483,7 +569,7 @@ typedef struct pg_decision {
      * The id with which any process can correct or release the grant; empty unless the call has an
      * estimate or the limiter has a concurrency limit.
      */
-    char permit[96];
+    char permit[200];
     /**
      * 1 when the store could not decide and the limiter has decided without it, otherwise 0.
      */
@@ -839,9 +925,9 @@ typedef struct pg_gate_decision {
      */
     pg_level level;
     /**
-     * The kind of the limit that refused; PG_KIND_NONE when allowed.
+     * Why the request was refused; PG_REASON_NONE when allowed.
      */
-    pg_kind reason;
+    pg_reason reason;
     /**
      * The delay of the response, whether it succeeds or fails.
      */
@@ -1098,6 +1184,12 @@ pg_code pg_check_allow(const struct pg_limiter *limiter, struct pg_error *error)
 pg_code pg_limiter_close(struct pg_limiter *limiter, struct pg_error *error);
 
 /**
+ * Returns the name of a reason, such as "window" or "too_large"; "?" for an unknown number. Do not
+ * free the text.
+ */
+const char *pg_reason_name(int32_t reason);
+
+/**
  * Returns the name of a settlement, such as "settled"; "?" for an unknown number. Do not free the
  * text.
  */
@@ -1108,7 +1200,8 @@ const char *pg_settlement_name(int32_t settlement);
  *
  * Returns PG_OK for a refusal too: check decision->status. Returns PG_INVALID when the cost can
  * never be granted, and PG_UNAVAILABLE when the store cannot decide; the status is then
- * PG_STATUS_REFUSED. request may be NULL. When a signal arrives during the call, the call ends
+ * PG_STATUS_REFUSED. A cost above a limit that was lowered at run time is refused with
+ * PG_REASON_TOO_LARGE. request may be NULL. When a signal arrives during the call, the call ends
  * within 100 ms.
  */
 pg_code pg_acquire(const struct pg_limiter *limiter,
@@ -1126,14 +1219,32 @@ pg_code pg_peek(const struct pg_limiter *limiter,
                 struct pg_error *error);
 
 /**
+ * Charges a cost in any case, whatever is left, up to one whole limit of debt, and writes what is
+ * left: the decision is a grant with the limit that has the fewest remaining units.
+ *
+ * For costs that are known only afterwards. Limits that count calls (concurrency, throttle) are not
+ * charged; PG_INVALID when the policy has no other. A repeated call charges again. The cost is a
+ * number, or cost_by_label with cost_count elements; then cost is 0.
+ */
+pg_code pg_debit(const struct pg_limiter *limiter,
+                 int64_t cost,
+                 const struct pg_units *cost_by_label,
+                 size_t cost_count,
+                 struct pg_decision *decision,
+                 struct pg_error *error);
+
+/**
  * Replaces the estimate of a permit by the actual cost of the call, once; later calls change
  * nothing.
  *
- * A lower cost is refunded; a higher one becomes debt. settlement may be NULL.
+ * A lower cost is refunded; a higher one becomes debt. The actual cost is a number, or
+ * actual_by_label with actual_count elements; then actual is 0. settlement may be NULL.
  */
 pg_code pg_correct(const struct pg_limiter *limiter,
                    const char *permit,
                    int64_t actual,
+                   const struct pg_units *actual_by_label,
+                   size_t actual_count,
                    pg_settlement *settlement,
                    struct pg_error *error);
 
@@ -1371,7 +1482,7 @@ pg_code pg_list_close(struct pg_list *list, struct pg_error *error);
  * continue to wait.
  *
  * Give one of for_us and until_us, and PG_NOT_GIVEN for the other. A refusal then has the reason
- * PG_KIND_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
+ * PG_REASON_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
  * later stays in force. runtime_state receives the state after the call and may be NULL.
  */
 pg_code pg_pause(const struct pg_limiter *limiter,

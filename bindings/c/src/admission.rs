@@ -11,7 +11,7 @@ use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limiter::LimiterHandle;
 use crate::names;
-use crate::request::Request;
+use crate::request::{Costs, Request};
 use crate::text;
 
 /// The action for a job. The numbers never change.
@@ -92,13 +92,15 @@ pub unsafe extern "C" fn pg_admit(
         || Admission::NONE,
         error,
         || {
-            let request = request.copied().unwrap_or_default().core()?;
+            // SAFETY: this function places the same requirements on its caller.
+            let costs = unsafe { Costs::read(request) }?;
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let id = unsafe { text::read("id", id) }?;
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let on_limit = unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?;
             let on_limit = OnLimit::from_name(on_limit)?;
-            match run(limiter, Operation::AcquireWithId { request, id, wait: CoreAdmission::wait(on_limit) })? {
+            let (request, wait) = (costs.request(), CoreAdmission::wait(on_limit));
+            match run(limiter, Operation::AcquireWithId { request, id, wait })? {
                 Answer::Decision(decision) => Ok(CoreAdmission::of(decision, on_limit).into()),
                 other => Err(unexpected(&other)),
             }

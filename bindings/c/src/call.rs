@@ -1,15 +1,16 @@
-//! The operations of a limiter: acquire, peek, correct and reset.
+//! The operations of a limiter: acquire, peek, debit, correct and reset.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use paddlegate_core::{Answer, Error as CoreError, Micros, Operation, Request as CoreRequest, Result, SignalHandling};
+use paddlegate_core::{Answer, Error as CoreError, Micros, Operation, Result, SignalHandling};
 
+use crate::cost::{self, Units};
 use crate::decision::{Decision, Settlement};
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::limiter::{LIMITERS, LimiterHandle};
-use crate::request::{Request, not_negative};
+use crate::request::{Costs, Request};
 use crate::text;
 
 /// The time that a signal leaves to a call in flight. A host such as Ruby handles a signal only
@@ -21,46 +22,82 @@ pub(crate) const ON_SIGNAL: SignalHandling<'static> = SignalHandling::FinishWith
 ///
 /// Returns PG_OK for a refusal too: check decision->status. Returns PG_INVALID when the cost can
 /// never be granted, and PG_UNAVAILABLE when the store cannot decide; the status is then
-/// PG_STATUS_REFUSED. request may be NULL. When a signal arrives during the call, the call ends
+/// PG_STATUS_REFUSED. A cost above a limit that was lowered at run time is refused with
+/// PG_REASON_TOO_LARGE. request may be NULL. When a signal arrives during the call, the call ends
 /// within 100 ms.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_acquire(
+pub unsafe extern "C" fn pg_acquire(
     limiter: *const LimiterHandle,
     request: Option<&Request>,
     decision: Option<&mut MaybeUninit<Decision>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    decide(limiter, request, decision, error, Operation::Acquire)
+    decide(decision, error, || {
+        // SAFETY: this function places the same requirements on its caller.
+        let costs = unsafe { Costs::read(request) }?;
+        run(limiter, Operation::Acquire(costs.request()))
+    })
 }
 
 /// Writes the decision that pg_acquire would make now, and changes nothing. remaining does not
 /// subtract the cost.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_peek(
+pub unsafe extern "C" fn pg_peek(
     limiter: *const LimiterHandle,
     request: Option<&Request>,
     decision: Option<&mut MaybeUninit<Decision>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    decide(limiter, request, decision, error, Operation::Peek)
+    decide(decision, error, || {
+        // SAFETY: this function places the same requirements on its caller.
+        let costs = unsafe { Costs::read(request) }?;
+        run(limiter, Operation::Peek(costs.request()))
+    })
+}
+
+/// Charges a cost in any case, whatever is left, up to one whole limit of debt, and writes what is
+/// left: the decision is a grant with the limit that has the fewest remaining units.
+///
+/// For costs that are known only afterwards. Limits that count calls (concurrency, throttle) are not
+/// charged; PG_INVALID when the policy has no other. A repeated call charges again. The cost is a
+/// number, or cost_by_label with cost_count elements; then cost is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_debit(
+    limiter: *const LimiterHandle,
+    cost: i64,
+    cost_by_label: *const Units,
+    cost_count: usize,
+    decision: Option<&mut MaybeUninit<Decision>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    decide(decision, error, || {
+        // SAFETY: the caller passes NULL or an array of `cost_count` elements.
+        let cost = unsafe { cost::read("cost", cost, cost_by_label, cost_count) }?;
+        run(limiter, Operation::Debit(cost.core()))
+    })
 }
 
 /// Replaces the estimate of a permit by the actual cost of the call, once; later calls change
 /// nothing.
 ///
-/// A lower cost is refunded; a higher one becomes debt. settlement may be NULL.
+/// A lower cost is refunded; a higher one becomes debt. The actual cost is a number, or
+/// actual_by_label with actual_count elements; then actual is 0. settlement may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_correct(
     limiter: *const LimiterHandle,
     permit: *const c_char,
     actual: i64,
+    actual_by_label: *const Units,
+    actual_count: usize,
     settlement: Option<&mut MaybeUninit<Settlement>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    settle(limiter, settlement, error, || {
+    settled(settlement, error, || {
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let permit = unsafe { text::read("permit", permit) }?;
-        Ok(Operation::Correct { permit, actual: not_negative("actual", actual)? })
+        // SAFETY: the caller passes NULL or an array of `actual_count` elements.
+        let actual = unsafe { cost::read("actual", actual, actual_by_label, actual_count) }?;
+        run(limiter, Operation::Correct { permit, actual: actual.core() })
     })
 }
 
@@ -71,24 +108,20 @@ pub extern "C" fn pg_reset(limiter: *const LimiterHandle, error: Option<&mut May
     guard(error, || run(limiter, Operation::Reset).map(drop))
 }
 
-fn decide(
-    limiter: *const LimiterHandle,
-    request: Option<&Request>,
+/// Runs an operation that returns a decision.
+pub(crate) fn decide(
     decision: Option<&mut MaybeUninit<Decision>>,
     error: Option<&mut MaybeUninit<Error>>,
-    operation: fn(CoreRequest) -> Operation<'static>,
+    operation: impl FnOnce() -> Result<Answer>,
 ) -> Code {
     guard_into(
         "decision",
         decision,
         || Decision::NONE,
         error,
-        || {
-            let request = request.copied().unwrap_or_default().core()?;
-            match run(limiter, operation(request))? {
-                Answer::Decision(decision) => Ok(decision.into()),
-                other => Err(unexpected(&other)),
-            }
+        || match operation()? {
+            Answer::Decision(decision) => Ok(decision.into()),
+            other => Err(unexpected(&other)),
         },
     )
 }

@@ -78,7 +78,7 @@ impl From<CoreRuntimeState> for RuntimeState {
 /// continue to wait.
 ///
 /// Give one of for_us and until_us, and PG_NOT_GIVEN for the other. A refusal then has the reason
-/// PG_KIND_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
+/// PG_REASON_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
 /// later stays in force. runtime_state receives the state after the call and may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_pause(

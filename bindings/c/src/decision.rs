@@ -3,12 +3,15 @@
 use std::ffi::c_char;
 
 use paddlegate_core::{
-    Decision as CoreDecision, Kind as CoreKind, Micros, Settlement as CoreSettlement, Status as CoreStatus,
+    Decision as CoreDecision, MAX_PERMIT_ID, Micros, Settlement as CoreSettlement, Status as CoreStatus,
 };
 
-use crate::limit::Kind;
 use crate::names;
+use crate::reason::Reason;
 use crate::text;
+
+// The array for the id of a permit has a zero byte too.
+const _: () = assert!(MAX_PERMIT_ID < 200);
 
 /// The status of a decision. The numbers never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +36,8 @@ pub enum Status {
 pub struct Decision {
     /// The status: granted, refused, queued or without a ticket.
     pub status: Status,
-    /// The kind of the limit that refused or queued the call; PG_KIND_NONE when granted,
-    /// PG_KIND_UNAVAILABLE when refused because the store cannot decide, see
-    /// pg_limiter_with_on_unavailable.
-    pub reason: Kind,
+    /// Why the call was refused or queued; PG_REASON_NONE when granted.
+    pub reason: Reason,
     /// The label of the described limit; empty for a runtime pause, see pg_pause, and when no limit
     /// applies.
     pub label: [c_char; 33],
@@ -69,7 +70,7 @@ pub struct Decision {
     pub ready_after_us: i64,
     /// The id with which any process can correct or release the grant; empty unless the call has an
     /// estimate or the limiter has a concurrency limit.
-    pub permit: [c_char; 96],
+    pub permit: [c_char; 200],
     /// 1 when the store could not decide and the limiter has decided without it, otherwise 0.
     pub degraded: i32,
 }
@@ -78,7 +79,7 @@ impl Decision {
     /// The decision after an error.
     pub(crate) const NONE: Self = Self {
         status: Status::Refused,
-        reason: Kind::None,
+        reason: Reason::None,
         label: [0; 33],
         limit: -1,
         remaining: -1,
@@ -90,7 +91,7 @@ impl Decision {
         ticket: -1,
         position: -1,
         ready_after_us: -1,
-        permit: [0; 96],
+        permit: [0; 200],
         degraded: 0,
     };
 }
@@ -105,9 +106,9 @@ impl From<CoreDecision> for Decision {
                 CoreStatus::NoTicket => Status::NoTicket,
             },
             reason: match decision.reason {
-                Some(kind) => kind.into(),
-                None if decision.degraded && !decision.allowed() => Kind::Unavailable,
-                None => Kind::None,
+                Some(reason) => reason.into(),
+                None if decision.degraded && !decision.allowed() => Reason::Unavailable,
+                None => Reason::None,
             },
             label: text::write(decision.label.as_deref().unwrap_or_default()),
             limit: number(decision.limit),
@@ -120,23 +121,8 @@ impl From<CoreDecision> for Decision {
             ticket: number(decision.ticket.map(|ticket| ticket.number)),
             position: number(decision.ticket.map(|ticket| ticket.position)),
             ready_after_us: number(decision.ticket.and_then(|ticket| ticket.ready_after).map(|Micros(micros)| micros)),
-            permit: decision.permit.map_or([0; 96], |id| text::write(&id)),
+            permit: decision.permit.map_or([0; 200], |id| text::write(&id)),
             degraded: decision.degraded.into(),
-        }
-    }
-}
-
-impl From<CoreKind> for Kind {
-    fn from(kind: CoreKind) -> Self {
-        match kind {
-            CoreKind::Bucket => Self::Bucket,
-            CoreKind::Window => Self::Window,
-            CoreKind::Leaky => Self::Leaky,
-            CoreKind::Points => Self::Points,
-            CoreKind::Throttle => Self::Throttle,
-            CoreKind::Unlimited => Self::Unlimited,
-            CoreKind::Paused => Self::Paused,
-            CoreKind::Concurrency => Self::Concurrency,
         }
     }
 }

@@ -15,8 +15,8 @@ use crate::document;
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::handle::Table;
-use crate::limit::Kind;
 use crate::names;
+use crate::reason::Reason;
 use crate::store::{STORES, StoreHandle};
 use crate::text;
 
@@ -92,8 +92,8 @@ pub struct GateDecision {
     /// The level that refused, or the one with the longest delay; PG_LEVEL_NONE when no level is
     /// full.
     pub level: Level,
-    /// The kind of the limit that refused; PG_KIND_NONE when allowed.
-    pub reason: Kind,
+    /// Why the request was refused; PG_REASON_NONE when allowed.
+    pub reason: Reason,
     /// The delay of the response, whether it succeeds or fails.
     pub delay_us: i64,
     /// Time until a refused request may pass; 0 when allowed, -1 when no time is known (0 actions).
@@ -104,7 +104,7 @@ pub struct GateDecision {
 
 impl GateDecision {
     const NONE: Self =
-        Self { allowed: 0, level: Level::None, reason: Kind::None, delay_us: 0, retry_after_us: -1, slot: [0; 520] };
+        Self { allowed: 0, level: Level::None, reason: Reason::None, delay_us: 0, retry_after_us: -1, slot: [0; 520] };
 }
 
 impl From<CoreGateDecision> for GateDecision {
@@ -112,7 +112,7 @@ impl From<CoreGateDecision> for GateDecision {
         Self {
             allowed: core.allowed.into(),
             level: core.level.map_or(Level::None, Level::from),
-            reason: core.reason.map_or(Kind::None, Kind::from),
+            reason: core.reason.map_or(Reason::None, Reason::from),
             delay_us: number(Some(core.delay.0)),
             retry_after_us: number(core.retry_after.map(|Micros(micros)| micros)),
             slot: core.slot.map_or([0; 520], |slot| text::write(&slot)),

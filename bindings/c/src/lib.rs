@@ -18,7 +18,11 @@ pub mod limit;
 
 pub mod limiter;
 
+pub mod cost;
+
 pub mod request;
+
+pub mod reason;
 
 pub mod decision;
 

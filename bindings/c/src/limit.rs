@@ -22,7 +22,7 @@ const _: () = assert!(MAX_LABELS == 32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Kind {
-    /// No kind, as the reason of a grant.
+    /// No kind, in an unused element of an array.
     None = 0,
     /// A fixed number of units in each aligned interval.
     Bucket = 1,
@@ -40,8 +40,21 @@ pub enum Kind {
     Paused = 7,
     /// A fixed number of leases at once.
     Concurrency = 8,
-    /// Not the kind of a limit, but the reason of a refusal while the store cannot decide.
-    Unavailable = 9,
+}
+
+impl From<CoreKind> for Kind {
+    fn from(kind: CoreKind) -> Self {
+        match kind {
+            CoreKind::Bucket => Self::Bucket,
+            CoreKind::Window => Self::Window,
+            CoreKind::Leaky => Self::Leaky,
+            CoreKind::Points => Self::Points,
+            CoreKind::Throttle => Self::Throttle,
+            CoreKind::Unlimited => Self::Unlimited,
+            CoreKind::Paused => Self::Paused,
+            CoreKind::Concurrency => Self::Concurrency,
+        }
+    }
 }
 
 /// One limit of a policy, as a caller writes it: an amount of units and an interval. A field that

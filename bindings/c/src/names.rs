@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 
 use paddlegate_core::formats::invantive::Level;
-use paddlegate_core::{Action, ErrorKind, Kind, Settlement};
+use paddlegate_core::{Action, ErrorKind, Kind, Reason, Settlement};
 
 pub(crate) type Name = [u8; 16];
 
@@ -19,12 +19,34 @@ pub(crate) static CODES: [Name; ErrorKind::ALL.len() + 1] = {
 };
 
 /// The names of a [`Kind`](crate::limit::Kind), by its number.
-pub(crate) static KINDS: [Name; Kind::ALL.len() + 2] = {
-    let mut names = [terminated("none"); Kind::ALL.len() + 2];
-    names[crate::limit::Kind::Unavailable as usize] = terminated(ErrorKind::Unavailable.name());
+pub(crate) static KINDS: [Name; Kind::ALL.len() + 1] = {
+    let mut names = [terminated("none"); Kind::ALL.len() + 1];
     let mut i = 0;
     while i < Kind::ALL.len() {
         names[Kind::ALL[i] as usize] = terminated(Kind::ALL[i].name());
+        i += 1;
+    }
+    names
+};
+
+/// The names of a [`Reason`](crate::reason::Reason), by its number.
+pub(crate) static REASONS: [Name; crate::reason::Reason::Unavailable as usize + 1] = {
+    let mut names = [terminated("?"); crate::reason::Reason::Unavailable as usize + 1];
+    names[0] = terminated("none");
+    names[crate::reason::Reason::Unavailable as usize] = terminated(ErrorKind::Unavailable.name());
+    let all = [
+        Reason::Limit(Kind::Bucket),
+        Reason::Limit(Kind::Window),
+        Reason::Limit(Kind::Leaky),
+        Reason::Limit(Kind::Points),
+        Reason::Limit(Kind::Throttle),
+        Reason::Limit(Kind::Concurrency),
+        Reason::Paused,
+        Reason::TooLarge,
+    ];
+    let mut i = 0;
+    while i < all.len() {
+        names[all[i].code() as usize] = terminated(all[i].name());
         i += 1;
     }
     names

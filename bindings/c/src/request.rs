@@ -1,6 +1,10 @@
 //! `pg_request`: the cost of one call, or its estimate.
 
+use std::ptr;
+
 use paddlegate_core::{Error, Request as CoreRequest, Result};
+
+use crate::cost::{self, Cost, Units};
 
 /// The value of cost in a pg_request for a cost of 0, which checks without taking.
 pub const PG_COST_ZERO: i64 = -1;
@@ -8,19 +12,58 @@ pub const PG_COST_ZERO: i64 = -1;
 /// The cost of one call, final or as an estimate that is corrected later.
 ///
 /// A struct of zeros, or a NULL pointer instead of it, is a cost of 1. A limiter with points
-/// requires a cost or an estimate.
-#[derive(Clone, Copy, Default)]
+/// requires a cost or an estimate. Each is a number, for every limit that counts units, or an array
+/// of units by label.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Request {
     /// Units to take, up to 10^12; 0 when not given, PG_COST_ZERO for a cost of 0.
     pub cost: i64,
     /// Units to take until the actual cost is known; 0 when not given. The grant has a permit.
     pub estimate: i64,
+    /// The cost by label; NULL when not given.
+    pub cost_by_label: *const Units,
+    /// The number of elements of cost_by_label, at most 8.
+    pub cost_count: usize,
+    /// The estimate by label; NULL when not given.
+    pub estimate_by_label: *const Units,
+    /// The number of elements of estimate_by_label, at most 8.
+    pub estimate_count: usize,
 }
 
 impl Request {
-    pub(crate) fn core(&self) -> Result<CoreRequest> {
-        Ok(CoreRequest { cost: units("cost", self.cost)?, estimate: units("estimate", self.estimate)? })
+    const NONE: Self = Self {
+        cost: 0,
+        estimate: 0,
+        cost_by_label: ptr::null(),
+        cost_count: 0,
+        estimate_by_label: ptr::null(),
+        estimate_count: 0,
+    };
+}
+
+/// The cost and the estimate of a caller.
+pub(crate) struct Costs<'a> {
+    cost: Option<Cost<'a>>,
+    estimate: Option<Cost<'a>>,
+}
+
+impl Costs<'_> {
+    /// Reads a request. The caller keeps its arrays and their labels alive.
+    pub(crate) unsafe fn read(request: Option<&Request>) -> Result<Self> {
+        let request = request.unwrap_or(&Request::NONE);
+        let (cost, estimate) = (units("cost", request.cost)?, units("estimate", request.estimate)?);
+        // SAFETY: the caller passes arrays of as many elements as their counts state.
+        Ok(unsafe {
+            Self {
+                cost: cost::read_some("cost", cost, request.cost_by_label, request.cost_count)?,
+                estimate: cost::read_some("estimate", estimate, request.estimate_by_label, request.estimate_count)?,
+            }
+        })
+    }
+
+    pub(crate) fn request(&self) -> CoreRequest<'_> {
+        CoreRequest { cost: self.cost.as_ref().map(Cost::core), estimate: self.estimate.as_ref().map(Cost::core) }
     }
 }
 

@@ -3,16 +3,14 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use paddlegate_core::{
-    Answer, CLAIM_TIMEOUT, MAX_SPAN, Micros, Operation, QueuePosition, Result, Wait as CoreWait, new_id,
-};
+use paddlegate_core::{CLAIM_TIMEOUT, MAX_SPAN, Micros, Operation, QueuePosition, Result, Wait as CoreWait, new_id};
 
-use crate::call::{run, settle, unexpected};
+use crate::call::{decide, run, settle};
 use crate::decision::{Decision, Settlement};
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::limiter::{LIMITERS, LimiterHandle};
-use crate::request::{Request, not_negative};
+use crate::request::{Costs, Request, not_negative};
 use crate::text;
 
 /// The value of a maximum wait for as long as it takes, which is at most ten years.
@@ -84,23 +82,15 @@ pub unsafe extern "C" fn pg_acquire_with_id(
     decision: Option<&mut MaybeUninit<Decision>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    guard_into(
-        "decision",
-        decision,
-        || Decision::NONE,
-        error,
-        || {
-            let request = request.copied().unwrap_or_default().core()?;
-            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-            let id = unsafe { text::read("id", id) }?;
-            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-            let wait = wait.map(|wait| unsafe { wait.core() }).transpose()?;
-            match run(limiter, Operation::AcquireWithId { request, id, wait })? {
-                Answer::Decision(decision) => Ok(decision.into()),
-                other => Err(unexpected(&other)),
-            }
-        },
-    )
+    decide(decision, error, || {
+        // SAFETY: this function places the same requirements on its caller.
+        let costs = unsafe { Costs::read(request) }?;
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let id = unsafe { text::read("id", id) }?;
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let wait = wait.map(|wait| unsafe { wait.core() }).transpose()?;
+        run(limiter, Operation::AcquireWithId { request: costs.request(), id, wait })
+    })
 }
 
 /// Removes the ticket of a call from the queue, and ends the lease that it may have become.
@@ -128,7 +118,7 @@ pub unsafe extern "C" fn pg_cancel(
 /// The status is PG_STATUS_REFUSED when the time is up, or at once when the time is known to be too
 /// short; then nothing was taken. request may be NULL.
 #[unsafe(no_mangle)]
-pub extern "C" fn pg_acquire_timeout(
+pub unsafe extern "C" fn pg_acquire_timeout(
     limiter: *const LimiterHandle,
     request: Option<&Request>,
     wait_timeout_us: i64,
@@ -141,12 +131,13 @@ pub extern "C" fn pg_acquire_timeout(
         || Decision::NONE,
         error,
         || {
-            let request = request.copied().unwrap_or_default().core()?;
+            // SAFETY: this function places the same requirements on its caller.
+            let costs = unsafe { Costs::read(request) }?;
             let wait_timeout = max_wait(wait_timeout_us)?.duration();
             // A clone, so that the wait does not keep the entry of a handle that is closed
             // meanwhile.
             let limiter = LIMITERS.with(limiter, |limiter| Ok(limiter.clone()))?;
-            Ok(limiter.acquire_timeout(request, wait_timeout)?.into())
+            Ok(limiter.acquire_timeout(costs.request(), wait_timeout)?.into())
         },
     )
 }

@@ -40,6 +40,30 @@ pub struct LimitSpec {
     pub offset: Option<Either<f64, String>>,
 }
 
+/// The units of a cost by label.
+#[napi(object, object_to_js = false)]
+pub(crate) struct UnitsByLabel {
+    pub labels: Vec<String>,
+    /// As many as labels; JavaScript passes NaN for values that are not numbers.
+    pub units: Vec<f64>,
+}
+
+pub(crate) fn units_by_label<'a>(
+    argument: &'static str,
+    given: &'a UnitsByLabel,
+) -> paddlegate::Result<Vec<(&'a str, u64)>> {
+    let pairs = given.labels.iter().zip(&given.units);
+    let checked = pairs.map(|(label, units)| {
+        let checked = whole(argument, *units).map_err(|_| {
+            let shown: String = label.chars().take(40).collect();
+            let message = format!("must be whole numbers from 0 to 2^53 - 1: label={shown:?} units={units}");
+            Error::invalid(argument, message)
+        })?;
+        Ok((label.as_str(), checked))
+    });
+    checked.collect()
+}
+
 /// Builds limits in the given order.
 pub(crate) fn limits(specs: &[LimitSpec]) -> paddlegate::Result<Vec<Limit>> {
     specs.iter().map(limit).collect()

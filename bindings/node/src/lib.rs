@@ -18,7 +18,7 @@ mod test_clock;
 mod waiter;
 
 use napi_derive::napi;
-use paddlegate::{CostRules, JOB_CLAIM_TIMEOUT, Kind, Statistics, WAIT_TIMEOUT};
+use paddlegate::{CostRules, JOB_CLAIM_TIMEOUT, Kind, Reason, Statistics, WAIT_TIMEOUT};
 
 use convert::{Code, thrown};
 
@@ -28,10 +28,11 @@ pub fn version() -> &'static str {
     paddlegate::VERSION
 }
 
-/// Returns the names of the kinds; a kind's code is its index plus one.
+/// Returns the names of the reasons for a refusal; a reason's code is its index plus one.
 #[napi(catch_unwind)]
-pub fn kinds() -> Vec<&'static str> {
-    Kind::ALL.iter().map(|kind| kind.name()).collect()
+pub fn reasons() -> Vec<&'static str> {
+    let kinds = Kind::ALL.iter().map(|kind| Reason::from(*kind));
+    kinds.chain([Reason::TooLarge]).map(Reason::name).collect()
 }
 
 /// Returns the label with this code in the row of a decision.

@@ -106,7 +106,7 @@ impl From<invantive::GateDecision> for GateDecision {
             slot: it.slot,
             level: it.level.map(invantive::Level::name),
             retry_after_ms: it.retry_after.map(to_millis),
-            reason: it.reason.map(paddlegate::Kind::name),
+            reason: it.reason.map(paddlegate::Reason::name),
         }
     }
 }

@@ -4,20 +4,21 @@ use std::cell::RefCell;
 
 use napi::bindgen_prelude::Buffer;
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, Label, MAX_SPAN, Micros, Operation, QueuePosition, Request, Statistics,
-    Wait,
+    Answer, CLAIM_TIMEOUT, Cost, Decision, Error, Label, MAX_SPAN, Micros, Operation, QueuePosition, Request,
+    Statistics, Wait,
 };
 
-use crate::convert::{millis, number, whole};
+use crate::convert::{UnitsByLabel, millis, number, units_by_label, whole};
 
 /// Slots that JavaScript writes before a call.
 pub(crate) mod input {
     /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire with only the first field returned, 6 acquire with id, 7
     /// release, 8 renew, 9 cancel, 10 statistics; 11 and 12 are not operations: see
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
-    /// [`AdminRequest`](crate::admin_request::AdminRequest); 20 admits a job.
+    /// [`AdminRequest`](crate::admin_request::AdminRequest); 20 admits a job; 24 debit.
     pub(crate) const OPERATION: usize = 0;
-    /// Flags for the given values: 1 cost, 2 estimate; and 4: wait in the queue, 8: the wait timed out.
+    /// Flags for the given values: 1 cost, 2 estimate; and 4: wait in the queue, 8: the wait timed out, 16: the cost,
+    /// the estimate or the actual cost is by label, in an argument of the call.
     pub(crate) const FLAGS: usize = 1;
     pub(crate) const COST: usize = 2;
     pub(crate) const ESTIMATE: usize = 3;
@@ -49,6 +50,12 @@ pub(crate) const MAX_ROWS: usize = 64;
 
 /// An acquire with only the first field returned.
 pub(crate) const ALLOW: usize = 5;
+
+const CORRECT: usize = 3;
+const DEBIT: usize = 24;
+
+/// The flag of a cost by label.
+const BY_LABEL: usize = 16;
 
 /// Added to the status of a decision that has a permit, which is the text of the ticket, and of a degraded decision.
 const WITH_PERMIT: u8 = 4;
@@ -95,18 +102,25 @@ impl SharedBuffer {
         }
     }
 
-    /// Reads the operation. `id` is the id of a permit or a request, `channel` the channel of a waiter.
-    pub(crate) fn operation<'a>(&self, id: &'a str, channel: &'a str) -> paddlegate::Result<Operation<'a>> {
+    /// Reads the operation. `id` is the id of a permit or a request, `channel` the channel of a waiter, `by_label` the
+    /// units of a cost by label.
+    pub(crate) fn operation<'a>(
+        &self,
+        id: &'a str,
+        channel: &'a str,
+        by_label: &'a [(&'a str, u64)],
+    ) -> paddlegate::Result<Operation<'a>> {
         Ok(match self.small(input::OPERATION) {
-            1 | ALLOW => Operation::Acquire(self.request()?),
-            2 => Operation::Peek(self.request()?),
-            3 => Operation::Correct { permit: id, actual: whole("actual", self.get(input::ACTUAL))? },
+            1 | ALLOW => Operation::Acquire(self.request(by_label)?),
+            2 => Operation::Peek(self.request(by_label)?),
+            CORRECT => Operation::Correct { permit: id, actual: self.cost("actual", input::ACTUAL, by_label)? },
             4 => Operation::Reset,
-            6 => Operation::AcquireWithId { request: self.request()?, id, wait: self.wait(channel)? },
+            6 => Operation::AcquireWithId { request: self.request(by_label)?, id, wait: self.wait(channel)? },
             7 => Operation::Release { permit: id },
             8 => Operation::Renew { permit: id },
             9 => Operation::Cancel { id, gave_up: self.small(input::FLAGS) & 8 != 0 },
             10 => Operation::Statistics,
+            DEBIT => Operation::Debit(self.cost("cost", input::COST, by_label)?),
             other => {
                 let message = format!("the package and its addon are of different versions: operation={other}");
                 return Err(Error::internal(message));
@@ -114,15 +128,37 @@ impl SharedBuffer {
         })
     }
 
-    pub(crate) fn request(&self) -> paddlegate::Result<Request> {
+    pub(crate) fn request<'a>(&self, by_label: &'a [(&'a str, u64)]) -> paddlegate::Result<Request<'a>> {
         let given = self.small(input::FLAGS);
         if given == 0 {
             return Ok(Request::default());
         }
         Ok(Request {
-            cost: if given & 1 != 0 { Some(whole("cost", self.get(input::COST))?) } else { None },
-            estimate: if given & 2 != 0 { Some(whole("estimate", self.get(input::ESTIMATE))?) } else { None },
+            cost: if given & 1 != 0 { Some(self.cost("cost", input::COST, by_label)?) } else { None },
+            estimate: if given & 2 != 0 { Some(self.cost("estimate", input::ESTIMATE, by_label)?) } else { None },
         })
+    }
+
+    fn cost<'a>(
+        &self,
+        argument: &'static str,
+        slot: usize,
+        by_label: &'a [(&'a str, u64)],
+    ) -> paddlegate::Result<Cost<'a>> {
+        if self.small(input::FLAGS) & BY_LABEL != 0 {
+            return Ok(Cost::ByLabel(by_label));
+        }
+        whole(argument, self.get(slot)).map(Cost::Units)
+    }
+
+    /// Checks the units of a cost by label.
+    pub(crate) fn by_label<'a>(&self, given: &'a UnitsByLabel) -> paddlegate::Result<Vec<(&'a str, u64)>> {
+        let argument = match self.small(input::OPERATION) {
+            CORRECT => "actual",
+            _ if self.small(input::FLAGS) & 1 != 0 => "cost",
+            _ => "estimate",
+        };
+        units_by_label(argument, given)
     }
 
     fn wait<'a>(&self, channel: &'a str) -> paddlegate::Result<Option<Wait<'a>>> {
@@ -191,7 +227,7 @@ impl SharedBuffer {
             or_nan(decision.remaining),
             micros(decision.retry_after),
             micros(decision.reset_after),
-            decision.reason.map_or(0.0, |kind| f64::from(kind as u8)),
+            decision.reason.map_or(0.0, |reason| f64::from(reason.code())),
             decision.label.as_ref().map_or(0.0, label_code),
             number(decision.at.0),
             micros(decision.lease),

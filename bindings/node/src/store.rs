@@ -13,7 +13,8 @@ use paddlegate::{Error, Limiter, LoadOptions, Micros, Paddlegate, Policy};
 use crate::admin_request::{AdminRequest, InForce, ReportAnswer};
 use crate::calls::Calls;
 use crate::convert::{
-    Code, LimitSpec, ListedLimiter, LoadedLimiter, limits as limits_of, millis, on_unavailable, span, thrown, to_millis,
+    Code, LimitSpec, ListedLimiter, LoadedLimiter, UnitsByLabel, limits as limits_of, millis, on_unavailable, span,
+    thrown, to_millis,
 };
 use crate::gate::Gate;
 use crate::multi_step::MultiStepCall;
@@ -82,7 +83,7 @@ impl Store {
 
     /// Returns a limiter as a function that runs the operation in the shared buffer. The function returns 0 when the
     /// operation is answered (in the first row), -1 when it failed (`raise(0)`), otherwise its ticket. It takes the id
-    /// of a permit or a call, a channel, and an admin request.
+    /// of a permit or a call, a channel, and an admin request or the units of a cost by label.
     #[napi(catch_unwind)]
     pub fn limiter<'env>(
         &self,
@@ -313,13 +314,14 @@ impl Store {
         let calls = Rc::clone(&self.calls);
         let run = env.create_function_from_closure("run", move |context| {
             let given = context.length();
-            if given > 2 {
+            if given == 3 {
                 let request = context.get::<AdminRequest>(2)?;
                 return Ok(calls.borrow_mut().begin_admin(&limiter, &request));
             }
             let id = if given > 0 { Some(context.get::<String>(0)?) } else { None };
             let channel = if given > 1 { Some(context.get::<String>(1)?) } else { None };
-            Ok(calls.borrow_mut().prepare(&limiter, id.as_deref(), channel.as_deref()))
+            let by_label = if given > 3 { Some(context.get::<UnitsByLabel>(3)?) } else { None };
+            Ok(calls.borrow_mut().prepare(&limiter, id.as_deref(), channel.as_deref(), by_label.as_ref()))
         });
         run.map_err(|error| defect(&error))
     }

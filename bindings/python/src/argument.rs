@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use paddlegate::{Error, Kind, Limit, MAX_TIME, Micros, OnLimit, OnUnavailable, QueuePosition, Request};
+use paddlegate::{Error, Kind, Limit, MAX_TIME, Micros, OnLimit, OnUnavailable, QueuePosition};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDateTime, PyList, PyMapping, PyString, PyTuple, PyType, PyTzInfo};
+use pyo3::types::{PyBool, PyDateTime, PyInt, PyList, PyMapping, PyString, PyTuple, PyType, PyTzInfo};
 
 use crate::decision::Decision;
 use crate::error::Result;
@@ -96,13 +96,6 @@ pub(crate) fn rate(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<f
     }
 }
 
-pub(crate) fn request(cost: OptionalArg, estimate: OptionalArg) -> Result<Request> {
-    Ok(Request {
-        cost: cost.map(|cost| whole("cost", cost)).transpose()?,
-        estimate: estimate.map(|estimate| whole("estimate", estimate)).transpose()?,
-    })
-}
-
 /// Reads the effect of a refusal: "raise" or "ignore", with the alias "skip".
 pub(crate) fn on_limit(action: &Bound<'_, PyAny>) -> Result<OnLimit> {
     match text("on_limit", action)? {
@@ -165,9 +158,9 @@ fn put_labelled(limits: &mut Vec<Limit>, labels: &Bound<'_, PyMapping>, lock_tim
     Ok(())
 }
 
-/// A list, the usual case, is not asked whether it is a mapping, which is slow.
-fn mapping<'a, 'py>(value: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyMapping>> {
-    if is_list(value) { None } else { value.cast().ok() }
+/// A list or a number, the usual cases, is not asked whether it is a mapping, which is slow.
+pub(crate) fn mapping<'a, 'py>(value: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyMapping>> {
+    if is_list(value) || value.is_instance_of::<PyInt>() { None } else { value.cast().ok() }
 }
 
 fn is_list(value: &Bound<'_, PyAny>) -> bool {
@@ -212,7 +205,10 @@ fn limit(parts: &[Bound<'_, PyAny>], lock_timeout: Micros) -> Result<Limit> {
 }
 
 pub(crate) fn refused(argument: &'static str, why: &str, value: &Bound<'_, PyAny>) -> crate::error::Failure {
-    let shown: String =
-        value.repr().map_or_else(|_| String::from("?"), |repr| repr.to_string_lossy().chars().take(40).collect());
-    Error::invalid(argument, format!("{why}: {argument}={shown}")).into()
+    Error::invalid(argument, format!("{why}: {argument}={}", shown(value))).into()
+}
+
+/// Returns the beginning of a value as Python writes it.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| String::from("?"), |repr| repr.to_string_lossy().chars().take(40).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use paddlegate::{Error, Kind, Label, Micros, Status, Ticket};
+use paddlegate::{Error, Label, Micros, Reason, Status, Ticket};
 use pyo3::prelude::*;
 
 use crate::error::Result;
@@ -66,11 +66,14 @@ impl Decision {
         self.0.reset_after.map(seconds)
     }
 
-    /// The kind of limit that refused or queued, "paused" or "unavailable"; None if granted.
+    /// Why the call was refused or queued; None if granted.
+    ///
+    /// The kind of the limit, `paused`, `unavailable`, or `too_large`: a limit that was lowered
+    /// at run time is below the cost.
     #[getter]
     fn reason(&self) -> Option<&'static str> {
         let unavailable = self.0.degraded && !self.0.allowed();
-        self.0.reason.map(Kind::name).or(unavailable.then_some("unavailable"))
+        self.0.reason.map(Reason::name).or(unavailable.then_some("unavailable"))
     }
 
     /// The label of the described limit; None for a runtime pause or when no limit applies.
@@ -188,7 +191,7 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
         remaining,
         retry_after: retry_after.map(Micros),
         reset_after: reset_after.map(Micros),
-        reason: reason.map(|reason| Kind::from_name(&reason)).transpose()?,
+        reason: reason.map(|reason| Reason::from_name(&reason)).transpose()?,
         label: label.map(|label| Label::new(&label)).transpose()?,
         at: Micros(at),
         permit,

@@ -4,6 +4,7 @@
 mod answer;
 mod argument;
 mod call;
+mod cost;
 mod decision;
 mod error;
 mod gate;

@@ -11,12 +11,13 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::answer::{decision, shown};
-use crate::argument::{OptionalArg, permit_id, request, span, text, texts, whole};
+use crate::argument::{OptionalArg, permit_id, span, text, texts};
 use crate::call::{Call, OnComplete};
+use crate::cost::with_request;
 use crate::decision::{Decision, seconds};
 use crate::error::{Failure, Result};
 use crate::live::AdminRequest;
-use crate::operation::{acquire, admit, enter, given};
+use crate::operation::{acquire, admit, correct, debit, enter, given, peek};
 use crate::paddlegate::{LoadedLimiter, Paddlegate};
 use crate::signals::interruptible;
 use crate::waiter::Waiter;
@@ -128,7 +129,8 @@ impl Limiter {
     #[pyo3(signature = (cost=None, estimate=None))]
     fn allow(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg) -> Result<bool> {
         self.inner.check_allow()?;
-        decision(self.run(py, Operation::Acquire(request(cost, estimate)?))?).map(|decision| decision.0.allowed())
+        let decided = acquire(cost, estimate, None, |operation| decision(self.run(py, operation)?))?;
+        Ok(decided.0.allowed())
     }
 
     /// Charge the call if every limit allows it; never wait and never raise on refusal.
@@ -144,12 +146,13 @@ impl Limiter {
     ) -> Result<Decision> {
         let (py, it) = (slf.py(), slf.get());
         if id.is_some() || it.inner.policy().concurrency().is_none() {
-            return decision(it.run(py, acquire(cost, estimate, id)?)?);
+            return acquire(cost, estimate, id, |operation| decision(it.run(py, operation)?));
         }
         // An exception from a signal handler withholds the decision from the caller, who then cannot release the lease.
         let id = paddlegate::new_id()?;
-        let request = request(cost, estimate)?;
-        let answer = it.run(py, Operation::AcquireWithId { request, id: &id, wait: None });
+        let answer = with_request(cost, estimate, |request| {
+            it.run(py, Operation::AcquireWithId { request, id: &id, wait: None })
+        });
         match answer.and_then(|answer| Ok(py.check_signals().map(|()| answer)?)) {
             Err(Failure::Python(raised)) => {
                 drop(slf.call_method1("_cancel_interrupted", (id,)));
@@ -164,10 +167,21 @@ impl Limiter {
     /// Without a cost it checks one unit, also for a `points` limit.
     #[pyo3(signature = (cost=None, estimate=None))]
     fn peek(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg) -> Result<Decision> {
-        decision(self.run(py, Operation::Peek(request(cost, estimate)?))?)
+        peek(cost, estimate, |operation| decision(self.run(py, operation)?))
+    }
+
+    /// Charge a cost in any case, up to one whole limit of debt; return what is left.
+    ///
+    /// For costs that are known only afterwards, without an estimate. The decision describes the
+    /// limit with the fewest remaining units. Limits that count calls (concurrency, throttle) are
+    /// not charged. A repeated call charges again.
+    fn debit(&self, py: Python<'_>, cost: &Bound<'_, PyAny>) -> Result<Decision> {
+        debit(cost, |operation| decision(self.run(py, operation)?))
     }
 
     /// Replace the estimate of a permit by the actual cost of the call, once.
+    ///
+    /// A cost by label changes only the limits that it names, and those that the estimate named.
     ///
     /// Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
     /// change nothing.
@@ -177,7 +191,7 @@ impl Limiter {
         permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, Operation::Correct { permit: &permit_id(permit)?, actual: whole("actual", actual)? })
+        correct(permit, actual, |operation| self.answer(py, operation))
     }
 
     /// End the lease of a permit, from any process.
@@ -231,7 +245,7 @@ impl Limiter {
         estimate: OptionalArg,
         id: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, acquire(cost, estimate, id)?)
+        acquire(cost, estimate, id, |operation| self.start(py, begin, operation))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -246,7 +260,7 @@ impl Limiter {
         wait_timeout: OptionalArg,
         claim_timeout: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, enter(cost, estimate, id, place, wait_timeout, claim_timeout)?)
+        enter(cost, estimate, id, place, wait_timeout, claim_timeout, |operation| self.start(py, begin, operation))
     }
 
     fn _attempt<'py>(
@@ -257,7 +271,7 @@ impl Limiter {
         now: f64,
         channel: &str,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, waiter.attempt(now, channel))
+        waiter.attempt(now, channel, |operation| self.start(py, begin, operation))
     }
 
     fn _admit<'py>(
@@ -269,7 +283,7 @@ impl Limiter {
         id: &Bound<'py, PyAny>,
         on_limit: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, admit(cost, estimate, id, self.on_jobs(on_limit)?)?)
+        admit(cost, estimate, id, self.on_jobs(on_limit)?, |operation| self.start(py, begin, operation))
     }
 
     fn _peek<'py>(
@@ -279,7 +293,11 @@ impl Limiter {
         cost: OptionalArg,
         estimate: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, Operation::Peek(request(cost, estimate)?))
+        peek(cost, estimate, |operation| self.start(py, begin, operation))
+    }
+
+    fn _debit<'py>(&self, py: Python<'py>, begin: bool, cost: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        debit(cost, |operation| self.start(py, begin, operation))
     }
 
     fn _correct<'py>(
@@ -289,7 +307,7 @@ impl Limiter {
         permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, Operation::Correct { permit: &permit_id(permit)?, actual: whole("actual", actual)? })
+        correct(permit, actual, |operation| self.start(py, begin, operation))
     }
 
     fn _release<'py>(&self, py: Python<'py>, begin: bool, permit: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {

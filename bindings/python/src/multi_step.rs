@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use paddlegate::formats::invantive::{GateDecision, Level};
 use paddlegate::store::redis::Redis;
-use paddlegate::{Answer, Error, Kind, MultiStep, Prepared, Procedure, ProcedureOutcome, SignalHandling};
+use paddlegate::{Answer, Error, MultiStep, Prepared, Procedure, ProcedureOutcome, Reason, SignalHandling};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -139,7 +139,7 @@ fn outcome_shown(outcome: ProcedureOutcome, py: Python<'_>) -> PyResult<Bound<'_
 }
 
 fn gate_shown(it: GateDecision) -> Shown {
-    let (level, reason) = (it.level.map(Level::name), it.reason.map(Kind::name));
+    let (level, reason) = (it.level.map(Level::name), it.reason.map(Reason::name));
     (it.allowed, seconds(it.delay), it.slot, level, it.retry_after.map(seconds), reason)
 }
 

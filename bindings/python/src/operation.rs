@@ -1,43 +1,73 @@
-//! Builds operations from Python arguments.
+//! Builds operations from Python arguments, and passes each to `run`.
 
 use paddlegate::{Admission, JOB_CLAIM_TIMEOUT, MAX_SPAN, Micros, OnLimit, Operation, Wait};
 use pyo3::prelude::*;
 
-use crate::argument::{OptionalArg, place, request, span, text};
+use crate::argument::{OptionalArg, permit_id, place, span, text};
+use crate::cost::{with_cost, with_request};
 use crate::error::Result;
 
 pub(crate) fn given(argument: &'static str, value: OptionalArg, default: Micros) -> Result<Micros> {
     value.map_or(Ok(default), |value| span(argument, value))
 }
 
-pub(crate) fn acquire<'a>(cost: OptionalArg, estimate: OptionalArg, id: OptionalArg<'a, '_>) -> Result<Operation<'a>> {
-    let request = request(cost, estimate)?;
-    Ok(match id {
-        Some(id) => Operation::AcquireWithId { request, id: text("id", id)?, wait: None },
-        None => Operation::Acquire(request),
+pub(crate) fn acquire<T>(
+    cost: OptionalArg,
+    estimate: OptionalArg,
+    id: OptionalArg,
+    run: impl FnOnce(Operation<'_>) -> Result<T>,
+) -> Result<T> {
+    with_request(cost, estimate, |request| {
+        run(match id {
+            Some(id) => Operation::AcquireWithId { request, id: text("id", id)?, wait: None },
+            None => Operation::Acquire(request),
+        })
     })
 }
 
-pub(crate) fn enter<'a>(
+pub(crate) fn enter<T>(
     cost: OptionalArg,
     estimate: OptionalArg,
-    id: &'a Bound<'_, PyAny>,
+    id: &Bound<'_, PyAny>,
     number: Option<i64>,
     wait_timeout: OptionalArg,
     claim_timeout: OptionalArg,
-) -> Result<Operation<'a>> {
+    run: impl FnOnce(Operation<'_>) -> Result<T>,
+) -> Result<T> {
     let max_wait = given("wait_timeout", wait_timeout, MAX_SPAN)?;
     let claim_timeout = given("claim_timeout", claim_timeout, JOB_CLAIM_TIMEOUT)?;
     let wait = number.map(|number| Wait { max_wait, claim_timeout, channel: "", position: place(number) });
-    Ok(Operation::AcquireWithId { request: request(cost, estimate)?, id: text("id", id)?, wait })
+    with_request(cost, estimate, |request| run(Operation::AcquireWithId { request, id: text("id", id)?, wait }))
 }
 
-pub(crate) fn admit<'a>(
+pub(crate) fn admit<T>(
     cost: OptionalArg,
     estimate: OptionalArg,
-    id: &'a Bound<'_, PyAny>,
+    id: &Bound<'_, PyAny>,
     on_limit: OnLimit,
-) -> Result<Operation<'a>> {
-    let request = request(cost, estimate)?;
-    Ok(Operation::AcquireWithId { request, id: text("id", id)?, wait: Admission::wait(on_limit) })
+    run: impl FnOnce(Operation<'_>) -> Result<T>,
+) -> Result<T> {
+    let wait = Admission::wait(on_limit);
+    with_request(cost, estimate, |request| run(Operation::AcquireWithId { request, id: text("id", id)?, wait }))
+}
+
+pub(crate) fn peek<T>(
+    cost: OptionalArg,
+    estimate: OptionalArg,
+    run: impl FnOnce(Operation<'_>) -> Result<T>,
+) -> Result<T> {
+    with_request(cost, estimate, |request| run(Operation::Peek(request)))
+}
+
+pub(crate) fn debit<T>(cost: &Bound<'_, PyAny>, run: impl FnOnce(Operation<'_>) -> Result<T>) -> Result<T> {
+    with_cost("cost", cost, |cost| run(Operation::Debit(cost)))
+}
+
+pub(crate) fn correct<T>(
+    permit: &Bound<'_, PyAny>,
+    actual: &Bound<'_, PyAny>,
+    run: impl FnOnce(Operation<'_>) -> Result<T>,
+) -> Result<T> {
+    let permit = permit_id(permit)?;
+    with_cost("actual", actual, |actual| run(Operation::Correct { permit: &permit, actual }))
 }

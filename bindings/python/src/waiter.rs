@@ -2,10 +2,11 @@
 
 use std::sync::Mutex;
 
-use paddlegate::{Micros, Operation, QueuePosition, Request};
+use paddlegate::{Micros, Operation, QueuePosition};
 use pyo3::prelude::*;
 
-use crate::argument::{OptionalArg, request, text};
+use crate::argument::{OptionalArg, text};
+use crate::cost::RequestUnits;
 use crate::decision::{Decision, seconds};
 use crate::error::Result;
 use crate::limiter::Limiter;
@@ -19,7 +20,7 @@ use crate::operation::given;
 pub(crate) struct Waiter {
     rules: Mutex<paddlegate::Waiter>,
     id: String,
-    request: Request,
+    units: RequestUnits,
 }
 
 #[pymethods]
@@ -36,12 +37,12 @@ impl Waiter {
     ) -> Result<Self> {
         let max_wait = given("wait_timeout", wait_timeout, limiter.wait_timeout)?;
         let rules = Mutex::new(paddlegate::Waiter::new(id.is_none(), max_wait, micros(now))?);
-        let request = request(cost, estimate)?;
+        let units = RequestUnits::new(cost, estimate)?;
         let id = match id {
             Some(id) => text("id", id)?.to_owned(),
             None => paddlegate::new_id()?,
         };
-        Ok(Self { rules, id, request })
+        Ok(Self { rules, id, units })
     }
 
     /// The id of the call.
@@ -97,10 +98,10 @@ impl Waiter {
 }
 
 impl Waiter {
-    /// Returns the operation of the next attempt. The rules are not locked while it runs.
-    pub(crate) fn attempt<'a>(&'a self, now: f64, channel: &'a str) -> Operation<'a> {
+    /// Passes the operation of the next attempt to `run`. The rules are not locked while it runs.
+    pub(crate) fn attempt<T>(&self, now: f64, channel: &str, run: impl FnOnce(Operation<'_>) -> T) -> T {
         let wait = locked(&self.rules).next(micros(now), channel);
-        Operation::AcquireWithId { request: self.request, id: &self.id, wait: Some(wait) }
+        self.units.with(|request| run(Operation::AcquireWithId { request, id: &self.id, wait: Some(wait) }))
     }
 }
 

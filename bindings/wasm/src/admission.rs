@@ -1,13 +1,13 @@
 //! Decisions about jobs, and about requests at a gate.
 
 use paddlegate::formats::invantive::{self, Level, RequestAttributes};
-use paddlegate::{Admission, Answer, Kind, MultiStep, OnLimit, Operation, Result, SignalHandling};
+use paddlegate::{Admission, Answer, MultiStep, OnLimit, Operation, Reason, Result, SignalHandling};
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{optional, text};
+use crate::argument::{Asked, optional, text};
 use crate::clock::StoreClock;
 use crate::host::{Host, Thrown, number};
-use crate::limiter::{Limiter, request};
+use crate::limiter::Limiter;
 
 #[wasm_bindgen]
 extern "C" {
@@ -32,8 +32,9 @@ impl Limiter {
     pub fn admit(&self, job: &JsValue, cost: &JsValue, estimate: &JsValue, on_limit: &JsValue) -> Thrown<JsValue> {
         let admitted = || {
             let (job, on_limit) = (text("id", job)?, action(on_limit)?);
-            let request = request(cost, estimate)?;
-            let answer = self.run(Operation::AcquireWithId { request, id: &job, wait: Admission::wait(on_limit) })?;
+            let asked = Asked::read(cost, estimate)?;
+            let (request, wait) = (asked.request(), Admission::wait(on_limit));
+            let answer = self.run(Operation::AcquireWithId { request, id: &job, wait })?;
             let Answer::Decision(decision) = answer else { return Err(crate::limiter::unexpected()) };
             Ok(Admission::of(decision, on_limit))
         };
@@ -114,7 +115,7 @@ impl Gate {
             decision.slot,
             decision.level.map(Level::name),
             decision.retry_after.map(|after| number(after.0)),
-            decision.reason.map(Kind::name),
+            decision.reason.map(Reason::name),
         ))
     }
 }

@@ -1,18 +1,77 @@
-//! Conversion of JavaScript arguments: numbers, times, intervals and names.
+//! Conversion of JavaScript arguments: numbers, costs, times, intervals and names.
 
-use paddlegate::{Deadline, Error, Kind, LOCK_TIMEOUT, Limit, Micros, Result};
-use wasm_bindgen::JsValue;
+use paddlegate::{Cost, Deadline, Error, Kind, LOCK_TIMEOUT, Label, Limit, Micros, Request, Result};
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen]
+extern "C" {
+    /// Returns the members of a list.
+    #[wasm_bindgen(js_namespace = Array, js_name = from)]
+    fn members(list: &JsValue) -> Vec<JsValue>;
+}
 
 /// The first integer that a JavaScript number cannot distinguish from its neighbour.
 const INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Reads an integer that is exact in JavaScript.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked first
 pub(crate) fn whole(argument: &'static str, value: &JsValue) -> Result<u64> {
+    whole_of(argument, argument, value)
+}
+
+/// As [`whole`], of a part of an argument: messages show `name`.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked first
+fn whole_of(argument: &'static str, name: &str, value: &JsValue) -> Result<u64> {
     match value.as_f64() {
         Some(number) if (0.0..INEXACT).contains(&number) && number.fract() == 0.0 => Ok(number as u64),
-        Some(number) => Err(Error::invalid(argument, format!("must be a whole number: {argument}={number}"))),
-        None => Err(wrong_type(argument, "a whole number", value)),
+        Some(number) => Err(Error::invalid(argument, format!("must be a whole number: {name}={number}"))),
+        None => Err(wrong_type_of(argument, name, "a whole number", value)),
+    }
+}
+
+/// The units of a call as JavaScript gives them: a number, or a list of labels and units alternately.
+pub(crate) enum Units {
+    All(u64),
+    ByLabel(Vec<(Label, u64)>),
+}
+
+impl Units {
+    pub(crate) fn read(argument: &'static str, value: &JsValue) -> Result<Self> {
+        if !value.is_array() {
+            return whole(argument, value).map(Self::All);
+        }
+        let of_label = |[label, units]: &[JsValue; 2]| {
+            let label = text(argument, label)?;
+            let units = whole_of(argument, &label, units)?;
+            let label = Label::new(&label).map_err(|error| Error::invalid(argument, error.message()))?;
+            Ok((label, units))
+        };
+        members(value).as_chunks().0.iter().map(of_label).collect::<Result<_>>().map(Self::ByLabel)
+    }
+
+    pub(crate) fn cost(&self) -> Cost<'_> {
+        match self {
+            Self::All(units) => Cost::Units(*units),
+            Self::ByLabel(units) => Cost::Labelled(units),
+        }
+    }
+}
+
+/// The cost or the estimate of a call.
+pub(crate) struct Asked {
+    cost: Option<Units>,
+    estimate: Option<Units>,
+}
+
+impl Asked {
+    pub(crate) fn read(cost: &JsValue, estimate: &JsValue) -> Result<Self> {
+        Ok(Self {
+            cost: optional(cost, |value| Units::read("cost", value))?,
+            estimate: optional(estimate, |value| Units::read("estimate", value))?,
+        })
+    }
+
+    pub(crate) fn request(&self) -> Request<'_> {
+        Request { cost: self.cost.as_ref().map(Units::cost), estimate: self.estimate.as_ref().map(Units::cost) }
     }
 }
 
@@ -111,6 +170,10 @@ pub(crate) fn limit(kind: &JsValue, numbers: &[JsValue], label: &JsValue) -> Res
 }
 
 fn wrong_type(argument: &'static str, wanted: &str, value: &JsValue) -> Error {
+    wrong_type_of(argument, argument, wanted, value)
+}
+
+fn wrong_type_of(argument: &'static str, name: &str, wanted: &str, value: &JsValue) -> Error {
     let found = value.js_typeof().as_string().unwrap_or_default();
-    Error::invalid(argument, format!("must be {wanted}: {argument} is of type {found}"))
+    Error::invalid(argument, format!("must be {wanted}: {name} is of type {found}"))
 }

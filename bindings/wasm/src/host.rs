@@ -1,6 +1,6 @@
 //! `Host`: the JavaScript object that builds results, so that one call passes a whole answer.
 
-use paddlegate::{Decision, Error, ErrorKind, Learned, Limit, LimiterInfo, Micros, RuntimeState};
+use paddlegate::{Decision, Error, ErrorKind, Learned, Limit, LimiterInfo, Micros, Reason, RuntimeState};
 use wasm_bindgen::prelude::*;
 
 /// A value, or the JavaScript error to throw.
@@ -90,7 +90,7 @@ impl Host {
             decision.remaining.map(number),
             micros(decision.retry_after),
             micros(decision.reset_after),
-            decision.reason.map(paddlegate::Kind::name),
+            decision.reason.map(Reason::name),
             decision.label.as_deref(),
             number(decision.at.0),
             decision.permit.as_deref(),

@@ -1,12 +1,12 @@
 //! `Limiter`: the operations, each one call into core. The memory store answers at once.
 
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Request, Result,
+    Answer, CLAIM_TIMEOUT, Decision, Error, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Result,
     SignalHandling, Statistics, Wait, WakeupListener,
 };
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{millis, optional, text, whole};
+use crate::argument::{Asked, Units, millis, optional, text, whole};
 use crate::clock::StoreClock;
 use crate::host::{Host, Thrown, number};
 
@@ -20,20 +20,24 @@ pub struct Limiter {
 
 impl Limiter {
     fn acquired(&self, cost: &JsValue, estimate: &JsValue) -> Result<Decision> {
-        self.decided(Operation::Acquire(request(cost, estimate)?))
+        self.decided(Operation::Acquire(Asked::read(cost, estimate)?.request()))
     }
 
     fn peeked(&self, cost: &JsValue, estimate: &JsValue) -> Result<Decision> {
-        self.decided(Operation::Peek(request(cost, estimate)?))
+        self.decided(Operation::Peek(Asked::read(cost, estimate)?.request()))
     }
 
-    fn entered(&self, id: &JsValue, request: Request, wait: Option<Wait<'_>>) -> Result<Decision> {
-        self.decided(Operation::AcquireWithId { request, id: &text("id", id)?, wait })
+    fn entered(&self, id: &JsValue, asked: &Asked, wait: Option<Wait<'_>>) -> Result<Decision> {
+        self.decided(Operation::AcquireWithId { request: asked.request(), id: &text("id", id)?, wait })
     }
 
     fn corrected(&self, permit: &JsValue, actual: &JsValue) -> Result<&'static str> {
         let permit = text("permit", permit)?;
-        self.settled(Operation::Correct { permit: &permit, actual: whole("actual", actual)? })
+        self.settled(Operation::Correct { permit: &permit, actual: Units::read("actual", actual)?.cost() })
+    }
+
+    fn debited(&self, cost: &JsValue) -> Result<Decision> {
+        self.decided(Operation::Debit(Units::read("cost", cost)?.cost()))
     }
 
     fn renewed(&self, permit: &JsValue) -> Result<Option<f64>> {
@@ -89,7 +93,7 @@ impl Limiter {
 
     /// Acquires with an id.
     pub fn enter(&self, id: &JsValue, cost: &JsValue, estimate: &JsValue) -> Thrown<JsValue> {
-        let decision = request(cost, estimate).and_then(|request| self.entered(id, request, None));
+        let decision = Asked::read(cost, estimate).and_then(|asked| self.entered(id, &asked, None));
         self.thrown(decision).map(|decision| self.host.decided(&decision))
     }
 
@@ -108,7 +112,7 @@ impl Limiter {
     ) -> Thrown<JsValue> {
         // Only waiters have a channel.
         let default_claim_timeout = if channel.is_empty() { JOB_CLAIM_TIMEOUT } else { CLAIM_TIMEOUT };
-        let decision = request(cost, estimate).and_then(|request| {
+        let decision = Asked::read(cost, estimate).and_then(|asked| {
             let wait = Wait {
                 max_wait: optional(max_wait, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN),
                 claim_timeout: optional(claim_timeout, |value| millis("claim_timeout", value))?
@@ -120,7 +124,7 @@ impl Limiter {
                     Some(_) => QueuePosition::Number(whole("ticket", queue_position)?),
                 },
             };
-            self.entered(id, request, Some(wait))
+            self.entered(id, &asked, Some(wait))
         });
         self.thrown(decision).map(|decision| self.host.decided(&decision))
     }
@@ -139,6 +143,11 @@ impl Limiter {
     /// Replaces the estimate of a permit with the actual cost. Returns the name of the settlement.
     pub fn correct(&self, permit: &JsValue, actual: &JsValue) -> Thrown<String> {
         self.thrown(self.corrected(permit, actual)).map(str::to_owned)
+    }
+
+    /// Charges a cost in any case, up to one whole limit of debt. Returns the decision.
+    pub fn debit(&self, cost: &JsValue) -> Thrown<JsValue> {
+        self.thrown(self.debited(cost)).map(|decision| self.host.decided(&decision))
     }
 
     /// Ends the lease of a permit. Returns the name of the settlement.
@@ -174,13 +183,6 @@ impl Limiter {
     pub fn reset(&self) -> Thrown<()> {
         self.thrown(self.inner.reset())
     }
-}
-
-pub(crate) fn request(cost: &JsValue, estimate: &JsValue) -> Result<Request> {
-    Ok(Request {
-        cost: optional(cost, |value| whole("cost", value))?,
-        estimate: optional(estimate, |value| whole("estimate", value))?,
-    })
 }
 
 /// The message omits the answer: formatting it would add a tenth to the module's size.

@@ -106,7 +106,7 @@ impl Limiter {
     /// assert_eq!(workers.admit("job-2", Request::cost(1), OnLimit::Wait)?.action, Action::Run);
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn admit(&self, job: &str, request: Request, on_limit: OnLimit) -> Result<Admission> {
+    pub fn admit(&self, job: &str, request: Request<'_>, on_limit: OnLimit) -> Result<Admission> {
         Ok(Admission::of(self.acquire_with_id(request, job, Admission::wait(on_limit))?, on_limit))
     }
 }

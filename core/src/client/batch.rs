@@ -4,6 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::client::admission::{Action, Admission};
 use crate::client::limiter::Limiter;
 use crate::client::multi_step::{MultiStep, decided};
+use crate::model::cost::Cost;
 use crate::model::decision::{Decision, Status};
 use crate::model::limit::Kind;
 use crate::model::on_limit::OnLimit;
@@ -90,7 +91,7 @@ impl MultiStep for Batch {
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
         if let Some(permit) = self.returned.last() {
             let release = Operation::Release { permit };
-            let correct = Operation::Correct { permit, actual: 0 };
+            let correct = Operation::Correct { permit, actual: Cost::Units(0) };
             return Some((&self.limiter, if self.is_corrected { release } else { correct }));
         }
         if self.end.is_some() {

@@ -6,9 +6,9 @@ use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
 use crate::model::decision::Decision;
-use crate::model::kind::Kind;
 use crate::model::label::Label;
 use crate::model::overrides::{AdminCommand, Deadline};
+use crate::model::reason::Reason;
 
 /// The last decision of the store, until a process begins to decide alone.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ struct Snapshot {
 impl LastKnown {
     pub(crate) fn update(&self, decision: &Decision, now: u64) {
         let Some(remaining) = decision.remaining else { return };
-        let pause = decision.retry_after.filter(|_| decision.reason == Some(Kind::Paused));
+        let pause = decision.retry_after.filter(|_| decision.reason == Some(Reason::Paused));
         let paused_until = pause.map(|pause| Micros(now + pause.0));
         let snapshot = Snapshot { label: decision.label.clone(), remaining, paused_until };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
@@ -56,6 +56,7 @@ mod tests {
 
     use super::*;
     use crate::client::paddlegate::Paddlegate;
+    use crate::model::kind::Kind;
     use crate::model::request::Request;
 
     #[test]

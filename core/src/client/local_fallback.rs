@@ -9,13 +9,13 @@ use crate::base::micros::{MAX_SPAN, Micros};
 use crate::client::circuit_breaker::{CircuitBreaker, PROBE};
 use crate::client::limiter::{Limiter, unexpected};
 use crate::client::prepared::Prepared;
+use crate::model::charge::Charge;
 use crate::model::decision::{Decision, Status};
 use crate::model::limit::{Kind, Limit};
 use crate::model::on_unavailable::OnUnavailable;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit::{LOCAL, MAX_ID, OURS, UNLIMITED, new_id};
 use crate::model::policy::Policy;
-use crate::model::request::Request;
 
 /// Fallback for an operation whose I/O the host performs; keep it until the reply.
 #[derive(Clone, Debug)]
@@ -23,7 +23,9 @@ pub struct Fallback {
     limiter: Limiter,
     /// The circuit breaker of the node that the limiter had when the operation began.
     circuit: Arc<CircuitBreaker>,
-    request: Request,
+    charge: Charge,
+    /// Whether the charge is an estimate.
+    is_estimate: bool,
     id: Option<String>,
     is_peek: bool,
 }
@@ -58,7 +60,7 @@ impl Fallback {
             OnUnavailable::Raise => Err(Error::unavailable("the store cannot decide")),
             OnUnavailable::FailClosed => Ok(degraded_refusal(self.limiter.policy(), wait)),
             OnUnavailable::FailOpen => {
-                let keeps = self.request.estimate.is_some() || self.limiter.policy().concurrency().is_some();
+                let keeps = self.is_estimate || self.limiter.policy().concurrency().is_some();
                 let permit = (keeps && !self.is_peek).then(|| UNLIMITED.to_owned());
                 Ok(Decision { degraded: true, ..Decision::unlimited(permit) })
             }
@@ -72,7 +74,7 @@ impl Fallback {
     fn ask(&self, local: &Limiter, wait: u64) -> Result<Decision> {
         self.limiter.seed_local(local)?;
         let prepared = if self.is_peek {
-            local.prepare(Operation::Peek(self.request))
+            local.prepare_peek(self.charge, self.is_estimate)
         } else {
             // The prefix of the id routes a later release to this process.
             let id = match &self.id {
@@ -80,7 +82,7 @@ impl Fallback {
                 Some(id) => format!("{OURS}{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(id)),
                 None => format!("{LOCAL}{}", new_id()?),
             };
-            local.enter_marked(self.request, &id)
+            local.enter_marked(self.charge, self.is_estimate, &id)
         };
         match prepared {
             Ok(Prepared::Answered(Answer::Decision(decision))) => Ok(decision),
@@ -132,7 +134,9 @@ impl Limiter {
             Operation::Peek(request) => (request, None, true),
             _ => return None,
         };
-        Some(Fallback { limiter: self.clone(), circuit, request, id, is_peek })
+        let charge = if is_peek { self.peeked(request) } else { request.charge(self.policy()) };
+        let (charge, is_estimate) = charge.ok()?;
+        Some(Fallback { limiter: self.clone(), circuit, charge, is_estimate, id, is_peek })
     }
 
     /// Returns the decision while the circuit is open; `None` when the call goes to the store.

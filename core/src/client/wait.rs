@@ -31,7 +31,7 @@ impl Limiter {
     /// assert!(mail.acquire_timeout(Request::cost(1), Duration::from_secs(5))?.allowed(), "after at most 20 ms");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn acquire_timeout(&self, request: Request, wait_timeout: Duration) -> Result<Decision> {
+    pub fn acquire_timeout(&self, request: Request<'_>, wait_timeout: Duration) -> Result<Decision> {
         let start = monotonic();
         let mut waiter = Waiter::new(true, Micros::from_duration("wait_timeout", wait_timeout)?, Micros(0))?;
         let id = new_id()?;
@@ -45,7 +45,7 @@ impl Limiter {
         decided
     }
 
-    fn wait_in_queue(&self, request: Request, id: &str, waiter: &mut Waiter, start: Instant) -> Result<Decision> {
+    fn wait_in_queue(&self, request: Request<'_>, id: &str, waiter: &mut Waiter, start: Instant) -> Result<Decision> {
         let now = || since(start, monotonic());
         let mut registration = None;
         loop {

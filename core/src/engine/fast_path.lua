@@ -2,37 +2,42 @@
 -- whose records are those of the call's limits, in their order. The same decision as in limits.lua, in one pass and without
 -- a table or a function, which the script would make anew for every call: that halves the time.
 --
--- REQUIRES: bucket leaky window push MAX DAMAGED call attempt format find min max limit_count verb_at verb units id
--- REQUIRES: expire_statistics register_limiter raw last skew levels_at tickets queued_units queued_until now
--- REQUIRES: skew_changed overrides
+-- REQUIRES: bucket leaky window push MAX DAMAGED call attempt format find min max limit_count verb_at verb units costs id
+-- REQUIRES: expire_statistics register_limiter raw last skew levels_at tickets queued queued_until now skew_changed
+-- REQUIRES: overrides
 -- PROVIDES: nothing
 
 if not id and (verb == 'acquire' or verb == 'peek') then
   local is_decided = true
-  local ahead, units_ahead = tickets, queued_units
-  if now >= queued_until or units == 0 then
-    ahead, units_ahead = 0, 0
+  local ahead = nil
+  if tickets > 0 and now < queued_until and units > 0 then
+    ahead = {}
+    for tag, load in string.gmatch(queued, '([^=,]+)=(%d+)') do
+      ahead[tag] = min(load + 0, MAX)
+    end
   end
   local overridden, overridden_until, paused_until = nil, 0, 0
   if overrides then
     overridden, overridden_until, paused_until = overrides.overridden, overrides.overridden_until, overrides.paused_until
   end
-  local change = verb == 'acquire' and units or 0
   local index, wait, remaining, reset, longest_reset, least_remaining = 0, 0, 0, 0, 0, MAX
   local levels, windows, key, damaged, cursor = '', nil, 2, false, levels_at
   for i = 0, limit_count - 1 do
     local o = 4 * i + 2
     local tag, a, b, c = ARGV[o], ARGV[o + 1] + 0, ARGV[o + 2] + 0, ARGV[o + 3] + 0
     local kind, held_tag = #tag == 1 and tag or string.sub(tag, 1, 1), tag
-    local cost, delta = units_ahead + units, change
-    if units > a and kind ~= 't' and kind ~= 'c' then
-      return {5, i, a, 0, 0, now}
-    elseif kind == 't' then
+    local taken = costs and costs[i + 1] or units
+    if kind == 't' then
       -- A throttle counts starts.
-      cost, delta = ahead + min(units, 1), min(change, 1)
-    elseif kind == 'c' then
+      taken = min(units, 1)
+    elseif kind == 'c' or taken > a then
       is_decided = false
       break
+    end
+    local cost, delta = taken + (ahead and ahead[tag] or 0), verb == 'acquire' and taken or 0
+    if taken == 0 and units > 0 then
+      -- A limit of which a call takes nothing does not hold it up.
+      cost = nil
     end
     local limit_wait, limit_remaining, limit_reset
     if kind == 'w' then
@@ -58,7 +63,7 @@ if not id and (verb == 'acquire' or verb == 'peek') then
       end
       local live
       live, limit_wait, limit_remaining, limit_reset = window(length, at, a, b, now, cost, delta)
-      windows[#windows + 1] = {log, b, length, live}
+      windows[#windows + 1] = {log, b, length, live, taken}
     elseif kind == 'b' then
       local count, held = 0, a
       if raw then
@@ -86,7 +91,7 @@ if not id and (verb == 'acquire' or verb == 'peek') then
         end
         level, held, scale = level + 0, held + 0, scale + 0
       end
-      if ahead > 0 then
+      if ahead and cost then
         cost = min(cost, math.floor(MAX / c))
       end
       level, limit_wait, limit_remaining, limit_reset = leaky(level, held, scale, a, b, c, last, now, cost, delta)
@@ -112,7 +117,7 @@ if not id and (verb == 'acquire' or verb == 'peek') then
   if paused_until - now > wait then
     index, wait, remaining, reset = limit_count, paused_until - now, 0, paused_until - now
   end
-  if wait > 0 and ahead > 0 then
+  if wait > 0 and ahead then
     -- Perhaps only tickets that have expired are in its way.
     is_decided = false
   end
@@ -121,7 +126,7 @@ if not id and (verb == 'acquire' or verb == 'peek') then
     if damaged then
       return redis.error_reply(DAMAGED)
     end
-    if wait == 0 and change > 0 then
+    if wait == 0 and units > 0 and verb == 'acquire' then
       if attempt('HINCRBY', KEYS[2], 'granted', 1) == 1 then
         expire_statistics()
       end
@@ -130,7 +135,7 @@ if not id and (verb == 'acquire' or verb == 'peek') then
       end
       local state = format('%.0f %.0f', now, skew)
       if tickets > 0 then
-        state = state .. format(':%.0f:%.0f:%.0f:%.0f', tickets, queued_units, queued_until, now)
+        state = state .. format(':%.0f:%.0f:%.0f:', tickets, queued_until, now) .. queued
         longest_reset = max(longest_reset, queued_until - now)
       end
       if overrides then
@@ -138,10 +143,10 @@ if not id and (verb == 'acquire' or verb == 'peek') then
         longest_reset = max(longest_reset, overrides.lifetime)
       end
       for _, window_limit in ipairs(windows or {}) do
-        local log, length, live = window_limit[1], window_limit[3], window_limit[4]
-        push(log, format('%.0f', now), units)
-        if length > live then
-          call('LTRIM', log, 0, live + units - 1)
+        local log, length, live, taken = window_limit[1], window_limit[3], window_limit[4], window_limit[5]
+        push(log, format('%.0f', now), taken)
+        if length > live and taken > 0 then
+          call('LTRIM', log, 0, live + taken - 1)
         end
         call('PEXPIRE', log, math.ceil(window_limit[2] / 1000) + 10000)
       end

@@ -1,10 +1,10 @@
 -- What changes during a call that the fast path does not decide, and the decision over all limits, which such a call needs
 -- several times. Twin of state.rs.
 --
--- REQUIRES: bucket concurrency leaky window push MAX DAMAGED call attempt format find min max limit_count units
--- REQUIRES: expire_statistics raw last skew levels_at tickets queued_units queued_until now skew_changed overrides
+-- REQUIRES: bucket concurrency leaky window push MAX DAMAGED call attempt format find min max limit_count units costs
+-- REQUIRES: expire_statistics raw last skew levels_at tickets queued queued_until now skew_changed overrides
 -- PROVIDES: LATE_RELEASE MAX_LABELS TOO_MANY_LABELS unpack ctx handlers key_count others kept_until SLACK evaluate
--- PROVIDES: limit_exceeded_by add_statistic expiry write_state append_to_logs keep_skew
+-- PROVIDES: own_units limit_exceeded_by add_statistic expiry load_list write_state append_to_logs keep_skew
 
 -- How long leases and their fencing token are kept after their end: a late release is counted, and the token rises also
 -- after the server's clock ran backwards.
@@ -16,11 +16,16 @@ local MAX_LABELS = 32
 local TOO_MANY_LABELS = 'PGLABELS too many limits of this name are in use'
 
 -- What changes during the call. `lease_limit` is the concurrency limit, and `longest_reset` the time until every limit is
--- whole again after the last evaluation; `queue_changed` says that the state must be written for the queue's sake.
+-- whole again after the last evaluation; `queued` are the units of all tickets for each tag, `queued_text` the same
+-- until it changes; `queue_changed` says that the
+-- state must be written for the queue's sake.
 local ctx = {
   last = last, limits = {}, lease_limit = nil, longest_reset = 0, damaged = false,
-  tickets = tickets, queued_units = queued_units, queued_until = queued_until, queue_changed = false, removed = 0,
+  tickets = tickets, queued = {}, queued_text = queued, queued_until = queued_until, queue_changed = false, removed = 0,
 }
+for tag, load in string.gmatch(queued, '([^=,]+)=(%d+)') do
+  ctx.queued[tag] = min(load + 0, MAX)
+end
 
 -- The function that decides each verb. Only that of the call's verb is made: a function costs time for every local of the
 -- chunk that it uses.
@@ -29,6 +34,9 @@ local handlers = {}
 -- The records of limits that this call does not have, until when the state lives without this call, and how much longer that
 -- is than it matters.
 local others, kept_until, SLACK = {}, nil, 10000000
+
+-- What this call takes of each limit.
+local own_units = {}
 
 local key_count = 2
 do
@@ -75,6 +83,11 @@ do
       level = record.level, held_a = record.held_a, held_scale = record.held_scale, new_level = 0,
     }
     ctx.limits[i] = limit
+    own_units[i] = costs and costs[i] or units
+    if kind == 't' or kind == 'c' then
+      -- Counts starts.
+      own_units[i] = min(units, 1)
+    end
     if kind == 'w' then
       key_count = key_count + 1
       local log = KEYS[key_count]
@@ -114,23 +127,28 @@ do
   end
 end
 
--- Checks every limit, or those whose tags are in `only`, for `cost` behind `ahead` calls that take `units_ahead`; a cost of
--- nil checks only the change, which corrects a grant of `granted_at`. Returns the limit with the longest wait, else the one
+-- Checks every limit, or those that `asked` has, for so many units of each behind those of the tickets ahead; without `asked`
+-- only applies the changes, which correct a grant of `granted_at`. Returns the limit with the longest wait, else the one
 -- with the least left, and as `rate` the longest wait that no release can shorten. The changed levels are left in
 -- `new_level`.
-local function evaluate(ahead, units_ahead, cost, change, granted_at, only)
+local function evaluate(asked, ahead, changes, granted_at)
   local index, wait, remaining, reset, least_remaining, rate, longest_reset = 0, 0, 0, 0, MAX, 0, 0
-  local limits = ctx.limits
+  local limits, takes = ctx.limits, false
+  for i = 1, asked and limit_count or 0 do
+    takes = takes or (asked[i] or 0) > 0
+  end
   for i = 1, limit_count do
     local limit = limits[i]
-    if not only or only[limit.record_tag] then
-      local kind, a, limit_cost, delta = limit.kind, limit.a, cost and units_ahead + cost, change
-      if kind == 't' or kind == 'c' then
-        -- Counts starts.
-        limit_cost, delta = cost and ahead + min(cost, 1), cost and min(change, 1) or 0
+    local cost, delta = asked and asked[i], changes and changes[i] or 0
+    if cost or not asked then
+      local kind, a, load = limit.kind, limit.a, ahead and ahead[i] or 0
+      -- A limit of which a call takes nothing does not hold it up.
+      local limit_cost, counts_starts = cost and not (cost == 0 and takes) and cost + load or nil, kind == 't' or kind == 'c'
+      if not cost and counts_starts then
+        delta = 0
       elseif not cost then
         -- A debt is at most one whole limit.
-        delta = max(min(change, 2 * a), -2 * a)
+        delta = max(min(delta, 2 * a), -2 * a)
       end
       local level, limit_wait, limit_remaining, limit_reset
       if kind == 'w' then
@@ -145,15 +163,15 @@ local function evaluate(ahead, units_ahead, cost, change, granted_at, only)
         level, limit_wait, limit_remaining, limit_reset =
           bucket(limit.level, limit.held_a, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
       else
-        if ahead > 0 then
-          limit_cost = min(limit_cost, math.floor(MAX / limit.c))
-        end
+        -- More than fits anyway, and the product stays below 2^53.
+        limit_cost = limit_cost and min(limit_cost, math.floor(MAX / limit.c))
         level, limit_wait, limit_remaining, limit_reset =
           leaky(limit.level, limit.held_a, limit.held_scale, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
       end
       limit.new_level = level
-      if limit_wait > MAX or limit_wait > 0 and a == 0 then
-        -- A limit of zero leases passes nobody, whatever is released.
+      local is_too_large = cost and cost > a
+      if limit_wait > MAX or limit_wait > 0 and (a == 0 or is_too_large) then
+        -- A limit of zero leases passes nobody, whatever is released, nor a limit below the cost.
         limit_wait = MAX
       end
       local is_rate = kind ~= 'c' or limit_wait == MAX
@@ -164,7 +182,8 @@ local function evaluate(ahead, units_ahead, cost, change, granted_at, only)
           limit_wait = ends - now
         end
       end
-      if limit_wait > wait or wait == 0 and limit_remaining < least_remaining then
+      -- A debit describes a limit that it charges.
+      if limit_wait > wait or wait == 0 and limit_remaining < least_remaining and (asked or not counts_starts) then
         index, wait, remaining, reset, least_remaining = i - 1, limit_wait, limit_remaining, limit_reset, limit_remaining
       end
       if limit_wait > rate and is_rate then
@@ -176,7 +195,7 @@ local function evaluate(ahead, units_ahead, cost, change, granted_at, only)
     end
   end
   ctx.longest_reset = longest_reset
-  if cost and overrides then
+  if asked and overrides then
     local pause = overrides.paused_until - now
     if pause > wait then
       index, wait, remaining, reset = limit_count, pause, 0, pause
@@ -186,12 +205,19 @@ local function evaluate(ahead, units_ahead, cost, change, granted_at, only)
   return index, wait, remaining, reset, rate
 end
 
--- The first limit, or the first of those in `only`, whose capacity is below so many units.
-local function limit_exceeded_by(cost, only)
+-- The first limit below so many units; with `for_ever` only one that is below them in the caller's policy too, or stays so as
+-- far as is known.
+local function limit_exceeded_by(asked, for_ever)
   for i = 1, limit_count do
     local limit = ctx.limits[i]
-    if cost > limit.a and limit.kind ~= 't' and limit.kind ~= 'c' and (not only or only[limit.record_tag]) then
-      return i
+    local kind, cost = limit.kind, asked[i] or 0
+    if cost > limit.a and kind ~= 't' and kind ~= 'c' then
+      local own = overrides and overrides.own and overrides.own[limit.tag]
+      local ends = own and overrides.overridden[limit.tag] and overrides.overridden_until or MAX
+      if not for_ever or for_ever == 'own' and (not own or cost > string.match(own, '^%d+') + 0)
+        or for_ever == 'known' and ends == MAX then
+        return i
+      end
     end
   end
 end
@@ -208,6 +234,15 @@ local function expiry(micros)
   return format('%.0f', math.ceil(micros / 1000) + 10000)
 end
 
+-- "tag=units" of each tag, with commas between.
+local function load_list(loads)
+  local list = {}
+  for tag, load in pairs(loads) do
+    list[#list + 1] = load > 0 and format('%s=%.0f', tag, load) or nil
+  end
+  return table.concat(list, ',')
+end
+
 -- Writes the state with the levels of the last evaluation.
 local function write_state(lifetime)
   local state = format('%.0f %.0f', now, skew)
@@ -215,7 +250,7 @@ local function write_state(lifetime)
     lifetime = lifetime + LATE_RELEASE
   end
   if ctx.tickets > 0 then
-    state = state .. format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, ctx.queued_until, now)
+    state = state .. format(':%.0f:%.0f:%.0f:', ctx.tickets, ctx.queued_until, now) .. (ctx.queued_text or load_list(ctx.queued))
     lifetime = max(lifetime, ctx.queued_until - now)
   end
   if overrides then
@@ -243,16 +278,16 @@ local function write_state(lifetime)
   call('SET', KEYS[1], state .. ' .', 'PX', expiry(lifetime))
 end
 
--- Adds what was granted to every log.
-local function append_to_logs()
+-- Adds so many units of each limit to every log.
+local function append_to_logs(taken)
   for i = 1, limit_count do
     local limit = ctx.limits[i]
-    if limit.kind == 'w' then
-      push(limit.key, format('%.0f', now), units)
+    if limit.kind == 'w' and taken[i] > 0 then
+      push(limit.key, format('%.0f', now), taken[i])
       if limit.length > limit.new_level then
-        call('LTRIM', limit.key, 0, limit.new_level + units - 1)
+        call('LTRIM', limit.key, 0, limit.new_level + taken[i] - 1)
       end
-      limit.length = limit.new_level + units
+      limit.length = limit.new_level + taken[i]
       call('PEXPIRE', limit.key, expiry(limit.b))
     end
   end

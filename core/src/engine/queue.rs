@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::base::micros::Micros;
 use crate::base::ranked::Ranked;
+use crate::engine::loads::Loads;
 
 /// The maximum number of tickets of a limiter; beyond it a call is refused instead of queued.
 pub const MAX_TICKETS: usize = 100_000;
@@ -20,9 +21,9 @@ pub(crate) const MAX_CHECKED_TICKETS: u64 = 64;
 pub(crate) struct Ticket {
     pub(crate) id: String,
     pub(crate) number: u64,
-    /// Units that were queued before it.
-    pub(crate) units_before: u64,
-    pub(crate) units: u64,
+    /// For each tag, the units that were queued before it, and its own; one of a limit that counts calls.
+    pub(crate) units_before: Box<[u64]>,
+    pub(crate) units: Box<[u64]>,
     /// When the ticket joined the queue.
     pub(crate) queued_at: u64,
     /// When its call should retry.
@@ -31,8 +32,20 @@ pub(crate) struct Ticket {
     pub(crate) expires_at: u64,
     pub(crate) claim_timeout: u64,
     pub(crate) channel: String,
-    /// The tags of the limits that its call has.
+    /// The sorted tags of the limits that its call has, with commas between.
     pub(crate) tags: Arc<str>,
+}
+
+impl Ticket {
+    /// Returns each tag with its units.
+    pub(crate) fn loads(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.tags.split(',').zip(self.units.iter().copied())
+    }
+
+    /// Returns the units of a tag that were queued before it; `None` for a tag that it does not have.
+    pub(crate) fn before(&self, tag: &str) -> Option<u64> {
+        self.tags.split(',').position(|other| other == tag).map(|i| self.units_before[i])
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -41,7 +54,7 @@ pub(crate) struct Queue {
     by_id: HashMap<String, Ticket>,
     /// The last ticket number, and the units of all tickets since the queue was empty.
     pub(crate) counter: u64,
-    pub(crate) total: u64,
+    pub(crate) total: Loads,
 }
 
 impl Queue {
@@ -82,10 +95,10 @@ impl Queue {
 }
 
 /// The summary of the queue in the state, for calls that do not examine the queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueSummary {
     pub(crate) tickets: u64,
-    pub(crate) units: u64,
+    pub(crate) loads: Loads,
     /// When the last ticket has lapsed.
     pub(crate) until: u64,
     /// When the summary was written; the limiter's clock never returns an earlier time.

@@ -2,10 +2,12 @@
 
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::state::Evaluation;
+use crate::model::charge::Charge;
 use crate::model::decision::{Decision, Status, Ticket};
-use crate::model::limit::{Kind, Limit};
+use crate::model::limit::Limit;
 use crate::model::permit::Permit;
 use crate::model::policy::Policy;
+use crate::model::reason::Reason;
 
 /// The numbers of a decision, as the script returns them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +33,8 @@ pub(crate) struct LeaseAndTicket {
     pub(crate) ready: Option<u64>,
     /// The grant time of the lease that the id already had; zero for a new lease.
     pub(crate) granted_at: u64,
-    pub(crate) charged: u64,
+    /// In the order of the sorted tags.
+    pub(crate) charged: Charge,
 }
 
 impl Reply {
@@ -48,32 +51,31 @@ impl Reply {
         }
     }
 
-    /// Returns the decision for the caller's policy.
-    ///
-    /// `permit` has the id and the charge of the permit that a grant returns.
+    /// Returns the decision on a charge for the caller's policy. `permit` is the id of the call if a grant returns a permit.
     #[inline]
-    pub(crate) fn decision(&self, policy: &Policy, permit: Option<(&str, u64)>) -> Decision {
+    pub(crate) fn decision(&self, policy: &Policy, charge: &Charge, permit: Option<&str>) -> Decision {
         let reply = self;
         let limit = policy.limits().get(reply.index);
         let granted = reply.status == Status::Granted;
+        let amount = reply.amount.unwrap_or_else(|| policy.capacity(reply.index));
         let leased = granted && reply.lease_and_ticket.lease > 0;
         Decision {
             status: reply.status,
-            limit: Some(reply.amount.unwrap_or_else(|| policy.capacity(reply.index))),
+            limit: Some(amount),
             remaining: Some(reply.remaining),
             retry_after: known(reply.retry_after),
             reset_after: known(reply.reset_after).filter(|_| reply.retry_after < MAX_TIME.0),
             reason: matches!(reply.status, Status::Refused | Status::Queued)
-                .then(|| limit.map_or(Kind::Paused, Limit::kind)),
+                .then(|| limit.map_or(Reason::Paused, |limit| reason(limit, amount, charge.of(reply.index)))),
             label: limit.map(|limit| limit.label().clone()),
             at: Micros(reply.at),
-            permit: permit.filter(|_| granted).map(|(id, charged)| {
+            permit: permit.filter(|_| granted).map(|id| {
                 // A repeated call with the id of a live lease gets the permit of that lease.
                 let lease_and_ticket = &reply.lease_and_ticket;
                 let (granted_at, charged) = if lease_and_ticket.granted_at > 0 {
                     (lease_and_ticket.granted_at, lease_and_ticket.charged)
                 } else {
-                    (reply.at, charged)
+                    (reply.at, policy.in_tag_order(charge))
                 };
                 Permit { id, granted_at, charged }.to_string()
             }),
@@ -87,6 +89,11 @@ impl Reply {
             degraded: false,
         }
     }
+}
+
+/// Returns why a limit, which may have another amount than in the policy, did not pass so many units.
+fn reason(limit: &Limit, amount: u64, units: u64) -> Reason {
+    if units > amount && !limit.counts_starts() { Reason::TooLarge } else { Reason::from(limit.kind()) }
 }
 
 /// Returns the wait; `None` when it has no known end.

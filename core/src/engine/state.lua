@@ -1,7 +1,8 @@
 -- Decides one call over the limits of one limiter, all or nothing. Twin of state.rs. This piece reads the call and the
 -- state. Most calls end in fast_path.lua; the others are decided by a handler per verb, from the table of handlers, see dispatch.lua.
 --
--- KEYS  1            string   state: "last skew", with a queue ":tickets:units:until:written_at", with overrides the text
+-- KEYS  1            string   state: "last skew", with a queue ":tickets:until:written_at:" and "tag=units" of each limit
+--                             that the tickets have, with commas between, with overrides the text
 --                             of overrides.lua, then a record " tag numbers" for each limit in use: a bucket's "count
 --                             limit", a meter's "level capacity scale", nothing of a window, "fencing_token" of leases.
 --                             All records are of the time `last`, but those of limits that the policies of later calls
@@ -12,8 +13,8 @@
 --                             leases: member: id, score: end in us, negative when it ended without a release and
 --                             another lease took its room.  log: times in us, newest first
 --       then         to release and renew while a slot moves: hash of tickets alone (see queue.lua)
---       or           only with an id: zset of permits (member: "tags|permit id" with the tags of the call's limits, to
---                             which it belongs, score: deadline * 2, + 1 when settled),
+--       or           only with an id: zset of permits (member: "tags|permit id" with the sorted tags of the call's limits,
+--                             to which it belongs, score: deadline * 2, + 1 when settled),
 --                             zset and hash of tickets (see queue.lua)
 --       then         only for statistics and a reset without a concurrency limit: the leases of the name
 --       last         only with an entry: zset of limiters (score: when it is forgotten)
@@ -24,15 +25,18 @@
 --                                    c limit lock_timeout_us 0        concurrency (cost is 1)
 --                    A tag is the letter of the kind, and with a label of its own "w:label". Policies of one name share
 --                    the limits with equal tags, and the leases whatever the label
---       then verb    'acquire', 'peek', 'correct', 'learn', 'release', 'renew', 'cancel', 'statistics', 'control' or
+--       then verb    'acquire', 'peek', 'debit', 'correct', 'learn', 'release', 'renew', 'cancel', 'statistics', 'control' or
 --                    'reset', which deletes the keys and the windows of all policies of the name
---            units   cost to take, or the actual cost
+--            units   cost to take, or the actual cost: "5" of every limit, or "1,2000", of each in policy order. Of a
+--                    limit that counts calls any number above zero is one
 --            time    us since 1970 for tests; absent or '' reads the server's clock
 --            id      acquire: absent or '', or the id of the permit, lease and ticket; else: id of what was granted
+--       debit        id and permit are '', then ttl_us and entry as of acquire
 --       acquire      permit ('1': the charge may be corrected), ttl_us, entry (of the limiter; '' writes none),
 --                    max_wait_us ('': does not queue), claim_timeout_us, channel ('': polls), position ('': the end,
 --                    '-': only the ticket that the id has, else the ticket number that it had)
---       correct      granted_at, charged: the numbers in the permit's id.  release, renew: granted_at
+--       correct      granted_at, charged: as in the permit's id, which has a charge in the order of the sorted tags; here
+--                    in policy order.  release, renew: granted_at
 --       learn        the same ('0': no permit), settle ('1': units is the actual cost), pause (see control), then per
 --                    limit remaining, numbers ('' or "a/b/c") and reset (as pause), from the upstream's response
 --       control      pause ('': unchanged, '0': none, us from now, or '@' and a time), expiry of the overrides (as pause;
@@ -41,9 +45,10 @@
 --       cancel       '1' when it waited until its time was up
 -- REPLY status (0 refused, 1 granted, 2 queued, 3 no ticket, 4 call again with an id, which reads the queue, 5 exceeds the
 --       capacity, which stands in remaining), index of the limit described (from 0; the number of limits in a pause),
---       remaining, retry_after_us, reset_after_us, time_us; with an id also lease_us, fencing token, ticket number (0
---       none), position (from 0), ready_us (-1 unknown), granted_at and charged (0, or of the lease that the id has); with
---       overrides, last the amount of that limit.  To correct, release and cancel: status alone (3 to 8, see model/permit.rs).
+--       remaining, retry_after_us, reset_after_us, time_us; to acquire with an id also lease_us, fencing token, ticket
+--       number (0 none), position (from 0), ready_us (-1 unknown), granted_at and charged (0, or of the lease that the id
+--       has, in the order of the sorted tags); with overrides, last the amount of that limit.
+--       To correct, release and cancel: status alone (3 to 8, see model/permit.rs).
 --       To learn: that, flags, and per limit marks (see engine/budget.rs).  To control: version, remaining us of the pause,
 --       remaining us of the overrides, overrides and learned limits as "tag=a/b/c" with commas between, 1 when there was a
 --       state or a statistic before the call.
@@ -63,7 +68,7 @@
 --
 -- REQUIRES: nothing
 -- PROVIDES: MAX DAMAGED STATISTICS_EXPIRY MAX_REMOVALS call attempt format find min max limit_count verb_at verb units
--- PROVIDES: server_time id expire_statistics register_limiter raw last skew levels_at tickets queued_units queued_until
+-- PROVIDES: costs server_time id expire_statistics register_limiter raw last skew levels_at tickets queued queued_until
 -- PROVIDES: overrides_text now skew_changed
 
 local MAX = 4503599627370496
@@ -74,7 +79,17 @@ local call, attempt, format, find, min, max = redis.call, redis.pcall, string.fo
 -- Arithmetic turns text into numbers; it is faster than tonumber, and fails on anything else.
 local limit_count = ARGV[1] + 0
 local verb_at = 4 * limit_count + 2
-local verb, units, server_time, id = ARGV[verb_at], ARGV[verb_at + 1] + 0, ARGV[verb_at + 2] or '', ARGV[verb_at + 3]
+local verb, units, server_time, id = ARGV[verb_at], tonumber(ARGV[verb_at + 1]), ARGV[verb_at + 2] or '', ARGV[verb_at + 3]
+-- The units of each limit where they differ; `units` is then the largest of them.
+local costs = nil
+if not units then
+  units, costs = 0, {}
+  for cost in string.gmatch(ARGV[verb_at + 1], '%d+') do
+    costs[#costs + 1] = cost + 0
+    units = max(units, cost + 0)
+  end
+  units = #costs == limit_count and units or -1
+end
 if id == '' then
   id = nil
 end
@@ -136,7 +151,7 @@ end
 
 -- The limiter's time never runs backwards; `skew` is its distance to a server clock that did.
 local raw = call('GET', KEYS[1])
-local last, skew, levels_at, tickets, queued_units, queued_until, overrides_text = 0, 0, 0, 0, 0, 0, ''
+local last, skew, levels_at, tickets, queued, queued_until, overrides_text = 0, 0, 0, 0, '', 0, ''
 local now = server_time
 if raw then
   local _, summary
@@ -145,14 +160,17 @@ if raw then
   if summary and summary ~= '' then
     summary, overrides_text = string.match(summary, '^([^;]*)(.*)$')
     if summary ~= '' then
-      _, _, tickets, queued_units, queued_until, written_at = find(summary, '^:(%d+):(%d+):(%d+):(%d+)$')
+      _, _, tickets, queued_until, written_at, queued = find(summary, '^:(%d+):(%d+):(%d+):(%S*)$')
+      if queued and queued ~= '' and string.gsub(queued .. ',', '%l[^=,]*=%d+,', '') ~= '' then
+        written_at = nil
+      end
     end
   end
   if not (levels_at and written_at) then
     return redis.error_reply(DAMAGED)
   end
   last, skew, written_at = last + 0, skew + 0, written_at + 0
-  tickets, queued_units, queued_until = tickets + 0, queued_units + 0, queued_until + 0
+  tickets, queued_until = tickets + 0, queued_until + 0
   now = server_time + skew
   if now < last then
     now = last

@@ -15,10 +15,11 @@ use crate::limits::check::LimitCheck;
 use crate::limits::concurrency::Leases;
 use crate::limits::leaky::Meter;
 use crate::limits::window::Log;
+use crate::model::charge::Charge;
 use crate::model::label::{MAX_LABELS, too_many_labels};
 use crate::model::limit::Rule;
 use crate::model::permit::{PERMIT_TIMEOUT, Permit};
-use crate::model::policy::{MAX_LIMITS, Policy};
+use crate::model::policy::{MAX_LIMITS, Policy, is_exceeded};
 use crate::model::statistics::Statistics;
 
 /// The state of a name. Policies of one name share what they have in common: limits with the same label and kind, leases,
@@ -63,19 +64,43 @@ enum Level {
 /// The level of each limit after a decision.
 pub(crate) type Levels = [u64; MAX_LIMITS];
 
+/// A number for each limit.
+pub(crate) type Units = [u64; MAX_LIMITS];
+
 /// The demand of a call on every limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Demand<'a> {
-    /// The tags of the limits that the call has, with commas between; `None` for all of the policy.
-    pub(crate) tags: Option<&'a str>,
-    /// The number of calls ahead of this one, and the units that they take.
-    pub(crate) ahead: u64,
-    pub(crate) before: u64,
     /// `None` only applies the change.
-    pub(crate) cost: Option<u64>,
-    pub(crate) change: i64,
+    pub(crate) cost: Option<&'a Charge>,
+    /// The units that the tickets ahead of the call take of each limit.
+    pub(crate) ahead: Option<&'a Units>,
+    pub(crate) change: Change<'a>,
+    /// Whether the call has a limit; `None` for all.
+    pub(crate) has: Option<&'a [bool; MAX_LIMITS]>,
     /// For a correction, the time of the grant.
     pub(crate) granted_at: u64,
+}
+
+/// The change of what was taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Change<'a> {
+    #[default]
+    Nothing,
+    /// Takes the cost, if it fits.
+    Cost,
+    /// The difference of two charges.
+    By { new: &'a Charge, old: &'a Charge },
+}
+
+impl Change<'_> {
+    #[inline]
+    pub(crate) fn of(&self, i: usize, cost: u64) -> i64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Cost => cost.cast_signed(),
+            Self::By { new, old } => new.of(i).cast_signed() - old.of(i).cast_signed(),
+        }
+    }
 }
 
 /// The combined result of all limits.
@@ -87,6 +112,8 @@ pub(crate) struct Evaluation {
     pub(crate) reset: u64,
     /// The longest wait that no release can shorten.
     pub(crate) rate: u64,
+    /// Whether the cost is above a limit, as far as is known for ever.
+    pub(crate) is_too_large: bool,
     pub(crate) levels: Levels,
 }
 
@@ -175,29 +202,35 @@ impl State {
     pub(crate) fn decide(&self, policy: &Policy, now: u64, ask: Demand<'_>) -> Evaluation {
         let mut outcome = Evaluation::default();
         let mut least = u64::MAX;
+        let takes = ask.cost.is_some_and(|cost| cost.most() > 0);
         for (i, limit) in policy.limits().iter().enumerate() {
-            if ask.tags.is_some_and(|tags| !has_tag(tags, policy.record_tag(i))) {
+            if ask.has.is_some_and(|has| !has[i]) {
                 continue;
             }
-            let (mut cost, mut change) = (ask.cost.map(|cost| ask.before + cost), ask.change);
-            if limit.counts_starts() {
-                cost = ask.cost.map(|cost| ask.ahead + cost.min(1));
-                change = ask.cost.map_or(0, |_| change.min(1));
-            } else if ask.cost.is_none() {
+            let units = ask.cost.map(|cost| cost.of(i));
+            let units = if limit.counts_starts() { units.map(|units| units.min(1)) } else { units };
+            let mut change = ask.change.of(i, units.unwrap_or(0));
+            if units.is_none() && limit.counts_starts() {
+                change = 0;
+            } else if units.is_none() {
                 // A debt is at most one whole limit.
                 let most = 2 * limit.amount().cast_signed();
                 change = change.clamp(-most, most);
             }
+            // A limit of which a call takes nothing does not hold it up.
+            let waits = units.filter(|units| *units > 0 || !takes);
+            let mut cost = waits.map(|units| units + ask.ahead.map_or(0, |ahead| ahead[i]));
             match limit.rule {
-                Rule::Bucket(bucket) if ask.cost.is_none() && now - ask.granted_at > bucket.elapsed(now) => change = 0,
-                Rule::Leaky(leaky) if ask.ahead > 0 => cost = cost.map(|cost| cost.min(MAX_TIME.0 / leaky.scale)),
+                Rule::Bucket(bucket) if units.is_none() && now - ask.granted_at > bucket.elapsed(now) => change = 0,
+                Rule::Leaky(leaky) => cost = cost.map(|cost| cost.min(MAX_TIME.0 / leaky.scale)),
                 _ => {}
             }
             let check = self.check(policy, i, now, cost, change);
             outcome.levels[i] = check.level;
             let mut wait = check.wait.min(MAX_TIME.0);
-            if wait > 0 && limit.amount() == 0 {
-                // With a limit of 0 no release makes room.
+            let is_too_large = units.is_some_and(|units| is_exceeded(limit, units));
+            if wait > 0 && (limit.amount() == 0 || is_too_large) {
+                // No release makes room, and no time.
                 wait = MAX_TIME.0;
             }
             let is_rate = !matches!(limit.rule, Rule::Concurrency(_)) || wait == MAX_TIME.0;
@@ -205,7 +238,10 @@ impl State {
                 // The override ends earlier, and another limit applies then.
                 wait = wait.min(end - now);
             }
-            if wait > outcome.wait || outcome.wait == 0 && check.remaining < least {
+            outcome.is_too_large |= is_too_large && wait == MAX_TIME.0;
+            // A debit describes a limit that it charges.
+            let is_described = ask.cost.is_some() || !limit.counts_starts();
+            if wait > outcome.wait || outcome.wait == 0 && check.remaining < least && is_described {
                 (outcome.index, outcome.wait) = (i, wait);
                 (outcome.remaining, outcome.reset) = (check.remaining, check.reset);
                 least = check.remaining;

@@ -9,17 +9,19 @@ mod upstream;
 use std::borrow::Cow;
 
 use crate::base::error::Result;
+use crate::engine::loads::Loads;
 use crate::engine::queue::{QueueSummary, Ticket};
-use crate::engine::state::{Demand, Evaluation, State, has_tag};
+use crate::engine::state::{Change, Demand, Evaluation, State, Units};
 use crate::limits::concurrency::{Lease, Leases};
-use crate::model::policy::Policy;
+use crate::model::charge::Charge;
+use crate::model::policy::{MAX_LIMITS, Policy};
 use crate::model::request::QueuePosition;
 
 /// A call with an id.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) id: &'a str,
-    pub(crate) units: u64,
+    pub(crate) charge: Charge,
     /// Whether the charge can be corrected later.
     pub(crate) permit: bool,
     pub(crate) queue: Option<Waiting<'a>>,
@@ -33,6 +35,19 @@ pub(crate) struct Waiting<'a> {
     /// Empty when the call retries without wake-ups.
     pub(crate) channel: &'a str,
     pub(crate) position: QueuePosition,
+}
+
+/// The units that a ticket takes of the limits of a call, and which of these it has.
+pub(crate) struct TicketUnits {
+    pub(crate) charge: Charge,
+    pub(crate) has: [bool; MAX_LIMITS],
+}
+
+impl TicketUnits {
+    /// Returns whether the ticket has a limit of the call.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.has.contains(&true)
+    }
 }
 
 /// Sends wake-ups to waiters.
@@ -73,9 +88,10 @@ impl<'a> Transaction<'a> {
         let (now, skew) = state.clock(server);
         let policy = state.effective_policy(own, now);
         let tickets = state.queue.as_ref().map_or(0, |queue| queue.len());
-        // As in Redis, where the summary can be lost and the tickets remain: a ticket has at least one unit.
-        let units = if tickets == 0 { 0 } else { state.queue_summary.units.max(tickets) };
-        let queue_summary = QueueSummary { tickets, units, ..state.queue_summary };
+        let mut queue_summary = QueueSummary { tickets, ..state.queue_summary.clone() };
+        if tickets == 0 {
+            queue_summary.loads = Loads::default();
+        }
         Ok(Self {
             state,
             own,
@@ -91,32 +107,37 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    pub(crate) fn evaluate(&self, ahead: u64, before: u64, cost: u64, change: u64) -> Evaluation {
-        let ask = Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), ..Demand::default() };
+    /// Evaluates a charge of this call behind the units of the tickets ahead.
+    pub(crate) fn evaluate(&self, ahead: Option<&Units>, charge: &Charge) -> Evaluation {
+        let ask = Demand { ahead, cost: Some(charge), change: Change::Cost, ..Demand::default() };
         self.state.decide(&self.policy, self.now, ask)
     }
 
     /// Evaluates a ticket over those limits of this call that the ticket's call has too.
-    pub(crate) fn evaluate_ticket(&self, ahead: u64, before: u64, ticket: &Ticket) -> Evaluation {
-        let ask = Demand { ahead, before, cost: Some(ticket.units), tags: self.tags_of(ticket), ..Demand::default() };
+    pub(crate) fn evaluate_ticket(&self, ahead: &Units, units: &TicketUnits) -> Evaluation {
+        let TicketUnits { charge, has } = units;
+        let ask = Demand { ahead: Some(ahead), cost: Some(charge), has: Some(has), ..Demand::default() };
         self.state.decide(&self.policy, self.now, ask)
     }
 
-    /// Returns the tags of a ticket; `None` when they are those of this call.
-    fn tags_of<'t>(&self, ticket: &'t Ticket) -> Option<&'t str> {
-        (ticket.tags != *self.own.tags()).then_some(&*ticket.tags)
+    /// Returns the units that a ticket takes of the limits of this call.
+    pub(crate) fn units_of(&self, ticket: &Ticket) -> TicketUnits {
+        let (mut units, mut has) = (Units::default(), [false; MAX_LIMITS]);
+        for (tag, of_tag) in ticket.loads() {
+            if let Some(i) = (0..self.own.limits().len()).find(|i| self.own.record_tag(*i) == tag) {
+                (units[i], has[i]) = (of_tag, true);
+            }
+        }
+        TicketUnits { charge: Charge::each(units), has }
     }
 
-    /// Returns whether the limits that this call and a ticket have in common can ever grant the ticket.
-    pub(crate) fn fits(&self, ticket: &Ticket) -> bool {
-        self.policy.fits(ticket.units, self.tags_of(ticket))
-    }
-
-    /// Returns whether this call and a ticket have a limit in common. A call without limits, which works on the name alone,
-    /// has to do with every ticket.
-    pub(crate) fn shares_with(&self, ticket: &Ticket) -> bool {
-        let own = self.own.tags();
-        own.is_empty() || self.tags_of(ticket).is_none_or(|tags| tags.split(',').any(|tag| has_tag(own, tag)))
+    /// Returns each tag of this call with the units that a ticket of it takes.
+    pub(crate) fn loads(&self, charge: &Charge) -> impl Iterator<Item = (&'a str, u64)> + use<'a> {
+        let (own, charge) = (self.own, *charge);
+        own.tag_order().iter().map(move |&i| {
+            let units = charge.of(i);
+            (own.record_tag(i), if own.limits()[i].counts_starts() { units.min(1) } else { units })
+        })
     }
 
     /// Returns the leases, if the call's policy has a concurrency limit.
@@ -128,11 +149,17 @@ impl<'a> Transaction<'a> {
     /// Writes the summary of the queue; the charged units stay unchanged.
     pub(crate) fn write_queue_summary(&mut self) {
         if self.state.last == 0 {
-            let evaluation = self.evaluate(0, 0, 0, 0);
+            let evaluation = self.evaluate(None, &Charge::All(0));
             self.state.settle(&self.policy, &evaluation.levels, self.now, self.skew);
         }
         self.state.skew = self.skew;
-        self.state.queue_summary = self.queue_summary.written(self.now);
+        self.keep_queue_summary();
+    }
+
+    /// Writes the summary of the queue with a state that was written before.
+    pub(crate) fn keep_queue_summary(&mut self) {
+        self.queue_summary.write(self.now);
+        self.state.queue_summary = std::mem::take(&mut self.queue_summary);
     }
 
     fn lease_of(&mut self, id: &str, granted_at: Option<u64>) -> Option<Lease> {

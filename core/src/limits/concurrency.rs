@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::check::LimitCheck;
 use crate::base::bounds::MAX_REMOVALS;
 use crate::base::ranked::Ranked;
+use crate::model::charge::Charge;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Concurrency {
@@ -53,7 +54,8 @@ pub(crate) struct Lease {
     pub(crate) end: u64,
     pub(crate) granted_at: u64,
     pub(crate) fencing_token: u64,
-    pub(crate) charged: u64,
+    /// In the order of the sorted tags.
+    pub(crate) charged: Charge,
 }
 
 impl Leases {

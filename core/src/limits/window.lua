@@ -33,7 +33,7 @@ local function window(length, at, limit, interval, now, cost, change)
       expired = (expired - 1) % limit + 1
     end
     wait = wait + (expired <= live and at(live - expired) + interval - now or interval)
-  elseif change > 0 then
+  elseif change > 0 and live < 2 * limit then
     reset = interval
   end
   if reset == 0 and live > 0 then

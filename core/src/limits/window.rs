@@ -43,7 +43,7 @@ impl Window {
             }
             let first = if expired <= live { log.at(live - expired) + self.interval - now } else { self.interval };
             wait = first.saturating_add(wait);
-        } else if change > 0 {
+        } else if change > 0 && live < 2 * self.limit {
             reset = self.interval;
         }
         if reset == 0 && live > 0 {
@@ -71,8 +71,11 @@ impl Log {
         usize::try_from(i).ok().and_then(|i| self.0.get(i)).copied().unwrap_or(0)
     }
 
-    /// Adds `cost` entries at `now` and keeps only the `live` newest of the existing ones.
+    /// Adds `cost` entries at `now` and keeps only the `live` newest of the existing ones; no cost changes nothing.
     pub(crate) fn push(&mut self, now: u64, cost: u64, live: u64) {
+        if cost == 0 {
+            return;
+        }
         self.0.truncate(usize::try_from(live).unwrap_or(usize::MAX));
         for _ in 0..cost {
             self.0.push_front(now);

@@ -2,21 +2,21 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
+use crate::model::cost::{Cost, check_units};
 use crate::model::label::Label;
 use crate::model::learned::Notes;
 use crate::model::limit::Limit;
 use crate::model::overrides::Deadline;
 use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
-use crate::model::request::check_units;
 
 /// The content of one response of the upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamReport<'a> {
     /// The permit of the call that got the response. The time of its grant distinguishes older reports from newer ones.
     pub permit: Option<&'a str>,
-    /// The actual cost of the call, in units; settles the permit.
-    pub actual: Option<u64>,
+    /// The actual cost of the call; settles the permit.
+    pub actual: Option<Cost<'a>>,
     /// The upstream's budgets behind limits of the policy, at most one for each.
     pub budgets: &'a [BudgetUpdate],
     /// No call is granted until this time.
@@ -46,7 +46,7 @@ pub struct BudgetUpdate {
 
 impl UpstreamReport<'_> {
     pub(crate) fn check(&self, policy: &Policy) -> Result<()> {
-        check_units("actual", self.actual.unwrap_or(0))?;
+        self.actual.map(|actual| actual.charge("actual", policy)).transpose()?;
         self.pause.map_or(Ok(()), |moment| moment.check(("pause", "pause")))?;
         if self.actual.is_some() && self.permit.is_none() {
             return Err(Error::invalid("permit", "is missing; give the permit of the call with this actual cost"));

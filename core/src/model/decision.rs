@@ -1,8 +1,8 @@
 //! `Decision`: the result of one call.
 
 use crate::base::micros::Micros;
-use crate::model::kind::Kind;
 use crate::model::label::Label;
+use crate::model::reason::Reason;
 
 /// The status of a decision. The codes never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,14 +38,14 @@ impl Status {
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use paddlegate::{Kind, Micros, Paddlegate, Request, Status, TestClock};
+/// # use paddlegate::{Kind, Micros, Paddlegate, Reason, Request, Status, TestClock};
 /// let clock = TestClock::new(Micros(0))?;
 /// let api = Paddlegate::memory_with_clock(&clock).window("api", 5, Duration::from_secs(60))?;
 /// let granted = api.acquire(Request::cost(5))?;
 /// assert_eq!((granted.allowed(), granted.limit, granted.remaining), (true, Some(5), Some(0)));
 /// clock.advance(Duration::from_secs(20))?;
 /// let refused = api.acquire(Request::cost(1))?;
-/// assert_eq!((refused.status, refused.reason), (Status::Refused, Some(Kind::Window)));
+/// assert_eq!((refused.status, refused.reason), (Status::Refused, Some(Reason::Limit(Kind::Window))));
 /// assert_eq!(refused.label.as_deref(), Some("window"));
 /// assert_eq!(refused.retry_after, Some(Micros(40_000_000)));
 /// # Ok::<(), paddlegate::Error>(())
@@ -58,16 +58,16 @@ pub struct Decision {
     pub limit: Option<u64>,
     /// The units that can be taken right after this decision; `None` when no limit applies.
     pub remaining: Option<u64>,
-    /// How long to wait before the next attempt; zero when granted, `None` when no time is known (a pause without an
-    /// end).
+    /// How long to wait before the next attempt; zero when granted, `None` when no time is known: a pause without an end,
+    /// or a cost above a limit that was lowered without an end.
     ///
     /// If nothing else changes, a refused call is refused one microsecond earlier and granted at this time.
     pub retry_after: Option<Micros>,
     /// Time until all units of the limit are available again, if no call is made; `None` when no time is known (a pause
     /// without an end).
     pub reset_after: Option<Micros>,
-    /// The kind of the limit that refused or queued the call; `None` when granted.
-    pub reason: Option<Kind>,
+    /// Why the call was refused or queued; `None` when granted.
+    pub reason: Option<Reason>,
     /// The label of the described limit; `None` for a pause, and when no limit applies.
     pub label: Option<Label>,
     /// The store's time of the decision; zero when no store was called.
@@ -133,7 +133,7 @@ impl Decision {
             remaining: Some(0),
             retry_after: None,
             reset_after: None,
-            reason: Some(Kind::Paused),
+            reason: Some(Reason::Paused),
             label: label.cloned(),
             at: Micros(0),
             permit: None,

@@ -2,6 +2,7 @@
 
 use crate::base::micros::Micros;
 use crate::model::budget::UpstreamReport;
+use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::learned::Learned;
 use crate::model::limiter_info::ListPage;
@@ -14,20 +15,22 @@ use crate::model::statistics::Statistics;
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
     /// [`Limiter::acquire`](crate::Limiter::acquire).
-    Acquire(Request),
+    Acquire(Request<'a>),
     /// [`Limiter::peek`](crate::Limiter::peek).
-    Peek(Request),
+    Peek(Request<'a>),
+    /// [`Limiter::debit`](crate::Limiter::debit).
+    Debit(Cost<'a>),
     /// [`Limiter::correct`](crate::Limiter::correct).
     Correct {
         /// The id of the permit.
         permit: &'a str,
-        /// The actual cost of the call, in units.
-        actual: u64,
+        /// The actual cost of the call.
+        actual: Cost<'a>,
     },
     /// [`Limiter::acquire_with_id`](crate::Limiter::acquire_with_id).
     AcquireWithId {
         /// The cost or the estimate.
-        request: Request,
+        request: Request<'a>,
         /// The id of the call.
         id: &'a str,
         /// How the call waits; `None` refuses instead of queueing.
@@ -69,7 +72,7 @@ pub enum Operation<'a> {
 /// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The result of `Acquire`, `AcquireWithId` and `Peek`.
+    /// The result of `Acquire`, `AcquireWithId`, `Peek` and `Debit`.
     Decision(Decision),
     /// The result of `Correct`, `Release` and `Cancel`.
     Settlement(Settlement),

@@ -4,6 +4,8 @@ use std::fmt;
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
+use crate::model::charge::Charge;
+use crate::model::policy::MAX_LIMITS;
 
 /// How long after its grant a permit can be settled: 5 minutes. After that the estimate remains charged.
 pub const PERMIT_TIMEOUT: Micros = Micros(300_000_000);
@@ -18,8 +20,8 @@ pub const MAX_PERMITS: usize = 10_000;
 /// The maximum length of an id that a caller chooses for a call, in bytes.
 pub const MAX_ID: usize = 64;
 
-/// The maximum length of a permit id in bytes: the id of the call, the time of the grant and the charge.
-pub const MAX_PERMIT_ID: usize = MAX_ID + 1 + 16 + 1 + 13;
+/// The maximum length of a permit id in bytes: the id of the call, the time of the grant and the charge of each limit.
+pub const MAX_PERMIT_ID: usize = MAX_ID + 1 + 16 + MAX_LIMITS * (1 + 13);
 
 /// The prefix of the ids of permits that this process granted alone, while its store could not decide.
 pub(crate) const LOCAL: char = '~';
@@ -63,24 +65,23 @@ impl Settlement {
     }
 }
 
-/// The parts of a permit id: `<id of the call>:<time of the grant>:<charge>`.
+/// The parts of a permit id: `<id of the call>:<time of the grant>:<charge>`. The charge is in the order of the sorted tags
+/// of the limits, so that it is the same in every process, whatever the order of its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Permit<'a> {
     pub(crate) id: &'a str,
     pub(crate) granted_at: u64,
-    pub(crate) charged: u64,
+    pub(crate) charged: Charge,
 }
 
 impl<'a> Permit<'a> {
     /// Parses a permit id; `None` when this library cannot have issued it.
     pub(crate) fn parse(id: &'a str) -> Option<Self> {
         let mut parts = id.rsplitn(3, ':');
-        let (charged, granted_at) = (number(parts.next()?)?, number(parts.next()?)?);
+        let (charged, granted_at) = (Charge::parse(parts.next()?)?, number(parts.next()?)?);
         let permit = Self { id: parts.next()?, granted_at, charged };
-        let known = !permit.id.is_empty()
-            && permit.id.len() <= MAX_ID
-            && permit.granted_at <= crate::base::micros::MAX_TIME.0
-            && permit.charged <= crate::model::limit::MAX_UNITS;
+        let known =
+            !permit.id.is_empty() && permit.id.len() <= MAX_ID && permit.granted_at <= crate::base::micros::MAX_TIME.0;
         known.then_some(permit)
     }
 }

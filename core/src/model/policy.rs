@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::base::error::{Error, Result};
+use crate::model::charge::Charge;
 use crate::model::label::Label;
 use crate::model::limit::{Kind, Limit, Rule};
 
@@ -24,8 +25,10 @@ pub struct Policy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Tags {
     each: Box<[Box<str>]>,
-    /// The tags of their records, with commas between.
+    /// The tags of their records, sorted, with commas between.
     joined: Arc<str>,
+    /// The positions of the limits in that order.
+    order: Box<[usize]>,
 }
 
 impl Policy {
@@ -168,35 +171,43 @@ impl Policy {
         self.limits.iter().find(|limit| limit.rule == Rule::Paused)
     }
 
-    /// Returns an error for a cost that can never be granted.
+    /// Returns an error for a charge that neither these limits nor those of the caller's own policy can ever grant.
     #[inline]
-    pub(crate) fn check_fits(&self, argument: &'static str, cost: u64) -> Result<()> {
-        match self.limit_exceeded_by(cost) {
-            Some(limit) => Err(exceeds_capacity(argument, cost, limit.kind(), limit.amount())),
+    pub(crate) fn check_fits(&self, own: &Self, argument: &'static str, charge: &Charge) -> Result<()> {
+        let exceeded = |(i, limit): &(usize, &Limit)| {
+            is_exceeded(limit, charge.of(*i)) && is_exceeded(&own.limits[*i], charge.of(*i))
+        };
+        match self.limits.iter().enumerate().find(exceeded) {
+            Some((i, limit)) => Err(exceeds_capacity(argument, charge.of(i), limit.label(), limit.amount())),
             None => Ok(()),
         }
     }
 
-    /// Returns whether the limits with these tags, or all, can ever grant a cost.
-    pub(crate) fn fits(&self, cost: u64, tags: Option<&str>) -> bool {
-        let counts = |i| tags.is_none_or(|tags| tags.split(',').any(|tag| tag == self.record_tag(i)));
-        self.limits.iter().enumerate().all(|(i, limit)| !is_exceeded(limit, cost) || !counts(i))
+    /// Returns the charge in the order of the sorted tags.
+    pub(crate) fn in_tag_order(&self, charge: &Charge) -> Charge {
+        charge.ordered(self.tags.order.iter().copied())
     }
 
-    #[inline]
-    fn limit_exceeded_by(&self, cost: u64) -> Option<&Limit> {
-        self.limits.iter().find(|limit| is_exceeded(limit, cost))
+    /// Returns a charge of the order of the sorted tags in that of the limits; `None` when it is of another policy.
+    pub(crate) fn in_policy_order(&self, charge: &Charge) -> Option<Charge> {
+        let place = |i| self.tags.order.iter().position(|at| *at == i).unwrap_or(i);
+        charge.is_for(self.limits.len()).then(|| charge.ordered((0..self.limits.len()).map(place)))
+    }
+
+    /// Returns the positions of the limits in the order of their sorted tags.
+    pub(crate) fn tag_order(&self) -> &[usize] {
+        &self.tags.order
     }
 }
 
 /// Returns the error for a cost that can never be granted.
-pub(crate) fn exceeds_capacity(argument: &'static str, cost: u64, kind: Kind, most: u64) -> Error {
-    let message = format!("can never pass, take smaller steps: {argument}={cost} {}={most}", kind.name());
-    Error::invalid(argument, message)
+pub(crate) fn exceeds_capacity(argument: &'static str, cost: u64, label: &Label, most: u64) -> Error {
+    Error::invalid(argument, format!("can never pass, take smaller steps: {argument}={cost} {label}={most}"))
 }
 
+/// Returns whether the limit can never grant a cost.
 #[inline]
-fn is_exceeded(limit: &Limit, cost: u64) -> bool {
+pub(crate) fn is_exceeded(limit: &Limit, cost: u64) -> bool {
     cost > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts()
 }
 
@@ -207,10 +218,12 @@ impl Tags {
             Rule::Concurrency(_) => LEASES,
             _ => &*each[i],
         };
-        let mut joined: Vec<&str> = limits.iter().enumerate().map(of_record).collect();
+        let of_records: Vec<&str> = limits.iter().enumerate().map(of_record).collect();
         // Permits and tickets of the same limits are alike, in whatever order a policy has them.
-        joined.sort_unstable();
-        Self { joined: joined.join(",").into(), each }
+        let mut order: Box<[usize]> = (0..limits.len()).collect();
+        order.sort_unstable_by_key(|i| of_records[*i]);
+        let joined: Vec<&str> = order.iter().map(|i| of_records[*i]).collect();
+        Self { joined: joined.join(",").into(), order, each }
     }
 }
 

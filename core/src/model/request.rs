@@ -3,7 +3,8 @@
 use crate::base::bounds::CLAIM_TIMEOUT;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
-use crate::model::limit::MAX_UNITS;
+use crate::model::charge::Charge;
+use crate::model::cost::Cost;
 use crate::model::permit::{LOCAL, MAX_ID};
 use crate::model::policy::Policy;
 
@@ -13,16 +14,18 @@ use crate::model::policy::Policy;
 ///
 /// ```
 /// # use paddlegate::Request;
+/// # use paddlegate::Cost;
 /// assert_eq!(Request::default().cost, None, "one unit");
-/// assert_eq!(Request::cost(3).cost, Some(3));
-/// assert_eq!(Request::estimate(200).estimate, Some(200), "about two hundred");
+/// assert_eq!(Request::cost(3).cost, Some(Cost::Units(3)));
+/// assert_eq!(Request::estimate(200).estimate, Some(Cost::Units(200)), "about two hundred");
+/// assert_eq!(Request::cost(&[("tpm", 900)]).cost, Some(Cost::ByLabel(&[("tpm", 900)])));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Request {
-    /// The units to take, from 0 to 10^12. Default 1; a cost of 0 checks without taking.
-    pub cost: Option<u64>,
-    /// The units to take for now, from 1 to 10^12. The grant has a permit with which the actual cost is reported.
-    pub estimate: Option<u64>,
+pub struct Request<'a> {
+    /// The units to take. Default 1; a cost of 0 checks without taking.
+    pub cost: Option<Cost<'a>>,
+    /// The units to take for now, at least 1 of one limit. The grant has a permit with which the actual cost is reported.
+    pub estimate: Option<Cost<'a>>,
 }
 
 /// How a call waits in the limiter's queue.
@@ -93,47 +96,37 @@ impl Wait<'_> {
 /// The maximum length of a channel name in bytes.
 const MAX_CHANNEL: usize = 128;
 
-impl Request {
-    /// Creates a request with the final cost `units`.
-    pub const fn cost(units: u64) -> Self {
-        Self { cost: Some(units), estimate: None }
+impl<'a> Request<'a> {
+    /// Creates a request with a final cost.
+    pub fn cost(cost: impl Into<Cost<'a>>) -> Self {
+        Self { cost: Some(cost.into()), estimate: None }
     }
 
-    /// Creates a request that takes `units` until the actual cost is known.
-    pub const fn estimate(units: u64) -> Self {
-        Self { cost: None, estimate: Some(units) }
+    /// Creates a request that takes an estimate until the actual cost is known.
+    pub fn estimate(estimate: impl Into<Cost<'a>>) -> Self {
+        Self { cost: None, estimate: Some(estimate.into()) }
     }
 
-    /// Returns the units to take, and whether the grant needs a permit.
+    /// Returns the units to take of each limit, and whether the grant needs a permit.
     #[inline]
-    pub(crate) fn charge(&self, policy: &Policy) -> Result<(u64, bool)> {
-        let (argument, units, permit) = match (self.cost, self.estimate) {
-            (Some(_), Some(_)) => {
-                return Err(Error::invalid("estimate", "give a cost or an estimate, not both"));
+    pub(crate) fn charge(&self, policy: &Policy) -> Result<(Charge, bool)> {
+        match (self.cost, self.estimate) {
+            (Some(_), Some(_)) => Err(Error::invalid("estimate", "give a cost or an estimate, not both")),
+            (Some(cost), None) => Ok((cost.charge("cost", policy)?, false)),
+            (None, Some(estimate)) => {
+                let charge = estimate.charge("estimate", policy)?;
+                if charge.most() == 0 {
+                    let message = "must be at least 1, or give a cost of 0 to check without taking: estimate=0";
+                    return Err(Error::invalid("estimate", message));
+                }
+                Ok((charge, true))
             }
-            (Some(cost), None) => ("cost", cost, false),
-            (None, Some(0)) => {
-                return Err(Error::invalid(
-                    "estimate",
-                    "must be at least 1, or give a cost of 0 to check without taking: estimate=0",
-                ));
-            }
-            (None, Some(estimate)) => ("estimate", estimate, true),
             (None, None) if policy.is_estimated() => {
-                return Err(Error::invalid("estimate", "give the points that the call is expected to cost, or a cost"));
+                Err(Error::invalid("estimate", "give the points that the call is expected to cost, or a cost"))
             }
-            (None, None) => ("cost", 1, false),
-        };
-        check_units(argument, units)?;
-        Ok((units, permit))
+            (None, None) => Ok((Charge::All(1), false)),
+        }
     }
-}
-
-pub(crate) fn check_units(argument: &'static str, units: u64) -> Result<()> {
-    if units > MAX_UNITS {
-        return Err(Error::invalid(argument, format!("must be from 0 to {MAX_UNITS}: {argument}={units}")));
-    }
-    Ok(())
 }
 
 /// Checks the id of a call, which is also the id of its ticket and its lease.

@@ -1,7 +1,7 @@
 //! `Fields`: a scenario as paths and values, so that every host parses it the same way.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::decimal;
 use crate::base::error::{Error, Result};
@@ -69,6 +69,14 @@ impl Field<'_> {
             return Err(self.fault(&format!("must have at most {most} members")));
         }
         Ok(items)
+    }
+
+    /// Returns the members with their names, in the order of the names.
+    pub(super) fn members(&self) -> Vec<(&str, Self)> {
+        let prefix = format!("{}.", self.path);
+        let within = self.fields.values.range(prefix.clone()..).map_while(|(path, _)| path.strip_prefix(&prefix));
+        let names: BTreeSet<&str> = within.filter_map(|rest| rest.split(['.', '[']).next()).collect();
+        names.into_iter().map(|name| (name, self.get(name))).collect()
     }
 
     /// Returns whether there is a value or a member.

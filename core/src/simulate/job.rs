@@ -2,15 +2,16 @@
 
 use super::draw::{Rng, Stream};
 use super::scenario::Scenario;
+use super::units::Units;
 
 /// One arrival.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Job {
     /// Microseconds from the start.
     pub(super) at: u64,
     /// The requested cost; an estimate when there is an actual cost.
-    pub(super) cost: u64,
-    pub(super) actual: Option<u64>,
+    pub(super) cost: Units,
+    pub(super) actual: Option<Units>,
     /// The duration of the call in microseconds.
     pub(super) work: u64,
 }
@@ -67,20 +68,19 @@ impl Job {
             .map(|at| Self {
                 at,
                 cost: scenario.cost.draw(&mut costs),
-                actual: scenario.actual.map(|actual| actual.draw(&mut actuals)),
+                actual: scenario.actual.as_ref().map(|actual| actual.draw(&mut actuals)),
                 work: scenario.work.draw(&mut work),
             })
             .collect();
         for (job, traced) in jobs.iter_mut().zip(scenario.arrivals.traced().unwrap_or_default()) {
-            job.cost = traced.cost.unwrap_or(job.cost);
-            job.actual = traced.actual.or(job.actual);
+            traced.replace(&mut job.cost, &mut job.actual);
             job.work = traced.work.unwrap_or(job.work);
         }
         jobs
     }
 
     /// Returns the final cost.
-    pub(super) fn units(&self) -> u64 {
-        self.actual.unwrap_or(self.cost)
+    pub(super) fn units(&self) -> &Units {
+        self.actual.as_ref().unwrap_or(&self.cost)
     }
 }

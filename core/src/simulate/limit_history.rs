@@ -1,5 +1,6 @@
 //! `LimitHistory`: the limits in force over time, and the units that they permit.
 
+use crate::model::charge::Charge;
 use crate::model::limit::{Kind, Limit};
 use crate::model::overrides::RuntimeState;
 use crate::model::policy::Policy;
@@ -38,11 +39,13 @@ impl LimitHistory {
         }
     }
 
-    /// Returns the index of the limit whose capacity `cost` exceeds.
-    pub(super) fn limit_exceeded_by(&self, now: u64, cost: u64) -> Option<usize> {
-        let cannot = |limit: &Limit| cost > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts();
+    /// Returns the index of the limit whose capacity the units exceed, now and in the policy.
+    pub(super) fn limit_exceeded_by(&self, now: u64, own: &Policy, charge: &Charge) -> Option<usize> {
+        let cannot = |i: usize, limit: &Limit| {
+            charge.of(i) > limit.amount() && limit.kind() != Kind::Paused && !limit.counts_starts()
+        };
         let (_, limits) = self.stretches.iter().rfind(|(from, _)| *from <= now)?;
-        limits.iter().position(cannot)
+        (0..limits.len()).find(|i| cannot(*i, &limits[*i]) && cannot(*i, &own.limits()[*i]))
     }
 
     /// Returns the most that a limit permits before a time: units, starts, or microseconds of leases.
@@ -138,14 +141,10 @@ mod tests {
         history.change(15 * S, &own, &runtime_state(&fifty, Some(10 * S)));
         // 5, and then 50 in the second and the third interval, a part of which they rule; after them 5 again.
         assert_eq!(history.allowed(0, 40 * S), 110);
-        assert_eq!(
-            (
-                history.limit_exceeded_by(14 * S, 6),
-                history.limit_exceeded_by(15 * S, 6),
-                history.limit_exceeded_by(25 * S, 6)
-            ),
-            (Some(0), None, Some(0))
-        );
+        let exceeded = |history: &LimitHistory, at| history.limit_exceeded_by(at, &own, &Charge::All(6));
+        assert_eq!([14, 15, 25].map(|at| exceeded(&history, at * S)), [Some(0), None, Some(0)]);
+        let six = Policy::new([Limit::bucket(6, seconds(10)).unwrap()]).unwrap();
+        assert_eq!(history.limit_exceeded_by(14 * S, &six, &Charge::All(6)), None, "lowered at run time");
         // An order before the end of the last one.
         history.change(20 * S, &own, &runtime_state(&five, None));
         assert_eq!(history.allowed(0, 40 * S), 65);

@@ -6,6 +6,7 @@ use super::clients::MAX_CLIENTS;
 use super::draw::Range;
 use super::event::Event;
 use super::fields::{Fields, Scalar};
+use super::units::{Units, UnitsRange, check};
 use crate::base::error::Result;
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::model::limit::{Kind, Limit, MAX_UNITS};
@@ -21,8 +22,8 @@ pub struct Scenario {
     pub(super) until: Option<Micros>,
     pub(super) policies: Vec<PolicyUnderTest>,
     pub(super) arrivals: Arrivals,
-    pub(super) cost: Range,
-    pub(super) actual: Option<Range>,
+    pub(super) cost: UnitsRange,
+    pub(super) actual: Option<UnitsRange>,
     /// Microseconds.
     pub(super) work: Range,
     pub(super) clients: usize,
@@ -64,13 +65,12 @@ impl Scenario {
         }
         let clients = fields.get("clients").whole(1, MAX_CLIENTS)?.unwrap_or(1);
         let clients = usize::try_from(clients).unwrap_or(1);
-        let units = |name: &str, least| Range::read(&fields.get(name), |field| field.whole(least, MAX_UNITS));
         let scenario = Self {
             seed: fields.get("seed").whole(0, 1 << 53)?.unwrap_or(1),
             until: fields.get("until").length()?,
             arrivals: Arrivals::read(&fields.get("arrivals"))?,
-            cost: units("cost", 1)?.unwrap_or(Range::only(1)),
-            actual: units("actual", 0)?,
+            cost: UnitsRange::read(&fields.get("cost"), 1)?.unwrap_or(UnitsRange::All(Range::only(1))),
+            actual: UnitsRange::read(&fields.get("actual"), 0)?,
             work: Range::read(&fields.get("work"), |field| Ok(field.span()?.map(|span| span.0)))?
                 .unwrap_or(Range::only(0)),
             clients,
@@ -80,7 +80,33 @@ impl Scenario {
             policies,
         };
         fields.check_known()?;
+        scenario.check_costs()?;
         Ok(scenario)
+    }
+
+    /// Checks that every policy can count the costs.
+    fn check_costs(&self) -> Result<()> {
+        let own = self.policies.iter().map(|candidate| &candidate.policy);
+        let policies: Vec<&Policy> = own.chain(self.upstream.iter().map(|upstream| &upstream.policy)).collect();
+        let checked = |path: &str, units: &Units| check(path, units, &policies);
+        checked("cost", &self.cost.most())?;
+        let actual = self.actual.as_ref().map(UnitsRange::most);
+        actual.iter().try_for_each(|actual| checked("actual", actual))?;
+        let mut last = None;
+        let rows = self.arrivals.traced().unwrap_or_default().iter();
+        for traced in rows.filter(|traced| traced.has_labels()) {
+            // Rows with the same labels are alike.
+            let labels = traced.labels();
+            if last.as_ref() == Some(&labels) {
+                continue;
+            }
+            last = Some(labels);
+            let (mut cost, mut actual) = (self.cost.most(), actual.clone());
+            traced.replace(&mut cost, &mut actual);
+            checked("arrivals.text", &cost)?;
+            actual.iter().try_for_each(|actual| checked("arrivals.text", actual))?;
+        }
+        Ok(())
     }
 
     /// Reads a scenario from JSON; null counts as absent.

@@ -76,7 +76,7 @@ pub struct Timeline {
     pub attempt: Vec<u16>,
     /// The code of the [`JobOutcome`].
     pub outcome: Vec<u8>,
-    /// The requested units.
+    /// The requested units; of a cost by label the largest number.
     pub cost: Vec<u64>,
     /// Time since the job's arrival.
     pub wait: Vec<u64>,

@@ -28,7 +28,8 @@ pub struct Totals {
     pub throttled: u64,
     /// The waits of granted jobs since their arrival.
     pub wait: Waits,
-    /// The final units of granted calls, including those whose client crashed later.
+    /// The final units of granted calls, including those whose client crashed later; of a cost by label the largest
+    /// number.
     pub units: u64,
     /// The use of the busiest limit, in thousandths of the most that the limits in force permit in that time. An
     /// interval of a bucket or a window that is only partly covered counts in full; a throttle counts starts; a lease

@@ -1,39 +1,80 @@
 //! `trace`: recorded arrivals, one per line or as CSV.
 
 use super::arrivals::MAX_ARRIVALS;
+use super::units::Units;
 use crate::base::decimal;
 use crate::base::micros::{MAX_SPAN, MAX_TIME};
+use crate::model::label::Label;
 use crate::model::limit::MAX_UNITS;
 
 /// One arrival; missing values come from the scenario.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traced {
     /// Microseconds from the start.
     pub(super) at: u64,
-    pub(super) cost: Option<u64>,
-    pub(super) actual: Option<u64>,
+    pub(super) cost: Option<Units>,
+    pub(super) actual: Option<Units>,
     /// Microseconds.
     pub(super) work: Option<u64>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+impl Traced {
+    /// Replaces the costs of the scenario; where both are by label, those of the labels that it has.
+    pub(super) fn replace(&self, cost: &mut Units, actual: &mut Option<Units>) {
+        if let Some(own) = &self.cost {
+            *cost = own.or(cost);
+        }
+        if let Some(own) = &self.actual {
+            *actual = Some(actual.as_ref().map_or_else(|| own.clone(), |actual| own.or(actual)));
+        }
+    }
+
+    /// Returns whether it has a cost by label.
+    pub(super) fn has_labels(&self) -> bool {
+        let mut costs = self.cost.iter().chain(&self.actual);
+        costs.any(|units| matches!(units, Units::ByLabel(_)))
+    }
+
+    /// Returns the labels of the cost and of the actual cost.
+    pub(super) fn labels(&self) -> [Vec<&Label>; 2] {
+        [&self.cost, &self.actual].map(|units| units.iter().flat_map(Units::labels).collect())
+    }
+}
+
+#[derive(Clone, PartialEq, Eq)]
 enum Column {
     At,
-    Cost,
-    Actual,
+    /// Of one label, or of every limit that counts units.
+    Cost(Option<Label>),
+    Actual(Option<Label>),
     Work,
     Count,
 }
 
-const COLUMNS: [(&str, Column); 5] = [
-    ("at", Column::At),
-    ("cost", Column::Cost),
-    ("actual", Column::Actual),
-    ("work", Column::Work),
-    ("count", Column::Count),
-];
+/// The units in the columns of a row.
+#[derive(Default)]
+struct Given {
+    all: Option<u64>,
+    by_label: Vec<(Label, u64)>,
+}
+
+impl Given {
+    fn add(&mut self, label: Option<&Label>, units: u64) {
+        match label {
+            Some(label) => self.by_label.push((label.clone(), units)),
+            None => self.all = Some(units),
+        }
+    }
+
+    fn units(self) -> Option<Units> {
+        let by_label = (!self.by_label.is_empty()).then(|| Units::ByLabel(self.by_label.into()));
+        by_label.or(self.all.map(Units::All))
+    }
+}
 
 /// Reads lines of times, or CSV whose first line names its columns: `at`, and any of `cost`, `actual`, `work`, `count`.
+///
+/// Costs by label have a column for each label, such as `cost.tpm`; in a row an empty one is that of the scenario.
 ///
 /// Times are either all seconds from the start or all absolute: RFC 3339, or seconds since 1970 above a thousand
 /// million. Absolute times start at midnight of the first one's day, so that intervals stay aligned. Errors contain the
@@ -80,16 +121,41 @@ pub(super) fn read(text: &str) -> Result<Vec<Traced>, String> {
 fn header(line: &str) -> Result<Vec<Column>, String> {
     let mut columns = Vec::new();
     for name in line.split(',').map(str::trim) {
-        let Some((_, column)) = COLUMNS.iter().find(|(known, _)| *known == name) else {
-            let shown: String = name.chars().take(40).collect();
-            return Err(format!("columns are at, cost, actual, work and count: column={shown:?}"));
+        let shown: String = name.chars().take(40).collect();
+        let Some(column) = column(name) else {
+            let known = "at, cost, actual, work and count, or cost.LABEL and actual.LABEL";
+            return Err(format!("columns are {known}: column={shown:?}"));
         };
-        if columns.contains(column) {
-            return Err(format!("duplicate column; keep one: column={name}"));
+        if columns.contains(&column) {
+            return Err(format!("duplicate column; keep one: column={shown}"));
         }
-        columns.push(*column);
+        columns.push(column);
+    }
+    let is_mixed = |is_own: fn(&Column) -> Option<bool>| {
+        let is_labelled = |labelled| columns.iter().filter_map(is_own).any(|own| own == labelled);
+        is_labelled(true) && is_labelled(false)
+    };
+    let cost = |column: &Column| if let Column::Cost(label) = column { Some(label.is_some()) } else { None };
+    let actual = |column: &Column| if let Column::Actual(label) = column { Some(label.is_some()) } else { None };
+    if is_mixed(cost) || is_mixed(actual) {
+        return Err("has a cost both with and without labels; keep one".to_owned());
     }
     if columns.contains(&Column::At) { Ok(columns) } else { Err("needs a column named at".to_owned()) }
+}
+
+fn column(name: &str) -> Option<Column> {
+    let label = |prefix: &str| name.strip_prefix(prefix).and_then(|label| Label::new(label).ok());
+    match name {
+        "at" => Some(Column::At),
+        "cost" => Some(Column::Cost(None)),
+        "actual" => Some(Column::Actual(None)),
+        "work" => Some(Column::Work),
+        "count" => Some(Column::Count),
+        _ => {
+            let cost = label("cost.").map(|label| Column::Cost(Some(label)));
+            cost.or_else(|| label("actual.").map(|label| Column::Actual(Some(label))))
+        }
+    }
 }
 
 /// Returns the arrival of a line, its count, and whether its time is absolute.
@@ -99,6 +165,7 @@ fn row(line: &str, columns: &[Column]) -> Result<(Traced, usize, bool), String> 
         return Err(format!("has more values than columns: values={} columns={}", values.len(), columns.len()));
     }
     let (mut traced, mut count, mut is_moment) = (Traced::default(), 1, false);
+    let (mut cost, mut actual) = (Given::default(), Given::default());
     let mut has_time = false;
     for (column, value) in columns.iter().zip(values).filter(|(_, value)| !value.is_empty()) {
         match column {
@@ -106,8 +173,8 @@ fn row(line: &str, columns: &[Column]) -> Result<(Traced, usize, bool), String> 
                 (traced.at, is_moment) = time(value)?;
                 has_time = true;
             }
-            Column::Cost => traced.cost = Some(whole("cost", value, MAX_UNITS)?),
-            Column::Actual => traced.actual = Some(whole("actual", value, MAX_UNITS)?),
+            Column::Cost(label) => cost.add(label.as_ref(), whole("cost", value, MAX_UNITS)?),
+            Column::Actual(label) => actual.add(label.as_ref(), whole("actual", value, MAX_UNITS)?),
             Column::Work => {
                 let work = decimal::scaled(value, 6).map(|(micros, _)| micros).filter(|micros| *micros <= MAX_SPAN.0);
                 traced.work = Some(work.ok_or_else(|| wrong("work must be a number of seconds", value))?);
@@ -117,6 +184,7 @@ fn row(line: &str, columns: &[Column]) -> Result<(Traced, usize, bool), String> 
             }
         }
     }
+    (traced.cost, traced.actual) = (cost.units(), actual.units());
     if has_time { Ok((traced, count, is_moment)) } else { Err("has no time".to_owned()) }
 }
 
@@ -199,8 +267,21 @@ mod tests {
         assert_eq!(times("12.25\n\n0\r\n 0.5 \n"), [0, 500_000, 12_250_000]);
         assert_eq!(times("at,count\n1,3\n0,\n"), [0, 1_000_000, 1_000_000, 1_000_000]);
         let all = read("at, cost, actual, work\n0, 10, 4, 0.25\n1,,,\n").unwrap();
-        assert_eq!(all[0], Traced { at: 0, cost: Some(10), actual: Some(4), work: Some(250_000) });
+        assert_eq!(
+            all[0],
+            Traced { at: 0, cost: Some(Units::All(10)), actual: Some(Units::All(4)), work: Some(250_000) }
+        );
         assert_eq!(all[1], Traced { at: 1_000_000, ..Traced::default() });
+        let by_label = read("at,cost.tpm,cost.rpm,actual.tpm\n0,900,2,500\n1,,3,\n2\n").unwrap();
+        let units = |units: &[(&str, u64)]| {
+            Some(Units::ByLabel(units.iter().map(|(label, units)| (Label::new(label).unwrap(), *units)).collect()))
+        };
+        assert_eq!(
+            (&by_label[0].cost, &by_label[0].actual),
+            (&units(&[("tpm", 900), ("rpm", 2)]), &units(&[("tpm", 500)]))
+        );
+        assert_eq!((&by_label[1].cost, &by_label[1].actual), (&units(&[("rpm", 3)]), &None));
+        assert_eq!(by_label[2], Traced { at: 2_000_000, ..Traced::default() });
         // Of moments the day begins at zero.
         let (hour, second) = (3_600_000_000, 1_000_000);
         assert_eq!(times("2026-02-28T23:59:59.5Z\n2026-03-01T01:00:00+01:00"), [24 * hour - second / 2, 24 * hour]);
@@ -231,6 +312,12 @@ mod tests {
             ("0\n1,2\n", "line 2: has more values"),
             ("at,price\n", "line 1: columns are"),
             ("at,at\n", "line 1: duplicate column"),
+            ("at,cost.\n", "line 1: columns are"),
+            ("at,cost.TPM\n", "line 1: columns are"),
+            ("at,cost.tpm,cost.tpm\n", "line 1: duplicate column"),
+            ("at,cost,cost.tpm\n", "line 1: has a cost both"),
+            ("at,actual.tpm,actual\n", "line 1: has a cost both"),
+            ("at,cost.tpm\n1,-1\n", "line 2: cost must be a whole"),
             ("cost\n1\n", "line 1: needs a column named at"),
             ("at,cost\n1,1.5\n", "line 2: cost must be a whole"),
             ("at,cost\n,1\n", "line 2: has no time"),

@@ -1,23 +1,31 @@
-//! Anthropic: requests, tokens, input tokens and output tokens, in this order.
+//! Anthropic: requests, tokens, input tokens and output tokens, in this order, all per minute.
 //!
-//! After <https://docs.claude.com/en/api/rate-limits>. Tokens written to the prompt cache count towards the input;
-//! tokens read from it do not.
+//! After <https://docs.claude.com/en/api/rate-limits>: budgets are refilled continuously, and a reset is the time at which
+//! a budget is full. Tokens written to the prompt cache count towards the input; tokens read from it do not.
 
 use super::decimal::{rfc3339, units_up};
 use super::json::Json;
 use super::parsed_response::ParsedResponse;
 use super::{Budget, Feedback, Unit};
+use crate::base::micros::Micros;
+
+/// The interval of every published limit.
+const MINUTE: Micros = Micros(60_000_000);
 
 /// Overloaded: Anthropic's own status code.
 const OVERLOADED: u16 = 529;
 
 pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
-    let mut feedback = Feedback { actual: response.body.get("usage").and_then(used), ..Feedback::default() };
+    let mut feedback = Feedback::default();
+    if let Some((input, output)) = response.body.get("usage").and_then(used) {
+        feedback.actual = Some(input.saturating_add(output));
+        (feedback.actual_input, feedback.actual_output) = (Some(input), Some(output));
+    }
     for (unit, name) in [
         (Unit::Requests, "requests"),
         (Unit::Tokens, "tokens"),
-        (Unit::Tokens, "input-tokens"),
-        (Unit::Tokens, "output-tokens"),
+        (Unit::InputTokens, "input-tokens"),
+        (Unit::OutputTokens, "output-tokens"),
     ] {
         feedback.budgets.extend(budget(response, unit, name));
     }
@@ -32,13 +40,14 @@ fn budget(response: &ParsedResponse<'_>, unit: Unit, name: &str) -> Option<Budge
     let name = |word: &str| format!("anthropic-ratelimit-{name}-{word}");
     let budget = Budget::new(unit, response.count(&name("remaining")), response.count(&name("limit")))?;
     let reset = response.header(&name("reset")).and_then(rfc3339).and_then(|time| response.reset_at(time));
-    Some(Budget { reset, ..budget })
+    Some(Budget { refill: Some(MINUTE), window: Some(MINUTE), reset, ..budget })
 }
 
-fn used(usage: Json<'_>) -> Option<u64> {
+/// Returns the input tokens that count towards the limit, and the output tokens.
+fn used(usage: Json<'_>) -> Option<(u64, u64)> {
     let members = usage.pick(["input_tokens", "output_tokens", "cache_creation_input_tokens"]);
     let [input, output, cached] = members.map(|member| member.and_then(Json::number).and_then(units_up));
-    Some(input?.saturating_add(output?).saturating_add(cached.unwrap_or(0)))
+    Some((input?.saturating_add(cached.unwrap_or(0)), output?))
 }
 
 #[cfg(test)]
@@ -46,7 +55,6 @@ mod tests {
     use super::super::tests::read;
     use super::super::{Provider, Reset};
     use super::*;
-    use crate::base::micros::Micros;
 
     const HEADERS: [(&str, &str); 13] = [
         ("date", "Thu, 21 Aug 2025 12:40:00 GMT"),
@@ -70,13 +78,15 @@ mod tests {
             "cache_read_input_tokens":1000,"output_tokens":25}}"#;
         let feedback = read(Provider::Auto, 200, &HEADERS, body);
         assert_eq!((feedback.actual, feedback.pause), (Some(40), None));
+        assert_eq!((feedback.actual_input, feedback.actual_output), (Some(15), Some(25)));
+        assert!(feedback.budgets.iter().all(|budget| (budget.refill, budget.window) == (Some(MINUTE), Some(MINUTE))));
         let budgets: Vec<_> = feedback.budgets.iter().map(|b| (b.unit, b.remaining, b.limit, b.reset)).collect();
         let after = |micros| Some(Reset::After(Micros(micros)));
         let expected = [
             (Unit::Requests, Some(999), Some(1000), after(0)),
             (Unit::Tokens, Some(95_000), Some(96_000), after(59_000_000)),
-            (Unit::Tokens, Some(79_000), Some(80_000), after(59_000_000)),
-            (Unit::Tokens, Some(0), Some(16_000), after(60_250_000)),
+            (Unit::InputTokens, Some(79_000), Some(80_000), after(59_000_000)),
+            (Unit::OutputTokens, Some(0), Some(16_000), after(60_250_000)),
         ];
         assert_eq!(budgets, expected);
     }

@@ -1,11 +1,15 @@
 //! `LimiterUpdate`: a response translated for one limiter, whose limits may have other units and intervals.
 
 #[cfg(test)]
+mod model_providers;
+#[cfg(test)]
 mod tests;
 
 use super::{Budget, Feedback, LEARNED_FACTOR, Reset, Scope, Unit};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
+use crate::model::cost::Cost;
+use crate::model::label::Label;
 use crate::model::learned::{Notes, property};
 use crate::model::limit::{Kind, Limit, MAX_WINDOW};
 use crate::model::overrides::Deadline;
@@ -16,6 +20,8 @@ use crate::model::policy::Policy;
 pub struct LimiterUpdate {
     /// The actual cost of the call.
     pub actual: Option<u64>,
+    /// The actual cost for each limit that counts it; empty when every limit does. The others count the call.
+    pub actual_by_label: Vec<(Label, u64)>,
     /// The reported budgets of limits of the policy.
     pub budgets: Vec<BudgetUpdate>,
     /// The end of a pause, during which nothing is granted.
@@ -29,7 +35,10 @@ impl LimiterUpdate {
     pub fn report<'a>(&'a self, permit: Option<&'a str>) -> UpstreamReport<'a> {
         UpstreamReport {
             permit,
-            actual: self.actual.filter(|_| permit.is_some()),
+            actual: self.actual.filter(|_| permit.is_some()).map(|actual| match &self.actual_by_label[..] {
+                [] => Cost::Units(actual),
+                by_label => Cost::Labelled(by_label),
+            }),
             budgets: &self.budgets,
             pause: self.pause,
             notes: Some(&self.notes),
@@ -45,13 +54,23 @@ impl Feedback {
     /// within the policy's own interval; default: [`LEARNED_FACTOR`] times the policy's own limit. A larger limit is
     /// ignored, since one response would open the limiter for all processes.
     ///
-    /// A `points` limit receives budgets of points, or of tokens if the response has no points; a bucket, window or
-    /// leaky limit receives requests, or, in a policy without points, points or tokens if the response has no requests.
-    /// Each budget goes to one limit: first to the one whose interval is the budget's window, then in the order of
-    /// both. A limit is learned only if the response gives its time too: a refill rate, or a window equal to the
-    /// limit's own. The remaining units of a window shorter than the limit's interval are ignored. A spent budget that
-    /// resets all at once, not continuously, becomes a pause until its reset, unless the limit is a bucket or a window
-    /// of that length; with several such budgets, until the last reset.
+    /// Which limit receives which budget:
+    ///
+    /// - A `points` limit receives points, or tokens if the response has no points. Its label says which: with `input` or
+    ///   `itpm` input tokens, with `output` or `otpm` output tokens, any other label the tokens of both. (`itph`, `itpd`,
+    ///   `otph` and `otpd` are the same for an hour and a day.)
+    /// - A bucket, window or leaky limit with the label `tpm`, `tph`, `tpd` or one of those above receives tokens too.
+    ///   The others receive requests, or, in a policy where no limit counts points or tokens, points or tokens if the
+    ///   response has no requests.
+    /// - Each budget goes to one limit: first to the one that has its interval, then in the order of both.
+    ///
+    /// The actual cost is charged in the same way: input, output or all tokens to the limits that count them, and one, the
+    /// call, to the others. In a policy where no limit counts points or tokens it is the cost of every limit.
+    ///
+    /// A limit is learned only if the response gives its time too: a refill rate, or the limit's own interval. The
+    /// remaining units of a shorter interval are ignored, and those of a longer one unless they are below the limit. A
+    /// spent budget that resets all at once, not continuously, becomes a pause until its reset, unless the limit is a
+    /// bucket or a window of that length; with several such budgets, until the last reset.
     ///
     /// # Examples
     ///
@@ -71,12 +90,21 @@ impl Feedback {
     /// ```
     pub fn update_for(&self, policy: &Policy, max_pause: Micros, max_learned: Option<u64>) -> LimiterUpdate {
         let (matched, rest) = self.matched_budgets(policy);
-        let mut update = LimiterUpdate { actual: self.actual, notes: self.notes(&rest), ..LimiterUpdate::default() };
+        let mut update = LimiterUpdate {
+            actual: self.actual,
+            actual_by_label: self.actual_by_label(policy),
+            notes: self.notes(&rest),
+            ..LimiterUpdate::default()
+        };
         let mut pause = None;
         for (limit, budget) in policy.limits().iter().zip(matched) {
             let Some(budget) = budget else { continue };
-            let known = is_window_of(&budget, limit);
+            let known = is_for_interval(&budget, limit);
             let is_shorter = !known && budget.window.is_some_and(|window| window < limit.interval());
+            // More than the limit allows in its own interval says nothing about it, and would raise what remains.
+            let is_longer = !known && budget.window.is_some_and(|window| window > limit.interval());
+            let is_ample = is_longer && limit.kind() != Kind::Window && budget.remaining >= Some(limit.amount());
+            let refills = budget.refill.is_some();
             let mut ignore = |what, why| {
                 update.notes.ignored.push(format!("{}: {why}", property(what, limit.label(), policy.limits().len())));
             };
@@ -89,12 +117,12 @@ impl Feedback {
             }
             update.budgets.push(BudgetUpdate {
                 label: limit.label().clone(),
-                remaining: budget.remaining.filter(|_| !is_shorter),
+                remaining: budget.remaining.filter(|_| !is_shorter && !is_ample),
                 limit: numbers,
-                reset: budget.reset.filter(|_| known && limit.kind() == Kind::Bucket).and_then(moment),
+                reset: budget.reset.filter(|_| known && !refills && limit.kind() == Kind::Bucket).and_then(moment),
             });
             let waits_itself = known && matches!(limit.kind(), Kind::Bucket | Kind::Window);
-            let spent = budget.remaining == Some(0) && !waits_itself && budget.refill.is_none();
+            let spent = budget.remaining == Some(0) && !waits_itself && !refills;
             if let Some(Reset::After(wait)) = budget.reset.filter(|_| spent) {
                 pause = pause.max(Some(wait));
             }
@@ -109,6 +137,21 @@ impl Feedback {
         update
     }
 
+    /// Returns the actual cost for each limit that counts points or tokens, where it is not one number for all limits.
+    fn actual_by_label(&self, policy: &Policy) -> Vec<(Label, u64)> {
+        let Some(actual) = self.actual else { return Vec::new() };
+        let own = |limit: &Limit| match own_unit(limit)? {
+            Unit::InputTokens => Some(self.actual_input.unwrap_or(actual)),
+            Unit::OutputTokens => Some(self.actual_output.unwrap_or(actual)),
+            _ => Some(actual),
+        };
+        let counted = || policy.limits().iter().filter(|limit| !limit.counts_starts()).map(own);
+        if counted().all(|units| units.is_none()) || counted().all(|units| units == Some(actual)) {
+            return Vec::new();
+        }
+        policy.limits().iter().filter_map(|limit| Some((limit.label().clone(), own(limit)?))).collect()
+    }
+
     /// Collects information outside the budgets, and the budgets that no limit receives.
     fn notes(&self, rest: &[Budget]) -> Notes {
         let mut ignored = Vec::new();
@@ -118,7 +161,7 @@ impl Feedback {
         } else if is_nothing {
             ignored.push("not a rate limit answer".to_owned());
         }
-        for unit in [Unit::Requests, Unit::Points, Unit::Tokens] {
+        for unit in [Unit::Requests, Unit::Points, Unit::Tokens, Unit::InputTokens, Unit::OutputTokens] {
             if rest.iter().any(|budget| budget.unit == unit) {
                 ignored.push(format!("{}: no limit is left for them", unit.name()));
             }
@@ -131,11 +174,11 @@ impl Feedback {
     fn matched_budgets(&self, policy: &Policy) -> (Vec<Option<Budget>>, Vec<Budget>) {
         let mut matched = vec![None; policy.limits().len()];
         let mut budgets = self.budgets.clone();
-        // Two rounds, so that a limit does not take the budget of a later limit with the matching window.
+        // Two rounds, so that a limit does not take the budget of a later limit that has its interval.
         for own in [true, false] {
             for (limit, budget) in policy.limits().iter().zip(&mut matched).filter(|(_, budget)| budget.is_none()) {
                 let unit = self.unit(limit, policy);
-                let fits = |budget: &Budget| Some(budget.unit) == unit && (!own || is_window_of(budget, limit));
+                let fits = |budget: &Budget| Some(budget.unit) == unit && (!own || is_for_interval(budget, limit));
                 *budget = budgets.iter().position(fits).map(|at| budgets.remove(at));
             }
         }
@@ -144,20 +187,44 @@ impl Feedback {
 
     /// Returns the unit that a limit counts, among the units in the response.
     fn unit(&self, limit: &Limit, policy: &Policy) -> Option<Unit> {
-        let units: &[Unit] = match limit.kind() {
-            Kind::Points => &[Unit::Points, Unit::Tokens],
-            Kind::Bucket | Kind::Window | Kind::Leaky if policy.is_estimated() => &[Unit::Requests],
-            Kind::Bucket | Kind::Window | Kind::Leaky => &[Unit::Requests, Unit::Points, Unit::Tokens],
-            _ => &[],
+        let units = match (own_unit(limit), limit.kind()) {
+            // What is no model provider has one unit of costs, whatever the label.
+            (Some(tokens), Kind::Points) => vec![Unit::Points, tokens],
+            (Some(tokens), _) => vec![tokens],
+            (None, Kind::Bucket | Kind::Window | Kind::Leaky) => {
+                let is_mixed = policy.limits().iter().any(|limit| own_unit(limit).is_some());
+                let alone = (!is_mixed).then_some([Unit::Points, Unit::Tokens]);
+                [Unit::Requests].into_iter().chain(alone.into_iter().flatten()).collect()
+            }
+            _ => Vec::new(),
         };
-        units.iter().copied().find(|unit| self.budgets.iter().any(|budget| budget.unit == *unit))
+        units.into_iter().find(|unit| self.budgets.iter().any(|budget| budget.unit == *unit))
     }
 }
 
-fn is_window_of(budget: &Budget, limit: &Limit) -> bool {
+/// Returns the unit of costs that a limit counts, by its kind and label; `None` for a limit that counts calls.
+///
+/// A `points` limit that counts no input or output tokens counts all tokens, or points.
+fn own_unit(limit: &Limit) -> Option<Unit> {
+    if !matches!(limit.kind(), Kind::Points | Kind::Bucket | Kind::Window | Kind::Leaky) {
+        return None;
+    }
+    let (label, is_points) = (&**limit.label(), limit.kind() == Kind::Points);
+    let is_short = |label: &str| matches!(label, "tpm" | "tph" | "tpd");
+    let is =
+        |word: &str, first: &str| is_points && label.contains(word) || label.strip_prefix(first).is_some_and(is_short);
+    match (is("input", "i"), is("output", "o")) {
+        (true, false) => Some(Unit::InputTokens),
+        (false, true) => Some(Unit::OutputTokens),
+        _ => (is_points || is_short(label)).then_some(Unit::Tokens),
+    }
+}
+
+/// Returns whether a budget is meant for the interval of a limit.
+fn is_for_interval(budget: &Budget, limit: &Limit) -> bool {
     // A meter that is not exact may have a slightly longer interval than was asked for.
     let made = |window| limit.with_numbers(limit.amount(), window, limit.offset());
-    budget.window.is_some_and(|window| made(window).is_ok_and(|made| made == *limit))
+    budget.window.or(budget.refill).is_some_and(|interval| made(interval).is_ok_and(|made| made == *limit))
 }
 
 /// Returns the upstream's values of a limit if their time is known; otherwise why they are not learned.
@@ -165,8 +232,8 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>) -> Result<O
     let Some(amount) = budget.limit else { return Ok(None) };
     let own = limit.interval();
     let interval = match (limit.kind(), budget.refill) {
-        (Kind::Points | Kind::Leaky, Some(refill)) => refill,
-        _ if is_window_of(budget, limit) => own,
+        _ if is_for_interval(budget, limit) => own,
+        (Kind::Points | Kind::Leaky, Some(refill)) if budget.window.is_none() => refill,
         _ if budget.window.is_some() => return Err("is of another interval"),
         _ => return Err("its interval is unknown"),
     };

@@ -1,11 +1,12 @@
 //! Runs the calls of a limiter with another script text.
 
-use paddlegate::{Answer, Decision, Limiter, Operation, Paddlegate, Request};
+use paddlegate::{Answer, Decision, Limiter, Operation, Paddlegate};
 
-use crate::support::library::{outcome, policy};
+use crate::support::library::{outcome, policy, with_override, with_units};
 use crate::support::raw::{Raw, Reply};
 use crate::support::script_client::ScriptClient;
 use crate::support::sequence::{Implementation, Outcome, Spec};
+use crate::support::units::Units;
 use crate::support::{clock, open, set_clock};
 
 pub struct Script {
@@ -66,9 +67,8 @@ impl Script {
 }
 
 impl Implementation for Script {
-    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome {
-        let request = if estimate { Request::estimate(units) } else { Request::cost(units) };
-        match self.decision(Operation::Acquire(request), at) {
+    fn acquire(&mut self, at: u64, units: &Units, estimate: bool) -> Outcome {
+        match with_units(units, estimate, |request| self.decision(Operation::Acquire(request), at)) {
             Ok(decision) => {
                 self.permits.extend(decision.permit.clone().filter(|_| estimate));
                 outcome(&decision)
@@ -77,13 +77,21 @@ impl Implementation for Script {
         }
     }
 
-    fn peek(&mut self, at: u64, units: u64) -> Outcome {
-        self.outcome_of(Operation::Peek(Request::cost(units)), at)
+    fn peek(&mut self, at: u64, units: &Units) -> Outcome {
+        with_units(units, false, |request| self.outcome_of(Operation::Peek(request), at))
     }
 
-    fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
+    fn debit(&mut self, at: u64, units: &Units) -> Outcome {
+        units.with(|units| self.outcome_of(Operation::Debit(units), at))
+    }
+
+    fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64) {
+        with_override(limits, |command| self.run(Operation::Admin { command }, at));
+    }
+
+    fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String {
         let Some(permit) = self.permits.get(permit).cloned() else { return "no permit".to_owned() };
-        match self.answer(Operation::Correct { permit: &permit, actual }, at) {
+        match actual.with(|actual| self.answer(Operation::Correct { permit: &permit, actual }, at)) {
             Ok(Answer::Settlement(settlement)) => settlement.name().to_owned(),
             other => format!("{other:?}"),
         }

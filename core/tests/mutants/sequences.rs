@@ -17,9 +17,9 @@ pub fn random(seed: u64) -> Sequence {
 
 /// Returns cases that random sequences rarely contain.
 pub fn rare() -> Vec<Sequence> {
-    let take = |share, estimate| Operation::Acquire(Cost { share, estimate });
+    let take = |share, estimate| Operation::Acquire(Cost { share, estimate, by_label: None });
     let later = |by| Operation::Wait(Wait::By(by));
-    let correct = |quarters| Operation::Correct { age: 0, quarters };
+    let correct = |quarters| Operation::Correct { age: 0, quarters, by_label: None };
     let case = |kind, amount, interval, operations| {
         let limits = vec![Spec { kind, number: 0, amount, interval, offset: 0 }];
         Sequence { limits, start: 1_700_000_000_000_000, operations }

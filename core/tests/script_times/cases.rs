@@ -1,8 +1,8 @@
 //! Lists every verb with the states that could make it slow.
 
 use paddlegate::{
-    AdminCommand, BudgetUpdate, Deadline, Limit, LimitOverride, Limiter, Micros, Operation, QueuePosition, Request,
-    UpstreamReport, Wait,
+    AdminCommand, BudgetUpdate, Cost, Deadline, Limit, LimitOverride, Limiter, Micros, Operation, QueuePosition,
+    Request, UpstreamReport, Wait,
 };
 
 use crate::states::{self, NOW, SPAN, wait};
@@ -429,7 +429,7 @@ pub(crate) fn permits() -> Vec<Case> {
                 run.limiter,
                 UpstreamReport {
                     permit: Some(&permit),
-                    actual: Some(5),
+                    actual: Some(Cost::Units(5)),
                     budgets: &budgets,
                     ..UpstreamReport::default()
                 },

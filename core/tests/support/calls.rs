@@ -1,7 +1,7 @@
 //! Helpers that run one operation at a given time and return its answer.
 
 use paddlegate::{
-    Answer, Decision, Limiter, MAX_SPAN, Micros, Operation, QueuePosition, Request, Settlement, SignalHandling,
+    Answer, Cost, Decision, Limiter, MAX_SPAN, Micros, Operation, QueuePosition, Request, Settlement, SignalHandling,
     Statistics, Wait,
 };
 
@@ -20,12 +20,16 @@ pub fn peek(limiter: &Limiter, request: Request, at: u64) -> Decision {
     decision(limiter, Operation::Peek(request), at)
 }
 
-pub fn enter(limiter: &Limiter, id: &str, cost: u64, wait: Option<Wait<'_>>, at: u64) -> Decision {
+pub fn debit<'a>(limiter: &Limiter, cost: impl Into<Cost<'a>>, at: u64) -> Decision {
+    decision(limiter, Operation::Debit(cost.into()), at)
+}
+
+pub fn enter<'a>(limiter: &Limiter, id: &str, cost: impl Into<Cost<'a>>, wait: Option<Wait<'_>>, at: u64) -> Decision {
     decision(limiter, Operation::AcquireWithId { request: Request::cost(cost), id, wait }, at)
 }
 
-pub fn correct(limiter: &Limiter, permit: &str, actual: u64, at: u64) -> Settlement {
-    settlement(limiter, Operation::Correct { permit, actual }, at)
+pub fn correct<'a>(limiter: &Limiter, permit: &str, actual: impl Into<Cost<'a>>, at: u64) -> Settlement {
+    settlement(limiter, Operation::Correct { permit, actual: actual.into() }, at)
 }
 
 pub fn release(limiter: &Limiter, permit: &str, at: u64) -> Settlement {

@@ -1,22 +1,27 @@
 //! Makes a limiter of the library one of the two sides that a property compares.
 
-use paddlegate::{Decision, Limit, Limiter, Micros, Paddlegate, Policy, Request};
+use paddlegate::{
+    AdminCommand, Deadline, Decision, Limit, LimitOverride, Limiter, Micros, Operation, Paddlegate, Policy, Request,
+};
 
 use super::calls;
 use super::limiter::text;
 use super::sequence::{Implementation, Outcome, Spec};
+use super::units::Units;
 
 pub struct Library {
     store: Paddlegate,
     name: String,
     limiter: Limiter,
+    /// A limiter of the same name with the limits of all its policies.
+    whole: Limiter,
     permits: Vec<String>,
 }
 
 impl Library {
     pub fn new(store: &Paddlegate, name: &str, limits: &[Spec]) -> Self {
         let limiter = store.limiter(name, policy(limits)).expect("a limiter");
-        Self { store: store.clone(), name: name.to_owned(), limiter, permits: Vec::new() }
+        Self { store: store.clone(), name: name.to_owned(), whole: limiter.clone(), limiter, permits: Vec::new() }
     }
 
     pub fn limiter(&self) -> &Limiter {
@@ -30,19 +35,27 @@ impl Library {
 }
 
 impl Implementation for Library {
-    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome {
-        let request = if estimate { Request::estimate(units) } else { Request::cost(units) };
-        let decision = calls::acquire(&self.limiter, request, at);
+    fn acquire(&mut self, at: u64, units: &Units, estimate: bool) -> Outcome {
+        let decision = with_units(units, estimate, |request| calls::acquire(&self.limiter, request, at));
         self.permits.extend(decision.permit.clone());
         outcome(&decision)
     }
 
-    fn peek(&mut self, at: u64, units: u64) -> Outcome {
-        outcome(&calls::peek(&self.limiter, Request::cost(units), at))
+    fn peek(&mut self, at: u64, units: &Units) -> Outcome {
+        outcome(&with_units(units, false, |request| calls::peek(&self.limiter, request, at)))
     }
 
-    fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
-        calls::correct(&self.limiter, &self.permits[permit], actual, at).name().to_owned()
+    fn debit(&mut self, at: u64, units: &Units) -> Outcome {
+        outcome(&units.with(|units| calls::debit(&self.limiter, units, at)))
+    }
+
+    fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String {
+        let settlement = actual.with(|actual| calls::correct(&self.limiter, &self.permits[permit], actual, at));
+        settlement.name().to_owned()
+    }
+
+    fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64) {
+        with_override(limits, |command| calls::run(&self.limiter, Operation::Admin { command }, at));
     }
 
     fn resize(&mut self, limits: &[Spec]) {
@@ -51,11 +64,31 @@ impl Implementation for Library {
 
     fn reset(&mut self) {
         self.limiter.reset().expect("a reset");
+        // Keys live in the server's time, which does not jump as the test's does: the log of a limit that has ended for the
+        // test, and is not in the state any more, would be there when the test's clock goes back.
+        self.whole.reset().expect("a reset");
     }
 
     fn lose_keys(&mut self) {
         self.reset();
     }
+}
+
+/// Calls `run` with a request of these units.
+pub fn with_units<T>(units: &Units, estimate: bool, run: impl FnOnce(Request<'_>) -> T) -> T {
+    units.with(|units| run(if estimate { Request::estimate(units) } else { Request::cost(units) }))
+}
+
+/// Calls `run` with the command that sets or removes overrides.
+pub fn with_override<T>(limits: Option<(&[Spec], Option<u64>)>, run: impl FnOnce(AdminCommand<'_>) -> T) -> T {
+    let (changes, expires) = match limits {
+        Some((limits, for_us)) => {
+            let changes = limits.iter().map(|spec| LimitOverride::Set(limit(spec))).collect();
+            (changes, for_us.map(|for_us| Deadline::After(Micros(for_us))))
+        }
+        None => (vec![LimitOverride::RemoveAll], None),
+    };
+    run(AdminCommand::Override { changes: &changes, expires })
 }
 
 pub fn policy(limits: &[Spec]) -> Policy {

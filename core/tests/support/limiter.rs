@@ -2,11 +2,13 @@
 
 use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
-    AdminCommand, CLAIM_TIMEOUT, Deadline, Decision, Feedback, Kind, Label, Learned, Limit, LimitOverride, Limiter,
-    MAX_PAUSE, Micros, Operation, Paddlegate, Policy, Provider, Request, RuntimeState, Statistics, Status, Wait,
+    AdminCommand, CLAIM_TIMEOUT, Deadline, Decision, Error, ErrorKind, Feedback, Kind, Label, Learned, Limit,
+    LimitOverride, Limiter, MAX_PAUSE, Micros, Operation, Paddlegate, Policy, Provider, Request, RuntimeState,
+    Statistics, Status, Wait,
 };
 use serde_json::Value;
 
+use super::units::Units;
 use super::vectors::{Answer, Entry, Step, Subject};
 use super::{calls, set_clock};
 
@@ -28,31 +30,41 @@ impl Subject for Named {
         *self = Self::new(&self.store, self.name.clone(), limits);
     }
 
-    fn acquire(&mut self, step: &Step) -> Answer {
-        answer(calls::acquire(&self.limiter, request(step), step.at))
+    fn acquire(&mut self, step: &Step) -> Result<Answer, String> {
+        set_clock(step.at);
+        answer(with_request(step, |request| self.limiter.acquire(request)))
     }
 
-    fn peek(&mut self, step: &Step) -> Answer {
-        answer(calls::peek(&self.limiter, request(step), step.at))
+    fn peek(&mut self, step: &Step) -> Result<Answer, String> {
+        set_clock(step.at);
+        answer(with_request(step, |request| self.limiter.peek(request)))
     }
 
-    fn correct(&mut self, permit: &str, actual: u64, at: u64) -> String {
-        calls::correct(&self.limiter, permit, actual, at).name().to_owned()
+    fn debit(&mut self, step: &Step) -> Result<Answer, String> {
+        set_clock(step.at);
+        answer(step.cost.as_ref().expect("cost").with(|cost| self.limiter.debit(cost)))
+    }
+
+    fn correct(&mut self, permit: &str, actual: &Units, at: u64) -> Result<String, String> {
+        set_clock(at);
+        let settlement = actual.with(|actual| self.limiter.correct(permit, actual));
+        settlement.map(|settlement| settlement.name().to_owned()).map_err(|error| argument(&error))
     }
 
     fn reset(&mut self) {
         self.limiter.reset().expect("a reset");
     }
 
-    fn enter(&mut self, entry: &Entry<'_>) -> Answer {
+    fn enter(&mut self, entry: &Entry<'_>) -> Result<Answer, String> {
         let wait = entry.max_wait.map(|max_wait| Wait {
             claim_timeout: entry.claim_timeout.map_or(CLAIM_TIMEOUT, Micros),
             position: entry.position,
             ..Wait::up_to(Micros(max_wait))
         });
         set_clock(entry.step.at);
-        let decision = self.limiter.acquire_with_id(request(&entry.step), entry.id, wait).expect("a decision");
-        Answer { text: entered(&decision), permit: decision.permit }
+        let decision = with_request(&entry.step, |request| self.limiter.acquire_with_id(request, entry.id, wait));
+        let decision = decision.map_err(|error| argument(&error))?;
+        Ok(Answer { text: entered(&decision), permit: decision.permit })
     }
 
     fn release(&mut self, permit: &str, at: u64) -> String {
@@ -107,10 +119,7 @@ impl Subject for Named {
             set_clock(at);
             self.limiter.admin(control)
         };
-        match run() {
-            Ok(runtime_state) => Ok(runtime_state_text(&runtime_state)),
-            Err(error) => Err(error.argument().expect("an argument").to_owned()),
-        }
+        run().map(|runtime_state| runtime_state_text(&runtime_state)).map_err(|error| argument(&error))
     }
 
     fn report(&mut self, step: &Value, permit: Option<&str>, at: u64) -> String {
@@ -195,12 +204,26 @@ fn limit(limit: &Value) -> paddlegate::Result<Limit> {
     limit["label"].as_str().map_or(Ok(made.clone()), |label| made.labelled(label))
 }
 
-pub fn request(step: &Step) -> Request {
-    Request { cost: step.cost, estimate: step.estimate }
+/// Calls `run` with the request of a step.
+pub fn with_request<T>(step: &Step, run: impl FnOnce(Request<'_>) -> T) -> T {
+    match (&step.cost, &step.estimate) {
+        (Some(cost), None) => cost.with(|cost| run(Request::cost(cost))),
+        (None, Some(estimate)) => estimate.with(|estimate| run(Request::estimate(estimate))),
+        (None, None) => run(Request::default()),
+        (Some(cost), Some(estimate)) => {
+            cost.with(|cost| estimate.with(|estimate| run(Request { cost: Some(cost), estimate: Some(estimate) })))
+        }
+    }
 }
 
-fn answer(decision: Decision) -> Answer {
-    Answer { text: text(&decision), permit: decision.permit }
+fn answer(decision: paddlegate::Result<Decision>) -> Result<Answer, String> {
+    let decision = decision.map_err(|error| argument(&error))?;
+    Ok(Answer { text: text(&decision), permit: decision.permit })
+}
+
+fn argument(error: &Error) -> String {
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    error.argument().expect("an argument").to_owned()
 }
 
 /// Returns a decision in the form that the vectors compare.

@@ -4,6 +4,8 @@ use paddlegate::{Kind, MAX_UNITS};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestCaseResult};
 
+use super::units::Units;
+
 /// The parameters of one limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
@@ -28,14 +30,20 @@ pub struct Sequence {
 pub enum Operation {
     Acquire(Cost),
     Peek(Cost),
-    /// The age counts permits back from the newest; the actual cost is in quarters of the estimate.
+    Debit(Cost),
+    /// The age counts permits back from the newest; the actual cost is in quarters of the estimate. By label, each number
+    /// is that of a limit; a limit without one is not named.
     Correct {
         age: usize,
         quarters: u64,
+        by_label: Option<Each>,
     },
     Wait(Wait),
     /// Other amounts, intervals and offsets for the same kinds.
     Resize(Vec<(u64, u64, u64)>),
+    /// Such limits rule for a time, or until they are removed.
+    Override(Vec<(u64, u64, u64)>, Option<u64>),
+    Restore,
     /// Another policy of the same name: those limits whose bit is set, the last one first if the last bit is set.
     Policy(u8),
     Reset,
@@ -43,12 +51,17 @@ pub enum Operation {
     Lose,
 }
 
-/// The cost of a call, reduced to the range from 0 to the largest cost that can ever fit.
+/// The cost of a call, reduced to the range from 0 to the largest cost that can ever fit. By label, each number is that of
+/// a limit; a limit without one is not named.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     pub share: u64,
     pub estimate: bool,
+    pub by_label: Option<Each>,
 }
+
+/// A number for each limit of a sequence, or none.
+pub type Each = [Option<u64>; 4];
 
 #[derive(Clone, Copy, Debug)]
 pub enum Wait {
@@ -83,20 +96,26 @@ pub struct Outcome {
 pub enum Event {
     Nothing,
     /// The cost of an acquire or a peek, and its answer.
-    Decided(u64, Outcome),
+    Decided(Units, Outcome),
     /// The number of a corrected permit, and the settlement.
     Settled(usize, String),
 }
 
 /// One of the two compared implementations. It numbers its permits from 0.
 pub trait Implementation {
-    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome;
-    fn peek(&mut self, at: u64, units: u64) -> Outcome;
-    fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String;
+    fn acquire(&mut self, at: u64, units: &Units, estimate: bool) -> Outcome;
+    fn peek(&mut self, at: u64, units: &Units) -> Outcome;
+    fn debit(&mut self, at: u64, units: &Units) -> Outcome;
+    fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String;
+    /// Lets other limits rule, for a time or for ever; `None` removes them.
+    fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64);
     fn resize(&mut self, limits: &[Spec]);
     fn reset(&mut self);
     fn lose_keys(&mut self);
 }
+
+/// The units of a call that only checks.
+pub const NOTHING: Units = Units::All(0);
 
 /// Runs the sequence on both sides; compares every answer, and the result of a peek after each operation.
 pub fn compare(sequence: &Sequence, left: &mut impl Implementation, right: &mut impl Implementation) -> TestCaseResult {
@@ -105,8 +124,8 @@ pub fn compare(sequence: &Sequence, left: &mut impl Implementation, right: &mut 
         let event = left_run.step(left, operation);
         prop_assert_eq!(event, right_run.step(right, operation), "operation {}: {:?}", number, operation);
         prop_assert_eq!(
-            left.peek(left_run.at, 0),
-            right.peek(left_run.at, 0),
+            left.peek(left_run.at, &NOTHING),
+            right.peek(left_run.at, &NOTHING),
             "after operation {}: {:?}",
             number,
             operation
@@ -124,7 +143,7 @@ pub struct Run {
     policy: u8,
     pub at: u64,
     /// The charge of each permit.
-    permits: Vec<u64>,
+    permits: Vec<Units>,
     retry_after: u64,
     reset_after: u64,
 }
@@ -150,26 +169,45 @@ impl Run {
         amounts.min().unwrap_or(3)
     }
 
+    /// Returns these units as a number for all limits.
+    pub fn largest(&self) -> Units {
+        Units::All(self.largest_cost())
+    }
+
     pub fn step(&mut self, implementation: &mut impl Implementation, operation: &Operation) -> Event {
         match operation {
             Operation::Acquire(cost) => {
                 let units = self.units(*cost);
-                let estimate = cost.estimate && units > 0;
-                let outcome = implementation.acquire(self.at, units, estimate);
+                let estimate = cost.estimate && self.takes(&units);
+                let outcome = implementation.acquire(self.at, &units, estimate);
                 if outcome.allowed && estimate {
-                    self.permits.push(units);
+                    self.permits.push(units.clone());
                 }
                 self.decided(units, outcome)
             }
             Operation::Peek(cost) => {
                 let units = self.units(*cost);
-                let outcome = implementation.peek(self.at, units);
+                let outcome = implementation.peek(self.at, &units);
                 self.decided(units, outcome)
             }
-            Operation::Correct { age, quarters } => {
+            Operation::Debit(cost) => {
+                if self.limits.iter().all(|limit| limit.kind == Kind::Throttle) {
+                    return Event::Nothing;
+                }
+                let units = self.units(*cost).times(3);
+                let outcome = implementation.debit(self.at, &units);
+                self.decided(units, outcome)
+            }
+            Operation::Correct { age, quarters, by_label } => {
                 let Some(permit) = self.permits.len().checked_sub(age + 1) else { return Event::Nothing };
-                let actual = (self.permits[permit].saturating_mul(*quarters) / 4).min(paddlegate::MAX_UNITS);
-                Event::Settled(permit, implementation.correct(permit, actual, self.at))
+                let charged = &self.permits[permit];
+                let actual =
+                    |label: &str, quarters: u64| (charged.of(label).saturating_mul(quarters) / 4).min(MAX_UNITS);
+                let actual = match by_label {
+                    Some(each) => self.by_label(each, |limit, quarters| actual(&limit.name(), quarters % 8)),
+                    None => Units::All(actual(&self.limits[0].name(), *quarters)),
+                };
+                Event::Settled(permit, implementation.correct(permit, &actual, self.at))
             }
             Operation::Wait(wait) => {
                 self.at = self.after(*wait);
@@ -186,6 +224,19 @@ impl Run {
             Operation::Policy(policy) => {
                 self.choose(*policy);
                 implementation.resize(&self.limits);
+                Event::Nothing
+            }
+            Operation::Override(parameters, for_us) => {
+                let limits = self.all.iter().zip(parameters);
+                let limits = limits.map(|(limit, (amount, interval, offset))| {
+                    spec(limit.kind, limit.number, *amount, *interval, *offset)
+                });
+                let limits: Vec<Spec> = limits.collect();
+                implementation.override_limits(Some((&limits, *for_us)), self.at);
+                Event::Nothing
+            }
+            Operation::Restore => {
+                implementation.override_limits(None, self.at);
                 Event::Nothing
             }
             Operation::Reset => {
@@ -225,11 +276,30 @@ impl Run {
         self.at.saturating_add_signed(by).max(1)
     }
 
-    fn units(&self, cost: Cost) -> u64 {
-        cost.share % (self.largest_cost() + 1)
+    fn units(&self, cost: Cost) -> Units {
+        match cost.by_label {
+            Some(each) => self.by_label(&each, |limit, share| share % (limit.amount + 1)),
+            None => Units::All(cost.share % (self.largest_cost() + 1)),
+        }
     }
 
-    fn decided(&mut self, units: u64, outcome: Outcome) -> Event {
+    /// Returns the units of each limit of the policy that has a number. Points must be named and throttles must not.
+    fn by_label(&self, each: &Each, units: impl Fn(&Spec, u64) -> u64) -> Units {
+        let named = self.limits.iter().filter_map(|limit| match (limit.kind, each[limit.number % each.len()]) {
+            (Kind::Throttle, _) => None,
+            (Kind::Points, number) => Some((limit.name(), units(limit, number.unwrap_or(1)))),
+            (_, number) => number.map(|number| (limit.name(), units(limit, number))),
+        });
+        Units::ByLabel(named.collect())
+    }
+
+    /// Returns whether the units take anything of a limit.
+    pub fn takes(&self, units: &Units) -> bool {
+        let mut counting = self.limits.iter().filter(|limit| limit.kind != Kind::Throttle).peekable();
+        counting.peek().is_none() && *units != NOTHING || counting.any(|limit| units.of(&limit.name()) > 0)
+    }
+
+    fn decided(&mut self, units: Units, outcome: Outcome) -> Event {
         (self.retry_after, self.reset_after) = (outcome.retry_after, outcome.reset_after);
         Event::Decided(units, outcome)
     }
@@ -254,6 +324,11 @@ impl Spec {
     pub fn label(&self) -> Option<String> {
         (self.number > 0).then(|| format!("limit-{}", self.number))
     }
+
+    /// Returns the label, also where it is that of the kind.
+    pub fn name(&self) -> String {
+        self.label().unwrap_or_else(|| self.kind.name().to_owned())
+    }
 }
 
 /// Generates a limiter of these kinds in this order, and fewer than `length` operations.
@@ -271,7 +346,7 @@ pub fn sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequen
         // Redis keeps what was taken of a limit that later calls do not have only for as long as its numbers say. A resize
         // in between would count it for longer.
         operations.retain(|operation| match operation {
-            Operation::Resize(_) => !has_policies,
+            Operation::Resize(_) | Operation::Override(..) | Operation::Restore => !has_policies,
             Operation::Policy(_) => has_policies,
             _ => true,
         });
@@ -297,8 +372,13 @@ pub fn keeps_state_and_clock(operation: &Operation) -> bool {
         Operation::Wait(Wait::By(by)) => *by >= 0,
         Operation::Wait(Wait::Quarters { quarters, more, .. }) => *quarters >= 0 && *more >= 0,
         Operation::Wait(Wait::RetryAfter(more) | Wait::ResetAfter(more)) => *more >= 0,
-        Operation::Resize(_) | Operation::Policy(_) | Operation::Reset | Operation::Lose => false,
-        Operation::Acquire(_) | Operation::Peek(_) | Operation::Correct { .. } => true,
+        Operation::Resize(_)
+        | Operation::Policy(_)
+        | Operation::Override(..)
+        | Operation::Restore
+        | Operation::Reset
+        | Operation::Lose => false,
+        Operation::Acquire(_) | Operation::Peek(_) | Operation::Debit(_) | Operation::Correct { .. } => true,
     }
 }
 
@@ -317,18 +397,35 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         10 => cost().prop_map(Operation::Acquire),
         2 => cost().prop_map(Operation::Peek),
-        3 => (0..4_usize, prop_oneof![Just(0), 0..=5_u64, Just(8), Just(40)])
-            .prop_map(|(age, quarters)| Operation::Correct { age, quarters }),
+        1 => cost().prop_map(Operation::Debit),
+        3 => (0..4_usize, prop_oneof![Just(0), 0..=5_u64, Just(8), Just(40)], each())
+            .prop_map(|(age, quarters, by_label)| Operation::Correct { age, quarters, by_label }),
         8 => wait().prop_map(Operation::Wait),
         1 => prop::collection::vec(parameters(), 4).prop_map(Operation::Resize),
         2 => any::<u8>().prop_map(Operation::Policy),
+        1 => override_limits(),
         1 => prop_oneof![Just(Operation::Reset), Just(Operation::Lose)],
     ]
 }
 
 fn cost() -> impl Strategy<Value = Cost> {
     let share = prop_oneof![4 => Just(1), 1 => Just(0), 3 => 1..=50_u64, 1 => any::<u64>()];
-    (share, any::<bool>()).prop_map(|(share, estimate)| Cost { share, estimate })
+    (share, any::<bool>(), each()).prop_map(|(share, estimate, by_label)| Cost { share, estimate, by_label })
+}
+
+fn each() -> impl Strategy<Value = Option<Each>> {
+    let units = prop_oneof![2 => Just(0), 3 => Just(1), 3 => 1..=50_u64, 1 => any::<u64>()];
+    let number = prop::option::weighted(0.6, units);
+    prop::option::weighted(0.4, [number.clone(), number.clone(), number.clone(), number])
+}
+
+fn override_limits() -> impl Strategy<Value = Operation> {
+    let for_us = prop::option::of(prop::sample::select(&[1, 1_000, 30_000_000][..]));
+    let limits = (prop::collection::vec(parameters(), 4), for_us);
+    prop_oneof![
+        3 => limits.prop_map(|(parameters, for_us)| Operation::Override(parameters, for_us)),
+        1 => Just(Operation::Restore),
+    ]
 }
 
 fn wait() -> impl Strategy<Value = Wait> {

@@ -7,17 +7,21 @@ use std::path::Path;
 use paddlegate::QueuePosition;
 use serde_json::Value;
 
+use super::units::Units;
+
 /// An implementation on which a case is replayed.
 pub trait Subject {
     /// Replaces the limits; the name stays the same.
     fn limits(&mut self, limits: &[Value]);
-    fn acquire(&mut self, step: &Step) -> Answer;
-    fn peek(&mut self, step: &Step) -> Answer;
-    fn correct(&mut self, permit: &str, actual: u64, at: u64) -> String;
+    /// Runs an `acquire`. An error is the name of the invalid argument, here and below.
+    fn acquire(&mut self, step: &Step) -> Result<Answer, String>;
+    fn peek(&mut self, step: &Step) -> Result<Answer, String>;
+    fn debit(&mut self, step: &Step) -> Result<Answer, String>;
+    fn correct(&mut self, permit: &str, actual: &Units, at: u64) -> Result<String, String>;
     fn reset(&mut self);
 
     /// Only subjects that replay the files with leases and tickets implement this step and the ones below.
-    fn enter(&mut self, _step: &Entry<'_>) -> Answer {
+    fn enter(&mut self, _step: &Entry<'_>) -> Result<Answer, String> {
         panic!("has no tickets");
     }
     fn release(&mut self, _permit: &str, _at: u64) -> String {
@@ -32,7 +36,6 @@ pub trait Subject {
     fn statistics(&mut self, _at: u64) -> String {
         panic!("has no statistics");
     }
-    /// Runs an admin command. An error is the name of the invalid argument.
     fn admin(&mut self, _step: &Value, _at: u64) -> Result<String, String> {
         panic!("admin commands are not supported");
     }
@@ -50,11 +53,11 @@ pub struct Entry<'a> {
     pub position: QueuePosition,
 }
 
-/// The arguments of an `acquire` or `peek` step.
+/// The arguments of an `acquire`, `peek` or `debit` step.
 pub struct Step {
     pub at: u64,
-    pub cost: Option<u64>,
-    pub estimate: Option<u64>,
+    pub cost: Option<Units>,
+    pub estimate: Option<Units>,
 }
 
 /// A decision in the form that the vectors compare, and its permit.
@@ -87,34 +90,31 @@ pub fn replay(case: &Value, subject: &mut impl Subject) {
             "correct" => {
                 let label = label.expect("permit");
                 let permit = permits.get(label).map_or(label, String::as_str);
-                subject.correct(permit, integer(&step["actual"]), integer(&step["at_us"]))
+                let actual = Units::read(&step["actual"]).expect("actual");
+                subject.correct(permit, &actual, integer(&step["at_us"]))
             }
             "release" | "renew" => {
                 let label = label.expect("permit");
                 let (permit, at) = (permits.get(label).map_or(label, String::as_str), integer(&step["at_us"]));
-                if step["do"] == "release" { subject.release(permit, at) } else { subject.renew(permit, at) }
+                Ok(if step["do"] == "release" { subject.release(permit, at) } else { subject.renew(permit, at) })
             }
-            "cancel" => subject.cancel(
+            "cancel" => Ok(subject.cancel(
                 step["id"].as_str().expect("id"),
                 step["gave_up"].as_bool().unwrap_or(false),
                 integer(&step["at_us"]),
-            ),
+            )),
             "pause" | "resume" | "override" | "overrides" | "restore" | "controls" => {
-                match (subject.admin(step, integer(&step["at_us"])), step["error"].as_str()) {
-                    (Err(argument), expected) => {
-                        assert_eq!(Some(argument.as_str()), expected, "step {number} of {}", case["title"]);
-                        continue;
-                    }
-                    (Ok(_), Some(error)) => panic!("step {number} of {}: no error of {error}", case["title"]),
-                    (Ok(_), None) if step["expect"].is_null() => continue,
-                    (Ok(runtime_state), None) => runtime_state,
+                let runtime_state = subject.admin(step, integer(&step["at_us"]));
+                if runtime_state.is_ok() && step["error"].is_null() && step["expect"].is_null() {
+                    continue;
                 }
+                runtime_state
             }
             "sync" | "learn" => {
                 let permit = label.map(|label| permits.get(label).map_or(label, String::as_str));
-                subject.report(step, permit, integer(&step["at_us"]))
+                Ok(subject.report(step, permit, integer(&step["at_us"])))
             }
-            "statistics" => subject.statistics(integer(&step["at_us"])),
+            "statistics" => Ok(subject.statistics(integer(&step["at_us"]))),
             "enter" => {
                 let answer = subject.enter(&Entry {
                     id: step["id"].as_str().expect("id"),
@@ -127,30 +127,45 @@ pub fn replay(case: &Value, subject: &mut impl Subject) {
                         _ => QueuePosition::End,
                     },
                 });
-                if let (Some(label), Some(permit)) = (label, answer.permit) {
-                    permits.insert(label, permit);
-                }
-                answer.text
+                keep(&mut permits, label, answer)
             }
             verb => {
                 let parsed = parse(step);
                 let mut answer = None;
                 for _ in 0..step["times"].as_u64().unwrap_or(1) {
-                    answer = Some(if verb == "peek" { subject.peek(&parsed) } else { subject.acquire(&parsed) });
+                    answer = Some(match verb {
+                        "peek" => subject.peek(&parsed),
+                        "debit" => subject.debit(&parsed),
+                        _ => subject.acquire(&parsed),
+                    });
                 }
-                let answer = answer.expect("times of at least 1");
-                if let (Some(label), Some(permit)) = (label, answer.permit) {
-                    permits.insert(label, permit);
-                }
-                answer.text
+                keep(&mut permits, label, answer.expect("times of at least 1"))
             }
         };
-        assert_eq!(got, canonical(&step["expect"]), "step {number} of {}", case["title"]);
+        let expected = match step["error"].as_str() {
+            Some(argument) => Err(argument.to_owned()),
+            None => Ok(canonical(&step["expect"])),
+        };
+        assert_eq!(got, expected, "step {number} of {}", case["title"]);
     }
 }
 
+/// Keeps the permit of an answer under its label, and returns the text.
+fn keep<'a>(
+    permits: &mut HashMap<&'a str, String>,
+    label: Option<&'a str>,
+    answer: Result<Answer, String>,
+) -> Result<String, String> {
+    let answer = answer?;
+    if let (Some(label), Some(permit)) = (label, answer.permit) {
+        permits.insert(label, permit);
+    }
+    Ok(answer.text)
+}
+
 fn parse(step: &Value) -> Step {
-    Step { at: integer(&step["at_us"]), cost: step["cost"].as_u64(), estimate: step["estimate"].as_u64() }
+    let units = |key| Units::read(&step[key]);
+    Step { at: integer(&step["at_us"]), cost: units("cost"), estimate: units("estimate") }
 }
 
 /// Returns the expected text of a step. Objects keep the key order of the file.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use paddlegate::{
-    AdminCommand, Answer, BudgetUpdate, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter, Micros,
-    Operation, Paddlegate, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
+    AdminCommand, Answer, BudgetUpdate, Cost, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter,
+    Micros, Operation, Paddlegate, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
 };
 use proptest::prelude::*;
 
@@ -340,7 +340,7 @@ impl Runner {
                 self.old_permits.get(caller).cloned().map(|permit| self.run(Operation::Renew { permit: &permit }))
             }
             Step::Correct { caller, actual } => self.permits.get(caller).cloned().map(|permit| {
-                let actual = *actual;
+                let actual = Cost::Units(*actual);
                 self.run(Operation::Correct { permit: &permit, actual })
             }),
             Step::Cancel { caller, gave_up } => {
@@ -440,7 +440,7 @@ impl Runner {
             .collect();
         let report = UpstreamReport {
             permit: permit.as_deref(),
-            actual: actual.filter(|_| permit.is_some()),
+            actual: actual.filter(|_| permit.is_some()).map(Cost::Units),
             budgets: &budgets,
             pause: pause.map(|by| self.deadline(by)),
             ..UpstreamReport::default()
@@ -457,8 +457,8 @@ impl Runner {
     ) -> Result<Answer, String> {
         let units = units.min(self.largest_cost());
         let request = Request {
-            cost: (!estimate || units == 0).then_some(units),
-            estimate: (estimate && units > 0).then_some(units),
+            cost: (!estimate || units == 0).then_some(Cost::Units(units)),
+            estimate: (estimate && units > 0).then_some(Cost::Units(units)),
         };
         let channel = wait.map_or_else(String::new, |wait| match wait.channel {
             Channel::None => String::new(),

@@ -27,7 +27,8 @@ Arrivals are one of
   daily N..M/UNIT for SPAN     at random, from N at midnight to M at noon
   jobs N                       N at once
   times FILE                   a time a line, or CSV with at and any of cost,
-                               actual, work, count; - for standard input
+                               actual, work, count; - for standard input; also
+                               cost.LABEL and actual.LABEL, one for each label
 where UNIT is s, m, h, d or a SPAN, and SPAN is like 500ms, 10s, 5m, 1h, 1d or
 PT0.1S. All but times may end with: from SPAN.
 
@@ -53,10 +54,11 @@ pub(crate) struct Simulate {
     /// When jobs arrive; see below
     #[arg(long, value_name = "ARRIVALS", required_unless_present = "scenario")]
     pub(crate) arrivals: Option<String>,
-    /// The units that a call asks for: N, or LEAST..MOST at random; with --actual the estimate [default: 1]
+    /// The units that a call asks for: N, or LEAST..MOST at random, or LABEL=UNITS,...; with --actual the estimate
+    /// [default: 1]
     #[arg(long, value_name = "UNITS")]
     pub(crate) cost: Option<String>,
-    /// The actual cost of a call in units: N or LEAST..MOST [default: what it asked for]
+    /// The actual cost of a call in units: N, LEAST..MOST or LABEL=UNITS,... [default: what it asked for]
     #[arg(long, value_name = "UNITS")]
     pub(crate) actual: Option<String>,
     /// How long a call takes: SPAN or SPAN..SPAN [default: 0s]

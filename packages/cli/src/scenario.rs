@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use paddlegate::simulate::{MAX_POLICIES, Scenario};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::arrivals::{self, Arrivals};
 use crate::command::Simulate;
@@ -136,17 +136,37 @@ fn from_options(order: &Simulate) -> Result<(Value, Origins), Failure> {
     Ok((value, origins))
 }
 
-/// Parses `5` or `1..10`.
+/// Parses `5`, `1..10`, or `tpm=100..900,rpm=1`.
 fn units(option: &str, text: Option<&str>) -> Result<Option<Value>, Failure> {
     let Some(text) = text else { return Ok(None) };
+    let read = if text.contains('=') { by_label(text) } else { range(text) };
+    let fault = || {
+        let shown: String = text.chars().take(40).collect();
+        let rule =
+            "must be a whole number such as 5, or two such as 1..10, or such for each label, as in tpm=900,rpm=1";
+        Failure::Input(format!("{option}: {rule}: value={shown:?}"))
+    };
+    read.ok_or_else(fault).map(Some)
+}
+
+fn range(text: &str) -> Option<Value> {
     let whole = |part: &str| part.parse::<u64>().ok().filter(|_| part.bytes().all(|byte| byte.is_ascii_digit()));
-    let read = match text.split_once("..") {
+    match text.split_once("..") {
         Some((least, most)) => whole(least).zip(whole(most)).map(|range| json!(range)),
         None => whole(text).map(Value::from),
-    };
-    let shown: String = text.chars().take(40).collect();
-    let fault = || format!("{option}: must be a whole number such as 5, or two such as 1..10: value={shown:?}");
-    read.ok_or_else(|| Failure::Input(fault())).map(Some)
+    }
+}
+
+/// Returns the ranges by label; `None` also when a label is present twice.
+fn by_label(text: &str) -> Option<Value> {
+    let mut ranges = Map::new();
+    for part in text.split(',') {
+        let (label, units) = part.trim().split_once('=')?;
+        if ranges.insert(label.to_owned(), range(units)?).is_some() {
+            return None;
+        }
+    }
+    Some(Value::Object(ranges))
 }
 
 /// Parses `2s` or `1s..3s`.

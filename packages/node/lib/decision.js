@@ -3,7 +3,7 @@
 const { slots, STATUS, WITH_PERMIT, DEGRADED } = require("./shared-buffer.js");
 const native = require("./native.js");
 
-const KINDS = [null, ...native.kinds()];
+const REASONS = [null, ...native.reasons()];
 /** The labels by their codes, as far as they were read. */
 const LABELS = [];
 const STATUSES = ["refused", "granted", "queued", "no_ticket"];
@@ -20,7 +20,8 @@ class Decision {
     this.retryAfterMs = wholeMs(slots[row + 5] / 1000);
     this.resetAfterMs = wholeMs(slots[row + 6] / 1000);
     this.degraded = (code & DEGRADED) !== 0;
-    this.reason = KINDS[slots[row + 7]] ?? (this.degraded && !this.allowed ? "unavailable" : null);
+    const reason = REASONS[slots[row + 7]];
+    this.reason = reason ?? (this.degraded && !this.allowed ? "unavailable" : null);
     this.label = labelOf(slots[row + 8]);
     this.atUs = slots[row + 9];
     this.permit = code & WITH_PERMIT ? store.text(ticket) : null;

@@ -4,7 +4,6 @@ const {
   slots,
   OPERATION,
   FLAGS,
-  ACTUAL,
   MAX_WAIT,
   CLAIM_TIMEOUT,
   QUEUE_POSITION,
@@ -12,6 +11,7 @@ const {
   ACQUIRE,
   PEEK,
   CORRECT,
+  DEBIT,
   RESET,
   ALLOW,
   ACQUIRE_WITH_ID,
@@ -38,6 +38,7 @@ const {
   GRANTED,
 } = require("./shared-buffer.js");
 const { admission, admissions } = require("./admission.js");
+const { unitsByLabel, withKeptCosts } = require("./cost.js");
 const { runtimeState, fromNative } = require("./runtime-state.js");
 const { learned } = require("./learned.js");
 const { finish } = require("./multi-step.js");
@@ -54,7 +55,17 @@ const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
 const commands = require("./commands.js");
 const { Permit } = require("./permit.js");
 const { now } = require("./timers.js");
-const { request, numeric, text, permitId, abortSignal, object } = require("./request.js");
+const {
+  request,
+  writeActual,
+  besides,
+  numeric,
+  text,
+  permitId,
+  abortSignal,
+  object,
+  only,
+} = require("./request.js");
 const { SKIPPED } = require("./skipped.js");
 const { statistics } = require("./statistics.js");
 const { Waiter, ACQUIRE_QUEUED, RELEASE_LATE } = require("./waiter.js");
@@ -109,8 +120,22 @@ class Limiter {
     return this.#start(PEEK, options, decision);
   }
 
-  correct(permit, actual, options) {
-    return this.#start(CORRECT, options, settlement, { permit, actual });
+  correct(permit, cost, options) {
+    try {
+      const actual = typeof cost === "number" ? cost : unitsByLabel("actual", cost);
+      return this.#start(CORRECT, options, settlement, { permit, actual });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  debit(cost, options) {
+    try {
+      const { signal } = only(["signal"], options);
+      return this.#start(DEBIT, { cost: cost ?? Number.NaN, signal }, decision);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   release(permit, options) {
@@ -203,7 +228,8 @@ class Limiter {
   }
 
   async acquire(options) {
-    const { waitTimeoutMs: wait, id, ...asked } = object(options);
+    const { waitTimeoutMs: wait, id, ...others } = object(options);
+    const asked = withKeptCosts(others);
     const maxWaitMs = waiting(wait) ?? this.#waitTimeoutMs;
     if (maxWaitMs === 0) {
       const began = now();
@@ -319,7 +345,7 @@ class Limiter {
       if (!ALLOWED_WHILE_CLOSING.has(operation)) this.#hub.checkOpen();
       const signal = request(operation, options, more?.options);
       const isPlain = more === undefined || operation === ACQUIRE;
-      const ticket = isPlain ? this.#run() : this.#runWith(more);
+      const ticket = isPlain ? this.#runPlain() : this.#runWith(more);
       const command = more?.command;
       const names = command && (command.limits === undefined ? IN_COMMAND : IN_LIMIT);
       const promise = this.#finish(ticket, read, names);
@@ -334,20 +360,28 @@ class Limiter {
     }
   }
 
+  #runPlain() {
+    const { units } = besides;
+    return units === null ? this.#run() : this.#run("", "", null, units);
+  }
+
   /** `more` has a command, or an `id` or a `permit` with further arguments; its `options` are for an error message. */
   #runWith(more) {
     if (more.command !== undefined) return this.#run("", "", more.command);
-    const { channel, maxWaitMs, claimTimeoutMs, queuePosition, onLimit } = more;
+    const { maxWaitMs, claimTimeoutMs, queuePosition, onLimit } = more;
     const name = "id" in more ? text("id", more.id) : permitId(more.permit);
-    slots[ACTUAL] = numeric(more.actual);
+    const channel = onLimit === undefined ? more.channel : text("onLimit", onLimit);
+    if (more.actual !== undefined) writeActual(more.actual);
     if (more.gaveUp) slots[FLAGS] |= GAVE_UP;
-    if (onLimit !== undefined) return this.#run(name, text("onLimit", onLimit));
-    if (channel === undefined) return this.#run(name);
-    slots[FLAGS] |= WAITS;
-    slots[MAX_WAIT] = maxWaitMs;
-    slots[CLAIM_TIMEOUT] = claimTimeoutMs ?? Number.NaN;
-    slots[QUEUE_POSITION] = queuePosition;
-    return this.#run(name, channel);
+    if (more.channel !== undefined) {
+      slots[FLAGS] |= WAITS;
+      slots[MAX_WAIT] = maxWaitMs;
+      slots[CLAIM_TIMEOUT] = claimTimeoutMs ?? Number.NaN;
+      slots[QUEUE_POSITION] = queuePosition;
+    }
+    const { units } = besides;
+    if (units !== null) return this.#run(name, channel ?? "", null, units);
+    return channel === undefined ? this.#run(name) : this.#run(name, channel);
   }
 
   #finish(ticket, read, names) {

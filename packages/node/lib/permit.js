@@ -54,11 +54,15 @@ class Permit {
     return leaseMs !== null;
   }
 
-  async pointsUsed(actual) {
+  async correct(actual) {
     if (!this.#isEstimated) {
       throw new InvalidError("estimate", "nothing was estimated; acquire with an estimate");
     }
     return this.#limiter.correct(this.id, actual);
+  }
+
+  pointsUsed(actual) {
+    return this.correct(actual);
   }
 
   async learnFromResponse(response, options) {

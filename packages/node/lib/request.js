@@ -6,12 +6,18 @@ const {
   FLAGS,
   COST,
   ESTIMATE,
+  ACTUAL,
   HAS_COST,
   HAS_ESTIMATE,
+  BY_LABEL,
   ACQUIRE,
   ACQUIRE_WITH_ID,
 } = require("./shared-buffer.js");
+const { unitsByLabel } = require("./cost.js");
 const { InvalidError } = require("./errors.js");
+
+/** What the operation in the shared buffer has besides: the units of a cost by label, otherwise null. */
+const besides = { units: null };
 
 /**
  * Writes an operation and its options to the shared buffer. Returns the signal, if there is one; throws if it is
@@ -21,17 +27,20 @@ function request(operation, options, others) {
   let given = 0;
   let cost = 0;
   let estimate = 0;
+  let units = null;
   let signal;
   for (const name in object(options)) {
     const value = options[name];
     if (value === undefined || value === null) continue;
     switch (name) {
       case "cost":
-        cost = numeric(value);
+        if (typeof value === "number") cost = value;
+        else units = unitsByLabel(name, value);
         given |= HAS_COST;
         break;
       case "estimate":
-        estimate = numeric(value);
+        if (typeof value === "number") estimate = value;
+        else units = unitsByLabel(name, value);
         given |= HAS_ESTIMATE;
         break;
       case "signal":
@@ -44,10 +53,19 @@ function request(operation, options, others) {
   signal?.throwIfAborted();
   // Written last: a getter of the options may make a call that uses the shared buffer.
   slots[OPERATION] = operation;
-  slots[FLAGS] = given;
+  slots[FLAGS] = units === null ? given : given | BY_LABEL;
   slots[COST] = cost;
   slots[ESTIMATE] = estimate;
+  besides.units = units;
   return signal;
+}
+
+/** Writes the actual cost of a correction, a number or units by label. */
+function writeActual(actual) {
+  const isNumber = typeof actual === "number";
+  slots[FLAGS] = isNumber ? 0 : BY_LABEL;
+  slots[ACTUAL] = isNumber ? actual : 0;
+  besides.units = isNumber ? null : actual;
 }
 
 /** Returns the names of the valid options. */
@@ -117,4 +135,16 @@ function only(names, options) {
   return { ...options };
 }
 
-module.exports = { request, numeric, span, text, permitId, PERMIT, abortSignal, object, only };
+module.exports = {
+  request,
+  writeActual,
+  besides,
+  numeric,
+  span,
+  text,
+  permitId,
+  PERMIT,
+  abortSignal,
+  object,
+  only,
+};

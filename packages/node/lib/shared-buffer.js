@@ -56,11 +56,14 @@ module.exports = {
   APPLY_OJS_OVERRIDE: 21,
   APPLY_OJS_SIGNAL: 22,
   ADMIT_ALL: 23,
+  DEBIT: 24,
 
   HAS_COST: 1,
   HAS_ESTIMATE: 2,
   WAITS: 4,
   GAVE_UP: 8,
+  /** The cost, the estimate or the actual cost is by label, in the fourth argument. */
+  BY_LABEL: 16,
 
   /** Values for `QUEUE_POSITION` other than the number of a ticket: the end of the queue, and the existing position. */
   AT_END: Number.NaN,

@@ -251,7 +251,7 @@ test("what is wrong is refused by the name of the argument", async () => {
       () => limiter.acquire(),
       () => limiter.allow({ cost: 1, estimate: 1 }),
     ],
-    permit: [null, 5, "", "x".repeat(96)].flatMap((permit) => [
+    permit: [null, 5, "", "x".repeat(194)].flatMap((permit) => [
       () => limiter.correct(permit, 1),
       () => limiter.release(permit),
       () => limiter.renew(permit),

@@ -13,6 +13,8 @@ const printed = [
   /^queued 0 true\nrefused\ngranted\nno_ticket$/,
   /^run\nwait true\nrun$/,
   /^settled\ntrue$/,
+  /^settled$/,
+  /^tpm 0\npoints$/,
   /^5\n30000\npaused true\nnull true$/,
   /^settled\n2000 20000\npaused$/,
   /^reports shopify-44\nran$/,

@@ -2,6 +2,7 @@
 import {
   type Admission,
   bucket,
+  type Cost,
   concurrency,
   type Decision,
   graphqlCost,
@@ -18,6 +19,7 @@ import {
   PaddlegateError,
   type Permit,
   points,
+  type Reason,
   type Release,
   type RuntimeState,
   type Settlement,
@@ -65,6 +67,15 @@ const value = shop.withinLimit({ estimate: 200, signal }, async (permit) => {
   return permit.pointsUsed(3);
 });
 same<typeof value, Promise<Settlement>>(true);
+const tokens: Cost = { tpm: 900 };
+const corrected = shop.withinLimit({ estimate: tokens }, (permit) => permit.correct({ tpm: 5 }));
+same<typeof corrected, Promise<Settlement>>(true);
+const debited = shop.debit({ tpm: 5 }, { signal });
+same<typeof debited, Promise<Decision>>(true);
+shop.allow({ cost: Object.freeze({ rpm: 1, tpm: 5 }) });
+shop.acquire({ cost: 5 as Cost, waitTimeoutMs: 5 });
+shop.admit("job", { estimate: tokens });
+shop.enqueue("job", { cost: { tpm: 5 } });
 const plain = shop.withinLimit(() => 7);
 same<typeof plain, Promise<number>>(true);
 const decision = shop.tryAcquire({ cost: 2 });
@@ -138,6 +149,8 @@ same<typeof admitted, Promise<Admission>>(true);
 const { permit, decision: behind } = await admitted;
 same<typeof permit, Permit | null>(true);
 same<typeof behind.degraded, boolean>(true);
+same<typeof behind.reason, Reason | "unavailable" | null>(true);
+if (behind.reason === "too_large") same<typeof behind.allowed, boolean>(true);
 if (behind.reason === "unavailable") same<typeof permit, Permit | null>(true);
 
 /** As Node declares its `IncomingMessage`. */
@@ -150,6 +163,7 @@ const held = await erp.acquire();
 await erp.release(held);
 await erp.renew(held);
 await shop.correct(held, 5);
+await shop.correct(held, { tpm: 5 });
 await shop.reportBudget({ remaining: 5, permit: held });
 same<typeof held.decision.retryAfterUs, number | null>(true);
 const clock = new TestClock();
@@ -193,6 +207,12 @@ shop.tryAcquire({ waitTimeoutMs: 5 });
 shop.allow({ atUs: 1 });
 // @ts-expect-error a misspelt option
 shop.allow({ costs: 1 });
+// @ts-expect-error units are numbers
+shop.allow({ cost: { tpm: "5" } });
+// @ts-expect-error a cost by label is an object
+shop.allow({ cost: new Map([["tpm", 5]]) });
+// @ts-expect-error a debit needs a cost
+shop.debit();
 // @ts-expect-error no such mode
 pg.window("x", 1, 1, { onUnavailable: "skip" });
 // @ts-expect-error a job has an id

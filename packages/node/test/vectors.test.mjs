@@ -52,6 +52,14 @@ async function replay(pg, clock, example, name) {
       case "peek":
         assert.equal(shown(await limiter.peek(asked)), JSON.stringify(step.expect), message);
         break;
+      case "debit": {
+        let decision;
+        for (let times = step.times ?? 1; times > 0; times -= 1) {
+          decision = await limiter.debit(step.cost);
+        }
+        assert.equal(shown(decision), JSON.stringify(step.expect), message);
+        break;
+      }
       case "correct": {
         const permit = permits.get(step.permit) ?? step.permit;
         const settlement = await limiter.correct(permit, step.actual);
@@ -124,6 +132,7 @@ async function misuse(pg, example, name) {
     acquire: () => limiter.tryAcquire(asked),
     peek: () => limiter.peek(asked),
     correct: () => limiter.correct(example.permit, value(example.actual)),
+    debit: () => limiter.debit(value(example.cost)),
     clock: () => new TestClock(example.now_us),
   };
   await assert.rejects(
@@ -298,4 +307,9 @@ const WORDS = {
   "$-inf": Number.NEGATIVE_INFINITY,
   "$2^53": 2 ** 53,
 };
-const value = (json) => (typeof json === "string" && json in WORDS ? WORDS[json] : json);
+function value(json) {
+  if (typeof json === "string" && json in WORDS) return WORDS[json];
+  // A cost by label.
+  if (typeof json !== "object" || json === null || Array.isArray(json)) return json;
+  return Object.fromEntries(Object.entries(json).map(([label, units]) => [label, value(units)]));
+}

@@ -36,7 +36,7 @@ class OverLimit(PaddlegateError):  # noqa: N818 - the name in all languages
 
     @property
     def reason(self) -> str | None:
-        """The kind of the limit that refused, "paused" or "unavailable"."""
+        """As in the decision: the kind of the limit, "paused", "too_large" or "unavailable"."""
         kind: str | None = self.decision.reason
         return kind
 

@@ -13,6 +13,7 @@ from paddlegate._native import MultiStepCall
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from paddlegate._cost import Cost
     from paddlegate._native import Decision, _JobOnLimit
     from paddlegate._waiting import Span
 
@@ -32,9 +33,9 @@ class Jobs(AdjustableLimiter):
     def enqueue(
         self,
         id: str,
-        cost: int | None = None,
+        cost: Cost | None = None,
         *,
-        estimate: int | None = None,
+        estimate: Cost | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
     ) -> Decision:
@@ -53,9 +54,9 @@ class Jobs(AdjustableLimiter):
     async def aenqueue(
         self,
         id: str,
-        cost: int | None = None,
+        cost: Cost | None = None,
         *,
-        estimate: int | None = None,
+        estimate: Cost | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
     ) -> Decision:
@@ -65,9 +66,9 @@ class Jobs(AdjustableLimiter):
     def claim(
         self,
         id: str,
-        cost: int | None = None,
+        cost: Cost | None = None,
         *,
-        estimate: int | None = None,
+        estimate: Cost | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
     ) -> Decision:
@@ -84,9 +85,9 @@ class Jobs(AdjustableLimiter):
     async def aclaim(
         self,
         id: str,
-        cost: int | None = None,
+        cost: Cost | None = None,
         *,
-        estimate: int | None = None,
+        estimate: Cost | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
     ) -> Decision:
@@ -98,8 +99,8 @@ class Jobs(AdjustableLimiter):
         id: str,
         on_limit: _JobOnLimit | None = None,
         *,
-        cost: int | None = None,
-        estimate: int | None = None,
+        cost: Cost | None = None,
+        estimate: Cost | None = None,
     ) -> Admission:
         """Decide on a job under its id, of 1 to 64 bytes; never wait.
 
@@ -116,8 +117,8 @@ class Jobs(AdjustableLimiter):
         id: str,
         on_limit: _JobOnLimit | None = None,
         *,
-        cost: int | None = None,
-        estimate: int | None = None,
+        cost: Cost | None = None,
+        estimate: Cost | None = None,
     ) -> Admission:
         """Like `admit`."""
         decision: Decision = await run_operation(

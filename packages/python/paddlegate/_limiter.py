@@ -16,6 +16,7 @@ from paddlegate._within import WithinLimit
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from paddlegate._cost import Cost
     from paddlegate._guarded import Function
     from paddlegate._limits import Limits
     from paddlegate._native import Decision, LoadedLimiter, _OnLimit, _OnUnavailable
@@ -52,16 +53,18 @@ class Limiter(Jobs):
 
     def acquire(
         self,
-        cost: int | None = None,
+        cost: Cost | None = None,
         *,
-        estimate: int | None = None,
+        estimate: Cost | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
     ) -> Permit:
         """Wait in the queue until the call is granted, and charge it.
 
         `cost` is final, in units from 0 to 10^12, by default 1. An `estimate`, from 1, is corrected
-        with the permit; a `points` limit requires one of them. `wait_timeout` is by default that of
+        with the permit; a `points` limit requires one of them. Each is a number for every limit
+        that counts units, or a mapping from labels to numbers, `{"tpm": 900}`: a limit that is not
+        named counts one, and a `points` limit must be named. `wait_timeout` is by default that of
         the limiter. Raises `OverLimit` at once if the wait is known to be longer than
         `wait_timeout`, otherwise at its end.
 
@@ -72,9 +75,9 @@ class Limiter(Jobs):
 
     async def aacquire(
         self,
-        cost: int | None = None,
+        cost: Cost | None = None,
         *,
-        estimate: int | None = None,
+        estimate: Cost | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
     ) -> AsyncPermit:
@@ -90,18 +93,18 @@ class Limiter(Jobs):
     @overload
     def within_limit(
         self,
-        cost: int | None = None,
+        cost: Cost | None = None,
         *,
-        estimate: int | None = None,
+        estimate: Cost | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
     ) -> WithinLimit: ...
 
     def within_limit(
         self,
-        cost: int | Callable[..., Any] | None = None,
+        cost: Cost | Callable[..., Any] | None = None,
         *,
-        estimate: int | None = None,
+        estimate: Cost | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
     ) -> Any:
@@ -114,7 +117,7 @@ class Limiter(Jobs):
         return WithinLimit(self, cost, estimate, wait_timeout, id)
 
     async def atry_acquire(
-        self, cost: int | None = None, estimate: int | None = None, id: str | None = None
+        self, cost: Cost | None = None, estimate: Cost | None = None, id: str | None = None
     ) -> Decision:
         """Like `try_acquire`."""
         # With an id of its own, the lease of a cancelled task can be cancelled.
@@ -129,21 +132,26 @@ class Limiter(Jobs):
             raise
         return decision
 
-    async def aallow(self, cost: int | None = None, estimate: int | None = None) -> bool:
+    async def aallow(self, cost: Cost | None = None, estimate: Cost | None = None) -> bool:
         """Like `allow`."""
         self._check_allow()
         return (await self.atry_acquire(cost, estimate)).allowed
 
-    async def apeek(self, cost: int | None = None, estimate: int | None = None) -> Decision:
+    async def apeek(self, cost: Cost | None = None, estimate: Cost | None = None) -> Decision:
         """Like `peek`."""
         decision: Decision = await run_operation(self._links, self._peek, cost, estimate)
         return decision
 
-    async def acorrect(self, permit: str | Grant | Decision, actual: int) -> str:
+    async def adebit(self, cost: Cost) -> Decision:
+        """Like `debit`."""
+        decision: Decision = await run_operation(self._links, self._debit, cost)
+        return decision
+
+    async def acorrect(self, permit: str | Grant | Decision, actual: Cost) -> str:
         """Like `correct`."""
         return await self._correct_async(permit, actual)
 
-    def _correct_async(self, permit: str | Grant | Decision, actual: int) -> Awaitable[str]:
+    def _correct_async(self, permit: str | Grant | Decision, actual: Cost) -> Awaitable[str]:
         return run_operation(self._links, self._correct, permit, actual)
 
     async def arelease(self, permit: str | Grant | Decision) -> str:

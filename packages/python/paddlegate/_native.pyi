@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, final
 
 from typing_extensions import disjoint_base
 
+from paddlegate._cost import Cost
 from paddlegate._limits import Limits
 from paddlegate._permit import Grant
 
@@ -104,7 +105,11 @@ class Decision:
         """Seconds until all units are available again; None when no time is known."""
     @property
     def reason(self) -> str | None:
-        """The kind of limit that refused or queued, "paused" or "unavailable"; None if granted."""
+        """Why the call was refused or queued; None if granted.
+
+        The kind of the limit, `paused`, `unavailable`, or `too_large`: a limit that was lowered
+        at run time is below the cost.
+        """
     @property
     def label(self) -> str | None:
         """The label of the described limit; None for a runtime pause or when no limit applies."""
@@ -243,26 +248,35 @@ class Limiter:
     @property
     def ttl(self) -> float:
         """Seconds for which the statistics are kept after the last use."""
-    def allow(self, cost: int | None = None, estimate: int | None = None) -> bool:
+    def allow(self, cost: Cost | None = None, estimate: Cost | None = None) -> bool:
         """Charge the call if every limit allows it; return whether it was granted.
 
         Raises `InvalidError` for a concurrency limit, whose lease could not be released.
         """
     def try_acquire(
-        self, cost: int | None = None, estimate: int | None = None, id: str | None = None
+        self, cost: Cost | None = None, estimate: Cost | None = None, id: str | None = None
     ) -> Decision:
         """Charge the call if every limit allows it; never wait and never raise on refusal.
 
         `cost` and `estimate` are as in `acquire`. With the `id` of a lease, a repeated call is
         granted and takes nothing.
         """
-    def peek(self, cost: int | None = None, estimate: int | None = None) -> Decision:
+    def peek(self, cost: Cost | None = None, estimate: Cost | None = None) -> Decision:
         """Return what `try_acquire` would return now; change nothing.
 
         Without a cost it checks one unit, also for a `points` limit.
         """
-    def correct(self, permit: str | Grant | Decision, actual: int) -> str:
+    def debit(self, cost: Cost) -> Decision:
+        """Charge a cost in any case, up to one whole limit of debt; return what is left.
+
+        For costs that are known only afterwards, without an estimate. The decision describes the
+        limit with the fewest remaining units. Limits that count calls (concurrency, throttle) are
+        not charged. A repeated call charges again.
+        """
+    def correct(self, permit: str | Grant | Decision, actual: Cost) -> str:
         """Replace the estimate of a permit by the actual cost of the call, once.
+
+        A cost by label changes only the limits that it names, and those that the estimate named.
 
         Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
         change nothing.
@@ -295,13 +309,13 @@ class Limiter:
     ) -> tuple[_Action, float | None]: ...
     # The answer; with `begin` the answer or a `Call` to send to the server.
     def _acquire(
-        self, begin: bool, cost: int | None, estimate: int | None, id: str | None = None
+        self, begin: bool, cost: Cost | None, estimate: Cost | None, id: str | None = None
     ) -> Any: ...
     def _enter(
         self,
         begin: bool,
-        cost: int | None,
-        estimate: int | None,
+        cost: Cost | None,
+        estimate: Cost | None,
         id: str,
         place: int | None,
         wait_timeout: _Span | None,
@@ -311,13 +325,14 @@ class Limiter:
     def _admit(
         self,
         begin: bool,
-        cost: int | None,
-        estimate: int | None,
+        cost: Cost | None,
+        estimate: Cost | None,
         id: str,
         on_limit: _JobOnLimit | None,
     ) -> Any: ...
-    def _peek(self, begin: bool, cost: int | None, estimate: int | None) -> Any: ...
-    def _correct(self, begin: bool, permit: str | Grant | Decision, actual: int) -> Any: ...
+    def _peek(self, begin: bool, cost: Cost | None, estimate: Cost | None) -> Any: ...
+    def _debit(self, begin: bool, cost: Cost) -> Any: ...
+    def _correct(self, begin: bool, permit: str | Grant | Decision, actual: Cost) -> Any: ...
     def _release(self, begin: bool, permit: str | Grant | Decision) -> Any: ...
     def _renew(self, begin: bool, permit: str | Grant | Decision) -> Any: ...
     def _cancel(self, begin: bool, id: str, gave_up: bool) -> Any: ...
@@ -419,8 +434,8 @@ class Waiter:
     def __new__(
         cls,
         limiter: Limiter,
-        cost: int | None,
-        estimate: int | None,
+        cost: Cost | None,
+        estimate: Cost | None,
         wait_timeout: _Span | None,
         id: str | None,
         now: float,

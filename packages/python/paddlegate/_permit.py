@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
 
     from paddlegate._convert import Headers, Json
+    from paddlegate._cost import Cost
     from paddlegate._learned import Learned
     from paddlegate._limiter import Limiter
     from paddlegate._native import Decision, _Provider
@@ -93,17 +94,27 @@ class Permit(Grant):
 
     __slots__ = ()
 
-    def points_used(self, actual: int) -> str:
+    def correct(self, actual: Cost) -> str:
         """Replace the estimate by the actual cost of the call, once.
+
+        A cost by label changes only the limits that it names, and those that the estimate named.
 
         Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
         change nothing. Raises `InvalidError` for a call without an estimate.
         """
         return self._limiter.correct(self._required_id(), actual)
 
-    async def apoints_used(self, actual: int) -> str:
-        """Like `points_used`."""
+    async def acorrect(self, actual: Cost) -> str:
+        """Like `correct`."""
         return await self._limiter.acorrect(self._required_id(), actual)
+
+    def points_used(self, actual: Cost) -> str:
+        """Do the same as `correct`, for one budget of points."""
+        return self.correct(actual)
+
+    async def apoints_used(self, actual: Cost) -> str:
+        """Like `points_used`."""
+        return await self.acorrect(actual)
 
     def learn_from_response(
         self,
@@ -200,17 +211,27 @@ class AsyncPermit(Grant):
         self._releasing: Settlement[str] | None = None
         self._settlements: list[Settlement[Any]] = []
 
-    def points_used(self, actual: int) -> Settlement[str]:
+    def correct(self, actual: Cost) -> Settlement[str]:
         """Replace the estimate by the actual cost of the call, once; await it for the result.
+
+        A cost by label changes only the limits that it names, and those that the estimate named.
 
         It takes effect even if not awaited. The end of `async with` waits for it and raises its
         error. Raises `InvalidError` for a call without an estimate.
         """
         return self._track(self._limiter._correct_async(self._required_id(), actual))
 
-    async def apoints_used(self, actual: int) -> str:
+    async def acorrect(self, actual: Cost) -> str:
+        """Like `correct`, as a coroutine."""
+        return await self.correct(actual)
+
+    def points_used(self, actual: Cost) -> Settlement[str]:
+        """Do the same as `correct`, for one budget of points."""
+        return self.correct(actual)
+
+    async def apoints_used(self, actual: Cost) -> str:
         """Like `points_used`, as a coroutine."""
-        return await self.points_used(actual)
+        return await self.correct(actual)
 
     def learn_from_response(
         self,

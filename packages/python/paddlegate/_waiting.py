@@ -17,6 +17,7 @@ from paddlegate._native import CANCEL_TIMEOUT, Waiter
 from paddlegate._permit import AsyncPermit, Permit
 
 if TYPE_CHECKING:
+    from paddlegate._cost import Cost
     from paddlegate._hub import Hub
     from paddlegate._limiter import Limiter
     from paddlegate._native import Decision
@@ -36,8 +37,8 @@ class BaseWaiter:
     def __init__(
         self,
         limiter: Limiter,
-        cost: int | None,
-        estimate: int | None,
+        cost: Cost | None,
+        estimate: Cost | None,
         wait_timeout: Span | None,
         id: str | None,  # noqa: A002 - the name in all languages
     ) -> None:

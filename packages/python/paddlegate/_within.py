@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
+    from paddlegate._cost import Cost
     from paddlegate._limiter import Limiter
     from paddlegate._permit import AsyncPermit, Permit
     from paddlegate._waiting import Span
@@ -41,8 +42,8 @@ class WithinLimit(Guarded):
     def __init__(
         self,
         limiter: Limiter,
-        cost: int | None,
-        estimate: int | None,
+        cost: Cost | None,
+        estimate: Cost | None,
         wait_timeout: Span | None,
         id: str | None = None,  # noqa: A002 - the name in all languages
     ) -> None:

@@ -42,15 +42,17 @@ def decisions(name):
     clock.advance(1e-6)
     refused = points.try_acquire(estimate=7)
     unlimited, paused = pg.unlimited().try_acquire(estimate=3), pg.paused(name).try_acquire()
-    return [granted, refused, unlimited, paused, leased, queued, gone]
+    points.override(5)
+    too_large = points.try_acquire(7)
+    return [granted, refused, unlimited, paused, leased, queued, gone, too_large]
 
 
 def test_decisions(decisions):
-    granted, refused, unlimited, paused, leased, queued, gone = decisions
-    allowed = [True, False, True, False, True, False, False]
+    granted, refused, unlimited, paused, leased, queued, gone, too_large = decisions
+    allowed = [True, False, True, False, True, False, False, False]
     assert [bool(decision) for decision in decisions] == allowed
     assert [decision.allowed for decision in decisions] == allowed
-    status = ["granted", "refused"] * 2 + ["granted", "queued", "no_ticket"]
+    status = ["granted", "refused"] * 2 + ["granted", "queued", "no_ticket", "refused"]
     assert [decision.status for decision in decisions] == status
     assert (granted.limit, granted.remaining, granted.retry_after) == (10, 3, 0.0)
     assert (granted.reset_after, granted.reason, granted.label) == (14.0, None, "points")
@@ -63,6 +65,7 @@ def test_decisions(decisions):
     assert (granted.lease, granted.fencing_token, granted.ticket, granted.position) == (None,) * 4
     assert (queued.ticket, queued.position, queued.retry_after) == (1, 0, 5.0)
     assert (queued.lease, queued.permit, queued.ready_after, gone.ticket) == (None,) * 4
+    assert (too_large.reason, too_large.limit, too_large.retry_after) == ("too_large", 5, None)
 
 
 def test_decisions_are_frozen(decisions):
@@ -83,6 +86,7 @@ def test_decisions_are_shown(decisions):
 def test_decisions_show_leases_and_tickets(decisions):
     assert repr(decisions[4]).endswith("permit='a:1000000:1', lease=9.0, fencing_token=1000000)")
     assert repr(decisions[5]).endswith("permit=None, ticket=1, position=0, ready_after=None)")
+    assert "retry_after=None, reset_after=None, reason='too_large'" in repr(decisions[7])
 
 
 def test_decisions_are_copied_and_compared(decisions):

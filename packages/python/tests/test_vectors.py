@@ -51,6 +51,8 @@ def cases(*, errors):
 
 
 def value(raw):
+    if isinstance(raw, dict):
+        return {label: value(units) for label, units in raw.items()}
     return SPECIAL.get(raw, raw) if isinstance(raw, str) else raw
 
 
@@ -252,6 +254,8 @@ def step_answer(how, limiter, step, permits):
             return shown(decision)
         case "peek":
             return shown(how.call(limiter, "peek", **asked))
+        case "debit":
+            return shown(how.call(limiter, "debit", step["cost"]))
         case "correct":
             return how.call(limiter, "correct", permit, step["actual"])
         case "enter":
@@ -328,7 +332,7 @@ def test_answers(address, file, number, case):
     [
         case
         for case in cases(errors=False)
-        if case.values[0] in {"points", "policy", "concurrency", "queue", "control"}
+        if case.values[0] in {"points", "policy", "concurrency", "queue", "control", "costs"}
     ],
 )
 def test_answers_on_an_event_loop(address, file, number, case):
@@ -347,6 +351,8 @@ def test_errors(store, name, file, number, case):
                 how.call(limiter, "try_acquire", **asked)
             case "peek":
                 how.call(limiter, "peek", **asked)
+            case "debit":
+                how.call(limiter, "debit", **asked)
             case "correct":
                 how.call(limiter, "correct", case["permit"], value(case["actual"]))
 

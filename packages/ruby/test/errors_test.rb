@@ -67,6 +67,7 @@ class ErrorsTest < Minitest::Test
     case misuse["do"]
     when "acquire" then limiter.try_acquire(**request)
     when "peek" then limiter.peek(**request)
+    when "debit" then limiter.debit(number(misuse["cost"]))
     when "correct" then limiter.correct(misuse["permit"], number(misuse["actual"]))
     when "clock" then clock.now_us = misuse["now_us"]
     end
@@ -84,6 +85,8 @@ class ErrorsTest < Minitest::Test
   end
 
   def number(value)
+    return value.transform_values { |units| number(units) } if value.is_a?(Hash)
+
     NUMBERS.fetch(value, value)
   end
 end

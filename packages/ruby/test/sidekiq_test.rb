@@ -194,6 +194,23 @@ class SidekiqTest < Minitest::Test
     end
   end
 
+  def test_a_cost_by_label_is_rounded_too
+    points = Sidekiq::Limiter.points(unique, 100, :day)
+    points.within_limit(estimate: { points: 49.5 }) do |handle|
+      assert_equal 50, handle.decision.remaining
+      assert_equal :settled, handle.correct({ "points" => 10.2 })
+    end
+    assert_equal 11, points.stats.units
+    bucket = Sidekiq::Limiter.bucket(unique, 10, :day)
+    bucket.within_limit(used: { bucket: 2.1 }) do |permit|
+      assert_equal 7, permit.decision.remaining
+    end
+    [{ points: 1 }, { bucket: "1" }, { bucket: Float::NAN }].each do |bad|
+      error = assert_raises(ArgumentError) { bucket.within_limit(used: bad) { flunk } }
+      assert_equal "used", error.argument
+    end
+  end
+
   def test_points_wait
     limiter = Sidekiq::Limiter.points("points", 100, 1, wait_timeout: 1)
     took = elapsed { [100, 30].each { |points| limiter.within_limit(estimate: points) { nil } } }
@@ -206,6 +223,7 @@ class SidekiqTest < Minitest::Test
       limiter = Sidekiq::Limiter.unlimited(*arguments, policy: :raise)
       [{}, { used: 3 }, { estimate: 3 }, { anything: nil }].each do |asks|
         assert_equal(:settled, limiter.within_limit(**asks) { |handle| handle.points_used(5) })
+        assert_equal(:settled, limiter.within_limit(**asks) { |handle| handle.correct({ a: 5 }) })
       end
       assert_equal(:value, limiter.within_limit(5) { :value })
       assert_equal ["unlimited", 0, nil], [limiter.to_s, limiter.stats.granted, limiter.delete]

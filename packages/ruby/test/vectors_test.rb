@@ -139,6 +139,10 @@ class VectorsTest < Minitest::Test
       @limiter.correct(permit(step), step["actual"]).to_s
     end
 
+    def do_debit(step)
+      json(@limiter.debit(step["cost"]))
+    end
+
     def do_pause(step)
       moment = step["until_us"]
       moment = Time.at(0, moment, :microsecond) if moment

@@ -16,6 +16,7 @@ import { micros } from "./span.mjs";
 
 const MAX_LENGTH = 1000; // characters of a text in a field; pasted times may be longer
 const MAX_NAMES = 10; // names in a message
+const MAX_LABELS = 32;
 const RANGES = ["cost", "actual", "work"];
 const TOP = ["seed", "until", "policies", "arrivals", ...RANGES, "clients", "at_once"];
 const OF_RETRIES = ["attempts", "base", "cap", "wait"];
@@ -27,7 +28,8 @@ const OF_RETRIES = ["attempts", "base", "cap", "wait"];
 export async function importScenario(given, read) {
   const { totals: _, ...scenario } = members(given, "", [...TOP, "upstream", "events", "totals"]);
   for (const name of ["seed", "until", "clients", "at_once"]) checkValue(scenario, name, "");
-  for (const name of RANGES) checkRange(scenario[name], name);
+  for (const name of ["cost", "actual"]) scenario[name] = checkUnits(scenario[name], name);
+  checkRange(scenario.work, "work");
   const policies = checkList(scenario.policies, "policies", MAX_POLICIES);
   scenario.policies = await Promise.all(policies.map((one, i) => policy(one, i, read)));
   scenario.arrivals = membersOfKind(scenario.arrivals ?? {}, "arrivals", "kind", ARRIVALS);
@@ -182,6 +184,23 @@ function checkRange(value, path) {
     if (value[i] === null) fail(`${path}[${i}]`, "is missing");
     checkValue({ [`${path}[${i}]`]: value[i] }, `${path}[${i}]`, "");
   }
+}
+
+/** Checks a range, or a range for each label. */
+function checkUnits(value, path) {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    checkRange(value, path);
+    return value;
+  }
+  const labels = Object.entries(value).filter(([, count]) => count !== null && count !== undefined);
+  if (labels.length > MAX_LABELS) fail(path, `has too many labels: labels_max=${MAX_LABELS}`);
+  for (const [label, count] of labels) {
+    // A field shows a label as it is written.
+    if (!/^[a-z][a-z0-9_-]{0,31}$/.test(label))
+      fail(`${path}.${short(label)}`, "is no label of a limit");
+    checkRange(count, `${path}.${label}`);
+  }
+  return labels.length > 0 ? Object.fromEntries(labels) : undefined;
 }
 
 function checkFlag(object, name, path) {

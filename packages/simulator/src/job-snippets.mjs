@@ -1,15 +1,18 @@
 // The code for jobs that take a ticket and return at their turn. Each function takes the facts of
 // snippets.mjs and the code that creates the limiter.
 
+import * as costs from "./cost-snippets.mjs";
+
 const joined = (lines) => lines.map((line) => `${line}\n`).join("");
-const asked = ({ actual, cost }, separator) =>
-  `${actual === null ? "cost" : "estimate"}${separator}${cost}`;
+const asked = ({ actual }, cost) => `${actual === null ? "cost" : "estimate"}${cost}`;
 
 /** `names`: the imports. */
 export function python(maker, facts, names) {
   const after = [];
   if (facts.actual !== null) {
-    after.push(`    limiter.correct(job.permit, ${facts.actual})  # the actual cost of the call`);
+    after.push(
+      `    limiter.correct(job.permit, ${costs.python(facts.actual)})  # the actual cost of the call`,
+    );
   }
   if (facts.isHeld)
     after.push("    limiter.release(job.permit)  # when the job has ended, also after an error");
@@ -18,7 +21,7 @@ export function python(maker, facts, names) {
 pg = Paddlegate("redis://localhost:6379/0")
 limiter = pg.${maker}
 
-job = limiter.admit("job-1", "reschedule", ${asked(facts, "=")})
+job = limiter.admit("job-1", "reschedule", ${asked(facts, `=${costs.python(facts.cost)}`)})
 if job.action == "run":
     print("the call")
 ${joined(after)}else:
@@ -29,7 +32,9 @@ ${joined(after)}else:
 export function node(maker, facts, names) {
   const after = [];
   if (facts.actual !== null) {
-    after.push(`  await permit.pointsUsed(${facts.actual}); // the actual cost of the call`);
+    after.push(
+      `  await permit.pointsUsed(${costs.node(facts.actual)}); // the actual cost of the call`,
+    );
   }
   if (facts.isHeld)
     after.push("  await permit.release(); // when the job has ended, also after an error");
@@ -39,7 +44,7 @@ export function node(maker, facts, names) {
 const pg = new Paddlegate("redis://localhost:6379/0");
 const limiter = pg.${maker};
 
-const request = { onLimit: "reschedule", ${asked(facts, ": ")} };
+const request = { onLimit: "reschedule", ${asked(facts, `: ${costs.node(facts.cost)}`)} };
 const { action, afterMs${permit} } = await limiter.admit("job-1", request);
 if (action === "run") {
   console.log("the call");
@@ -52,7 +57,9 @@ ${joined(after)}} else {
 export function ruby(maker, facts) {
   const after = [];
   if (facts.actual !== null) {
-    after.push(`  job.permit.points_used(${facts.actual}) # the actual cost of the call`);
+    after.push(
+      `  job.permit.points_used(${costs.node(facts.actual)}) # the actual cost of the call`,
+    );
   }
   if (facts.isHeld)
     after.push("  job.permit.release # when the job has ended, also after an error");
@@ -61,7 +68,7 @@ export function ruby(maker, facts) {
 Paddlegate.configure { |config| config.url = "redis://localhost:6379/0" }
 limiter = Paddlegate.${maker}
 
-job = limiter.admit("job-1", on_limit: :reschedule, ${asked(facts, ": ")})
+job = limiter.admit("job-1", on_limit: :reschedule, ${asked(facts, `: ${costs.node(facts.cost)}`)})
 if job.action == :run
   puts "the call"
 ${joined(after)}else

@@ -111,6 +111,18 @@ export function scenarioOf(draft) {
     const parts = String(text ?? "").split(/\s*(?:\.\.+|…|–)\s*/);
     return parts.length === 2 ? parts.map((part) => one(part, path) ?? "") : one(text, path);
   };
+  // "900", "100..900", or one of these for each label: "tpm=100..900, rpm=1".
+  const units = (text, path) => {
+    const parts = String(text ?? "").split(/,(?=\s*[^,=]+=)/);
+    if (!parts[0].includes("=")) return pair(text, path, whole);
+    const entries = parts.map((part) => {
+      const [label, ...count] = part.split("=");
+      return [label.trim(), pair(count.join("="), path, whole) ?? ""];
+    });
+    const labels = entries.map(([label]) => label);
+    if (new Set(labels).size < labels.length) errors[path] = "has a label twice; remove one";
+    return Object.fromEntries(entries);
+  };
   const field = (object, source, key, path) =>
     put(object, key, WHOLE.has(key) ? whole(source[key], `${path}.${key}`) : span(source[key]));
   const limits = (list, path) =>
@@ -142,8 +154,8 @@ export function scenarioOf(draft) {
     if (key === "text") scenario.arrivals.text = arrivals.text;
     else field(scenario.arrivals, arrivals, key, "arrivals");
   }
-  put(scenario, "cost", pair(draft.cost, "cost", whole));
-  put(scenario, "actual", pair(draft.actual, "actual", whole));
+  put(scenario, "cost", units(draft.cost, "cost"));
+  put(scenario, "actual", units(draft.actual, "actual"));
   put(scenario, "work", pair(draft.work, "work", span));
   put(scenario, "clients", whole(draft.clients, "clients"));
   put(scenario, "at_once", whole(draft.at_once, "at_once"));
@@ -189,8 +201,8 @@ export function draftOf(scenario) {
       entryOf(ARRIVALS, object(arrivals).kind),
       object(arrivals),
     ),
-    cost: text(scenario.cost),
-    actual: text(scenario.actual),
+    cost: textOfUnits(scenario.cost),
+    actual: textOfUnits(scenario.actual),
     work: text(scenario.work),
     clients: text(scenario.clients),
     at_once: text(scenario.at_once),
@@ -261,6 +273,13 @@ function filled(defaults, keys, given) {
 
 function texts(object) {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, text(value)]));
+}
+
+function textOfUnits(units) {
+  if (typeof units !== "object" || units === null || Array.isArray(units)) return text(units);
+  return Object.entries(units)
+    .map(([label, count]) => `${label}=${text(count)}`)
+    .join(", ");
 }
 
 function text(value) {

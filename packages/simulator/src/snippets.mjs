@@ -1,4 +1,5 @@
 // A policy as code in each language, with the names and units of the Paddlegate packages.
+import * as costs from "./cost-snippets.mjs";
 import * as jobs from "./job-snippets.mjs";
 import {
   capital,
@@ -43,7 +44,7 @@ function factsOf(policy, scenario) {
   );
   const limits = ruling.length > 0 ? ruling : all.slice(0, 1);
   const isLabelled = limits.some(hasLabel);
-  const most = (range) => (Array.isArray(range) ? range[1] : range);
+  const labels = limits.map(({ label }) => label);
   const isEstimated = scenario.actual !== undefined && policy.correct !== false;
   const waits = policy.retry === "wait";
   return {
@@ -54,8 +55,8 @@ function factsOf(policy, scenario) {
       limits.length === 1 && limits[0].offset === 0 && !isRate(limits[0]) && !isLabelled
         ? limits[0]
         : null,
-    cost: most(scenario.cost) ?? 1,
-    actual: isEstimated ? (most(scenario.actual) ?? 1) : null,
+    cost: costs.highest(scenario.cost, labels),
+    actual: isEstimated ? costs.highest(scenario.actual, labels) : null,
     wait: waits ? micros(policy.wait ?? "3650d") : 0,
     isJob: policy.retry === "ticket",
     isHeld: limits.some(({ kind }) => kind === "concurrency"),
@@ -87,12 +88,12 @@ function python(policy, scenario) {
   const classes = kindsWithLabels(facts).map(capital);
   const names = (others) => [...others, "Paddlegate", ...classes].sort().join(", ");
   if (facts.isJob) return jobs.python(maker, facts, names([]));
-  const asked = [facts.actual === null ? `cost=${facts.cost}` : `estimate=${facts.cost}`];
+  const asked = [`${facts.actual === null ? "cost" : "estimate"}=${costs.python(facts.cost)}`];
   asked.push(`wait_timeout=${seconds(facts.wait)}`);
   const body =
     facts.actual === null
       ? ['    print("the call")']
-      : [`    permit.points_used(${facts.actual})  # the actual cost of the call`];
+      : [`    permit.points_used(${costs.python(facts.actual)})  # the actual cost of the call`];
   return `from paddlegate import ${names(["OverLimit"])}
 
 pg = Paddlegate("${URL}")
@@ -116,11 +117,11 @@ function node(policy, scenario) {
   );
   const names = (others) => [...others, "Paddlegate", ...kindsWithLabels(facts).sort()].join(", ");
   if (facts.isJob) return jobs.node(maker, facts, names([]));
-  const asked = facts.actual === null ? `cost: ${facts.cost}` : `estimate: ${facts.cost}`;
+  const asked = `${facts.actual === null ? "cost" : "estimate"}: ${costs.node(facts.cost)}`;
   const body =
     facts.actual === null
       ? '() => console.log("the call")'
-      : `(permit) =>\n    permit.pointsUsed(${facts.actual}), // the actual cost of the call\n  `;
+      : `(permit) =>\n    permit.pointsUsed(${costs.node(facts.actual)}), // the actual cost of the call\n  `;
   return `import { ${names(["OverLimitError"])} } from "paddlegate";
 
 const pg = new Paddlegate("${URL}");
@@ -144,11 +145,11 @@ function ruby(policy, scenario) {
     rubyLimits,
   );
   if (facts.isJob) return jobs.ruby(maker, facts);
-  const asked = facts.actual === null ? `cost: ${facts.cost}` : `estimate: ${facts.cost}`;
+  const asked = `${facts.actual === null ? "cost" : "estimate"}: ${costs.node(facts.cost)}`;
   const body =
     facts.actual === null
       ? '{ puts "the call" }'
-      : `do |permit|\n    permit.points_used(${facts.actual}) # the actual cost of the call\n  end`;
+      : `do |permit|\n    permit.points_used(${costs.node(facts.actual)}) # the actual cost of the call\n  end`;
   return `require "paddlegate"
 
 Paddlegate.configure { |config| config.url = "${URL}" }
@@ -194,14 +195,11 @@ function rust(policy, scenario) {
   const several = only === null ? ["Limit", "Policy"] : [];
   const waiting = facts.isJob ? "OnLimit" : "Status";
   const names = [...several, "Paddlegate", "Request", waiting].sort().join(", ");
-  const asked =
-    facts.actual === null
-      ? `Request::cost(${grouped(facts.cost)})`
-      : `Request::estimate(${grouped(facts.cost)})`;
+  const asked = `Request::${facts.actual === null ? "cost" : "estimate"}(${costs.rust(facts.cost, grouped)})`;
   const after = [];
   if (facts.actual !== null) {
     after.push(
-      `limiter.correct(permit, ${grouped(facts.actual)})?; // the actual cost of the call`,
+      `limiter.correct(permit, ${costs.rust(facts.actual, grouped)})?; // the actual cost of the call`,
     );
   }
   if (facts.isHeld) after.push("limiter.release(permit)?;");
@@ -253,11 +251,11 @@ function c(policy, scenario) {
   };
   const list =
     only === null ? `  const pg_limit limits[] = {\n${limits.map(row).join("")}  };\n` : "";
-  const asked = facts.actual === null ? `.cost = ${facts.cost}` : `.estimate = ${facts.cost}`;
+  const asked = costs.cRequest(facts.actual === null ? "cost" : "estimate", facts.cost);
   const after = [];
   if (facts.actual !== null) {
     after.push(
-      `    pg_correct(limiter, decision.permit, ${facts.actual}, &settlement, &error); /* the actual cost of the call */`,
+      `    pg_correct(limiter, decision.permit, ${costs.cActual(facts.actual)}, &settlement, &error); /* the actual cost of the call */`,
     );
   }
   if (facts.isHeld) after.push("    pg_release(limiter, decision.permit, &settlement, &error);");

@@ -97,7 +97,7 @@ function timesEditor(session, arrivals) {
   const text = textField({
     path: "arrivals.text",
     label: "Times, one per line",
-    hint: "Seconds or RFC 3339 times; or CSV with a header of at,cost,actual,work,count",
+    hint: "Seconds or RFC 3339 times; or CSV with a header of at,cost,actual,work,count; cost.LABEL for one limit",
     value: arrivals.text,
     changed: (value) => {
       arrivals.text = value;
@@ -115,8 +115,8 @@ export function callsEditor(session) {
   return h(
     "div",
     { class: "fields" },
-    one("cost", "Cost or estimate", "1", "40, or 1..5"),
-    one("actual", "Actual cost", "as estimated", "1..5"),
+    one("cost", "Cost or estimate", "1", "40, or 1..5, or by label: tpm=100..900, rpm=1"),
+    one("actual", "Actual cost", "as estimated", "1..5, or tpm=50..400"),
     one("work", "Call duration", "0s", "2s, or 1s..5s"),
     one("clients", "Clients", "1"),
     one("at_once", "Concurrent calls per client", "unlimited"),

@@ -48,6 +48,12 @@ const limits = {
     { kind: "unlimited" },
   ],
 };
+// A policy that counts in labels of its own gets costs by label; the labels of other policies are left out.
+const byLabel = (key, { cost, actual }) => {
+  if (cost === undefined) return {};
+  if (key !== "labels") return { cost, actual };
+  return { cost: { tpm: cost, class: 2, other: 5 }, actual: { tpm: actual, class: 2 } };
+};
 const name = ['a "b" \\ #{c}', "{d} é ☃ ??/"].join(" $"); // what languages may take for their own
 const cases = Object.entries(limits).flatMap(([key, list]) =>
   [{}, { cost: [10, 20], actual: [1, 5] }].flatMap((calls) =>
@@ -58,7 +64,7 @@ const cases = Object.entries(limits).flatMap(([key, list]) =>
       policy: { name, limits: list, retry, ...(retry === "wait" ? { wait: "1s" } : {}) },
       calls: {
         arrivals: { kind: "jobs", count: 1 },
-        ...(["throttle", "rate"].includes(key) ? {} : calls),
+        ...(["throttle", "rate"].includes(key) ? {} : byLabel(key, calls)),
       },
     })),
   ),

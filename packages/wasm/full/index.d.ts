@@ -98,7 +98,10 @@ export type Arrivals =
       readonly from?: Span;
     }
   | { readonly kind: "jobs"; readonly count: number; readonly from?: Span }
-  /** Times, one per line, or CSV with the columns `at` and any of `cost`, `actual`, `work`, `count`. */
+  /**
+   * Times, one per line, or CSV with the columns `at` and any of `cost`, `actual`, `work`, `count`. Costs by label have a
+   * column for each, such as `cost.tpm`.
+   */
   | { readonly kind: "times"; readonly text: string };
 
 /** An event at a time after the start. */
@@ -116,6 +119,9 @@ export type ScenarioEvent =
     }
   | { readonly at: Span; readonly do: "crash"; readonly client: number; readonly for?: Span };
 
+/** Units, or equally likely units from the least to the most. */
+export type UnitsRange = number | readonly [least: number, most: number];
+
 /** A scenario to simulate. A list of two values is a range with a uniform distribution. */
 export interface Scenario {
   /** The seed of the random numbers. Default 1. */
@@ -125,10 +131,13 @@ export interface Scenario {
   /** One to four policies; all get the same arrivals. */
   readonly policies: readonly SimulatedPolicy[];
   readonly arrivals: Arrivals;
-  /** The units of a call; with `actual` the estimate. Default 1. */
-  readonly cost?: number | readonly [least: number, most: number];
+  /**
+   * The units of a call, for every limit that counts units or by label; with `actual` the estimate. A policy ignores the
+   * labels that it does not have. Default 1.
+   */
+  readonly cost?: UnitsRange | { readonly [label: string]: UnitsRange };
   /** The actual cost of calls; without it `cost` is final. */
-  readonly actual?: number | readonly [least: number, most: number];
+  readonly actual?: UnitsRange | { readonly [label: string]: UnitsRange };
   /** The duration of a call. Default 0. */
   readonly work?: Span | readonly [least: Span, most: Span];
   /** The number of processes that call. Default 1. */
@@ -155,6 +164,7 @@ export interface Columns {
   readonly attempt: Uint16Array;
   /** 0 refused, 1 granted, 2 queued, 3 retries, 4 gave up, 5 lost, 6 throttled by upstream. */
   readonly outcome: Uint8Array;
+  /** The requested units; of a cost by label the largest number. */
   readonly cost: Float64Array;
   readonly wait: Float64Array;
   /** The position in `levels` of the limit that refused or is the tightest; for a pause their number, for none 255. */
@@ -190,7 +200,7 @@ export interface Totals {
     readonly p95: number;
     readonly max: number;
   };
-  /** The units of all granted calls, including those that were lost afterwards. */
+  /** The units of all granted calls, including those that were lost afterwards; of a cost by label the largest number. */
   readonly units: number;
   /**
    * The use of the busiest limit, in thousandths of the most that it allows in that time with the settings that

@@ -1,6 +1,6 @@
 // The additions of the full module: documents, jobs, responses of upstream APIs, the cost of queries and the simulator.
 // The build also converts this file to CommonJS: keep the imports and the export at the start of their lines.
-import { InvalidError, only, wholeMilliseconds } from "../arguments.mjs";
+import { InvalidError, only, request, wholeMilliseconds } from "../arguments.mjs";
 import simulation from "./simulation.mjs";
 
 // Adds methods to the classes; `inside` gives access to their private members.
@@ -69,12 +69,12 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     },
 
     admit(job, options) {
-      const { onLimit, cost, estimate } = only(["onLimit", "cost", "estimate"], options);
+      const { onLimit, ...asked } = only(["onLimit", "cost", "estimate"], options);
       const began = performance.now();
       const admission = inside.run(this, (inner) =>
-        inner.admit(job, cost, estimate, onLimit ?? this.onLimit ?? "wait"),
+        inner.admit(job, ...request(asked), onLimit ?? this.onLimit ?? "wait"),
       );
-      return granted(this, began, (estimate ?? null) !== null)(admission);
+      return granted(this, began, (asked.estimate ?? null) !== null)(admission);
     },
 
     admitAll(jobs, options) {

@@ -40,6 +40,9 @@ function steps({ pg, clock }, testCase, name) {
         answer = JSON.stringify(limiter.correct(permit, step.actual));
         break;
       }
+      case "debit":
+        answer = asText(limiter.debit(step.cost));
+        break;
       case "enter":
         answer = enter(limiter, step);
         if (step.permit) permits.set(step.permit, answer.permit);
@@ -104,6 +107,7 @@ function misuse({ Paddlegate, TestClock, InvalidError }, testCase, name) {
     acquire: () => limiter.tryAcquire(request(testCase)),
     peek: () => limiter.peek(request(testCase)),
     correct: () => limiter.correct(testCase.permit, value(testCase.actual)),
+    debit: () => limiter.debit(value(testCase.cost)),
     clock: () => new TestClock(testCase.now_us),
   }[testCase.do];
   const limiter = testCase.do === "limiter" ? undefined : pg.limiter(name, limits);

@@ -49,6 +49,7 @@ same<typeof quiet, Limiter<Skipped>>(true);
 const value = await quiet.withinLimit((held) => held.learnFromResponse(response));
 same<typeof value, Learned | Skipped>(true);
 const admission: Admission = quiet.admit("job", { onLimit: "drop", cost: 1 });
+quiet.admit("job", { estimate: { tpm: 900 } }).permit?.correct({ tpm: 500 });
 admission.permit?.release() satisfies string | undefined;
 same<ReturnType<typeof quiet.admitAll>, Admission[]>(true);
 quiet.admitAll(["a"], { partial: true }).length satisfies number;
@@ -75,6 +76,8 @@ const scenario: Scenario = {
   cost: [1, 5],
   events: [{ at: "1s", do: "pause", for: "5s" }],
 };
+scenario satisfies Scenario;
+({ ...scenario, cost: { tpm: [100, 900], rpm: 1 }, actual: { tpm: 50 } }) satisfies Scenario;
 const simulation = new Simulation(scenario, 0).withoutTimeline();
 same<typeof simulation, Simulation>(true);
 simulation.run(1) satisfies boolean;

@@ -1,6 +1,7 @@
 // Compiled only: what users may write, and what the compiler must refuse.
 import {
   bucket,
+  type Cost,
   concurrency,
   type Decision,
   InvalidError,
@@ -12,6 +13,7 @@ import {
   Paddlegate,
   type Permit,
   points,
+  type Reason,
   type RuntimeState,
   SKIPPED,
   type Skipped,
@@ -41,6 +43,17 @@ pg.limiter("b", [throttle(1, { limit: 3 }), concurrency(5, { lockTimeoutMs: 1000
 declare const known: Limits;
 pg.limiter<"ignore">("known", known);
 window(1, 1) satisfies Limit;
+const llm = pg.limiter("llm", { rpm: window(500, "minute"), tpm: points(150_000, 60) });
+const cost: Cost = { tpm: 900 };
+llm.allow({ cost }) satisfies boolean;
+const estimated = llm.tryAcquire({ estimate: { tpm: 900, rpm: 2 } }).permit ?? "";
+llm.correct(estimated, { tpm: 500 }) satisfies string;
+llm.debit({ tpm: 50 }).remaining satisfies number | null;
+llm.debit(5).reason satisfies Reason | null;
+// @ts-expect-error: units are numbers
+llm.debit({ tpm: "50" });
+// @ts-expect-error: a map is no cost
+llm.debit(new Map([["tpm", 50]]));
 pg.limiter("list", [["window", 10, "second"], ["window", 100, "PT1M"], ["unlimited"]]);
 const error: unknown = undefined;
 if (error instanceof InvalidError) {
@@ -75,6 +88,7 @@ clock.advance("minute");
 new Paddlegate("memory://", { clock }).unlimited();
 const erp: Limiter = pg.concurrent("erp", 5, { lockTimeoutMs: 1000, waitTimeoutMs: 10 });
 const permit: Permit = await erp.acquire({ signal: AbortSignal.timeout(5), id: "job" });
+permit.correct({ tpm: 5 }) satisfies string;
 permit.release() satisfies "released" | "late" | "unknown";
 const skipped: number | Skipped = await pg
   .paused("never", { onLimit: "ignore" })

@@ -5,6 +5,7 @@ use paddlegate::{Admission, Answer, Error, Limiter, MultiStep, OnLimit, Operatio
 
 use super::{AT_ONCE, Calls, Settling};
 use crate::admin_request::AdminRequest;
+use crate::convert::UnitsByLabel;
 use crate::multi_step::CallState;
 use crate::shared_buffer::{ALLOW, input};
 
@@ -27,30 +28,40 @@ impl Calls {
     ///
     /// Two requests that are not operations return a text: the notification node of a limiter, and the wake-up channel
     /// of the memory store, created if needed.
-    pub(crate) fn prepare(&mut self, limiter: &Limiter, id: Option<&str>, channel: Option<&str>) -> i32 {
+    pub(crate) fn prepare(
+        &mut self,
+        limiter: &Limiter,
+        id: Option<&str>,
+        channel: Option<&str>,
+        by_label: Option<&UnitsByLabel>,
+    ) -> i32 {
         self.clear_last_answers();
+        let by_label = match by_label.map_or(Ok(Vec::new()), |given| self.buffer.by_label(given)) {
+            Ok(by_label) => by_label,
+            Err(error) => return self.failed(error),
+        };
         match self.buffer.small(input::OPERATION) {
             NOTIFICATION_NODE => self.answer_text(Ok(limiter.notification_node().unwrap_or_default())),
             LISTEN => {
                 let channel = self.listen(limiter);
                 self.answer_text(channel)
             }
-            ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default()),
+            ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default(), &by_label),
             operation => {
                 if operation == ALLOW
                     && let Err(error) = limiter.check_allow()
                 {
                     return self.failed(error);
                 }
-                let operation = self.buffer.operation(id.unwrap_or_default(), channel.unwrap_or_default());
+                let operation = self.buffer.operation(id.unwrap_or_default(), channel.unwrap_or_default(), &by_label);
                 self.ask(limiter, operation, None)
             }
         }
     }
 
     /// Requests a decision about a job. The channel argument holds the name of the handling of refused jobs.
-    fn admit(&mut self, limiter: &Limiter, job: &str, on_limit: &str) -> i32 {
-        let asked = self.buffer.request().and_then(|request| Ok((request, OnLimit::from_name(on_limit)?)));
+    fn admit(&mut self, limiter: &Limiter, job: &str, on_limit: &str, by_label: &[(&str, u64)]) -> i32 {
+        let asked = self.buffer.request(by_label).and_then(|request| Ok((request, OnLimit::from_name(on_limit)?)));
         match asked {
             Ok((request, on_limit)) => {
                 let operation = Operation::AcquireWithId { request, id: job, wait: Admission::wait(on_limit) };

@@ -3,6 +3,7 @@
 use super::{Limiter, unexpected};
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
+use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit::Settlement;
@@ -13,7 +14,8 @@ use crate::store::signal_handling::SignalHandling;
 impl Limiter {
     /// Takes the cost if every limit allows it and no ticket is ahead, otherwise nothing. Never waits for a limit.
     ///
-    /// `Invalid` when the cost can never be granted; `Unavailable` when the store cannot decide.
+    /// `Invalid` when the cost can never be granted; `Unavailable` when the store cannot decide. A cost above a limit that was
+    /// lowered at run time is refused with the reason [`TooLarge`](crate::Reason::TooLarge), until the override ends.
     ///
     /// # Examples
     ///
@@ -27,7 +29,7 @@ impl Limiter {
     /// assert_eq!(api.acquire(Request::cost(3)).unwrap_err().argument(), Some("cost"), "never possible");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn acquire(&self, request: Request) -> Result<Decision> {
+    pub fn acquire(&self, request: Request<'_>) -> Result<Decision> {
         match self.run(Operation::Acquire(request), SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
@@ -79,7 +81,7 @@ impl Limiter {
     /// assert_eq!(workers.cancel("b")?, Settlement::Cancelled);
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn acquire_with_id(&self, request: Request, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
+    pub fn acquire_with_id(&self, request: Request<'_>, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
         match self.run(Operation::AcquireWithId { request, id, wait }, SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
@@ -99,7 +101,7 @@ impl Limiter {
     /// assert_eq!(api.peek(Request::cost(2))?.remaining, Some(2), "nothing was taken");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn peek(&self, request: Request) -> Result<Decision> {
+    pub fn peek(&self, request: Request<'_>) -> Result<Decision> {
         match self.run(Operation::Peek(request), SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
@@ -107,6 +109,9 @@ impl Limiter {
     }
 
     /// Replaces the estimate of a permit by the actual cost, once; later calls change nothing.
+    ///
+    /// A cost by label changes only the limits that it names, and those that the estimate named: the others count one
+    /// before and after.
     ///
     /// A lower cost is refunded; a higher one becomes debt, capped at one full limit. A bucket is corrected only while
     /// its interval lasts, a window only where it still contains the grant. A throttle counts starts and is not
@@ -129,8 +134,32 @@ impl Limiter {
     /// assert_eq!(shop.correct(&permit, 0)?, Settlement::Already);
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn correct(&self, permit: &str, actual: u64) -> Result<Settlement> {
-        self.settlement(Operation::Correct { permit, actual })
+    pub fn correct<'a>(&self, permit: &str, actual: impl Into<Cost<'a>>) -> Result<Settlement> {
+        self.settlement(Operation::Correct { permit, actual: actual.into() })
+    }
+
+    /// Charges a cost in any case, whatever is left, up to one whole limit of debt, and returns what is left.
+    ///
+    /// For costs that are known only afterwards, such as the tokens of an answer without an estimate. Limits that count
+    /// calls (concurrency, throttle) are not charged. The decision is a grant; it describes the limit with the fewest
+    /// remaining units. A repeated call charges again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let tokens = Paddlegate::memory().points("tokens", 1_000, Duration::from_secs(86_400))?;
+    /// assert_eq!(tokens.debit(900)?.remaining, Some(100));
+    /// assert_eq!(tokens.debit(900)?.remaining, Some(0), "a debt of 800");
+    /// assert!(!tokens.peek(Request::cost(1))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn debit<'a>(&self, cost: impl Into<Cost<'a>>) -> Result<Decision> {
+        match self.run(Operation::Debit(cost.into()), SignalHandling::Ignore)? {
+            Answer::Decision(decision) => Ok(decision),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Ends the lease of a permit, once.

@@ -19,7 +19,10 @@ use crate::engine::budget::PendingReport;
 use crate::engine::state::State;
 use crate::engine::transaction::{Entry, Transaction, Waiting};
 use crate::model::budget::UpstreamReport;
+use crate::model::charge::Charge;
+use crate::model::cost::Cost;
 use crate::model::decision::Decision;
+use crate::model::limit::Limit;
 #[cfg(feature = "redis")]
 use crate::model::limiter_info::LimiterInfo;
 use crate::model::on_unavailable::OnUnavailable;
@@ -28,7 +31,7 @@ use crate::model::overrides::AdminCommand;
 use crate::model::permit;
 use crate::model::permit::{MAX_PERMIT_ID, PERMIT_TIMEOUT, Permit, Settlement};
 use crate::model::policy::Policy;
-use crate::model::request::{Request, Wait, check_id, check_units};
+use crate::model::request::{Request, Wait, check_id};
 use crate::model::statistics::Statistics;
 use crate::store::memory::{Cell, Memory};
 #[cfg(feature = "redis")]
@@ -108,16 +111,20 @@ impl Limiter {
             Operation::AcquireWithId { request, id, wait } => {
                 check_id(id)?;
                 wait.as_ref().map_or(Ok(()), Wait::check)?;
-                let (units, permit) = request.charge(&self.inner.policy)?;
+                let (charge, permit) = request.charge(&self.inner.policy)?;
                 let queue = wait.map(|wait| Waiting {
                     max_wait: wait.max_wait.0,
                     claim_timeout: wait.claim_timeout.0,
                     channel: wait.channel,
                     position: wait.position,
                 });
-                self.prepare_enter(&Entry { id, units, permit, queue })
+                self.prepare_enter(&Entry { id, charge, permit, queue })
             }
-            Operation::Peek(request) => self.prepare_peek(request),
+            Operation::Peek(request) => {
+                let (charge, permit) = self.peeked(request)?;
+                self.prepare_peek(charge, permit)
+            }
+            Operation::Debit(cost) => self.prepare_debit(cost),
             Operation::Correct { permit, actual } => self.prepare_correct(permit, actual),
             Operation::Release { permit } => self.prepare_release(permit),
             Operation::Renew { permit } => self.prepare_renew(permit),
@@ -130,27 +137,27 @@ impl Limiter {
     }
 
     #[inline]
-    fn prepare_acquire(&self, request: Request) -> Result<Prepared> {
+    fn prepare_acquire(&self, request: Request<'_>) -> Result<Prepared> {
         let policy = &self.inner.policy;
-        let (units, permit) = request.charge(policy)?;
-        let needs_id = permit || policy.concurrency().is_some() && units > 0;
+        let (charge, permit) = request.charge(policy)?;
+        let needs_id = permit || policy.concurrency().is_some() && charge.most() > 0;
         match &self.inner.location {
-            StateLocation::Stateless => self.decide_without_state(units, permit, None),
-            _ if needs_id => self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }),
+            StateLocation::Stateless => self.decide_without_state(&charge, permit, None),
+            _ if needs_id => self.prepare_enter(&Entry { id: &permit::new_id()?, charge, permit, queue: None }),
             StateLocation::Memory { store, name, cell } => {
                 let now = self.now();
                 let cell = get_or_create_cell(store, name, cell, policy, now)?;
-                let reply = cell.lock(State::default).acquire(policy, now, units)?;
+                let reply = cell.lock(State::default).acquire(policy, now, &charge)?;
                 match reply {
-                    Some(reply) => Ok(decided(reply.decision(policy, None))),
-                    None => self.prepare_enter(&Entry { id: &permit::new_id()?, units, permit, queue: None }),
+                    Some(reply) => Ok(decided(reply.decision(policy, &charge, None))),
+                    None => self.prepare_enter(&Entry { id: &permit::new_id()?, charge, permit, queue: None }),
                 }
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::acquire(
                 &self.inner.policy,
                 keys,
-                units,
+                charge,
                 self.test_time(),
                 self.due_list_entry(),
             ))),
@@ -158,19 +165,18 @@ impl Limiter {
     }
 
     /// Starts a call under an id that callers may not choose.
-    pub(crate) fn enter_marked(&self, request: Request, id: &str) -> Result<Prepared> {
-        let (units, permit) = request.charge(&self.inner.policy)?;
-        self.prepare_enter(&Entry { id, units, permit, queue: None })
+    pub(crate) fn enter_marked(&self, charge: Charge, permit: bool, id: &str) -> Result<Prepared> {
+        self.prepare_enter(&Entry { id, charge, permit, queue: None })
     }
 
     fn prepare_enter(&self, entry: &Entry<'_>) -> Result<Prepared> {
         let policy = &self.inner.policy;
         match &self.inner.location {
-            StateLocation::Stateless => self.decide_without_state(entry.units, entry.permit, Some(entry.id)),
+            StateLocation::Stateless => self.decide_without_state(&entry.charge, entry.permit, Some(entry.id)),
             StateLocation::Memory { .. } => {
-                let keeps = entry.permit || policy.concurrency().is_some() && entry.units > 0;
+                let keeps = entry.permit || policy.concurrency().is_some() && entry.charge.most() > 0;
                 let reply = self.transact(entry.id, |transaction| transaction.enter(*entry))??;
-                Ok(decided(reply.decision(policy, keeps.then_some((entry.id, entry.units)))))
+                Ok(decided(reply.decision(policy, &entry.charge, keeps.then_some(entry.id))))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::enter(
@@ -183,31 +189,56 @@ impl Limiter {
         }
     }
 
-    fn prepare_peek(&self, mut request: Request) -> Result<Prepared> {
-        let policy = &self.inner.policy;
+    /// Returns the charge that a peek checks, and whether it is an estimate.
+    pub(crate) fn peeked(&self, mut request: Request<'_>) -> Result<(Charge, bool)> {
         if request.estimate.is_none() {
             // Also for `points`, where other calls must give a cost: a peek charges nothing.
-            request.cost.get_or_insert(1);
+            request.cost.get_or_insert(Cost::Units(1));
         }
-        let (cost, permit) = request.charge(policy)?;
+        request.charge(&self.inner.policy)
+    }
+
+    pub(crate) fn prepare_peek(&self, charge: Charge, permit: bool) -> Result<Prepared> {
+        let policy = &self.inner.policy;
         match &self.inner.location {
-            StateLocation::Stateless => self.decide_without_state(cost, permit, None),
+            StateLocation::Stateless => self.decide_without_state(&charge, permit, None),
             StateLocation::Memory { store, name, cell } => {
                 let now = self.now();
                 let cell = get_or_create_cell(store, name, cell, policy, now)?;
                 let argument = if permit { "estimate" } else { "cost" };
-                let reply = cell.lock(State::default).peek(policy, now, argument, cost)?;
-                Ok(decided(reply.decision(policy, None)))
+                let reply = cell.lock(State::default).peek(policy, now, argument, &charge)?;
+                Ok(decided(reply.decision(policy, &charge, None)))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::peek(&self.inner.policy, keys, cost, permit, self.test_time())))
+                Ok(Prepared::Call(Call::peek(&self.inner.policy, keys, charge, permit, self.test_time())))
             }
         }
     }
 
-    fn prepare_correct(&self, permit: &str, actual: u64) -> Result<Prepared> {
-        check_units("actual", actual)?;
+    fn prepare_debit(&self, cost: Cost<'_>) -> Result<Prepared> {
+        let policy = &self.inner.policy;
+        let charge = cost.charge("cost", policy)?;
+        if !policy.limits().is_empty() && policy.limits().iter().all(Limit::counts_starts) {
+            return Err(Error::invalid("debit", "takes units, and no limit of the policy counts units"));
+        }
+        match &self.inner.location {
+            StateLocation::Stateless => Ok(decided(Decision::unlimited(None))),
+            StateLocation::Memory { store, name, cell } => {
+                let now = self.now();
+                let cell = get_or_create_cell(store, name, cell, policy, now)?;
+                let reply = cell.lock(State::default).debit(policy, now, &charge)?;
+                Ok(decided(reply.decision(policy, &charge, None)))
+            }
+            #[cfg(feature = "redis")]
+            StateLocation::Redis { keys, .. } => {
+                Ok(Prepared::Call(Call::debit(policy, keys, charge, self.test_time(), self.due_list_entry())))
+            }
+        }
+    }
+
+    fn prepare_correct(&self, permit: &str, actual: Cost<'_>) -> Result<Prepared> {
+        let actual = actual.charge("actual", &self.inner.policy)?;
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
         if self.inner.policy.limits().is_empty() && permit == permit::UNLIMITED {
             return settled(Settlement::Settled);
@@ -218,11 +249,13 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => settled(Settlement::Unknown),
             StateLocation::Memory { .. } => {
-                settled(self.transact("", |transaction| transaction.correct(&permit, actual))?)
+                settled(self.transact("", |transaction| transaction.correct(&permit, &actual))?)
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::correct(keys, &permit, actual, self.test_time())))
+                // The permit of another policy has a key that the script does not find.
+                let charged = self.inner.policy.in_policy_order(&permit.charged).unwrap_or_default();
+                Ok(Prepared::Call(Call::correct(keys, &permit, charged, actual, self.test_time())))
             }
         }
     }
@@ -275,7 +308,7 @@ impl Limiter {
             return Ok(self.report_without_state(report, Settlement::Settled));
         }
         // A report with an unknown permit still updates the budget, under a permit that was never issued.
-        let unknown = Permit { id: "-", granted_at: MAX_TIME.0 - PERMIT_TIMEOUT.0, charged: 0 };
+        let unknown = Permit { id: "-", granted_at: MAX_TIME.0 - PERMIT_TIMEOUT.0, charged: Charge::All(0) };
         let permit = report.permit.map(|permit| parsed(permit)).transpose()?.map(|permit| permit.unwrap_or(unknown));
         match &self.inner.location {
             StateLocation::Stateless => Ok(self.report_without_state(report, Settlement::Unknown)),
@@ -285,13 +318,10 @@ impl Limiter {
                 Ok(Prepared::Answered(Answer::Report(Box::new(learned))))
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::apply_report(
-                keys,
-                &self.inner.policy,
-                permit.as_ref(),
-                report,
-                self.test_time(),
-            ))),
+            StateLocation::Redis { keys, .. } => {
+                let policy = &self.inner.policy;
+                Call::apply_report(keys, policy, permit.as_ref(), report, self.test_time()).map(Prepared::Call)
+            }
         }
     }
 
@@ -385,9 +415,10 @@ impl Limiter {
     }
 
     /// Returns the decision of a policy that needs no state.
-    fn decide_without_state(&self, units: u64, estimate: bool, id: Option<&str>) -> Result<Prepared> {
-        self.inner.policy.check_fits(if estimate { "estimate" } else { "cost" }, units)?;
-        Ok(decided(match self.inner.policy.paused() {
+    fn decide_without_state(&self, charge: &Charge, estimate: bool, id: Option<&str>) -> Result<Prepared> {
+        let policy = &*self.inner.policy;
+        policy.check_fits(policy, if estimate { "estimate" } else { "cost" }, charge)?;
+        Ok(decided(match policy.paused() {
             Some(limit) => Decision::paused(Some(limit.label())),
             None => Decision::unlimited((estimate || id.is_some()).then(|| permit::UNLIMITED.to_owned())),
         }))

@@ -4,6 +4,7 @@ use super::run::settled;
 use super::{Limiter, unexpected};
 use crate::base::error::Result;
 use crate::client::prepared::Prepared;
+use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit::Settlement;
@@ -49,7 +50,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// # }).unwrap();
     /// ```
-    pub async fn acquire_async(&self, request: Request) -> Result<Decision> {
+    pub async fn acquire_async(&self, request: Request<'_>) -> Result<Decision> {
         match self.run_async(Operation::Acquire(request)).await? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
@@ -70,8 +71,8 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// # }).unwrap();
     /// ```
-    pub async fn correct_async(&self, permit: &str, actual: u64) -> Result<Settlement> {
-        match self.run_async(Operation::Correct { permit, actual }).await? {
+    pub async fn correct_async(&self, permit: &str, actual: impl Into<Cost<'_>>) -> Result<Settlement> {
+        match self.run_async(Operation::Correct { permit, actual: actual.into() }).await? {
             Answer::Settlement(settlement) => Ok(settlement),
             other => Err(unexpected(&other)),
         }

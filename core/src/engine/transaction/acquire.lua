@@ -1,33 +1,48 @@
--- Calls without an id that the fast path does not decide: a peek at a policy with leases, one that the queue's summary
--- refuses, or one on a state with the records of other policies. They end here, before the functions of the queue and of
--- the verbs are made.
+-- Debits, and calls without an id that the fast path does not decide: a peek at a policy with leases, one that the queue's
+-- summary refuses, one above a limit, or one on a state with the records of other policies. They end here, before the
+-- functions of the queue and of the verbs are made.
 --
--- REQUIRES: DAMAGED limit_count verb units id register_limiter now overrides ctx evaluate limit_exceeded_by
--- REQUIRES: add_statistic write_state append_to_logs keep_skew
+-- REQUIRES: DAMAGED min max limit_count verb units id register_limiter now overrides ctx evaluate own_units
+-- REQUIRES: limit_exceeded_by add_statistic write_state append_to_logs keep_skew
 -- PROVIDES: nothing
 
-if not id and (verb == 'acquire' or verb == 'peek') then
-  local exceeded = limit_exceeded_by(units)
-  if exceeded then
-    return {5, exceeded - 1, ctx.limits[exceeded].a, 0, 0, now}
+if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
+  local asked, ahead, taken = own_units, nil, own_units
+  if verb == 'debit' then
+    asked = nil
+  else
+    local exceeded = limit_exceeded_by(own_units, 'own')
+    if exceeded then
+      return {5, exceeded - 1, ctx.limits[exceeded].a, 0, 0, now}
+    end
+    if now < ctx.queued_until and units > 0 and ctx.tickets > 0 then
+      ahead = {}
+      for i = 1, limit_count do
+        ahead[i] = ctx.queued[ctx.limits[i].record_tag] or 0
+      end
+    end
   end
-  local ahead, units_ahead = ctx.tickets, ctx.queued_units
-  if now >= ctx.queued_until or units == 0 then
-    ahead, units_ahead = 0, 0
-  end
-  local index, wait, remaining, reset = evaluate(ahead, units_ahead, units, verb == 'acquire' and units or 0)
+  local index, wait, remaining, reset = evaluate(asked, ahead, verb ~= 'peek' and own_units or nil, now)
   if ctx.damaged then
     return redis.error_reply(DAMAGED)
   end
-  if verb == 'acquire' then
+  if verb ~= 'peek' then
     if wait == 0 and units > 0 then
+      if verb == 'debit' then
+        -- A debt is at most one whole limit, also in a log.
+        taken = {}
+        for i = 1, limit_count do
+          local limit = ctx.limits[i]
+          taken[i] = limit.kind == 'w' and max(min(own_units[i], 2 * limit.a - limit.new_level), 0)
+        end
+      end
       add_statistic('granted', 1)
       add_statistic('units', units - 1)
-      append_to_logs()
+      append_to_logs(taken)
       write_state(ctx.longest_reset)
     else
-      if wait > 0 and ahead > 0 then
-        local _, wait_alone = evaluate(0, 0, units, 0)
+      if wait > 0 and ahead then
+        local _, wait_alone = evaluate(own_units)
         if wait_alone == 0 then
           return {4, 0, 0, 0, 0, now}
         end

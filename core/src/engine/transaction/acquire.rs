@@ -4,32 +4,31 @@
 use crate::base::error::Result;
 use crate::engine::queue::QueueSummary;
 use crate::engine::reply::Reply;
-use crate::engine::state::{Demand, Evaluation, State};
+use crate::engine::state::{Change, Demand, Evaluation, State, Units};
+use crate::model::charge::Charge;
 use crate::model::decision::Status;
 use crate::model::policy::Policy;
 use crate::model::statistics::Statistics;
 
 impl State {
-    /// Charges `cost` to all limits or to none, behind the queue.
+    /// Takes a charge from all limits or from none, behind the queue.
     ///
     /// Returns `None` when only the queue blocks the call, as far as its summary shows. Such a call must be repeated
     /// with an id.
     #[inline]
-    pub(crate) fn acquire(&mut self, own: &Policy, server: u64, cost: u64) -> Result<Option<Reply>> {
+    pub(crate) fn acquire(&mut self, own: &Policy, server: u64, charge: &Charge) -> Result<Option<Reply>> {
         self.adopt(own, server)?;
         let (now, skew) = self.clock(server);
         let policy = &*self.effective_policy(own, now);
-        policy.check_fits("cost", cost)?;
-        let demand = self.queue_summary.demand(now, cost, cost);
-        let evaluation = self.decide(policy, now, demand);
+        policy.check_fits(own, "cost", charge)?;
+        let ahead = self.queue_summary.ahead(policy, now, charge);
+        let alone = Demand { cost: Some(charge), change: Change::Cost, ..Demand::default() };
+        let evaluation = self.decide(policy, now, Demand { ahead: ahead.as_ref(), ..alone });
         let granted = evaluation.wait == 0;
-        if granted && cost > 0 {
-            self.take(policy, &evaluation, now, skew, cost);
-            self.queue_summary = self.queue_summary.written(now);
-        } else if !granted
-            && demand.ahead > 0
-            && self.decide(policy, now, Demand { ahead: 0, before: 0, ..demand }).wait == 0
-        {
+        if granted && charge.most() > 0 {
+            self.take(policy, &evaluation, now, skew, charge);
+            self.queue_summary.write(now);
+        } else if !granted && ahead.is_some() && self.decide(policy, now, alone).wait == 0 {
             return Ok(None);
         } else {
             // Otherwise the clock of a full limiter would stand still until the server's clock catches up.
@@ -41,25 +40,53 @@ impl State {
     }
 
     /// Returns what `acquire` would return and changes nothing. `remaining` does not subtract the cost.
-    pub(crate) fn peek(&mut self, own: &Policy, server: u64, argument: &'static str, cost: u64) -> Result<Reply> {
+    pub(crate) fn peek(&mut self, own: &Policy, server: u64, argument: &'static str, charge: &Charge) -> Result<Reply> {
         self.adopt(own, server)?;
         let now = self.clock(server).0;
         let policy = &*self.effective_policy(own, now);
-        policy.check_fits(argument, cost)?;
-        let evaluation = self.decide(policy, now, self.queue_summary.demand(now, cost, 0));
+        policy.check_fits(own, argument, charge)?;
+        let ahead = self.queue_summary.ahead(policy, now, charge);
+        let demand = Demand { cost: Some(charge), ahead: ahead.as_ref(), ..Demand::default() };
+        let evaluation = self.decide(policy, now, demand);
         let status = if evaluation.wait == 0 { Status::Granted } else { Status::Refused };
         Ok(Reply { amount: Some(policy.capacity(evaluation.index)), ..Reply::new(status, &evaluation, now) })
     }
 
-    pub(super) fn take(&mut self, policy: &Policy, evaluation: &Evaluation, now: u64, skew: u64, cost: u64) {
+    /// Takes a charge in any case, up to one whole limit of debt, and returns what is left.
+    pub(crate) fn debit(&mut self, own: &Policy, server: u64, charge: &Charge) -> Result<Reply> {
+        self.adopt(own, server)?;
+        let (now, skew) = self.clock(server);
+        let policy = &*self.effective_policy(own, now);
+        let by = Change::By { new: charge, old: &Charge::All(0) };
+        let evaluation = self.decide(policy, now, Demand { change: by, granted_at: now, ..Demand::default() });
+        if charge.most() > 0 {
+            for (i, limit) in policy.limits().iter().enumerate() {
+                let live = evaluation.levels[i];
+                if let Some(log) = self.log(policy, i) {
+                    log.push(now, charge.of(i).min((2 * limit.amount()).saturating_sub(live)), live);
+                }
+            }
+            self.count_grant(policy, &evaluation, now, skew, charge);
+            self.queue_summary.write(now);
+        } else {
+            self.skew = skew;
+        }
+        Ok(Reply { amount: Some(policy.capacity(evaluation.index)), ..Reply::new(Status::Granted, &evaluation, now) })
+    }
+
+    pub(super) fn take(&mut self, policy: &Policy, evaluation: &Evaluation, now: u64, skew: u64, charge: &Charge) {
         for i in 0..policy.limits().len() {
             if let Some(log) = self.log(policy, i) {
-                log.push(now, cost, evaluation.levels[i]);
+                log.push(now, charge.of(i), evaluation.levels[i]);
             }
         }
+        self.count_grant(policy, evaluation, now, skew, charge);
+    }
+
+    fn count_grant(&mut self, policy: &Policy, evaluation: &Evaluation, now: u64, skew: u64, charge: &Charge) {
         self.settle(policy, &evaluation.levels, now, skew);
         self.statistics.granted += 1;
-        self.statistics.units += cost;
+        self.statistics.units += charge.most();
     }
 
     pub(crate) fn statistics(&mut self, server: u64) -> Statistics {
@@ -71,15 +98,28 @@ impl State {
 }
 
 impl QueueSummary {
-    /// Returns the demand of a call that does not examine the queue.
-    fn demand(self, now: u64, cost: u64, change: u64) -> Demand<'static> {
-        let counts = cost > 0 && now < self.until;
-        let (ahead, before) = if counts { (self.tickets, self.units) } else { (0, 0) };
-        Demand { ahead, before, cost: Some(cost), change: change.cast_signed(), ..Demand::default() }
+    /// Returns the units of each limit that the tickets take, for a call that does not examine the queue.
+    #[inline]
+    fn ahead(&self, policy: &Policy, now: u64, charge: &Charge) -> Option<Units> {
+        (self.tickets > 0 && now < self.until && charge.most() > 0).then(|| self.loads_of(policy))
     }
 
-    /// Returns the summary to write, which is empty for an empty queue.
-    pub(crate) fn written(self, now: u64) -> Self {
-        if self.tickets > 0 { Self { written_at: now, ..self } } else { Self::default() }
+    /// Returns the units of each limit that the tickets take.
+    pub(crate) fn loads_of(&self, policy: &Policy) -> Units {
+        let mut units = Units::default();
+        for (i, of_limit) in units.iter_mut().enumerate().take(policy.limits().len()) {
+            *of_limit = self.loads.get(policy.record_tag(i));
+        }
+        units
+    }
+
+    /// Gives the summary the time of a change of the state. The summary of an empty queue is empty.
+    #[inline]
+    pub(crate) fn write(&mut self, now: u64) {
+        if self.tickets > 0 {
+            self.written_at = now;
+        } else if *self != Self::default() {
+            *self = Self::default();
+        }
     }
 }

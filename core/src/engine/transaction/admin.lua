@@ -72,7 +72,7 @@ if verb == 'control' then
     ensure_overrides()
     if pause ~= '' or changes ~= '' then
       -- Until now the levels drained under the former limits.
-      evaluate(0, 0, nil, 0)
+      evaluate()
       adopt_levels()
       if pause == '0' then
         overrides.paused_until = 0
@@ -104,7 +104,7 @@ if verb == 'control' then
         return redis.error_reply(TOO_MANY_LABELS)
       end
       apply_overrides()
-      evaluate(0, 0, nil, 0)
+      evaluate()
       adopt_levels()
       local lifetime = ctx.longest_reset
       encode_overrides()

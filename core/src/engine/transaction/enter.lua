@@ -1,10 +1,10 @@
 -- Acquire with an id: grants, queues or refuses. Twin of enter.rs.
 --
--- REQUIRES: MAX DAMAGED MAX_REMOVALS call format find min max limit_count verb_at verb units id register_limiter now
--- REQUIRES: overrides LATE_RELEASE unpack ctx handlers evaluate limit_exceeded_by add_statistic expiry write_state
--- REQUIRES: append_to_logs keep_skew MAX_CHECKED_TICKETS LEASE permits_key queue_key records_key read_ticket
--- REQUIRES: caller_ticket own_tags records_expiry write_ticket remove_ticket load_ahead advance_queue PERMIT_TIMEOUT
--- REQUIRES: PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease
+-- REQUIRES: MAX DAMAGED MAX_REMOVALS call format find min max limit_count verb_at verb units costs id register_limiter
+-- REQUIRES: now overrides LATE_RELEASE unpack ctx handlers evaluate own_units limit_exceeded_by add_statistic expiry
+-- REQUIRES: load_list write_state append_to_logs keep_skew MAX_CHECKED_TICKETS LEASE permits_key queue_key records_key
+-- REQUIRES: read_ticket caller_ticket own_tags add_loads records_expiry write_ticket remove_ticket load_ahead
+-- REQUIRES: advance_queue PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease
 -- PROVIDES: nothing
 
 if verb == 'acquire' then
@@ -32,11 +32,15 @@ if verb == 'acquire' then
     end
     if lease_end and lease_end > now then
       -- The id has a lease, and takes nothing more.
-      local index, _, remaining, reset = evaluate(0, 0, 0, 0)
+      local nothing = {}
+      for i = 1, limit_count do
+        nothing[i] = 0
+      end
+      local index, _, remaining, reset = evaluate(nothing)
       return reply(1, index, remaining, 0, reset, lease_end - now, (recorded_token or lease_limit.level) + 0, 0, 0, -1,
-        (recorded_at or 0) + 0, (charged or 0) + 0)
+        (recorded_at or 0) + 0, tonumber(charged or 0) or charged)
     end
-    local exceeded = limit_exceeded_by(units)
+    local exceeded = limit_exceeded_by(own_units, 'own')
     if exceeded then
       if ticket then
         remove_ticket(ticket)
@@ -50,7 +54,7 @@ if verb == 'acquire' then
     end
     local returns = may_queue and requested ~= '' and requested ~= '-'
 
-    local index, wait, remaining, reset, rate = evaluate(0, 0, units, units)
+    local index, wait, remaining, reset, rate = evaluate(own_units, nil, own_units)
     if units == 0 then
       keep_skew()
       return reply(wait == 0 and 1 or 0, index, remaining, wait, reset)
@@ -67,18 +71,29 @@ if verb == 'acquire' then
         return ctx.tickets
       end
 
-      -- Their units, as far as those are known without reading each ticket.
-      local function units_of(ahead)
-        if ctx.queued_units == ctx.tickets or returns and not ticket then
-          return ahead
-        elseif not ticket then
-          return ctx.queued_units
+      -- Their units of each limit, as far as those are known without reading each ticket.
+      local function known_units(ahead)
+        local head, is_read, known = nil, false, {}
+        for i = 1, limit_count do
+          local kind, tag = ctx.limits[i].kind, ctx.limits[i].record_tag
+          local queued = ctx.queued[tag] or 0
+          local units_before, own = ticket and ticket.before[tag], ticket and ticket.units[tag]
+          local others = max(queued - (own or 0), 0)
+          if kind == 't' or kind == 'c' or queued == ctx.tickets or returns and not units_before then
+            known[i] = min(ahead, others)
+          elseif not units_before then
+            known[i] = others
+          else
+            if not is_read then
+              head, is_read = read_ticket(call('ZRANGE', queue_key, 0, 0)[1]), true
+            end
+            known[i] = min(max(units_before - (head and head.before[tag] or 0), 0), others)
+          end
         end
-        local head = read_ticket(call('ZRANGE', queue_key, 0, 0)[1])
-        return max(min(ticket.units_before - (head and head.units_before or 0), ctx.queued_units - ticket.units), 0)
+        return known
       end
 
-      local ahead, units_ahead, first_expiry = tickets_ahead(), 0, MAX
+      local ahead, units_ahead, first_expiry = tickets_ahead(), nil, MAX
       if wait == 0 then
         if ahead > 0 then
           -- Perhaps nobody was notified yet: the limit was raised, or a lease has ended by itself.
@@ -87,14 +102,27 @@ if verb == 'acquire' then
         end
         ahead, units_ahead, first_expiry = load_ahead(ahead)
         if ahead > MAX_CHECKED_TICKETS then
-          units_ahead = max(units_ahead, units_of(ahead))
+          for i, known in ipairs(known_units(ahead)) do
+            units_ahead[i] = max(units_ahead[i], known)
+          end
         end
-        index, wait, remaining, reset, rate = evaluate(0, 0, units, units)
+        index, wait, remaining, reset, rate = evaluate(own_units, nil, own_units)
       else
-        units_ahead = units_of(ahead)
+        local is_lowered = false
+        for i = 1, overrides and overrides.own and limit_count or 0 do
+          local limit = ctx.limits[i]
+          is_lowered = is_lowered or string.match(overrides.own[limit.tag], '^%d+') - limit.a > 0
+        end
+        if is_lowered then
+          -- Tickets above a lowered limit do not count.
+          ahead, units_ahead = load_ahead(ahead)
+        end
+        if not is_lowered or ahead > MAX_CHECKED_TICKETS then
+          units_ahead = known_units(ahead)
+        end
       end
       if ahead > 0 then
-        index, wait, remaining, reset, rate = evaluate(ahead, units_ahead, units, units)
+        index, wait, remaining, reset, rate = evaluate(own_units, units_ahead, own_units)
         -- A ticket that has expired and could not be removed yet delays this call only.
         wait = wait < MAX and min(wait, max(first_expiry - now, 1)) or wait
       end
@@ -103,9 +131,13 @@ if verb == 'acquire' then
       return redis.error_reply(DAMAGED)
     end
 
-    local is_full = ctx.tickets >= MAX_TICKETS or ctx.queued_units + units > MAX
+    local is_full = ctx.tickets >= MAX_TICKETS
+    for i = 1, limit_count do
+      is_full = is_full or (ctx.queued[ctx.limits[i].record_tag] or 0) + own_units[i] > MAX
+    end
     -- While a limit is zero, a ticket keeps its position.
-    local queues = may_queue and max_wait > 0 and (rate <= max_wait and (ticket or not is_full) or ticket and rate == MAX)
+    local queues = may_queue and max_wait > 0 and not limit_exceeded_by(own_units, 'known')
+      and (rate <= max_wait and (ticket or not is_full) or ticket and rate == MAX)
     if wait > 0 and not queues then
       if ticket then
         remove_ticket(ticket)
@@ -128,23 +160,49 @@ if verb == 'acquire' then
       if channel ~= '' then
         delay = min(delay, RECHECK)
       end
-      if not ticket then
-        local _, _, counter, total = find(call('HGET', records_key, '') or '0 0', '^(%d+) (%d+)$')
-        if not total or counter - MAX > 0 or total - MAX > 0 then
+      local tags, order = own_tags()
+      local is_same = ticket and ticket.tags == tags
+      for i = 1, is_same and limit_count or 0 do
+        is_same = is_same and ticket.units[ctx.limits[i].record_tag] == own_units[i]
+      end
+      if not is_same then
+        -- A new ticket, or one whose call has other limits or another cost than the call before.
+        local _, _, counter, loads = find(call('HGET', records_key, '') or '0 ', '^(%d+) (%S*)$')
+        local is_list = loads and string.gsub(loads ~= '' and loads .. ',' or '', '%l[^=,]*=%d+,', '') == ''
+        if not is_list or counter - MAX > 0 then
           return redis.error_reply(DAMAGED)
         end
-        counter, total = counter + 0, ctx.tickets > 0 and total + 0 or 0
-        ticket = {id = id, number = counter + 1, units_before = total, units = units, queued_at = now}
-        if returns and requested + 0 <= counter then
-          local head = ctx.tickets > 0 and read_ticket(call('ZRANGE', queue_key, 0, 0)[1])
-          ticket.number, ticket.units_before = requested + 0, head and head.units_before or total
+        local totals = {}
+        for tag, load in string.gmatch(ctx.tickets > 0 and loads or '', '([^=,]+)=(%d+)') do
+          totals[tag] = min(load + 0, MAX)
         end
-        call('HSET', records_key, '', format('%.0f %.0f', max(counter, ticket.number), min(total + units, MAX)))
-        call('ZADD', queue_key, to_text(ticket.number), id)
-        ctx.tickets, ctx.queued_units = ctx.tickets + 1, ctx.queued_units + units
+        counter = counter + 0
+        local is_back = not ticket and returns and requested + 0 <= counter
+        local other = ticket or is_back and ctx.tickets > 0 and read_ticket(call('ZRANGE', queue_key, 0, 0)[1])
+        local own, before, texts = {id = id, tags = tags, units = {}}, {}, {}
+        for place, i in ipairs(order) do
+          local tag = ctx.limits[i].record_tag
+          local total = totals[tag] or 0
+          local known = other and other.before[tag]
+          own.units[tag], texts[place] = own_units[i], to_text(own_units[i])
+          before[place] = to_text(known and min(known, ticket and MAX or total) or total)
+        end
+        own.before_text, own.units_text = table.concat(before, ','), table.concat(texts, ',')
+        if ticket then
+          add_loads(ctx.queued, ticket, -1)
+          own.number, own.queued_at = ticket.number, ticket.queued_at
+        else
+          own.number, own.queued_at = is_back and requested + 0 or counter + 1, now
+          add_loads(totals, own, 1)
+          call('HSET', records_key, '', format('%.0f ', max(counter, own.number)) .. load_list(totals))
+          call('ZADD', queue_key, to_text(own.number), id)
+          ctx.tickets = ctx.tickets + 1
+        end
+        add_loads(ctx.queued, own, 1)
+        ticket = own
       end
       ticket.next_check, ticket.expires_at = now + delay, now + delay + claim_timeout
-      ticket.claim_timeout, ticket.tags, ticket.channel = claim_timeout, own_tags(), channel
+      ticket.claim_timeout, ticket.channel = claim_timeout, channel
       write_ticket(ticket)
       call('PEXPIRE', queue_key, expiry(ctx.queued_until - now))
       call('PEXPIRE', records_key, records_expiry())
@@ -156,8 +214,17 @@ if verb == 'acquire' then
 
     -- Grants.
     local lifetime, timeout, fencing_token = ctx.longest_reset, 0, 0
+    local charge = to_text(units)
+    if costs then
+      local _, order = own_tags()
+      local charges = {}
+      for place, i in ipairs(order) do
+        charges[place] = to_text(costs[i])
+      end
+      charge = table.concat(charges, ',')
+    end
     if ARGV[verb_at + 4] == '1' then
-      local permit = format('%s|%s:%.0f:%.0f', own_tags(), id, now, units)
+      local permit = format('%s|%s:%.0f:%s', (own_tags()), id, now, charge)
       call('ZADD', permits_key, to_text((now + PERMIT_TIMEOUT) * 2), permit)
       call('PEXPIRE', permits_key, PERMIT_EXPIRY)
       -- Removes a bounded number, and often enough that there are never many more.
@@ -172,7 +239,7 @@ if verb == 'acquire' then
       local leases_key = lease_limit.key
       timeout, fencing_token = lease_limit.b, max(lease_limit.level + 1, now)
       lease_limit.level = fencing_token
-      call('HSET', records_key, LEASE .. id, format('%.0f %.0f %.0f', now, fencing_token, units))
+      call('HSET', records_key, LEASE .. id, format('%.0f %.0f %s', now, fencing_token, charge))
       call('ZADD', leases_key, to_text(now + timeout), id)
       -- Leases that have ended make room. The last thousand of them are kept, so that a late release of each counts once.
       local ended = call('ZRANGEBYSCORE', leases_key, 0, to_text(now), 'WITHSCORES', 'LIMIT', 0, MAX_REMOVALS)
@@ -198,7 +265,7 @@ if verb == 'acquire' then
     end
     add_statistic('granted', 1)
     add_statistic('units', units - 1)
-    append_to_logs()
+    append_to_logs(own_units)
     if ctx.tickets > 0 then
       adopt_levels()
       if ticket then

@@ -1,8 +1,8 @@
 -- Leases, and the verbs of a permit: statistics, release, renew and cancel. Twin of permit.rs.
 --
 -- REQUIRES: MAX DAMAGED call attempt format find max limit_count verb_at verb id raw skew now overrides LATE_RELEASE
--- REQUIRES: unpack ctx handlers key_count evaluate add_statistic expiry write_state LEASE records_key caller_ticket remove_ticket
--- REQUIRES: advance_queue
+-- REQUIRES: unpack ctx handlers key_count evaluate add_statistic expiry load_list write_state LEASE records_key
+-- REQUIRES: caller_ticket remove_ticket advance_queue
 -- PROVIDES: PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease remove_lease
 
 local PERMIT_TIMEOUT, PERMIT_EXPIRY = 300000000, 310000
@@ -27,7 +27,7 @@ end
 -- Writes the summary of the queue into the state and leaves the levels as they are.
 local function write_queue_summary()
   if not raw then
-    evaluate(0, 0, 0, 0)
+    evaluate()
     return write_state(ctx.longest_reset)
   end
   local state = format('%.0f %.0f', ctx.last, skew)
@@ -40,7 +40,7 @@ local function write_queue_summary()
     return call('SET', KEYS[1], state .. overrides_text .. rest, 'KEEPTTL')
   end
   if ctx.tickets > 0 then
-    state = state .. format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, ctx.queued_until, now)
+    state = state .. format(':%.0f:%.0f:%.0f:', ctx.tickets, ctx.queued_until, now) .. (ctx.queued_text or load_list(ctx.queued))
     lifetime = max(lifetime, ctx.queued_until - now)
   end
   state = state .. overrides_text
@@ -57,7 +57,7 @@ local function find_lease(granted_at)
     ctx.damaged = true
   end
   local record = lease_end and call('HGET', records_key, LEASE .. id) or ''
-  local _, _, recorded_at, fencing_token, charged = find(record, '^(%d+) (%d+) (%d+)$')
+  local _, _, recorded_at, fencing_token, charged = find(record, '^(%d+) (%d+) ([%d,]+)$')
   if not lease_end or lease_end < 0 and verb ~= 'release'
     or granted_at and recorded_at and recorded_at - granted_at ~= 0 then
     return nil

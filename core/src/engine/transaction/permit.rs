@@ -3,18 +3,19 @@
 
 use crate::base::micros::Micros;
 use crate::engine::permits;
-use crate::engine::state::Demand;
+use crate::engine::state::{Change, Demand};
 use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
+use crate::model::charge::Charge;
 use crate::model::limit::Rule;
 use crate::model::permit::{PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
 impl Transaction<'_> {
     /// Replaces the charge of a permit by the actual cost, once.
-    pub(crate) fn correct(mut self, permit: &Permit<'_>, actual: u64) -> Settlement {
+    pub(crate) fn correct(mut self, permit: &Permit<'_>, actual: &Charge) -> Settlement {
         let settlement = self.settle_permit(permit, actual);
         if settlement == Settlement::Settled {
             self.advance();
-            self.state.queue_summary = self.queue_summary.written(self.now);
+            self.keep_queue_summary();
         }
         settlement
     }
@@ -78,7 +79,7 @@ impl Transaction<'_> {
         if ticket.is_some() || lease.is_some() { Settlement::Cancelled } else { Settlement::Unknown }
     }
 
-    pub(super) fn settle_permit(&mut self, permit: &Permit<'_>, actual: u64) -> Settlement {
+    pub(super) fn settle_permit(&mut self, permit: &Permit<'_>, actual: &Charge) -> Settlement {
         let (now, deadline) = (self.now, permit.granted_at + PERMIT_TIMEOUT.0);
         if now >= deadline {
             return Settlement::Late;
@@ -91,7 +92,8 @@ impl Transaction<'_> {
             }
             Some(_) => {}
         }
-        let change = actual.cast_signed() - permit.charged.cast_signed();
+        let Some(charged) = self.own.in_policy_order(&permit.charged) else { return Settlement::Unknown };
+        let change = Change::By { new: actual, old: &charged };
         let ask = Demand { change, granted_at: permit.granted_at, ..Demand::default() };
         let evaluation = self.state.decide(&self.policy, now, ask);
         for (i, limit) in self.policy.limits().iter().enumerate() {
@@ -99,11 +101,12 @@ impl Transaction<'_> {
                 && permit.granted_at + window.interval > now
             {
                 let most = (2 * window.limit).saturating_sub(evaluation.levels[i]);
-                log.correct(permit.granted_at, change.min(most.cast_signed()), evaluation.levels[i]);
+                log.correct(permit.granted_at, change.of(i, 0).min(most.cast_signed()), evaluation.levels[i]);
             }
         }
         self.state.permits.keep(id, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
         self.state.statistics.corrections += 1;
+        let change = actual.most().cast_signed() - charged.most().cast_signed();
         self.state.statistics.units = self.state.statistics.units.saturating_add_signed(change);
         self.state.settle(&self.policy, &evaluation.levels, now, self.skew);
         Settlement::Settled

@@ -2,18 +2,19 @@
 --
 -- queue    zset    member: ticket id, score: its number
 -- records  hash    ticket id -> "number units_before units queued_at next_check expires_at claim_timeout tags channel";
---                  '' -> "number units": counts both over the life of the queue;
---                  LEASE .. id -> "granted_at fencing_token units": which grant a lease is of when an id is used again
---                  units_before: units queued before it; next_check: when the ticket calls again; expires_at: when its
---                  position is lost unless it has called; tags: those of its call's limits, with commas between.
+--                  '' -> "number loads": the last number, and "tag=units" of all tickets since the queue was empty;
+--                  LEASE .. id -> "granted_at fencing_token charge": which grant a lease is of when an id is used again
+--                  tags: those of its call's limits, sorted, with commas between; units: what it takes of each, one of a
+--                  limit that counts calls; units_before: what was queued of each before it; next_check: when the ticket
+--                  calls again; expires_at: when its position is lost unless it has called.
 --
 -- A ticket is notified by a message "delay_us id" on its channel when its turn has come, or comes before its next check.
 -- A message without a subscriber costs the ticket its position, which it gets back when it calls.
 --
--- REQUIRES: MAX call attempt format find min max limit_count verb id now LATE_RELEASE ctx key_count evaluate limit_exceeded_by
--- REQUIRES: add_statistic expiry
--- PROVIDES: MAX_CHECKED_TICKETS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket caller_ticket
--- PROVIDES: own_tags tags_of records_expiry write_ticket remove_ticket ticket_at load_ahead advance_queue
+-- REQUIRES: MAX call attempt format find min max limit_count verb id now LATE_RELEASE ctx key_count evaluate
+-- REQUIRES: limit_exceeded_by add_statistic expiry
+-- PROVIDES: MAX_CHECKED_TICKETS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket caller_ticket own_tags
+-- PROVIDES: units_of add_loads records_expiry write_ticket remove_ticket ticket_at load_ahead advance_queue
 
 local MAX_CHECKED_TICKETS, MAX_EXPIRED = 64, 500
 local LEASE = '\31'
@@ -23,8 +24,9 @@ if not queue_key then
   permits_key, records_key = nil, permits_key
 end
 ctx.tickets = queue_key and call('ZCARD', queue_key) or 0
--- A ticket has at least one unit, also when the state was lost.
-ctx.queued_units = ctx.tickets > 0 and max(ctx.queued_units, ctx.tickets) or 0
+if ctx.tickets == 0 then
+  ctx.queued, ctx.queued_text = {}, ''
+end
 
 local function read_ticket(name)
   local record = call('HGET', records_key, name)
@@ -32,43 +34,78 @@ local function read_ticket(name)
     return nil
   end
   local _, _, number, before, cost, queued_at, next_check, expires_at, claim_timeout, tags, channel =
-    find(record, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
-  if not channel or expires_at - MAX > 0 or claim_timeout - MAX > 0 or next_check - MAX > 0 or before - MAX > 0
-    or cost - MAX > 0 then
+    find(record, '^(%d+) ([%d,]+) ([%d,]+) (%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
+  local units, units_before, is_damaged = {}, {}, not channel or next_check - MAX > 0 or claim_timeout - MAX > 0
+  if is_damaged or expires_at - MAX > 0 then
+    ctx.damaged = true
+    return nil
+  end
+  if find(tags, ',', 1, true) then
+    local next_cost, next_before = string.gmatch(cost, '[^,]+'), string.gmatch(before, '[^,]+')
+    for tag in string.gmatch(tags, '[^,]+') do
+      local number, other = tonumber(next_cost() or nil), tonumber(next_before() or nil)
+      units[tag], units_before[tag] = number, other
+      is_damaged = is_damaged or not (number and other) or number > MAX or other > MAX
+    end
+    is_damaged = is_damaged or next_cost() or next_before()
+  else
+    local number, other = tonumber(cost), tonumber(before)
+    units[tags], units_before[tags] = number, other
+    is_damaged = not (number and other) or number > MAX or other > MAX
+  end
+  if is_damaged then
     ctx.damaged = true
     return nil
   end
   return {
-    id = name, number = number + 0, units_before = before + 0, units = cost + 0, queued_at = queued_at + 0,
-    next_check = next_check + 0, expires_at = expires_at + 0, claim_timeout = claim_timeout + 0, tags = tags,
-    channel = channel,
+    id = name, number = number + 0, before = units_before, units = units, before_text = before, units_text = cost,
+    queued_at = queued_at + 0, next_check = next_check + 0, expires_at = expires_at + 0, claim_timeout = claim_timeout + 0,
+    tags = tags, channel = channel,
   }
 end
 
--- The tags of this call's limits, as a ticket stores them.
+-- The sorted tags of this call's limits, as permits and tickets store them, and the positions of the limits in that order.
 local function own_tags()
-  local tags = {}
-  for i = 1, limit_count do
-    tags[i] = ctx.limits[i].record_tag
+  if limit_count == 1 then
+    return ctx.limits[1].record_tag, {1}
+  elseif not ctx.own_tags then
+    local limits, order, tags = ctx.limits, {}, {}
+    for i = 1, limit_count do
+      order[i] = i
+    end
+    -- By their bytes: `<` depends on the server's locale.
+    table.sort(order, function(i, j)
+      local one, other, k = limits[i].record_tag, limits[j].record_tag, 1
+      while k <= #one and string.byte(one, k) == string.byte(other, k) do
+        k = k + 1
+      end
+      return (string.byte(one, k) or 0) < (string.byte(other, k) or 0)
+    end)
+    for place, i in ipairs(order) do
+      tags[place] = limits[i].record_tag
+    end
+    ctx.own_tags, ctx.tag_order = table.concat(tags, ','), order
   end
-  -- Permits and tickets of the same limits are alike, in whatever order a policy has them.
-  table.sort(tags)
-  return table.concat(tags, ',')
+  return ctx.own_tags, ctx.tag_order
 end
 
--- The tags of a ticket of another policy as a set, and whether this call has one of them; nil and true for a ticket with
--- the tags of this call. A call without limits, which works on the name alone, has to do with every ticket.
-local function tags_of(ticket)
-  ctx.own_tags = ctx.own_tags or own_tags()
-  if ticket.tags == ctx.own_tags then
-    return nil, true
+-- What a ticket takes of each limit of this call that it has; the second result says whether it has one. A call without
+-- limits, which works on the name alone, has to do with every ticket.
+local function units_of(ticket)
+  local units, is_shared = {}, limit_count == 0
+  for i = 1, limit_count do
+    units[i] = ticket.units[ctx.limits[i].record_tag]
+    is_shared = is_shared or units[i] ~= nil
   end
-  local tags, is_shared = {}, limit_count == 0
-  for tag in string.gmatch(ticket.tags, '[^,]+') do
-    tags[tag] = true
-    is_shared = is_shared or find(',' .. ctx.own_tags .. ',', ',' .. tag .. ',', 1, true) ~= nil
+  return units, is_shared
+end
+
+-- Adds so many times the units of a ticket to those of all tickets.
+local function add_loads(loads, ticket, times)
+  ctx.queued_text = nil
+  for tag, units in pairs(ticket.units) do
+    loads[tag] = max(min((loads[tag] or 0) + times * units, MAX), 0)
   end
-  return tags, is_shared
 end
 
 local function caller_ticket()
@@ -87,8 +124,8 @@ local function records_expiry()
 end
 
 local function write_ticket(ticket)
-  call('HSET', records_key, ticket.id, format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %s %s', ticket.number, ticket.units_before,
-    ticket.units, ticket.queued_at, ticket.next_check, ticket.expires_at, ticket.claim_timeout, ticket.tags,
+  call('HSET', records_key, ticket.id, format('%.0f %s %s %.0f %.0f %.0f %.0f %s %s', ticket.number, ticket.before_text,
+    ticket.units_text, ticket.queued_at, ticket.next_check, ticket.expires_at, ticket.claim_timeout, ticket.tags,
     ticket.channel))
   ctx.queued_until, ctx.queue_changed = max(ctx.queued_until, ticket.expires_at), true
 end
@@ -97,59 +134,70 @@ local function remove_ticket(ticket)
   call('ZREM', queue_key, ticket.id)
   call('HDEL', records_key, ticket.id)
   ctx.tickets, ctx.queue_changed, ctx.removed = ctx.tickets - 1, true, ctx.removed + 1
-  ctx.queued_units = ctx.tickets > 0 and max(ctx.queued_units - ticket.units, 0) or 0
+  if ctx.tickets > 0 then
+    add_loads(ctx.queued, ticket, -1)
+  else
+    ctx.queued, ctx.queued_text = {}, ''
+  end
 end
 
--- The ticket at a position, nil behind the end of the queue. One that has expired, or that has become too large for a
--- limit, is removed unless it is the caller's, and the next takes its position. Each call removes a bounded number; the
--- following calls continue.
+-- The ticket at a position, nil behind the end of the queue. One that has expired is removed unless it is the caller's, and
+-- the next takes its position. Each call removes a bounded number; the following calls continue.
 local function ticket_at(position)
   while true do
     local name = call('ZRANGE', queue_key, position, position)[1]
     local ticket = name and read_ticket(name)
-    local stays = ticket and (name == id or ticket.expires_at > now and not limit_exceeded_by(ticket.units, (tags_of(ticket))))
+    local stays = ticket and (name == id or ticket.expires_at > now)
     if not name or ticket and (stays or ctx.removed >= MAX_EXPIRED) then
       return ticket
     end
-    remove_ticket(ticket or {id = name, units = 0})
+    remove_ticket(ticket or {id = name, units = {}})
     add_statistic('lapsed', 1)
   end
 end
 
--- The tickets before a position that have a limit in common with this call, their units, and the first time at which one of
--- them may expire.
+-- The tickets before a position that have a limit in common with this call, their units of each limit, and the first time at
+-- which one of them may expire. A ticket above a limit stops nobody: it keeps its position, and its own call decides.
 local function load_ahead(position)
-  local checked, ahead, units_ahead, first_expiry = 0, 0, 0, MAX
-  while checked < position and checked < MAX_CHECKED_TICKETS do
+  local checked, ahead, units_ahead, first_expiry = 0, 0, {}, MAX
+  local unchecked = nil
+  while not unchecked and checked < position and checked < MAX_CHECKED_TICKETS do
     local tickets = ctx.tickets
     local ticket = ticket_at(checked)
     position = position - (tickets - ctx.tickets)
     if not ticket or checked >= position then
-      return ahead, units_ahead, first_expiry
-    end
-    checked = checked + 1
-    local _, is_shared = tags_of(ticket)
-    if is_shared then
-      ahead, units_ahead, first_expiry = ahead + 1, units_ahead + ticket.units, min(first_expiry, ticket.expires_at)
+      unchecked = 0
+    else
+      checked = checked + 1
+      local units, is_shared = units_of(ticket)
+      if is_shared and not limit_exceeded_by(units) then
+        ahead, first_expiry = ahead + 1, min(first_expiry, ticket.expires_at)
+        for i = 1, limit_count do
+          units_ahead[i] = (units_ahead[i] or 0) + (units[i] or 0)
+        end
+      end
     end
   end
-  local unchecked = max(position - checked, 0)
-  return ahead + unchecked, units_ahead + unchecked, first_expiry
+  unchecked = unchecked or max(position - checked, 0)
+  for i = 1, limit_count do
+    units_ahead[i] = (units_ahead[i] or 0) + unchecked
+  end
+  return ahead + unchecked, units_ahead, first_expiry
 end
 
 -- Notifies every ticket that can be granted, and the next one of the time at which it can be. The caller's own ticket
 -- needs no message. The call changes nothing for tickets that have no limit in common with it, unless it ends a pause.
 local function advance_queue()
   local NOTIFY_SLACK = 1000
-  local checked, ahead, units_ahead, first_expiry = 0, 0, 0, MAX
+  local checked, units_ahead, first_expiry = 0, {}, MAX
   while ctx.tickets > 0 and checked < MAX_CHECKED_TICKETS and ctx.removed < MAX_EXPIRED do
     local ticket = ticket_at(checked)
     if not ticket then
       return
     end
-    local tags, is_shared = tags_of(ticket)
-    if is_shared or verb == 'control' then
-      local _, wait = evaluate(ahead, units_ahead, ticket.units, 0, nil, tags)
+    local units, is_shared = units_of(ticket)
+    if (is_shared or verb == 'control') and not limit_exceeded_by(units) then
+      local _, wait = evaluate(units, units_ahead)
       local check = wait == 0 and now or min(now + wait, first_expiry)
       local is_present = true
       if ticket.id ~= id and ticket.channel ~= '' and ticket.next_check > check + (wait == 0 and 0 or NOTIFY_SLACK) then
@@ -172,7 +220,9 @@ local function advance_queue()
         return
       end
       if is_present and is_shared then
-        ahead, units_ahead = ahead + 1, units_ahead + ticket.units
+        for i = 1, limit_count do
+          units_ahead[i] = (units_ahead[i] or 0) + (units[i] or 0)
+        end
         first_expiry = ticket.id == id and first_expiry or min(first_expiry, ticket.expires_at)
       end
       checked = is_present and checked + 1 or checked

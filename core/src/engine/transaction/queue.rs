@@ -1,8 +1,12 @@
 //! The walk along the queue, which wakes every ticket that can be granted. Twin of `queue.lua`.
 
 use crate::base::micros::MAX_TIME;
+use crate::engine::loads::Loads;
 use crate::engine::queue::{MAX_CHECKED_TICKETS, Ticket};
-use crate::engine::transaction::Transaction;
+use crate::engine::state::Units;
+use crate::engine::transaction::{TicketUnits, Transaction};
+use crate::model::charge::Charge;
+use crate::model::policy::is_exceeded;
 /// A ticket gets no wake-up for a change below this, in microseconds.
 const NOTIFY_SLACK: u64 = 1_000;
 
@@ -29,8 +33,11 @@ impl Transaction<'_> {
             queue.remove(&ticket.id);
         }
         self.queue_summary.tickets = self.queue_summary.tickets.saturating_sub(1);
-        self.queue_summary.units =
-            if self.queue_summary.tickets > 0 { self.queue_summary.units.saturating_sub(ticket.units) } else { 0 };
+        if self.queue_summary.tickets > 0 {
+            self.queue_summary.loads.remove(ticket.loads());
+        } else {
+            self.queue_summary.loads = Loads::default();
+        }
         self.queue_changed = true;
         self.removed += 1;
     }
@@ -41,7 +48,7 @@ impl Transaction<'_> {
     fn ticket_at(&mut self, position: u64) -> Option<Ticket> {
         loop {
             let ticket = self.state.queue.as_ref()?.at(position)?.clone();
-            let stays = ticket.expires_at > self.now && self.fits(&ticket) || ticket.id == self.id;
+            let stays = ticket.expires_at > self.now || ticket.id == self.id;
             if stays || self.removed >= MAX_EXPIRED {
                 return Some(ticket);
             }
@@ -50,10 +57,10 @@ impl Transaction<'_> {
         }
     }
 
-    /// Returns the load ahead of a position: tickets, their units, and the earliest time at which one of them may
-    /// lapse.
-    pub(crate) fn load_ahead(&mut self, mut position: u64) -> (u64, u64, u64) {
-        let (mut read, mut ahead, mut units_ahead, mut first_expiry) = (0, 0, 0, MAX_TIME.0);
+    /// Returns the load ahead of a position: tickets, their units of each limit, and the earliest time at which one of them
+    /// may lapse. Tickets without a limit of this call do not count.
+    pub(crate) fn load_ahead(&mut self, mut position: u64) -> (u64, Units, u64) {
+        let (mut read, mut ahead, mut units_ahead, mut first_expiry) = (0, 0, Units::default(), MAX_TIME.0);
         while read < position && read < MAX_CHECKED_TICKETS {
             let tickets = self.queue_summary.tickets;
             let ticket = self.ticket_at(read);
@@ -62,28 +69,39 @@ impl Transaction<'_> {
                 return (ahead, units_ahead, first_expiry);
             };
             read += 1;
-            if self.shares_with(&ticket) {
+            let units = self.units_of(&ticket);
+            if units.is_shared() && self.fits(&units) {
                 ahead += 1;
-                units_ahead += ticket.units;
+                add(&mut units_ahead, &units.charge);
                 first_expiry = first_expiry.min(ticket.expires_at);
             }
         }
         let unread = position.saturating_sub(read);
-        (ahead + unread, units_ahead + unread, first_expiry)
+        add(&mut units_ahead, &Charge::All(unread));
+        (ahead + unread, units_ahead, first_expiry)
+    }
+
+    /// Returns whether no limit of this call is below the units of a ticket. Otherwise the ticket stops nobody: it keeps its
+    /// position, and its own call decides.
+    fn fits(&self, units: &TicketUnits) -> bool {
+        let mut limits = self.policy.limits().iter().enumerate();
+        limits.all(|(i, limit)| !units.has[i] || !is_exceeded(limit, units.charge.of(i)))
     }
 
     /// Wakes every ticket that can be granted and schedules the next. The ticket of this call gets no wake-up. The call
     /// changes nothing for tickets that have no limit in common with it, unless it ends a pause.
     pub(crate) fn advance(&mut self) {
-        let (mut read, mut ahead, mut units_ahead, mut first_expiry) = (0, 0, 0, MAX_TIME.0);
+        let (mut read, mut units_ahead, mut first_expiry) = (0, Units::default(), MAX_TIME.0);
         while self.queue_summary.tickets > 0 && read < MAX_CHECKED_TICKETS && self.removed < MAX_EXPIRED {
             let Some(mut ticket) = self.ticket_at(read) else { return };
-            let is_shared = self.shares_with(&ticket);
-            if !is_shared && !self.is_admin {
+            let units = self.units_of(&ticket);
+            // A call without limits, which works on the name alone, has to do with every ticket.
+            let is_shared = units.is_shared() || self.own.limits().is_empty();
+            if !is_shared && !self.is_admin || !self.fits(&units) {
                 read += 1;
                 continue;
             }
-            let wait = self.evaluate_ticket(ahead, units_ahead, &ticket).wait;
+            let wait = self.evaluate_ticket(&units_ahead, &units).wait;
             let check_at = if wait == 0 { self.now } else { (self.now + wait).min(first_expiry) };
             let mut is_present = true;
             let slack = if wait == 0 { 0 } else { NOTIFY_SLACK };
@@ -107,12 +125,17 @@ impl Transaction<'_> {
             }
             read += u64::from(is_present);
             if is_present && is_shared {
-                ahead += 1;
-                units_ahead += ticket.units;
+                add(&mut units_ahead, &units.charge);
                 if ticket.id != self.id {
                     first_expiry = first_expiry.min(ticket.expires_at);
                 }
             }
         }
+    }
+}
+
+fn add(units_ahead: &mut Units, charge: &Charge) {
+    for (i, units) in units_ahead.iter_mut().enumerate() {
+        *units += charge.of(i);
     }
 }

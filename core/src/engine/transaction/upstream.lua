@@ -2,9 +2,9 @@
 -- transaction/upstream.rs.
 --
 -- REQUIRES: push MAX DAMAGED call format find min max limit_count verb_at verb units id now overrides limit_list
--- REQUIRES: encode_overrides TOO_MANY_LABELS ctx handlers evaluate add_statistic expiry write_state permits_key own_tags tags_of
--- REQUIRES: advance_queue PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels correct_log to_time ensure_overrides set_limit
--- REQUIRES: has_too_many_labels apply_overrides
+-- REQUIRES: encode_overrides TOO_MANY_LABELS unpack ctx handlers evaluate own_units add_statistic expiry write_state
+-- REQUIRES: permits_key own_tags units_of advance_queue PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels
+-- REQUIRES: correct_log to_time ensure_overrides set_limit has_too_many_labels apply_overrides
 -- PROVIDES: nothing
 
 if verb == 'learn' or verb == 'correct' then
@@ -14,9 +14,20 @@ if verb == 'learn' or verb == 'correct' then
     -- How far the end of an upstream's interval must be from ours to be another one: upstreams give it in whole seconds.
     local SAME_END = 2000000
     local limits = ctx.limits
-    local granted_at, charged = ARGV[verb_at + 4] + 0, ARGV[verb_at + 5] + 0
+    local function numbers_of(list)
+      local numbers = {}
+      for number in string.gmatch(list, '%d+') do
+        numbers[#numbers + 1] = number + 0
+      end
+      return numbers
+    end
+    local granted_at, charged, changes, change = ARGV[verb_at + 4] + 0, numbers_of(ARGV[verb_at + 5]), {}, 0
+    for i = 1, limit_count do
+      changes[i] = own_units[i] - (charged[i] or charged[1])
+    end
+    change = units - max(unpack(charged))
     local settles = verb == 'correct' or ARGV[verb_at + 6] == '1'
-    local permit = own_tags() .. '|' .. (id or '')
+    local permit = (own_tags()) .. '|' .. (id or '')
     local status, corrections = 3, {}
     if settles then
       local mark = tonumber(call('ZSCORE', permits_key, permit) or nil)
@@ -30,20 +41,20 @@ if verb == 'learn' or verb == 'correct' then
     end
     local corrects = settles and status == 3
     if corrects then
-      evaluate(0, 0, nil, units - charged, granted_at)
+      evaluate(nil, nil, changes, granted_at)
       -- A log is changed beside the entries of the grant; all that must be read for it is read first.
       for i = 1, limit_count do
         local limit = limits[i]
         if limit.kind == 'w' then
-          local change = min(units - charged, max(2 * limit.a - limit.new_level, 0))
-          corrections[i] = granted_at + limit.b > now and correct_log(limit, granted_at, change)
+          local more = min(changes[i], max(2 * limit.a - limit.new_level, 0))
+          corrections[i] = granted_at + limit.b > now and correct_log(limit, granted_at, more)
         end
       end
     end
 
     -- A report on the budget counts unless a later call has brought a later one.
     local reported_at = granted_at > 0 and min(granted_at, now) or now
-    local has_report, pause, in_flight, may_raise = false, '', 0, granted_at > 0
+    local has_report, pause, in_flight, may_raise = false, '', {}, granted_at > 0
     -- What the report, and what it says of each limit, has changed: the flags and marks of engine/budget.rs.
     local is_open, flags, marks = false, 0, {}
     for i = 1, verb == 'learn' and limit_count or 0 do
@@ -65,25 +76,30 @@ if verb == 'learn' or verb == 'correct' then
       local open = call('ZRANGEBYSCORE', permits_key, seen_from, '+inf', 'WITHSCORES', 'LIMIT', 0, MAX_OPEN)
       local unread = call('ZCOUNT', permits_key, seen_from, '+inf') - math.floor(#open / 2)
       for i = 1, limit_count do
-        may_raise = may_raise or limits[i].kind == 'p'
+        may_raise, in_flight[i] = may_raise or limits[i].kind == 'p', 0
       end
       is_open = unread > 0
       for i = 1, #open, 2 do
         -- Units of limits that this report is not about do not count.
-        local tags, is_shared = string.match(open[i], '^([^|]+)|'), true
-        if tags then
-          local _
-          _, is_shared = tags_of({tags = tags})
+        local tags, charge = string.match(open[i], '^([^|]*)|.*:([%d,]+)$')
+        local charges, by_tag, place = numbers_of(charge or '0'), {}, 0
+        for open_tag in string.gmatch(tags or '', '[^,]+') do
+          place = place + 1
+          by_tag[open_tag] = charges[place] or charges[1]
         end
+        local open_units, is_shared = units_of({units = by_tag})
         if is_shared and not (settles and open[i] == permit) then
           is_open = true
-          -- The charge has thirteen digits at most.
-          in_flight = in_flight + (open[i + 1] % 2 == 0 and string.match(open[i], ':(%d+)$', -14) or 0)
+          for j = 1, open[i + 1] % 2 == 0 and limit_count or 0 do
+            in_flight[j] = in_flight[j] + (open_units[j] or 0)
+          end
         end
       end
       if unread > 0 then
         -- The others are assumed to have charged what these did on average.
-        in_flight = in_flight + unread * min(math.ceil(in_flight / MAX_OPEN), math.floor(MAX / unread))
+        for i = 1, limit_count do
+          in_flight[i] = in_flight[i] + unread * min(math.ceil(in_flight[i] / MAX_OPEN), math.floor(MAX / unread))
+        end
       end
       may_raise, flags = may_raise and not is_open, is_open and 8 or 0
     end
@@ -113,12 +129,12 @@ if verb == 'learn' or verb == 'correct' then
         end
       end
       add_statistic('corrections', 1)
-      add_statistic('units', units - charged)
+      add_statistic('units', change)
       adopt_levels()
     end
     if pause ~= '' or has_report then
       -- What was taken stays taken when the interval ends at another time from now on.
-      evaluate(0, 0, nil, 0)
+      evaluate()
       adopt_levels()
       ensure_overrides()
       local learned, paused_until = overrides.learned, overrides.paused_until
@@ -178,13 +194,13 @@ if verb == 'learn' or verb == 'correct' then
         apply_overrides()
       end
       -- Levels under the new limits first, then what the upstream says of them.
-      evaluate(0, 0, nil, 0)
+      evaluate()
       adopt_levels()
       for i = 1, limit_count do
         local limit = limits[i]
         local kind, remaining = limit.kind, has_report and not is_past[i] and ARGV[verb_at + 5 + 3 * i] or ''
         if remaining ~= '' and kind ~= 't' and kind ~= 'c' then
-          local taken = limit.a - min(max(remaining - in_flight, 0), limit.a)
+          local taken = limit.a - min(max(remaining - in_flight[i], 0), limit.a)
           if kind == 'w' then
             local live, missing = limit.new_level, taken - limit.new_level
             if missing < 0 then
@@ -207,7 +223,7 @@ if verb == 'learn' or verb == 'correct' then
           end
         end
       end
-      evaluate(0, 0, nil, 0)
+      evaluate()
       adopt_levels()
       encode_overrides()
     end

@@ -5,10 +5,11 @@ use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::budget::ReportOutcome;
 use crate::engine::overrides::Overrides;
 use crate::engine::permits;
-use crate::engine::state::{Demand, has_tag};
+use crate::engine::state::{Demand, Units, has_tag};
 use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
+use crate::model::charge::Charge;
 use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit::{OURS, PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
@@ -41,7 +42,7 @@ impl Transaction<'_> {
         self.is_admin = true;
         self.settle_now();
         self.advance();
-        self.state.queue_summary = self.queue_summary.written(self.now);
+        self.keep_queue_summary();
         Ok(runtime_state)
     }
 
@@ -52,7 +53,8 @@ impl Transaction<'_> {
         report: &UpstreamReport<'_>,
     ) -> Result<ReportOutcome> {
         let now = self.now;
-        let settles = permit.zip(report.actual);
+        let actual = report.actual.map(|actual| actual.charge("actual", self.own)).transpose()?;
+        let settles = permit.zip(actual);
         let mut settlement = Settlement::Settled;
         let since = permit.map_or(now, |permit| permit.granted_at.min(now));
         let reported_at = self
@@ -68,13 +70,13 @@ impl Transaction<'_> {
             held.map_or(Ok(()), |overrides| overrides.check_labels(self.own))?;
         }
         let own = settles.map(|(permit, _)| permits::key(self.own, permit)).unwrap_or_default();
-        let (in_flight, is_known) = if reports { self.in_flight(&own, since) } else { (0, false) };
+        let (in_flight, is_known) = if reports { self.in_flight(&own, since) } else { (Units::default(), false) };
         let mut outcome = ReportOutcome { settlement, flags: 0, marks: vec![0; self.own.limits().len()] };
         if reports && !is_known {
             outcome.flags |= ReportOutcome::OPEN;
         }
         let is_known = is_known && (permit.is_some() || self.own.is_estimated());
-        if let Some((permit, actual)) = settles {
+        if let Some((permit, actual)) = &settles {
             settlement = self.settle_permit(permit, actual);
             outcome.settlement = settlement;
         }
@@ -84,7 +86,7 @@ impl Transaction<'_> {
         if !reports && report.pause.is_none() {
             if settles.is_some() && settlement == Settlement::Settled {
                 self.advance();
-                self.state.queue_summary = self.queue_summary.written(now);
+                self.keep_queue_summary();
             }
             return Ok(outcome);
         }
@@ -127,13 +129,13 @@ impl Transaction<'_> {
         for (i, limit) in self.policy.limits().iter().enumerate().filter(|(i, _)| reports && !past[*i]) {
             let remaining = report.budget(limit).and_then(|budget| budget.remaining);
             if let Some(remaining) = remaining.filter(|_| !limit.counts_starts()) {
-                let taken = limit.amount() - remaining.saturating_sub(in_flight).min(limit.amount());
+                let taken = limit.amount() - remaining.saturating_sub(in_flight[i]).min(limit.amount());
                 outcome.marks[i] |= self.state.take_over(&self.policy, i, taken, is_known, now);
             }
         }
         self.settle_now();
         self.advance();
-        self.state.queue_summary = self.queue_summary.written(now);
+        self.keep_queue_summary();
         Ok(outcome)
     }
 
@@ -148,7 +150,12 @@ impl Transaction<'_> {
         let rule = limit.rule;
         match (rule, self.leases()) {
             (Rule::Concurrency(concurrency), Some(leases)) => {
-                let lease = Lease { end: now + concurrency.timeout, granted_at: now, fencing_token: 0, charged: 1 };
+                let lease = Lease {
+                    end: now + concurrency.timeout,
+                    granted_at: now,
+                    fencing_token: 0,
+                    charged: Charge::All(1),
+                };
                 taken.for_each(|n| leases.set(&format!("{OURS}known-{n}"), lease));
             }
             _ => {
@@ -163,12 +170,12 @@ impl Transaction<'_> {
         self.state.settle(&self.policy, &evaluation.levels, self.now, self.skew);
     }
 
-    /// Returns the units of other open permits, and whether no permit is open or was settled since the call at `since`.
+    /// Returns the units of other open permits for each limit, and whether no permit is open or was settled since the call at `since`.
     ///
     /// The upstream may not have counted open calls, nor calls that were settled after `since`: their requests may have
     /// arrived after that call. Examines permits settled since then, and open permits granted at most four minutes
     /// before.
-    fn in_flight(&self, own: &str, since: u64) -> (u64, bool) {
+    fn in_flight(&self, own: &str, since: u64) -> (Units, bool) {
         let first_mark = (since + SETTLED_MEMORY.0) * 2;
         let (marks, more) = self.state.permits.since(first_mark, MAX_OPEN);
         // Units of limits that this report is not about do not count.
@@ -176,11 +183,19 @@ impl Transaction<'_> {
             |id: &str| permits::tags(id).is_none_or(|tags| tags.split(',').any(|tag| has_tag(self.own.tags(), tag)));
         let mut others = marks.filter(|(_, id)| id != own && is_shared(id)).peekable();
         let is_known = more == 0 && others.peek().is_none();
-        let open = others.filter(|(mark, _)| mark % 2 == 0).filter_map(|(_, id)| permits::parse(id));
-        let read: u64 = open.map(|permit| permit.charged).sum();
-        // The rest is assumed to have the average charge of the permits that were read.
-        let unread = if more > 0 { more * read.div_ceil(MAX_OPEN as u64).min(MAX_TIME.0 / more) } else { 0 };
-        (read + unread, is_known)
+        let mut units = Units::default();
+        for (_, id) in others.filter(|(mark, _)| mark % 2 == 0) {
+            let (Some(permit), tags) = (permits::parse(id), permits::tags(id)) else { continue };
+            for (i, units) in units.iter_mut().enumerate().take(self.own.limits().len()) {
+                let place = tags.map_or(Some(i), |tags| tags.split(',').position(|tag| tag == self.own.record_tag(i)));
+                *units += place.map_or(0, |place| permit.charged.of(place));
+            }
+        }
+        for units in units.iter_mut().filter(|_| more > 0) {
+            // The rest is assumed to have the average charge of the permits that were read.
+            *units += more * units.div_ceil(MAX_OPEN as u64).min(MAX_TIME.0 / more);
+        }
+        (units, is_known)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::client::limiter::Limiter;
 use crate::client::multi_step::MultiStep;
 use crate::client::paddlegate::Paddlegate;
 use crate::model::limit::Kind;
+use crate::model::reason::Reason;
 use crate::store::signal_handling::SignalHandling;
 
 /// A control with its limiters in a store. Cheap to clone and safe to share between threads; create it once and keep
@@ -72,7 +73,7 @@ pub struct GateDecision {
     /// Time from the decision until a refused request may pass; zero when allowed, `None` when unknown (0 actions).
     pub retry_after: Option<Micros>,
     /// The kind of the limit that refused; `None` when allowed.
-    pub reason: Option<Kind>,
+    pub reason: Option<Reason>,
 }
 
 impl Paddlegate {

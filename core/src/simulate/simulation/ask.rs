@@ -43,10 +43,12 @@ impl Simulation {
         }
         let decision = match self.decide(job) {
             Ok(decision) => decision,
-            // The cost exceeds the capacity of a limit.
+            // The cost exceeds the capacity of a limit of the policy.
             Err(error) if error.kind() == ErrorKind::Invalid => {
-                let exceeded = self.limit_history.limit_exceeded_by(self.now, self.jobs[job].cost);
-                let label = exceeded.map(|exceeded| self.candidate.policy.limits()[exceeded].label().clone());
+                let policy = &self.candidate.policy;
+                let charge = self.jobs[job].cost.charge(policy);
+                let exceeded = self.limit_history.limit_exceeded_by(self.now, policy, &charge);
+                let label = exceeded.map(|exceeded| policy.limits()[exceeded].label().clone());
                 self.leave(job, JobOutcome::Refused, &Decision { label, ..undecided() });
                 return Ok(());
             }
@@ -62,9 +64,10 @@ impl Simulation {
     }
 
     pub(super) fn decide(&mut self, job: usize) -> Result<Decision> {
-        let Job { cost, actual, .. } = self.jobs[job];
+        let Job { cost, actual, .. } = &self.jobs[job];
         let corrects = actual.is_some() && self.candidate.corrects;
-        let request = if corrects { Request::estimate(cost) } else { Request::cost(cost) };
+        let cost = cost.of(&self.candidate.policy);
+        let request = if corrects { Request::estimate(cost.cost()) } else { Request::cost(cost.cost()) };
         let ends = self.gives_up_at(job);
         let patience = Micros(ends.map_or(0, |ends| ends - self.now));
         let state = &self.job_states[job];
@@ -101,7 +104,7 @@ impl Simulation {
         self.under_way += 1;
         self.done += 1;
         // A call without cost is not a start.
-        self.starts += self.jobs[job].cost.min(1);
+        self.starts += self.jobs[job].cost.charge(&self.candidate.policy).most().min(1);
         self.record(job, JobOutcome::Granted, decision);
         match &self.upstream {
             Some((_, upstream)) => self.plan_at(self.now + upstream.latency.0, Step::Reach { job, turn }),

@@ -3,6 +3,7 @@
 use super::record::undecided;
 use super::{DEFAULT_RETRY, Simulation, Step};
 use crate::base::error::{ErrorKind, Result};
+use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::operation::Operation;
 use crate::model::overrides::{AdminCommand, Deadline};
@@ -15,18 +16,20 @@ use crate::store::signal_handling::SignalHandling;
 impl Simulation {
     /// Ends a granted call.
     pub(super) fn end(&mut self, job: usize) -> Result<()> {
-        self.settle(job, self.jobs[job].actual)?;
+        self.settle(job, false)?;
         self.finish(job);
         self.receive_wakeups();
         Ok(())
     }
 
-    /// Reports the actual cost of a call and releases its lease.
-    pub(super) fn settle(&mut self, job: usize, actual: Option<u64>) -> Result<()> {
+    /// Reports the actual cost of a call, or that it cost nothing, and releases its lease.
+    pub(super) fn settle(&mut self, job: usize, cost_nothing: bool) -> Result<()> {
         self.under_way -= 1;
         self.held += self.held_by(job, self.now);
         let Some(permit) = self.job_states[job].permit.take() else { return Ok(()) };
-        if let Some(actual) = actual.filter(|_| self.candidate.corrects && self.jobs[job].actual.is_some()) {
+        if let Some(actual) = self.jobs[job].actual.as_ref().filter(|_| self.candidate.corrects) {
+            let actual = actual.of(&self.candidate.policy);
+            let actual = if cost_nothing { Cost::Units(0) } else { actual.cost() };
             self.limiter.run(Operation::Correct { permit: &permit, actual }, SignalHandling::Ignore)?;
         }
         if self.candidate.policy.concurrency().is_some() {
@@ -39,7 +42,8 @@ impl Simulation {
     pub(super) fn reach(&mut self, job: usize) -> Result<()> {
         let Some((limiter, upstream)) = &self.upstream else { return Ok(()) };
         let learns = upstream.learns;
-        let decision = match limiter.acquire(Request::cost(self.jobs[job].units())) {
+        let units = self.jobs[job].units().of(&upstream.policy);
+        let decision = match limiter.acquire(Request::cost(units.cost())) {
             Ok(decision) if decision.allowed() => {
                 self.plan_end(job);
                 return Ok(());
@@ -77,7 +81,7 @@ impl Simulation {
     /// Refunds a call that the upstream refused.
     fn undo(&mut self, job: usize) -> Result<()> {
         self.totals.throttled += 1;
-        self.settle(job, Some(0))?;
+        self.settle(job, true)?;
         self.job_states[job].granted_at = None;
         self.done -= 1;
         self.receive_wakeups();

@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use crate::model::decision::Decision;
-use crate::model::limit::Kind;
+use crate::model::reason::Reason;
 use crate::simulate::headers::{LimitLevel, headers};
 use crate::simulate::timeline::{JobOutcome, Row, Timeline};
 
@@ -49,7 +49,7 @@ impl Simulation {
         let policy = &self.candidate.policy;
         let limit = match &decision.label {
             Some(label) => policy.position(label),
-            None => (decision.reason == Some(Kind::Paused)).then_some(policy.limits().len()),
+            None => (decision.reason == Some(Reason::Paused)).then_some(policy.limits().len()),
         };
         let row = Row {
             at: self.now,
@@ -57,7 +57,7 @@ impl Simulation {
             client: u16::try_from(state.client).unwrap_or(u16::MAX),
             attempt: u16::try_from(state.attempt).unwrap_or(u16::MAX),
             outcome,
-            cost: self.jobs[job].cost,
+            cost: self.jobs[job].cost.charge(policy).most(),
             wait: self.now - self.jobs[job].at,
             limit: limit.and_then(|limit| u8::try_from(limit).ok()).unwrap_or(u8::MAX),
             retry_after: decision.retry_after.map(|retry| retry.0),

@@ -12,11 +12,17 @@ impl Simulation {
         // A simulation that was cut off ends at its current time.
         let until = self.until.filter(|_| !totals.cut_off);
         totals.ended_at = until.unwrap_or(self.now);
+        let policy = &self.candidate.policy;
         let (mut waits, mut gone, mut held) = (Vec::new(), Vec::new(), self.held);
+        let mut of_limits = vec![0_u128; policy.limits().len()];
         for (i, (job, state)) in self.jobs.iter().zip(&self.job_states).take(self.come).enumerate() {
             totals.pending += u64::from(state.granted_at.is_none() && !state.phase.is_over());
             let Some(at) = state.granted_at else { continue };
-            gone.push((at, job.units()));
+            let units = job.units().charge(policy);
+            gone.push((at, units.most()));
+            for (i, sum) in of_limits.iter_mut().enumerate() {
+                *sum += u128::from(units.of(i));
+            }
             if state.phase != Phase::Lost {
                 waits.push(at - job.at);
             }
@@ -35,14 +41,13 @@ impl Simulation {
         totals.drained_after = drained.filter(|_| totals.pending == 0 && self.come == self.jobs.len());
         // Without an end in the scenario the last microsecond is included, except for leases.
         let span = totals.ended_at + u64::from(until.is_none());
-        let used = |limit: &Limit| match limit.kind() {
+        let used = |i: usize, limit: &Limit| match limit.kind() {
             Kind::Concurrency => (held, totals.ended_at),
             Kind::Throttle => (u128::from(self.starts), span),
-            _ => (u128::from(totals.units), span),
+            _ => (of_limits[i], span),
         };
-        let limits = self.candidate.policy.limits().iter().enumerate();
-        let shares = limits.filter_map(|(i, limit)| {
-            let (used, span) = used(limit);
+        let shares = policy.limits().iter().enumerate().filter_map(|(i, limit)| {
+            let (used, span) = used(i, limit);
             (used * 1_000).checked_div(self.limit_history.allowed(i, span))
         });
         totals.utilisation_permille = shares.max().map_or(0, |share| u64::try_from(share).unwrap_or(u64::MAX));

@@ -14,6 +14,7 @@ use crate::engine::budget::PendingReport;
 use crate::engine::script::{SCRIPT, digest};
 use crate::engine::transaction::Entry;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
+use crate::model::charge::Charge;
 use crate::model::operation::Answer;
 use crate::model::overrides::{AdminCommand, LimitOverride};
 use crate::model::permit::{Permit, new_id};
@@ -60,11 +61,13 @@ pub struct Call {
 enum Expects {
     Decision {
         policy: Arc<Policy>,
-        permit: Option<(String, u64)>,
+        /// The id of a call whose grant returns a permit.
+        permit: Option<String>,
         /// Keys and time of a call without an id, in case it must be repeated with one.
         retry_with_id: Option<(Arc<Keys>, Option<Micros>)>,
-        /// The requested cost and whether it is an estimate, for the message that it exceeds a limit's capacity.
-        units: u64,
+        /// Boxed, because a call is moved often.
+        charge: Box<Charge>,
+        /// Whether the charge is an estimate, for the message that it exceeds a limit's capacity.
         estimate: bool,
     },
     Settlement,
@@ -103,19 +106,17 @@ impl Call {
     pub(crate) fn acquire(
         policy: &Arc<Policy>,
         keys: &Arc<Keys>,
-        cost: u64,
+        charge: Charge,
         at: Option<Micros>,
         listed: Option<(Micros, String)>,
     ) -> Self {
-        let bytes = match listed {
-            None => invocation(&keys.without_id, b"acquire", cost, at, &[]),
-            Some((ttl, entry)) => {
-                let words = ["", "", &ttl.0.to_string(), &entry];
-                invocation(&keys.without_id_listed, b"acquire", cost, at, &words)
-            }
-        };
+        let bytes = without_id(keys, b"acquire", &charge, at, listed);
         let (policy, retry_with_id) = (policy.clone(), Some((keys.clone(), at)));
-        Self::new(keys, bytes, Expects::Decision { policy, permit: None, retry_with_id, units: cost, estimate: false })
+        Self::new(
+            keys,
+            bytes,
+            Expects::Decision { policy, permit: None, retry_with_id, charge: charge.into(), estimate: false },
+        )
     }
 
     /// Creates a call with an id.
@@ -139,42 +140,73 @@ impl Call {
             });
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let bytes = invocation(arguments, b"acquire", entry.units, at, &words);
-        let keeps = entry.permit || policy.concurrency().is_some() && entry.units > 0;
-        let permit = keeps.then(|| (entry.id.to_owned(), entry.units));
-        let (policy, units, estimate) = (policy.clone(), entry.units, entry.permit);
-        Self::new(keys, bytes, Expects::Decision { policy, permit, retry_with_id: None, units, estimate })
+        let bytes = invocation(arguments, b"acquire", &entry.charge, at, &words);
+        let keeps = entry.permit || policy.concurrency().is_some() && entry.charge.most() > 0;
+        let permit = keeps.then(|| entry.id.to_owned());
+        let (policy, charge, estimate) = (policy.clone(), entry.charge.into(), entry.permit);
+        Self::new(keys, bytes, Expects::Decision { policy, permit, retry_with_id: None, charge, estimate })
     }
 
-    pub(crate) fn peek(policy: &Arc<Policy>, keys: &Keys, cost: u64, estimate: bool, at: Option<Micros>) -> Self {
-        let bytes = invocation(&keys.without_id, b"peek", cost, at, &[]);
+    pub(crate) fn peek(policy: &Arc<Policy>, keys: &Keys, charge: Charge, estimate: bool, at: Option<Micros>) -> Self {
+        let bytes = invocation(&keys.without_id, b"peek", &charge, at, &[]);
         let policy = policy.clone();
-        Self::new(keys, bytes, Expects::Decision { policy, permit: None, retry_with_id: None, units: cost, estimate })
+        Self::new(
+            keys,
+            bytes,
+            Expects::Decision { policy, permit: None, retry_with_id: None, charge: charge.into(), estimate },
+        )
     }
 
-    pub(crate) fn correct(keys: &Keys, permit: &Permit<'_>, actual: u64, at: Option<Micros>) -> Self {
-        let words = [permit.to_string(), permit.granted_at.to_string(), permit.charged.to_string()];
-        Self::verb(keys, b"correct", actual, at, &words.each_ref().map(String::as_str), Expects::Settlement)
+    pub(crate) fn debit(
+        policy: &Arc<Policy>,
+        keys: &Keys,
+        charge: Charge,
+        at: Option<Micros>,
+        listed: Option<(Micros, String)>,
+    ) -> Self {
+        let bytes = without_id(keys, b"debit", &charge, at, listed);
+        let expects = Expects::Decision {
+            policy: policy.clone(),
+            permit: None,
+            retry_with_id: None,
+            charge: charge.into(),
+            estimate: false,
+        };
+        Self::new(keys, bytes, expects)
+    }
+
+    /// Creates a correction. `charged` and `actual` are in the order of the policy.
+    pub(crate) fn correct(
+        keys: &Keys,
+        permit: &Permit<'_>,
+        charged: Charge,
+        actual: Charge,
+        at: Option<Micros>,
+    ) -> Self {
+        let words = [permit.to_string(), permit.granted_at.to_string(), charged.to_string()];
+        Self::verb(keys, b"correct", &actual, at, &words.each_ref().map(String::as_str), Expects::Settlement)
     }
 
     pub(crate) fn release(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
         let words = [permit.id, &granted_at];
-        let with_leases = Some(invocation(&keys.with_leases, b"release", 0, at, &words));
-        Self { with_leases, ..Self::verb(keys, b"release", 0, at, &words, Expects::Settlement) }
+        let with_leases = Some(invocation(&keys.with_leases, b"release", &Charge::All(0), at, &words));
+        Self { with_leases, ..Self::verb(keys, b"release", &Charge::All(0), at, &words, Expects::Settlement) }
     }
 
     pub(crate) fn renew(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
-        Self::new(keys, invocation(&keys.with_leases, b"renew", 0, at, &[permit.id, &granted_at]), Expects::Renewal)
+        let words = [permit.id, &granted_at];
+        Self::new(keys, invocation(&keys.with_leases, b"renew", &Charge::All(0), at, &words), Expects::Renewal)
     }
 
     pub(crate) fn cancel(keys: &Keys, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
-        Self::verb(keys, b"cancel", 0, at, &[id, if gave_up { "1" } else { "" }], Expects::Settlement)
+        let words = [id, if gave_up { "1" } else { "" }];
+        Self::verb(keys, b"cancel", &Charge::All(0), at, &words, Expects::Settlement)
     }
 
     pub(crate) fn statistics(keys: &Keys, at: Option<Micros>) -> Self {
-        Self::new(keys, invocation(&keys.all, b"statistics", 0, at, &[""]), Expects::Statistics)
+        Self::new(keys, invocation(&keys.all, b"statistics", &Charge::All(0), at, &[""]), Expects::Statistics)
     }
 
     pub(crate) fn apply_report(
@@ -183,13 +215,16 @@ impl Call {
         permit: Option<&Permit<'_>>,
         report: &UpstreamReport<'_>,
         at: Option<Micros>,
-    ) -> Self {
-        let (granted_at, charged) = permit.map_or((0, 0), |permit| (permit.granted_at, permit.charged));
+    ) -> Result<Self> {
+        let actual = report.actual.map(|actual| actual.charge("actual", policy)).transpose()?;
+        // The permit of another policy has a key that the script does not find.
+        let charged = permit.and_then(|permit| policy.in_policy_order(&permit.charged)).unwrap_or_default();
+        let granted_at = permit.map_or(0, |permit| permit.granted_at);
         let mut words = vec![
             permit.map(ToString::to_string).unwrap_or_default(),
             granted_at.to_string(),
             charged.to_string(),
-            if report.actual.is_some() { "1" } else { "" }.to_owned(),
+            if actual.is_some() { "1" } else { "" }.to_owned(),
             encode_deadline(report.pause),
         ];
         for limit in policy.limits() {
@@ -199,14 +234,8 @@ impl Call {
             words.push(encode_deadline(budget.reset));
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        Self::verb(
-            keys,
-            b"learn",
-            report.actual.unwrap_or(0),
-            at,
-            &words,
-            Expects::Learned(Box::new(PendingReport::new(report, policy))),
-        )
+        let expects = Expects::Learned(Box::new(PendingReport::new(report, policy)));
+        Ok(Self::verb(keys, b"learn", &actual.unwrap_or_default(), at, &words, expects))
     }
 
     pub(crate) fn admin(keys: &Keys, command: &AdminCommand<'_>, at: Option<Micros>) -> Self {
@@ -225,11 +254,11 @@ impl Call {
             }
         };
         let words = ["", &words[0], &words[1], &words[2]];
-        Self::verb(keys, b"control", 0, at, &words, Expects::RuntimeState)
+        Self::verb(keys, b"control", &Charge::All(0), at, &words, Expects::RuntimeState)
     }
 
     pub(crate) fn reset(keys: &Keys) -> Self {
-        Self::new(keys, invocation(&keys.all, b"reset", 0, None, &[]), Expects::Reset)
+        Self::new(keys, invocation(&keys.all, b"reset", &Charge::All(0), None, &[]), Expects::Reset)
     }
 
     /// Creates a call that reads one page of the limiter list of a tag. A scan returns every entry that exists
@@ -241,8 +270,8 @@ impl Call {
         Self::with_slot(slot(tag.as_bytes()), bytes, Expects::List)
     }
 
-    fn verb(keys: &Keys, verb: &[u8], units: u64, at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
-        Self::new(keys, invocation(&keys.with_id, verb, units, at, words), expects)
+    fn verb(keys: &Keys, verb: &[u8], charge: &Charge, at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
+        Self::new(keys, invocation(&keys.with_id, verb, charge, at, words), expects)
     }
 
     fn new(keys: &Keys, bytes: Vec<u8>, expects: Expects) -> Self {
@@ -284,12 +313,12 @@ impl Call {
         let error = match reply {
             Value::Error(error) => error,
             reply => match (&self.expects, &reply) {
-                (Expects::Decision { policy, retry_with_id: Some((keys, at)), units, .. }, Value::Array(items))
+                (Expects::Decision { policy, retry_with_id: Some((keys, at)), charge, .. }, Value::Array(items))
                     if items.first() == Some(&Value::Integer(NEEDS_ID)) =>
                 {
                     return match new_id() {
                         Ok(id) => {
-                            let entry = Entry { id: &id, units: *units, permit: false, queue: None };
+                            let entry = Entry { id: &id, charge: **charge, permit: false, queue: None };
                             Step::Again(Self { asking: self.asking, ..Self::enter(policy, keys, &entry, *at, None) })
                         }
                         Err(error) => Step::Done(CallOutcome::Answered(Err(error))),
@@ -358,19 +387,19 @@ impl Call {
             (Expects::RuntimeState, Value::Array(items)) => {
                 runtime_state(items).map(|runtime_state| Answer::RuntimeState(Box::new(runtime_state)))
             }
-            (Expects::Decision { policy, units, estimate, .. }, Value::Array(items))
+            (Expects::Decision { policy, charge, estimate, .. }, Value::Array(items))
                 if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>
             {
                 let numbers = parse_u64s(items);
                 let (Some(index), Some(most)) = (numbers.get(1), numbers.get(2)) else { return Err(garbled()) };
-                let kind = usize::try_from(*index).ok().and_then(|index| policy.limits().get(index));
-                let kind = kind.ok_or_else(garbled)?.kind();
-                Err(exceeds_capacity(if *estimate { "estimate" } else { "cost" }, *units, kind, *most))
+                let index = usize::try_from(*index).ok().filter(|index| *index < policy.limits().len());
+                let index = index.ok_or_else(garbled)?;
+                let (argument, label) = (if *estimate { "estimate" } else { "cost" }, policy.limits()[index].label());
+                Err(exceeds_capacity(argument, charge.of(index), label, *most))
             }
-            (Expects::Decision { policy, permit, .. }, Value::Array(items)) => {
+            (Expects::Decision { policy, charge, permit, .. }, Value::Array(items)) => {
                 let reply = decision(items, policy)?;
-                let permit = permit.as_ref().map(|(id, charged)| (id.as_str(), *charged));
-                Ok(Answer::Decision(reply.decision(policy, permit)))
+                Ok(Answer::Decision(reply.decision(policy, charge, permit.as_deref())))
             }
             _ => Err(garbled()),
         }
@@ -383,8 +412,25 @@ impl fmt::Debug for Call {
     }
 }
 
+/// Encodes a call without an id, which adds the limiter to the list when its entry is due.
+fn without_id(
+    keys: &Keys,
+    verb: &[u8],
+    charge: &Charge,
+    at: Option<Micros>,
+    listed: Option<(Micros, String)>,
+) -> Vec<u8> {
+    match listed {
+        None => invocation(&keys.without_id, verb, charge, at, &[]),
+        Some((ttl, entry)) => {
+            let words = ["", "", &ttl.0.to_string(), &entry];
+            invocation(&keys.without_id_listed, verb, charge, at, &words)
+        }
+    }
+}
+
 /// Encodes the arguments in the order that `engine/state.lua` defines. `more` begins with the id.
-fn invocation(arguments: &FixedArguments, verb: &[u8], units: u64, at: Option<Micros>, more: &[&str]) -> Vec<u8> {
+fn invocation(arguments: &FixedArguments, verb: &[u8], charge: &Charge, at: Option<Micros>, more: &[&str]) -> Vec<u8> {
     let timed = usize::from(at.is_some() || !more.is_empty());
     let mut bytes = Vec::with_capacity(arguments.bytes.len() + 192);
     // EVALSHA and digest, the fixed arguments, verb and units, then time and `more`.
@@ -393,9 +439,9 @@ fn invocation(arguments: &FixedArguments, verb: &[u8], units: u64, at: Option<Mi
     word(&mut bytes, digest().as_bytes());
     bytes.extend_from_slice(&arguments.bytes);
     word(&mut bytes, verb);
-    number(&mut bytes, units);
+    word(&mut bytes, charge.to_string().as_bytes());
     match at {
-        Some(at) => number(&mut bytes, at.0),
+        Some(at) => word(&mut bytes, at.0.to_string().as_bytes()),
         None if more.is_empty() => {}
         None => word(&mut bytes, b""),
     }
@@ -403,8 +449,4 @@ fn invocation(arguments: &FixedArguments, verb: &[u8], units: u64, at: Option<Mi
         word(&mut bytes, text.as_bytes());
     }
     bytes
-}
-
-fn number(bytes: &mut Vec<u8>, number: u64) {
-    word(bytes, number.to_string().as_bytes());
 }

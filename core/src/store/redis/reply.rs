@@ -6,6 +6,7 @@ use crate::base::error::{Cause, Error, Result};
 use crate::base::micros::Micros;
 use crate::engine::budget::ReportOutcome;
 use crate::engine::reply::{LeaseAndTicket, Reply};
+use crate::model::charge::Charge;
 use crate::model::decision::Status;
 use crate::model::label::too_many_labels;
 use crate::model::limit::Limit;
@@ -15,12 +16,14 @@ use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
 
 pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
-    let numbers: Vec<i64> = items.iter().map_while(integer).collect();
-    let natural = |i: usize| numbers.get(i).and_then(|number| u64::try_from(*number).ok()).ok_or_else(garbled);
-    if numbers.len() != items.len() || !matches!(items.len(), 6 | 7 | 13 | 14) {
+    let natural = |i: usize| {
+        let number = items.get(i).and_then(integer);
+        number.and_then(|number| u64::try_from(number).ok()).ok_or_else(garbled)
+    };
+    if !matches!(items.len(), 6 | 7 | 13 | 14) {
         return Err(garbled());
     }
-    let status = match numbers[0] {
+    let status = match natural(0)? {
         0 => Status::Refused,
         1 => Status::Granted,
         2 => Status::Queued,
@@ -36,9 +39,9 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
             fencing_token: natural(7)?,
             number: natural(8)?,
             position: natural(9)?,
-            ready: u64::try_from(numbers[10]).ok(),
+            ready: u64::try_from(integer(&items[10]).ok_or_else(garbled)?).ok(),
             granted_at: natural(11)?,
-            charged: natural(12)?,
+            charged: charge(&items[12]).ok_or_else(garbled)?,
         }
     };
     Ok(Reply {
@@ -51,6 +54,15 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
         amount: if matches!(items.len(), 7 | 14) { Some(natural(items.len() - 1)?) } else { None },
         lease_and_ticket,
     })
+}
+
+/// Decodes the charge of a lease: a number, or one for each limit.
+fn charge(item: &Value) -> Option<Charge> {
+    match item {
+        Value::Integer(units) => u64::try_from(*units).ok().map(Charge::All),
+        Value::Text(text) => Charge::parse(std::str::from_utf8(text).ok()?),
+        _ => None,
+    }
 }
 
 pub(super) fn runtime_state(items: &[Value]) -> Result<RuntimeState> {

@@ -13,6 +13,7 @@ use crate::base::test_clock::TestClock;
 use crate::client::paddlegate::Paddlegate;
 use crate::model::label::Label;
 use crate::model::learned::Learned;
+use crate::model::limit::MAX_UNITS;
 use crate::model::permit::Settlement;
 use crate::model::request::Request;
 
@@ -94,7 +95,9 @@ fn shopify_teaches_points_their_numbers() {
     // In a policy without points, costs are what every limit counts.
     let leaky = update(&feedback, [Limit::leaky(1_000, seconds(10)).unwrap()]);
     assert_eq!(leaky.budgets[0].limit, Some(Limit::leaky(2_000, seconds(20)).unwrap()));
-    assert_eq!(update(&feedback, [bucket(1_000, 20)]).budgets, [remaining("bucket", 1_988)]);
+    let bucketed = BudgetUpdate { limit: Some(bucket(2_000, 20)), ..remaining("bucket", 1_988) };
+    assert_eq!(update(&feedback, [bucket(1_000, 20)]).budgets, [bucketed]);
+    assert_eq!(update(&feedback, [bucket(1_000, 10)]).budgets, [remaining("bucket", 1_988)], "of another interval");
 }
 
 #[test]
@@ -115,7 +118,9 @@ fn github_teaches_the_limit_that_has_its_window() {
     assert_eq!(update(&feedback, [bucket(5_000, 3_600)]).budgets, std::slice::from_ref(&learned));
     assert_eq!(update(&feedback, [bucket(60, 3_600)]).budgets, std::slice::from_ref(&learned), "other numbers");
     assert_eq!(update(&feedback, [window(10, 1)]).budgets, [remaining("window", 4_990)]);
-    assert_eq!(update(&feedback, [bucket(10, 60)]).budgets, [remaining("bucket", 4_990)]);
+    let nothing = |label| BudgetUpdate::new(Label::new(label).unwrap());
+    assert_eq!(update(&feedback, [bucket(10, 60)]).budgets, [nothing("bucket")], "more than its own is left");
+    assert_eq!(update(&feedback, [bucket(4_991, 60)]).budgets, [remaining("bucket", 4_990)]);
     let sliding = BudgetUpdate { limit: Some(window(5_000, 3_600)), ..remaining("window", 4_990) };
     assert_eq!(update(&feedback, [window(60, 3_600)]).budgets, [sliding], "only a bucket has an end");
     for others in [[window(10, 1), bucket(60, 3_600)], [bucket(60, 3_600), window(10, 1)]] {
@@ -149,7 +154,12 @@ fn openai_teaches_requests_and_tokens_in_both_orders() {
     let ahead = update(&feedback, [window(60, 60), points(150_000, 60)]);
     assert_eq!(
         ahead,
-        LimiterUpdate { actual: Some(21), budgets: vec![requests.clone(), tokens.clone()], ..LimiterUpdate::default() }
+        LimiterUpdate {
+            actual: Some(21),
+            actual_by_label: vec![(Label::new("points").unwrap(), 21)],
+            budgets: vec![requests.clone(), tokens.clone()],
+            ..LimiterUpdate::default()
+        }
     );
     let behind = update(&feedback, [points(150_000, 60), window(60, 60)]);
     assert_eq!(behind.budgets, [tokens.clone(), requests.clone()]);
@@ -392,7 +402,8 @@ fn discord_says_of_whom_a_refusal_is() {
 }
 
 fn budgets() -> impl Strategy<Value = Budget> {
-    let unit = prop::sample::select(vec![Unit::Points, Unit::Requests, Unit::Tokens]);
+    let unit =
+        prop::sample::select(vec![Unit::Points, Unit::Requests, Unit::Tokens, Unit::InputTokens, Unit::OutputTokens]);
     let span = || prop::option::of(prop_oneof![Just(Micros(1_000_000)), (1..=MAX_SPAN.0).prop_map(Micros)]);
     let reset = prop_oneof![
         (0..=MAX_SPAN.0).prop_map(|span| Reset::After(Micros(span))),
@@ -423,15 +434,19 @@ proptest! {
         budgets in prop::collection::vec(budgets(), 0..5), limits in prop::collection::vec(limits(), 1..5),
         pause in prop::option::of((1..=MAX_SPAN.0).prop_map(Micros)), max_pause in prop_oneof![0..3_u64, 0..=u64::MAX],
         max_learned in prop::option::of(prop_oneof![0..2_000_u64, any::<u64>()]),
+        actual in prop::array::uniform3(prop::option::of(0..2_000_000_000_000_u64)),
+        labels in Just(["tpm", "itpm", "otpm", "input", "output-x", "rpm"]).prop_shuffle(),
     ) {
-        let labelled = limits.into_iter().enumerate().map(|(i, limit)| limit.labelled(&format!("l{i}")).unwrap());
+        let labelled = limits.into_iter().zip(labels).map(|(limit, label)| limit.labelled(label).unwrap());
         let policy = Policy::new(labelled).unwrap();
         let reported = budgets.iter().filter(|budget| budget.remaining.is_some()).count();
-        let feedback = Feedback { budgets, pause, ..Feedback::default() };
+        let [actual, actual_input, actual_output] = actual.map(|actual| actual.map(|units| units.min(MAX_UNITS)));
+        let feedback = Feedback { actual, actual_input, actual_output, budgets, pause, ..Feedback::default() };
         let update = feedback.update_for(&policy, Micros(max_pause), max_learned);
         prop_assert!(update.budgets.len() <= policy.limits().len());
         prop_assert!(update.budgets.iter().filter(|budget| budget.remaining.is_some()).count() <= reported);
         prop_assert_eq!(update.report(None).check(&policy), Ok(()));
+        prop_assert_eq!(update.report(Some("p")).check(&policy), Ok(()));
         // No answer opens a limit further than its owner allows, neither at once nor over time.
         for learned in &update.budgets {
             let own = policy.limit(Some(&learned.label)).unwrap();

@@ -92,7 +92,7 @@ pub const ADMIN: &[Mutant] = &[
     ),
     (
         "admin: the levels before the change drain under the new limits",
-        "      evaluate(0, 0, nil, 0)\n      adopt_levels()\n      if pause",
+        "      evaluate()\n      adopt_levels()\n      if pause",
         "      if pause",
     ),
     ("admin: in_use is always false", "raw and 1 or attempt('HLEN', KEYS[2])", "0"),

@@ -243,7 +243,11 @@ pub const WINDOW: &[Mutant] = &[
         "at(live - expired) + interval - now or",
         "at(live - expired) + interval - now - 1 or",
     ),
-    ("window: a peek changes the reset time", "elseif change > 0 then", "elseif change >= 0 then"),
+    (
+        "window: a peek changes the reset time",
+        "elseif change > 0 and live < 2 * limit then",
+        "elseif live < 2 * limit then",
+    ),
     (
         "window: the reset time is the expiry of the oldest entry",
         "reset = at(0) + interval - now",

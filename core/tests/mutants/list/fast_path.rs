@@ -44,16 +44,8 @@ pub const FAST_PATH: &[Mutant] = &[
     ("check: any stored limit is accepted, without an id", "held - MAX > 0 or ", ""),
     ("check: any stored capacity is accepted, without an id", "full > MAX or ", ""),
     ("check: a level above its maximum is accepted, without an id", " or level - 2 * full > 0", ""),
-    (
-        "kinds: a throttle counts the cost, without an id",
-        "cost, delta = ahead + min(units, 1), min(change, 1)",
-        "cost, delta = ahead + units, change",
-    ),
-    (
-        "kinds: a throttle counts a peek of cost 0, without an id",
-        "cost, delta = ahead + min(units, 1), min(change, 1)",
-        "cost, delta = ahead + 1, min(change, 1)",
-    ),
+    ("kinds: a throttle counts the cost, without an id", "      taken = min(units, 1)\n", "      taken = units\n"),
+    ("kinds: a throttle counts a peek of cost 0, without an id", "      taken = min(units, 1)\n", "      taken = 1\n"),
     (
         "decide: the last of equal waits is the reason, without an id",
         "if limit_wait > wait or wait == 0",
@@ -69,25 +61,20 @@ pub const FAST_PATH: &[Mutant] = &[
         "wait == 0 and limit_remaining < least_remaining then",
         "wait == 0 and limit_remaining <= least_remaining then",
     ),
-    ("decide: a peek charges", "local change = verb == 'acquire' and units or 0", "local change = units"),
+    ("decide: a peek charges", "verb == 'acquire' and taken or 0", "taken"),
     (
         "decide: a call of cost 0 is written",
-        "if wait == 0 and change > 0 then",
+        "if wait == 0 and units > 0 and verb == 'acquire' then",
         "if wait == 0 and verb == 'acquire' then",
     ),
     (
-        "decide: a peek reports the remaining units after a grant",
-        "local cost, delta = units_ahead + units, change",
-        "local cost, delta = units_ahead + units, units",
-    ),
-    (
         "log: a call adds one entry for any cost, without an id",
-        "push(log, format('%.0f', now), units)",
+        "push(log, format('%.0f', now), taken)",
         "push(log, format('%.0f', now), 1)",
     ),
-    ("log: the log is not trimmed, without an id", "if length > live then", "if false then"),
-    ("log: one entry too many is kept, without an id", "0, live + units - 1)", "0, live + units)"),
-    ("log: one entry too few is kept, without an id", "0, live + units - 1)", "0, live + units - 2)"),
+    ("log: the log is not trimmed, without an id", "if length > live and taken > 0 then", "if false then"),
+    ("log: one entry too many is kept, without an id", "0, live + taken - 1)", "0, live + taken)"),
+    ("log: one entry too few is kept, without an id", "0, live + taken - 1)", "0, live + taken - 2)"),
     (
         "write: a grant is not written",
         "      call('SET', KEYS[1], state .. levels .. ' .', 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))\n",
@@ -123,14 +110,10 @@ pub const FAST_PATH: &[Mutant] = &[
         "math.ceil(window_limit[2] / 1000) + 10000",
         "math.ceil(window_limit[2] / 1000)",
     ),
-    (
-        "new calls: a new call passes before the queue, without an id",
-        "local ahead, units_ahead = tickets, queued_units",
-        "local ahead, units_ahead = 0, 0",
-    ),
+    ("new calls: a new call passes before the queue, without an id", "taken + (ahead and ahead[tag] or 0)", "taken"),
     (
         "new calls: expired tickets ahead refuse a new call, without an id",
-        "  if wait > 0 and ahead > 0 then\n",
+        "  if wait > 0 and ahead then\n",
         "  if false then\n",
     ),
     (
@@ -188,7 +171,7 @@ pub const FAST_PATH: &[Mutant] = &[
     ),
     (
         "new calls: a grant drops the summary of the queue",
-        "        state = state .. format(':%.0f:%.0f:%.0f:%.0f', tickets, queued_units, queued_until, now)\n",
+        "        state = state .. format(':%.0f:%.0f:%.0f:', tickets, queued_until, now) .. queued\n",
         "",
     ),
     (
@@ -216,16 +199,6 @@ pub const FAST_PATH: &[Mutant] = &[
     ),
     ("pause: overrides expire with the state", "      longest_reset = max(longest_reset, overrides.lifetime)\n", ""),
     (
-        "decide: the reply to a call above a limit names another limit",
-        "return {5, i, a, 0, 0, now}",
-        "return {5, 0, a, 0, 0, now}",
-    ),
-    (
-        "decide: the reply to a call above a limit has an amount of zero",
-        "return {5, i, a, 0, 0, now}",
-        "return {5, i, 0, 0, 0, now}",
-    ),
-    (
         "override: the wait ignores the end of the override, without an id",
         "if overridden and limit_wait > overridden_until - now and overridden_until < MAX and overridden[tag] then",
         "if false then",
@@ -234,5 +207,15 @@ pub const FAST_PATH: &[Mutant] = &[
         "override: its end shortens the wait for limits without an override, without an id",
         "if overridden and limit_wait > overridden_until - now and overridden_until < MAX and overridden[tag] then",
         "if overridden and limit_wait > overridden_until - now and overridden_until > now and overridden_until < MAX then",
+    ),
+    (
+        "costs: every limit takes the largest cost, without an id",
+        "local taken = costs and costs[i + 1] or units",
+        "local taken = units",
+    ),
+    (
+        "costs: a cost above a limit is refused as if it could pass, without an id",
+        "elseif kind == 'c' or taken > a then",
+        "elseif kind == 'c' then",
     ),
 ];

@@ -80,21 +80,6 @@ pub const LIMITS: &[Mutant] = &[
     ("records: a used record of another policy is kept too", "    records[record_tag] = nil\n", ""),
     ("leases: leases of another label have another fencing token", "kind == 'c' and kind or tag", "tag"),
     (
-        "tickets: a ticket of another policy is evaluated with limits that it does not have",
-        "if not only or only[limit.record_tag] then",
-        "if true then",
-    ),
-    (
-        "tickets: a ticket is evaluated without the leases of another label",
-        "if not only or only[limit.record_tag] then",
-        "if not only or only[limit.tag] then",
-    ),
-    (
-        "tickets: a ticket of another policy is too large for a limit that it does not have",
-        " and (not only or only[limit.record_tag]) then",
-        " then",
-    ),
-    (
         "check: invalid log entries are accepted, with an id",
         "if not (time and time >= 0 and time <= now and time % 1 == 0) then",
         "if not time then",
@@ -112,9 +97,9 @@ pub const LIMITS: &[Mutant] = &[
         "not scale and level and level - 2 * full > 0",
     ),
     ("check: any stored limit or capacity is accepted, with an id", "full - MAX > 0 or ", ""),
-    ("kinds: a throttle counts the cost", "if kind == 't' or kind == 'c' then", "if kind == 'c' then"),
-    ("kinds: a throttle counts a peek of cost 0", "cost and ahead + min(cost, 1)", "cost and ahead + 1"),
-    ("kinds: a throttle is corrected", "cost and min(change, 1) or 0", "min(change, 1)"),
+    ("kinds: a throttle counts the cost", "      own_units[i] = min(units, 1)\n", ""),
+    ("kinds: a throttle counts a peek of cost 0", "      own_units[i] = min(units, 1)\n", "      own_units[i] = 1\n"),
+    ("kinds: a throttle is corrected", "if not cost and counts_starts then", "if false then"),
     (
         "decide: the last of equal waits is the reason, with an id",
         "if limit_wait > wait or wait == 0",
@@ -127,8 +112,8 @@ pub const LIMITS: &[Mutant] = &[
     ),
     (
         "decide: the last of limits with equal remaining units is reported, with an id",
-        "wait == 0 and limit_remaining < least_remaining then",
-        "wait == 0 and limit_remaining <= least_remaining then",
+        "wait == 0 and limit_remaining < least_remaining and",
+        "wait == 0 and limit_remaining <= least_remaining and",
     ),
     (
         "permit: a bucket is corrected after its interval",
@@ -143,12 +128,12 @@ pub const LIMITS: &[Mutant] = &[
     ("permit: the offset is ignored", "(now + limit.c) % limit.b then", "now % limit.b then"),
     (
         "log: a call adds one entry for any cost",
-        "push(limit.key, format('%.0f', now), units)",
+        "push(limit.key, format('%.0f', now), taken[i])",
         "push(limit.key, format('%.0f', now), 1)",
     ),
     ("log: the log is not trimmed", "if limit.length > limit.new_level then", "if false then"),
-    ("log: one entry too many is kept", "0, limit.new_level + units - 1)", "0, limit.new_level + units)"),
-    ("log: one entry too few is kept", "0, limit.new_level + units - 1)", "0, limit.new_level + units - 2)"),
+    ("log: one entry too many is kept", "0, limit.new_level + taken[i] - 1)", "0, limit.new_level + taken[i])"),
+    ("log: one entry too few is kept", "0, limit.new_level + taken[i] - 1)", "0, limit.new_level + taken[i] - 2)"),
     (
         "write: the state of a grant has no expiry",
         "call('SET', KEYS[1], state .. ' .', 'PX', expiry(lifetime))",
@@ -206,13 +191,13 @@ pub const LIMITS: &[Mutant] = &[
     ("leases: a call takes as many leases as its cost", "if kind == 't' or kind == 'c' then", "if kind == 't' then"),
     (
         "write: the state has the number of tickets as the queued units",
-        "format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, ctx.queued_until, now)",
-        "format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.tickets, ctx.queued_until, now)",
+        "(ctx.queued_text or load_list(ctx.queued))",
+        "''",
     ),
     (
         "write: the state has no expiry of the queue",
-        "format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, ctx.queued_until, now)",
-        "format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, MAX, now)",
+        "format(':%.0f:%.0f:%.0f:', ctx.tickets, ctx.queued_until, now)",
+        "format(':%.0f:%.0f:%.0f:', ctx.tickets, MAX, now)",
     ),
     ("statistics: new statistics never expire", "expire_statistics()", ""),
     (
@@ -245,11 +230,6 @@ pub const LIMITS: &[Mutant] = &[
         "if limit_wait > ends - now and ends > now and ends < MAX then",
     ),
     (
-        "leases: with a concurrency limit of 0 a call waits for a release",
-        "if limit_wait > MAX or limit_wait > 0 and a == 0 then",
-        "if limit_wait > MAX then",
-    ),
-    (
         "leases: an endless wait is not a rate",
         "local is_rate = kind ~= 'c' or limit_wait == MAX",
         "local is_rate = kind ~= 'c'",
@@ -268,38 +248,41 @@ pub const LIMITS: &[Mutant] = &[
         "state = state .. overrides.text",
     ),
     ("decide: a call above the limit may wait", "if cost > limit.a and", "if cost > limit.a + 1 and"),
+    ("costs: every limit takes the largest cost", "own_units[i] = costs and costs[i] or units", "own_units[i] = units"),
+    ("costs: a cost above a lowered limit waits for its units", "(a == 0 or is_too_large) then", "a == 0 then"),
     (
-        "decide: a throttle refuses a cost above its amount",
-        "if cost > limit.a and limit.kind ~= 't' and limit.kind",
-        "if cost > limit.a and limit.kind",
+        "costs: a call above the own limit is refused under a raised one",
+        "if cost > limit.a and",
+        "if cost > (overrides and overrides.own and string.match(overrides.own[limit.tag], '^%d+') + 0 or limit.a) and",
     ),
+    ("costs: the loads in the state are not read", "  ctx.queued[tag] = min(load + 0, MAX)\n", ""),
 ];
 
 pub const WITHOUT_ID: &[Mutant] = &[
     (
         "new calls: a new call passes before the queue",
-        "local ahead, units_ahead = ctx.tickets, ctx.queued_units",
-        "local ahead, units_ahead = 0, 0",
+        "        ahead[i] = ctx.queued[ctx.limits[i].record_tag] or 0\n",
+        "        ahead[i] = 0\n",
     ),
     (
         "new calls: a new call waits behind an expired queue",
-        "if now >= ctx.queued_until or units == 0 then",
-        "if units == 0 then",
+        "if now < ctx.queued_until and units > 0 and",
+        "if units > 0 and",
     ),
     (
         "new calls: a peek of cost 0 waits behind the queue",
-        "if now >= ctx.queued_until or units == 0 then",
-        "if now >= ctx.queued_until then",
+        "if now < ctx.queued_until and units > 0 and",
+        "if now < ctx.queued_until and",
     ),
     (
         "new calls: a peek at leases passes before the queue",
-        "local index, wait, remaining, reset = evaluate(ahead, units_ahead, units, verb",
-        "local index, wait, remaining, reset = evaluate(0, 0, units, verb",
+        "evaluate(asked, ahead, verb ~= 'peek'",
+        "evaluate(asked, verb ~= 'peek' and ahead, verb ~= 'peek'",
     ),
     (
         "check: a damaged log or lease is used by a peek",
-        "if ctx.damaged then\n    return redis.error_reply(DAMAGED)\n  end\n  if verb == 'acquire' then",
-        "if verb == 'acquire' then",
+        "  if ctx.damaged then\n    return redis.error_reply(DAMAGED)\n  end\n  if verb ~= 'peek' then",
+        "  if verb ~= 'peek' then",
     ),
     ("decide: a refusal is reported as a grant", "wait == 0 and 1 or 0, index", "1, index"),
     ("decide: the reply has the server's time", "remaining, wait, reset, now,", "remaining, wait, reset, server_time,"),
@@ -308,15 +291,14 @@ pub const WITHOUT_ID: &[Mutant] = &[
         "is_overridden and (index < limit_count and ctx.limits[index + 1].a or 0),",
         "nil,",
     ),
+    ("decide: a call beside other policies charges nothing", "verb ~= 'peek' and own_units or nil, now)", "nil, now)"),
     (
-        "decide: the reply to a call above a limit names another limit",
-        "return {5, exceeded - 1, ctx.limits[exceeded].a, 0, 0, now}",
-        "return {5, exceeded, ctx.limits[exceeded].a, 0, 0, now}",
+        "decide: a peek reports the remaining units after a grant",
+        "verb ~= 'peek' and own_units or nil, now)",
+        "own_units, now)",
     ),
-    ("decide: a call beside other policies charges nothing", "verb == 'acquire' and units or 0)", "0)"),
-    ("decide: a peek reports the remaining units after a grant", "verb == 'acquire' and units or 0)", "units)"),
     ("decide: a call of cost 0 is written", "if wait == 0 and units > 0 then", "if wait == 0 then"),
-    ("log: a call beside other policies adds no entries", "      append_to_logs()\n", ""),
+    ("log: a call beside other policies adds no entries", "      append_to_logs(taken)\n", ""),
     ("write: a grant beside other policies is not written", "      write_state(ctx.longest_reset)\n", ""),
     (
         "write: the state expires at once after a grant beside other policies",
@@ -329,4 +311,15 @@ pub const WITHOUT_ID: &[Mutant] = &[
     ("statistics: refusals beside other policies are not counted", "        add_statistic('refused', 1)\n", ""),
     ("list: a call beside other policies does not add its limiter", "    register_limiter(now)\n", ""),
     ("new calls: expired tickets ahead refuse a new call", "if wait_alone == 0 then", "if false then"),
+    (
+        "debit: a log takes all units of a debit",
+        "max(min(own_units[i], 2 * limit.a - limit.new_level), 0)",
+        "own_units[i]",
+    ),
+    ("debit: a debit is refused", "    asked = nil\n", "    asked = own_units\n"),
+    (
+        "costs: the tickets of another label are ahead",
+        "ctx.queued[ctx.limits[i].record_tag] or 0",
+        "ctx.queued[ctx.limits[1].record_tag] or 0",
+    ),
 ];

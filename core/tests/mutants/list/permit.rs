@@ -21,13 +21,13 @@ pub const PERMIT: &[Mutant] = &[
     ),
     (
         "write: the summary has the number of tickets as the queued units",
-        "format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, ctx.queued_until, now)",
-        "format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.tickets, ctx.queued_until, now)",
+        "(ctx.queued_text or load_list(ctx.queued))",
+        "''",
     ),
     (
         "write: the summary has no expiry of the queue",
-        "format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, ctx.queued_until, now)",
-        "format(':%.0f:%.0f:%.0f:%.0f', ctx.tickets, ctx.queued_units, MAX, now)",
+        "format(':%.0f:%.0f:%.0f:', ctx.tickets, ctx.queued_until, now)",
+        "format(':%.0f:%.0f:%.0f:', ctx.tickets, MAX, now)",
     ),
     (
         "write: the summary changes the time of the levels",

@@ -30,8 +30,8 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     (
         "log: a debt has no maximum",
-        "local change = min(units - charged, max(2 * limit.a - limit.new_level, 0))",
-        "local change = units - charged",
+        "local more = min(changes[i], max(2 * limit.a - limit.new_level, 0))",
+        "local more = changes[i]",
     ),
     (
         "log: a correction does not set the expiry of the log",
@@ -46,7 +46,7 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     (
         "permit: a permit of another policy is settled",
-        "local permit = own_tags() .. '|' .. (id or '')\n",
+        "local permit = (own_tags()) .. '|' .. (id or '')\n",
         "local permit = ''\n    for _, other in ipairs(call('ZRANGE', permits_key, 0, -1)) do\n      permit = string.match(other, '|(.*)$') == id and other or permit\n    end\n",
     ),
     ("learn: a learned limit is replaced by that of the call", "find(learned[tag] or own, ", "find(own, "),
@@ -58,7 +58,7 @@ pub const UPSTREAM: &[Mutant] = &[
         "1",
     ),
     ("statistics: corrections are not counted", "add_statistic('corrections', 1)", ""),
-    ("statistics: corrections do not change the units", "add_statistic('units', units - charged)", ""),
+    ("statistics: corrections do not change the units", "add_statistic('units', change)", ""),
     (
         "correct: no waiter is woken",
         "local lifetime = ctx.longest_reset\n      advance_queue()",
@@ -91,13 +91,13 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     (
         "learn: a report without a permit does not raise the remaining points",
-        "may_raise = may_raise or limits[i].kind == 'p'",
-        "may_raise = may_raise",
+        "may_raise, in_flight[i] = may_raise or limits[i].kind == 'p', 0",
+        "may_raise, in_flight[i] = may_raise, 0",
     ),
     (
         "learn: remaining units are raised although other permits are open",
-        "          is_open = true\n          --",
-        "          --",
+        "          is_open = true\n          for j",
+        "          for j",
     ),
     (
         "learn: a report gets the time of its arrival",
@@ -118,14 +118,14 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     (
         "learn: the levels are not evaluated under the new limits",
-        "      evaluate(0, 0, nil, 0)\n      adopt_levels()\n      for i",
+        "      evaluate()\n      adopt_levels()\n      for i",
         "      for i",
     ),
-    ("learn: the remaining units can be negative", "max(remaining - in_flight, 0)", "remaining - in_flight"),
+    ("learn: the remaining units can be negative", "max(remaining - in_flight[i], 0)", "remaining - in_flight[i]"),
     (
         "learn: the remaining units can exceed the limit",
-        "min(max(remaining - in_flight, 0), limit.a)",
-        "max(remaining - in_flight, 0)",
+        "min(max(remaining - in_flight[i], 0), limit.a)",
+        "max(remaining - in_flight[i], 0)",
     ),
     (
         "learn: a report sets the level of a throttle",
@@ -168,8 +168,8 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     (
         "correct: waiters are woken by the levels before the correction",
-        "      add_statistic('units', units - charged)\n      adopt_levels()",
-        "      add_statistic('units', units - charged)",
+        "      add_statistic('units', change)\n      adopt_levels()",
+        "      add_statistic('units', change)",
     ),
     ("learn: a report is applied after a report of a later call", "reported_at < overrides.reported_at or", ""),
     (
@@ -180,18 +180,18 @@ pub const UPSTREAM: &[Mutant] = &[
     ("learn: a report of a call that is too old is applied", " or now >= reported_at + PERMIT_TIMEOUT)", ")"),
     (
         "learn: the units of open permits are not subtracted",
-        "        in_flight = in_flight + (open[i + 1] % 2 == 0 and string.match(open[i], ':(%d+)$', -14) or 0)\n",
+        "            in_flight[j] = in_flight[j] + (open_units[j] or 0)\n",
         "",
     ),
     ("learn: unread permits count as settled", "    if unread > 0 then\n", "    if false then\n"),
-    ("learn: unread permits add no units in flight", "math.ceil(in_flight / MAX_OPEN)", "0"),
+    ("learn: unread permits add no units in flight", "math.ceil(in_flight[i] / MAX_OPEN)", "0"),
     (
         "learn: the report's own permit counts as open",
         "if is_shared and not (settles and open[i] == permit) then",
         "if is_shared then",
     ),
     ("learn: the report's own permit never counts as open", "(settles and open[i] == permit)", "(open[i] == permit)"),
-    ("learn: settled permits count as open", "open[i + 1] % 2 == 0 and string.match", "string.match"),
+    ("learn: settled permits count as open", "open[i + 1] % 2 == 0 and limit_count or 0", "limit_count"),
     ("learn: an end close to the known end counts as another", "<= SAME_END", "<= 0"),
     ("learn: every end counts as the known end", "<= SAME_END", "<= b"),
     ("learn: two ends on both sides of an interval boundary count as distant", "min(shift, b - shift) <=", "shift <="),
@@ -230,7 +230,12 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     (
         "learn: units taken before the report move to the new interval",
-        "      evaluate(0, 0, nil, 0)\n      adopt_levels()\n      ensure_overrides()",
+        "      evaluate()\n      adopt_levels()\n      ensure_overrides()",
         "      ensure_overrides()",
+    ),
+    (
+        "costs: every limit is corrected by the first charge",
+        "own_units[i] - (charged[i] or charged[1])",
+        "own_units[i] - charged[1]",
     ),
 ];

@@ -1,6 +1,6 @@
 //! Checks that damaged values and wrong arguments are errors, and that the script does not overwrite damaged values.
 
-use paddlegate::{Kind, Operation, QueuePosition, Request, Wait};
+use paddlegate::{Cost, Kind, Operation, QueuePosition, Request, Wait};
 
 use super::{HOUR, NOW, enter, estimate, every_kind, expect_damage_error, key, limit, limiter_with_waiter, take};
 use crate::script::Script;
@@ -110,7 +110,7 @@ pub(super) fn damaged_logs(port: u16, text: &str) -> Result<(), String> {
         expect_damage_error(&take(&mut script), &format!("{bad_value:?} as the oldest"))?;
         expect_damage_error(&estimate(&mut script), &format!("{bad_value:?} as the oldest of a call with an id"))?;
         let permit = first.permit.ok_or("no permit")?;
-        let correct = Operation::Correct { permit: &permit, actual: 0 };
+        let correct = Operation::Correct { permit: &permit, actual: Cost::Units(0) };
         expect_damage_error(&script.run(correct, NOW), &format!("{bad_value:?} as the oldest of a correction"))?;
         expect_damage_error(&script.run(Operation::Peek(Request::cost(1)), NOW), &format!("{bad_value:?}, of a peek"))?;
     }

@@ -6,6 +6,7 @@ use super::{HOUR, NOW, enter, every_kind, key, limit, limiter_with_waiter, take}
 use crate::script::Script;
 use crate::support::raw::Reply;
 use crate::support::sequence::{Implementation, Spec};
+use crate::support::units::Units;
 
 /// The milliseconds for which the script keeps leases and the fencing token after the expiry of the last lease.
 const LATE_RELEASE: u64 = 300_000;
@@ -16,10 +17,10 @@ pub(super) fn keys(port: u16, text: &str) -> Result<(), String> {
         let interval = 3_600_000;
         let late_release = if script.limiter().policy().concurrency().is_some() { LATE_RELEASE } else { 0 };
         let time_to_reset = |script: &mut Script| match script.limiter().policy().limits().len() {
-            1 => script.peek(NOW, 0).reset_after.div_ceil(1_000) + late_release,
+            1 => script.peek(NOW, &Units::All(0)).reset_after.div_ceil(1_000) + late_release,
             _ => interval + late_release,
         };
-        script.acquire(NOW, 1, false);
+        script.acquire(NOW, &Units::All(1), false);
         let state = time_to_reset(&mut script);
         check_expiry(&mut script, ":s:", state, "a grant without a permit")?;
         let kinds: Vec<Kind> = script.limiter().policy().limits().iter().map(paddlegate::Limit::kind).collect();
@@ -27,7 +28,7 @@ pub(super) fn keys(port: u16, text: &str) -> Result<(), String> {
             check_expiry(&mut script, ":w:", interval, "a grant without a permit")?;
         }
         script.raw.command("FLUSHALL");
-        script.acquire(NOW, 1, true);
+        script.acquire(NOW, &Units::All(1), true);
         let state = time_to_reset(&mut script);
         check_expiry(&mut script, ":s:", state, "a grant")?;
         check_expiry(&mut script, ":p:", 300_000, "a grant")?;
@@ -40,7 +41,7 @@ pub(super) fn keys(port: u16, text: &str) -> Result<(), String> {
         for key in script.raw.keys("mutant") {
             script.raw.execute(&[&b"PEXPIRE"[..], &key, b"5000"]);
         }
-        script.correct(0, 2, NOW);
+        script.correct(0, &Units::All(2), NOW);
         check_expiry(&mut script, ":p:", 300_000, "a correction")?;
         if script.limiter().policy().limits().len() == 1 {
             let state = time_to_reset(&mut script);
@@ -49,7 +50,7 @@ pub(super) fn keys(port: u16, text: &str) -> Result<(), String> {
         // A refusal after the clock went backwards rewrites the state and must keep its expiry.
         let key = key(&mut script, ":s:");
         script.raw.execute(&[&b"PEXPIRE"[..], &key, b"70000"]);
-        script.acquire(NOW - HOUR, 0, false);
+        script.acquire(NOW - HOUR, &Units::All(0), false);
         let ttl = script.raw.ttl(&key);
         if !(65_000..=70_000).contains(&ttl) {
             return Err(format!("the state expires in {ttl} ms, not in 70 s as before"));
@@ -110,9 +111,9 @@ pub(super) fn leases_and_tickets(port: u16, text: &str) -> Result<(), String> {
     script.raw.command("FLUSHALL");
     // A grant without an id must not shorten the life of the queue.
     let mut rate = Script::new(port, text, &[limit(Kind::Leaky, 2)]);
-    rate.acquire(NOW, 2, false);
+    rate.acquire(NOW, &Units::All(2), false);
     enter(&mut rate, "long claim timeout", 4 * HOUR, NOW);
-    rate.acquire(NOW + HOUR, 1, false);
+    rate.acquire(NOW + HOUR, &Units::All(1), false);
     check_expiry(&mut rate, ":s:", 3 * hour + hour / 2, "a grant before an expired queue")
 }
 

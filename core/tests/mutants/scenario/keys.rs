@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use paddlegate::{Answer, Kind, MAX_PERMITS, Micros, Operation, QueuePosition, Request, Settlement, Status, Wait};
+use paddlegate::{
+    Answer, Cost, Kind, MAX_PERMITS, Micros, Operation, QueuePosition, Request, Settlement, Status, Wait,
+};
 
 use super::{HOUR, NOW, enter, estimate, every_kind, key, limit, limiter_with_waiter};
 use crate::script::Script;
@@ -10,14 +12,15 @@ use crate::support::open;
 use crate::support::raw::Reply;
 use crate::support::script_client::ScriptClient;
 use crate::support::sequence::Implementation;
+use crate::support::units::Units;
 
 pub(super) fn nothing_written(port: u16, text: &str) -> Result<(), String> {
     for mut script in every_kind(port, text) {
         script.raw.command("FLUSHALL");
-        script.acquire(NOW, 1, true);
-        script.acquire(NOW + 1, 4, true);
+        script.acquire(NOW, &Units::All(1), true);
+        script.acquire(NOW + 1, &Units::All(4), true);
         // The first refusal sets the expiry of the statistics, which would count as a write below.
-        script.acquire(NOW + 1, 5, true);
+        script.acquire(NOW + 1, &Units::All(5), true);
         script.raw.command("CONFIG RESETSTAT");
         let refused = [Request::estimate(5), Request::cost(5), Request::cost(0)];
         for request in refused {
@@ -26,7 +29,7 @@ pub(super) fn nothing_written(port: u16, text: &str) -> Result<(), String> {
             script.run(Operation::Peek(request), NOW - HOUR);
         }
         for permit in [format!("{}:{NOW}:1", "0".repeat(32)), format!("{}:1:1", "0".repeat(32))] {
-            script.run(Operation::Correct { permit: &permit, actual: 0 }, NOW);
+            script.run(Operation::Correct { permit: &permit, actual: Cost::Units(0) }, NOW);
         }
         let Reply::Text(stats) = script.raw.command("INFO commandstats") else { return Err("no statistics".into()) };
         let stats = String::from_utf8_lossy(&stats);
@@ -43,11 +46,11 @@ pub(super) fn nothing_written(port: u16, text: &str) -> Result<(), String> {
 pub(super) fn full_server(port: u16, text: &str) -> Result<(), String> {
     for mut script in every_kind(port, text) {
         script.raw.command("FLUSHALL");
-        script.acquire(NOW - 1, 1, true);
+        script.acquire(NOW - 1, &Units::All(1), true);
         let before = contents(&mut script);
         script.raw.command("CONFIG SET maxmemory 1");
         let granted = script.run(Operation::Acquire(Request::estimate(1)), NOW + HOUR);
-        let corrected = script.correct(0, 2, NOW);
+        let corrected = script.correct(0, &Units::All(2), NOW);
         script.raw.command("CONFIG SET maxmemory 0");
         if !matches!(granted, Reply::Error(_)) || corrected == "settled" {
             return Err(format!("{granted:?}, {corrected}"));
@@ -73,9 +76,9 @@ pub(super) fn permits(port: u16, text: &str) -> Result<(), String> {
         script.raw.execute(&[&b"ZCARD"[..], &key])
     };
     for i in 0..3 {
-        script.acquire(NOW + i, 1, true);
+        script.acquire(NOW + i, &Units::All(1), true);
     }
-    script.acquire(NOW + 301_000_000, 1, true);
+    script.acquire(NOW + 301_000_000, &Units::All(1), true);
     if count(&mut script) != Reply::Integer(1) {
         return Err("expired permits are kept".into());
     }
@@ -91,7 +94,7 @@ pub(super) fn permits(port: u16, text: &str) -> Result<(), String> {
     }
     // A call removes at most a thousand permits, so the first one leaves more than the maximum.
     for (at, left) in [(303_000_000, 10_002), (303_020_000, 10_000)] {
-        script.acquire(NOW + at, 1, true);
+        script.acquire(NOW + at, &Units::All(1), true);
         match count(&mut script) {
             Reply::Integer(count) if count == left => {}
             other => return Err(format!("{other:?} permits instead of {left}")),
@@ -122,10 +125,10 @@ pub(super) fn long_logs(port: u16, text: &str) -> Result<(), String> {
         let mut script = Script::new(port, text, &[limit(Kind::Window, 10_000)]);
         script.raw.command("FLUSHALL");
         for (at, units) in (NOW..).zip(grants) {
-            script.acquire(at, *units, true);
+            script.acquire(at, &Units::All(*units), true);
         }
         for (permit, actual) in corrections {
-            script.correct(*permit, *actual, NOW + 10);
+            script.correct(*permit, &Units::All(*actual), NOW + 10);
         }
         let log = key(&mut script, ":w:");
         if script.raw.ttl(&log) < 0 {
@@ -194,7 +197,7 @@ pub(super) fn log_length(port: u16, text: &str) -> Result<(), String> {
     for estimate in [false, true] {
         let mut script = Script::new(port, text, &[limit(Kind::Window, 5)]);
         for i in 0..12 {
-            script.acquire(NOW + i * HOUR / 5, 1, estimate);
+            script.acquire(NOW + i * HOUR / 5, &Units::All(1), estimate);
         }
         let log = key(&mut script, ":w:");
         match script.raw.execute(&[&b"LLEN"[..], &log]) {

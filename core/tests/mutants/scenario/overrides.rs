@@ -9,6 +9,7 @@ use super::{HOUR, NOW, estimate, expect_damage_error, key, limit, take};
 use crate::script::Script;
 use crate::support::raw::Reply;
 use crate::support::sequence::{Implementation, Spec};
+use crate::support::units::Units;
 
 const QUARTER_YEAR: u64 = 90 * 86_400_000;
 
@@ -130,7 +131,7 @@ pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
     // Units that were taken count longer under a slower override.
     let mut script = Script::new(port, text, &short(Kind::Leaky));
     script.raw.command("FLUSHALL");
-    script.acquire(NOW, 2, false);
+    script.acquire(NOW, &Units::All(2), false);
     set_override(&mut script, 2, HOUR, Some(Deadline::After(Micros(1_000_000))));
     check_expiry(&mut script, ":s:", hour, "a short override for a slow limit")?;
     let mut script = Script::new(port, text, &short(Kind::Window));
@@ -163,7 +164,7 @@ pub(super) fn many_open(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &[limit(Kind::Points, 1_000_000)]);
     script.raw.command("FLUSHALL");
     for i in 0..300 {
-        script.acquire(NOW + i, 10, true);
+        script.acquire(NOW + i, &Units::All(10), true);
     }
     let label = script.limiter().policy().limits()[0].label().clone();
     let budgets = [BudgetUpdate { remaining: Some(100_000), ..BudgetUpdate::new(label) }];

@@ -13,6 +13,7 @@ use crate::script::Script;
 use crate::support::raw::Reply;
 use crate::support::script_client::ScriptClient;
 use crate::support::sequence::{Implementation, Spec};
+use crate::support::units::Units;
 use crate::support::{clock, library, open, set_clock};
 
 fn other(kind: Kind, number: usize) -> Spec {
@@ -304,12 +305,12 @@ pub(super) fn nothing_written(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &[limit(Kind::Leaky, 5)]);
     take(&mut script);
     script.resize(&[limit(Kind::Window, 5), other(Kind::Leaky, 1)]);
-    script.acquire(NOW, 4, false);
+    script.acquire(NOW, &Units::All(4), false);
     let before = state(&mut script);
     for units in [0, 2] {
-        script.acquire(NOW + 1, units, false);
-        script.acquire(NOW + 1, units, true);
-        script.peek(NOW + 1, units);
+        script.acquire(NOW + 1, &Units::All(units), false);
+        script.acquire(NOW + 1, &Units::All(units), true);
+        script.peek(NOW + 1, &Units::All(units));
         if state(&mut script) != before {
             return Err(format!("a call of cost {units} changed {before}"));
         }
@@ -324,7 +325,7 @@ pub(super) fn tags_of_tickets(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &first);
     for policy in [&first[..], &second] {
         script.resize(policy);
-        script.acquire(NOW, 5, false);
+        script.acquire(NOW, &Units::All(5), false);
         enter(&mut script, "waiter", 1, NOW);
     }
     let tickets = key(&mut script, ":t:");

@@ -8,7 +8,9 @@ pub mod subject;
 use std::collections::HashMap;
 
 pub use rule::Rule;
-use rule::{Amount, Units, Verdict, describe, left, wait};
+use rule::{Amount, FOREVER, Level, Verdict, charges, describe, left, wait};
+
+use super::units::Units;
 
 const PERMIT_TIMEOUT: i128 = 300_000_000;
 const SETTLED_MEMORY: i128 = 60_000_000;
@@ -29,6 +31,14 @@ struct State {
     /// By kind and label.
     parts: HashMap<(&'static str, String), Part>,
     permits: HashMap<usize, Charge>,
+    overrides: Overrides,
+}
+
+/// The limits that rule in the place of those of the policy, and when they end.
+#[derive(Clone, Default)]
+struct Overrides {
+    rules: Vec<Rule>,
+    until: Option<i128>,
 }
 
 /// The stored state of one limit, and the rule and the time under which it was written.
@@ -43,7 +53,7 @@ struct Charge {
     /// Kind and label of each limit that its call had, sorted.
     limits: Vec<(&'static str, String)>,
     at: i128,
-    units: i128,
+    units: Units,
     settled_at: Option<i128>,
 }
 
@@ -64,27 +74,29 @@ impl Oracle {
     }
 
     /// Charges `cost` to all limits or to none. With `permit`, a grant returns the number of a permit.
-    pub fn acquire(&mut self, server: i128, cost: i128, permit: bool) -> (Verdict, Option<usize>) {
+    pub fn acquire(&mut self, server: i128, cost: &Units, permit: bool) -> (Verdict, Option<usize>) {
         let before = self.peek(server, cost);
         if self.rules.is_empty() || self.paused().is_some() {
             return (before, None);
         }
-        let (rules, state) = (self.rules.clone(), &mut self.state);
         let now = before.at;
-        if !before.allowed || cost == 0 {
+        let (rules, state) = (self.rules(now), &mut self.state);
+        let charges = charges(&rules, cost);
+        if !before.allowed || charges.iter().all(|units| *units == 0) {
             state.skew = now - server;
             return (before, None);
         }
         let mut amounts = state.amounts(&rules, now);
         let early = state.early(&rules, now);
-        for ((rule, amount), early) in rules.iter().zip(&mut amounts).zip(early) {
+        for (((rule, amount), early), units) in rules.iter().zip(&mut amounts).zip(early).zip(charges) {
             match amount {
-                Amount::Level(level) => *level += early + rule.charge(cost),
-                Amount::Count(count) => *count += rule.charge(cost),
-                Amount::Times(times) => {
-                    times.extend((0..cost).map(|_| now));
+                Amount::Level(level) if units > 0 => *level += early + units,
+                Amount::Count(count) => *count += units,
+                Amount::Times(times) if units > 0 => {
+                    times.extend((0..units).map(|_| now));
                     state.part(rule).amount = Amount::Times(times.clone());
                 }
+                Amount::Level(_) | Amount::Times(_) => {}
             }
         }
         let verdict = describe(&rules, &amounts, now);
@@ -94,24 +106,33 @@ impl Oracle {
             return (verdict, None);
         }
         self.granted_at.push(now);
-        self.state.permits.insert(number, Charge { limits: limits(&rules), at: now, units: cost, settled_at: None });
+        self.state
+            .permits
+            .insert(number, Charge { limits: limits(&rules), at: now, units: cost.clone(), settled_at: None });
         (verdict, Some(number))
     }
 
     /// Returns the decision of `acquire` without a charge.
-    pub fn peek(&mut self, server: i128, cost: i128) -> Verdict {
+    pub fn peek(&mut self, server: i128, cost: &Units) -> Verdict {
         if let Some(rule) = self.paused() {
             return Verdict::paused(&rule.label);
         }
         if self.rules.is_empty() {
             return Verdict::unlimited();
         }
-        let (rules, state) = (self.rules.clone(), &mut self.state);
-        let now = state.clock(server);
-        let amounts = state.amounts(&rules, now);
+        let now = self.state.clock(server);
+        let rules = self.rules(now);
+        let amounts = self.state.amounts(&rules, now);
+        let charges = charges(&rules, cost);
         let mut waits = Vec::new();
-        for (rule, amount) in rules.iter().zip(&amounts) {
-            waits.push(wait(rule, amount, rule.charge(cost), now));
+        for ((rule, amount), units) in rules.iter().zip(&amounts).zip(&charges) {
+            let longest = self.state.overrides.of(rule, now).and(self.state.overrides.until);
+            // A limit of which a call takes nothing does not hold it up.
+            if *units == 0 && charges.iter().any(|units| *units > 0) {
+                waits.push(0);
+                continue;
+            }
+            waits.push(wait(rule, amount, *units, now).min(longest.map_or(FOREVER, |until| until - now)));
         }
         let longest = *waits.iter().max().expect("a limit");
         if longest == 0 {
@@ -124,19 +145,19 @@ impl Oracle {
             allowed: false,
             limit: Some(rule.amount),
             remaining: Some(remaining),
-            retry_after: Some(longest),
-            reset_after: Some(reset),
-            reason: Some(rule.kind),
+            retry_after: Some(longest).filter(|wait| *wait < FOREVER),
+            reset_after: Some(reset).filter(|_| longest < FOREVER),
+            reason: Some(if charges[index] > rule.amount { "too_large" } else { rule.kind }),
             label: Some(rule.label.clone()),
             at: now,
         }
     }
 
     /// Replaces the charge of a permit by the actual cost.
-    pub fn correct(&mut self, permit: usize, actual: i128, server: i128) -> &'static str {
+    pub fn correct(&mut self, permit: usize, actual: &Units, server: i128) -> &'static str {
         let granted_at = self.granted_at[permit];
-        let (rules, state) = (self.rules.clone(), &mut self.state);
-        let now = state.clock(server);
+        let now = self.state.clock(server);
+        let (rules, state) = (self.rules(now), &mut self.state);
         if now >= granted_at + PERMIT_TIMEOUT {
             return "late";
         }
@@ -146,9 +167,11 @@ impl Oracle {
             return if now < settled_at + SETTLED_MEMORY { "already" } else { "unknown" };
         }
         charge.settled_at = Some(now);
-        let (at, difference) = (charge.at, actual - charge.units);
+        let (at, before, after) = (charge.at, charges(&rules, &charge.units), charges(&rules, actual));
         let mut amounts = state.amounts(&rules, now);
-        for (rule, amount) in rules.iter().zip(&mut amounts) {
+        for ((rule, amount), difference) in
+            rules.iter().zip(&mut amounts).zip(after.iter().zip(before).map(|(a, b)| a - b))
+        {
             match (amount, &mut state.part(rule).amount) {
                 // A throttle counts starts, so the actual cost changes nothing.
                 _ if rule.kind == "throttle" => {}
@@ -177,12 +200,82 @@ impl Oracle {
         "settled"
     }
 
+    /// Charges `cost` in any case; a debt is at most one whole limit.
+    pub fn debit(&mut self, server: i128, cost: &Units) -> Verdict {
+        let now = self.state.clock(server);
+        let (rules, state) = (self.rules(now), &mut self.state);
+        let mut amounts = state.amounts(&rules, now);
+        let counted: Vec<i128> = rules
+            .iter()
+            .zip(charges(&rules, cost))
+            .map(|(rule, units)| if rule.kind == "throttle" { 0 } else { units })
+            .collect();
+        if counted.iter().all(|units| *units == 0) {
+            state.skew = now - server;
+            return describe_charged(&rules, &amounts, now);
+        }
+        for ((rule, amount), units) in rules.iter().zip(&mut amounts).zip(counted) {
+            match amount {
+                Amount::Level(level) => *level = (*level + units).min((2 * rule.amount).into()),
+                Amount::Count(count) => *count = (*count + units).min(2 * rule.amount),
+                Amount::Times(times) => {
+                    let room = 2 * rule.amount - i128::try_from(times.len()).expect("a length");
+                    if units.min(room) > 0 {
+                        times.extend((0..units.min(room)).map(|_| now));
+                        state.part(rule).amount = Amount::Times(times.clone());
+                    }
+                }
+            }
+        }
+        let verdict = describe_charged(&rules, &amounts, now);
+        state.write(&rules, amounts, now, server);
+        verdict
+    }
+
+    /// Lets other limits rule, until a time or for ever; `None` lets those of the policy rule again.
+    pub fn override_limits(&mut self, limits: Option<(&[Rule], Option<i128>)>, server: i128) {
+        let now = self.state.clock(server);
+        self.settle(now, server);
+        self.state.overrides = limits.map_or_else(Overrides::default, |(rules, for_us)| Overrides {
+            rules: rules.to_vec(),
+            until: for_us.map(|for_us| now + for_us),
+        });
+        self.settle(now, server);
+    }
+
+    /// Writes what is taken under the limits that rule now.
+    fn settle(&mut self, now: i128, server: i128) {
+        let rules = self.rules(now);
+        let amounts = self.state.amounts(&rules, now);
+        self.state.write(&rules, amounts, now, server);
+    }
+
+    /// Returns the limits that rule.
+    fn rules(&self, now: i128) -> Vec<Rule> {
+        self.rules.iter().map(|rule| self.state.overrides.of(rule, now).unwrap_or(rule)).cloned().collect()
+    }
+
     pub fn is_unlimited(&self) -> bool {
         self.rules.is_empty()
     }
 
     fn paused(&self) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.kind == "paused")
+    }
+}
+
+/// Describes the limits that a debit charges, which are those that count units.
+fn describe_charged(rules: &[Rule], amounts: &[Amount], now: i128) -> Verdict {
+    let charged = rules.iter().zip(amounts).filter(|(rule, _)| rule.kind != "throttle");
+    let (rules, amounts): (Vec<Rule>, Vec<Amount>) =
+        charged.map(|(rule, amount)| (rule.clone(), amount.clone())).unzip();
+    describe(&rules, &amounts, now)
+}
+
+impl Overrides {
+    /// Returns the limit that rules in the place of this one. An end that has passed may come back with the clock.
+    fn of(&self, rule: &Rule, now: i128) -> Option<&Rule> {
+        self.rules.iter().find(|other| other.is_same(rule)).filter(|_| self.until.is_none_or(|until| until > now))
     }
 }
 
@@ -200,7 +293,7 @@ impl State {
     }
 
     /// Returns the level of a meter at `now`, below zero when it has been empty for a while.
-    fn drained(part: &Part, rule: &Rule, mut level: Units, now: i128) -> Units {
+    fn drained(part: &Part, rule: &Rule, mut level: Level, now: i128) -> Level {
         if part.rule.scale() != rule.scale() {
             level = level.ceil();
         }
@@ -211,7 +304,7 @@ impl State {
     }
 
     /// Returns what each throttle has earned for its next start.
-    fn early(&mut self, rules: &[Rule], now: i128) -> Vec<Units> {
+    fn early(&mut self, rules: &[Rule], now: i128) -> Vec<Level> {
         let early = rules.iter().map(|rule| {
             let part = self.part(rule);
             match &part.amount {

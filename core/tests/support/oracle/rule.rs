@@ -2,7 +2,13 @@
 
 use num_rational::Ratio;
 
-pub type Units = Ratio<i128>;
+use super::super::units::Units;
+
+/// What a meter holds.
+pub type Level = Ratio<i128>;
+
+/// A wait without an end.
+pub const FOREVER: i128 = 1 << 52;
 
 /// The largest numerator of a full meter, as the documentation says.
 const MAX_LEVEL: i128 = 1 << 51;
@@ -24,7 +30,7 @@ pub struct Rule {
 #[derive(Clone, Debug)]
 pub enum Amount {
     /// For a meter: units, including fractions.
-    Level(Units),
+    Level(Level),
     /// For a bucket: units in the current interval.
     Count(i128),
     /// For a window: the time of each unit.
@@ -50,15 +56,15 @@ impl Rule {
         Self { kind, label, amount: if kind == "throttle" { 1 } else { amount }, starts: amount, interval, offset }
     }
 
-    /// Units per microsecond, or starts of a throttle.
-    pub fn rate(&self) -> Units {
+    /// Level per microsecond, or starts of a throttle.
+    pub fn rate(&self) -> Level {
         if self.kind == "throttle" {
             return Ratio::new(self.starts, self.interval);
         }
         // The interval that the lower rate takes also gives that rate.
         let rate = largest_below(Ratio::new(self.amount, self.interval), MAX_LEVEL / self.amount);
-        let interval = (Units::from(self.amount) / rate).floor();
-        largest_below(Units::from(self.amount) / interval, MAX_LEVEL / self.amount)
+        let interval = (Level::from(self.amount) / rate).floor();
+        largest_below(Level::from(self.amount) / interval, MAX_LEVEL / self.amount)
     }
 
     /// Returns the fraction of a unit in which the library counts.
@@ -67,13 +73,13 @@ impl Rule {
     }
 
     /// Returns the units that a throttle earned within the last microsecond, which count for its next start.
-    pub fn early(&self, level: Units) -> Units {
+    pub fn early(&self, level: Level) -> Level {
         if self.kind == "throttle" && level < 0.into() && -level < self.rate() { level } else { 0.into() }
     }
 
-    /// Returns the units that a call of `cost` charges; a throttle counts starts.
-    pub fn charge(&self, cost: i128) -> i128 {
-        if self.kind == "throttle" { cost.min(1) } else { cost }
+    /// Returns whether it is the same limit, perhaps with other numbers.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.kind, &self.label) == (other.kind, &other.label)
     }
 
     /// Returns the number of the bucket's interval that contains `time`.
@@ -102,9 +108,23 @@ impl Amount {
     }
 }
 
+/// Returns the units that a call charges to each limit: what the cost says of its label, or one. A throttle counts starts,
+/// and a call that takes no units is none.
+pub fn charges(rules: &[Rule], cost: &Units) -> Vec<i128> {
+    let units: Vec<i128> = rules.iter().map(|rule| cost.of(&rule.label).into()).collect();
+    let is_start = match cost {
+        Units::All(units) => *units > 0,
+        Units::ByLabel(_) => rules.iter().zip(&units).any(|(rule, units)| rule.kind != "throttle" && *units > 0),
+    };
+    let is_only_throttles = rules.iter().all(|rule| rule.kind == "throttle");
+    let starts = i128::from(is_start || is_only_throttles && *cost != Units::All(0));
+    rules.iter().zip(units).map(|(rule, units)| if rule.kind == "throttle" { starts } else { units }).collect()
+}
+
 /// Returns the microseconds until `cost` fits; 0 when it fits now.
 pub fn wait(rule: &Rule, taken: &Amount, cost: i128, now: i128) -> i128 {
     match taken {
+        _ if cost > rule.amount => FOREVER,
         Amount::Level(level) => {
             let over = level + cost - rule.amount;
             (over / rule.rate()).ceil().to_integer().max(0)
@@ -202,7 +222,7 @@ impl Verdict {
 
 /// Returns the largest fraction of at most `ratio` whose denominator is at most `most`, from the convergents of its
 /// continued fraction: those with an even index are below it.
-fn largest_below(ratio: Units, most: i128) -> Units {
+fn largest_below(ratio: Level, most: i128) -> Level {
     let (mut before, mut convergent, mut rest, mut is_below) = ((0, 1), (1, 0), ratio, true);
     loop {
         let whole = rest.floor().to_integer();

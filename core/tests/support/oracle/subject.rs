@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::sequence::{Implementation, Outcome, Spec};
+use super::super::units::Units;
 use super::super::vectors::{Answer, Step, Subject};
 use super::rule::Verdict;
 use super::{Oracle, Rule};
@@ -28,25 +29,29 @@ impl Subject for Oracle {
         self.resize(&rules(limits));
     }
 
-    fn acquire(&mut self, step: &Step) -> Answer {
-        let (verdict, permit) = self.acquire(step.at.into(), units(step), step.estimate.is_some());
+    fn acquire(&mut self, step: &Step) -> Result<Answer, String> {
+        let (verdict, permit) = self.acquire(step.at.into(), &units(step), step.estimate.is_some());
         let permit = permit.map(|number| format!("{PREFIX}{number}"));
         let unlimited = verdict.limit.is_none() && step.estimate.is_some();
-        Answer { text: verdict.text(), permit: permit.or(unlimited.then(|| UNLIMITED.to_owned())) }
+        Ok(Answer { text: verdict.text(), permit: permit.or(unlimited.then(|| UNLIMITED.to_owned())) })
     }
 
-    fn peek(&mut self, step: &Step) -> Answer {
-        Answer { text: self.peek(step.at.into(), units(step)).text(), permit: None }
+    fn peek(&mut self, step: &Step) -> Result<Answer, String> {
+        Ok(Answer { text: self.peek(step.at.into(), &units(step)).text(), permit: None })
     }
 
-    fn correct(&mut self, permit: &str, actual: u64, at: u64) -> String {
+    fn debit(&mut self, step: &Step) -> Result<Answer, String> {
+        Ok(Answer { text: self.debit(step.at.into(), &units(step)).text(), permit: None })
+    }
+
+    fn correct(&mut self, permit: &str, actual: &Units, at: u64) -> Result<String, String> {
         let number = permit.strip_prefix(PREFIX).and_then(|number| number.parse().ok());
         let settlement = match number {
-            Some(number) => self.correct(number, actual.into(), at.into()),
+            Some(number) => self.correct(number, actual, at.into()),
             None if permit == UNLIMITED && self.is_unlimited() => "settled",
             None => "unknown",
         };
-        settlement.to_owned()
+        Ok(settlement.to_owned())
     }
 
     fn reset(&mut self) {
@@ -70,16 +75,25 @@ pub fn of(limits: &[Spec]) -> Vec<Rule> {
 }
 
 impl Implementation for Oracle {
-    fn acquire(&mut self, at: u64, units: u64, estimate: bool) -> Outcome {
-        outcome(&self.acquire(at.into(), units.into(), estimate).0)
+    fn acquire(&mut self, at: u64, units: &Units, estimate: bool) -> Outcome {
+        outcome(&self.acquire(at.into(), units, estimate).0)
     }
 
-    fn peek(&mut self, at: u64, units: u64) -> Outcome {
-        outcome(&self.peek(at.into(), units.into()))
+    fn peek(&mut self, at: u64, units: &Units) -> Outcome {
+        outcome(&self.peek(at.into(), units))
     }
 
-    fn correct(&mut self, permit: usize, actual: u64, at: u64) -> String {
-        self.correct(permit, actual.into(), at.into()).to_owned()
+    fn debit(&mut self, at: u64, units: &Units) -> Outcome {
+        outcome(&self.debit(at.into(), units))
+    }
+
+    fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String {
+        self.correct(permit, actual, at.into()).to_owned()
+    }
+
+    fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64) {
+        let rules = limits.map(|(limits, for_us)| (of(limits), for_us.map(i128::from)));
+        self.override_limits(rules.as_ref().map(|(rules, for_us)| (rules.as_slice(), *for_us)), at.into());
     }
 
     fn resize(&mut self, limits: &[Spec]) {
@@ -96,8 +110,7 @@ impl Implementation for Oracle {
 }
 
 fn outcome(verdict: &Verdict) -> Outcome {
-    let number =
-        |number: Option<i128>| u64::try_from(number.expect("a number")).expect("a number that is not negative");
+    let number = |number: Option<i128>| u64::try_from(number.unwrap_or(0)).expect("a number that is not negative");
     Outcome {
         allowed: verdict.allowed,
         remaining: number(verdict.remaining),
@@ -108,6 +121,6 @@ fn outcome(verdict: &Verdict) -> Outcome {
     }
 }
 
-fn units(step: &Step) -> i128 {
-    step.cost.or(step.estimate).unwrap_or(1).into()
+fn units(step: &Step) -> Units {
+    step.cost.as_ref().or(step.estimate.as_ref()).cloned().unwrap_or(Units::All(1))
 }

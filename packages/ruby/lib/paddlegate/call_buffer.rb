@@ -24,6 +24,7 @@ module Paddlegate
       5 => ->(message, *) { InternalError.new(message) }
     }.freeze
 
+    REQUEST_SIZE = 48
     WAIT_SIZE = 32
     CHANNEL_SIZE = 64
     ATTRIBUTES_SIZE = 40
@@ -31,8 +32,8 @@ module Paddlegate
     # Enough for the name of a node, a channel or an id.
     TEXT_SIZE = 320
 
-    private_constant :KEY, :ARGUMENTS, :MICROS, :ERRORS, :WAIT_SIZE, :CHANNEL_SIZE,
-                     :ATTRIBUTES_SIZE
+    private_constant :KEY, :ARGUMENTS, :MICROS, :ERRORS, :REQUEST_SIZE, :WAIT_SIZE,
+                     :CHANNEL_SIZE, :ATTRIBUTES_SIZE
 
     def self.checkout
       fiber = Thread.current
@@ -55,7 +56,7 @@ module Paddlegate
     attr_reader :decision, :error, :result, :text
 
     def initialize
-      @request = FFI::MemoryPointer.new(:char, 16)
+      @request = FFI::MemoryPointer.new(:char, REQUEST_SIZE)
       @wait = FFI::MemoryPointer.new(:char, WAIT_SIZE + CHANNEL_SIZE)
       @decision = FFI::MemoryPointer.new(:char, Decision::SIZE)
       @error = FFI::MemoryPointer.new(:char, 296)
@@ -67,9 +68,11 @@ module Paddlegate
     def request(cost, estimate)
       return if cost.nil? && estimate.nil?
 
-      cost = cost.nil? ? 0 : units("cost", cost)
-      estimate = estimate.nil? ? 0 : units("estimate", estimate)
-      @request.put_array_of_int64(0, [cost, estimate])
+      words = [number("cost", cost), number("estimate", estimate), 0, 0, 0, 0]
+      # Keeps the arrays until the call has ended.
+      @costs = put_units(words, 2, "cost", cost) if cost.is_a?(Hash)
+      @estimates = put_units(words, 4, "estimate", estimate) if estimate.is_a?(Hash)
+      @request.put_array_of_int64(0, words)
     end
 
     # Returns a `pg_wait`. `queue_position`: 0 is the end of the queue, -1 the position of the
@@ -121,8 +124,17 @@ module Paddlegate
     private
 
     # Converts units: in a `pg_request` 0 stands for "not given" and -1 for 0.
-    def units(argument, value)
+    def number(argument, value)
+      return 0 if value.nil? || value.is_a?(Hash)
+
       Value.whole(argument, value).zero? ? -1 : value
+    end
+
+    # Puts the address and the length of an array of `pg_units`, and returns its memory.
+    def put_units(words, index, argument, by_label)
+      memory, count = Value.units(argument, by_label)
+      words[index, 2] = memory.address, count
+      memory
     end
   end
 end

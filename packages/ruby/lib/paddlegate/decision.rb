@@ -18,9 +18,9 @@ module Paddlegate
     TICKET = "@104q"
     POSITION = "@112q"
     READY_AFTER = "@120q"
-    PERMIT = "@128Z96"
-    DEGRADED = "@224l"
-    SIZE = 232
+    PERMIT = "@128Z200"
+    DEGRADED = "@328l"
+    SIZE = 336
     GRANTED = 1
     STATUSES = %i[refused granted queued no_ticket].freeze
     private_constant :STATUS, :REASON, :LABEL, :LIMIT, :REMAINING, :RETRY_AFTER, :RESET_AFTER, :AT,
@@ -54,10 +54,11 @@ module Paddlegate
       @bytes.unpack1(DEGRADED) == 1
     end
 
-    # Returns the kind of the limit that refused or queued the call, such as `:window`; `nil` when
-    # granted. `:unavailable` when the call was refused because the store could not decide.
+    # Returns why the call was refused or queued: the kind of the limit, such as `:window`, or
+    # `:paused`; `:too_large` for a cost above a limit that was lowered at run time; `:unavailable`
+    # when the store could not decide. `nil` when granted.
     def reason
-      Library::KINDS[@bytes.unpack1(REASON)]
+      Library::REASONS[@bytes.unpack1(REASON)]
     end
 
     # Returns the label of the described limit, such as `:rpm`; without a label of its own that is

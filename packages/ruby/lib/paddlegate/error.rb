@@ -24,12 +24,12 @@ module Paddlegate
     end
 
     # Returns the seconds (Float) after which the same call is granted if no other call is made;
-    # `nil` when no time is known (a pause without an end).
+    # `nil` when no time is known: a pause without an end, or a cost above a limit that was lowered.
     def retry_after
       decision&.retry_after
     end
 
-    # Returns the kind of the limit that refused, such as `:window`; see {Decision#reason}.
+    # Returns why the call was refused, such as `:window`; see {Decision#reason}.
     def reason
       decision&.reason
     end

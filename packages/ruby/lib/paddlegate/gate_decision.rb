@@ -10,7 +10,7 @@ module Paddlegate
   #   delay; `nil` when no level is full
   # - `retry_after`: seconds (Float) until a refused request may pass; 0 when allowed, `nil` when no
   #   time is known (0 actions)
-  # - `reason`: the kind of the limit that refused, such as `:bucket`; `nil` when allowed
+  # - `reason`: why the request was refused, such as `:bucket`; `nil` when allowed
   GateDecision = Struct.new(:allowed, :delay, :slot, :level, :retry_after, :reason) do
     alias_method :allowed?, :allowed
 
@@ -20,7 +20,7 @@ module Paddlegate
       allowed, level, reason, delay, retry_after = memory.get_bytes(0, self::SLOT).unpack("l3x4q2")
       slot = memory.get_string(self::SLOT).force_encoding("UTF-8").freeze
       new(allowed == 1, delay / 1_000_000.0, slot.empty? ? nil : slot, Library::LEVELS[level],
-          retry_after == -1 ? nil : retry_after / 1_000_000.0, Library::KINDS[reason]).freeze
+          retry_after == -1 ? nil : retry_after / 1_000_000.0, Library::REASONS[reason]).freeze
     end
   end
 

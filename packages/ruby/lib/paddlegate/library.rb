@@ -4,9 +4,10 @@ module Paddlegate
   # Wrappers with Ruby types for the functions of the C library, except the calls of limiters and
   # gates in {Native::FUNCTIONS}.
   module Library
-    # The names of kinds, settlements, actions and levels, by code. The last kind is only a reason.
-    # Only actions have a name for code 0.
-    KINDS = [nil, *(1..9).map { |number| Native.pg_kind_name(number).to_sym }].freeze
+    # The names of kinds, reasons, settlements, actions and levels, by code. Only actions have a
+    # name for code 0.
+    KINDS = [nil, *(1..8).map { |number| Native.pg_kind_name(number).to_sym }].freeze
+    REASONS = [nil, *(1..10).map { |number| Native.pg_reason_name(number).to_sym }].freeze
     SETTLEMENTS = [nil, *(1..8).map { |number| Native.pg_settlement_name(number).to_sym }].freeze
     ACTIONS = (0..4).map { |number| Native.pg_action_name(number).to_sym }.freeze
     LEVELS = [nil, *(1..3).map { |number| Native.pg_level_name(number).to_sym }].freeze

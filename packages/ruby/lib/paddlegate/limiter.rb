@@ -8,6 +8,10 @@ module Paddlegate
   # needs one of the two. `id` names a call, 1 to 64 bytes, by default a new unique id: a repeated
   # call with the id of a lease takes no second lease.
   #
+  # A number counts for every limit that counts units. A Hash from labels to numbers gives each
+  # limit its own, as in `cost: { tpm: 900 }`: a limit that it does not name counts one, the call,
+  # but a points limit must be named. Concurrency and throttle count calls and may not be named.
+  #
   # Every method may raise {InvalidError} (fix the call), {UnavailableError} (the store cannot
   # decide; see `on_unavailable` of {Factories}), {DataError} or {InternalError}.
   class Limiter
@@ -144,8 +148,19 @@ module Paddlegate
       nil
     end
 
-    # Replaces the estimate of a permit by the actual cost and returns the settlement. `permit` is
-    # the {Permit} or its id, as for {#release} and {#renew}.
+    # Charges a cost in any case, whatever is left, up to one whole limit of debt: for costs that
+    # are known only afterwards. Returns a granted {Decision} with what is left. A repeated call
+    # charges again. Limits that count calls (concurrency, throttle) are not charged.
+    def debit(cost)
+      cost = Value.cost("cost", cost)
+      buffer = CallBuffer.checkout
+      buffer.check(@functions.debit(@handle, *cost, buffer.decision, buffer.error))
+      read_decision(buffer)
+    end
+
+    # Replaces the estimate of a permit by the actual cost, a number or a Hash from labels to
+    # numbers, and returns the settlement. `permit` is the {Permit} or its id, as for {#release} and
+    # {#renew}.
     #
     # `:settled`: the charge is now the actual cost; the other settlements change nothing.
     # `:already`: the permit was settled before. `:late`: the permit is older than five minutes and
@@ -153,8 +168,8 @@ module Paddlegate
     # forgotten.
     def correct(permit, actual)
       id = Value.permit(permit)
-      actual = Value.whole("actual", actual)
-      settlement { |*outputs| @functions.correct(@handle, id, actual, *outputs) }
+      actual = Value.cost("actual", actual)
+      settlement { |*outputs| @functions.correct(@handle, id, *actual, *outputs) }
     end
 
     # Ends the lease of a permit, from any process, and returns the settlement.

@@ -84,6 +84,7 @@ module Paddlegate
     end
 
     attach_function :pg_kind_name, [:int32], :string
+    attach_function :pg_reason_name, [:int32], :string
     attach_function :pg_settlement_name, [:int32], :string
     attach_function :pg_action_name, [:int32], :string
     attach_function :pg_wait_timeout_us, [], :int64
@@ -147,7 +148,8 @@ module Paddlegate
       admit: %i[pointer string string pointer pointer pointer],
       admit_all: %i[pointer pointer size_t string int32 pointer pointer],
       invantive_gate_admit: %i[pointer pointer pointer pointer],
-      correct: %i[pointer string int64 pointer pointer],
+      debit: %i[pointer int64 pointer size_t pointer pointer],
+      correct: %i[pointer string int64 pointer size_t pointer pointer],
       release: %i[pointer string pointer pointer],
       renew: %i[pointer string pointer pointer],
       cancel: %i[pointer string int32 pointer pointer],

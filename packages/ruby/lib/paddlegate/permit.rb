@@ -76,10 +76,10 @@ module Paddlegate
       !lease.nil?
     end
 
-    # Replaces the estimate by the actual cost, once. Returns `:settled`; or `:already`, `:late` or
-    # `:unknown`, which change nothing. See {Limiter#correct}. Raises {InvalidError} for a call
-    # without an estimate.
-    def points_used(actual)
+    # Replaces the estimate by the actual cost, once: a number, or a Hash from labels to numbers.
+    # Returns `:settled`; or `:already`, `:late` or `:unknown`, which change nothing. See
+    # {Limiter#correct}. Raises {InvalidError} for a call without an estimate.
+    def correct(actual)
       unless @estimated
         raise InvalidError.new("only a call with an estimate can be corrected", "estimate")
       end
@@ -87,8 +87,13 @@ module Paddlegate
       @limiter.correct(id, actual)
     end
 
+    # Another name of {#correct}, as Sidekiq has it.
+    def points_used(actual)
+      correct(actual)
+    end
+
     # Learns from the upstream API's response to this call, as {Limiter#learn_from_response} does.
-    # The cost in the response settles the estimate; after that {#points_used} returns `:already`.
+    # The cost in the response settles the estimate; after that {#correct} returns `:already`.
     # For a lease without an estimate the settlement is `:unknown`, and the rest is learned. Returns
     # {Learned}.
     def learn_from_response(headers, body = "", status: nil, provider: :auto, max_pause: nil,

@@ -11,12 +11,35 @@ module Paddlegate
     # Ten years in microseconds: the maximum time span.
     MAX_SPAN = 3650 * 86_400 * 1_000_000
 
+    # The size of a `pg_units`.
+    UNITS_SIZE = 16
+    private_constant :UNITS_SIZE
+
     module_function
 
     def whole(argument, value)
       return value if value.is_a?(Integer) && value.between?(0, MAX)
 
       reject("must be a whole number, not negative, below 2^53", argument, value)
+    end
+
+    # Converts a cost, a number of units or a Hash from labels to units. Returns the number, 0 for a
+    # Hash, and the array of `pg_units` with its length.
+    def cost(argument, value)
+      value.is_a?(Hash) ? [0, *units(argument, value)] : [whole(argument, value), nil, 0]
+    end
+
+    # Returns an array of `pg_units` and its length. The memory has the texts of the labels too.
+    def units(argument, by_label)
+      pairs = by_label.map { |label, units| [word(argument, label), whole(argument, units)] }
+      at = UNITS_SIZE * pairs.size
+      memory = FFI::MemoryPointer.new(:char, at + pairs.sum { |label, _| label.bytesize + 1 } + 1)
+      pairs.each_with_index do |(label, units), i|
+        memory.put_array_of_int64(UNITS_SIZE * i, [memory.address + at, units])
+        memory.put_string(at, label)
+        at += label.bytesize + 1
+      end
+      [memory, pairs.size]
     end
 
     # Returns an interval in microseconds.

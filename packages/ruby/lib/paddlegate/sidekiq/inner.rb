@@ -6,9 +6,10 @@ module Paddlegate
       # @api private
       # The limiter of Paddlegate behind a {Base}.
       class Inner < Paddlegate::Limiter
-        # Rounds up fractions of a unit, as callers compute them. Other values are returned
-        # unchanged, to be checked later.
+        # Rounds up fractions of a unit, as callers compute them, also in a Hash by label. Other
+        # values are returned unchanged, to be checked later.
         def self.round_up(units)
+          return units.transform_values { |of_label| round_up(of_label) } if units.is_a?(Hash)
           return units unless units.is_a?(Numeric) && units.real? && units.finite?
 
           units.ceil

@@ -1,0 +1,170 @@
+//! `Cost`: the units of a call, as its caller writes them.
+
+use crate::base::error::{Error, Result};
+use crate::model::charge::Charge;
+use crate::model::kind::Kind;
+use crate::model::label::Label;
+use crate::model::limit::{Limit, MAX_UNITS};
+use crate::model::policy::Policy;
+
+/// The units of a call: one number for every limit that counts units, or a number for each label.
+///
+/// # Examples
+///
+/// ```
+/// # use std::time::Duration;
+/// # use paddlegate::{Limit, Paddlegate, Policy, Request};
+/// let minute = Duration::from_secs(60);
+/// let limits = [Limit::window(500, minute)?.labelled("rpm")?, Limit::points(150_000, minute)?.labelled("tpm")?];
+/// let llm = Paddlegate::memory().limiter("llm", Policy::new(limits)?)?;
+/// assert!(llm.acquire(Request::cost(&[("tpm", 2_000)]))?.allowed(), "one call of two thousand tokens");
+/// let unknown = llm.acquire(Request::cost(&[("tokens", 2_000)]));
+/// assert_eq!(unknown.unwrap_err().argument(), Some("cost"));
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost<'a> {
+    /// From 0 to 10^12 units of every limit that counts units.
+    Units(u64),
+    /// From 0 to 10^12 units of each label.
+    ///
+    /// A limit that is not named counts one, the call; a `points` limit must be named. Concurrency and throttle count
+    /// calls and may not be named.
+    ByLabel(&'a [(&'a str, u64)]),
+    /// As `ByLabel`, with labels of limits.
+    Labelled(&'a [(Label, u64)]),
+}
+
+impl From<u64> for Cost<'_> {
+    fn from(units: u64) -> Self {
+        Self::Units(units)
+    }
+}
+
+impl<'a> From<&'a [(&'a str, u64)]> for Cost<'a> {
+    fn from(units: &'a [(&'a str, u64)]) -> Self {
+        Self::ByLabel(units)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [(&'a str, u64); N]> for Cost<'a> {
+    fn from(units: &'a [(&'a str, u64); N]) -> Self {
+        Self::ByLabel(units)
+    }
+}
+
+impl Cost<'_> {
+    /// Returns the units of each limit of the policy. Errors name the argument of the caller.
+    #[inline]
+    pub(crate) fn charge(&self, argument: &'static str, policy: &Policy) -> Result<Charge> {
+        match *self {
+            Cost::Units(units) => {
+                check_units(argument, units)?;
+                Ok(Charge::All(units))
+            }
+            Cost::ByLabel(units) => by_label(argument, &units.iter().copied(), policy),
+            Cost::Labelled(units) => by_label(argument, &units.iter().map(|(label, units)| (&**label, *units)), policy),
+        }
+    }
+}
+
+fn by_label<'a>(
+    argument: &'static str,
+    units: &(impl Iterator<Item = (&'a str, u64)> + Clone),
+    policy: &Policy,
+) -> Result<Charge> {
+    for (i, (label, of_label)) in units.clone().enumerate() {
+        let shown: String = label.chars().take(40).collect();
+        let Some(limit) = policy.limits().iter().find(|limit| **limit.label() == *label) else {
+            let labels: Vec<&str> = policy.limits().iter().map(|limit| &**limit.label()).collect();
+            let rule = match labels[..] {
+                [] => "must be a number, since the policy has no limit".to_owned(),
+                _ => format!("must name labels of the policy, {}", labels.join(", ")),
+            };
+            return Err(Error::invalid(argument, format!("{rule}: label={shown:?}")));
+        };
+        if limit.counts_starts() {
+            let message = format!("counts calls, not units; leave it out: label={label}");
+            return Err(Error::invalid(argument, message));
+        }
+        if units.clone().take(i).any(|(other, _)| other == label) {
+            return Err(Error::invalid(argument, format!("names a label twice: label={label}")));
+        }
+        if of_label > MAX_UNITS {
+            let message = format!("must be from 0 to {MAX_UNITS}: {label}={of_label}");
+            return Err(Error::invalid(argument, message));
+        }
+    }
+    let of = |limit: &Limit| units.clone().find(|(label, _)| *label == &**limit.label()).map(|(_, units)| units);
+    if let Some(limit) = policy.limits().iter().find(|limit| limit.kind() == Kind::Points && of(limit).is_none()) {
+        let message = format!("must name the limit that counts points: label={}", limit.label());
+        return Err(Error::invalid(argument, message));
+    }
+    let counted = || policy.limits().iter().filter(|limit| !limit.counts_starts()).map(|limit| of(limit).unwrap_or(1));
+    let most = counted().max().unwrap_or(1);
+    if counted().all(|units| units == most) {
+        return Ok(Charge::All(most));
+    }
+    let units = |limit: &Limit| if limit.counts_starts() { most.min(1) } else { of(limit).unwrap_or(1) };
+    Ok(Charge::each(policy.limits().iter().map(units)))
+}
+
+pub(crate) fn check_units(argument: &'static str, units: u64) -> Result<()> {
+    if units > MAX_UNITS {
+        return Err(Error::invalid(argument, format!("must be from 0 to {MAX_UNITS}: {argument}={units}")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn policy() -> Policy {
+        let minute = Duration::from_secs(60);
+        let limits = [
+            Limit::window(500, minute).unwrap().labelled("rpm").unwrap(),
+            Limit::points(150_000, minute).unwrap().labelled("tpm").unwrap(),
+            Limit::concurrency(5, minute).unwrap(),
+        ];
+        Policy::new(limits).unwrap()
+    }
+
+    fn charge(units: &[(&str, u64)]) -> Result<Charge> {
+        Cost::ByLabel(units).charge("cost", &policy())
+    }
+
+    #[test]
+    fn a_limit_that_is_not_named_counts_the_call() {
+        assert_eq!(charge(&[("tpm", 2_000)]).unwrap().to_string(), "1,2000,1");
+        assert_eq!(charge(&[("tpm", 2_000), ("rpm", 0)]).unwrap().to_string(), "0,2000,1");
+        assert_eq!(charge(&[("tpm", 0)]).unwrap().to_string(), "1,0,1");
+    }
+
+    #[test]
+    fn equal_units_are_one_number() {
+        assert_eq!(charge(&[("tpm", 1)]).unwrap(), Charge::All(1));
+        assert_eq!(charge(&[("tpm", 7), ("rpm", 7)]).unwrap(), Charge::All(7));
+        assert_eq!(charge(&[("rpm", 0), ("tpm", 0)]).unwrap(), Charge::All(0), "takes nothing, also no lease");
+    }
+
+    #[test]
+    fn errors_name_the_argument_and_the_label() {
+        let cases: [(&[(&str, u64)], &str); 6] = [
+            (&[("tokens", 1)], "must name labels of the policy, rpm, tpm, concurrency: label=\"tokens\""),
+            (&[("tpm", 1), ("concurrency", 1)], "counts calls, not units; leave it out: label=concurrency"),
+            (&[("tpm", 1), ("tpm", 1)], "names a label twice: label=tpm"),
+            (&[("rpm", 1)], "must name the limit that counts points: label=tpm"),
+            (&[], "must name the limit that counts points: label=tpm"),
+            (&[("tpm", MAX_UNITS + 1)], "must be from 0 to 1000000000000: tpm=1000000000001"),
+        ];
+        for (units, message) in cases {
+            let error = charge(units).unwrap_err();
+            assert_eq!((error.argument(), error.message()), (Some("cost"), message));
+        }
+        let unlimited = Policy::new([Limit::unlimited()]).unwrap();
+        assert!(Cost::ByLabel(&[("tpm", 1)]).charge("estimate", &unlimited).is_err());
+    }
+}
