@@ -1,6 +1,7 @@
 //! Numbers, times, errors, and the constants that two layers need.
 
 pub(crate) mod bounds;
+pub(crate) mod charge;
 pub(crate) mod clock;
 #[cfg(any(feature = "documents", feature = "simulate"))]
 pub(crate) mod decimal;

@@ -1,7 +1,6 @@
 //! What callers write and read: limits, policies, requests, decisions, permits, overrides, budgets.
 
 pub(crate) mod budget;
-pub(crate) mod charge;
 pub(crate) mod cost;
 pub(crate) mod decision;
 pub(crate) mod kind;

@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use paddlegate::{Action, AdminCommand, Limit, Limiter, Micros, OnLimit, Policy, Request};
+use paddlegate::{Action, AdminCommand, Limit, Limiter, Micros, OnLimit, Policy, Reason, Request};
 use support::{clock, memory_with_clock, redis_with_clock, set_clock, unique};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -118,7 +118,7 @@ fn a_refused_batch_keeps_the_leases_of_running_jobs() {
 }
 
 #[test]
-fn a_job_above_a_lowered_limit_fails_and_blocks_no_other_job() {
+fn a_job_above_a_lowered_limit_waits_and_blocks_no_other_job() {
     on_both(&[Limit::bucket(10, MINUTE).unwrap(), Limit::concurrency(9, MINUTE).unwrap()], |limiter| {
         let admit = |job: &str, units: u64, seconds: u64| {
             set_clock(NOW + seconds * 1_000_000);
@@ -131,7 +131,9 @@ fn a_job_above_a_lowered_limit_fails_and_blocks_no_other_job() {
         let control = AdminCommand::Override { changes: &changes, expires: None };
         limiter.admin(control).unwrap();
         assert_eq!(admit("runs", 6, 3).unwrap().action, Action::Run, "it holds its lease");
-        assert_eq!(admit("large", 5, 4).unwrap_err().argument(), Some("cost"));
+        let large = admit("large", 5, 4).unwrap();
+        assert_eq!((large.action, large.after), (Action::Wait, None), "until the limit is raised");
+        assert_eq!(large.decision.reason, Some(Reason::TooLarge));
         assert_eq!(admit("small", 1, 61).unwrap().action, Action::Run, "nobody is before it");
     });
 }

@@ -423,7 +423,9 @@ fn a_damaged_count_of_tickets_is_an_error_and_never_a_grant() {
             .map(|line| format!("{clock}:{line} {levels}"))
             .collect();
         for i in 0..numbers.len() {
-            bad_values.extend(["", "x", "nan", "-1", "1.5", "1e3", "0x1"].map(|bad_value| replaced(i, bad_value)));
+            let bad_words = ["", "x", "nan", "-1", "1.5", "1e3", "0x1"];
+            // The loads of a lost state are empty.
+            bad_values.extend(bad_words[usize::from(i == 3)..].iter().map(|bad_value| replaced(i, bad_value)));
         }
         for damaged in bad_values {
             server.execute(&["SET", &state, damaged.trim_end()]);

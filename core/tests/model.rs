@@ -21,11 +21,11 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
+use base::charge::Charge;
 use base::micros::MAX_SPAN;
 use engine::queue::Ticket;
 use engine::state::State;
 use engine::transaction::{Entry, Publish, Transaction, Waiting};
-use model::charge::Charge;
 use model::decision::Status;
 use model::limit::Limit;
 use model::permit::{Permit, Settlement};

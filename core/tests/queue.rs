@@ -6,7 +6,7 @@ use paddlegate::{Kind, Paddlegate};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use support::sequence::config;
-use support::workload::{Runner, Workload, workload, workload_with_admin};
+use support::workload::{Runner, Workload, workload, workload_with_admin, workload_with_policies};
 use support::{redis_with_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/queue.txt";
@@ -36,6 +36,30 @@ mod redis_agrees_with_memory {
         #[test]
         fn on_leases_with_rates(
             workload in workload(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60),
+        ) {
+            on_both_stores(&workload)?;
+        }
+
+        #[test]
+        fn on_requests_and_tokens(workload in workload(&[Kind::Window, Kind::Points, Kind::Leaky], 60)) {
+            on_both_stores(&workload)?;
+        }
+
+        #[test]
+        fn on_policies_of_one_name(
+            workload in workload_with_policies(&[Kind::Concurrency, Kind::Bucket, Kind::Points, Kind::Throttle], 60),
+        ) {
+            on_both_stores(&workload)?;
+        }
+
+        #[test]
+        fn on_policies_of_windows(workload in workload_with_policies(&[Kind::Window, Kind::Window, Kind::Leaky], 60)) {
+            on_both_stores(&workload)?;
+        }
+
+        #[test]
+        fn on_requests_and_tokens_with_admin(
+            workload in workload_with_admin(&[Kind::Window, Kind::Points, Kind::Bucket], 60),
         ) {
             on_both_stores(&workload)?;
         }

@@ -92,6 +92,18 @@ static void well(pg_code code, const pg_error *error)
     }
 }
 
+/* Whether the call was to answer: an expected "!cost" is an error that names the argument. */
+static int answers(const char *expected, pg_code code, const pg_error *error)
+{
+    if (*expected != '!') {
+        well(code, error);
+        return 1;
+    }
+    expect("invalid", pg_error_name(code));
+    expect(expected + 1, error->argument);
+    return 0;
+}
+
 static const char *or_null(int64_t number, char *buffer)
 {
     snprintf(buffer, 24, "%" PRId64, number);

@@ -64,6 +64,11 @@ def order_fields(step):
         yield -1 if value is None else value
 
 
+def expected(step):
+    """The answer, or "!" and the argument of the error."""
+    return f"!{step['error']}" if "error" in step else compact(step["expect"])
+
+
 def case_lines(file, index, case):
     name = case.get("name", str(index))
     yield "case", text(f"{file}: {case['title']}"), text(f"{file}-{name}")
@@ -74,11 +79,11 @@ def case_lines(file, index, case):
             yield "at", step["at_us"]
         match step["do"]:
             case "acquire" | "peek" as verb:
-                expect = compact(step["expect"])
+                expect = expected(step)
                 permit = text(step.get("permit", ""))
                 yield verb, *request_fields(step), step.get("times", 1), f"={permit}", expect
             case "enter":
-                expect = compact(step["expect"])
+                expect = expected(step)
                 waits = "patience_us" in step
                 wait = step["patience_us"] if waits else "", step.get("grace_us", 0)
                 place = {"kept": -1}.get(step.get("place", 0), step.get("place", 0))
@@ -87,9 +92,9 @@ def case_lines(file, index, case):
                 yield "enter", *request_fields(step), who, *wait, place, f"={permit}", expect
             case "correct":
                 permit = text(step["permit"])
-                yield "correct", permit, cost(step["actual"]), step["expect"]
+                yield "correct", permit, cost(step["actual"]), step["expect"] if "expect" in step else expected(step)
             case "debit":
-                yield "debit", cost(step["cost"]), compact(step["expect"])
+                yield "debit", cost(step["cost"]), expected(step)
             case "release" | "renew" as verb:
                 expect = -1 if step["expect"] is None else step["expect"]
                 yield verb, text(step["permit"]), expect

@@ -3,13 +3,13 @@
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
+use crate::base::charge::Charge;
 use crate::base::clock;
 use crate::base::error::{Cause, Error, ErrorKind, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::client::circuit_breaker::{CircuitBreaker, PROBE};
 use crate::client::limiter::{Limiter, unexpected};
 use crate::client::prepared::Prepared;
-use crate::model::charge::Charge;
 use crate::model::decision::{Decision, Status};
 use crate::model::limit::{Kind, Limit};
 use crate::model::on_unavailable::OnUnavailable;

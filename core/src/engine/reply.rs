@@ -1,8 +1,8 @@
 //! `Reply`: the numbers of a decision, as the state and the script return them, and the conversion to a decision.
 
+use crate::base::charge::Charge;
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::state::Evaluation;
-use crate::model::charge::Charge;
 use crate::model::decision::{Decision, Status, Ticket};
 use crate::model::limit::Limit;
 use crate::model::permit::Permit;

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
 use crate::engine::budget::ReportOutcome;
@@ -15,7 +16,6 @@ use crate::limits::check::LimitCheck;
 use crate::limits::concurrency::Leases;
 use crate::limits::leaky::Meter;
 use crate::limits::window::Log;
-use crate::model::charge::Charge;
 use crate::model::label::{MAX_LABELS, too_many_labels};
 use crate::model::limit::Rule;
 use crate::model::permit::{PERMIT_TIMEOUT, Permit};

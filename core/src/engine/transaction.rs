@@ -8,12 +8,12 @@ mod upstream;
 
 use std::borrow::Cow;
 
+use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::engine::loads::Loads;
 use crate::engine::queue::{QueueSummary, Ticket};
 use crate::engine::state::{Change, Demand, Evaluation, State, Units};
 use crate::limits::concurrency::{Lease, Leases};
-use crate::model::charge::Charge;
 use crate::model::policy::{MAX_LIMITS, Policy};
 use crate::model::request::QueuePosition;
 

@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::check::LimitCheck;
 use crate::base::bounds::MAX_REMOVALS;
+use crate::base::charge::Charge;
 use crate::base::ranked::Ranked;
-use crate::model::charge::Charge;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Concurrency {

@@ -1,7 +1,7 @@
 //! `Cost`: the units of a call, as its caller writes them.
 
+use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
-use crate::model::charge::Charge;
 use crate::model::kind::Kind;
 use crate::model::label::Label;
 use crate::model::limit::{Limit, MAX_UNITS};

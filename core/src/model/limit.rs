@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub use crate::base::charge::MAX_UNITS;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::limits::bucket::Bucket;
@@ -10,9 +11,6 @@ use crate::limits::leaky::Leaky;
 use crate::limits::window::Window;
 pub(crate) use crate::model::kind::Kind;
 use crate::model::label::Label;
-
-/// The maximum limit, capacity, cost and actual cost, in units.
-pub const MAX_UNITS: u64 = 1_000_000_000_000;
 
 /// The maximum limit of a window, which stores a time for each unit.
 pub const MAX_WINDOW: u64 = 100_000;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
-use crate::model::charge::Charge;
 use crate::model::policy::MAX_LIMITS;
 
 /// How long after its grant a permit can be settled: 5 minutes. After that the estimate remains charged.

@@ -3,13 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::base::charge::Charge;
+pub use crate::base::charge::MAX_LIMITS;
 use crate::base::error::{Error, Result};
-use crate::model::charge::Charge;
 use crate::model::label::Label;
 use crate::model::limit::{Kind, Limit, Rule};
-
-/// The maximum number of limits in a policy.
-pub const MAX_LIMITS: usize = 8;
 
 /// One to eight limits of any kind, each with its own label. Every limit must allow a call; the most restrictive one
 /// decides.

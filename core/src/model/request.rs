@@ -1,9 +1,9 @@
 //! `Request`: the cost of one call, or its estimate.
 
 use crate::base::bounds::CLAIM_TIMEOUT;
+use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
-use crate::model::charge::Charge;
 use crate::model::cost::Cost;
 use crate::model::permit::{LOCAL, MAX_ID};
 use crate::model::policy::Policy;

@@ -1,6 +1,6 @@
 //! `LimitHistory`: the limits in force over time, and the units that they permit.
 
-use crate::model::charge::Charge;
+use crate::base::charge::Charge;
 use crate::model::limit::{Kind, Limit};
 use crate::model::overrides::RuntimeState;
 use crate::model::policy::Policy;

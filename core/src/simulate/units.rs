@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::draw::{Range, Rng};
 use super::fields::{Field, fault};
+use crate::base::charge::Charge;
 use crate::base::error::Result;
-use crate::model::charge::Charge;
 use crate::model::cost::Cost;
 use crate::model::label::Label;
 use crate::model::limit::MAX_UNITS;

@@ -166,7 +166,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::charge::Charge;
+    use crate::base::charge::Charge;
     use crate::model::limit::Limit;
 
     fn policy() -> Policy {

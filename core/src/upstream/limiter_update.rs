@@ -1,6 +1,7 @@
 //! `LimiterUpdate`: a response translated for one limiter, whose limits may have other units and intervals.
 
 #[cfg(test)]
+#[path = "limiter_update/model_providers/tests.rs"]
 mod model_providers;
 #[cfg(test)]
 mod tests;

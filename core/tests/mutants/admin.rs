@@ -3,7 +3,7 @@
 use paddlegate::Kind;
 
 use crate::support::sequence::Spec;
-use crate::support::workload::{Admin, Channel, ReportedBudget, Step, Workload};
+use crate::support::workload::{Admin, Asked, Channel, ReportedBudget, Step, Workload};
 use crate::workloads::{limit, take, wait};
 
 /// Returns cases of pauses and overrides, and of calls that an override makes too large.
@@ -35,18 +35,18 @@ pub fn admin_commands() -> Vec<Workload> {
             steps: vec![
                 Step::Admin(Admin::Override(vec![4], Some(1_000_000))),
                 Step::Advance(1_000_000),
-                Step::Acquire { units: 1 },
+                Step::Acquire { units: Asked::All(1) },
                 Step::Admin(Admin::Get),
             ],
         },
         // The reply names the limit that became too small, also in a policy with a concurrency limit.
         Workload {
             limits: vec![limit(Kind::Leaky, 4, 30), limit(Kind::Bucket, 4, 30)],
-            steps: vec![Step::Admin(Admin::Override(vec![0, 2], None)), Step::Acquire { units: 3 }],
+            steps: vec![Step::Admin(Admin::Override(vec![0, 2], None)), Step::Acquire { units: Asked::All(3) }],
         },
         Workload {
             limits: vec![limit(Kind::Concurrency, 4, 30), limit(Kind::Leaky, 4, 30), limit(Kind::Bucket, 4, 30)],
-            steps: vec![Step::Admin(Admin::Override(vec![0, 3, 0], None)), Step::Peek { units: 3 }],
+            steps: vec![Step::Admin(Admin::Override(vec![0, 3, 0], None)), Step::Peek { units: Asked::All(3) }],
         },
         // A waiter retries after an override has made its cost larger than the limit.
         Workload {
@@ -77,7 +77,7 @@ pub fn admin_commands() -> Vec<Workload> {
             steps: vec![
                 Step::Admin(Admin::Override(vec![4, 0], None)),
                 Step::Admin(Admin::Override(vec![0, 4], Some(-1))),
-                Step::Acquire { units: 2 },
+                Step::Acquire { units: Asked::All(2) },
                 Step::Admin(Admin::Get),
             ],
         },
@@ -98,7 +98,7 @@ pub fn admin_commands() -> Vec<Workload> {
             steps: vec![
                 report(None, ReportedBudget { remaining: None, amount: None, reset: Some(5_000_000) }),
                 Step::Admin(Admin::Override(vec![4], None)),
-                Step::Acquire { units: 1 },
+                Step::Acquire { units: Asked::All(1) },
             ],
         },
     ]
@@ -157,7 +157,7 @@ pub fn reports() -> Vec<Workload> {
                 take(0, 1),
                 Step::Advance(301_000_000),
                 report(Some(0), remaining(0)),
-                Step::Acquire { units: 1 },
+                Step::Acquire { units: Asked::All(1) },
             ],
         },
         // A later call is settled before the report of an earlier call arrives.
@@ -167,9 +167,9 @@ pub fn reports() -> Vec<Workload> {
                 take(0, 1),
                 Step::Advance(1_000_000),
                 take(1, 1),
-                Step::Correct { caller: 1, actual: 1 },
-                Step::Report { caller: Some(0), actual: Some(1), budgets: vec![remaining(4)], pause: None },
-                Step::Peek { units: 1 },
+                Step::Correct { caller: 1, actual: Asked::All(1) },
+                Step::Report { caller: Some(0), actual: Some(Asked::All(1)), budgets: vec![remaining(4)], pause: None },
+                Step::Peek { units: Asked::All(1) },
             ],
         },
         // The learned interval becomes shorter than the stored offset.
@@ -189,14 +189,14 @@ pub fn reports() -> Vec<Workload> {
                 Step::Advance(10_000_000),
                 report(None, ReportedBudget { remaining: Some(1), amount: None, reset: Some(1_000_000) }),
                 Step::Admin(Admin::Get),
-                Step::Acquire { units: 1 },
+                Step::Acquire { units: Asked::All(1) },
             ],
         },
         Workload {
             limits: vec![limit(Kind::Bucket, 2, 30)],
             steps: vec![
                 report(None, ReportedBudget { remaining: Some(0), amount: None, reset: Some(-1) }),
-                Step::Acquire { units: 1 },
+                Step::Acquire { units: Asked::All(1) },
             ],
         },
         // A report moves the end of the interval after units were taken.
@@ -206,7 +206,7 @@ pub fn reports() -> Vec<Workload> {
                 take(0, 2),
                 Step::Advance(6_000_000),
                 report(None, ReportedBudget { remaining: None, amount: None, reset: Some(27_000_000) }),
-                Step::Acquire { units: 1 },
+                Step::Acquire { units: Asked::All(1) },
             ],
         },
     ]

@@ -3,7 +3,7 @@
 use paddlegate::Kind;
 
 use crate::support::sequence::Spec;
-use crate::support::workload::{Admin, Channel, Step, Workload};
+use crate::support::workload::{Admin, Asked, Channel, Step, Workload};
 use crate::workloads::{limit, take, wait};
 
 /// The policies of two limits: the first, the second, and both.
@@ -47,14 +47,14 @@ fn shared_limits() -> Vec<Workload> {
             meters(),
             vec![
                 FIRST,
-                Step::Acquire { units: 3 },
+                Step::Acquire { units: Asked::All(3) },
                 SECOND,
-                Step::Acquire { units: 2 },
-                Step::Acquire { units: 3 },
-                Step::Peek { units: 1 },
+                Step::Acquire { units: Asked::All(2) },
+                Step::Acquire { units: Asked::All(3) },
+                Step::Peek { units: Asked::All(1) },
                 FIRST,
-                Step::Acquire { units: 1 },
-                Step::Acquire { units: 1 },
+                Step::Acquire { units: Asked::All(1) },
+                Step::Acquire { units: Asked::All(1) },
             ],
         ),
         // A waiter for the first limit is woken although the second has nothing left.
@@ -94,7 +94,7 @@ fn shared_limits() -> Vec<Workload> {
             ],
         ),
         // A call passes a ticket that shares no limit with it.
-        of(meters(), vec![FIRST, take(0, 4), queue(1, 4), SECOND, take(2, 1), Step::Acquire { units: 1 }]),
+        of(meters(), vec![FIRST, take(0, 4), queue(1, 4), SECOND, take(2, 1), Step::Acquire { units: Asked::All(1) }]),
         // Statistics count the leases of the name, also by a policy that has none.
         of(leases(), vec![FIRST, take(0, 1)]),
         of(leases(), vec![FIRST, take(0, 1), SECOND]),
@@ -109,11 +109,11 @@ fn shared_limits() -> Vec<Workload> {
                 take(0, 2),
                 SECOND,
                 take(1, 2),
-                Step::Correct { caller: 0, actual: 0 },
+                Step::Correct { caller: 0, actual: Asked::All(0) },
                 BOTH,
-                Step::Correct { caller: 0, actual: 0 },
+                Step::Correct { caller: 0, actual: Asked::All(0) },
                 FIRST,
-                Step::Correct { caller: 0, actual: 1 },
+                Step::Correct { caller: 0, actual: Asked::All(1) },
             ],
         ),
     ]

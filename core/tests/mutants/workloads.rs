@@ -6,7 +6,7 @@ use crate::admin;
 use crate::check::value;
 use crate::policies;
 use crate::support::sequence::Spec;
-use crate::support::workload::{Channel, Step, WaitOptions, Workload, workload, workload_with_admin};
+use crate::support::workload::{Asked, Channel, Step, WaitOptions, Workload, workload, workload_with_admin};
 
 /// Each of these seeds is the first to detect some mutant.
 pub const SELECTED_SEEDS: &[u64] = &[
@@ -66,12 +66,12 @@ pub fn limit(kind: Kind, amount: u64, seconds: u64) -> Spec {
 }
 
 pub fn take(caller: usize, units: u64) -> Step {
-    Step::Enter { caller, units, estimate: true, wait: None }
+    Step::Enter { caller, units: Asked::All(units), estimate: true, wait: None }
 }
 
 pub fn wait(caller: usize, units: u64, claim_timeout: u64, channel: Channel) -> Step {
     let waiting = WaitOptions { max_wait: 1_000_000_000, claim_timeout, channel, position: 0 };
-    Step::Enter { caller, units, estimate: false, wait: Some(waiting) }
+    Step::Enter { caller, units: Asked::All(units), estimate: false, wait: Some(waiting) }
 }
 
 fn release(caller: usize) -> Step {
@@ -88,7 +88,7 @@ fn wakeups() -> Vec<Workload> {
                 take(0, 2),
                 wait(1, 2, 1, Channel::Unsubscribed),
                 wait(2, 2, 1, Channel::Subscribed),
-                Step::Correct { caller: 0, actual: 1 },
+                Step::Correct { caller: 0, actual: Asked::All(1) },
             ],
         },
         // When the only waiter has left the queue, a peek ignores the queue.
@@ -99,7 +99,7 @@ fn wakeups() -> Vec<Workload> {
                 wait(1, 1, 60_000_000, Channel::Subscribed),
                 Step::Cancel { caller: 1, gave_up: false },
                 release(0),
-                Step::Peek { units: 1 },
+                Step::Peek { units: Asked::All(1) },
             ],
         },
         // When a raised limit lets two waiters pass and the second one retries, it gets no wake-up.
@@ -131,7 +131,7 @@ fn wakeups() -> Vec<Workload> {
                 take(0, 1),
                 Step::Enter {
                     caller: 5,
-                    units: 1,
+                    units: Asked::All(1),
                     estimate: false,
                     wait: Some(WaitOptions { max_wait: 0, ..RETURNING }),
                 },
@@ -139,7 +139,7 @@ fn wakeups() -> Vec<Workload> {
                 wait(2, 1, 30_000_000, Channel::None),
                 Step::Advance(5_000_001),
                 Step::Cancel { caller: 0, gave_up: false },
-                Step::Enter { caller: 1, units: 1, estimate: false, wait: Some(RETURNING) },
+                Step::Enter { caller: 1, units: Asked::All(1), estimate: false, wait: Some(RETURNING) },
             ],
         },
     ]
@@ -185,7 +185,12 @@ fn leases() -> Vec<Workload> {
         // A peek follows the expiry of the lease and of the queue.
         Workload {
             limits: vec![limit(Kind::Concurrency, 1, 30)],
-            steps: vec![take(0, 1), wait(1, 1, 1, Channel::None), Step::Advance(31_000_000), Step::Peek { units: 1 }],
+            steps: vec![
+                take(0, 1),
+                wait(1, 1, 1, Channel::None),
+                Step::Advance(31_000_000),
+                Step::Peek { units: Asked::All(1) },
+            ],
         },
         // The call of a new caller wakes a waiter after the limit was raised.
         Workload {
@@ -228,9 +233,9 @@ fn rates() -> Vec<Workload> {
                 wait(3, 4, 1, Channel::None),
                 Step::Advance(30_000_000),
                 wait(4, 2, 1, Channel::None),
-                Step::Acquire { units: 1 },
+                Step::Acquire { units: Asked::All(1) },
                 Step::Advance(31_000_000),
-                Step::Acquire { units: 1 },
+                Step::Acquire { units: Asked::All(1) },
             ],
         },
         // The first of several waiters with different costs leaves the queue.
@@ -253,8 +258,8 @@ fn rates() -> Vec<Workload> {
                 take(0, 4),
                 wait(1, 1, 60_000_000, Channel::None),
                 Step::Advance(20_000_000),
-                Step::Acquire { units: 1 },
-                Step::Acquire { units: 1 },
+                Step::Acquire { units: Asked::All(1) },
+                Step::Acquire { units: Asked::All(1) },
             ],
         },
         // A waiter leaves the middle of a queue in which each waiter has a cost of 1.
@@ -279,7 +284,7 @@ fn rates() -> Vec<Workload> {
                 wait(2, 2, 60_000_000, Channel::None),
                 wait(3, 1, 60_000_000, Channel::None),
                 Step::Cancel { caller: 1, gave_up: false },
-                Step::Enter { caller: 1, units: 2, estimate: false, wait: Some(RETURNING) },
+                Step::Enter { caller: 1, units: Asked::All(2), estimate: false, wait: Some(RETURNING) },
                 wait(3, 1, 60_000_000, Channel::None),
             ],
         },

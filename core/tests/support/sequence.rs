@@ -204,7 +204,7 @@ impl Run {
                 let actual =
                     |label: &str, quarters: u64| (charged.of(label).saturating_mul(quarters) / 4).min(MAX_UNITS);
                 let actual = match by_label {
-                    Some(each) => self.by_label(each, |limit, quarters| actual(&limit.name(), quarters % 8)),
+                    Some(each) => labelled(&self.limits, each, |limit, quarters| actual(&limit.name(), quarters % 8)),
                     None => Units::All(actual(&self.limits[0].name(), *quarters)),
                 };
                 Event::Settled(permit, implementation.correct(permit, &actual, self.at))
@@ -278,31 +278,37 @@ impl Run {
 
     fn units(&self, cost: Cost) -> Units {
         match cost.by_label {
-            Some(each) => self.by_label(&each, |limit, share| share % (limit.amount + 1)),
+            Some(each) => labelled(&self.limits, &each, |limit, share| share % (limit.amount + 1)),
             None => Units::All(cost.share % (self.largest_cost() + 1)),
         }
     }
 
-    /// Returns the units of each limit of the policy that has a number. Points must be named and throttles must not.
-    fn by_label(&self, each: &Each, units: impl Fn(&Spec, u64) -> u64) -> Units {
-        let named = self.limits.iter().filter_map(|limit| match (limit.kind, each[limit.number % each.len()]) {
-            (Kind::Throttle, _) => None,
-            (Kind::Points, number) => Some((limit.name(), units(limit, number.unwrap_or(1)))),
-            (_, number) => number.map(|number| (limit.name(), units(limit, number))),
-        });
-        Units::ByLabel(named.collect())
-    }
-
     /// Returns whether the units take anything of a limit.
     pub fn takes(&self, units: &Units) -> bool {
-        let mut counting = self.limits.iter().filter(|limit| limit.kind != Kind::Throttle).peekable();
-        counting.peek().is_none() && *units != NOTHING || counting.any(|limit| units.of(&limit.name()) > 0)
+        takes(&self.limits, units)
     }
 
     fn decided(&mut self, units: Units, outcome: Outcome) -> Event {
         (self.retry_after, self.reset_after) = (outcome.retry_after, outcome.reset_after);
         Event::Decided(units, outcome)
     }
+}
+
+/// Returns whether the units take anything of a limit.
+pub fn takes(limits: &[Spec], units: &Units) -> bool {
+    let counts_units = |limit: &&Spec| !matches!(limit.kind, Kind::Throttle | Kind::Concurrency);
+    let mut counting = limits.iter().filter(counts_units).peekable();
+    counting.peek().is_none() && *units != NOTHING || counting.any(|limit| units.of(&limit.name()) > 0)
+}
+
+/// Returns the units of each limit that has a number. Points must be named; limits that count calls must not.
+pub fn labelled(limits: &[Spec], each: &Each, units: impl Fn(&Spec, u64) -> u64) -> Units {
+    let named = limits.iter().filter_map(|limit| match (limit.kind, each[limit.number % each.len()]) {
+        (Kind::Throttle | Kind::Concurrency, _) => None,
+        (Kind::Points, number) => Some((limit.name(), units(limit, number.unwrap_or(1)))),
+        (_, number) => number.map(|number| (limit.name(), units(limit, number))),
+    });
+    Units::ByLabel(named.collect())
 }
 
 /// Returns a limit whose parameters are reduced to values that are valid for its kind.

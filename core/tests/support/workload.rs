@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use paddlegate::{
-    AdminCommand, Answer, BudgetUpdate, Cost, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter,
-    Micros, Operation, Paddlegate, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
+    AdminCommand, Answer, BudgetUpdate, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter, Micros,
+    Operation, Paddlegate, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
 };
 use proptest::prelude::*;
 
@@ -12,7 +12,8 @@ use super::inbox::Inbox;
 use super::library::{limit, policy};
 use super::raw::Raw;
 use super::script_client::ScriptClient;
-use super::sequence::Spec;
+use super::sequence::{Each, Spec, labelled, takes};
+use super::units::Units;
 use super::{clock, memory_with_clock, open, set_clock};
 
 /// A limiter and the steps that its callers run.
@@ -28,7 +29,7 @@ pub const CALLERS: usize = 6;
 pub enum Step {
     Enter {
         caller: usize,
-        units: u64,
+        units: Asked,
         estimate: bool,
         wait: Option<WaitOptions>,
     },
@@ -51,13 +52,16 @@ pub enum Step {
     },
     Correct {
         caller: usize,
-        actual: u64,
+        actual: Asked,
     },
     Acquire {
-        units: u64,
+        units: Asked,
     },
     Peek {
-        units: u64,
+        units: Asked,
+    },
+    Debit {
+        units: Asked,
     },
     /// Advances the time by so many microseconds; `RetryAfter` advances it to the last `retry_after` plus an offset.
     Advance(u64),
@@ -69,11 +73,25 @@ pub enum Step {
     Admin(Admin),
     Report {
         caller: Option<usize>,
-        actual: Option<u64>,
+        actual: Option<Asked>,
         budgets: Vec<ReportedBudget>,
         pause: Option<i64>,
     },
     Reset,
+}
+
+/// The units that a caller asks for.
+#[derive(Clone, Copy, Debug)]
+pub enum Asked {
+    All(u64),
+    /// Of each limit of the workload; a limit without a number is not named.
+    ByLabel(Each),
+}
+
+impl From<u64> for Asked {
+    fn from(units: u64) -> Self {
+        Self::All(units)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -124,6 +142,16 @@ pub fn workload_with_admin(kinds: &'static [Kind], length: usize) -> impl Strate
     workload_of(kinds, prop::collection::vec(step, 1..length))
 }
 
+/// Generates a workload whose calls have several policies of the same name, which share some limits.
+///
+/// Limits keep their numbers: Redis keeps what was taken of a limit that later calls do not have only for as long as its
+/// numbers say.
+pub fn workload_with_policies(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
+    let masks = (1_u8..1 << kinds.len()).prop_map(Step::Policy);
+    let step = prop_oneof![5 => step().prop_filter("limits keep their numbers", |step| !matches!(step, Step::Resize(_))), 1 => masks];
+    workload_of(kinds, prop::collection::vec(step, 1..length))
+}
+
 fn workload_of(kinds: &'static [Kind], steps: impl Strategy<Value = Vec<Step>>) -> impl Strategy<Value = Workload> {
     let limits = prop::collection::vec(
         (1..=4_u64, prop::sample::select(&[1_000_u64, 1_000_000, 3_000_000, 30_000_000][..])),
@@ -160,7 +188,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => (
             caller(),
-            prop_oneof![5 => Just(1_u64), 1 => 0..=4_u64],
+            asked(prop_oneof![5 => Just(1_u64), 1 => 0..=4_u64]),
             any::<bool>(),
             prop::option::weighted(0.85, waiting),
         )
@@ -170,9 +198,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => caller().prop_map(|caller| Step::ReleaseOld { caller }),
         1 => caller().prop_map(|caller| Step::RenewOld { caller }),
         2 => (caller(), any::<bool>()).prop_map(|(caller, gave_up)| Step::Cancel { caller, gave_up }),
-        1 => (caller(), 0..=6_u64).prop_map(|(caller, actual)| Step::Correct { caller, actual }),
-        2 => (0..=2_u64).prop_map(|units| Step::Acquire { units }),
-        1 => (0..=2_u64).prop_map(|units| Step::Peek { units }),
+        1 => (caller(), asked(0..=6_u64)).prop_map(|(caller, actual)| Step::Correct { caller, actual }),
+        2 => asked(0..=2_u64).prop_map(|units| Step::Acquire { units }),
+        1 => asked(0..=2_u64).prop_map(|units| Step::Peek { units }),
+        1 => asked(0..=6_u64).prop_map(|units| Step::Debit { units }),
         4 => prop::sample::select(
             &[1_u64, 999, 500_000, 1_000_000, 2_000_000, 5_000_000, 31_000_000, 61_000_000, 301_000_000][..],
         )
@@ -181,6 +210,12 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (1..=4_u64).prop_map(Step::Resize),
         1 => prop_oneof![9 => Just(Step::Advance(1)), 1 => Just(Step::Reset)],
     ]
+}
+
+fn asked(all: impl Strategy<Value = u64>) -> impl Strategy<Value = Asked> {
+    let number = || prop::option::weighted(0.7, 0..=4_u64);
+    let each = [number(), number(), number(), number()];
+    prop_oneof![3 => all.prop_map(Asked::All), 1 => each.prop_map(Asked::ByLabel)]
 }
 
 fn deadline() -> impl Strategy<Value = i64> {
@@ -202,7 +237,7 @@ fn report() -> impl Strategy<Value = Step> {
         (prop::option::of(0..=5_u64), prop::option::weighted(0.3, 1..=6_u64), prop::option::weighted(0.3, deadline()))
             .prop_map(|(remaining, amount, reset)| ReportedBudget { remaining, amount, reset });
     let budgets = prop::collection::vec(budget, 0..=4);
-    (prop::option::of(0..CALLERS), prop::option::of(0..=6_u64), budgets, prop::option::weighted(0.1, deadline()))
+    (prop::option::of(0..CALLERS), prop::option::of(asked(0..=6_u64)), budgets, prop::option::weighted(0.1, deadline()))
         .prop_map(|(caller, actual, budgets, pause)| Step::Report { caller, actual, budgets, pause })
 }
 
@@ -311,12 +346,27 @@ impl Runner {
         amounts.map(|limit| limit.amount).min().unwrap_or(4)
     }
 
+    /// Returns the units of a call, each at most what its limit accepts.
+    fn units(&self, asked: Asked) -> Units {
+        match asked {
+            Asked::All(units) => Units::All(units.min(self.largest_cost())),
+            Asked::ByLabel(each) => labelled(&self.limits, &each, |limit, units| units.min(limit.amount)),
+        }
+    }
+
+    /// Returns the units of a correction or a debit.
+    fn actual(&self, asked: Asked) -> Units {
+        match asked {
+            Asked::All(units) => Units::All(units),
+            Asked::ByLabel(each) => labelled(&self.limits, &each, |_, units| 2 * units),
+        }
+    }
+
     pub fn step(&mut self, step: &Step) -> StepResult {
         let result = match step {
             Step::Enter { caller, units, estimate, wait } => Some(self.enter(*caller, *units, *estimate, *wait)),
             Step::Acquire { units } => {
-                let request = Request::cost((*units).min(self.largest_cost()));
-                let mut answer = self.run(Operation::Acquire(request));
+                let mut answer = self.units(*units).with(|units| self.run(Operation::Acquire(Request::cost(units))));
                 if let Ok(Answer::Decision(decision)) = &mut answer {
                     // Acquire without an id returns a random permit, which two stores cannot share.
                     decision.permit = None;
@@ -324,8 +374,13 @@ impl Runner {
                 Some(answer)
             }
             Step::Peek { units } => {
-                let request = Request::cost((*units).min(self.largest_cost()));
-                Some(self.run(Operation::Peek(request)))
+                Some(self.units(*units).with(|units| self.run(Operation::Peek(Request::cost(units)))))
+            }
+            Step::Debit { units } => {
+                let counts_units = |limit: &Spec| !matches!(limit.kind, Kind::Throttle | Kind::Concurrency);
+                let units = self.actual(*units);
+                let is_charged = self.limits.iter().any(counts_units);
+                is_charged.then(|| units.with(|units| self.run(Operation::Debit(units))))
             }
             Step::Release { caller } => {
                 self.permits.get(caller).cloned().map(|permit| self.run(Operation::Release { permit: &permit }))
@@ -339,10 +394,10 @@ impl Runner {
             Step::RenewOld { caller } => {
                 self.old_permits.get(caller).cloned().map(|permit| self.run(Operation::Renew { permit: &permit }))
             }
-            Step::Correct { caller, actual } => self.permits.get(caller).cloned().map(|permit| {
-                let actual = Cost::Units(*actual);
-                self.run(Operation::Correct { permit: &permit, actual })
-            }),
+            Step::Correct { caller, actual } => {
+                let (permit, actual) = (self.permits.get(caller).cloned(), self.actual(*actual));
+                permit.map(|permit| actual.with(|actual| self.run(Operation::Correct { permit: &permit, actual })))
+            }
             Step::Cancel { caller, gave_up } => {
                 Some(self.run(Operation::Cancel { id: &id(*caller), gave_up: *gave_up }))
             }
@@ -422,7 +477,7 @@ impl Runner {
     fn report(
         &mut self,
         caller: Option<usize>,
-        actual: Option<u64>,
+        actual: Option<Asked>,
         reported: &[ReportedBudget],
         pause: Option<i64>,
     ) -> Result<Answer, String> {
@@ -440,26 +495,28 @@ impl Runner {
             .collect();
         let report = UpstreamReport {
             permit: permit.as_deref(),
-            actual: actual.filter(|_| permit.is_some()).map(Cost::Units),
             budgets: &budgets,
             pause: pause.map(|by| self.deadline(by)),
             ..UpstreamReport::default()
         };
-        self.run(Operation::ApplyReport { report })
+        match actual.filter(|_| permit.is_some()).map(|actual| self.actual(actual)) {
+            Some(actual) => actual.with(|actual| {
+                let report = UpstreamReport { actual: Some(actual), ..report };
+                self.run(Operation::ApplyReport { report })
+            }),
+            None => self.run(Operation::ApplyReport { report }),
+        }
     }
 
     fn enter(
         &mut self,
         caller: usize,
-        units: u64,
+        asked: Asked,
         estimate: bool,
         wait: Option<WaitOptions>,
     ) -> Result<Answer, String> {
-        let units = units.min(self.largest_cost());
-        let request = Request {
-            cost: (!estimate || units == 0).then_some(Cost::Units(units)),
-            estimate: (estimate && units > 0).then_some(Cost::Units(units)),
-        };
+        let units = self.units(asked);
+        let estimate = estimate && takes(&self.limits, &units);
         let channel = wait.map_or_else(String::new, |wait| match wait.channel {
             Channel::None => String::new(),
             Channel::Subscribed => self.inbox.channel(),
@@ -475,7 +532,10 @@ impl Runner {
                 _ => QueuePosition::End,
             },
         });
-        let answer = self.run(Operation::AcquireWithId { request, id: &id(caller), wait });
+        let answer = units.with(|units| {
+            let request = if estimate { Request::estimate(units) } else { Request::cost(units) };
+            self.run(Operation::AcquireWithId { request, id: &id(caller), wait })
+        });
         if let Ok(Answer::Decision(decision)) = &answer {
             if let Some(permit) = &decision.permit {
                 let granted_at = |permit: &str| permit.split(':').nth(1).map(str::to_owned);

@@ -39,6 +39,21 @@ async function replay(pg, clock, example, name) {
     const message = `${example.title}, step ${i}: ${JSON.stringify(step)}`;
     const asked = { cost: step.cost, estimate: step.estimate };
     if (step.at_us !== undefined) clock.nowUs = step.at_us;
+    const attempts = {
+      acquire: () => limiter.tryAcquire(asked),
+      peek: () => limiter.peek(asked),
+      debit: () => limiter.debit(step.cost),
+      correct: () => limiter.correct(permits.get(step.permit) ?? step.permit, step.actual),
+      enter: () => enter(limiter, step, asked),
+    };
+    if (step.error && attempts[step.do]) {
+      await assert.rejects(async () => attempts[step.do](), (error) => {
+        assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
+        assert.equal(error.argument, step.error, message);
+        return true;
+      });
+      continue;
+    }
     switch (step.do) {
       case "acquire": {
         let decision;

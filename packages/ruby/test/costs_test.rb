@@ -84,7 +84,7 @@ class CostsTest < Minitest::Test
       assert_equal :settled, permit.correct({ tpm: 100 })
     end
     assert_equal 0, limiter.stats.leases
-    assert_equal [true, :concurrency, 2], described(limiter.debit({ tpm: 500 }))
+    assert_equal [true, :tpm, 400], described(limiter.debit({ tpm: 500 }))
     assert_predicate limiter.peek(cost: { tpm: 400 }), :allowed?
     assert_equal :points, limiter.peek(cost: { tpm: 401 }).reason
     refused("cost") { limiter.acquire(cost: { tpm: 1, concurrency: 1 }) }

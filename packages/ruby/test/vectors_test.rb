@@ -53,7 +53,7 @@ class VectorsTest < Minitest::Test
       @limiter = Replay.limiter(@store, @name, @vector["limits"])
       @vector.fetch("steps").each.with_index(1) do |step, number|
         CLOCK.now_us = step["at_us"] if step.key?("at_us")
-        answer = send("do_#{step.fetch("do")}", step)
+        answer = answer_or_error(step) { send("do_#{step.fetch("do")}", step) }
         next unless step.key?("expect")
 
         expected = step["expect"]
@@ -146,16 +146,16 @@ class VectorsTest < Minitest::Test
     def do_pause(step)
       moment = step["until_us"]
       moment = Time.at(0, moment, :microsecond) if moment
-      runtime_state(step) { @limiter.pause(seconds(step["for_us"]), until: moment) }
+      runtime_state { @limiter.pause(seconds(step["for_us"]), until: moment) }
     end
 
-    def do_resume(step)
-      runtime_state(step) { @limiter.resume }
+    def do_resume(_step)
+      runtime_state { @limiter.resume }
     end
 
     def do_override(step)
       expires_at = step["expires_at_us"] && (step["expires_at_us"] / 1_000_000r)
-      runtime_state(step) do
+      runtime_state do
         @limiter.override(limit: step["amount"], interval: seconds(step["interval_us"]),
                           label: step["label"], expires_in: seconds(step["expires_in_us"]),
                           expires_at: expires_at)
@@ -163,23 +163,23 @@ class VectorsTest < Minitest::Test
     end
 
     def do_overrides(step)
-      runtime_state(step) do
+      runtime_state do
         @limiter.override(limits: Replay.mapping(step["limits"]),
                           expires_in: seconds(step["expires_in_us"]))
       end
     end
 
     def do_restore(step)
-      runtime_state(step) { @limiter.restore(step["label"]) }
+      runtime_state { @limiter.restore(step["label"]) }
     end
 
-    def do_controls(step)
-      runtime_state(step) { @limiter.runtime_state }
+    def do_controls(_step)
+      runtime_state { @limiter.runtime_state }
     end
 
     def do_sync(step)
       reset_at = step["reset_at_us"] && (step["reset_at_us"] / 1_000_000r)
-      told(step) do
+      told do
         @limiter.report_budget(remaining: step["remaining"], limit: step["amount"],
                                label: step["label"], reset_at: reset_at,
                                interval: seconds(step["interval_us"]),
@@ -188,7 +188,7 @@ class VectorsTest < Minitest::Test
     end
 
     def do_learn(step)
-      told(step) do
+      told do
         @limiter.learn_from_response(step.fetch("headers", []), step.fetch("body", ""),
                                      permit: permit(step), status: step["status"],
                                      max_learned: step["max_learned"],
@@ -205,15 +205,14 @@ class VectorsTest < Minitest::Test
       nil
     end
 
-    def told(step, &call)
-      learned = answer_or_error(step, &call)
+    def told
+      learned = yield
       JSON.generate("settlement" => learned.settlement&.to_s, "learned" => learned.learned,
                     "ignored" => learned.ignored)
     end
 
-    def runtime_state(step, &call)
-      runtime_state = answer_or_error(step, &call)
-      runtime_state && json_of_controls(runtime_state)
+    def runtime_state
+      json_of_controls(yield)
     end
 
     # What the call answers; `nil` when it has the error that it should have.

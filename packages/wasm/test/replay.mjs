@@ -26,6 +26,15 @@ function steps({ pg, clock }, testCase, name) {
   testCase.steps.forEach((step, number) => {
     let answer;
     if (step.at_us !== undefined) clock.nowUs = step.at_us;
+    if (step.error) {
+      const error = thrown(() => attempt(limiter, step, permits));
+      equal(
+        error?.argument,
+        IN_ORDER[step.error] ?? step.error,
+        `${testCase.title}, step ${number}: ${error}`,
+      );
+      return;
+    }
     switch (step.do) {
       case "acquire":
         for (let i = 0; i < (step.times ?? 1); i++) answer = limiter.tryAcquire(request(step));
@@ -67,15 +76,6 @@ function steps({ pg, clock }, testCase, name) {
       case "overrides":
       case "restore":
       case "controls":
-        if (step.error) {
-          const error = thrown(() => control(limiter, step));
-          equal(
-            error?.argument,
-            IN_ORDER[step.error] ?? step.error,
-            `${testCase.title}, step ${number}: ${error}`,
-          );
-          return;
-        }
         answer = asControls(control(limiter, step));
         if (!step.expect) return;
         break;
@@ -190,6 +190,18 @@ function enter(limiter, step) {
     claimTimeoutMs: grace_us / 1000,
   };
   return place === "kept" ? limiter.claim(id, asked) : limiter.enqueue(id, asked, place);
+}
+
+/** Runs a step that is to fail. */
+function attempt(limiter, step, permits) {
+  const calls = {
+    acquire: () => limiter.tryAcquire(request(step)),
+    peek: () => limiter.peek(request(step)),
+    debit: () => limiter.debit(step.cost),
+    correct: () => limiter.correct(permits.get(step.permit) ?? step.permit, step.actual),
+    enter: () => enter(limiter, step),
+  };
+  return (calls[step.do] ?? (() => control(limiter, step)))();
 }
 
 function control(limiter, step) {

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use super::{Limiter, StateLocation};
+use crate::base::charge::Charge;
 use crate::base::clock;
 use crate::base::error::{Error, Result};
 use crate::base::micros::MAX_TIME;
@@ -19,7 +20,6 @@ use crate::engine::budget::PendingReport;
 use crate::engine::state::State;
 use crate::engine::transaction::{Entry, Transaction, Waiting};
 use crate::model::budget::UpstreamReport;
-use crate::model::charge::Charge;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::limit::Limit;

@@ -1,11 +1,11 @@
 //! Calls that do not examine the queue: `acquire` without an id, and `peek`. Twin of `fast_path.lua` and
 //! `transaction/acquire.lua`.
 
+use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::engine::queue::QueueSummary;
 use crate::engine::reply::Reply;
 use crate::engine::state::{Change, Demand, Evaluation, State, Units};
-use crate::model::charge::Charge;
 use crate::model::decision::Status;
 use crate::model::policy::Policy;
 use crate::model::statistics::Statistics;

@@ -1,5 +1,6 @@
 //! `enter`: grants, queues or refuses a call with an id. Twin of `enter.lua`.
 
+use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
 use crate::engine::loads::Loads;
@@ -8,7 +9,6 @@ use crate::engine::reply::{LeaseAndTicket, Reply};
 use crate::engine::state::{Evaluation, Units};
 use crate::engine::transaction::{Entry, Transaction, Waiting};
 use crate::limits::concurrency::Lease;
-use crate::model::charge::Charge;
 use crate::model::decision::Status;
 use crate::model::limit::Rule;
 use crate::model::permit::Permit;

@@ -1,12 +1,12 @@
 //! The operations on a permit or ticket: `correct`, `release`, `renew`, `cancel`. Twin of `permit.lua`, and for
 //! `correct` of `upstream.lua`.
 
+use crate::base::charge::Charge;
 use crate::base::micros::Micros;
 use crate::engine::permits;
 use crate::engine::state::{Change, Demand};
 use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
-use crate::model::charge::Charge;
 use crate::model::limit::Rule;
 use crate::model::permit::{PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
 impl Transaction<'_> {

@@ -44,10 +44,11 @@ local function read_ticket(name)
     local next_cost, next_before = string.gmatch(cost, '[^,]+'), string.gmatch(before, '[^,]+')
     for tag in string.gmatch(tags, '[^,]+') do
       local number, other = tonumber(next_cost() or nil), tonumber(next_before() or nil)
-      units[tag], units_before[tag] = number, other
-      is_damaged = is_damaged or not (number and other) or number > MAX or other > MAX
+      if number and other then
+        units[tag], units_before[tag] = number, other
+        is_damaged = is_damaged or number > MAX or other > MAX
+      end
     end
-    is_damaged = is_damaged or next_cost() or next_before()
   else
     local number, other = tonumber(cost), tonumber(before)
     units[tags], units_before[tags] = number, other

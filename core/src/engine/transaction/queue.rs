@@ -1,11 +1,11 @@
 //! The walk along the queue, which wakes every ticket that can be granted. Twin of `queue.lua`.
 
+use crate::base::charge::Charge;
 use crate::base::micros::MAX_TIME;
 use crate::engine::loads::Loads;
 use crate::engine::queue::{MAX_CHECKED_TICKETS, Ticket};
 use crate::engine::state::Units;
 use crate::engine::transaction::{TicketUnits, Transaction};
-use crate::model::charge::Charge;
 use crate::model::policy::is_exceeded;
 /// A ticket gets no wake-up for a change below this, in microseconds.
 const NOTIFY_SLACK: u64 = 1_000;

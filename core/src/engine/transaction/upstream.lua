@@ -88,6 +88,8 @@ if verb == 'learn' or verb == 'correct' then
           by_tag[open_tag] = charges[place] or charges[1]
         end
         local open_units, is_shared = units_of({units = by_tag})
+        -- Of what another program wrote, nothing is known.
+        is_shared = is_shared or not tags or tags == ''
         if is_shared and not (settles and open[i] == permit) then
           is_open = true
           for j = 1, open[i + 1] % 2 == 0 and limit_count or 0 do

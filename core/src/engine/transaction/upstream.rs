@@ -1,5 +1,6 @@
 //! Reports of the upstream, which correct the limiter, and admin commands. Twin of `upstream.lua` and `admin.lua`.
 
+use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::budget::ReportOutcome;
@@ -9,7 +10,6 @@ use crate::engine::state::{Demand, Units, has_tag};
 use crate::engine::transaction::Transaction;
 use crate::limits::concurrency::Lease;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
-use crate::model::charge::Charge;
 use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit::{OURS, PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};

@@ -2,11 +2,11 @@
 
 use super::keys::decode_limit;
 use super::wire::Value;
+use crate::base::charge::Charge;
 use crate::base::error::{Cause, Error, Result};
 use crate::base::micros::Micros;
 use crate::engine::budget::ReportOutcome;
 use crate::engine::reply::{LeaseAndTicket, Reply};
-use crate::model::charge::Charge;
 use crate::model::decision::Status;
 use crate::model::label::too_many_labels;
 use crate::model::limit::Limit;

@@ -2,8 +2,11 @@
 
 use std::fmt;
 
-use crate::model::limit::MAX_UNITS;
-use crate::model::policy::MAX_LIMITS;
+/// The maximum limit, capacity, cost and actual cost, in units.
+pub const MAX_UNITS: u64 = 1_000_000_000_000;
+
+/// The maximum number of limits in a policy.
+pub const MAX_LIMITS: usize = 8;
 
 /// The units of a call for each limit, in the order of the policy or, in permits and tickets, of the sorted tags.
 ///
