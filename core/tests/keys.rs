@@ -12,7 +12,7 @@ use support::calls::{acquire, correct, enter, existing_only, longest_wait, peek,
 use support::names::names;
 use support::raw::{Raw, Reply};
 use support::sequence::config;
-use support::workload::{Runner, Workload, workload_with_admin};
+use support::workload::{Costs, Runner, Workload, workload_with_admin};
 use support::{on_database as database, redis, test_url, unique};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -158,7 +158,7 @@ mod redis_keys {
 
         #[test]
         fn of_a_random_workload_expire_and_live_as_long_as_they_count(
-            workload in workload_with_admin(&[Kind::Concurrency, Kind::Window, Kind::Leaky], 50),
+            workload in workload_with_admin(&[Kind::Concurrency, Kind::Window, Kind::Leaky], 50, Costs::Labels),
         ) {
             every_key_of(&workload)?;
         }

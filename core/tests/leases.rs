@@ -16,7 +16,7 @@ use support::calls::{
 use support::inbox::Inbox;
 use support::raw::Raw;
 use support::sequence::config;
-use support::workload::{Channel, Runner, Step, StepResult, Workload, id, workload};
+use support::workload::{Channel, Costs, Runner, Step, StepResult, Workload, id, workload};
 use support::{memory_with_clock, redis_with_clock, set_clock, test_url, unique};
 
 const NOW: u64 = 1_700_000_000_000_000;
@@ -1081,13 +1081,13 @@ mod any_workload {
         #![proptest_config(config(400, SEEDS))]
 
         #[test]
-        fn memory_keeps_the_guarantees_of_leases(workload in workload(&[Kind::Concurrency], 80)) {
+        fn memory_keeps_the_guarantees_of_leases(workload in workload(&[Kind::Concurrency], 80, Costs::Labels)) {
             keeps_its_guarantees(Runner::in_memory(&workload), &workload)?;
         }
 
         #[test]
         fn memory_keeps_the_guarantees_of_leases_with_rates(
-            workload in workload(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80),
+            workload in workload(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80, Costs::Labels),
         ) {
             keeps_its_guarantees(Runner::in_memory(&workload), &workload)?;
         }
@@ -1097,13 +1097,13 @@ mod any_workload {
         #![proptest_config(config(50, SEEDS))]
 
         #[test]
-        fn redis_keeps_the_guarantees_of_leases(workload in workload(&[Kind::Concurrency], 80)) {
+        fn redis_keeps_the_guarantees_of_leases(workload in workload(&[Kind::Concurrency], 80, Costs::Labels)) {
             keeps_its_guarantees(on_redis(&workload), &workload)?;
         }
 
         #[test]
         fn redis_keeps_the_guarantees_of_leases_with_rates(
-            workload in workload(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80),
+            workload in workload(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80, Costs::Labels),
         ) {
             keeps_its_guarantees(on_redis(&workload), &workload)?;
         }

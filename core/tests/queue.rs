@@ -6,7 +6,7 @@ use paddlegate::{Kind, Paddlegate};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use support::sequence::config;
-use support::workload::{Runner, Workload, workload, workload_with_admin, workload_with_policies};
+use support::workload::{Costs, Runner, Workload, workload, workload_with_admin, workload_with_policies};
 use support::{redis_with_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/queue.txt";
@@ -22,26 +22,26 @@ mod redis_agrees_with_memory {
         #![proptest_config(config(60, SEEDS))]
 
         #[test]
-        fn on_leases(workload in workload(&[Kind::Concurrency], 60)) { on_both_stores(&workload)?; }
+        fn on_leases(workload in workload(&[Kind::Concurrency], 60, Costs::Labels)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_leaky_queues(workload in workload(&[Kind::Leaky], 60)) { on_both_stores(&workload)?; }
+        fn on_leaky_queues(workload in workload(&[Kind::Leaky], 60, Costs::Labels)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_buckets(workload in workload(&[Kind::Bucket], 60)) { on_both_stores(&workload)?; }
+        fn on_buckets(workload in workload(&[Kind::Bucket], 60, Costs::Labels)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_windows(workload in workload(&[Kind::Window], 60)) { on_both_stores(&workload)?; }
+        fn on_windows(workload in workload(&[Kind::Window], 60, Costs::Labels)) { on_both_stores(&workload)?; }
 
         #[test]
         fn on_leases_with_rates(
-            workload in workload(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60),
+            workload in workload(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60, Costs::Labels),
         ) {
             on_both_stores(&workload)?;
         }
 
         #[test]
-        fn on_requests_and_tokens(workload in workload(&[Kind::Window, Kind::Points, Kind::Leaky], 60)) {
+        fn on_requests_and_tokens(workload in workload(&[Kind::Window, Kind::Points, Kind::Leaky], 60, Costs::Labels)) {
             on_both_stores(&workload)?;
         }
 
@@ -59,28 +59,28 @@ mod redis_agrees_with_memory {
 
         #[test]
         fn on_requests_and_tokens_with_admin(
-            workload in workload_with_admin(&[Kind::Window, Kind::Points, Kind::Bucket], 60),
+            workload in workload_with_admin(&[Kind::Window, Kind::Points, Kind::Bucket], 60, Costs::Labels),
         ) {
             on_both_stores(&workload)?;
         }
 
         #[test]
-        fn on_leases_with_admin(workload in workload_with_admin(&[Kind::Concurrency], 60)) {
+        fn on_leases_with_admin(workload in workload_with_admin(&[Kind::Concurrency], 60, Costs::Labels)) {
             on_both_stores(&workload)?;
         }
 
         #[test]
-        fn on_points_with_admin(workload in workload_with_admin(&[Kind::Points], 60)) { on_both_stores(&workload)?; }
+        fn on_points_with_admin(workload in workload_with_admin(&[Kind::Points], 60, Costs::Labels)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_buckets_with_admin(workload in workload_with_admin(&[Kind::Bucket], 60)) { on_both_stores(&workload)?; }
+        fn on_buckets_with_admin(workload in workload_with_admin(&[Kind::Bucket], 60, Costs::Labels)) { on_both_stores(&workload)?; }
 
         #[test]
-        fn on_windows_with_admin(workload in workload_with_admin(&[Kind::Window], 60)) { on_both_stores(&workload)?; }
+        fn on_windows_with_admin(workload in workload_with_admin(&[Kind::Window], 60, Costs::Labels)) { on_both_stores(&workload)?; }
 
         #[test]
         fn on_leases_with_rates_and_admin(
-            workload in workload_with_admin(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60)
+            workload in workload_with_admin(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60, Costs::Labels)
         ) {
             on_both_stores(&workload)?;
         }

@@ -170,7 +170,7 @@ impl Limiter {
         peek(cost, estimate, |operation| decision(self.run(py, operation)?))
     }
 
-    /// Charge a cost in any case, up to one whole limit of debt; return what is left.
+    /// Charge a cost in any case, up to one whole limit of debt.
     ///
     /// For costs that are known only afterwards, without an estimate. The decision describes the
     /// limit with the fewest remaining units. Limits that count calls (concurrency, throttle) are

@@ -6,7 +6,7 @@ use crate::admin;
 use crate::check::value;
 use crate::policies;
 use crate::support::sequence::Spec;
-use crate::support::workload::{Asked, Channel, Step, WaitOptions, Workload, workload, workload_with_admin};
+use crate::support::workload::{Asked, Channel, Costs, Step, WaitOptions, Workload, workload, workload_with_admin};
 
 /// Each of these seeds is the first to detect some mutant.
 pub const SELECTED_SEEDS: &[u64] = &[
@@ -29,13 +29,18 @@ const KINDS: [&[Kind]; 6] = [
 pub fn random(seed: u64) -> Workload {
     let [kinds, has_admin] = [seed % 6, seed / 6 % 2];
     let kinds = KINDS[usize::try_from(kinds).expect("a few")];
-    if has_admin == 0 { value(&workload(kinds, 50), seed) } else { value(&workload_with_admin(kinds, 50), seed) }
+    if has_admin == 0 {
+        value(&workload(kinds, 50, Costs::Numbers), seed)
+    } else {
+        value(&workload_with_admin(kinds, 50, Costs::Numbers), seed)
+    }
 }
 
 /// Returns a random workload whose calls have several policies of the same name. Limits keep their numbers: Redis keeps
 /// what was taken of a limit that later calls do not have only for as long as its numbers say.
 pub fn random_policies(seed: u64) -> Workload {
-    let Workload { limits, steps } = value(&workload(KINDS[usize::try_from(seed % 3 + 3).expect("a few")], 50), seed);
+    let Workload { limits, steps } =
+        value(&workload(KINDS[usize::try_from(seed % 3 + 3).expect("a few")], 50, Costs::Numbers), seed);
     let others = [vec![Kind::Leaky], vec![Kind::Bucket, Kind::Window], vec![Kind::Throttle]];
     let mut limits = limits;
     for kind in others[usize::try_from(seed / 3 % 3).expect("a few")].clone() {

@@ -80,6 +80,15 @@ pub enum Step {
     Reset,
 }
 
+/// The costs in a workload.
+#[derive(Clone, Copy, Debug)]
+pub enum Costs {
+    /// Numbers, and no debits. The seeds of the mutants were chosen for these.
+    Numbers,
+    /// Numbers and costs by label, and debits.
+    Labels,
+}
+
 /// The units that a caller asks for.
 #[derive(Clone, Copy, Debug)]
 pub enum Asked {
@@ -132,13 +141,13 @@ pub enum Channel {
 pub const START: u64 = 1_700_000_000_000_000;
 
 /// Generates a workload for a limiter of these kinds.
-pub fn workload(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
-    workload_of(kinds, prop::collection::vec(step(), 1..length))
+pub fn workload(kinds: &'static [Kind], length: usize, costs: Costs) -> impl Strategy<Value = Workload> {
+    workload_of(kinds, prop::collection::vec(step(costs), 1..length))
 }
 
 /// Generates a workload that also runs admin commands and upstream reports.
-pub fn workload_with_admin(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
-    let step = prop_oneof![8 => step(), 1 => admin().prop_map(Step::Admin), 1 => report()];
+pub fn workload_with_admin(kinds: &'static [Kind], length: usize, costs: Costs) -> impl Strategy<Value = Workload> {
+    let step = prop_oneof![8 => step(costs), 1 => admin().prop_map(Step::Admin), 1 => report(costs)];
     workload_of(kinds, prop::collection::vec(step, 1..length))
 }
 
@@ -148,7 +157,7 @@ pub fn workload_with_admin(kinds: &'static [Kind], length: usize) -> impl Strate
 /// numbers say.
 pub fn workload_with_policies(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
     let masks = (1_u8..1 << kinds.len()).prop_map(Step::Policy);
-    let step = prop_oneof![5 => step().prop_filter("limits keep their numbers", |step| !matches!(step, Step::Resize(_))), 1 => masks];
+    let step = prop_oneof![5 => step(Costs::Labels).prop_filter("limits keep their numbers", |step| !matches!(step, Step::Resize(_))), 1 => masks];
     workload_of(kinds, prop::collection::vec(step, 1..length))
 }
 
@@ -171,7 +180,7 @@ fn workload_of(kinds: &'static [Kind], steps: impl Strategy<Value = Vec<Step>>) 
     (limits, steps).prop_map(|(limits, steps)| Workload { limits, steps })
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step(costs: Costs) -> BoxedStrategy<Step> {
     let caller = || 0..CALLERS;
     let waiting = (
         prop::sample::select(&[0_u64, 1_000, 2_000_000, 60_000_000, 1_000_000_000][..]),
@@ -185,10 +194,10 @@ fn step() -> impl Strategy<Value = Step> {
             channel,
             position,
         });
-    prop_oneof![
+    let step = prop_oneof![
         12 => (
             caller(),
-            asked(prop_oneof![5 => Just(1_u64), 1 => 0..=4_u64]),
+            asked(costs, prop_oneof![5 => Just(1_u64), 1 => 0..=4_u64]),
             any::<bool>(),
             prop::option::weighted(0.85, waiting),
         )
@@ -198,10 +207,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => caller().prop_map(|caller| Step::ReleaseOld { caller }),
         1 => caller().prop_map(|caller| Step::RenewOld { caller }),
         2 => (caller(), any::<bool>()).prop_map(|(caller, gave_up)| Step::Cancel { caller, gave_up }),
-        1 => (caller(), asked(0..=6_u64)).prop_map(|(caller, actual)| Step::Correct { caller, actual }),
-        2 => asked(0..=2_u64).prop_map(|units| Step::Acquire { units }),
-        1 => asked(0..=2_u64).prop_map(|units| Step::Peek { units }),
-        1 => asked(0..=6_u64).prop_map(|units| Step::Debit { units }),
+        1 => (caller(), asked(costs, 0..=6_u64)).prop_map(|(caller, actual)| Step::Correct { caller, actual }),
+        2 => asked(costs, 0..=2_u64).prop_map(|units| Step::Acquire { units }),
+        1 => asked(costs, 0..=2_u64).prop_map(|units| Step::Peek { units }),
         4 => prop::sample::select(
             &[1_u64, 999, 500_000, 1_000_000, 2_000_000, 5_000_000, 31_000_000, 61_000_000, 301_000_000][..],
         )
@@ -209,13 +217,26 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (-1..=1_i64).prop_map(Step::RetryAfter),
         1 => (1..=4_u64).prop_map(Step::Resize),
         1 => prop_oneof![9 => Just(Step::Advance(1)), 1 => Just(Step::Reset)],
-    ]
+    ];
+    match costs {
+        Costs::Numbers => step.boxed(),
+        Costs::Labels => {
+            let debit = asked(costs, 0..=6_u64).prop_map(|units| Step::Debit { units });
+            prop_oneof![40 => step, 1 => debit].boxed()
+        }
+    }
 }
 
-fn asked(all: impl Strategy<Value = u64>) -> impl Strategy<Value = Asked> {
-    let number = || prop::option::weighted(0.7, 0..=4_u64);
-    let each = [number(), number(), number(), number()];
-    prop_oneof![3 => all.prop_map(Asked::All), 1 => each.prop_map(Asked::ByLabel)]
+fn asked(costs: Costs, all: impl Strategy<Value = u64> + 'static) -> BoxedStrategy<Asked> {
+    let all = all.prop_map(Asked::All);
+    match costs {
+        Costs::Numbers => all.boxed(),
+        Costs::Labels => {
+            let number = || prop::option::weighted(0.7, 0..=4_u64);
+            let each = [number(), number(), number(), number()];
+            prop_oneof![3 => all, 1 => each.prop_map(Asked::ByLabel)].boxed()
+        }
+    }
 }
 
 fn deadline() -> impl Strategy<Value = i64> {
@@ -232,12 +253,17 @@ fn admin() -> impl Strategy<Value = Admin> {
     ]
 }
 
-fn report() -> impl Strategy<Value = Step> {
+fn report(costs: Costs) -> impl Strategy<Value = Step> {
     let budget =
         (prop::option::of(0..=5_u64), prop::option::weighted(0.3, 1..=6_u64), prop::option::weighted(0.3, deadline()))
             .prop_map(|(remaining, amount, reset)| ReportedBudget { remaining, amount, reset });
     let budgets = prop::collection::vec(budget, 0..=4);
-    (prop::option::of(0..CALLERS), prop::option::of(asked(0..=6_u64)), budgets, prop::option::weighted(0.1, deadline()))
+    (
+        prop::option::of(0..CALLERS),
+        prop::option::of(asked(costs, 0..=6_u64)),
+        budgets,
+        prop::option::weighted(0.1, deadline()),
+    )
         .prop_map(|(caller, actual, budgets, pause)| Step::Report { caller, actual, budgets, pause })
 }
 

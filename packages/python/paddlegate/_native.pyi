@@ -267,7 +267,7 @@ class Limiter:
         Without a cost it checks one unit, also for a `points` limit.
         """
     def debit(self, cost: Cost) -> Decision:
-        """Charge a cost in any case, up to one whole limit of debt; return what is left.
+        """Charge a cost in any case, up to one whole limit of debt.
 
         For costs that are known only afterwards, without an estimate. The decision describes the
         limit with the fewest remaining units. Limits that count calls (concurrency, throttle) are

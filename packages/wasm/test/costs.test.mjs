@@ -163,8 +163,8 @@ test("a limit that was lowered at run time below the cost refuses until it is ra
 
 test("a waiting call waits for the end of the override", async () => {
   const limiter = new Paddlegate().limiter("llm", LIMITS);
-  limiter.override({ label: "tpm", limit: 1000, expiresInMs: 50 });
   const began = performance.now();
+  limiter.override({ label: "tpm", limit: 1000, expiresInMs: 50 });
   const { decision } = await limiter.acquire({ cost: { tpm: 2000 }, waitTimeoutMs: 10_000 });
   assert.equal(decision.allowed, true);
   assert.ok(performance.now() - began >= 45);

@@ -138,7 +138,7 @@ impl Limiter {
         self.settlement(Operation::Correct { permit, actual: actual.into() })
     }
 
-    /// Charges a cost in any case, whatever is left, up to one whole limit of debt, and returns what is left.
+    /// Charges a cost in any case, up to one whole limit of debt. The decision shows the remaining units.
     ///
     /// For costs that are known only afterwards, such as the tokens of an answer without an estimate. Limits that count
     /// calls (concurrency, throttle) are not charged. The decision is a grant; it describes the limit with the fewest

@@ -52,7 +52,7 @@ impl State {
         Ok(Reply { amount: Some(policy.capacity(evaluation.index)), ..Reply::new(status, &evaluation, now) })
     }
 
-    /// Takes a charge in any case, up to one whole limit of debt, and returns what is left.
+    /// Takes a charge in any case, up to one whole limit of debt. The reply has the remaining units.
     pub(crate) fn debit(&mut self, own: &Policy, server: u64, charge: &Charge) -> Result<Reply> {
         self.adopt(own, server)?;
         let (now, skew) = self.clock(server);

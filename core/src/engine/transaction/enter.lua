@@ -111,7 +111,8 @@ if verb == 'acquire' then
         local is_lowered = false
         for i = 1, overrides and overrides.own and limit_count or 0 do
           local limit = ctx.limits[i]
-          is_lowered = is_lowered or string.match(overrides.own[limit.tag], '^%d+') - limit.a > 0
+          local counts_units = limit.kind ~= 't' and limit.kind ~= 'c'
+          is_lowered = is_lowered or counts_units and string.match(overrides.own[limit.tag], '^%d+') - limit.a > 0
         end
         if is_lowered then
           -- Tickets above a lowered limit do not count.

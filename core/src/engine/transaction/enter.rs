@@ -100,8 +100,8 @@ impl Transaction<'_> {
             }
             (ahead, units_ahead, first_expiry) = self.load_ahead(ahead);
         }
-        let amounts = self.policy.limits().iter().zip(self.own.limits());
-        let is_lowered = amounts.into_iter().any(|(limit, own)| limit.amount() < own.amount());
+        let mut amounts = self.policy.limits().iter().zip(self.own.limits());
+        let is_lowered = amounts.any(|(limit, own)| !limit.counts_starts() && limit.amount() < own.amount());
         if alone.wait > 0 && is_lowered {
             // Tickets above a lowered limit do not count.
             (ahead, units_ahead, _) = self.load_ahead(ahead);

@@ -132,7 +132,7 @@ fn requests_of_a_day_are_not_those_of_a_minute() {
     assert_eq!(lessons(&learned)[0], ("rpm", None, Some(14_370)), "a window is only lowered");
     assert_eq!(learned.notes.ignored, ["limit[rpm]: is of another interval"]);
     let learned = update(&GROQ, COMPLETION, &[leaky("rpm", 30, MINUTE), tpm.clone()]);
-    assert_eq!(lessons(&learned)[0], ("rpm", None, None), "what is left of the day would raise it");
+    assert_eq!(lessons(&learned)[0], ("rpm", None, None), "the remaining requests of the day would raise it");
     // Spent for the day, one request every six seconds is possible.
     let mut spent = GROQ;
     spent[3].1 = "0";
