@@ -92,7 +92,8 @@ def case_lines(file, index, case):
                 yield "enter", *request_fields(step), who, *wait, place, f"={permit}", expect
             case "correct":
                 permit = text(step["permit"])
-                yield "correct", permit, cost(step["actual"]), step["expect"] if "expect" in step else expected(step)
+                answer = step["expect"] if "expect" in step else expected(step)
+                yield "correct", permit, cost(step["actual"]), answer
             case "debit":
                 yield "debit", cost(step["cost"]), expected(step)
             case "release" | "renew" as verb:

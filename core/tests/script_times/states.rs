@@ -168,7 +168,7 @@ elseif what == 'list' then
   add('ZADD', keys.limiters, function(i) return text(now - i), 'limiter' .. i end)
 end
 if what == 'tickets' or what == 'waiters' then
-  redis.call('HSET', keys.t, '', (n + 1) .. ' ' .. (n + 1))
+  redis.call('HSET', keys.t, '', (n + 1) .. ' ' .. tag .. '=' .. (n + 1))
 end
 ";
 

@@ -47,11 +47,14 @@ async function replay(pg, clock, example, name) {
       enter: () => enter(limiter, step, asked),
     };
     if (step.error && attempts[step.do]) {
-      await assert.rejects(async () => attempts[step.do](), (error) => {
-        assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
-        assert.equal(error.argument, step.error, message);
-        return true;
-      });
+      await assert.rejects(
+        async () => attempts[step.do](),
+        (error) => {
+          assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
+          assert.equal(error.argument, step.error, message);
+          return true;
+        },
+      );
       continue;
     }
     switch (step.do) {

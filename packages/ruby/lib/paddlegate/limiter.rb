@@ -148,9 +148,9 @@ module Paddlegate
       nil
     end
 
-    # Charges a cost in any case, whatever is left, up to one whole limit of debt: for costs that
-    # are known only afterwards. Returns a granted {Decision} with the remaining units. A repeated call
-    # charges again. Limits that count calls (concurrency, throttle) are not charged.
+    # Charges a cost in any case, up to one whole limit of debt, for costs that are known only
+    # afterwards. Returns a granted {Decision} with the remaining units. A repeated call charges
+    # again. Limits that count calls (concurrency, throttle) are not charged.
     def debit(cost)
       cost = Value.cost("cost", cost)
       buffer = CallBuffer.checkout
